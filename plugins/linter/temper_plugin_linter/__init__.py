@@ -1,0 +1,1 @@
+"""The placement invariants every Temper node is held against."""

@@ -1,0 +1,60 @@
+"""The core of Temper: ``__all__`` is what plugins may use, imported when it is asked for."""
+
+from importlib import import_module
+from typing import Any
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "temper_core.errors": (
+        "DocumentError",
+        "EngineError",
+        "InputError",
+        "MachineError",
+        "PluginError",
+        "TemperError",
+    ),
+    "temper_core.hookspecs": ("hookimpl",),
+    "temper_core.records.contributions": (
+        "Command",
+        "Detection",
+        "Detector",
+        "Endpoint",
+        "Exporter",
+        "Metric",
+        "MetricSample",
+        "OpenPodSource",
+        "PodSource",
+        "PodSourceContext",
+        "Request",
+    ),
+    "temper_core.records.lint": ("Finding", "Invariant", "Severity", "Violation"),
+    "temper_core.records.machine": ("Cpu", "MachineShape"),
+    "temper_core.records.plans": ("Assignment", "Layer", "LayerPlan", "Note"),
+    "temper_core.records.pods": ("Container", "Origin", "Pod", "QosClass"),
+    "temper_core.records.profiles": ("ThreadGroup", "Treatment", "WorkloadProfile"),
+    "temper_core.records.snapshots": (
+        "LayerSample",
+        "Mode",
+        "Overhead",
+        "PodSample",
+        "Pressure",
+        "Snapshot",
+        "Status",
+        "ThreadSample",
+    ),
+    "temper_core.records.tiers": ("LayerKind", "Tier"),
+}
+_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+
+__all__ = sorted(_HOME_OF)  # noqa: PLE0605 - a list of names, made from the table above
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - any public name
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'temper_core' has no attribute {name!r}")
+    return getattr(import_module(_HOME_OF[name]), name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -1,0 +1,1 @@
+"""The agent: decide, drive the engine, observe, publish, until told to stop."""

@@ -1,0 +1,241 @@
+"""Read TOML and JSON documents into frozen models, naming every misfit by its path."""
+
+import json
+import types
+from collections.abc import Callable, Iterable, Mapping
+from enum import Enum
+from pathlib import Path
+from typing import Any, TypeVar, Union, get_args, get_origin
+
+import attrs
+import tomli
+from cattrs import Converter
+
+from temper_core.errors import DocumentError
+
+Model = TypeVar("Model")
+Problem = tuple[str, str]
+
+NOUNS: Mapping[type, str] = {
+    str: "a string",
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+}
+LARGEST_DOCUMENT_BYTES = 64 * 1024 * 1024
+
+
+class _Misfit(Exception):  # noqa: N818 - never leaves this module
+    """Everything wrong with one value, each with the path below it."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__(self.problems)
+
+
+def read(path: Path, model: type[Model]) -> Model:
+    """Read the TOML document at *path* as a *model*; raise DocumentError with every misfit."""
+    return fit(read_table(path), model, source=str(path))
+
+
+def read_table(path: Path) -> dict[str, Any]:
+    """Parse the TOML document at *path*; raise DocumentError where it is not one."""
+    text = read_text(path)
+    try:
+        return tomli.loads(text)
+    except (tomli.TOMLDecodeError, RecursionError) as error:
+        raise DocumentError(str(path), [f"is not TOML: {error}"]) from error
+
+
+def read_text(path: Path) -> str:
+    """Read the UTF-8 document at *path*; raise DocumentError where there is none to read."""
+    try:
+        if path.stat().st_size > LARGEST_DOCUMENT_BYTES:
+            raise DocumentError(str(path), [f"is larger than {LARGEST_DOCUMENT_BYTES} bytes"])
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise DocumentError(str(path), [error.strerror or str(error)]) from error
+    except UnicodeDecodeError as error:
+        raise DocumentError(str(path), [f"is not UTF-8 text (byte {error.start})"]) from error
+
+
+def parse_json(text: str, *, source: str) -> Any:  # noqa: ANN401 - JSON may say anything
+    """Parse JSON; raise DocumentError with line and column where it is not."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise DocumentError(source, [f"is not JSON: {error}"]) from error
+
+
+def fit(table: object, model: type[Model], *, source: str) -> Model:
+    """Fit an already parsed *table* to a *model*; *source* is what the messages name."""
+    try:
+        return _converter().structure(table, model)
+    except _Misfit as misfit:
+        problems = [f"{path.lstrip('.') or 'document'}: {why}" for path, why in misfit.problems]
+        raise DocumentError(source, sorted(problems)) from misfit
+
+
+def _converter() -> Converter:
+    converter = Converter()
+    for primitive in NOUNS:
+        converter.register_structure_hook(primitive, _exactly)
+    converter.register_structure_hook_factory(_is_sequence, lambda kind: _sequence(kind, converter))
+    converter.register_structure_hook_factory(_is_mapping, lambda kind: _mapping(kind, converter))
+    converter.register_structure_hook_factory(_is_union, lambda kind: _union(kind, converter))
+    converter.register_structure_hook_factory(attrs.has, lambda kind: _record(kind, converter))
+    return converter
+
+
+Structure = Callable[[Any, Any], Any]
+
+
+def _exactly(value: object, kind: type) -> object:
+    if issubclass(kind, Enum):  # cattrs hands a StrEnum to the hook of str
+        return _member(value, kind)
+    # cattrs would call kind(value), and bool("false") is True.
+    if kind is float and type(value) is int:
+        return float(value)
+    if type(value) is not kind:
+        raise _Misfit([("", f"must be {NOUNS[kind]}, not {value!r}")])
+    return value
+
+
+def _member(value: object, kind: type[Enum]) -> Enum:
+    allowed = {member.value: member for member in kind}
+    if not isinstance(value, str) or value not in allowed:
+        names = ", ".join(map(repr, allowed))
+        raise _Misfit([("", f"must be one of {names}, not {value!r}")])
+    return allowed[value]
+
+
+def _sequence(kind: Any, converter: Converter) -> Structure:  # noqa: ANN401 - a typing alias
+    items = get_args(kind)
+    repeats = len(items) == 2 and items[1] is ...  # noqa: PLR2004 - tuple[X, ...]
+
+    def structure(value: object, _: object) -> tuple[Any, ...]:
+        if not isinstance(value, list | tuple):
+            raise _Misfit([("", f"must be a list, not {value!r}")])
+        if not repeats and len(value) != len(items):
+            raise _Misfit([("", f"must be a list of {len(items)} values, not {value!r}")])
+        kinds = [items[0]] * len(value) if repeats else list(items)
+        pairs = [(f"[{n}]", v, k) for n, (v, k) in enumerate(zip(value, kinds, strict=True))]
+        return tuple(_each(pairs, converter).values())
+
+    return structure
+
+
+def _mapping(kind: Any, converter: Converter) -> Structure:  # noqa: ANN401 - a typing alias
+    _, item = get_args(kind)
+
+    def structure(value: object, _: object) -> dict[str, Any]:
+        if not isinstance(value, Mapping):
+            raise _Misfit([("", f"must be a table, not {value!r}")])
+        found = _each([(f".{key}", inner, item) for key, inner in value.items()], converter)
+        return {path[1:]: inner for path, inner in found.items()}
+
+    return structure
+
+
+def _each(pairs: list[tuple[str, Any, Any]], converter: Converter) -> dict[str, Any]:
+    """Structure every value, and only then complain about all that did not fit."""
+    found: dict[str, Any] = {}
+    problems: list[Problem] = []
+    for path, value, kind in pairs:
+        try:
+            found[path] = converter.structure(value, kind)
+        except _Misfit as misfit:
+            problems += [(path + below, why) for below, why in misfit.problems]
+    if problems:
+        raise _Misfit(problems)
+    return found
+
+
+def _is_sequence(kind: object) -> bool:
+    origin: object = get_origin(kind)
+    return origin is tuple
+
+
+def _is_mapping(kind: object) -> bool:
+    origin: object = get_origin(kind)
+    return origin in (dict, Mapping)
+
+
+def _is_union(kind: object) -> bool:
+    return get_origin(kind) in (Union, types.UnionType)
+
+
+def _union(kind: Any, converter: Converter) -> Structure:  # noqa: ANN401 - a typing alias
+    members = [member for member in get_args(kind) if member is not type(None)]
+    takes_none = len(members) < len(get_args(kind))
+
+    def structure(value: object, _: object) -> Any:  # noqa: ANN401 - any member
+        if value is None and takes_none:
+            return None
+        problems: list[str] = []
+        for member in members:
+            try:
+                return converter.structure(value, member)
+            except _Misfit as misfit:
+                if len(members) == 1:
+                    raise
+                problems += [why for _, why in misfit.problems]
+        raise _Misfit([("", " or ".join(dict.fromkeys(problems)))])
+
+    return structure
+
+
+def _record(kind: Any, converter: Converter) -> Structure:  # noqa: ANN401 - any attrs class
+    fields = {field.name: field for field in attrs.fields(attrs.resolve_types(kind))}
+
+    def structure(value: object, _: object) -> Any:  # noqa: ANN401 - an instance of kind
+        if isinstance(value, kind):
+            return value
+        if not isinstance(value, Mapping):
+            raise _Misfit([("", f"must be a table, not {value!r}")])
+        return _build(kind, fields, value, converter)
+
+    return structure
+
+
+def _build(
+    kind: Any,  # noqa: ANN401 - any attrs class
+    fields: Mapping[str, "attrs.Attribute[Any]"],
+    table: Mapping[str, Any],
+    converter: Converter,
+) -> Any:  # noqa: ANN401 - an instance of kind
+    allowed = ", ".join(sorted(fields))
+    problems = [
+        ("", f"unknown key {key!r}; allowed are {allowed}") for key in table if key not in fields
+    ]
+    values: dict[str, Any] = {}
+    for name, field in fields.items():
+        try:
+            if name in table:
+                values[name] = _value(field, table[name], converter)
+            elif field.default is attrs.NOTHING:
+                raise _Misfit([("", "is required")])  # noqa: TRY301 - one place collects
+        except _Misfit as misfit:
+            problems += [(f".{name}{below}", why) for below, why in misfit.problems]
+    if problems:
+        raise _Misfit(problems)
+    try:
+        return kind(**values)
+    except ValueError as error:
+        raise _Misfit([("", str(error.args[0]))]) from error
+
+
+def _value(field: "attrs.Attribute[Any]", raw: object, converter: Converter) -> Any:  # noqa: ANN401
+    model: Any = type(field.default)
+    if attrs.has(model) and isinstance(raw, Mapping):
+        # A table that is given in part keeps the enclosing default for what it leaves out.
+        raw = {**{name: getattr(field.default, name) for name in attrs.fields_dict(model)}, **raw}
+    kind: Any = field.type
+    value = converter.structure(raw, kind)
+    if field.validator is not None:
+        try:
+            field.validator(None, field, value)
+        except (ValueError, TypeError) as error:
+            reason = str(error.args[0]).removeprefix(f"{field.name!r} ")
+            raise _Misfit([("", reason)]) from error
+    return value

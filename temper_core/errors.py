@@ -1,0 +1,70 @@
+"""Every error Temper raises on purpose.
+
+TemperError
+├── InputError         something the user gave is wrong: a document, an option, a request
+│   ├── DocumentError  a document does not fit its model; names every misfit
+│   └── PlanError      an engine configuration that the engine would refuse
+├── PluginError        an installed plugin cannot be used
+│   └── NameClash      two plugins contribute the same name
+└── MachineError       this machine cannot do what was asked
+    └── EngineError    the engine did not start, did not answer, or was thrown out
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+EXIT_CLEAN = 0
+EXIT_FINDINGS = 1
+EXIT_INPUT = 2
+EXIT_MACHINE = 3
+
+
+class TemperError(Exception):
+    """Base of Temper's own errors; anything else that escapes is a bug."""
+
+    exit_code: ClassVar[int] = EXIT_INPUT
+
+
+class InputError(TemperError):
+    """Something the user gave is wrong; nothing was changed."""
+
+
+class DocumentError(InputError):
+    """A document does not fit its model; ``problems`` names each misfit by its path."""
+
+    def __init__(self, source: str, problems: Sequence[str]) -> None:
+        self.source = source
+        self.problems = tuple(problems)
+        super().__init__("\n".join(f"{source}: {problem}" for problem in problems))
+
+
+class PlanError(InputError):
+    """An engine configuration breaks a rule of the engine; ``problems`` says which."""
+
+    def __init__(self, source: str, problems: Sequence[str]) -> None:
+        self.source = source
+        self.problems = tuple(problems)
+        super().__init__("\n".join(f"{source}: {problem}" for problem in problems))
+
+
+class PluginError(TemperError):
+    """A plugin could not be loaded, or broke its hook's contract."""
+
+    def __init__(self, plugin: str, reason: str) -> None:
+        self.plugin = plugin
+        self.reason = reason
+        super().__init__(f"plugin {plugin!r}: {reason}")
+
+
+class NameClash(PluginError):  # noqa: N818 - reads as the fact it reports
+    """Two plugins contribute a record of the same name."""
+
+
+class MachineError(TemperError):
+    """The machine cannot do what was asked; the message says what it lacks."""
+
+    exit_code = EXIT_MACHINE
+
+
+class EngineError(MachineError):
+    """The engine did not start, did not answer, or was thrown out by the kernel."""

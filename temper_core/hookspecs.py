@@ -1,0 +1,126 @@
+"""The hooks a plugin may implement: the whole of what a plugin can do.
+
+A hook returns records and touches nothing; the agent decides when a record takes effect.
+Arguments may be added in any release, since an implementation names only those it uses.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from pluggy import HookimplMarker, HookspecMarker
+
+from temper_core.records.contributions import Command, Detector, Endpoint, Exporter, PodSource
+from temper_core.records.lint import Invariant
+from temper_core.records.profiles import WorkloadProfile
+
+PROJECT = "temper"
+ENTRY_POINTS = "temper.plugins"
+
+hookspec = HookspecMarker(PROJECT)
+hookimpl = HookimplMarker(PROJECT)
+
+
+@hookspec
+def temper_profiles(settings: Mapping[str, Any]) -> Iterable[WorkloadProfile]:  # type: ignore[empty-body]
+    """Ship workload profiles that pods can be matched with.
+
+    Called
+        When the agent starts, and by every command that plans or lists profiles.
+    Given
+        ``settings``: this plugin's own table ``[plugins.<name>]``, empty when absent.
+    Returned
+        Profiles. An id that two plugins claim goes to neither; a file of that id in the profiles
+        directory wins over a plugin's.
+    On failure
+        The plugin's profiles are missing and its pods stay in their tier's layer; enforcement
+        goes on.
+    """
+
+
+@hookspec
+def temper_detectors(settings: Mapping[str, Any]) -> Iterable[Detector]:  # type: ignore[empty-body]
+    """Recognise workloads that neither an annotation nor an image name gives away.
+
+    Called
+        When the agent starts. Each ``detect`` is called once per pod and change of the pod.
+    Given
+        ``settings``: this plugin's own table ``[plugins.<name>]``, empty when absent.
+    Returned
+        Detectors. The detection with the highest confidence chooses; equal ones go by name.
+    On failure
+        Less is recognised: pods fall through to the image match. Nothing else changes.
+    """
+
+
+@hookspec
+def temper_invariants(settings: Mapping[str, Any]) -> Iterable[Invariant]:  # type: ignore[empty-body]
+    """Add promises that the linter holds every snapshot against.
+
+    Called
+        When the agent starts. Each ``check`` is called once per observation window.
+    Given
+        ``settings``: this plugin's own table ``[plugins.<name>]``, empty when absent.
+    Returned
+        Invariants. ``check`` yields a finding per subject that breaks the promise in this window.
+    On failure
+        The other invariants are still judged; the missing ones are named as a violation of
+        ``plugin_health`` and in ``temper plugins``. Enforcement goes on.
+    """
+
+
+@hookspec
+def temper_exporters(settings: Mapping[str, Any]) -> Iterable[Exporter]:  # type: ignore[empty-body]
+    """Add metrics to ``/metrics``.
+
+    Called
+        When the agent starts. Each ``collect`` is called at every scrape with the last snapshot.
+    Given
+        ``settings``: this plugin's own table ``[plugins.<name>]``, empty when absent.
+    Returned
+        Exporters. A metric name that is already taken is dropped and counted.
+    On failure
+        The plugin's metrics are missing and ``temper_plugin_failures_total`` says so; the scrape
+        succeeds.
+    """
+
+
+@hookspec
+def temper_pod_sources() -> Iterable[PodSource]:  # type: ignore[empty-body]
+    """Add a way to learn which pods are on the node.
+
+    Called
+        When the agent starts; only the source that ``[pods] source`` names is opened.
+    Returned
+        Pod sources. A name that two plugins claim goes to neither.
+    On failure
+        If the chosen source is missing the agent does not start: it says which sources there are.
+        A source that fails later leaves the last known pods in force, and the age is reported.
+    """
+
+
+@hookspec
+def temper_commands() -> Iterable[Command]:  # type: ignore[empty-body]
+    """Add sub-commands to ``temper``.
+
+    Called
+        When a command is not one of the core's own, and for ``temper --help``.
+    Returned
+        Commands. A name of the core's own, or one that two plugins claim, goes to no plugin.
+    On failure
+        The plugin's commands are missing; the core's own work.
+    """
+
+
+@hookspec
+def temper_endpoints(settings: Mapping[str, Any]) -> Iterable[Endpoint]:  # type: ignore[empty-body]
+    """Add HTTP endpoints to the agent.
+
+    Called
+        When the agent starts its server.
+    Given
+        ``settings``: this plugin's own table ``[plugins.<name>]``, empty when absent.
+    Returned
+        Endpoints. A method and path of the core's own, or claimed twice, goes to no plugin.
+    On failure
+        The endpoint answers 503 and names the plugin; every other endpoint works.
+    """

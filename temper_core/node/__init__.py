@@ -1,0 +1,1 @@
+"""What is on this node: its CPUs, its cgroups, its pods. Reads, never writes."""

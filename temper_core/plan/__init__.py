@@ -1,0 +1,1 @@
+"""Decide: pods, profiles, machine and settings in, a layer plan out. Pure, no I/O."""

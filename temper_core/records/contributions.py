@@ -1,0 +1,128 @@
+"""What plugins contribute: every record a hook may return that is not a plain document."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from attrs import field, frozen
+from attrs.validators import and_, ge, in_, le, matches_re
+
+from temper_core.records.machine import MachineShape
+from temper_core.records.pods import Pod
+from temper_core.records.snapshots import Snapshot
+
+if TYPE_CHECKING:
+    import click
+
+NAME = matches_re(r"[a-z][a-z0-9-]{0,62}")
+METHODS = ("GET", "POST", "PUT")
+
+
+@frozen
+class Detection:
+    """A detector's verdict on a pod: the profile id, how sure (0..1), and why."""
+
+    profile: str
+    confidence: float = field(validator=and_(ge(0.0), le(1.0)))
+    why: str
+
+
+@frozen
+class Detector:
+    """Recognises workloads; ``detect`` looks at the pod only and does no I/O."""
+
+    name: str = field(validator=NAME)
+    detect: Callable[[Pod], Detection | None]
+
+
+@frozen
+class MetricSample:
+    """One value of a metric, with its labels."""
+
+    value: float
+    labels: Mapping[str, str] = field(factory=dict)
+
+
+@frozen
+class Metric:
+    """A metric family; ``name`` starts with ``temper_`` and is in base units."""
+
+    name: str = field(validator=matches_re(r"temper_[a-z0-9_]+"))
+    help: str
+    samples: Sequence[MetricSample]
+    kind: str = field(default="gauge", validator=in_(["gauge", "counter"]))
+
+
+@frozen
+class Exporter:
+    """Turns a snapshot into metrics; called at every scrape, does no I/O."""
+
+    name: str = field(validator=NAME)
+    collect: Callable[[Snapshot], Iterable[Metric]]
+
+
+class OpenPodSource(Protocol):
+    """A pod source at work."""
+
+    def pods(self) -> Iterable[Pod]:
+        """Return the pods of this node as they are now; raise MachineError if it cannot tell."""
+        ...
+
+    def close(self) -> None:
+        """Let go of everything the source holds."""
+        ...
+
+
+@frozen
+class PodSourceContext:
+    """What a pod source may know: the settings' ``[pods]`` and ``[[workloads]]``, and the roots."""
+
+    options: Any
+    workloads: tuple[Any, ...]
+    machine: MachineShape
+    proc_root: str = "/proc"
+    cgroup_root: str = "/sys/fs/cgroup"
+    node: str = ""
+
+
+@frozen
+class PodSource:
+    """A way to learn which pods are on the node; chosen by ``[pods] source``."""
+
+    name: str = field(validator=NAME)
+    open: Callable[[PodSourceContext], OpenPodSource]
+    summary: str = ""
+
+
+@frozen
+class Command:
+    """A sub-command of ``temper``; ``load`` returns the click command when it is needed."""
+
+    name: str = field(validator=NAME)
+    summary: str
+    load: Callable[[], "click.Command"]
+
+
+@frozen
+class Request:
+    """What an endpoint is asked: query parameters, and the JSON body if there was one."""
+
+    query: Mapping[str, str]
+    body: Any
+    snapshot: Snapshot | None
+    requester: str = ""
+
+
+@frozen
+class Endpoint:
+    """An HTTP endpoint; whatever ``acts`` needs the token or the local socket.
+
+    ``answer`` returns something JSON can say, or raises InputError for a 400.
+    """
+
+    name: str = field(validator=NAME)
+    method: str = field(validator=in_(METHODS))
+    path: str = field(validator=matches_re(r"/[a-z0-9/_{}-]*"))
+    summary: str
+    answer: Callable[[Request], Any]
+    acts: bool = False
+    parameters: Mapping[str, str] = field(factory=dict)

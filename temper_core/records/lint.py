@@ -1,0 +1,54 @@
+"""What the linter speaks of: invariants, findings, and violations that stand."""
+
+from collections.abc import Callable, Iterable, Mapping
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from attrs import field, frozen
+from attrs.validators import matches_re
+
+if TYPE_CHECKING:
+    from temper_core.records.snapshots import Snapshot
+
+Evidence = Mapping[str, float | int | str]
+
+
+class Severity(StrEnum):
+    """How urgent a violation is."""
+
+    WARNING = "warning"
+    ERROR = "error"
+
+
+@frozen
+class Finding:
+    """One window's evidence that an invariant does not hold for *subject*."""
+
+    subject: str
+    message: str
+    fix: str
+    evidence: Evidence = field(factory=dict)
+
+
+@frozen
+class Invariant:
+    """A promise that every snapshot is held against; ``check`` does no I/O."""
+
+    name: str = field(validator=matches_re(r"[a-z][a-z0-9_]*"))
+    check: Callable[["Snapshot"], Iterable[Finding]]
+    why: str
+    severity: Severity = Severity.WARNING
+
+
+@frozen
+class Violation:
+    """An invariant that was broken often enough to be believed; ``since`` is wall-clock seconds."""
+
+    invariant: str
+    severity: Severity
+    subject: str
+    message: str
+    fix: str
+    evidence: Evidence
+    since: float
+    plugin: str = ""

@@ -1,0 +1,113 @@
+"""Assignments and plans: what was decided, and why."""
+
+from collections.abc import Mapping
+from functools import cached_property
+
+from attrs import define, field, frozen
+
+from temper_core.records.machine import MachineShape
+from temper_core.records.matching import Matcher, ThreadIdentity, holds
+from temper_core.records.pods import Pod
+from temper_core.records.profiles import LoadedProfile
+from temper_core.records.tiers import LayerKind, Tier
+
+
+@frozen
+class Assignment:
+    """The tier and profile of one pod; ``reason`` names the inputs and the rule.
+
+    ``is_system`` sends the pod to the system layer whatever its tier reads.
+    """
+
+    pod: Pod
+    tier: Tier
+    reason: str
+    profile: LoadedProfile | None = None
+    profile_reason: str = ""
+    is_system: bool = False
+
+
+@frozen
+class Note:
+    """Something the plan had to do differently; ``code`` is stable, ``message`` is for people.
+
+    Codes: ``demoted``, ``folded``, ``no_own_core``, ``group_needs_steering``,
+    ``profile_not_applied``, ``small_machine``.
+    """
+
+    code: str
+    subject: str
+    message: str
+
+
+@frozen
+class Layer:
+    """One layer of the plan; ``cpus_*`` in CPUs, ``None`` for Open layers, which own none.
+
+    ``matches``: any of the blocks, all of a block; a block of no matcher takes every thread.
+    ``members`` are the keys of the pods that live here.
+    """
+
+    name: str
+    kind: LayerKind
+    matches: tuple[tuple[Matcher, ...], ...]
+    tier: Tier | None = None
+    cpus_min: int | None = None
+    cpus_max: int | None = None
+    util_range: tuple[float, float] | None = None
+    exclusive: bool = False
+    protected: bool = False
+    preempt: bool = False
+    slice_us: int = 20_000
+    weight: int = 100
+    members: tuple[str, ...] = ()
+    demoted: bool = False
+    reason: str = ""
+
+    @property
+    def identity(self) -> str:
+        """What the layer is for, independent of its position."""
+        return self.name
+
+
+@define(frozen=True, slots=False)
+class LayerPlan:
+    """Everything that was decided for one node; ``layers`` in the order in which they match."""
+
+    machine: MachineShape
+    layers: tuple[Layer, ...]
+    assignments: tuple[Assignment, ...] = ()
+    notes: tuple[Note, ...] = ()
+
+    def layer_of(self, thread: ThreadIdentity) -> Layer | None:
+        """Return the first layer that matches *thread*, as the engine would choose it."""
+        for layer in self.layers:
+            if any(all(holds(matcher, thread) for matcher in block) for block in layer.matches):
+                return layer
+        return None
+
+    def layer_named(self, name: str) -> Layer | None:
+        """Return the layer of that name, if the plan has one."""
+        return self._layers_by_name.get(name)
+
+    @cached_property
+    def layer_by_pod(self) -> Mapping[str, str]:
+        """Layer names by pod key, for the threads that no thread group takes."""
+        found: dict[str, str] = {}
+        for layer in self.layers:
+            for member in layer.members:
+                found.setdefault(member, layer.name)
+        return found
+
+    @cached_property
+    def _layers_by_name(self) -> dict[str, Layer]:
+        return {layer.name: layer for layer in self.layers}
+
+
+@frozen
+class Generation:
+    """A plan that was given to the engine, with its number and the bytes it was given."""
+
+    number: int
+    plan: LayerPlan
+    config: str = field(repr=False)

@@ -1,0 +1,185 @@
+"""What was seen of the node in one observation window."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+from attrs import field, frozen
+
+from temper_core.records.lint import Violation
+from temper_core.records.machine import MachineShape
+from temper_core.records.plans import LayerPlan
+from temper_core.records.profiles import ProfileFailure
+from temper_core.records.tiers import LayerKind, Tier
+
+SCHEMA_VERSION = 1
+
+
+class Mode(StrEnum):
+    """What the agent does to the kernel right now."""
+
+    OBSERVE_ONLY = "observe_only"
+    ENFORCING = "enforcing"
+    RELOADING = "reloading"
+    SAFE_MODE = "safe_mode"
+
+
+class SafeModeReason(StrEnum):
+    """Why a node that should enforce does not."""
+
+    REQUESTED = "requested"
+    PREFLIGHT = "preflight"
+    INVALID_PLAN = "invalid_plan"
+    EJECTED = "ejected"
+    CRASH_LOOP = "crash_loop"
+    FOREIGN_SCHEDULER = "foreign_scheduler"
+
+
+@frozen
+class Status:
+    """The agent's state; ``reason`` is a SafeModeReason, or why it only observes."""
+
+    mode: Mode
+    reason: str = ""
+    detail: str = ""
+    generation: int = 0
+    engine: str = ""
+    since: float = 0.0
+
+
+@frozen
+class ThreadSample:
+    """One thread over one window.
+
+    ``cpu_used`` in CPUs (1.0 = one CPU busy throughout), ``run_delay_ratio`` the time spent
+    runnable but waiting, as a share of the window. ``layer`` is where the thread was seen or
+    inferred to be, ``expected_layer`` where the plan wants it; both empty without an engine.
+    ``start_ticks`` tells a reused tid from its predecessor.
+    """
+
+    tid: int
+    tgid: int
+    comm: str
+    process: str
+    start_ticks: int
+    cpu: int
+    cpu_used: float
+    run_delay_ratio: float
+    cgroup: str = ""
+    namespace: str = ""
+    pod: str = ""
+    container: str = ""
+    tier: Tier | None = None
+    layer: str = ""
+    expected_layer: str = ""
+    is_kthread: bool = False
+    uid: int = 0
+    age_s: float = 0.0
+
+
+@frozen
+class PodSample:
+    """One pod over one window; throttling is of the kernel's CFS quota."""
+
+    namespace: str
+    pod: str
+    uid: str
+    tier: Tier
+    threads: int
+    cpu_used: float
+    throttled_ratio: float = 0.0
+    memory_bytes: int = 0
+    profile: str = ""
+    pressure: Mapping[str, "Pressure"] = field(factory=dict)
+
+
+@frozen
+class LayerSample:
+    """One layer over one window, as the engine counts it; ``util`` is None if it owns no CPU.
+
+    ``fallback_ratio`` is the share of scheduling events that broke the layer's affinity.
+    """
+
+    name: str
+    kind: LayerKind
+    cpus: tuple[int, ...]
+    cpus_used: float
+    util: float | None
+    tasks: int
+    tier: Tier | None = None
+    demoted: bool = False
+    reason: str = ""
+    fallback_ratio: float = 0.0
+
+
+@frozen
+class PressureLine:
+    """One line of a PSI file; averages as ratios 0..1, total in microseconds."""
+
+    avg10: float
+    avg60: float
+    avg300: float
+    total_us: int
+
+
+@frozen
+class Pressure:
+    """PSI of one resource; a kernel without a ``full`` line for it leaves that None."""
+
+    some: PressureLine
+    full: PressureLine | None = None
+
+
+@frozen
+class Overhead:
+    """The agent's own cost over the window: CPU as a share of one core, memory in bytes."""
+
+    cpu_ratio: Mapping[str, float] = field(factory=dict)
+    memory_bytes: int = 0
+    engine_memory_bytes: int = 0
+    period_s: float = 0.0
+    tick_s: float = 0.0
+    threads_seen: int = 0
+    descriptors: int = 0
+
+
+@frozen
+class PluginState:
+    """One plugin as the host knows it; ``failure`` is empty unless it was set aside."""
+
+    name: str
+    version: str
+    distribution: str
+    hooks: tuple[str, ...]
+    state: str
+    failure: str = ""
+    calls: int = 0
+    time_spent_s: float = 0.0
+
+
+@frozen
+class Snapshot:
+    """The node over one window, from ``monotonic_s - window_s`` to ``monotonic_s``.
+
+    ``threads`` are all threads that ran in the window; what is published is the busiest.
+    ``defects`` name what could not be read, so that nothing is missing in silence.
+    """
+
+    at: float
+    monotonic_s: float
+    window_s: float
+    node: str
+    machine: MachineShape
+    status: Status
+    threads: tuple[ThreadSample, ...] = ()
+    pods: tuple[PodSample, ...] = ()
+    layers: tuple[LayerSample, ...] = ()
+    pressure: Mapping[str, Pressure] = field(factory=dict)
+    overhead: Overhead = Overhead()
+    plan: LayerPlan | None = None
+    violations: tuple[Violation, ...] = ()
+    invariants: tuple[str, ...] = ()
+    plugins: tuple[PluginState, ...] = ()
+    profile_failures: tuple[ProfileFailure, ...] = ()
+    defects: tuple[str, ...] = ()
+    reserve_cores: int = 1
+    schema_version: int = SCHEMA_VERSION

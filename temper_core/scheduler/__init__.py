@@ -1,0 +1,1 @@
+"""The engine's life: preflight, attach and prove, stop, safe mode."""

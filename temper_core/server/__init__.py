@@ -1,0 +1,1 @@
+"""The agent over HTTP: metrics, snapshots, and the few things that act."""

@@ -1,0 +1,297 @@
+"""The settings by topic; ``docs/settings.md`` is made from these classes."""
+
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import Any
+
+from attrs import field, frozen
+from attrs.validators import and_, ge, gt, in_, le, matches_re
+
+from temper_core.records.tiers import LayerKind, Tier
+
+MILLISECOND_US = 1_000
+SECOND_US = 1_000_000
+
+
+def setting(default: Any, help: str, **options: Any) -> Any:  # noqa: A002, ANN401 - attrs' own way
+    """Declare one setting: its default, and a sentence with unit and reason."""
+    return field(default=default, metadata={"help": help}, **options)
+
+
+@frozen
+class PriorityMapping:
+    """Smallest ``pod.spec.priority`` of each tier; below ``low`` is background."""
+
+    critical: int = setting(1_000_000, "Smallest priority of the critical tier.")
+    high: int = setting(100_000, "Smallest priority of the high tier.")
+    normal: int = setting(0, "Smallest priority of the normal tier.")
+    low: int = setting(-100, "Smallest priority of the low tier; anything below is background.")
+    system: int = setting(
+        2_000_000_000,
+        "From here on a pod lives in the system layer; Kubernetes' own critical classes do.",
+    )
+
+    def __attrs_post_init__(self) -> None:
+        steps = [self.system, self.critical, self.high, self.normal, self.low]
+        if any(higher <= lower for higher, lower in pairwise(steps)):
+            raise ValueError("must fall from system over critical, high, normal to low")
+
+
+@frozen
+class TierSettings:
+    """What one tier's layer is made of."""
+
+    kind: LayerKind = setting(
+        LayerKind.OPEN,
+        "Confined fences whole cores, Grouped prefers its own CPUs, Open takes what is idle.",
+    )
+    protected: bool = setting(False, "Whether other layers keep off this layer's idle CPUs.")
+    preempt: bool = setting(False, "Whether a waking thread displaces lower tiers.")
+    slice_us: int = setting(
+        20 * MILLISECOND_US, "Time slice in µs.", validator=and_(ge(100), le(SECOND_US))
+    )
+    weight: int = setting(
+        100,
+        "Weight between layers when CPUs are short, 1 to 10000.",
+        validator=and_(ge(1), le(10_000)),
+    )
+    util_range: tuple[float, float] = setting(
+        (0.5, 0.8), "The layer shrinks below and grows above these utilisations of its CPUs."
+    )
+
+    def __attrs_post_init__(self) -> None:
+        low, high = self.util_range
+        if not 0 <= low < high:
+            raise ValueError(
+                f"util_range must be [low, high] with 0 <= low < high, not {low}, {high}"
+            )
+
+
+@frozen
+class Tiers:
+    """One table per tier."""
+
+    critical: TierSettings = TierSettings(
+        LayerKind.CONFINED, True, True, 5 * MILLISECOND_US, 1000, (0.4, 0.7)
+    )
+    high: TierSettings = TierSettings(
+        LayerKind.GROUPED, True, True, 10 * MILLISECOND_US, 500, (0.4, 0.7)
+    )
+    normal: TierSettings = TierSettings(LayerKind.GROUPED, False, False, 20 * MILLISECOND_US, 100)
+    low: TierSettings = TierSettings(LayerKind.OPEN, False, False, 30 * MILLISECOND_US, 50)
+    background: TierSettings = TierSettings(LayerKind.OPEN, False, False, 5 * MILLISECOND_US, 10)
+
+    def of(self, tier: Tier) -> TierSettings:
+        """Return the settings of *tier*."""
+        found: TierSettings = getattr(self, tier.value)
+        return found
+
+
+@frozen
+class PlanSettings:
+    """How the node's cores are shared out."""
+
+    reserve_cores: int = setting(
+        1, "Cores that no layer may own, so that everybody else can run.", validator=ge(1)
+    )
+    system_slice_us: int = setting(
+        5 * MILLISECOND_US,
+        "Time slice of the system layer in µs.",
+        validator=and_(ge(100), le(SECOND_US)),
+    )
+    open_slice_us: int = setting(
+        5 * MILLISECOND_US,
+        "Time slice of the shared Open layer in µs; how long others wait behind best effort.",
+        validator=and_(ge(100), le(SECOND_US)),
+    )
+    system_processes: tuple[str, ...] = setting(
+        ("kubelet", "containerd", "crio", "dockerd", "conmon", "runc"),
+        "Root processes, by the first 15 bytes of their name, that the system layer keeps served.",
+    )
+    system_cgroups: tuple[str, ...] = setting(
+        (
+            "system.slice/kubelet.service/",
+            "system.slice/containerd.service/",
+            "system.slice/crio.service/",
+            "system.slice/docker.service/",
+            "init.scope/",
+        ),
+        "cgroups, with a trailing slash, whose threads the system layer keeps served.",
+    )
+
+
+@frozen
+class SchedulerSettings:
+    """The engine's life."""
+
+    enforce: bool = setting(True, "Whether to run the engine at all; false only observes.")
+    engine: str = setting("scx_layered", "The engine's binary: a path, or a name on PATH.")
+    start_deadline_s: float = setting(
+        60.0, "Seconds until a started engine must be attached and proven.", validator=gt(0)
+    )
+    stop_deadline_s: float = setting(10.0, "Seconds after SIGTERM before SIGKILL.", validator=gt(0))
+    stats_timeout_s: float = setting(
+        5.0, "Seconds to wait for the engine's statistics.", validator=gt(0)
+    )
+    stats_silence_s: float = setting(
+        60.0,
+        "Seconds without any statistics after which the engine counts as hung.",
+        validator=gt(0),
+    )
+    watchdog_ms: int = setting(
+        30_000,
+        "The kernel ejects the engine when a task waits this long; 30000 is the kernel's maximum.",
+        validator=and_(ge(1_000), le(30_000)),
+    )
+    quiet_s: float = setting(
+        2.0, "Seconds without a further change before a reload.", validator=ge(0)
+    )
+    min_interval_s: float = setting(30.0, "Seconds between two reloads, at least.", validator=ge(0))
+    reloads_per_hour: int = setting(20, "Reloads within an hour, at most.", validator=ge(1))
+    backoff_s: float = setting(
+        10.0, "Seconds before the first try after an ejection; doubles.", validator=gt(0)
+    )
+    backoff_limit_s: float = setting(600.0, "Longest back-off in seconds.", validator=gt(0))
+    crash_budget: int = setting(
+        5, "Ejections within an hour after which the node stays in safe mode.", validator=ge(1)
+    )
+    recheck_s: float = setting(
+        60.0,
+        "Seconds between two looks at a failed preflight or a foreign scheduler.",
+        validator=gt(0),
+    )
+    sysrq: bool = setting(
+        False, "Whether SysRq-S may be used when the engine does not die by SIGKILL."
+    )
+    allow_static_cpu_manager: bool = setting(
+        False, "Whether to enforce although the kubelet pins containers to CPUs."
+    )
+
+
+@frozen
+class SafeModeSettings:
+    """Where requests for safe mode are looked for and remembered."""
+
+    file: str = setting(
+        "/var/lib/temper/safe-mode", "While this file exists the node is in safe mode."
+    )
+    state: str = setting(
+        "/var/lib/temper/safe-mode-requests.json", "Where the other requesters are remembered."
+    )
+    poll_s: float = setting(1.0, "Seconds between two looks at the file.", validator=gt(0))
+
+
+@frozen
+class PodSettings:
+    """Where the node's pods are learnt from."""
+
+    source: str = setting("local", "The pod source: local, file, or one that a plugin adds.")
+    file: str = setting("", "The PodList (JSON or YAML) that the source 'file' reads.")
+    cgroup_driver: str = setting(
+        "auto",
+        "How the kubelet names pod cgroups where they are not seen: auto, systemd or cgroupfs.",
+        validator=in_(["auto", "systemd", "cgroupfs"]),
+    )
+    poll_s: float = setting(2.0, "Seconds between two looks at the pods.", validator=gt(0))
+    units: bool = setting(True, "Whether systemd units count as pods where there is no Kubernetes.")
+
+
+@frozen
+class WorkloadRule:
+    """A workload of a host without Kubernetes: what it is, and what it gets."""
+
+    name: str = field(validator=matches_re(r"[a-zA-Z0-9][a-zA-Z0-9._@-]{0,62}"))
+    cgroup: str | None = None
+    unit: str | None = None
+    process: str | None = None
+    tier: Tier | None = None
+    profile: str | None = None
+    cpu_request: str | None = None
+    cpu_limit: str | None = None
+
+    def __attrs_post_init__(self) -> None:
+        if (self.cgroup, self.unit, self.process).count(None) == 3:  # noqa: PLR2004 - none given
+            raise ValueError(f"workload {self.name!r} needs one of cgroup, unit, process")
+
+
+@frozen
+class ObserveSettings:
+    """How closely the node is watched."""
+
+    period_s: float = setting(5.0, "Seconds between two looks at every thread.", validator=ge(0.2))
+    budget_cpu_ratio: float = setting(
+        0.01,
+        "Share of one core that observing may cost; over it the period stretches.",
+        validator=and_(gt(0), le(1)),
+    )
+    top_threads: int = setting(
+        50, "Busiest threads that /observe lists.", validator=and_(ge(1), le(5_000))
+    )
+    series_limit: int = setting(
+        5_000, "Series that /metrics may hold; the rest is dropped and counted.", validator=ge(100)
+    )
+
+
+@frozen
+class LintSettings:
+    """When a broken promise is believed."""
+
+    windows: int = setting(5, "Windows that are looked back on.", validator=ge(1))
+    fire_after: int = setting(
+        3, "Broken windows among them before a violation stands.", validator=ge(1)
+    )
+    clear_after: int = setting(5, "Clean windows in a row before it is gone.", validator=ge(1))
+    warn_every_s: float = setting(
+        300.0, "Seconds between two warnings about the same subject.", validator=ge(0)
+    )
+
+
+@frozen
+class ServerSettings:
+    """The agent's HTTP server."""
+
+    listen: str = setting(
+        "127.0.0.1:9100", "Address and port; an empty string serves the socket only."
+    )
+    socket: str = setting("/run/temper/agent.sock", "Local socket (mode 0600) that may act.")
+    token_file: str = setting("", "File with the bearer token that acting over TCP needs.")
+
+
+@frozen
+class ProfileSettings:
+    """Where profile files are."""
+
+    directory: str = setting(
+        "/etc/temper/profiles", "Directory of *.toml profiles; may be missing."
+    )
+
+
+@frozen
+class PluginHostSettings:
+    """How plugins are held."""
+
+    allow: tuple[str, ...] | None = setting(None, "Names of the plugins to load; absent loads all.")
+    strict: bool = setting(False, "Whether a plugin that fails ends the program.")
+    deadline_s: float = setting(
+        5.0, "Seconds that one call into a plugin may take.", validator=gt(0)
+    )
+
+
+@frozen
+class Settings:
+    """Everything that can be set, by topic."""
+
+    node: str = setting("", "The node's name; empty takes the host's.")
+    priority_mapping: PriorityMapping = PriorityMapping()
+    tiers: Tiers = Tiers()
+    plan: PlanSettings = PlanSettings()
+    scheduler: SchedulerSettings = SchedulerSettings()
+    safe_mode: SafeModeSettings = SafeModeSettings()
+    pods: PodSettings = PodSettings()
+    workloads: tuple[WorkloadRule, ...] = ()
+    observe: ObserveSettings = ObserveSettings()
+    lint: LintSettings = LintSettings()
+    server: ServerSettings = ServerSettings()
+    profiles: ProfileSettings = ProfileSettings()
+    plugin_host: PluginHostSettings = PluginHostSettings()
+    plugins: Mapping[str, Mapping[str, Any]] = field(factory=dict)
