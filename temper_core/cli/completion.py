@@ -1,0 +1,20 @@
+"""``temper completion``: the script that a shell needs to complete commands and options."""
+
+import click
+
+
+@click.command("completion")
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def command(shell: str) -> None:
+    """Print the completion script of a shell.
+
+    Bash: add ``eval "$(temper completion bash)"`` to ~/.bashrc; zsh and fish likewise.
+    """
+    from click.shell_completion import get_completion_class
+
+    from temper_core.cli.main import temper
+
+    completion = get_completion_class(shell)
+    if completion is None:
+        raise click.UsageError(f"click knows no completion for {shell}")
+    click.echo(completion(temper, {}, "temper", "_TEMPER_COMPLETE").source())

@@ -1,0 +1,43 @@
+"""``temper run``: start a command as a local workload, in a cgroup that names its tier."""
+
+import click
+
+from temper_core.records.tiers import Tier
+
+
+@click.command(
+    "run", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False}
+)
+@click.option(
+    "--tier", type=click.Choice([str(tier) for tier in Tier]), default="normal", show_default=True
+)
+@click.option("--profile", help="Workload profile for the command's threads.")
+@click.option("--name", help="Name of the workload; the command's own name by default.")
+@click.option("--cpu-request", help="CPU request, as Kubernetes writes it: 500m, 2.")
+@click.option("--cpu-limit", help="CPU limit, as Kubernetes writes it.")
+@click.argument("argv", nargs=-1, required=True, type=click.UNPROCESSED)
+def command(
+    tier: str,
+    profile: str | None,
+    name: str | None,
+    cpu_request: str | None,
+    cpu_limit: str | None,
+    argv: tuple[str, ...],
+) -> None:
+    """Start a command as a workload with a tier, and wait for it.
+
+    The command runs in a cgroup of its own below temper.slice, which the agent's local pod source
+    recognises; it is removed when the command and its children have ended. The exit code is the
+    command's own.
+    """
+    import sys
+
+    from temper_core.launch import Workload, run
+
+    own_name = argv[0].rsplit("/", 1)[-1]
+    workload = Workload.parse(name or own_name, Tier(tier), profile, cpu_request, cpu_limit)
+    ended = run(workload, argv)
+    if ended.still_running:
+        pids = ", ".join(map(str, ended.still_running))
+        click.echo(f"temper: still running in {ended.cgroup}: {pids}", err=True)
+    sys.exit(ended.exit_code)

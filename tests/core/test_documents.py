@@ -1,0 +1,151 @@
+from contextlib import suppress
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import pytest
+from attrs import field, frozen
+from attrs.validators import ge
+from hypothesis import given
+from hypothesis import strategies as st
+
+from temper_core.documents import fit, parse_json, read, read_text
+from temper_core.errors import DocumentError
+from temper_core.records.profiles import WorkloadProfile
+from temper_core.settings.models import Settings
+
+
+class Colour(StrEnum):
+    RED = "red"
+    GREEN = "green"
+
+
+@frozen
+class Wheel:
+    size: int = field(default=5, validator=ge(1))
+    rpm: float = 1.5
+
+
+@frozen
+class Car:
+    name: str
+    colour: Colour = Colour.RED
+    doors: tuple[int, ...] = ()
+    gears: tuple[int, int] = (1, 2)
+    wheel: Wheel = Wheel(size=7)
+    spare: Wheel | None = None
+    width: int | tuple[int, int] | None = None
+    extras: dict[str, bool] = field(factory=dict)
+
+    def __attrs_post_init__(self):
+        if self.name == "Edsel":
+            raise ValueError("nobody wants an Edsel")
+
+
+@pytest.mark.parametrize(
+    ("document", "problem"),
+    [
+        ({}, "name: is required"),
+        ({"name": 3}, "name: must be a string, not 3"),
+        ({"name": "a", "sped": 1}, "unknown key 'sped'"),
+        ({"name": "a", "colour": "blue"}, "colour: must be one of 'red', 'green', not 'blue'"),
+        ({"name": "a", "doors": [1, "2"]}, "doors[1]: must be a whole number, not '2'"),
+        ({"name": "a", "doors": 2}, "doors: must be a list, not 2"),
+        ({"name": "a", "gears": [1]}, "gears: must be a list of 2 values, not [1]"),
+        ({"name": "a", "wheel": {"size": 0}}, "wheel.size: must be >= 1: 0"),
+        ({"name": "a", "wheel": 4}, "wheel: must be a table, not 4"),
+        ({"name": "a", "spare": {"rpm": "1"}}, "spare.rpm: must be a number, not '1'"),
+        ({"name": "a", "width": "w"}, "width: must be a whole number, not 'w' or must be a list"),
+        ({"name": "a", "extras": {"abs": 1}}, "extras.abs: must be true or false, not 1"),
+        ({"name": "a", "doors": [True]}, "doors[0]: must be a whole number, not True"),
+        ({"name": "Edsel"}, "document: nobody wants an Edsel"),
+        ("text", "document: must be a table, not 'text'"),
+    ],
+)
+def test_each_misfit_is_named_by_its_path(document, problem):
+    with pytest.raises(DocumentError) as caught:
+        fit(document, Car, source="car.toml")
+
+    assert len(caught.value.problems) == 1
+    assert problem in caught.value.problems[0]
+    assert str(caught.value).startswith("car.toml: ")
+
+
+def test_every_misfit_is_reported_at_once():
+    with pytest.raises(DocumentError) as caught:
+        fit({"colour": 1, "wheel": {"size": -1, "x": 2}, "doors": "12"}, Car, source="car.toml")
+
+    places = {problem.partition(":")[0] for problem in caught.value.problems}
+    assert places == {"colour", "doors", "name", "wheel", "wheel.size"}
+
+
+def test_a_table_given_in_part_keeps_the_enclosing_default():
+    car = fit({"name": "a", "wheel": {"rpm": 2}}, Car, source="car.toml")
+
+    assert car.wheel == Wheel(size=7, rpm=2.0)
+
+
+def test_values_of_the_right_type_are_taken_as_they_are():
+    car = fit({"name": "a", "width": [1, 2], "spare": {}, "gears": [3, 4]}, Car, source="c")
+
+    assert (car.width, car.spare, car.gears) == ((1, 2), Wheel(), (3, 4))
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"a = [1", "is not TOML"),
+        (b"a = 1\na = 2", "is not TOML"),
+        (b"\xff\xfe", "is not UTF-8 text (byte 0)"),
+        (b"name = 'a'\nx = " + b"[" * 5000, "is not TOML"),
+    ],
+)
+def test_a_document_that_cannot_be_parsed_is_one_problem(tmp_path: Path, content, problem):
+    path = tmp_path / "car.toml"
+    path.write_bytes(content)
+
+    with pytest.raises(DocumentError) as caught:
+        read(path, Car)
+
+    assert len(caught.value.problems) == 1
+    assert problem in caught.value.problems[0]
+
+
+def test_a_missing_document_and_a_directory_are_named(tmp_path: Path):
+    with pytest.raises(DocumentError, match="No such file"):
+        read_text(tmp_path / "none.toml")
+    with pytest.raises(DocumentError, match="Is a directory"):
+        read_text(tmp_path)
+
+
+@pytest.mark.parametrize("text", ["{", "", "[1,", "[" * 100_000])
+def test_json_that_is_none_is_one_problem(text):
+    with pytest.raises(DocumentError, match="is not JSON"):
+        parse_json(text, source="stdin")
+
+
+JSON: Any = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4)
+    ),
+    max_leaves=12,
+)
+KEYS = st.sampled_from(["tiers", "critical", "workloads", "name", "plan", "lint", "kind", "node"])
+
+
+@given(st.dictionaries(KEYS, JSON | st.dictionaries(KEYS, JSON, max_size=3), max_size=4))
+def test_any_table_is_settings_or_a_document_error(table):
+    with suppress(DocumentError):
+        assert isinstance(fit(table, Settings, source="fuzz"), Settings)
+
+
+PROFILE_KEYS = st.sampled_from(
+    ["id", "thread_groups", "match", "treatment", "cpu_fraction", "fingerprint", "images", "name"]
+)
+
+
+@given(st.dictionaries(PROFILE_KEYS, JSON | st.lists(st.dictionaries(PROFILE_KEYS, JSON))))
+def test_any_table_is_a_profile_or_a_document_error(table):
+    with suppress(DocumentError):
+        assert isinstance(fit(table, WorkloadProfile, source="fuzz"), WorkloadProfile)

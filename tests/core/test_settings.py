@@ -1,0 +1,98 @@
+import attrs
+import pytest
+
+from temper_core import settings
+from temper_core.errors import DocumentError
+from temper_core.records.tiers import LayerKind, Tier
+from temper_core.settings.models import Settings
+
+TIER_TABLE = {
+    Tier.CRITICAL: (LayerKind.CONFINED, True, True, 5_000, 1000),
+    Tier.HIGH: (LayerKind.GROUPED, True, True, 10_000, 500),
+    Tier.NORMAL: (LayerKind.GROUPED, False, False, 20_000, 100),
+    Tier.LOW: (LayerKind.OPEN, False, False, 30_000, 50),
+    Tier.BACKGROUND: (LayerKind.OPEN, False, False, 5_000, 10),
+}
+
+
+@pytest.mark.parametrize("tier", Tier)
+def test_every_promised_default_of_a_tier_holds(tier):
+    made_of = Settings().tiers.of(tier)
+
+    assert TIER_TABLE[tier] == (
+        made_of.kind,
+        made_of.protected,
+        made_of.preempt,
+        made_of.slice_us,
+        made_of.weight,
+    )
+
+
+def test_the_promised_thresholds_and_reload_policy_hold():
+    found = Settings()
+
+    assert attrs.astuple(found.priority_mapping) == (1_000_000, 100_000, 0, -100, 2_000_000_000)
+    assert found.plan.reserve_cores == 1
+    assert (found.scheduler.quiet_s, found.scheduler.min_interval_s) == (2.0, 30.0)
+    assert (found.scheduler.reloads_per_hour, found.scheduler.crash_budget) == (20, 5)
+    assert found.server.listen == "127.0.0.1:9100"
+    assert (found.lint.windows, found.lint.fire_after, found.lint.clear_after) == (5, 3, 5)
+
+
+def test_one_key_of_a_tier_changes_that_key_only(tmp_path):
+    path = tmp_path / "agent.toml"
+    path.write_text("[tiers.critical]\nslice_us = 3000\n")
+
+    critical = settings.load(path).settings.tiers.critical
+
+    assert critical == attrs.evolve(Settings().tiers.critical, slice_us=3000)
+
+
+def test_every_value_says_where_it_came_from(tmp_path):
+    path = tmp_path / "agent.toml"
+    path.write_text("node = 'n1'\n[tiers.critical]\nslice_us = 3000\n")
+
+    sources = {origin.path: origin.source for origin in settings.load(path).origins()}
+
+    assert sources["node"] == str(path)
+    assert sources["tiers.critical.slice_us"] == str(path)
+    assert sources["tiers.critical.weight"] == "default"
+    assert sources["server.listen"] == "default"
+
+
+def test_without_a_file_the_defaults_are_in_force(tmp_path, monkeypatch):
+    monkeypatch.setattr("temper_core.settings.reader.DEFAULT_PATH", tmp_path / "agent.toml")
+
+    effective = settings.load(None)
+
+    assert effective.settings == Settings()
+    assert {origin.source for origin in effective.origins()} == {"default"}
+
+
+def test_a_file_that_was_named_must_be_there(tmp_path):
+    with pytest.raises(DocumentError, match="No such file"):
+        settings.load(tmp_path / "agent.toml")
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("[priority_mapping]\nhigh = 2000000", "priority_mapping: must fall from system"),
+        ("[tiers.low]\nutil_range = [0.8, 0.2]", "tiers.low: util_range must be [low, high]"),
+        ("[scheduler]\nwatchdog_ms = 90000", "scheduler.watchdog_ms: must be <= 30000"),
+        ("[pods]\ncgroup_driver = 'x'", "pods.cgroup_driver: must be in"),
+        ("[[workloads]]\nname = 'a b'\nunit = 'x'", "workloads[0].name: must match regex"),
+        ("[[workloads]]\nname = 'a'", "needs one of cgroup, unit, process"),
+        ("[server]\nlisten = 9100", "server.listen: must be a string, not 9100"),
+        ("[tiers.urgent]\nweight = 1", "tiers: unknown key 'urgent'"),
+    ],
+)
+def test_a_wrong_value_is_named_with_file_path_and_what_is_allowed(tmp_path, text, problem):
+    path = tmp_path / "agent.toml"
+    path.write_text(text)
+
+    with pytest.raises(DocumentError) as caught:
+        settings.load(path)
+
+    assert problem in str(caught.value)
+    assert str(caught.value).startswith(str(path))
