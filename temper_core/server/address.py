@@ -1,0 +1,41 @@
+"""Where the agent listens: an address and a port, as the settings write them."""
+
+import re
+
+from attrs import frozen
+
+from temper_core.errors import InputError
+
+HIGHEST_PORT = 65_535
+_WRITTEN = re.compile(
+    r"(?:\[(?P<v6>[0-9A-Fa-f:.]+(?:%[\w.-]+)?)\]|(?P<host>[\w.-]+)):(?P<port>\d{1,5})", re.ASCII
+)
+_EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared with, not bound to
+
+
+@frozen
+class Address:
+    """A host and a TCP port; ``host`` without brackets."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}"
+
+    @property
+    def reachable(self) -> "Address":
+        """The address to call where one listens on all of them."""
+        return Address(_EVERYWHERE.get(self.host, self.host), self.port)
+
+
+def parse_address(text: str) -> Address:
+    """Read ``host:port`` or ``[IPv6]:port``; raise InputError for anything else."""
+    written = _WRITTEN.fullmatch(text)
+    if written is None or int(written["port"]) > HIGHEST_PORT:
+        raise InputError(
+            "server.listen: must be an address and a port such as '127.0.0.1:9100' or "
+            f"'[::1]:9100', or '' for the socket only, not {text!r}"
+        )
+    return Address(written["v6"] or written["host"], int(written["port"]))

@@ -1,0 +1,113 @@
+"""What the server may see of the agent, and the few things it may ask of it."""
+
+from bisect import bisect_left
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, TypeVar
+
+from attrs import evolve, field, frozen
+
+from temper_core.records.contributions import Endpoint, Exporter
+from temper_core.records.plans import Generation
+from temper_core.records.snapshots import PluginState, Snapshot, Status
+
+Returned = TypeVar("Returned")
+
+STOCK_SECONDS_BOUNDS = (0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+
+
+@frozen
+class Histogram:
+    """How often a value fell up to each of ``bounds``, with a last count for whatever is above."""
+
+    bounds: tuple[float, ...] = STOCK_SECONDS_BOUNDS
+    counts: tuple[int, ...] = field()
+    total: float = 0.0
+
+    @counts.default
+    def _no_counts(self) -> tuple[int, ...]:
+        return (0,) * (len(self.bounds) + 1)
+
+    def with_value(self, value: float) -> "Histogram":
+        """Return a histogram that has counted *value* too."""
+        slot = bisect_left(self.bounds, value)
+        counts = tuple(count + (n == slot) for n, count in enumerate(self.counts))
+        return evolve(self, counts=counts, total=self.total + value)
+
+
+@frozen
+class Counters:
+    """What the agent has counted since it started.
+
+    ``reloads`` by cause, ``ejections`` by kind, ``plugin_failures`` by plugin; ``profile_failures``
+    are the profiles that could not be loaded, by profile id (or file, where the id is unknown);
+    ``stock_seconds`` is how long each reload left the node to the stock scheduler.
+    """
+
+    reloads: Mapping[str, int] = field(factory=dict)
+    ejections: Mapping[str, int] = field(factory=dict)
+    plugin_failures: Mapping[str, int] = field(factory=dict)
+    profile_failures: Mapping[str, int] = field(factory=dict)
+    stock_seconds: Histogram = field(factory=Histogram)
+
+
+class AgentView(Protocol):
+    """The agent as the server sees it; every method may be called from any thread, and is brief.
+
+    Only ``call`` may take long: up to the plugin's deadline.
+    """
+
+    def snapshot(self) -> Snapshot | None:
+        """Return the last observation; None before the first."""
+        ...
+
+    def generation(self) -> Generation | None:
+        """Return the plan in force; None while there is none."""
+        ...
+
+    def status(self) -> Status:
+        """Return the mode, and why."""
+        ...
+
+    def observe_document(self, top: int | None = None) -> Any | None:  # noqa: ANN401 - JSON
+        """Return ``/observe`` with the *top* busiest threads (None: as set); None before a tick."""
+        ...
+
+    def explain(self, pod: str | None) -> Any:  # noqa: ANN401 - JSON
+        """Return why *pod*, or every pod, is where it is; raise InputError for an unknown pod."""
+        ...
+
+    def safe_mode_requests(self) -> Mapping[str, Any]:
+        """Return who asks for safe mode: requester to its ``reason`` and ``since``."""
+        ...
+
+    def request_safe_mode(self, requester: str, reason: str) -> None:
+        """Remember that *requester* asks for safe mode; raise MachineError if it cannot."""
+        ...
+
+    def release_safe_mode(self, requester: str) -> bool:
+        """Forget *requester*'s request; False if it had none."""
+        ...
+
+    def counters(self) -> Counters:
+        """Return what was counted so far."""
+        ...
+
+    def plugins(self) -> tuple[PluginState, ...]:
+        """Return every plugin that was found, those set aside included."""
+        ...
+
+    def call(self, plugin: str, function: Callable[..., Returned], *arguments: Any) -> Returned:  # noqa: ANN401 - whatever the function takes
+        """Call into *plugin* within its deadline; raise PluginError whatever goes wrong."""
+        ...
+
+    def exporters(self) -> Sequence[tuple[str, Exporter]]:
+        """Return the exporters, each with its plugin's name."""
+        ...
+
+    def endpoints(self) -> Sequence[tuple[str, Endpoint]]:
+        """Return the plugins' endpoints, each with its plugin's name; asked once, at start."""
+        ...
+
+    def is_alive(self) -> bool:
+        """Whether the agent's loop has turned recently."""
+        ...
