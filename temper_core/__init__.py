@@ -6,6 +6,7 @@ from typing import Any
 __version__ = "0.1.0"
 
 _HOMES = {
+    "temper_core.client": ("ask_agent",),
     "temper_core.errors": (
         "DocumentError",
         "EngineError",

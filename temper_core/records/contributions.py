@@ -104,12 +104,17 @@ class Command:
 
 @frozen
 class Request:
-    """What an endpoint is asked: query parameters, and the JSON body if there was one."""
+    """What an endpoint is asked: query and path parameters, and the JSON body if there was one.
+
+    ``requester`` is ``socket`` or ``token`` where the endpoint acts, ``accept`` the caller's
+    preferred media types.
+    """
 
     query: Mapping[str, str]
     body: Any
     snapshot: Snapshot | None
     requester: str = ""
+    accept: str = ""
 
 
 @frozen
@@ -121,7 +126,7 @@ class Endpoint:
 
     name: str = field(validator=NAME)
     method: str = field(validator=in_(METHODS))
-    path: str = field(validator=matches_re(r"/[a-z0-9/_{}-]*"))
+    path: str = field(validator=matches_re(r"/[a-z0-9/._{}-]*"))
     summary: str
     answer: Callable[[Request], Any]
     acts: bool = False

@@ -1,0 +1,164 @@
+"""The agent's own endpoints, as the same records that plugins contribute."""
+
+from typing import Any
+
+import attrs
+from attrs import frozen
+
+from temper_core import __version__
+from temper_core.errors import InputError
+from temper_core.records.contributions import Endpoint, Request
+from temper_core.records.snapshots import Mode
+from temper_core.server.answers import (
+    NOT_FOUND,
+    OK,
+    UNAVAILABLE,
+    Answer,
+    error_answer,
+    json_answer,
+    message_of,
+)
+from temper_core.server.metrics import Scraper
+from temper_core.server.safe_mode_request import parse_safe_mode_request
+from temper_core.server.view import AgentView
+
+MOST_THREADS = 5_000
+READY_MODES = (Mode.ENFORCING, Mode.RELOADING, Mode.OBSERVE_ONLY)
+
+
+@frozen
+class CoreEndpoints:
+    """What the agent answers by itself, from what it sees of *view*."""
+
+    view: AgentView
+    scraper: Scraper
+
+    def table(self) -> tuple[Endpoint, ...]:
+        """Return every endpoint but ``/`` and ``/openapi.json``, which describe the table."""
+        return (*self._observing(), *self._probing(), *self._deciding())
+
+    def _observing(self) -> tuple[Endpoint, ...]:
+        return (
+            Endpoint("get-metrics", "GET", "/metrics", "Metrics for Prometheus.", self._metrics),
+            Endpoint(
+                "get-observation",
+                "GET",
+                "/observe",
+                "The last observation: layers, pods, busiest threads, pressure, violations.",
+                self._observe,
+                parameters={"top": f"Busiest threads to list, 1 to {MOST_THREADS}."},
+            ),
+            Endpoint(
+                "list-plugins", "GET", "/plugins", "Every plugin and its state.", self._plugins
+            ),
+        )
+
+    def _probing(self) -> tuple[Endpoint, ...]:
+        return (
+            Endpoint(
+                "get-health", "GET", "/healthz", "200 while the agent's loop turns.", self._health
+            ),
+            Endpoint(
+                "get-readiness",
+                "GET",
+                "/readyz",
+                "200 while the agent does all it can do on this node.",
+                self._readiness,
+            ),
+        )
+
+    def _deciding(self) -> tuple[Endpoint, ...]:
+        return (
+            Endpoint(
+                "get-layered-config",
+                "GET",
+                "/config",
+                "The configuration in force, exactly as the engine was given it.",
+                self._config,
+            ),
+            Endpoint(
+                "explain-placement",
+                "GET",
+                "/explain",
+                "Why a pod, or every pod, is where it is.",
+                self._explain,
+                parameters={"pod": "The pod, as namespace/name; absent explains all."},
+            ),
+            Endpoint(
+                "get-safe-mode", "GET", "/safe-mode", "Who asks for safe mode.", self._safe_mode
+            ),
+            Endpoint(
+                "set-safe-mode",
+                "PUT",
+                "/safe-mode",
+                "Ask for the stock scheduler, or withdraw one's own request.",
+                self._set_safe_mode,
+                acts=True,
+            ),
+        )
+
+    def _metrics(self, request: Request) -> Answer:
+        text, media_type = self.scraper.scrape(request.accept)
+        return Answer(text, media_type)
+
+    def _observe(self, request: Request) -> Any:  # noqa: ANN401 - JSON
+        document = self.view.observe_document(_top(request.query.get("top")))
+        if document is None:
+            return error_answer(UNAVAILABLE, "nothing was observed yet; ask again in a moment")
+        return document
+
+    def _health(self, _: Request) -> Answer:
+        if not self.view.is_alive():
+            return error_answer(UNAVAILABLE, "the agent's loop stands still")
+        return json_answer({"alive": True, "version": __version__})
+
+    def _readiness(self, _: Request) -> Answer:
+        status = self.view.status()
+        if not self.view.is_alive():
+            return error_answer(UNAVAILABLE, "the agent's loop stands still")
+        if self.view.snapshot() is None:
+            return error_answer(UNAVAILABLE, "the agent has not yet looked at the node")
+        ready = status.mode in READY_MODES
+        return json_answer({"ready": ready, **_state(self.view)}, OK if ready else UNAVAILABLE)
+
+    def _plugins(self, _: Request) -> Any:  # noqa: ANN401 - JSON
+        return {"plugins": [attrs.asdict(state) for state in self.view.plugins()]}
+
+    def _config(self, _: Request) -> Answer:
+        generation = self.view.generation()
+        if generation is None:
+            status = self.view.status()
+            why = " ".join(filter(None, [status.mode, status.reason, status.detail]))
+            return error_answer(NOT_FOUND, f"no configuration is in force ({why})")
+        return Answer(generation.config.encode())
+
+    def _explain(self, request: Request) -> Any:  # noqa: ANN401 - JSON
+        try:
+            return self.view.explain(request.query.get("pod"))
+        except InputError as error:
+            return error_answer(NOT_FOUND, message_of(error))
+
+    def _safe_mode(self, _: Request) -> Any:  # noqa: ANN401 - JSON
+        requests = {name: dict(wish) for name, wish in self.view.safe_mode_requests().items()}
+        return {**_state(self.view), "requests": requests}
+
+    def _set_safe_mode(self, request: Request) -> Any:  # noqa: ANN401 - JSON
+        wish = parse_safe_mode_request(request.body, request.requester)
+        if wish.requested:
+            self.view.request_safe_mode(wish.requester, wish.reason)
+            return self._safe_mode(request)
+        released = self.view.release_safe_mode(wish.requester)
+        return {**self._safe_mode(request), "released": released}
+
+
+def _state(view: AgentView) -> dict[str, Any]:
+    status = view.status()
+    return {"mode": status.mode, "reason": status.reason, "detail": status.detail}
+
+
+def _top(text: str | None) -> int | None:
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= MOST_THREADS):
+        raise InputError(f"top: must be a whole number from 1 to {MOST_THREADS}, not {text!r}")
+    return int(text)

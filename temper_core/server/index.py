@@ -1,0 +1,38 @@
+"""The endpoints that describe the others: a plain list, and the OpenAPI document."""
+
+from collections.abc import Callable
+
+from temper_core import __version__
+from temper_core.records.contributions import Endpoint
+from temper_core.server.answers import Answer, json_answer
+from temper_core.server.openapi import openapi_document
+from temper_core.server.table import Table
+
+TEXT = "text/plain; charset=utf-8"
+
+
+def describing(table: Callable[[], Table]) -> tuple[Endpoint, ...]:
+    """Return the endpoints that describe *table*, which is asked for when they are."""
+    return (
+        Endpoint(
+            "get-index", "GET", "/", "This list.", lambda _: Answer(index(table()).encode(), TEXT)
+        ),
+        Endpoint(
+            "get-openapi",
+            "GET",
+            "/openapi.json",
+            "This interface as OpenAPI 3.1.",
+            lambda _: json_answer(openapi_document(table())),
+        ),
+    )
+
+
+def index(table: Table) -> str:
+    """List every endpoint, one per line."""
+    lines = [
+        f"{method:<4} {path:<16} {served.endpoint.summary}"
+        + (f" (plugin {served.plugin})" if served.plugin else "")
+        for path, methods in table.items()
+        for method, served in methods.items()
+    ]
+    return "\n".join([f"Temper agent {__version__}", "", *lines, ""])

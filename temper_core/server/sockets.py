@@ -1,0 +1,109 @@
+"""The sockets that the server listens on, bound before it starts so that a failure is one line."""
+
+import errno
+import socket
+import stat
+from pathlib import Path
+
+from attrs import frozen
+
+from temper_core.errors import MachineError
+from temper_core.server.address import Address
+
+BACKLOG = 128
+ANSWER_TIMEOUT_S = 1.0
+
+
+@frozen
+class LocalSocket:
+    """A bound Unix socket, and the file that is ours to remove."""
+
+    socket: socket.socket
+    path: Path
+    inode: int
+
+    def remove(self) -> None:
+        """Remove the socket's file, unless another process has put its own there."""
+        try:
+            if self.path.lstat().st_ino == self.inode:
+                self.path.unlink()
+        except FileNotFoundError:
+            return
+
+
+def bind_tcp(address: Address) -> socket.socket:
+    """Listen on *address*; raise MachineError, with the remedy, where that cannot be."""
+    try:
+        found = socket.getaddrinfo(
+            address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )
+    except (OSError, UnicodeError) as error:
+        raise MachineError(f"cannot listen on {address}: {error}; see [server] listen") from error
+    family, kind, protocol, _, where = found[0]
+    try:
+        bound = socket.socket(family, kind, protocol)
+    except OSError as error:
+        raise MachineError(_refusal(address, error)) from error
+    try:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind(where)
+        bound.listen(BACKLOG)
+    except OSError as error:
+        bound.close()
+        raise MachineError(_refusal(address, error)) from error
+    return bound
+
+
+def _refusal(address: Address, error: OSError) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return (
+            f"cannot listen on {address}: another process does (an agent, or node_exporter, "
+            "whose port this is too); set [server] listen to a free port"
+        )
+    return f"cannot listen on {address}: {error.strerror or error}; see [server] listen"
+
+
+def bind_local(path: Path) -> LocalSocket:
+    """Listen on the Unix socket *path*, for its owner only.
+
+    A socket that nobody answers on is left over, and replaced. Raises MachineError where an agent
+    answers or something else is there, OSError where the socket cannot be made.
+    """
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _clear(path)
+    bound = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        bound.bind(str(path))
+        # Nobody can connect before listen(), so the file is never open to others.
+        path.chmod(0o600)
+        bound.listen(BACKLOG)
+        return LocalSocket(bound, path, path.lstat().st_ino)
+    except OSError:
+        bound.close()
+        raise
+
+
+def _clear(path: Path) -> None:
+    try:
+        mode = path.lstat().st_mode
+    except FileNotFoundError:
+        return
+    if not stat.S_ISSOCK(mode):
+        raise MachineError(f"{path} is not a socket; remove it, or set [server] socket")
+    if _is_answered(path):
+        raise MachineError(
+            f"another agent answers on {path}; stop it, or set [server] socket to another path"
+        )
+    path.unlink(missing_ok=True)
+
+
+def _is_answered(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.settimeout(ANSWER_TIMEOUT_S)
+        try:
+            probe.connect(str(path))
+        except (ConnectionRefusedError, FileNotFoundError):
+            return False
+        except TimeoutError:
+            return True
+        return True

@@ -1,0 +1,190 @@
+"""An agent that only looks like one: everything the server sees of it is a plain attribute."""
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from attrs import define, field
+
+from temper_core.errors import InputError, PluginError
+from temper_core.records.contributions import Endpoint, Exporter
+from temper_core.records.lint import Severity, Violation
+from temper_core.records.machine import MachineShape
+from temper_core.records.plans import Assignment, Generation, Layer, LayerPlan
+from temper_core.records.pods import Pod
+from temper_core.records.snapshots import (
+    LayerSample,
+    Mode,
+    Overhead,
+    PluginState,
+    PodSample,
+    Pressure,
+    PressureLine,
+    Snapshot,
+    Status,
+    ThreadSample,
+)
+from temper_core.records.tiers import LayerKind, Tier
+from temper_core.server.view import Counters, Histogram
+
+MACHINE = MachineShape.uniform(4)
+PLAN = LayerPlan(
+    MACHINE,
+    (Layer("critical", LayerKind.CONFINED, (), tier=Tier.CRITICAL, cpus_min=1, cpus_max=2),),
+    (
+        Assignment(Pod("1", "shop", "web", cpu_request_millis=1500), Tier.CRITICAL, "priority"),
+        Assignment(Pod("2", "shop", "batch", cpu_request_millis=250), Tier.LOW, "priority"),
+    ),
+)
+
+
+def pressure(avg10: float) -> Pressure:
+    return Pressure(PressureLine(avg10, avg10 / 2, avg10 / 4, 1000))
+
+
+def a_snapshot(**changes: Any) -> Snapshot:
+    given: dict[str, Any] = {
+        "at": time.time(),
+        "monotonic_s": time.monotonic(),
+        "window_s": 5.0,
+        "node": "node-a",
+        "machine": MACHINE,
+        "status": Status(Mode.ENFORCING, generation=7),
+        "threads": (
+            ThreadSample(
+                41, 40, "ib_worker", "mysqld", 1, 2, 0.75, 0.1,
+                namespace="shop", pod="web", layer="critical",
+            ),
+        ),
+        "pods": (
+            PodSample("shop", "web", "1", Tier.CRITICAL, 12, 1.2, pressure={"cpu": pressure(0.02)}),
+            PodSample("shop", "batch", "2", Tier.LOW, 3, 0.4, pressure={"cpu": pressure(0.5)}),
+        ),
+        "layers": (
+            LayerSample("critical", LayerKind.CONFINED, (0, 1), 1.23, 0.61, 12, demoted=False),
+            LayerSample("open", LayerKind.OPEN, (), 0.5, None, 90, demoted=True),
+        ),
+        "pressure": {"cpu": pressure(0.25)},
+        "overhead": Overhead({"user": 0.002, "kernel": 0.001}, 50_000_000, threads_seen=321),
+        "plan": PLAN,
+        "violations": (
+            Violation("smt_collision", Severity.WARNING, "shop/web", "shared", "move", {}, 0.0),
+        ),
+        "invariants": ("smt_collision", "layer_mismatch"),
+    }
+    return Snapshot(**given | changes)
+
+
+@define
+class FakeView:
+    """Implements AgentView; a plugin named ``hung`` waits for ``release`` before it fails."""
+
+    last: Snapshot | None = field(factory=a_snapshot)
+    in_force: Generation | None = Generation(7, PLAN, '[{"name": "critical"}]')
+    state: Status = Status(Mode.ENFORCING, generation=7)
+    counted: Counters = Counters(
+        reloads={"pods": 3}, ejections={"stall": 1}, stock_seconds=Histogram().with_value(0.052)
+    )
+    found: tuple[PluginState, ...] = (
+        PluginState("linter", "0.1.0", "temper-plugin-linter", ("temper_invariants",), "active"),
+    )
+    exported: list[tuple[str, Exporter]] = field(factory=list)
+    served: list[tuple[str, Endpoint]] = field(factory=list)
+    alive: bool = True
+    requests: dict[str, dict[str, Any]] = field(factory=dict)
+    failed: list[str] = field(factory=list)
+    release: threading.Event = field(factory=threading.Event)
+
+    def snapshot(self) -> Snapshot | None:
+        return self.last
+
+    def generation(self) -> Generation | None:
+        return self.in_force
+
+    def status(self) -> Status:
+        return self.state
+
+    def observe_document(self, top: int | None = None) -> Any | None:
+        if self.last is None:
+            return None
+        threads = [
+            {
+                "tid": thread.tid, "comm": thread.comm, "namespace": thread.namespace,
+                "pod": thread.pod, "cpu": thread.cpu, "cpu_used": thread.cpu_used,
+                "run_delay_ratio": thread.run_delay_ratio, "layer": thread.layer,
+                "expected_layer": thread.expected_layer,
+            }
+            for thread in self.last.threads[:top]
+        ]
+        line = {"avg10": 0.25, "avg60": 0.1, "avg300": 0.05}
+        return {
+            "schema_version": 1, "at": "2026-01-01T00:00:00Z", "node": "node-a",
+            "mode": self.state.mode, "reason": self.state.reason,
+            "generation": 7, "engine": "scx_layered 1.1.4",
+            "machine": {"cores": 4, "threads_per_core": 1},
+            "layers": [
+                {
+                    "name": "critical", "kind": "Confined", "cpus": [0, 1], "cpus_used": 1.23,
+                    "util": 0.61, "tasks": 12, "demoted": False, "reason": "",
+                },
+                {
+                    "name": "open", "kind": "Open", "cpus": [], "cpus_used": 0.5,
+                    "util": float("nan"), "tasks": 90, "demoted": True, "reason": "no core",
+                },
+            ],
+            "threads": threads,
+            "pods": [
+                {
+                    "namespace": "shop", "pod": "web", "tier": "critical", "threads": 12,
+                    "cpu_used": 1.2, "throttled_ratio": 0.0,
+                }
+            ],
+            "pressure": {"cpu": {"some": line, "full": None}},
+            "violations": [
+                {"invariant": "smt_collision", "subject": "shop/web", "message": "shared"}
+            ],
+            "plugins": [], "overhead": {},
+        }
+
+    def explain(self, pod: str | None) -> Any:
+        known = {"shop/web": "critical", "shop/batch": "low"}
+        if pod is None:
+            return {"pods": known}
+        if pod not in known:
+            raise InputError(f"no pod {pod!r} on this node")
+        return {"pod": pod, "tier": known[pod]}
+
+    def safe_mode_requests(self) -> dict[str, dict[str, Any]]:
+        return dict(self.requests)
+
+    def request_safe_mode(self, requester: str, reason: str) -> None:
+        self.requests[requester] = {"reason": reason, "since": 1.0}
+
+    def release_safe_mode(self, requester: str) -> bool:
+        return self.requests.pop(requester, None) is not None
+
+    def counters(self) -> Counters:
+        return self.counted
+
+    def plugins(self) -> tuple[PluginState, ...]:
+        return self.found
+
+    def call(self, plugin: str, function: Callable[..., Any], *arguments: Any) -> Any:
+        if plugin == "hung":
+            self.release.wait(10)
+            raise PluginError(plugin, "did not answer in time")
+        try:
+            return function(*arguments)
+        except Exception as error:
+            self.failed.append(plugin)
+            raise PluginError(plugin, f"{type(error).__name__}: {error}") from error
+
+    def exporters(self) -> list[tuple[str, Exporter]]:
+        return self.exported
+
+    def endpoints(self) -> list[tuple[str, Endpoint]]:
+        return self.served
+
+    def is_alive(self) -> bool:
+        return self.alive
