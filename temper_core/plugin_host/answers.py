@@ -1,0 +1,179 @@
+"""What plugins answer: that it is what was promised, and that no two claim the same name."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from itertools import islice
+from typing import Any, Protocol, TypeVar
+
+import attrs
+from attrs import evolve, frozen
+from pluggy import HookImpl
+
+from temper_core.errors import PluginError
+from temper_core.records.contributions import (
+    Command,
+    Detection,
+    Detector,
+    Endpoint,
+    Exporter,
+    Metric,
+    MetricSample,
+    PodSource,
+)
+from temper_core.records.lint import Finding, Invariant
+from temper_core.records.profiles import WorkloadProfile
+
+MOST_ITEMS = 100_000
+RECORDS: Mapping[str, type[Any]] = {
+    "temper_profiles": WorkloadProfile,
+    "temper_detectors": Detector,
+    "temper_invariants": Invariant,
+    "temper_exporters": Exporter,
+    "temper_pod_sources": PodSource,
+    "temper_commands": Command,
+    "temper_endpoints": Endpoint,
+}
+CALLBACKS = frozenset({"answer", "check", "collect", "detect", "load", "open"})
+
+
+class Named(Protocol):
+    """What every contributed record has: a name that the operator can say."""
+
+    @property
+    def name(self) -> str: ...  # noqa: D102
+
+
+Record = TypeVar("Record", bound=Named)
+Reader = Callable[[Any, str], Any]
+Item = TypeVar("Item")
+
+
+@frozen
+class Contested:
+    """A name that more than one plugin claims, and that goes to none of them."""
+
+    name: str
+    plugins: tuple[str, ...]
+
+    @property
+    def reason(self) -> str:
+        """Say who claims it, in one line."""
+        return f"{self.name!r} is claimed by {' and '.join(self.plugins)}, and goes to neither"
+
+
+def ask(
+    implementations: Iterable[HookImpl], of: type[Record], given: Mapping[str, Any], plugin: str
+) -> list[Record]:
+    """Call the hook and list its records; raise PluginError where they are not what was promised.
+
+    Called inside the plugin's guard: a generator raises only when it is listed.
+    """
+    records: list[Record] = []
+    for implementation in implementations:
+        names = (*implementation.argnames, *implementation.kwargnames)
+        answer = implementation.function(**{name: given[name] for name in names if name in given})
+        records += listed(answer, plugin, of)
+    _refuse_doubles(records, plugin)
+    return records
+
+
+def listed(answer: object, plugin: str, of: type[Item]) -> list[Item]:
+    """Return *answer* as a list of *of*; raise PluginError unless it is one."""
+    if answer is None:
+        return []
+    if not isinstance(answer, Iterable):
+        raise PluginError(plugin, f"returned {answer!r}, which is no list of {of.__name__}")
+    items = list(islice(answer, MOST_ITEMS + 1))
+    if len(items) > MOST_ITEMS:
+        raise PluginError(plugin, f"returned more than {MOST_ITEMS} items")
+    for item in items:
+        if not isinstance(item, of):
+            raise PluginError(plugin, f"returned {item!r}, which is no {of.__name__}")
+        _refuse_uncallable(item, plugin)
+    return items
+
+
+def _refuse_uncallable(record: object, plugin: str) -> None:
+    kind: type[Any] = type(record)
+    if not attrs.has(kind):
+        return
+    for name in CALLBACKS & set(attrs.fields_dict(kind)):
+        if not callable(getattr(record, name)):
+            reason = f"returned a {kind.__name__} whose {name!r} cannot be called"
+            raise PluginError(plugin, reason)
+
+
+def _refuse_doubles(records: Iterable[Named], plugin: str) -> None:
+    seen: set[object] = set()
+    for record in records:
+        # One id may be tuned for several machines; any other name stands for one thing.
+        shape = record.machine_shape if isinstance(record, WorkloadProfile) else None
+        if (record.name, shape) in seen:
+            raise PluginError(plugin, f"returned two records named {record.name!r}")
+        seen.add((record.name, shape))
+
+
+def find_contested(answers: Mapping[str, Iterable[Named]]) -> list[Contested]:
+    """Find the names that several plugins claim: order must not pick a winner."""
+    claimants: defaultdict[str, set[str]] = defaultdict(set)
+    for plugin, records in answers.items():
+        for record in records:
+            for claim in claims(record):
+                claimants[claim].add(plugin)
+    return [
+        Contested(name, tuple(sorted(rivals)))
+        for name, rivals in sorted(claimants.items())
+        if len(rivals) > 1
+    ]
+
+
+def claims(record: Named) -> Iterator[str]:
+    """Yield the names that *record* takes: an endpoint takes its method and path as well."""
+    yield record.name
+    if isinstance(record, Endpoint):
+        yield f"{record.method} {record.path}"
+
+
+def reader_of(record: object) -> tuple[Callable[..., Any], Reader] | None:
+    """Return the record's callback and who reads what it returns; None where anything goes."""
+    match record:
+        case Detector(detect=detect):
+            return detect, read_detection
+        case Invariant(check=check):
+            return check, each(Finding)
+        case Exporter(collect=collect):
+            return collect, read_metrics
+    return None
+
+
+def each(kind: type[Any]) -> Reader:
+    """Return a reader of lists that hold nothing but *kind*."""
+    return partial(listed, of=kind)
+
+
+def read_anything(answer: Any, plugin: str) -> Any:  # noqa: ANN401 - as it says
+    """Return *answer* as it is, but for a generator, which is listed: it may raise half way."""
+    return listed(answer, plugin, object) if isinstance(answer, Iterator) else answer
+
+
+def read_detection(answer: object, plugin: str) -> Detection | None:
+    """Return a detector's answer; raise PluginError unless it is a Detection or None."""
+    if answer is None or isinstance(answer, Detection):
+        return answer
+    raise PluginError(plugin, f"returned {answer!r}, which is no Detection")
+
+
+def read_metrics(answer: object, plugin: str) -> list[Metric]:
+    """Return an exporter's metrics; raise PluginError, since one odd value spoils the scrape."""
+    metrics = []
+    for metric in listed(answer, plugin, Metric):
+        samples = listed(metric.samples, plugin, MetricSample)
+        for sample in samples:
+            labels = [part for pair in sample.labels.items() for part in pair]
+            if not all(isinstance(part, str) for part in labels):
+                raise PluginError(plugin, f"labels {metric.name} with what is no string")
+            if not isinstance(sample.value, int | float):
+                raise PluginError(plugin, f"gives {metric.name} the value {sample.value!r}")
+        metrics.append(evolve(metric, samples=tuple(samples)))
+    return metrics

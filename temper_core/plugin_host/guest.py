@@ -1,0 +1,162 @@
+"""One plugin in the host: what it implements, how it fares, and the only door to its code."""
+
+from collections.abc import Callable, Mapping, Sequence
+from enum import StrEnum
+from threading import Lock
+from time import perf_counter
+from typing import Any
+
+import attrs
+from attrs import define, field
+from pluggy import HookImpl, PluginManager, PluginValidationError
+
+from temper_core import hookspecs
+from temper_core.errors import PluginError, TemperError
+from temper_core.plugin_host.worker import CallFailed, CallOverdue, Worker
+from temper_core.records.snapshots import PluginState
+
+LONGEST_REASON = 300
+
+
+class Standing(StrEnum):
+    """Whether a plugin is called."""
+
+    ACTIVE = "active"
+    SET_ASIDE = "set_aside"
+    NOT_ALLOWED = "not_allowed"
+
+
+class NotActive(PluginError):  # noqa: N818 - reads as the fact it reports
+    """The plugin was set aside earlier, and is not called any more."""
+
+
+class Hung(PluginError):  # noqa: N818 - reads as the fact it reports
+    """The plugin did not return by its deadline; its thread is lost."""
+
+
+@define(eq=False)
+class Guest:
+    """A plugin, its thread, and its account; calls into it take turns."""
+
+    name: str
+    distribution: str = ""
+    version: str = ""
+    implementations: Mapping[str, tuple[HookImpl, ...]] = field(factory=dict)
+    standing: Standing = Standing.ACTIVE
+    failure: str = ""
+    failures: int = 0
+    failures_in_a_row: int = 0
+    calls: int = 0
+    time_spent_s: float = 0.0
+    warned_at: float | None = None
+    _worker: Worker = field(init=False)
+    _turn: Lock = field(factory=Lock, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._worker = Worker(self.name)
+
+    @property
+    def is_active(self) -> bool:
+        """Whether the plugin may be called."""
+        return self.standing is Standing.ACTIVE
+
+    def call(
+        self,
+        function: Callable[..., Any],
+        arguments: Sequence[Any],
+        deadline_s: float,
+        allows: tuple[type[TemperError], ...] = (),
+    ) -> Any:  # noqa: ANN401 - whatever the function returns
+        """Call *function* in the plugin's thread.
+
+        Raises NotActive, Hung, or PluginError from whatever the plugin raised; errors that the
+        contract *allows* come through as they are.
+        """
+        if self._worker.is_current:  # the plugin called itself through us: its turn already
+            return function(*arguments)
+        with self._turn:
+            if not self.is_active:
+                raise NotActive(self.name, f"is {self.standing}: {self.failure}")
+            started = perf_counter()
+            try:
+                return self._worker.run(function, arguments, deadline_s)
+            except CallOverdue as overdue:
+                self.standing = Standing.SET_ASIDE  # before the next in turn finds it
+                raise Hung(self.name, f"did not return within {deadline_s:g} s") from overdue
+            except CallFailed as failed:
+                if isinstance(failed.error, allows):
+                    raise failed.error from None
+                raise PluginError(self.name, describe(failed.error)) from failed.error
+            finally:
+                self.calls += 1
+                self.time_spent_s += perf_counter() - started
+
+    def admit(self, load: Callable[[], object], deadline_s: float) -> None:
+        """Load the plugin and learn what it implements; raise PluginError if it does not fit."""
+        self.implementations = self.call(_admitted, (load, self.name), deadline_s)
+
+    def state(self) -> PluginState:
+        """Return the account, as it is shown."""
+        return PluginState(
+            name=self.name,
+            version=self.version,
+            distribution=self.distribution,
+            hooks=tuple(sorted(self.implementations)),
+            state=self.standing.value,
+            failure=self.failure,
+            calls=self.calls,
+            time_spent_s=self.time_spent_s,
+        )
+
+
+def describe(error: BaseException) -> str:
+    """Say what *error* is in one line of bounded length, whatever its author did to it."""
+    try:
+        said = _said_by(error)
+    except Exception:  # noqa: BLE001 - a plugin's own __str__ may raise as well
+        said = "and cannot say why"
+    line = " ".join(said.split())
+    if not isinstance(error, TemperError):
+        line = f"{type(error).__name__}: {line}" if line else type(error).__name__
+    return line if len(line) <= LONGEST_REASON else f"{line[:LONGEST_REASON]}…"
+
+
+def _said_by(error: BaseException) -> str:
+    if isinstance(error, PluginError):
+        return error.reason
+    if len(error.args) > 1 and isinstance(error.args[1], attrs.Attribute):
+        return str(error.args[0])  # attrs' validators add the attribute, and all it knows
+    return str(error)
+
+
+def _admitted(load: Callable[[], object], name: str) -> dict[str, tuple[HookImpl, ...]]:
+    plugin = load()
+    # A manager each: one that pluggy registered by half goes with the plugin it was made for.
+    manager = PluginManager(hookspecs.PROJECT)
+    manager.add_hookspecs(hookspecs)
+    try:
+        manager.register(plugin, name=name)
+        manager.check_pending()
+    except PluginValidationError as error:
+        known = ", ".join(hook_names())
+        raise PluginError(name, f"{describe(error)}; the hooks are {known}") from error
+    found = {hook: tuple(getattr(manager.hook, hook).get_hookimpls()) for hook in hook_names()}
+    implemented = {
+        hook: implementations for hook, implementations in found.items() if implementations
+    }
+    _refuse_misfits(implemented, name)
+    return implemented
+
+
+def _refuse_misfits(implemented: Mapping[str, tuple[HookImpl, ...]], name: str) -> None:
+    if not implemented:
+        raise PluginError(name, "implements no hook; mark its functions with @hookimpl")
+    for hook, implementations in implemented.items():
+        if any(each.wrapper or each.hookwrapper for each in implementations):
+            raise PluginError(name, f"wraps {hook}; no plugin may change what another answers")
+
+
+def hook_names() -> tuple[str, ...]:
+    """Return the names of all hooks, in the order in which they are specified."""
+    mark = f"{hookspecs.PROJECT}_spec"
+    return tuple(name for name, spec in vars(hookspecs).items() if hasattr(spec, mark))

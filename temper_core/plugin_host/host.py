@@ -1,0 +1,247 @@
+"""The host: asks every plugin for its records, and keeps account of who failed."""
+
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from threading import Lock
+from types import MappingProxyType
+from typing import Any, Generic, TypeVar
+
+from attrs import define, field, frozen
+
+from temper_core.errors import NameClash, PluginError, TemperError
+from temper_core.plugin_host import answers
+from temper_core.plugin_host.answers import Contested, Reader, Record
+from temper_core.plugin_host.guest import Guest, Hung, NotActive, Standing
+from temper_core.plugin_host.installed import Installed, installed_plugins
+from temper_core.records.snapshots import PluginState
+from temper_core.settings.models import Settings
+
+FAILURES_IN_A_ROW = 3
+WARN_EVERY_S = 60.0
+
+Returned = TypeVar("Returned")
+
+
+@frozen
+class Contribution(Generic[Record]):
+    """A record, and the plugin that answers for it."""
+
+    plugin: str
+    record: Record
+
+
+@define(eq=False)
+class PluginHost:
+    """The plugins of this process; every method may be called from any thread.
+
+    A plugin is set aside when it cannot be loaded, when a hook of it fails, when it hangs, or
+    when what it contributed fails three times in a row. It is not called again after that.
+    """
+
+    settings: Settings = field(factory=Settings)
+    _guests: dict[str, Guest] = field(factory=dict, init=False)
+    _contested: dict[str, tuple[Contested, ...]] = field(factory=dict, init=False)
+    _readers: dict[int, tuple[Callable[..., Any], Reader]] = field(factory=dict, init=False)
+    _account: Lock = field(factory=Lock, init=False)
+
+    def add(self, plugin: object, name: str, *, distribution: str = "", version: str = "") -> None:
+        """Take in *plugin*; raise PluginError, and keep nothing of it, if it does not fit."""
+        if name in self._guests:
+            raise PluginError(name, "another plugin already has this name")
+        guest = Guest(name, distribution, version)
+        guest.admit(lambda: plugin, self._deadline_s)
+        self._guests[name] = guest
+
+    def load_installed(self) -> None:
+        """Load what is installed and allowed; raise PluginError for the first misfit if strict."""
+        by_name: defaultdict[str, list[Installed]] = defaultdict(list)
+        for plugin in installed_plugins():
+            by_name[plugin.name].append(plugin)
+        for name, claimants in by_name.items():
+            self._load(name, claimants)
+        for missing in sorted(set(self._allowed or ()) - set(self._guests)):
+            error = PluginError(missing, "is allowed by [plugin_host] allow, but not installed")
+            self._warn("plugin_missing", missing, error.reason)
+            self._insist(error)
+
+    def gather(self, hook: str, of: type[Record], **given: Any) -> list[Contribution[Record]]:  # noqa: ANN401 - arguments of any hook
+        """Ask every plugin for its records; who fails gives none, nor does a name claimed twice."""
+        found: dict[str, list[Record]] = {}
+        for guest in self._implementing(hook):
+            own = MappingProxyType(dict(self.settings.plugins.get(guest.name, {})))
+            arguments = (guest.implementations[hook], of, {"settings": own, **given}, guest.name)
+            try:
+                found[guest.name] = guest.call(answers.ask, arguments, self._deadline_s)
+            except NotActive:
+                continue
+            except PluginError as error:
+                self._set_aside(guest, hook, error)
+        contested = self._settle(hook, found)
+        contributions = [
+            Contribution(plugin, record)
+            for plugin, records in found.items()
+            for record in records
+            if contested.isdisjoint(answers.claims(record))
+        ]
+        for contribution in contributions:
+            if pair := answers.reader_of(contribution.record):
+                self._readers[id(pair[0])] = pair
+        return contributions
+
+    def call(
+        self,
+        plugin: str,
+        function: Callable[..., Returned],
+        *arguments: Any,  # noqa: ANN401 - whatever the function takes
+        each: type[Any] | None = None,
+        allows: tuple[type[TemperError], ...] = (),
+    ) -> Returned:
+        """Call a function that *plugin* contributed, or one that calls it.
+
+        Returns what it returned; a generator comes as a list, since it may raise half way. With
+        *each*, every item must be of that type; what a detector, an invariant or an exporter
+        returns is judged anyway. Raises PluginError whatever goes wrong, but for the errors that
+        the contract *allows*, which say something about the world and not about the plugin.
+        """
+        guest = self._guests.get(plugin)
+        if guest is None:
+            raise PluginError(plugin, "is not loaded")
+        read = self._reader_of(function) if each is None else answers.each(each)
+        try:
+            result: Returned = guest.call(
+                _read, (read, function, arguments, plugin), self._deadline_s, allows
+            )
+        except NotActive:
+            raise
+        except PluginError as error:
+            self._note_failure(guest, function, error)
+            raise
+        guest.failures_in_a_row = 0
+        return result
+
+    def states(self) -> tuple[PluginState, ...]:
+        """Return every plugin that was found, by name, those set aside included."""
+        return tuple(self._guests[name].state() for name in sorted(self._guests))
+
+    @property
+    def failures(self) -> Mapping[str, int]:
+        """How often each plugin failed, at 0 those that never did."""
+        return {name: guest.failures for name, guest in sorted(self._guests.items())}
+
+    def contested(self, hook: str) -> tuple[Contested, ...]:
+        """Return the names that went to no plugin when *hook* was last gathered."""
+        return self._contested.get(hook, ())
+
+    @property
+    def _deadline_s(self) -> float:
+        return self.settings.plugin_host.deadline_s
+
+    @property
+    def _allowed(self) -> tuple[str, ...] | None:
+        return self.settings.plugin_host.allow
+
+    def _reader_of(self, function: Callable[..., Any]) -> Reader:
+        known = self._readers.get(id(function))
+        return known[1] if known else answers.read_anything
+
+    def _implementing(self, hook: str) -> Iterator[Guest]:
+        for name in sorted(self._guests):
+            if hook in self._guests[name].implementations:
+                yield self._guests[name]
+
+    def _load(self, name: str, claimants: list[Installed]) -> None:
+        rivals = [plugin.distribution for plugin in claimants]
+        guest = Guest(name, ", ".join(rivals), claimants[0].version)
+        if name in self._guests:
+            clash = NameClash(name, f"is built in; {guest.distribution} cannot replace it")
+            self._count(self._guests[name], clash)
+            self._warn("plugin_refused", name, clash.reason)
+            self._insist(clash)
+            return
+        self._guests[name] = guest
+        if self._allowed is not None and name not in self._allowed:
+            guest.standing = Standing.NOT_ALLOWED
+            guest.failure = "is not named by [plugin_host] allow"
+            return
+        if len(claimants) > 1:
+            reason = f"is the name of two plugins, of {' and '.join(rivals)}, and goes to neither"
+            self._set_aside(guest, "load", NameClash(name, reason))
+            return
+        try:
+            guest.admit(claimants[0].load, self._deadline_s)
+        except PluginError as error:
+            self._set_aside(guest, "load", error)
+
+    def _settle(self, hook: str, found: Mapping[str, Iterable[answers.Named]]) -> set[str]:
+        contested = answers.find_contested(found)
+        self._contested[hook] = tuple(contested)
+        for claim in contested:
+            for plugin in claim.plugins:
+                clash = NameClash(plugin, claim.reason)
+                self._count(self._guests[plugin], clash)
+                self._warn("plugin_name_contested", plugin, clash.reason)
+                self._insist(clash)
+        return {claim.name for claim in contested}
+
+    def _note_failure(self, guest: Guest, function: Callable[..., Any], error: PluginError) -> None:
+        during = getattr(function, "__name__", "call")
+        guest.failures_in_a_row += 1
+        if isinstance(error, Hung) or guest.failures_in_a_row >= FAILURES_IN_A_ROW:
+            self._set_aside(guest, during, error, insist=False)
+            return
+        self._count(guest, error)
+        now = time.monotonic()
+        if guest.warned_at is None or now - guest.warned_at >= WARN_EVERY_S:
+            guest.warned_at = now
+            self._warn("plugin_call_failed", guest.name, error.reason, during=during)
+
+    def _set_aside(
+        self, guest: Guest, during: str, error: PluginError, *, insist: bool = True
+    ) -> None:
+        guest.standing = Standing.SET_ASIDE
+        self._count(guest, error)
+        self._warn("plugin_set_aside", guest.name, error.reason, during=during)
+        if insist:
+            self._insist(error)
+
+    def _count(self, guest: Guest, error: PluginError) -> None:
+        with self._account:
+            guest.failures += 1
+            guest.failure = error.reason
+
+    def _insist(self, error: PluginError) -> None:
+        if self.settings.plugin_host.strict:
+            raise error
+
+    @staticmethod
+    def _warn(event: str, plugin: str, reason: str, **facts: str) -> None:
+        import structlog  # noqa: PLC0415 - slow, and needed only when something is wrong
+
+        if structlog.is_configured():
+            log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+            log.warning(event, plugin=plugin, reason=reason, **facts)
+        else:
+            # A command that set up no log prints results, where structlog's default would go too.
+            sys.stderr.write(f"temper: plugin {plugin!r}: {reason}\n")
+
+
+def load_host(
+    settings: Settings, *, extra: Mapping[str, object] = MappingProxyType({})
+) -> PluginHost:
+    """Return a host with the core's own plugins, *extra*, and those that are installed.
+
+    Raises PluginError for the first that fails if ``[plugin_host] strict`` is set.
+    """
+    host = PluginHost(settings)
+    for name, plugin in extra.items():
+        host.add(plugin, name, distribution="temper-agent")
+    host.load_installed()
+    return host
+
+
+def _read(
+    read: Reader, function: Callable[..., Any], arguments: tuple[Any, ...], plugin: str
+) -> Any:  # noqa: ANN401 - whatever the function returns
+    return read(function(*arguments), plugin)

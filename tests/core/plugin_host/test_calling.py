@@ -1,0 +1,274 @@
+import gc
+import threading
+import time
+
+import pytest
+from structlog.testing import capture_logs
+
+from temper_core import (
+    Detection,
+    Detector,
+    Exporter,
+    Finding,
+    InputError,
+    Invariant,
+    MachineError,
+    Metric,
+    MetricSample,
+    PluginError,
+    hookimpl,
+)
+from temper_core.plugin_host import PluginHost
+from temper_core.settings.models import PluginHostSettings, Settings
+from temper_core.testing import make_pod, make_snapshot
+
+
+class Plugin:
+    """Contributes what it is made with."""
+
+    def __init__(self, *, check=None, detect=None, collect=None):
+        self.check, self.detect, self.collect = check, detect, collect
+
+    @hookimpl
+    def temper_invariants(self):
+        return [Invariant("held", self.check, why="")] if self.check else []
+
+    @hookimpl
+    def temper_detectors(self):
+        return [Detector("seen", self.detect)] if self.detect else []
+
+    @hookimpl
+    def temper_exporters(self):
+        return [Exporter("shown", self.collect)] if self.collect else []
+
+
+def fail():
+    raise ZeroDivisionError("as always")
+
+
+@pytest.fixture
+def host():
+    host = PluginHost(Settings(plugin_host=PluginHostSettings(deadline_s=0.2)))
+    host.add(Plugin(), "called")
+    return host
+
+
+def state_of(host):
+    return host.states()[0]
+
+
+def test_a_call_returns_what_the_function_returned_and_is_accounted_for(host):
+    before = state_of(host)
+
+    answer = host.call("called", divmod, 7, 2)
+
+    after = state_of(host)
+    assert answer == (3, 1)
+    assert after.calls == before.calls + 1
+    assert after.time_spent_s > before.time_spent_s
+
+
+def test_a_generator_comes_as_a_list(host):
+    assert host.call("called", lambda: (n for n in range(3))) == [0, 1, 2]
+
+
+def test_a_generator_that_raises_half_way_is_a_failure_of_the_plugin(host):
+    def half_way():
+        yield 1
+        fail()
+
+    with capture_logs(), pytest.raises(PluginError, match="ZeroDivisionError: as always"):
+        host.call("called", half_way)
+
+
+def test_every_failure_is_counted_and_the_log_stays_bounded(host):
+    with capture_logs() as logs:
+        for _ in range(20):
+            with pytest.raises(PluginError):
+                host.call("called", fail)
+            host.call("called", int)
+
+    assert host.failures == {"called": 20}
+    assert state_of(host).state == "active"
+    assert [(entry["event"], entry["plugin"]) for entry in logs] == [
+        ("plugin_call_failed", "called")
+    ]
+
+
+def test_three_failures_in_a_row_set_the_plugin_aside(host):
+    with capture_logs() as logs:
+        for _ in range(3):
+            with pytest.raises(PluginError):
+                host.call("called", fail)
+    with pytest.raises(PluginError, match="is set_aside: ZeroDivisionError: as always"):
+        host.call("called", int)
+
+    assert host.failures == {"called": 3}
+    assert state_of(host).state == "set_aside"
+    assert [entry["event"] for entry in logs] == ["plugin_call_failed", "plugin_set_aside"]
+
+
+def test_a_call_that_hangs_sets_the_plugin_aside_at_once(host):
+    release = threading.Event()
+
+    with capture_logs(), pytest.raises(PluginError, match=r"did not return within 0\.2 s"):
+        host.call("called", release.wait)
+
+    release.set()
+    assert state_of(host).state == "set_aside"
+
+
+def test_a_python_loop_that_never_ends_is_stopped_when_it_is_left_behind(host):
+    turns = []
+
+    def spin():
+        while True:
+            turns.append(1)
+            time.sleep(0.001)
+
+    with capture_logs(), pytest.raises(PluginError):
+        host.call("called", spin)
+
+    gone = "plugin-called"
+    for _ in range(200):
+        if gone not in {thread.name for thread in threading.enumerate()}:
+            break
+        time.sleep(0.01)
+    assert gone not in {thread.name for thread in threading.enumerate()}
+
+
+def test_what_the_contract_allows_comes_through_and_is_no_failure(host):
+    def cannot_tell():
+        raise MachineError("the API server does not answer")
+
+    for _ in range(5):
+        with pytest.raises(MachineError, match="does not answer"):
+            host.call("called", cannot_tell, allows=(MachineError,))
+
+    assert host.failures == {"called": 0}
+    assert state_of(host).state == "active"
+
+
+def test_an_error_of_ours_that_was_not_allowed_is_the_plugins(host):
+    def complain():
+        raise InputError("no such pod")
+
+    with capture_logs(), pytest.raises(PluginError, match="no such pod") as caught:
+        host.call("called", complain)
+
+    assert isinstance(caught.value.__cause__, InputError)
+
+
+def test_the_type_of_each_item_can_be_asked_for(host):
+    assert host.call("called", lambda: iter([1, 2]), each=int) == [1, 2]
+    with capture_logs(), pytest.raises(PluginError, match="returned 'x', which is no int"):
+        host.call("called", lambda: [1, "x"], each=int)
+
+
+def test_an_error_whose_text_cannot_be_read_is_still_reported(host):
+    class MuteError(Exception):
+        def __str__(self):
+            raise RuntimeError
+
+    def fail_mutely():
+        raise MuteError
+
+    with capture_logs(), pytest.raises(PluginError, match="MuteError: and cannot say why"):
+        host.call("called", fail_mutely)
+
+
+def test_a_plugin_nobody_loaded_is_named(host):
+    with pytest.raises(PluginError, match="'stranger': is not loaded"):
+        host.call("stranger", int)
+
+
+def test_two_threads_that_call_one_plugin_take_turns():
+    host = PluginHost()
+    host.add(Plugin(), "called")
+    inside, overlaps = [], []
+
+    def enter():
+        inside.append(1)
+        overlaps.append(len(inside))
+        time.sleep(0.001)
+        inside.pop()
+
+    threads = [
+        threading.Thread(target=lambda: [host.call("called", enter) for _ in range(20)])
+        for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert overlaps == [1] * 80
+    assert state_of(host).calls == 81  # the first admitted it
+
+
+def test_a_plugin_that_is_called_through_itself_does_not_wait_for_itself(host):
+    assert host.call("called", lambda: host.call("called", lambda: "inner")) == "inner"
+
+
+def test_a_host_that_is_dropped_leaves_no_thread():
+    host = PluginHost()
+    host.add(Plugin(), "dropped")
+    worker = next(t for t in threading.enumerate() if t.name == "plugin-dropped")
+
+    del host
+    gc.collect()
+    worker.join(timeout=5)
+
+    assert not worker.is_alive()
+
+
+NONSENSE = {
+    "detector": ("temper_detectors", Detector, {"detect": lambda pod: pod.name}),
+    "invariant": ("temper_invariants", Invariant, {"check": lambda _: ["a finding"]}),
+    "exporter": ("temper_exporters", Exporter, {"collect": lambda _: [1]}),
+    "value": (
+        "temper_exporters",
+        Exporter,
+        {"collect": lambda _: [Metric("temper_x", "", [MetricSample("high")])]},
+    ),
+    "label": (
+        "temper_exporters",
+        Exporter,
+        {"collect": lambda _: [Metric("temper_x", "", [MetricSample(1.0, {"cpu": 3})])]},
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", NONSENSE)
+def test_what_a_record_returns_is_judged_where_it_is_called(kind):
+    hook, record, given = NONSENSE[kind]
+    host = PluginHost()
+    host.add(Plugin(**given), "odd")
+    [contribution] = host.gather(hook, record)
+    [function] = given
+    sample = make_pod() if record is Detector else make_snapshot()
+
+    with capture_logs(), pytest.raises(PluginError):
+        host.call("odd", getattr(contribution.record, function), sample)
+
+    assert host.failures == {"odd": 1}
+
+
+def test_what_a_record_was_asked_for_comes_back_whole():
+    def check(_):
+        yield Finding("cpu 1", "is hot", "cool it")
+
+    def collect(_):
+        yield Metric("temper_x", "X.", (MetricSample(n) for n in (1, 2.5)))
+
+    host = PluginHost()
+    host.add(Plugin(check=check, collect=collect, detect=lambda _: Detection("db", 1, "")), "good")
+    [detector] = host.gather("temper_detectors", Detector)
+    [invariant] = host.gather("temper_invariants", Invariant)
+    [exporter] = host.gather("temper_exporters", Exporter)
+
+    [metric] = host.call("good", exporter.record.collect, make_snapshot())
+
+    assert host.call("good", detector.record.detect, make_pod()) == Detection("db", 1, "")
+    assert host.call("good", invariant.record.check, make_snapshot()) == list(check(None))
+    assert metric.samples == (MetricSample(1), MetricSample(2.5))
