@@ -192,8 +192,8 @@ FAMILIES: tuple[Family | HistogramFamily, ...] = (
     ),
     Family(
         "temper_contention",
-        f"1 while a pod of the tier waits for CPU {CONTENTION_RATIO:.0%} of the time "
-        "(PSI cpu some avg10), else 0.",
+        "1 while a pod of the tier waits for CPU (PSI cpu some avg10) at least "
+        f"{CONTENTION_RATIO:.2f} of the time, else 0.",
         _contention,
         ("tier",),
     ),

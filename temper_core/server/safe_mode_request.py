@@ -10,6 +10,7 @@ from temper_core.errors import DocumentError, InputError
 
 SOURCE = "safe-mode request"
 LONGEST_REASON = 200
+FILE_REQUESTER = "file"
 _REQUESTER = re.compile(r"[A-Za-z0-9._@:-]{1,64}")
 
 
@@ -34,6 +35,10 @@ class SafeModeRequest:
     requested: bool
     requester: str = field(default="", validator=_is_requester)
     reason: str = field(default="", validator=_is_reason)
+
+    def __attrs_post_init__(self) -> None:
+        if self.requested and self.requester == FILE_REQUESTER:
+            raise ValueError("requester: 'file' stands for the host's own file; choose another")
 
 
 def parse_safe_mode_request(body: Any, requester: str) -> SafeModeRequest:  # noqa: ANN401 - JSON

@@ -1,0 +1,185 @@
+"""``temper observe``: the agent's last observation, as tables or as it is."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from temper_core.cli.client import (
+    observation,
+    output_option,
+    print_json,
+    read_settings,
+    settings_option,
+)
+
+if TYPE_CHECKING:
+    from rich.console import Console, Group
+    from rich.table import Table
+
+Row = Mapping[str, Any]
+Column = tuple[str, Callable[[Row], object]]
+
+MOST_THREADS = 5_000
+PIPED_WIDTH = 200
+
+
+@click.command("observe")
+@click.option(
+    "--top", type=click.IntRange(1, MOST_THREADS), help="Busiest threads; default: the agent's own."
+)
+@settings_option
+@output_option
+def command(top: int | None, settings_path: Path | None, output: str) -> None:
+    """Show the agent's last observation: layers, pods, busiest threads, pressure, violations.
+
+    Exit code 3 where no agent answers.
+    """
+    document = observation(read_settings(settings_path), top)
+    if output == "json":
+        print_json(document)
+        return
+    a_console().print(observation_tables(document))
+
+
+def a_console() -> "Console":
+    """Return a console that does not squeeze tables into 80 columns for a pipe."""
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    return console if console.is_terminal else Console(highlight=False, width=PIPED_WIDTH)
+
+
+def observation_tables(document: Row) -> "Group":
+    """Render an observation as tables, the busiest first."""
+    from rich.console import Group
+    from rich.text import Text
+
+    busiest_pods = _sorted(_rows(document, "pods"), "cpu_used")
+    tables = [
+        table_of("layers", _LAYERS, _rows(document, "layers")),
+        table_of("pods", _PODS, busiest_pods),
+        table_of("threads", _THREADS, _sorted(_rows(document, "threads"), "cpu_used")),
+        table_of("pressure", _PRESSURE, list(_pressure_rows(document.get("pressure")))),
+        table_of("violations", _VIOLATIONS, _rows(document, "violations")),
+    ]
+    return Group(Text(headline(document)), *(table for table in tables if table is not None))
+
+
+def headline(document: Row) -> str:
+    """Say in one line which node this is, and what the agent does to it."""
+    state = " ".join(shown(document.get(key)) for key in ("mode", "reason") if document.get(key))
+    engine = shown(document.get("engine")) if document.get("engine") else "no engine"
+    return (
+        f"{shown(document.get('node', ''))}  {state}  generation {document.get('generation', 0)}  "
+        f"{engine}  {shown(document.get('at', ''))}"
+    )
+
+
+def table_of(title: str, columns: Sequence[Column], rows: Sequence[Row]) -> "Table | None":
+    """Render *rows*; None where there are none."""
+    from rich.table import Table
+    from rich.text import Text
+
+    if not rows:
+        return None
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
+    for name, _ in columns:
+        table.add_column(name, no_wrap=name not in {"reason", "message"}, overflow="ellipsis")
+    for row in rows:
+        table.add_row(*(Text(shown(read(row))) for _, read in columns))
+    return table
+
+
+def shown(value: object) -> str:
+    """Write a value for a terminal; what a process calls itself must not steer the terminal."""
+    if value is None:
+        return "-"
+    if isinstance(value, float):
+        return f"{value:.2f}"
+    if isinstance(value, list | tuple):
+        return ",".join(map(shown, value))
+    return "".join(
+        each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in str(value)
+    )
+
+
+def _rows(document: Row, key: str) -> list[Row]:
+    found = document.get(key)
+    return [row for row in found if isinstance(row, dict)] if isinstance(found, list) else []
+
+
+def _sorted(rows: Iterable[Row], key: str) -> list[Row]:
+    return sorted(rows, key=lambda row: -(row.get(key) or 0.0))
+
+
+def _of(key: str) -> Callable[[Row], object]:
+    return lambda row: row.get(key)
+
+
+def _share(key: str) -> Callable[[Row], object]:
+    def read(row: Row) -> object:
+        value = row.get(key)
+        return f"{value:.1%}" if isinstance(value, int | float) else value
+
+    return read
+
+
+def _pod(row: Row) -> object:
+    return "/".join(str(row[key]) for key in ("namespace", "pod") if row.get(key))
+
+
+def _placement(row: Row) -> object:
+    layer, expected = row.get("layer") or "", row.get("expected_layer") or ""
+    return layer if expected in ("", layer) else f"{layer} (should be {expected})"
+
+
+def _pressure_rows(pressure: object) -> Iterable[Row]:
+    if not isinstance(pressure, dict):
+        return
+    node = pressure.get("node", pressure)
+    for resource, lines in sorted(node.items()):
+        for kind, line in lines.items() if isinstance(lines, dict) else ():
+            if isinstance(line, dict):
+                yield {"resource": resource, "kind": kind, **line}
+
+
+_LAYERS: Sequence[Column] = (
+    ("layer", _of("name")),
+    ("kind", _of("kind")),
+    ("cpus", _of("cpus")),
+    ("used", _of("cpus_used")),
+    ("util", _share("util")),
+    ("tasks", _of("tasks")),
+    ("demoted", lambda row: "yes" if row.get("demoted") else ""),
+    ("reason", _of("reason")),
+)
+_PODS: Sequence[Column] = (
+    ("pod", _pod),
+    ("tier", _of("tier")),
+    ("threads", _of("threads")),
+    ("cpus used", _of("cpu_used")),
+    ("throttled", _share("throttled_ratio")),
+)
+_THREADS: Sequence[Column] = (
+    ("tid", _of("tid")),
+    ("thread", _of("comm")),
+    ("pod", _pod),
+    ("cpu", _of("cpu")),
+    ("cpus used", _of("cpu_used")),
+    ("delay", _share("run_delay_ratio")),
+    ("layer", _placement),
+)
+_PRESSURE: Sequence[Column] = (
+    ("resource", _of("resource")),
+    ("kind", _of("kind")),
+    ("10s", _share("avg10")),
+    ("60s", _share("avg60")),
+    ("300s", _share("avg300")),
+)
+_VIOLATIONS: Sequence[Column] = (
+    ("invariant", _of("invariant")),
+    ("subject", _of("subject")),
+    ("message", _of("message")),
+)

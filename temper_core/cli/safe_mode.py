@@ -1,0 +1,190 @@
+"""``temper safe-mode``: ask for the stock scheduler, withdraw the request, or see who asks."""
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from attrs import field, frozen
+
+from temper_core.cli.client import output_option, print_json, read_settings, settings_option
+from temper_core.cli.safe_mode_file import SafeModeFile
+from temper_core.errors import EXIT_FINDINGS, DocumentError, MachineError, TemperError
+
+if TYPE_CHECKING:
+    from temper_core.settings import Settings
+
+FILE_REQUESTER = "file"
+NOTICE_S = 2.0
+LOOK_S = 0.2
+LATEST_S = 2**32
+
+Requests = Mapping[str, Mapping[str, Any]]
+
+
+@frozen
+class Outcome:
+    """What was done, and who asks for safe mode now; ``failure`` is why no agent was heard."""
+
+    done: str
+    requests: Requests = field(factory=dict)
+    mode: str = ""
+    failure: TemperError | None = None
+
+
+@click.command("safe-mode")
+@click.argument("wish", type=click.Choice(["on", "off", "status"]))
+@click.option("--reason", default="", help="Why, in one line; shown to whoever looks.")
+@click.option(
+    "--requester",
+    default="cli",
+    show_default=True,
+    help="In whose name; safe mode ends when nobody asks any more.",
+)
+@settings_option
+@output_option
+def command(
+    wish: str, reason: str, requester: str, settings_path: Path | None, output: str
+) -> None:
+    """Ask for the stock scheduler (on), withdraw the request (off), or see who asks (status).
+
+    Where no agent takes the request, 'on' leaves a file on this host that every agent honours,
+    and 'off' takes it away again. Exit codes: 1 where 'off' leaves the requests of others
+    standing; 3 where nothing could be done, or where no agent answers 'status'.
+    """
+    settings = read_settings(settings_path)
+    if wish == "on":
+        _print(switch_on(settings, requester, reason), output)
+    elif wish == "off":
+        outcome = switch_off(settings, requester)
+        _print(outcome, output)
+        if outcome.requests:
+            raise SystemExit(EXIT_FINDINGS)
+    else:
+        outcome = look(settings)
+        _print(outcome, output)
+        if outcome.failure is not None:
+            raise outcome.failure
+
+
+def switch_on(settings: "Settings", requester: str, reason: str) -> Outcome:
+    """Ask the agent for safe mode; where that fails for whatever reason, leave the file.
+
+    Raises InputError for a name or reason that cannot be, MachineError where both ways fail.
+    """
+    from temper_core.client import ask_agent
+    from temper_core.server.safe_mode_request import parse_safe_mode_request
+
+    body = {"requested": True, "requester": requester, "reason": reason}
+    parse_safe_mode_request(body, requester)
+    try:
+        answer = ask_agent("/safe-mode", method="PUT", body=body, settings=settings)
+    except TemperError as error:
+        return _leave_file(settings, requester, reason, error)
+    return Outcome(f"the agent was asked for safe mode by {requester!r}", **_said(answer))
+
+
+def switch_off(settings: "Settings", requester: str) -> Outcome:
+    """Withdraw *requester*'s request from the agent and from the file; others still stand."""
+    from temper_core.client import NoAgentError, ask_agent
+    from temper_core.server.safe_mode_request import parse_safe_mode_request
+
+    body = {"requested": False, "requester": requester}
+    parse_safe_mode_request(body, requester)
+    removed = _file(settings).remove(requester)
+    done = [f"withdrawn from {settings.safe_mode.file}"] if removed else []
+    try:
+        answer = ask_agent("/safe-mode", method="PUT", body=body, settings=settings)
+    except NoAgentError as error:
+        done.append(f"{error}; whatever was asked of an agent is remembered by the next one")
+        return Outcome("; ".join(done), _remembered(settings), failure=error)
+    if answer.get("released"):
+        done.append("withdrawn from the agent")
+    if removed:
+        answer = _once_noticed(settings, answer)
+    return Outcome("; ".join(done) or f"{requester!r} had not asked", **_said(answer))
+
+
+def look(settings: "Settings") -> Outcome:
+    """Ask the agent who wants safe mode; where none answers, read what the next one will find."""
+    from temper_core.client import NoAgentError, ask_agent
+
+    try:
+        answer = ask_agent("/safe-mode", settings=settings)
+    except NoAgentError as error:
+        return Outcome("no agent answers", _remembered(settings), failure=error)
+    return Outcome("", **_said(answer))
+
+
+def _leave_file(settings: "Settings", requester: str, reason: str, error: TemperError) -> Outcome:
+    try:
+        _file(settings).add(requester, reason)
+    except MachineError as second:
+        raise MachineError(f"safe mode could not be asked for: {error}; {second}") from second
+    done = f"{error}; so {settings.safe_mode.file} now asks every agent of this host for safe mode"
+    return Outcome(done, _remembered(settings), failure=error)
+
+
+def _once_noticed(settings: "Settings", answer: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Give the agent the time to see that the file is gone; return what it says then."""
+    from temper_core.client import ask_agent
+
+    deadline = time.monotonic() + settings.safe_mode.poll_s + NOTICE_S
+    while _file(settings).lines() is None and FILE_REQUESTER in answer.get("requests", {}):
+        if time.monotonic() > deadline:
+            break
+        time.sleep(LOOK_S)
+        answer = ask_agent("/safe-mode", settings=settings)
+    return answer
+
+
+def _file(settings: "Settings") -> SafeModeFile:
+    return SafeModeFile(Path(settings.safe_mode.file))
+
+
+def _said(answer: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON may say anything
+    if not isinstance(answer, dict) or not isinstance(answer.get("requests"), dict):
+        raise MachineError("the agent's answer to /safe-mode is not one")
+    return {"requests": answer["requests"], "mode": str(answer.get("mode", ""))}
+
+
+def _remembered(settings: "Settings") -> Requests:
+    """Return the requests that an agent which starts now would find on this host."""
+    from temper_core import documents
+
+    requests: dict[str, Mapping[str, Any]] = {}
+    state = Path(settings.safe_mode.state)
+    if state.exists():
+        try:
+            kept = documents.parse_json(documents.read_text(state), source=str(state))
+            requests.update({name: dict(kept["requests"][name]) for name in kept["requests"]})
+        except (DocumentError, KeyError, TypeError, ValueError) as error:
+            requests["unreadable-state"] = {"reason": str(error)}
+    lines = _file(settings).lines()
+    if lines is not None:
+        requests[FILE_REQUESTER] = {"reason": "; ".join(lines) or "the file exists"}
+    return requests
+
+
+def _print(outcome: Outcome, output: str) -> None:
+    if output == "json":
+        shown = {"done": outcome.done, "mode": outcome.mode, "requests": dict(outcome.requests)}
+        print_json(shown)
+        return
+    # Right after a request the mode is still the one before it.
+    click.echo(outcome.done or f"mode: {outcome.mode}")
+    if not outcome.requests:
+        click.echo("nobody asks for safe mode")
+    for name, request in sorted(outcome.requests.items()):
+        _print_request(name, request)
+
+
+def _print_request(name: str, request: Mapping[str, Any]) -> None:
+    from temper_core.cli.observe import shown
+
+    since = request.get("since")
+    is_time = isinstance(since, int | float) and 0 < since < LATEST_S
+    when = time.strftime(" since %Y-%m-%d %H:%M:%S", time.localtime(since)) if is_time else ""
+    reason = f": {request['reason']}" if request.get("reason") else ""
+    click.echo(f"{shown(name)} asks for safe mode{when}{shown(reason)}")
