@@ -16,6 +16,7 @@ _HOMES = {
         "TemperError",
     ),
     "temper_core.hookspecs": ("hookimpl",),
+    "temper_core.plugin_settings": ("fit_settings", "load_settings"),
     "temper_core.records.contributions": (
         "Command",
         "Detection",
@@ -33,6 +34,7 @@ _HOMES = {
     "temper_core.records.machine": ("Cpu", "MachineShape"),
     "temper_core.records.plans": ("Assignment", "Layer", "LayerPlan", "Note"),
     "temper_core.records.pods": ("Container", "Origin", "Pod", "QosClass"),
+    "temper_core.records.profile_documents": ("parse_profile",),
     "temper_core.records.profiles": ("ThreadGroup", "Treatment", "WorkloadProfile"),
     "temper_core.records.snapshots": (
         "LayerSample",

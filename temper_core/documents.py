@@ -40,11 +40,7 @@ def read(path: Path, model: type[Model]) -> Model:
 
 def read_table(path: Path) -> dict[str, Any]:
     """Parse the TOML document at *path*; raise DocumentError where it is not one."""
-    text = read_text(path)
-    try:
-        return tomli.loads(text)
-    except (tomli.TOMLDecodeError, RecursionError) as error:
-        raise DocumentError(str(path), [f"is not TOML: {error}"]) from error
+    return parse_toml(read_text(path), source=str(path))
 
 
 def read_text(path: Path) -> str:
@@ -57,6 +53,14 @@ def read_text(path: Path) -> str:
         raise DocumentError(str(path), [error.strerror or str(error)]) from error
     except UnicodeDecodeError as error:
         raise DocumentError(str(path), [f"is not UTF-8 text (byte {error.start})"]) from error
+
+
+def parse_toml(text: str, *, source: str) -> dict[str, Any]:
+    """Parse TOML; raise DocumentError with line and column where it is not."""
+    try:
+        return tomli.loads(text)
+    except (tomli.TOMLDecodeError, RecursionError) as error:
+        raise DocumentError(source, [f"is not TOML: {error}"]) from error
 
 
 def parse_json(text: str, *, source: str) -> Any:  # noqa: ANN401 - JSON may say anything

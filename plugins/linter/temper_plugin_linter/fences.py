@@ -1,0 +1,104 @@
+"""``protected_fallback`` and ``open_reserve``: fenced work stays in, and other work stays out."""
+
+from collections.abc import Iterator
+
+from temper_core import Finding, LayerKind, LayerSample, Snapshot, ThreadSample
+from temper_plugin_linter.limits import Limits
+from temper_plugin_linter.placement import Placement, busiest
+
+FALLBACK_FIX = (
+    "look for affinities that contradict the fence (taskset, cpusets, numactl) in the threads named"
+)
+OPEN_FIX = (
+    "look for threads tied to these CPUs (taskset, cpusets), and for a protected layer that "
+    "has no work of its own"
+)
+RESERVE_FIX = (
+    "raise [plan] reserve_cores, or lower the requests and limits of critical and high pods on "
+    "this node"
+)
+
+
+def protected_fallback(snapshot: Snapshot, limits: Limits) -> Iterator[Finding]:
+    """Find Confined layers whose work runs beyond their fence.
+
+    Judged by the CPUs on which their threads were seen, each weighed with the CPU it used, and by
+    the scheduling events that the engine itself counted against the fence.
+    """
+    placement = Placement(snapshot)
+    if not placement.is_judged:
+        return
+    for sample in placement.samples(LayerKind.CONFINED):
+        members = placement.threads_by_layer.get(sample.name, [])
+        used = _cpu_used(members)
+        strays = [thread for thread in members if thread.cpu not in sample.cpus]
+        stray_ratio = _cpu_used(strays) / used if used > limits.idle_cpu else 0.0
+        if max(stray_ratio, sample.fallback_ratio) >= limits.stray_ratio:
+            yield Finding(
+                f"layer {sample.name}",
+                _fallback_message(sample, strays, stray_ratio),
+                FALLBACK_FIX,
+                {
+                    "stray_ratio": stray_ratio,
+                    "fallback_ratio": sample.fallback_ratio,
+                    "cpu_used": used,
+                    "limit": limits.stray_ratio,
+                },
+            )
+
+
+def open_reserve(snapshot: Snapshot, limits: Limits) -> Iterator[Finding]:
+    """Find Open work on protected CPUs, and a node that leaves too few cores to it."""
+    placement = Placement(snapshot)
+    if not placement.is_judged:
+        return
+    for sample in placement.samples(LayerKind.OPEN):
+        members = placement.threads_by_layer.get(sample.name, [])
+        used = _cpu_used(members)
+        intruders = [thread for thread in members if thread.cpu in placement.protected_cpus]
+        ratio = _cpu_used(intruders) / used if used > limits.idle_cpu else 0.0
+        if ratio >= limits.stray_ratio:
+            yield Finding(
+                f"layer {sample.name}",
+                f"{ratio:.0%} of its CPU use is on CPUs of protected layers: {busiest(intruders)}",
+                OPEN_FIX,
+                {"intruding_ratio": ratio, "cpu_used": used, "limit": limits.stray_ratio},
+            )
+    yield from _missing_cores(snapshot)
+
+
+def _missing_cores(snapshot: Snapshot) -> Iterator[Finding]:
+    # A layer without a tier is the system layer, which the reserve is for.
+    owned = {cpu for sample in snapshot.layers if sample.tier is not None for cpu in sample.cpus}
+    left = sum(owned.isdisjoint(siblings) for siblings in snapshot.machine.siblings)
+    if left < snapshot.reserve_cores:
+        yield Finding(
+            "node",
+            f"{left} of {snapshot.machine.cores} cores are left to Open and system layers, where "
+            f"{snapshot.reserve_cores} should be",
+            RESERVE_FIX,
+            {
+                "cores_left": left,
+                "reserve_cores": snapshot.reserve_cores,
+                "cores": snapshot.machine.cores,
+            },
+        )
+
+
+def _fallback_message(sample: LayerSample, strays: list[ThreadSample], ratio: float) -> str:
+    parts = []
+    if strays:
+        parts.append(
+            f"{ratio:.0%} of its CPU use is outside CPUs {_listed(sample.cpus)}: {busiest(strays)}"
+        )
+    if sample.fallback_ratio > 0:
+        parts.append(f"the engine counts {sample.fallback_ratio:.0%} of its events as fallback")
+    return "; ".join(parts)
+
+
+def _listed(cpus: tuple[int, ...]) -> str:
+    return ", ".join(map(str, cpus)) or "(none)"
+
+
+def _cpu_used(threads: list[ThreadSample]) -> float:
+    return sum(thread.cpu_used for thread in threads)

@@ -1,0 +1,51 @@
+"""``layer_mismatch``: every thread is in the layer that the plan wants it in."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from temper_core import Finding, Snapshot, ThreadSample
+from temper_plugin_linter.limits import Limits
+from temper_plugin_linter.placement import Placement, busiest, owner_name
+
+FIX = (
+    "the engine looks at a thread's name and cgroup again only when it wakes up: renice one that "
+    "never sleeps by +1 and back; if that does not help, compare 'temper explain' with the "
+    "thread's cgroup"
+)
+
+
+def layer_mismatch(snapshot: Snapshot, limits: Limits) -> Iterator[Finding]:
+    """Find threads in another layer than the plan's, told once per pod and wanted layer.
+
+    Threads younger than ``settle_windows`` may still be on their way, and the kernel's own
+    threads are not ours to place.
+    """
+    if not Placement(snapshot).is_judged:
+        return
+    settled_s = limits.settle_windows * snapshot.window_s
+    placed: defaultdict[tuple[str, str], list[ThreadSample]] = defaultdict(list)
+    for thread in snapshot.threads:
+        is_known = bool(thread.layer and thread.expected_layer)
+        if is_known and thread.age_s > settled_s and not thread.is_kthread:
+            placed[owner_name(thread), thread.expected_layer].append(thread)
+    for (owner, wanted), threads in placed.items():
+        strays = [thread for thread in threads if thread.layer != wanted]
+        if strays:
+            yield _finding(owner, wanted, strays, len(threads))
+
+
+def _finding(owner: str, wanted: str, strays: list[ThreadSample], threads: int) -> Finding:
+    actual = ", ".join(sorted({thread.layer for thread in strays}))
+    return Finding(
+        f"{owner} in {wanted}",
+        f"{len(strays)} of {threads} threads that belong in layer {wanted!r} run in {actual}: "
+        f"{busiest(strays)}",
+        FIX,
+        {
+            "strays": len(strays),
+            "threads": threads,
+            "wanted": wanted,
+            "actual": actual,
+            "cpu_used": sum(thread.cpu_used for thread in strays),
+        },
+    )

@@ -1,0 +1,59 @@
+"""What is said of the violations that stand: their age as a metric, and ``GET /violations``."""
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from temper_core import InputError, Metric, MetricSample, Request, Snapshot, Violation
+
+
+def ages(snapshot: Snapshot) -> Iterator[Metric]:
+    """Yield the age of each invariant's oldest standing violation; 0 where none stands."""
+    oldest = dict.fromkeys(snapshot.invariants, 0.0)
+    for violation in snapshot.violations:
+        age_s = max(0.0, snapshot.at - violation.since)
+        oldest[violation.invariant] = max(age_s, oldest.get(violation.invariant, 0.0))
+    yield Metric(
+        "temper_lint_violation_age_seconds",
+        "How long the oldest standing violation of the invariant has stood.",
+        [MetricSample(age_s, {"invariant": name}) for name, age_s in sorted(oldest.items())],
+    )
+
+
+def violations(request: Request) -> dict[str, Any]:
+    """Answer with the violations that stand, oldest first; ``at`` is null before the first look.
+
+    Raises InputError for an invariant that the node is not held against.
+    """
+    snapshot = request.snapshot
+    if snapshot is None:
+        return {"at": None, "invariants": [], "violations": []}
+    wanted = request.query.get("invariant")
+    if wanted is not None and wanted not in snapshot.invariants:
+        known = ", ".join(snapshot.invariants) or "there are none"
+        raise InputError(f"no invariant is called {wanted!r}; there are: {known}")
+    standing = [v for v in snapshot.violations if wanted in (None, v.invariant)]
+    standing.sort(key=lambda violation: (violation.since, violation.invariant, violation.subject))
+    return {
+        "at": _date(snapshot.at),
+        "invariants": list(snapshot.invariants),
+        "violations": [_plain(violation, snapshot.at) for violation in standing],
+    }
+
+
+def _plain(violation: Violation, at: float) -> Mapping[str, Any]:
+    return {
+        "invariant": violation.invariant,
+        "severity": str(violation.severity),
+        "subject": violation.subject,
+        "message": violation.message,
+        "fix": violation.fix,
+        "evidence": dict(violation.evidence),
+        "since": _date(violation.since),
+        "age_s": round(max(0.0, at - violation.since), 3),
+        "plugin": violation.plugin,
+    }
+
+
+def _date(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")

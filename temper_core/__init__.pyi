@@ -1,0 +1,95 @@
+from temper_core.client import ask_agent
+from temper_core.errors import (
+    DocumentError,
+    EngineError,
+    InputError,
+    MachineError,
+    PluginError,
+    TemperError,
+)
+from temper_core.hookspecs import hookimpl
+from temper_core.plugin_settings import fit_settings, load_settings
+from temper_core.records.contributions import (
+    Command,
+    Detection,
+    Detector,
+    Endpoint,
+    Exporter,
+    Metric,
+    MetricSample,
+    OpenPodSource,
+    PodSource,
+    PodSourceContext,
+    Request,
+)
+from temper_core.records.lint import Finding, Invariant, Severity, Violation
+from temper_core.records.machine import Cpu, MachineShape
+from temper_core.records.plans import Assignment, Layer, LayerPlan, Note
+from temper_core.records.pods import Container, Origin, Pod, QosClass
+from temper_core.records.profile_documents import parse_profile
+from temper_core.records.profiles import ThreadGroup, Treatment, WorkloadProfile
+from temper_core.records.snapshots import (
+    LayerSample,
+    Mode,
+    Overhead,
+    PodSample,
+    Pressure,
+    Snapshot,
+    Status,
+    ThreadSample,
+)
+from temper_core.records.tiers import LayerKind, Tier
+
+__version__: str
+
+__all__ = [
+    "Assignment",
+    "Command",
+    "Container",
+    "Cpu",
+    "Detection",
+    "Detector",
+    "DocumentError",
+    "Endpoint",
+    "EngineError",
+    "Exporter",
+    "Finding",
+    "InputError",
+    "Invariant",
+    "Layer",
+    "LayerKind",
+    "LayerPlan",
+    "LayerSample",
+    "MachineError",
+    "MachineShape",
+    "Metric",
+    "MetricSample",
+    "Mode",
+    "Note",
+    "OpenPodSource",
+    "Origin",
+    "Overhead",
+    "PluginError",
+    "Pod",
+    "PodSample",
+    "PodSource",
+    "PodSourceContext",
+    "Pressure",
+    "QosClass",
+    "Request",
+    "Severity",
+    "Snapshot",
+    "Status",
+    "TemperError",
+    "ThreadGroup",
+    "ThreadSample",
+    "Tier",
+    "Treatment",
+    "Violation",
+    "WorkloadProfile",
+    "ask_agent",
+    "fit_settings",
+    "hookimpl",
+    "load_settings",
+    "parse_profile",
+]

@@ -1,0 +1,24 @@
+"""How a plugin reads settings: its own table ``[plugins.<name>]``, or all of them."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from temper_core import documents
+from temper_core.settings.models import Settings
+from temper_core.settings.reader import load
+
+Model = TypeVar("Model")
+
+
+def fit_settings(table: Mapping[str, Any], model: type[Model], *, plugin: str) -> Model:
+    """Fit the table a hook was given to a *model*; raise DocumentError with every misfit."""
+    return documents.fit(dict(table), model, source=f"[plugins.{plugin}]")
+
+
+def load_settings(path: Path | None) -> Settings:
+    """Return the settings in force, for a plugin's command; raise DocumentError as the core does.
+
+    Without *path* they are those of the default file, if there is one.
+    """
+    return load(path).settings
