@@ -1,1 +1,1 @@
-"""What really happens: threads, pressure and layers over one window. Reads, never writes."""
+"""Watching the node: one ``Snapshot`` per tick from /proc, cgroups, PSI and the engine."""

@@ -1,0 +1,81 @@
+"""Descriptors that observation keeps open between ticks, within a budget of the process."""
+
+import os
+import resource
+
+MOST_KEPT = 8192
+"""Cap on kept descriptors: the kernel holds about 5 KiB for each open file of /proc."""
+
+
+def descriptor_limit() -> int:
+    """Return how many descriptors may be kept: half of RLIMIT_NOFILE, at most ``MOST_KEPT``."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return MOST_KEPT if soft == resource.RLIM_INFINITY else min(soft // 2, MOST_KEPT)
+
+
+class DescriptorBudget:
+    """A count of kept descriptors with a ceiling; shared by all parts of one observer."""
+
+    def __init__(self, limit: int | None = None) -> None:
+        self.limit = descriptor_limit() if limit is None else limit
+        self.used = 0
+
+    def open(self, path: str) -> int:
+        """Open *path* for keeps; -1 when there is no room. Raises OSError as ``os.open`` does."""
+        if self.used >= self.limit:
+            return -1
+        descriptor = os.open(path, os.O_RDONLY)
+        self.used += 1
+        return descriptor
+
+    def close(self, descriptor: int) -> None:
+        """Close what ``open`` returned, and give its room back."""
+        if descriptor >= 0:
+            os.close(descriptor)
+            self.used -= 1
+
+
+class KeptFile:
+    """A small kernel file that is read again and again from its start.
+
+    It stays open where the budget has room. When the kernel says that the thing behind it is
+    gone (a removed cgroup answers ENODEV), the path is opened anew: ``generation`` then counts
+    up, since the counters of the new one began at zero.
+    """
+
+    def __init__(self, path: str, budget: DescriptorBudget) -> None:
+        self.path = path
+        self.generation = 0
+        self._budget = budget
+        self._descriptor = -1
+
+    def read(self, size: int = 4096) -> bytes:
+        """Return up to *size* bytes; raise OSError when there is nothing to read."""
+        if self._descriptor >= 0:
+            try:
+                return os.pread(self._descriptor, size, 0)
+            except OSError:
+                self.close()
+                self.generation += 1
+        self._descriptor = self._budget.open(self.path)
+        if self._descriptor < 0:
+            return read_once(self.path, size)
+        try:
+            return os.pread(self._descriptor, size, 0)
+        except OSError:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Let go of the descriptor, if one is kept."""
+        self._budget.close(self._descriptor)
+        self._descriptor = -1
+
+
+def read_once(path: str, size: int = 4096) -> bytes:
+    """Open, read up to *size* bytes and close; raise OSError when that fails."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        return os.read(descriptor, size)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,230 @@
+"""The JSON of ``/observe``; its schema is ``docs/observe.schema.json``."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from heapq import nlargest
+from statistics import fmean
+from typing import Any
+
+from temper_core.records.lint import Violation
+from temper_core.records.machine import MachineShape
+from temper_core.records.snapshots import (
+    LayerSample,
+    PluginState,
+    PodSample,
+    Pressure,
+    PressureLine,
+    Snapshot,
+    ThreadSample,
+)
+
+REST = "rest"
+DIGITS = 6
+
+Json = dict[str, Any]
+
+
+def observe_document(snapshot: Snapshot, top: int) -> Json:
+    """Say a snapshot in JSON, with the *top* busiest threads and the others summed up by pod."""
+    return {
+        "schema_version": snapshot.schema_version,
+        "at": rfc3339(snapshot.at),
+        "window_s": _rounded(snapshot.window_s),
+        "node": snapshot.node,
+        "mode": str(snapshot.status.mode),
+        "reason": str(snapshot.status.reason),
+        "detail": snapshot.status.detail,
+        "generation": snapshot.status.generation,
+        "engine": snapshot.status.engine,
+        "machine": _machine(snapshot.machine),
+        "layers": [_layer(layer) for layer in snapshot.layers],
+        "threads": _threads(snapshot.threads, top),
+        "pods": [_pod(pod) for pod in snapshot.pods],
+        "pressure": {
+            "node": _pressures(snapshot.pressure),
+            "pods": {_pod_key(pod): _pressures(pod.pressure) for pod in snapshot.pods},
+        },
+        "violations": [_violation(violation) for violation in snapshot.violations],
+        "plugins": [_plugin(plugin) for plugin in snapshot.plugins],
+        "overhead": _overhead(snapshot),
+        "defects": list(snapshot.defects),
+    }
+
+
+def rfc3339(seconds: float) -> str:
+    """Write wall-clock seconds as RFC 3339 in UTC, to the millisecond."""
+    moment = datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
+    return moment.replace("+00:00", "Z")
+
+
+def _machine(machine: MachineShape) -> Json:
+    return {
+        "architecture": machine.architecture,
+        "cpus": len(machine.cpus),
+        "cores": machine.cores,
+        "threads_per_core": machine.threads_per_core,
+        "sockets": machine.sockets,
+        "numa_nodes": machine.numa_nodes,
+        "llcs": machine.llcs,
+        "siblings": [list(siblings) for siblings in machine.siblings],
+    }
+
+
+def _layer(layer: LayerSample) -> Json:
+    return {
+        "name": layer.name,
+        "kind": str(layer.kind),
+        "tier": _name_or_none(layer.tier),
+        "cpus": list(layer.cpus),
+        "cpus_used": _rounded(layer.cpus_used),
+        "util": None if layer.util is None else _rounded(layer.util),
+        "tasks": layer.tasks,
+        "fallback_ratio": _rounded(layer.fallback_ratio),
+        "demoted": layer.demoted,
+        "reason": layer.reason,
+    }
+
+
+def _threads(threads: Sequence[ThreadSample], top: int) -> list[Json]:
+    busiest = nlargest(max(0, top), threads, key=lambda thread: (thread.cpu_used, -thread.tid))
+    shown = {(thread.tid, thread.start_ticks) for thread in busiest}
+    others: defaultdict[tuple[str, str], list[ThreadSample]] = defaultdict(list)
+    for thread in threads:
+        if (thread.tid, thread.start_ticks) not in shown:
+            others[thread.namespace, thread.pod].append(thread)
+    rests = [_rest(*place, others[place]) for place in sorted(others)]
+    return [_thread(thread) for thread in busiest] + rests
+
+
+def _thread(thread: ThreadSample) -> Json:
+    return {
+        "tid": thread.tid,
+        "tgid": thread.tgid,
+        "comm": thread.comm,
+        "process": thread.process,
+        "namespace": thread.namespace,
+        "pod": thread.pod,
+        "container": thread.container,
+        "cgroup": thread.cgroup,
+        "tier": _name_or_none(thread.tier),
+        "layer": thread.layer,
+        "expected_layer": thread.expected_layer,
+        "cpu": thread.cpu,
+        "cpu_used": _rounded(thread.cpu_used),
+        "run_delay_ratio": _rounded(thread.run_delay_ratio),
+        "threads": 1,
+    }
+
+
+def _rest(namespace: str, pod: str, threads: Sequence[ThreadSample]) -> Json:
+    """Sum up a pod's other threads; what is only true of a single thread is null."""
+    return {
+        "tid": None,
+        "tgid": None,
+        "comm": REST,
+        "process": "",
+        "namespace": namespace,
+        "pod": pod,
+        "container": "",
+        "cgroup": "",
+        "tier": _name_or_none(threads[0].tier) if pod else None,
+        "layer": _if_same(thread.layer for thread in threads),
+        "expected_layer": _if_same(thread.expected_layer for thread in threads),
+        "cpu": None,
+        "cpu_used": _rounded(sum(thread.cpu_used for thread in threads)),
+        "run_delay_ratio": _rounded(fmean(thread.run_delay_ratio for thread in threads)),
+        "threads": len(threads),
+    }
+
+
+def _pod(pod: PodSample) -> Json:
+    return {
+        "namespace": pod.namespace,
+        "pod": pod.pod,
+        "uid": pod.uid,
+        "tier": str(pod.tier),
+        "profile": pod.profile,
+        "threads": pod.threads,
+        "cpu_used": _rounded(pod.cpu_used),
+        "throttled_ratio": _rounded(pod.throttled_ratio),
+        "memory_bytes": pod.memory_bytes,
+    }
+
+
+def _pod_key(pod: PodSample) -> str:
+    return f"{pod.namespace}/{pod.pod}" if pod.namespace else pod.pod
+
+
+def _pressures(pressures: Mapping[str, Pressure]) -> Json:
+    return {
+        resource: {
+            "some": _pressure_line(pressure.some),
+            "full": None if pressure.full is None else _pressure_line(pressure.full),
+        }
+        for resource, pressure in pressures.items()
+    }
+
+
+def _pressure_line(line: PressureLine) -> Json:
+    return {
+        "avg10": line.avg10,
+        "avg60": line.avg60,
+        "avg300": line.avg300,
+        "total_us": line.total_us,
+    }
+
+
+def _violation(violation: Violation) -> Json:
+    return {
+        "invariant": violation.invariant,
+        "severity": str(violation.severity),
+        "subject": violation.subject,
+        "message": violation.message,
+        "fix": violation.fix,
+        "evidence": dict(violation.evidence),
+        "since": rfc3339(violation.since),
+        "plugin": violation.plugin,
+    }
+
+
+def _plugin(plugin: PluginState) -> Json:
+    return {
+        "name": plugin.name,
+        "version": plugin.version,
+        "state": plugin.state,
+        "failure": plugin.failure,
+    }
+
+
+def _overhead(snapshot: Snapshot) -> Json:
+    overhead = snapshot.overhead
+    parts = {part: _rounded(ratio) for part, ratio in overhead.cpu_ratio.items()}
+
+    def whole(split: str) -> float:
+        return _rounded(sum(v for part, v in overhead.cpu_ratio.items() if part.endswith(split)))
+
+    return {
+        "cpu_ratio": parts,
+        "user_cpu_ratio": whole("user"),
+        "kernel_cpu_ratio": whole("kernel"),
+        "memory_bytes": overhead.memory_bytes,
+        "engine_memory_bytes": overhead.engine_memory_bytes,
+        "period_s": overhead.period_s,
+        "tick_s": _rounded(overhead.tick_s),
+        "threads_seen": overhead.threads_seen,
+        "descriptors": overhead.descriptors,
+    }
+
+
+def _if_same(names: Iterable[str]) -> str:
+    different = set(names)
+    return different.pop() if len(different) == 1 else ""
+
+
+def _name_or_none(name: object) -> str | None:
+    return None if name is None else str(name)
+
+
+def _rounded(number: float) -> float:
+    return round(number, DIGITS)

@@ -1,0 +1,204 @@
+"""From findings to violations: what was broken in enough windows is believed, and said once."""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import structlog
+from attrs import define, field
+
+from temper_core.errors import PluginError
+from temper_core.records.lint import Finding, Invariant, Severity, Violation
+from temper_core.records.snapshots import Snapshot
+from temper_core.settings.models import LintSettings
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+PLUGIN_HEALTH = "plugin_health"
+MOST_SUBJECTS = 1000
+"""Subjects followed per invariant; more say no more than that the node is badly broken."""
+MOST_WARNINGS = 50
+"""Lines logged per ``warn_every_s``, whatever the number of violations."""
+
+Call = Callable[..., Any]
+
+
+@define(eq=False)
+class _Case:
+    """One subject of one invariant: its windows (None: not judged), and the last evidence."""
+
+    windows: deque[bool | None]
+    since: float
+    finding: Finding
+    clean: int = 0
+    stands: bool = False
+
+
+class Linter:
+    """Holds every snapshot against the invariants; ``call`` is the plugin host's guard.
+
+    ``call(plugin, function, *arguments)`` returns what the function returned or raises
+    PluginError.
+    """
+
+    def __init__(
+        self, invariants: Sequence[tuple[str, Invariant]], settings: LintSettings, call: Call
+    ) -> None:
+        self._docket = [
+            _Docket(plugin, invariant, settings, call) for plugin, invariant in invariants
+        ]
+        self._warnings = _Warnings(settings.warn_every_s)
+        self._ailing: dict[str, float] = {}
+        self._standing: tuple[Violation, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The invariants that are judged, ``plugin_health`` included."""
+        return (*(docket.invariant.name for docket in self._docket), PLUGIN_HEALTH)
+
+    def judge(self, snapshot: Snapshot) -> tuple[Violation, ...]:
+        """Return the violations that stand after this window; never raises.
+
+        A snapshot without a window, the baseline, changes nothing.
+        """
+        if snapshot.window_s <= 0:
+            return self._standing
+        failures = {
+            plugin.name: plugin.failure
+            for plugin in snapshot.plugins
+            if plugin.state == "set_aside"
+        }
+        for docket in self._docket:
+            try:
+                docket.judge(snapshot)
+            except PluginError as error:
+                docket.skip()
+                failures.setdefault(error.plugin, error.reason)
+        judged = [violation for docket in self._docket for violation in docket.violations()]
+        violations = (*judged, *self._health(failures, snapshot.at))
+        self._warnings.tell(violations, snapshot.monotonic_s)
+        self._tell_cleared(violations)
+        self._standing = violations
+        return violations
+
+    def _health(self, failures: Mapping[str, str], at: float) -> Iterable[Violation]:
+        self._ailing = {plugin: self._ailing.get(plugin, at) for plugin in failures}
+        for plugin, reason in sorted(failures.items()):
+            lost = [docket.invariant.name for docket in self._docket if docket.plugin == plugin]
+            yield Violation(
+                invariant=PLUGIN_HEALTH,
+                severity=Severity.WARNING,
+                subject=plugin,
+                message=f"plugin {plugin!r} failed: {reason}",
+                fix="see 'temper plugins'; mend or remove the plugin and start the agent again",
+                evidence={"invariants_lost": ", ".join(lost)},
+                since=self._ailing[plugin],
+                plugin=plugin,
+            )
+
+    def _tell_cleared(self, violations: Sequence[Violation]) -> None:
+        standing = {(violation.invariant, violation.subject) for violation in violations}
+        cleared = [v for v in self._standing if (v.invariant, v.subject) not in standing]
+        if cleared:
+            subjects = [f"{violation.invariant}: {violation.subject}" for violation in cleared]
+            log.info("violations_cleared", count=len(cleared), first=subjects[:3])
+
+
+@define(eq=False)
+class _Docket:
+    """One invariant and the cases that are open under it, by subject."""
+
+    plugin: str
+    invariant: Invariant
+    _settings: LintSettings
+    _call: Call
+    _cases: dict[str, _Case] = field(factory=dict)
+
+    def judge(self, snapshot: Snapshot) -> None:
+        """Take in one window; raise PluginError when the invariant could not be asked."""
+        answer = self._call(self.plugin, self.invariant.check, snapshot)
+        findings = {finding.subject: finding for finding in answer or ()}
+        for subject, finding in findings.items():
+            case = self._cases.get(subject)
+            if case is not None:
+                case.finding = finding
+            elif len(self._cases) < MOST_SUBJECTS:
+                windows: deque[bool | None] = deque(maxlen=self._settings.windows)
+                self._cases[subject] = _Case(windows, snapshot.at, finding)
+        for subject, case in self._cases.items():
+            self._enter(case, is_broken=subject in findings)
+        self._close_cases()
+
+    def skip(self) -> None:
+        """Take in a window in which nothing is known: neither broken nor clean."""
+        for case in self._cases.values():
+            case.windows.append(None)
+        self._close_cases()
+
+    def violations(self) -> Iterable[Violation]:
+        """Yield what stands, by subject."""
+        for subject, case in sorted(self._cases.items()):
+            if case.stands:
+                yield Violation(
+                    invariant=self.invariant.name,
+                    severity=self.invariant.severity,
+                    subject=subject,
+                    message=case.finding.message,
+                    fix=case.finding.fix,
+                    evidence=case.finding.evidence,
+                    since=case.since,
+                    plugin=self.plugin,
+                )
+
+    def _enter(self, case: _Case, *, is_broken: bool) -> None:
+        case.windows.append(is_broken)
+        case.clean = 0 if is_broken else case.clean + 1
+        needed = min(self._settings.fire_after, self._settings.windows)
+        if case.stands and case.clean >= self._settings.clear_after:
+            case.stands = False
+            case.windows.clear()
+        elif case.windows.count(True) >= needed:
+            case.stands = True
+
+    def _close_cases(self) -> None:
+        self._cases = {
+            subject: case
+            for subject, case in self._cases.items()
+            if True in case.windows or (case.stands and False in case.windows)
+        }
+
+
+class _Warnings:
+    """Logs each violation at most once per period, and few lines in all."""
+
+    def __init__(self, every_s: float) -> None:
+        self._every_s = every_s
+        self._told: dict[tuple[str, str], float] = {}
+        self._began_s = float("-inf")
+        self._lines = 0
+
+    def tell(self, violations: Sequence[Violation], now_s: float) -> None:
+        if now_s - self._began_s >= self._every_s:
+            self._began_s, self._lines = now_s, 0
+        self._told = {key: at for key, at in self._told.items() if now_s - at < self._every_s}
+        due = [v for v in violations if (v.invariant, v.subject) not in self._told]
+        room = MOST_WARNINGS - self._lines
+        for violation in due[: max(0, room)]:
+            self._told[violation.invariant, violation.subject] = now_s
+            self._warn(violation)
+        if len(due) > room > 0:
+            log.warning("violations_not_logged", count=len(due) - room, logged=MOST_WARNINGS)
+        self._lines += min(len(due), max(0, room))
+
+    @staticmethod
+    def _warn(violation: Violation) -> None:
+        is_error = violation.severity is Severity.ERROR
+        (log.error if is_error else log.warning)(
+            "violation_stands",
+            invariant=violation.invariant,
+            subject=violation.subject,
+            message=violation.message,
+            fix=violation.fix,
+            plugin=violation.plugin,
+            **{f"evidence_{name}": value for name, value in violation.evidence.items()},
+        )

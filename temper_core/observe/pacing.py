@@ -1,0 +1,51 @@
+"""How often to look: the period stretches when looking costs too much, and comes back."""
+
+from collections import deque
+from statistics import median
+
+LONGEST_PERIOD_S = 60.0
+TICKS_JUDGED = 3
+COME_BACK_BELOW = 0.8
+"""Share of the budget under which the cost at half the period must stay: no flapping."""
+
+
+class Pace:
+    """The period in force, doubled or halved from the cost of the last ticks."""
+
+    def __init__(self, period_s: float, budget_cpu_ratio: float) -> None:
+        self.period_s = period_s
+        self._wanted_s = period_s
+        self._budget = budget_cpu_ratio
+        self._costs: deque[float] = deque(maxlen=TICKS_JUDGED)
+        self._usual_s = 0.0
+
+    def note(self, cpu_s: float) -> None:
+        """Take in what one tick cost; a single dear tick changes nothing."""
+        self._costs.append(cpu_s)
+        if len(self._costs) < TICKS_JUDGED:
+            return
+        self._usual_s = median(self._costs)
+        if self.cost_ratio > self._budget and self.period_s < LONGEST_PERIOD_S:
+            self._change(min(max(LONGEST_PERIOD_S, self._wanted_s), self.period_s * 2))
+        elif self.period_s > self._wanted_s:
+            shorter = max(self._wanted_s, self.period_s / 2)
+            if self._usual_s / shorter < self._budget * COME_BACK_BELOW:
+                self._change(shorter)
+
+    @property
+    def cost_ratio(self) -> float:
+        """Share of one core that a usual tick costs at the period in force."""
+        return self._usual_s / self.period_s
+
+    @property
+    def defects(self) -> tuple[str, ...]:
+        """Say so while the node is watched less often than wanted, or dearer than allowed."""
+        if self.period_s <= self._wanted_s and self.cost_ratio <= self._budget:
+            return ()
+        cost, budget = f"{self.cost_ratio:.2%} of a core", f"{self._budget:.2%}"
+        wanted, now = f"{self._wanted_s:g} s", f"{self.period_s:g} s"
+        return (f"observe: looking costs {cost} (budget {budget}): every {now}, not {wanted}",)
+
+    def _change(self, period_s: float) -> None:
+        self.period_s = period_s
+        self._costs.clear()

@@ -1,0 +1,119 @@
+"""Which pod, container and layer a thread belongs to, by the plan."""
+
+from collections.abc import Iterable
+from typing import TypeVar
+
+from attrs import frozen
+
+from temper_core.observe.thread_rows import ThreadRow
+from temper_core.records.matching import ThreadIdentity
+from temper_core.records.plans import Assignment, LayerPlan
+from temper_core.records.pods import Pod
+from temper_core.records.tiers import Tier
+
+Key = TypeVar("Key")
+Answer = TypeVar("Answer")
+
+MOST_REMEMBERED = 16_384
+"""Answers kept per question; threads that rename themselves all the time ask new ones."""
+COMM_LENGTH = 15
+
+
+@frozen
+class Place:
+    """Where a thread lives; all empty for a thread of no pod."""
+
+    namespace: str = ""
+    pod: str = ""
+    container: str = ""
+    tier: Tier | None = None
+    key: str = ""
+    uid: str = ""
+
+
+NOWHERE = Place()
+
+
+class Places:
+    """Answers from a plan's assignments, remembered per cgroup; one object per plan."""
+
+    def __init__(self, plan: LayerPlan | None) -> None:
+        self.plan = plan
+        self.pods: dict[str, tuple[str, ...]] = {}
+        self._by_cgroup: dict[str, tuple[Place, Pod]] = {}
+        self._by_process: dict[str, Place] = {}
+        self._known: dict[str, Place] = {}
+        self._layers: dict[tuple[str, str, str, int, bool, bool], str] = {}
+        for assignment in plan.assignments if plan else ():
+            self._enter(assignment)
+
+    def _enter(self, assignment: Assignment) -> None:
+        pod = assignment.pod
+        place = Place(pod.namespace, pod.name, "", assignment.tier, pod.key, pod.uid)
+        self.pods[pod.uid] = _outermost(pod.cgroups)
+        for cgroup in pod.cgroups:
+            self._by_cgroup[cgroup] = (place, pod)
+        if not pod.cgroups:  # a workload that a rule names by its process
+            for container in pod.containers:
+                for process in container.processes:
+                    self._by_process[process[:COMM_LENGTH]] = place
+
+    def of(self, cgroup: str, process: str) -> Place:
+        """Return the place of a thread of *process* in *cgroup*, by the longest prefix."""
+        if self._by_process and process in self._by_process:
+            return self._by_process[process]
+        found = self._known.get(cgroup)
+        if found is None:
+            found = self._search(cgroup)
+            _remember(self._known, cgroup, found)
+        return found
+
+    def layer_of(self, row: ThreadRow) -> str:
+        """Return the name of the layer in which the plan wants the thread, or nothing."""
+        if self.plan is None:
+            return ""
+        is_leader = row.tid == row.tgid
+        key = (row.cgroup, row.comm, row.process, row.uid, row.is_kthread, is_leader)
+        found = self._layers.get(key)
+        if found is None:
+            layer = self.plan.layer_of(ThreadIdentity(*key))
+            found = layer.name if layer else ""
+            _remember(self._layers, key, found)
+        return found
+
+    def _search(self, cgroup: str) -> Place:
+        found, prefix = self._by_cgroup.get(cgroup), ""
+        if found is None:
+            for name in cgroup.split("/")[:-1]:
+                prefix += f"{name}/"
+                found = self._by_cgroup.get(prefix, found)
+        if found is None:
+            return NOWHERE
+        place, pod = found
+        container = _container_name(pod, cgroup)
+        if not container:
+            return place
+        return Place(place.namespace, place.pod, container, place.tier, place.key, place.uid)
+
+
+def _container_name(pod: Pod, cgroup: str) -> str:
+    for container in pod.containers:
+        runtime_id = container.runtime_id.rpartition("://")[2]
+        if runtime_id and runtime_id in cgroup:
+            return container.name
+    return ""
+
+
+def _outermost(cgroups: Iterable[str]) -> tuple[str, ...]:
+    """Leave out what lies below another one: the kernel has counted it in already."""
+    outer: list[str] = []
+    for cgroup in sorted(set(cgroups)):
+        if not any(cgroup.startswith(above) for above in outer):
+            outer.append(cgroup)
+    return tuple(outer)
+
+
+def _remember(answers: dict[Key, Answer], key: Key, answer: Answer) -> None:
+    if len(answers) >= MOST_REMEMBERED:
+        answers.clear()
+    answers[key] = answer

@@ -1,0 +1,258 @@
+"""The ``proc`` tier: every thread of the host, read through kept descriptors of /proc.
+
+A kept descriptor belongs to one thread for good: when the thread ends it answers ESRCH, even if
+the tid is in use again. Where no descriptor can be kept, the start time tells a reused tid.
+"""
+
+import errno
+import os
+import time
+from collections import Counter, deque
+from pathlib import Path
+
+from temper_core.observe.descriptors import DescriptorBudget, read_once
+from temper_core.observe.process_text import (
+    NS_PER_TICK,
+    SchedStat,
+    StatLine,
+    parse_schedstat,
+    parse_stat,
+)
+from temper_core.observe.processes import FRESH_TICKS, Process, Task
+from temper_core.observe.thread_rows import ThreadRow, ThreadRows
+
+COUNTERS_SIZE = 80
+STAT_SIZE = 1024
+LEARN_AT_LEAST = 8
+"""Old processes whose cgroup is read again per tick, at least."""
+LEARN_ROUND_TICKS = 24
+"""Ticks in which every process' cgroup is read again once, however many there are."""
+
+_VANISHED = frozenset({errno.ENOENT, errno.ESRCH, errno.ENOTDIR, errno.EINVAL})
+_NOTHING = SchedStat(0, 0)
+
+
+class ProcThreads:
+    """Reads who ran since the last look; works for any user, sees what /proc shows him."""
+
+    tier = "proc"
+
+    def __init__(
+        self, proc_root: Path | str = Path("/proc"), budget: DescriptorBudget | None = None
+    ) -> None:
+        self._root = str(proc_root)
+        self._budget = budget or DescriptorBudget()
+        self._processes: dict[int, Process] = {}
+        self._round: deque[Process] = deque()
+        self._learn_all = False
+        self._has_schedstat = self._finds_schedstat()
+        self._counter_file = "schedstat" if self._has_schedstat else "stat"
+        self._counter_size = COUNTERS_SIZE if self._has_schedstat else STAT_SIZE
+        self._since = 0
+        self._rows: list[ThreadRow] = []
+        self._failures: Counter[str] = Counter()
+
+    def snapshot(self, since: int) -> ThreadRows:
+        """Return who ran since the last snapshot; *since* is its clock, 0 begins afresh.
+
+        Raises OSError only when the root itself cannot be listed.
+        """
+        if since == 0:
+            self.close()
+        clock_ns = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+        self._since, self._rows, self._failures = since, [], Counter()
+        alive = _numbers(self._root)
+        for pid in self._processes.keys() - alive:
+            self._drop(self._processes[pid])
+        new = alive - self._processes.keys()
+        self._read_processes()
+        for pid in new:
+            self._add_process(pid)
+        return self._summary(clock_ns, hides_others=1 not in alive)
+
+    def refresh_cgroups(self) -> None:
+        """Read every process' cgroup again at the next snapshot: the pods have changed."""
+        self._learn_all = True
+
+    def close(self) -> None:
+        """Forget all threads and close their descriptors."""
+        for process in list(self._processes.values()):
+            self._drop(process)
+        self._round.clear()
+
+    def _finds_schedstat(self) -> bool:
+        # A kernel without CONFIG_SCHED_INFO has no such file, or one that says nothing.
+        try:
+            return read_once(f"{self._root}/self/schedstat").split() != [b"0", b"0", b"0"]
+        except OSError:
+            return False
+
+    def _read_processes(self) -> None:
+        learn = self._due_for_learning()
+        for process in list(self._processes.values()):
+            if process.fresh or process in learn:
+                self._learn(process)
+            self._read_process(process)
+
+    def _add_process(self, pid: int) -> None:
+        home = f"{self._root}/{pid}"
+        process = Process(pid, home, f"{home}/task")
+        self._learn(process)
+        self._relist(process)
+        if process.tasks:
+            self._processes[pid] = process
+            self._round.append(process)
+
+    def _drop(self, process: Process) -> None:
+        for tid in list(process.tasks):
+            process.forget(tid, self._budget)
+        self._processes.pop(process.pid, None)
+
+    def _due_for_learning(self) -> set[Process]:
+        if self._learn_all:
+            self._learn_all = False
+            return set(self._processes.values())
+        due: set[Process] = set()
+        count = max(LEARN_AT_LEAST, len(self._processes) // LEARN_ROUND_TICKS)
+        for _ in range(min(count, len(self._round))):
+            process = self._round.popleft()
+            if self._processes.get(process.pid) is process and not process.is_kthread:
+                due.add(process)
+                self._round.append(process)
+        return due
+
+    def _learn(self, process: Process) -> None:
+        process.fresh = 0 if process.is_kthread else max(0, process.fresh - 1)
+        try:
+            process.learn()
+        except OSError as error:
+            self._count_failure(error)
+
+    def _read_process(self, process: Process) -> None:
+        ended = self._read_known(process)
+        for tid in ended:
+            process.forget(tid, self._budget)
+        if not process.tasks:  # a leader outlives its threads: whoever has the pid now is new
+            self._drop(process)
+            self._add_process(process.pid)
+            return
+        try:
+            if ended or process.may_have_others():
+                self._relist(process)
+        except OSError as error:
+            self._count_failure(error)
+
+    def _read_known(self, process: Process) -> list[int]:
+        """Read the counters of all known threads; return those that have ended."""
+        ended = []
+        size = self._counter_size
+        for tid, task in process.tasks.items():
+            try:
+                if task.descriptor >= 0:
+                    raw = os.pread(task.descriptor, size, 0)
+                else:
+                    raw = read_once(f"{process.folder}/{tid}/{self._counter_file}", size)
+                if raw != task.raw:
+                    self._note_run(process, task, raw)
+            except OSError as error:
+                ended.append(tid)
+                self._count_failure(error)
+            except ValueError:
+                self._failures["threads whose files make no sense"] += 1
+        return ended
+
+    def _note_run(self, process: Process, task: Task, raw: bytes) -> None:
+        line, counters = self._parse(f"{process.folder}/{task.tid}/stat", raw)
+        before, known = task.counters, task.line
+        task.raw, task.counters, task.line = raw, counters, line
+        is_another = line.start_ticks != known.start_ticks
+        if task.tid == process.pid and (is_another or line.comm != known.comm):
+            process.name = line.comm
+            process.fresh = FRESH_TICKS if is_another else process.fresh
+            self._learn(process)
+        self._add_row(process, task, _NOTHING if is_another else before)
+
+    def _parse(self, stat_path: str, raw: bytes) -> tuple[StatLine, SchedStat]:
+        if self._has_schedstat:
+            return parse_stat(read_once(stat_path, STAT_SIZE)), parse_schedstat(raw)
+        line = parse_stat(raw)
+        return line, SchedStat(line.cpu_ticks * NS_PER_TICK, 0)
+
+    def _add_row(self, process: Process, task: Task, before: SchedStat) -> None:
+        line, now = task.line, task.counters
+        # Counters fall when a thread that called exec takes over its leader's tid (de_thread).
+        run_ns = max(0, now.run_ns - before.run_ns)
+        delay_ns = max(0, now.delay_ns - before.delay_ns)
+        self._rows.append(
+            ThreadRow(
+                task.tid,
+                process.pid,
+                line.comm,
+                process.name,
+                line.start_ticks,
+                line.cpu,
+                run_ns,
+                delay_ns,
+                line.is_kthread,
+                process.uid,
+                process.cgroup,
+            )
+        )
+
+    def _relist(self, process: Process) -> None:
+        try:
+            tids = _numbers(process.folder)
+        except OSError as error:
+            self._count_failure(error)
+            return
+        for tid in process.tasks.keys() - tids:
+            process.forget(tid, self._budget)
+        for tid in sorted(tids - process.tasks.keys(), key=lambda tid: (tid != process.pid, tid)):
+            try:
+                self._add_task(process, tid)
+            except OSError as error:
+                self._count_failure(error)
+            except ValueError:
+                self._failures["threads whose files make no sense"] += 1
+
+    def _add_task(self, process: Process, tid: int) -> None:
+        path = f"{process.folder}/{tid}/"
+        descriptor = self._budget.open(path + self._counter_file)
+        try:
+            if descriptor >= 0:
+                raw = os.pread(descriptor, self._counter_size, 0)
+            else:
+                raw = read_once(path + self._counter_file, self._counter_size)
+            line, counters = self._parse(path + "stat", raw)
+        except (OSError, ValueError):
+            self._budget.close(descriptor)
+            raise
+        task = process.tasks[tid] = Task(tid, descriptor, raw, counters, line)
+        if tid == process.pid or not process.name:
+            process.name, process.is_kthread = line.comm, line.is_kthread
+        # One first seen although it is older was hidden till now: nobody knows its last window.
+        if self._since and (line.start_ticks + 1) * NS_PER_TICK >= self._since:
+            self._add_row(process, task, _NOTHING)
+
+    def _count_failure(self, error: OSError) -> None:
+        if error.errno in _VANISHED:
+            return
+        if error.errno in (errno.EACCES, errno.EPERM):
+            self._failures["processes or threads that may not be read"] += 1
+        else:
+            self._failures[f"threads that failed with {error.strerror}"] += 1
+
+    def _summary(self, clock_ns: int, *, hides_others: bool) -> ThreadRows:
+        living: Counter[str] = Counter()
+        for process in self._processes.values():
+            living[process.cgroup] += len(process.tasks)
+        defects = [f"threads: {count} {what}" for what, count in sorted(self._failures.items())]
+        if hides_others:
+            defects.append("threads: other users' processes are hidden (hidepid, or no hostPID)")
+        if not self._has_schedstat:
+            defects.append("threads: no schedstat; CPU time in clock ticks, no run delay")
+        return ThreadRows(clock_ns, tuple(self._rows), living.total(), dict(living), tuple(defects))
+
+
+def _numbers(folder: str) -> set[int]:
+    return {int(name) for name in os.listdir(folder) if name.isdigit()}  # noqa: PTH208 - hot path
