@@ -1,0 +1,135 @@
+"""The engine's binary: find it, learn its version, let it judge a configuration offline."""
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from attrs import frozen
+
+from temper_core.errors import EngineError
+
+VERSION_TIMEOUT_S = 10.0
+QUIET: Mapping[str, str] = {"RUST_BACKTRACE": "0", "NO_COLOR": "1"}
+"""Without these every error drags a backtrace behind it, and the log is coloured."""
+NO_SCHED_EXT = "sched_ext_ops.dump() missing"
+"""What the engine says after parsing and verifying, where the kernel has no sched_ext."""
+REMEDY = "install scx_layered, or name its path in the setting scheduler.engine"
+LOG_LINE = re.compile(r"^\S+Z +(TRACE|DEBUG|INFO|WARN|ERROR) ")
+
+
+@frozen
+class EngineBinary:
+    """A binary that answered; ``version`` is its crate version, the key of the capabilities."""
+
+    path: Path
+    version: str
+
+
+def find_engine(name: str) -> EngineBinary:
+    """Return the engine called *name*, a path or a name on PATH.
+
+    Raises EngineError with a remedy where it is missing, cannot be run, or is something else.
+    """
+    path = shutil.which(name)
+    if path is None:
+        raise EngineError(f"engine {name!r}: {_why_missing(name)}; {REMEDY}")
+    found = _run([path, "--version"], timeout_s=VERSION_TIMEOUT_S)
+    try:
+        return EngineBinary(Path(path).absolute(), parse_version(found.stdout))
+    except EngineError as error:
+        raise EngineError(f"engine {path}: {error}") from error
+
+
+def parse_version(text: str) -> str:
+    """Return the crate version in the output of ``scx_layered --version``.
+
+    The first line reads ``scx_layered 1.1.4[-g<commit>[-dirty]] <target>``; raises EngineError.
+    """
+    found = re.match(r"scx_layered (\d{1,9}\.\d{1,9}\.\d{1,9})(?=[-+\s]|$)", text, re.ASCII)
+    if found is None:
+        shown = text.strip().splitlines()[:1]
+        raise EngineError(
+            f"--version says {shown[0][:80]!r} instead of a version of scx_layered; {REMEDY}"
+            if shown
+            else f"--version says nothing (engines before 1.0.15 have none); {REMEDY}"
+        )
+    return found[1]
+
+
+def verify_offline(
+    binary: EngineBinary,
+    config_text: str,
+    timeout_s: float = 30.0,
+    *,
+    arguments: Sequence[str] = (),
+    sys_root: str = "/sys",
+) -> tuple[bool, str]:
+    """Let the real engine parse and verify *config_text*; return whether it took it, and its words.
+
+    It works only where the kernel has no sched_ext: the engine ends when it looks for it, after
+    the checks. Elsewhere it would attach, so EngineError is raised instead.
+    """
+    if (Path(sys_root) / "kernel/sched_ext").exists():
+        raise EngineError("this kernel has sched_ext, so the engine would attach: use `check`")
+    found = _judge(binary, arguments, config_text, timeout_s)
+    said = _last_words(found.stderr)
+    return NO_SCHED_EXT in said, said
+
+
+def print_and_exit(
+    binary: EngineBinary, config_text: str, timeout_s: float = 30.0
+) -> tuple[bool, str]:
+    """Let the real engine parse *config_text*, as any user on any kernel.
+
+    Returns whether it could, and the configuration as it understood it or its error. Limits and
+    rules between layers are not looked at here.
+    """
+    found = _judge(binary, ["--print-and-exit"], config_text, timeout_s)
+    if found.returncode == 0:
+        return True, found.stdout
+    return False, _last_words(found.stderr)
+
+
+def _judge(
+    binary: EngineBinary, arguments: Sequence[str], config_text: str, timeout_s: float
+) -> subprocess.CompletedProcess[str]:
+    # As an argument the text could be longer than the kernel allows one argument to be.
+    command = [str(binary.path), *arguments, "f:/dev/stdin"]
+    return _run(command, given=config_text, timeout_s=timeout_s)
+
+
+def _run(
+    command: Sequence[str], *, timeout_s: float, given: str = ""
+) -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run(  # noqa: S603 - the binary that the settings name
+            command,
+            input=given,
+            capture_output=True,
+            check=False,
+            encoding="utf-8",
+            env={**os.environ, **QUIET},
+            errors="replace",
+            timeout=timeout_s,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise EngineError(f"{command[0]} did not end within {timeout_s:g} s") from error
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise EngineError(f"engine {command[0]} cannot be run: {why}; {REMEDY}") from error
+
+
+def _why_missing(name: str) -> str:
+    path = Path(name)
+    if path.name == name:
+        return "there is no such program on PATH"
+    return "is not executable" if path.is_file() else "there is no such file"
+
+
+def _last_words(stderr: str) -> str:
+    """Return what the engine said in the end, without its log."""
+    lines = [line for line in stderr.splitlines() if line.strip() and not LOG_LINE.match(line)]
+    return "\n".join(lines)

@@ -1,0 +1,54 @@
+"""Judge an engine configuration before it goes near the engine.
+
+The engine checks a part of what it is given, and much of that too late: after the old plan has
+gone, or in the first cycle after it took over the CPUs. Everything it would refuse, crash on, be
+ejected for or silently misread is named here, from the configuration's text alone.
+"""
+
+from collections.abc import Sequence
+
+from temper_core.engine.capabilities import Capabilities
+from temper_core.engine.config_layers import read_layers
+from temper_core.engine.judged import Judged
+from temper_core.engine.layer_rules import LAYER_RULES
+from temper_core.engine.matcher_rules import MATCHER_RULES
+from temper_core.engine.plan_rules import PLAN_RULES
+from temper_core.engine.problems import Problem, Severity
+from temper_core.errors import PlanError
+
+RULES = (*PLAN_RULES, *LAYER_RULES, *MATCHER_RULES)
+
+
+def check(
+    text: str,
+    capabilities: Capabilities,
+    *,
+    arguments: Sequence[str] = (),
+    cpus: int | None = None,
+) -> tuple[Problem, ...]:
+    """Return everything wrong with the configuration *text*, refused first; never raises.
+
+    *arguments* are the options the engine is started with, *cpus* how many CPUs it will find;
+    what depends on either is judged only as far as they are given.
+    """
+    layers, problems = read_layers(text, capabilities)
+    judged = Judged(layers, capabilities, tuple(arguments), cpus)
+    problems += [problem for rule in RULES for problem in rule(judged)]
+    found = dict.fromkeys(problems)
+    return tuple(sorted(found, key=lambda problem: problem.severity is not Severity.REFUSED))
+
+
+def ensure_accepted(
+    text: str,
+    capabilities: Capabilities,
+    *,
+    arguments: Sequence[str] = (),
+    cpus: int | None = None,
+    source: str = "plan",
+) -> tuple[Problem, ...]:
+    """Return the warnings about *text*; raise PlanError with all reasons where it is refused."""
+    problems = check(text, capabilities, arguments=arguments, cpus=cpus)
+    reasons = [problem.line for problem in problems if problem.severity is Severity.REFUSED]
+    if reasons:
+        raise PlanError(source, reasons)
+    return problems

@@ -1,0 +1,37 @@
+"""What the rules are given: the layers as far as they could be read, and what surrounds them."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+from attrs import frozen
+
+from temper_core.engine.capabilities import Capabilities
+from temper_core.engine.config_layers import Condition, LayerText
+from temper_core.engine.problems import Problem
+
+
+@frozen
+class Judged:
+    """A configuration under judgement.
+
+    ``arguments`` are the options that the engine is started with, ``cpus`` how many CPUs it will
+    find, ``None`` when that is not known.
+    """
+
+    layers: tuple[LayerText, ...]
+    capabilities: Capabilities
+    arguments: Sequence[str] = ()
+    cpus: int | None = None
+
+    def has_argument(self, name: str) -> bool:
+        """Tell whether the engine is started with ``--name``, alone or as ``--name=value``."""
+        flag = f"--{name}"
+        return any(each == flag or each.startswith(f"{flag}=") for each in self.arguments)
+
+    def conditions(self) -> Iterator[tuple[LayerText, Condition]]:
+        """Yield every matcher that could be read, with its layer."""
+        for layer in self.layers:
+            for block in layer.blocks:
+                yield from ((layer, condition) for condition in block if condition.kind)
+
+
+Rule = Callable[[Judged], Iterator[Problem]]
