@@ -1,0 +1,70 @@
+"""``temper plugins``: what is installed, what each plugin implements, and what was set aside."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from temper_core.records.snapshots import PluginState
+    from temper_core.settings.models import Settings
+
+
+@click.command("plugins")
+@click.option("--settings", "path", type=click.Path(path_type=Path), help="Settings file (TOML).")
+@click.option("--strict-plugins", is_flag=True, help="Exit with 2 where a plugin was set aside.")
+@click.option("--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
+def command(path: Path | None, strict_plugins: bool, output: str) -> None:
+    """List the installed plugins and their state.
+
+    Every plugin is loaded into this process and asked for its records; the agent need not run,
+    and its own account is at /plugins. A plugin that was set aside is no error of this command,
+    unless --strict-plugins or [plugin_host] strict says so: then the exit code is 2.
+    """
+    import attrs
+
+    from temper_core.settings import load
+
+    settings = load(path).settings
+    strict = strict_plugins or settings.plugin_host.strict
+    # Held leniently while they are asked, so that the list is whole before anything is refused.
+    lenient = attrs.evolve(settings.plugin_host, strict=False)
+    states = _states(attrs.evolve(settings, plugin_host=lenient))
+    if output == "json":
+        click.echo(json.dumps([attrs.asdict(state) for state in states], indent=2))
+    else:
+        _print_table(states)
+    if strict:
+        _refuse_broken(states)
+
+
+def _states(settings: "Settings") -> "tuple[PluginState, ...]":
+    from temper_core.plugin_host import RECORDS, load_host
+
+    host = load_host(settings)
+    for hook, record in RECORDS.items():
+        host.gather(hook, record)
+    return host.states()
+
+
+def _refuse_broken(states: "tuple[PluginState, ...]") -> None:
+    from temper_core.errors import PluginError
+
+    for state in states:
+        if state.failure and state.state != "not_allowed":
+            raise PluginError(state.name, state.failure)
+
+
+def _print_table(states: "tuple[PluginState, ...]") -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table("plugin", "version", "distribution", "state", "hooks", box=None, pad_edge=False)
+    table.add_column("failure", overflow="fold")
+    for state in states:
+        hooks = " ".join(hook.removeprefix("temper_") for hook in state.hooks)
+        table.add_row(
+            state.name, state.version, state.distribution, state.state, hooks, state.failure
+        )
+    Console(markup=False, highlight=False).print(table)

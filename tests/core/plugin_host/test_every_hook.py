@@ -1,0 +1,57 @@
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import temper_core
+from temper_core import hookspecs
+from temper_core.testing import HOOKS
+
+ROOT = Path(__file__).parents[3]
+PAGE = ROOT / "docs" / "hooks.md"
+SPECS = [name for name, it in vars(hookspecs).items() if hasattr(it, "temper_spec")]
+
+
+@pytest.mark.parametrize("hook", SPECS)
+def test_is_documented(hook):
+    assert re.search(rf"^## `{hook}\(", PAGE.read_text(), re.MULTILINE)
+
+
+@pytest.mark.parametrize("part", ["Called", "Returned", "On failure"])
+@pytest.mark.parametrize("hook", SPECS)
+def test_says_when_it_is_called_what_it_returns_and_what_its_failure_costs(hook, part):
+    assert re.search(rf"^    {part}\n        \w", getattr(hookspecs, hook).__doc__, re.MULTILINE)
+
+
+def test_is_known_to_the_test_kit():
+    assert list(HOOKS) == SPECS
+
+
+@pytest.mark.parametrize("hook", sorted(set(SPECS) - {"temper_pod_sources"}))
+def test_is_used_by_a_plugin_that_ships(hook):
+    # Pod sources are contributed by the core's own plugin.
+    sources = (ROOT / "plugins").glob("*/temper_plugin_*/__init__.py")
+
+    assert any(f"def {hook}(" in source.read_text() for source in sources)
+
+
+def test_the_page_says_what_the_code_says():
+    checked = subprocess.run(
+        [sys.executable, "-m", "cogapp", "--check", "hooks.md"],
+        cwd=PAGE.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+def test_every_public_name_can_be_imported_and_is_known_to_type_checkers():
+    stub = Path(temper_core.__file__).with_suffix(".pyi").read_text()
+    declared = re.findall(r'^    "(\w+)",$', stub, re.MULTILINE)
+
+    assert declared == list(temper_core.__all__)
+    assert all(getattr(temper_core, name) is not None for name in declared)
