@@ -89,7 +89,7 @@ def print_and_exit(
     """
     found = _judge(binary, ["--print-and-exit"], config_text, timeout_s)
     if found.returncode == 0:
-        return True, found.stdout
+        return True, found.stdout.removeprefix("specs=")
     return False, _last_words(found.stderr)
 
 

@@ -1,5 +1,6 @@
 """What the engine makes of one layer's name, template and options."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -117,7 +118,7 @@ def nodes_exist(judged: Judged) -> Iterator[Problem]:
     for layer in judged.layers:
         for name, last in (("nodes", LAST_NUMA_NODE), ("llcs", LAST_LLC)):
             numbers = layer.options.get(name, [])
-            twice = [each for each in dict.fromkeys(numbers) if numbers.count(each) > 1]
+            twice = [each for each, times in Counter(numbers).items() if times > 1]
             if twice:
                 yield refused(layer.option(name), f"has {twice[0]} twice")
             if any(each > last for each in numbers):

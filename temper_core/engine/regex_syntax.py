@@ -167,10 +167,10 @@ class _Scanner:
         frame = self.frames[-1]
         if not frame.has_item:
             raise _Fault(f"there is nothing that {letter!r} could repeat")
-        times = self._count() if letter == "{" else 2
+        times = self._count() if letter == "{" else 1
         if self.pattern.startswith("?", self.position):
             self.position += 1
-        cost = max(1, frame.last_cost * times)
+        cost = frame.last_cost * times + 1
         frame.cost += cost - frame.last_cost
         frame.last_cost, frame.last_depth = cost, frame.last_depth + 1
         frame.depth = max(frame.depth, frame.last_depth)

@@ -1,0 +1,156 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from temper_core.engine.binary import (
+    EngineBinary,
+    find_engine,
+    parse_version,
+    print_and_exit,
+    verify_offline,
+)
+from temper_core.errors import EngineError
+
+SOUND = json.dumps([{"name": "all", "matches": [[]], "kind": {"Open": {}}}])
+
+
+def program(folder: Path, script: str, name: str = "scx_layered") -> Path:
+    path = folder / name
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+    return path
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "scx_layered 1.1.4 x86_64-unknown-linux-gnu\n",
+        "scx_layered 1.1.4-g7a58a3a1a-dirty x86_64-unknown-linux-gnu/debug\n",
+        "scx_layered 1.1.4",
+    ],
+)
+def test_the_version_is_the_crates(text):
+    assert parse_version(text) == "1.1.4"
+
+
+@pytest.mark.parametrize("text", ["scx_rusty 1.1.4", "1.1.4", "scx_layered one", "scx_layered 1.1"])
+def test_another_programs_version_is_refused_with_its_words(text):
+    with pytest.raises(EngineError, match=f"--version says '{text}'"):
+        parse_version(text)
+
+
+def test_no_version_at_all_tells_which_engines_have_none():
+    with pytest.raises(EngineError, match=r"says nothing \(engines before 1\.0\.15 have none\)"):
+        parse_version("\n")
+
+
+def test_an_engine_is_found_by_its_path(tmp_path):
+    path = program(tmp_path, "echo scx_layered 1.1.2 target")
+
+    assert find_engine(str(path)) == EngineBinary(path, "1.1.2")
+
+
+def test_an_engine_is_found_by_its_name_on_path(tmp_path, monkeypatch):
+    program(tmp_path, "echo scx_layered 1.1.2 target", name="my_layered")
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+
+    assert find_engine("my_layered").path == tmp_path / "my_layered"
+
+
+def test_a_name_that_is_not_on_path_names_the_setting(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    with pytest.raises(EngineError, match=r"no such program on PATH; .* scheduler\.engine"):
+        find_engine("scx_layered")
+
+
+def test_a_path_without_a_file_says_so(tmp_path):
+    with pytest.raises(EngineError, match="there is no such file"):
+        find_engine(str(tmp_path / "scx_layered"))
+
+
+def test_a_file_that_is_not_executable_says_so(tmp_path):
+    path = program(tmp_path, "")
+    path.chmod(0o644)
+
+    with pytest.raises(EngineError, match="is not executable"):
+        find_engine(str(path))
+
+
+def test_a_file_that_is_no_program_says_so(tmp_path):
+    path = tmp_path / "scx_layered"
+    path.write_bytes(b"\x7fELF nonsense")
+    path.chmod(0o755)
+
+    with pytest.raises(EngineError, match="cannot be run: Exec format error"):
+        find_engine(str(path))
+
+
+def test_bytes_that_are_no_text_are_no_version(tmp_path):
+    path = program(tmp_path, r"printf '\377\376'")
+
+    with pytest.raises(EngineError, match="instead of a version of scx_layered"):
+        find_engine(str(path))
+
+
+def test_an_engine_that_does_not_end_is_given_up(tmp_path):
+    path = program(tmp_path, "exec sleep 60")
+
+    with pytest.raises(EngineError, match=r"did not end within 0\.2 s"):
+        print_and_exit(EngineBinary(path, "1.1.4"), SOUND, timeout_s=0.2)
+
+
+def test_a_kernel_that_could_be_taken_over_is_never_given_to_the_engine(tmp_path):
+    (tmp_path / "kernel/sched_ext").mkdir(parents=True)
+    engine = EngineBinary(program(tmp_path, f"touch {tmp_path}/started"), "1.1.4")
+
+    with pytest.raises(EngineError, match="would attach"):
+        verify_offline(engine, SOUND, sys_root=str(tmp_path))
+
+    assert not (tmp_path / "started").exists()
+
+
+def test_the_engine_is_told_to_be_quiet_about_backtraces_and_colours(tmp_path):
+    engine = EngineBinary(program(tmp_path, 'echo "$RUST_BACKTRACE $NO_COLOR" >&2; exit 1'), "1")
+
+    assert print_and_exit(engine, SOUND) == (False, "0 1")
+
+
+def test_the_real_engine_prints_how_it_read_a_configuration(engine):
+    taken, printed = print_and_exit(engine, SOUND)
+
+    assert taken
+    assert json.loads(printed)[0]["kind"]["Open"]["slice_us"] == 20_000
+
+
+def test_the_real_engine_says_where_it_stopped_reading(engine):
+    taken, said = print_and_exit(engine, "[{}]")
+
+    assert not taken
+    assert "missing field `name`" in said
+
+
+def test_print_and_exit_looks_at_no_limit(engine):
+    layers = json.loads(SOUND) * 17
+
+    taken, _ = print_and_exit(engine, json.dumps(layers))
+
+    assert taken
+
+
+def test_the_real_engine_takes_a_configuration_longer_than_an_argument(offline_engine):
+    layers = [{"name": "all", "comment": "x" * 200_000, "matches": [[]], "kind": {"Open": {}}}]
+
+    taken, _ = verify_offline(offline_engine, json.dumps(layers))
+
+    assert taken
+
+
+def test_the_real_engine_knows_the_arguments_it_is_given(offline_engine):
+    taken, _ = verify_offline(offline_engine, SOUND, arguments=["--allow-partial-core"])
+    refused, said = verify_offline(offline_engine, SOUND, arguments=["--no-such-option"])
+
+    assert taken
+    assert not refused
+    assert "unexpected argument" in said
