@@ -1,0 +1,143 @@
+"""What a cgroup is, told from its path alone: a pod, a container, a systemd unit, a workload.
+
+Naming as of the kubelet (systemd and cgroupfs drivers), containerd, CRI-O, Docker and podman.
+Kind, k3d and the like put a prefix before the kubelet's own names.
+"""
+
+import re
+from enum import StrEnum
+from functools import lru_cache
+
+from attrs import frozen
+
+from temper_core.records.pods import QosClass
+from temper_core.records.tiers import Tier
+
+USER_SLICE = "user.slice"
+RUN_SLICE = "temper.slice"
+
+
+class CgroupKind(StrEnum):
+    """What kind of thing lives in a cgroup."""
+
+    POD = "pod"
+    CONTAINER = "container"
+    UNIT = "unit"
+    SESSION = "session"
+    RUN = "run"
+    OTHER = "other"
+
+
+@frozen
+class CgroupIdentity:
+    """What a cgroup belongs to.
+
+    ``owner`` is the path of the pod, container, unit or workload itself, without slashes at its
+    ends; ``name`` the unit's or workload's name, or the container runtime's; ``uid`` a
+    Kubernetes pod's; ``runtime_id`` a container's, alone or in a pod.
+    """
+
+    kind: CgroupKind
+    owner: str = ""
+    name: str = ""
+    uid: str = ""
+    runtime_id: str = ""
+    qos_class: QosClass | None = None
+
+
+_ID = r"(?P<id>[0-9a-f]{64})"
+_RUNTIMES = r"cri-containerd|crio|docker|libpod(?:-payload)?|nerdctl|podman"
+# kubelet-kubepods-burstable-pod1234_abcd.slice; systemd allows no dash inside a name's part.
+_POD_SLICE = re.compile(
+    r"(?:.*-)?kubepods(?:-(?P<qos>burstable|besteffort))?-pod(?P<uid>[0-9A-Za-z_]{1,64})\.slice"
+)
+_POD_DIRECTORY = re.compile(r"pod(?P<uid>[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})")
+_CONTAINER = re.compile(rf"(?:(?P<runtime>{_RUNTIMES})-)?{_ID}(?:\.scope)?")
+_UNIT = re.compile(r".+\.(?:service|scope)")
+_RUN = re.compile(r"run-(?P<name>[^@/]+)@(?P<tier>[a-z]+)(?:@(?P<profile>[^@/]+))?")
+_TIERS = frozenset(tier.value for tier in Tier)
+_QOS_CLASSES = {"burstable": QosClass.BURSTABLE, "besteffort": QosClass.BEST_EFFORT}
+
+
+@lru_cache(maxsize=32_768)
+def identify(path: str) -> CgroupIdentity:
+    """Say what the cgroup at *path* belongs to, with or without slashes at its ends.
+
+    The outermost pod counts, else the innermost container, else the outermost unit.
+    """
+    parts = [part for part in path.split("/") if part]
+    return (
+        _pod(parts)
+        or _run(parts)
+        or _container(parts)
+        or _unit(parts)
+        or CgroupIdentity(CgroupKind.OTHER)
+    )
+
+
+def parse_run_name(directory_name: str) -> tuple[str, Tier, str] | None:
+    """Return (name, tier, profile) of a cgroup that ``temper run`` made; ``None`` for others."""
+    found = _RUN.fullmatch(directory_name)
+    if found is None or found["tier"] not in _TIERS:
+        return None
+    return found["name"], Tier(found["tier"]), found["profile"] or ""
+
+
+def _pod(parts: list[str]) -> CgroupIdentity | None:
+    for depth, part in enumerate(parts):
+        found = _POD_SLICE.fullmatch(part)
+        qos = found and found["qos"]
+        if found is None and (found := _POD_DIRECTORY.fullmatch(part)):
+            above = parts[max(0, depth - 2) : depth]
+            if not any(name.endswith("kubepods") for name in above):
+                continue
+            qos = above[-1]
+        if found is not None:
+            return CgroupIdentity(
+                CgroupKind.POD,
+                owner="/".join(parts[: depth + 1]),
+                uid=found["uid"].replace("_", "-"),
+                runtime_id=_container_of_pod(parts[depth + 1 : depth + 2]),
+                qos_class=_QOS_CLASSES.get(qos or "", QosClass.GUARANTEED),
+            )
+    return None
+
+
+def _container_of_pod(below: list[str]) -> str:
+    # crio-conmon-<id>.scope, the monitor beside the container, does not match.
+    found = _CONTAINER.fullmatch(below[0]) if below else None
+    return found["id"] if found else ""
+
+
+def _run(parts: list[str]) -> CgroupIdentity | None:
+    if len(parts) < 2 or parts[0] != RUN_SLICE:  # noqa: PLR2004 - the slice and one below it
+        return None
+    named = parse_run_name(parts[1])
+    return named and CgroupIdentity(CgroupKind.RUN, "/".join(parts[:2]), name=named[0])
+
+
+def _container(parts: list[str]) -> CgroupIdentity | None:
+    for depth in reversed(range(len(parts))):
+        found = _CONTAINER.fullmatch(parts[depth])
+        above = parts[depth - 1] if depth else ""
+        if found is None or not (found["runtime"] or above in ("docker", "libpod_parent")):
+            continue
+        return CgroupIdentity(
+            CgroupKind.CONTAINER,
+            owner="/".join(parts[: depth + 1]),
+            name=(found["runtime"] or above).removesuffix("-payload").removesuffix("_parent"),
+            runtime_id=found["id"],
+        )
+    return None
+
+
+def _unit(parts: list[str]) -> CgroupIdentity | None:
+    if parts and parts[0] == USER_SLICE:
+        return CgroupIdentity(CgroupKind.SESSION, USER_SLICE, name=USER_SLICE)
+    for depth, part in enumerate(parts):
+        if _UNIT.fullmatch(part):
+            return CgroupIdentity(CgroupKind.UNIT, "/".join(parts[: depth + 1]), name=part)
+        if not part.endswith(".slice"):
+            # Below here nobody's names are systemd's.
+            return None
+    return None

@@ -1,0 +1,84 @@
+"""CPU sizes that Kubernetes, Docker, systemd or ``temper run`` wrote into cgroup files."""
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+from temper_core.node.pod_size import CpuSize
+
+WeightScale = Callable[[int], int]
+
+SHARES_PER_CPU = 1024
+# What the kubelet writes for a pod that asks for nothing.
+FEWEST_SHARES = 2
+DEFAULT_WEIGHT = 100
+
+
+def linear_shares(weight: int) -> int:
+    """Turn a ``cpu.weight`` back into shares, as the kubelet and runc converted them for years."""
+    return (weight - 1) * 262_142 // 9_999 + FEWEST_SHARES
+
+
+def quadratic_shares(weight: int) -> int:
+    """Turn a ``cpu.weight`` back into shares where the newer conversion was used.
+
+    opencontainers/cgroups since 2025: with l = log2(shares), the weight is
+    10 ** ((l*l + 125*l) / 612 - 7/34).
+    """
+    scaled = 612 * (math.log10(weight) + 7 / 34)
+    return math.floor(2 ** ((math.sqrt(125**2 + 4 * scaled) - 125) / 2) + 1e-6)
+
+
+def weight_scale(kubepods: Path, cpus: int) -> WeightScale:
+    """Tell the conversion in use by the top cgroup, whose request is nearly the whole machine."""
+    weight = _number(kubepods / "cpu.weight")
+    if weight is None or weight <= 1:
+        return linear_shares
+    whole = cpus * SHARES_PER_CPU
+
+    def distance(scale: WeightScale) -> float:
+        return abs(math.log(scale(weight) / whole))
+
+    return min(linear_shares, quadratic_shares, key=distance)
+
+
+def read_size(directory: Path, scale: WeightScale = linear_shares) -> CpuSize:
+    """Read request and limit in millicores from *directory*, cgroup v2 or v1.
+
+    A cgroup that has the kernel's default weight asked for nothing in particular.
+    """
+    return CpuSize(_request(directory, scale), _limit(directory))
+
+
+def _request(directory: Path, scale: WeightScale) -> int:
+    shares = _number(directory / "cpu.shares")
+    if shares is None:
+        weight = _number(directory / "cpu.weight")
+        shares = None if weight in (None, DEFAULT_WEIGHT) else scale(weight or 1)
+    elif shares == SHARES_PER_CPU:
+        shares = None
+    if shares is None or shares <= FEWEST_SHARES:
+        return 0
+    return -(-shares * 1000 // SHARES_PER_CPU)
+
+
+def _limit(directory: Path) -> int | None:
+    quota, _, period = (_text(directory / "cpu.max") or "").partition(" ")
+    if not period:
+        quota = _text(directory / "cpu.cfs_quota_us") or ""
+        period = _text(directory / "cpu.cfs_period_us") or ""
+    if not (quota.isdecimal() and period.isdecimal() and int(period)):
+        return None
+    return -(-int(quota) * 1000 // int(period))
+
+
+def _number(path: Path) -> int | None:
+    text = _text(path)
+    return int(text) if text is not None and text.isdecimal() else None
+
+
+def _text(path: Path) -> str | None:
+    try:
+        return path.read_text(encoding="ascii", errors="replace").strip()
+    except OSError:
+        return None

@@ -1,0 +1,104 @@
+"""The pod source ``file``: a PodList that somebody keeps up to date, joined with real cgroups."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from attrs import evolve
+
+from temper_core import documents
+from temper_core.errors import DocumentError, InputError, MachineError
+from temper_core.node.host_cgroups import HostCgroups
+from temper_core.node.podlist import read_pods
+from temper_core.records.contributions import PodSourceContext
+from temper_core.records.pods import Pod
+
+Version = tuple[int, int, int]
+
+
+class FilePods:
+    """The pods of a PodList; read again whenever the file changes.
+
+    A version that cannot be read leaves the last good one in force and is logged once.
+    """
+
+    def __init__(self, context: PodSourceContext) -> None:
+        if not context.options.file:
+            raise InputError("pods.file: must name a PodList where pods.source is 'file'")
+        self._path = Path(context.options.file)
+        self._node = context.node or None
+        self._host = _host(context)
+        self._read_version: Version | None = None
+        self._listed: tuple[Pod, ...] | None = None
+        self._paths: Mapping[str, str] = {}
+        self._pods: tuple[Pod, ...] | None = None
+
+    def pods(self) -> tuple[Pod, ...]:
+        """Return the listed pods with their cgroups; the same tuple while nothing has changed.
+
+        Raises MachineError where no version of the file could be read yet.
+        """
+        is_new = self._read_again()
+        has_moved = self._join_again()
+        if is_new or has_moved or self._pods is None:
+            self._pods = tuple(self._joined(pod) for pod in self._listed or ())
+        return self._pods
+
+    def close(self) -> None:
+        """Forget the pods; no file is held open between polls."""
+        self._read_version, self._listed, self._pods = None, None, None
+
+    def _read_again(self) -> bool:
+        version = _version(self._path)
+        if version == self._read_version and self._listed is not None:
+            return False
+        try:
+            listed = read_pods(
+                documents.read_text(self._path), source=str(self._path), node=self._node
+            )
+        except DocumentError as error:
+            self._refuse(version, error)
+            return False
+        self._read_version = version
+        self._listed, is_new = listed, listed != self._listed
+        return is_new
+
+    def _refuse(self, version: Version | None, error: DocumentError) -> None:
+        if self._listed is None:
+            raise MachineError(str(error)) from error
+        self._read_version = version
+        import structlog  # noqa: PLC0415 - slow to import, and rarely needed
+
+        structlog.get_logger(__name__).warning(
+            "pod_list_refused", file=str(self._path), problems=list(error.problems[:5])
+        )
+
+    def _join_again(self) -> bool:
+        if self._host is None or not self._host.refresh():
+            return False
+        before = self._paths
+        self._paths = {
+            owner.identity.uid: f"{owner.path}/"
+            for owner in self._host.owners
+            if owner.identity.uid and owner.is_unified
+        }
+        return self._paths != before
+
+    def _joined(self, pod: Pod) -> Pod:
+        path = self._paths.get(pod.uid)
+        return evolve(pod, cgroups=(path,)) if path else pod
+
+
+def _host(context: PodSourceContext) -> HostCgroups | None:
+    try:
+        return HostCgroups(context.proc_root, context.cgroup_root)
+    except MachineError:
+        # A list can be planned for without any cgroups; only the exact paths are missing.
+        return None
+
+
+def _version(path: Path) -> Version | None:
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_ino, status.st_size, status.st_mtime_ns

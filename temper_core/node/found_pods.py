@@ -1,0 +1,174 @@
+"""Pods that were found by their cgroups alone."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from attrs import evolve, frozen
+
+from temper_core.node.cgroup_names import (
+    CgroupIdentity,
+    CgroupKind,
+    identify,
+    parse_run_name,
+)
+from temper_core.node.pod_size import CpuSize
+from temper_core.node.workloads import qos_class_of
+from temper_core.records.pods import PROFILE_ANNOTATIONS, Container, Origin, Pod, QosClass
+
+RUN_NAMESPACE = "run"
+# How the kubelet names the cgroup above all its pods, with either driver.
+KUBEPODS = ("kubepods", "kubepods.slice")
+_UNITS = (CgroupKind.UNIT, CgroupKind.SESSION)
+
+
+@frozen
+class Owner:
+    """A pod, container, unit or workload that has cgroups.
+
+    ``path`` without outer slashes; ``containers`` are (path, runtime id) of a pod's containers.
+    ``is_unified`` tells whether the engine can see it: whether it is in the cgroup v2 tree.
+    """
+
+    identity: CgroupIdentity
+    path: str
+    is_unified: bool
+    containers: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def main_paths(self) -> tuple[str, ...]:
+        """The cgroups whose oldest process says what the owner is."""
+        if self.identity.kind is CgroupKind.POD:
+            return tuple(path for path, _ in self.containers)
+        return () if self.identity.kind is CgroupKind.SESSION else (self.path,)
+
+
+def find_owners(hierarchies: Iterable[Sequence[str]]) -> tuple[Owner, ...]:
+    """Return who owns the cgroups of *hierarchies*, the v2 one first.
+
+    What is in several counts once, as in the first. Units count only where no kubelet has made
+    its top cgroup.
+    """
+    found: dict[str, Owner] = {}
+    has_kubernetes = False
+    for number, paths in enumerate(hierarchies):
+        has_kubernetes |= any(path.endswith(KUBEPODS) for path in paths)
+        found = _owners_in(paths, is_unified=number == 0) | found
+    owners = tuple(found[key] for key in sorted(found))
+    return without_units(owners) if has_kubernetes else owners
+
+
+def without_units(owners: Iterable[Owner]) -> tuple[Owner, ...]:
+    """Leave out systemd's units and sessions."""
+    return tuple(owner for owner in owners if owner.identity.kind not in _UNITS)
+
+
+def _owners_in(paths: Sequence[str], *, is_unified: bool) -> dict[str, Owner]:
+    containers: dict[str, dict[str, str]] = {}
+    found: dict[str, Owner] = {}
+    for path in paths:
+        identity = identify(path)
+        if identity.kind is CgroupKind.OTHER:
+            continue
+        key = identity.uid or identity.owner
+        found.setdefault(key, Owner(identity, identity.owner, is_unified))
+        if identity.kind is CgroupKind.POD and identity.runtime_id:
+            # The first path of an id is the container's own, whatever it made below.
+            containers.setdefault(key, {}).setdefault(identity.runtime_id, path)
+    for key, inside in containers.items():
+        ordered = sorted((path, runtime_id) for runtime_id, path in inside.items())
+        found[key] = evolve(found[key], containers=tuple(ordered))
+    return found
+
+
+def pods_of(
+    owners: Sequence[Owner], sizes: Mapping[str, CpuSize], main_processes: Mapping[str, str]
+) -> list[Pod]:
+    """Make the pods of *owners*; *sizes* and *main_processes* by cgroup path."""
+    pods = [_pod(owner, sizes[owner.path], main_processes) for owner in owners]
+    times = Counter(pod.key for pod in pods)
+    # Two runs of one command differ in tier or profile, which their directories name.
+    return [
+        evolve(pod, name=pod.uid.partition(":")[2]) if times[pod.key] > 1 else pod for pod in pods
+    ]
+
+
+def _pod(owner: Owner, size: CpuSize, main_processes: Mapping[str, str]) -> Pod:
+    make = {
+        CgroupKind.POD: _kubernetes_pod,
+        CgroupKind.CONTAINER: _container_pod,
+        CgroupKind.RUN: _run_pod,
+    }.get(owner.identity.kind, _unit_pod)
+    pod = make(owner, size)
+    processes = [main_processes.get(path, "") for path in owner.main_paths]
+    return evolve(
+        pod,
+        containers=tuple(
+            evolve(container, processes=(process,) if process else ())
+            for container, process in zip(pod.containers, processes, strict=True)
+        ),
+        cpu_limit_millis=size.limit,
+        cgroups=(f"{owner.path}/",) if owner.is_unified else (),
+    )
+
+
+def _kubernetes_pod(owner: Owner, size: CpuSize) -> Pod:
+    qos_class = owner.identity.qos_class or QosClass.BEST_EFFORT
+    is_guaranteed = qos_class is QosClass.GUARANTEED and size.limit is not None
+    return Pod(
+        uid=owner.identity.uid,
+        namespace="",
+        name=f"pod-{owner.identity.uid[:8]}",
+        qos_class=qos_class,
+        containers=tuple(
+            Container("", runtime_id=runtime_id) for _, runtime_id in owner.containers
+        ),
+        # A quota is exact, while a weight is rounded.
+        cpu_request_millis=size.limit or 0 if is_guaranteed else size.request,
+    )
+
+
+def _container_pod(owner: Owner, size: CpuSize) -> Pod:
+    runtime_id = owner.identity.runtime_id
+    name = f"{owner.identity.name}-{runtime_id[:12]}"
+    return Pod(
+        uid=runtime_id,
+        namespace="",
+        name=name,
+        qos_class=qos_class_of(size),
+        containers=(Container(name, "", size.request, size.limit, runtime_id),),
+        cpu_request_millis=size.request,
+        origin=Origin.CONTAINER,
+    )
+
+
+def _run_pod(owner: Owner, size: CpuSize) -> Pod:
+    directory = owner.path.rpartition("/")[2]
+    # Whatever is identified as a run has such a name.
+    name, tier, profile = parse_run_name(directory) or (directory, None, "")
+    return Pod(
+        uid=f"run:{directory.removeprefix('run-')}",
+        namespace=RUN_NAMESPACE,
+        name=name,
+        qos_class=qos_class_of(size),
+        containers=(Container(name, "", size.request, size.limit),),
+        cpu_request_millis=size.request,
+        annotations={PROFILE_ANNOTATIONS[0]: profile} if profile else {},
+        origin=Origin.WORKLOAD,
+        tier=tier,
+        tier_rule=f"temper run --tier {tier}",
+    )
+
+
+def _unit_pod(owner: Owner, size: CpuSize) -> Pod:
+    name = owner.identity.name
+    is_session = owner.identity.kind is CgroupKind.SESSION
+    containers = () if is_session else (Container(name, "", size.request, size.limit),)
+    return Pod(
+        uid=f"unit:{name}",
+        namespace="",
+        name=name,
+        qos_class=qos_class_of(size),
+        containers=containers,
+        cpu_request_millis=size.request,
+        origin=Origin.UNIT,
+    )

@@ -1,0 +1,64 @@
+"""The host's cgroup hierarchies together: who owns which cgroup, and where its files are."""
+
+from pathlib import Path
+
+from temper_core.errors import MachineError
+from temper_core.node.cgroups import CgroupTree, detect_cgroups
+from temper_core.node.found_pods import KUBEPODS, Owner, find_owners
+
+# On a hybrid host systemd's units are in a hierarchy of its own, the kubelet's pods in all others.
+V1_HIERARCHIES = ("name=systemd", "cpu")
+
+
+class HostCgroups:
+    """The owners of cgroups on this host; raises MachineError where no cgroups are mounted."""
+
+    def __init__(self, proc_root: str | Path, cgroup_root: str | Path) -> None:
+        mounts = detect_cgroups(proc_root, cgroup_root)
+        v1 = [CgroupTree(mounts.v1[name]) for name in V1_HIERARCHIES if name in mounts.v1]
+        self._unified = CgroupTree(mounts.unified) if mounts.unified else None
+        self._trees = [self._unified, *v1] if self._unified else v1
+        if not self._trees:
+            raise MachineError(f"{cgroup_root}: no cgroup hierarchy is mounted there")
+        # Where v1 has the CPU controller, no v2 directory has its files.
+        self.sizes_root = mounts.v1.get("cpu") or self._trees[0].root
+        self.owners: tuple[Owner, ...] = ()
+        self._has_warned = False
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The paths that the engine sees; on a host without cgroup v2 those of the first v1."""
+        return self._trees[0].paths
+
+    @property
+    def kubepods(self) -> Path | None:
+        """The cgroup above all Kubernetes pods, where the sizes are; ``None`` without a kubelet."""
+        for tree in self._trees:
+            for path in tree.paths:
+                if path.endswith(KUBEPODS):
+                    return self.sizes_root / path
+        return None
+
+    def refresh(self) -> bool:
+        """Look again; tell whether anything was made or removed."""
+        changes = [tree.refresh() for tree in self._trees]
+        if has_changed := any(changes):
+            hierarchies = [tree.paths for tree in self._trees]
+            self.owners = find_owners(hierarchies if self._unified else [(), *hierarchies])
+        if any(tree.is_truncated for tree in self._trees) and not self._has_warned:
+            self._has_warned = True
+            _warn_of_truncation(len(self.paths))
+        return has_changed
+
+    def directory(self, path: str) -> Path:
+        """Return where the processes of the cgroup *path* are listed."""
+        found = (tree.root / path for tree in self._trees)
+        return next(
+            (directory for directory in found if directory.is_dir()), self.sizes_root / path
+        )
+
+
+def _warn_of_truncation(directories: int) -> None:
+    import structlog  # noqa: PLC0415 - slow to import, and rarely needed
+
+    structlog.get_logger(__name__).warning("cgroup_tree_truncated", directories=directories)

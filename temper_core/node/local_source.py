@@ -1,0 +1,113 @@
+"""The pod source ``local``: what runs on this host, told from its cgroup tree.
+
+Kubernetes pods, containers, systemd units, what ``temper run`` started, and the settings'
+``[[workloads]]``. It knows neither the names nor the priorities of Kubernetes pods.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from attrs import field, frozen
+
+from temper_core.node.cgroup_names import CgroupKind
+from temper_core.node.cgroup_sizes import WeightScale, linear_shares, read_size, weight_scale
+from temper_core.node.found_pods import Owner, pods_of, without_units
+from temper_core.node.host_cgroups import HostCgroups
+from temper_core.node.pod_size import NOTHING, CpuSize
+from temper_core.node.polled_values import PolledValues
+from temper_core.node.processes import ProcessNames, main_process
+from temper_core.node.workloads import Claim, Workload, claims, workload_pod
+from temper_core.records.contributions import PodSourceContext
+from temper_core.records.pods import Pod
+
+
+@frozen
+class _Seen:
+    """Everything that one poll saw: equal sights make equal pods."""
+
+    owners: tuple[Owner, ...]
+    claims: tuple[Claim, ...]
+    sizes: Mapping[str, CpuSize] = field(repr=False)
+    main_processes: Mapping[str, str] = field(repr=False)
+
+    def pods(self) -> tuple[Pod, ...]:
+        """Make the pods, ordered by name."""
+        pods = pods_of(self.owners, self.sizes, self.main_processes)
+        pods += [workload_pod(claim, self._size_of(claim)) for claim in self.claims]
+        return tuple(sorted(pods, key=lambda pod: (pod.key, pod.uid)))
+
+    def _size_of(self, claim: Claim) -> CpuSize:
+        if not claim.cgroups:
+            return CpuSize()
+        total = NOTHING
+        for path in claim.cgroups:
+            total = total.plus(self.sizes[path])
+        return total
+
+
+class LocalPods:
+    """The pods of this host; a poll costs a stat per cgroup where nothing has changed."""
+
+    def __init__(self, context: PodSourceContext) -> None:
+        self._workloads = [Workload.of(rule) for rule in context.workloads]
+        self._wants_units = bool(context.options.units)
+        self._proc_root = Path(context.proc_root)
+        self._cpus = len(context.machine.cpus)
+        self._host = HostCgroups(context.proc_root, context.cgroup_root)
+        self._process_names = ProcessNames(context.proc_root)
+        self._sizes = PolledValues(self._read_size)
+        self._main_processes = PolledValues(self._read_main_process)
+        self._scale: WeightScale = linear_shares
+        self._names: frozenset[str] = frozenset()
+        self._claims: tuple[Claim, ...] = ()
+        self._seen: _Seen | None = None
+        self._pods: tuple[Pod, ...] = ()
+
+    def pods(self) -> tuple[Pod, ...]:
+        """Return what runs now; the very same tuple while nothing has changed."""
+        has_changed = self._host.refresh()
+        if has_changed and (top := self._host.kubepods):
+            self._scale = weight_scale(top, self._cpus)
+        self._claim(has_changed=has_changed)
+        seen = self._look()
+        if seen != self._seen:
+            self._seen, self._pods = seen, seen.pods()
+        return self._pods
+
+    def close(self) -> None:
+        """Forget what was seen; no file is held open between polls."""
+        self._seen, self._pods = None, ()
+
+    def _claim(self, *, has_changed: bool) -> None:
+        """Apply the settings' rules anew where cgroups or process names have changed."""
+        names = self._names
+        if any(workload.rule.process for workload in self._workloads):
+            names = self._process_names.refresh()
+        if has_changed or names != self._names:
+            self._names = names
+            self._claims = tuple(claims(self._workloads, self._host.paths, names))
+
+    def _look(self) -> _Seen:
+        owners = self._host.owners if self._wants_units else without_units(self._host.owners)
+        owners = tuple(owner for owner in owners if not self._is_claimed(owner))
+        paths = [owner.path for owner in owners]
+        paths += [path for claim in self._claims for path in claim.cgroups]
+        main_paths = [path for owner in owners for path in owner.main_paths]
+        return _Seen(
+            owners,
+            self._claims,
+            self._sizes.refresh(paths),
+            self._main_processes.refresh(main_paths),
+        )
+
+    def _is_claimed(self, owner: Owner) -> bool:
+        # What temper run started says its own tier.
+        is_run = owner.identity.kind is CgroupKind.RUN
+        return not is_run and any(claim.covers(owner.path) for claim in self._claims)
+
+    def _read_size(self, path: str) -> CpuSize:
+        scale = self._scale if "kubepods" in path else linear_shares
+        return read_size(self._host.sizes_root / path, scale)
+
+    def _read_main_process(self, path: str) -> str:
+        return main_process(self._host.directory(path), self._proc_root)

@@ -1,0 +1,110 @@
+"""Read single fields of a Kubernetes object, noting every one whose type is wrong."""
+
+from collections.abc import Callable, Iterator, Mapping
+from reprlib import Repr
+from typing import Any
+
+from attrs import define, field
+
+from temper_core.errors import InputError
+
+NO_TABLE: Mapping[str, Any] = {}
+
+
+def _brief_repr() -> Repr:
+    brief = Repr()
+    # YAML's aliases can make a small document's repr endless.
+    brief.maxlevel, brief.maxdict, brief.maxlist, brief.maxstring = 2, 2, 2, 60
+    return brief
+
+
+_shown = _brief_repr().repr
+
+
+@define  # thousands are made for one PodList, and a frozen record takes twice as long to make
+class Table:
+    """One JSON object, and where it is; ``problems`` is shared by the whole document.
+
+    Every reader gives a harmless value where the field is missing, null, or of the wrong type.
+    """
+
+    values: Mapping[str, Any]
+    path: str
+    problems: list[str] = field(repr=False)
+
+    def complain(self, key: str, problem: str) -> None:
+        """Note what is wrong with the field *key*."""
+        path = f"{self.path}.{key}" if self.path else key
+        self.problems.append(f"{path}: {problem}")
+
+    def _wrong(self, key: str, noun: str) -> None:
+        self.complain(key, f"must be {noun}, not {_shown(self.values[key])}")
+
+    def text(self, key: str) -> str:
+        """Return a string; missing is empty."""
+        value = self.values.get(key)
+        if value is None:
+            return ""
+        if not isinstance(value, str):
+            self._wrong(key, "a string")
+            return ""
+        return value
+
+    def whole_number(self, key: str) -> int | None:
+        """Return a whole number, or ``None``."""
+        value = self.values.get(key)
+        if value is not None and type(value) is not int:
+            self._wrong(key, "a whole number")
+            return None
+        return value
+
+    def is_true(self, key: str) -> bool:
+        """Return a truth value; missing is false."""
+        value = self.values.get(key)
+        if value is not None and not isinstance(value, bool):
+            self._wrong(key, "true or false")
+        return value is True
+
+    def table(self, key: str) -> "Table":
+        """Return the object below *key*; missing is an empty one."""
+        value = self.values.get(key)
+        if value is None:
+            value = NO_TABLE
+        elif not isinstance(value, dict):
+            self._wrong(key, "an object")
+            value = NO_TABLE
+        return Table(value, f"{self.path}.{key}" if self.path else key, self.problems)
+
+    def tables(self, key: str) -> "Iterator[Table]":
+        """Yield the objects of the list below *key*."""
+        value = self.values.get(key)
+        if value is None:
+            return
+        if not isinstance(value, list):
+            self._wrong(key, "a list")
+            return
+        path = f"{self.path}.{key}" if self.path else key
+        for index, item in enumerate(value):
+            if isinstance(item, dict):
+                yield Table(item, f"{path}[{index}]", self.problems)
+            else:
+                self.problems.append(f"{path}[{index}]: must be an object, not {_shown(item)}")
+
+    def strings(self, key: str) -> Mapping[str, str]:
+        """Return a mapping of strings, as labels and annotations are."""
+        inner = self.table(key)
+        for name, value in inner.values.items():
+            if not isinstance(value, str) or not isinstance(name, str):
+                inner.complain(str(name), f"must be a string, not {_shown(value)}")
+        return inner.values
+
+    def quantity(self, key: str, read: Callable[[object], int]) -> int | None:
+        """Return a Kubernetes quantity in the units of *read*; ``None`` where there is none."""
+        value = self.values.get(key)
+        if value is None:
+            return None
+        try:
+            return read(value)
+        except InputError as error:
+            self.complain(key, str(error))
+            return None

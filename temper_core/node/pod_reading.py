@@ -1,0 +1,135 @@
+"""Turn one Kubernetes Pod object into the record that placement needs."""
+
+import re
+from collections.abc import Mapping
+
+from temper_core.node.pod_fields import Table
+from temper_core.node.pod_size import Sized, computed_qos_class, container_size, pod_size
+from temper_core.records.pods import Container, Pod, QosClass
+
+FINISHED_PHASES = ("Succeeded", "Failed")
+MIRROR = "kubernetes.io/config.mirror"
+STATIC_HASH = "kubernetes.io/config.hash"
+
+# Wider than Kubernetes' own rules, narrow enough to stand in a path and in a pattern.
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,252}")
+
+
+def has_ended(pod: Table) -> bool:
+    """Whether the pod is finished or terminating, and so needs no CPUs any more."""
+    if pod.table("metadata").values.get("deletionTimestamp") is not None:
+        return True
+    return pod.table("status").text("phase") in FINISHED_PHASES
+
+
+def is_elsewhere(pod: Table, node: str) -> bool:
+    """Whether the pod is on another node than *node*, or is still waiting for one."""
+    bound_to = pod.table("spec").text("nodeName")
+    if not bound_to:
+        # A manifest says no node either, but it has no status yet.
+        return pod.table("status").text("phase") == "Pending"
+    return bound_to != node
+
+
+def read_pod(pod: Table) -> Pod:
+    """Read a Pod object; whatever does not fit is noted in its ``problems``."""
+    metadata, spec, status = pod.table("metadata"), pod.table("spec"), pod.table("status")
+    runtime_ids = _runtime_ids(status)
+    annotations = metadata.strings("annotations")
+    containers = [_sized(container) for container in spec.tables("containers")]
+    init_containers = [_sized(container) for container in spec.tables("initContainers")]
+    if not containers:
+        spec.complain("containers", "must name at least one container")
+    size = pod_size(spec, containers, init_containers, initialised=_is_initialised(status))
+    counted = [*containers, *(container for container in init_containers if container.is_sidecar)]
+    name = _name(metadata, "name") or "unnamed"
+    namespace = _name(metadata, "namespace", missing="default")
+    return Pod(
+        uid=_cgroup_uid(metadata, annotations) or f"{namespace}/{name}",
+        namespace=namespace,
+        name=name,
+        priority=spec.whole_number("priority"),
+        priority_class=spec.text("priorityClassName"),
+        qos_class=_qos_class(status, spec, [*containers, *init_containers]),
+        containers=tuple(_container(container, runtime_ids) for container in counted),
+        cpu_request_millis=size.request,
+        cpu_limit_millis=size.limit,
+        annotations=annotations,
+        labels=metadata.strings("labels"),
+        owner=_owner(metadata),
+    )
+
+
+def _name(metadata: Table, key: str, missing: str | None = None) -> str:
+    value = metadata.text(key)
+    if not value and missing is not None:
+        return missing
+    return _checked(metadata, key, value)
+
+
+def _checked(table: Table, key: str, value: str) -> str:
+    if not _NAME.fullmatch(value):
+        table.complain(key, "must be a name of letters, digits and '.', '_', ':', '-'")
+    return value
+
+
+def _cgroup_uid(metadata: Table, annotations: Mapping[str, str]) -> str:
+    """Return the uid that the pod's cgroup is named by; a manifest may have none.
+
+    The API server's mirror of a static pod has a uid of its own; the kubelet uses the hash.
+    """
+    if MIRROR in annotations:
+        key = STATIC_HASH if STATIC_HASH in annotations else MIRROR
+        return _checked(metadata.table("annotations"), key, str(annotations[key]))
+    return _name(metadata, "uid", missing="")
+
+
+def _sized(container: Table) -> Sized:
+    # An ordinary container has no restartPolicy of its own that would mean anything here.
+    size = container_size(container.table("resources"))
+    return Sized(container, size, container.text("restartPolicy") == "Always")
+
+
+def _container(container: Sized, runtime_ids: Mapping[str, str]) -> Container:
+    name = container.spec.text("name")
+    return Container(
+        name=name,
+        image=container.spec.text("image"),
+        cpu_request_millis=container.size.request,
+        cpu_limit_millis=container.size.limit,
+        runtime_id=runtime_ids.get(name, ""),
+    )
+
+
+def _runtime_ids(status: Table) -> Mapping[str, str]:
+    """Return the runtime's id of each container by name: what follows ``containerd://``."""
+    return {
+        entry.text("name"): entry.text("containerID").rpartition("://")[2]
+        for key in ("initContainerStatuses", "containerStatuses")
+        for entry in status.tables(key)
+    }
+
+
+def _is_initialised(status: Table) -> bool:
+    return any(
+        condition.values.get("type") == "Initialized" and condition.text("status") == "True"
+        for condition in status.tables("conditions")
+    )
+
+
+def _qos_class(status: Table, spec: Table, containers: list[Sized]) -> QosClass:
+    said = status.text("qosClass")
+    if not said:
+        return computed_qos_class(spec, [container.spec for container in containers])
+    try:
+        return QosClass(said)
+    except ValueError:
+        status.complain("qosClass", f"must be one of {', '.join(QosClass)}, not {said[:40]!r}")
+        return QosClass.BEST_EFFORT
+
+
+def _owner(metadata: Table) -> str:
+    for owner in metadata.tables("ownerReferences"):
+        if owner.is_true("controller"):
+            return f"{owner.text('kind')}/{owner.text('name')}"
+    return ""

@@ -1,0 +1,122 @@
+"""How much CPU a pod asks for, and its QoS class, by Kubernetes' rules.
+
+Facts: component-helpers ``resource.PodRequests`` and ``PodLimits``, the API server's defaulting,
+and ``qos.ComputePodQOS``.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from attrs import frozen
+
+from temper_core.node.pod_fields import Table
+from temper_core.node.quantities import cpu_millis, memory_bytes
+from temper_core.records.pods import QosClass
+
+
+@frozen
+class CpuSize:
+    """A request and a limit in millicores; no limit is ``None``."""
+
+    request: int = 0
+    limit: int | None = None
+
+    def plus(self, other: "CpuSize") -> "CpuSize":
+        """Add up two sizes: what is unlimited in part is unlimited."""
+        limited = self.limit is not None and other.limit is not None
+        limit = (self.limit or 0) + (other.limit or 0) if limited else None
+        return CpuSize(self.request + other.request, limit)
+
+    def at_least(self, other: "CpuSize") -> "CpuSize":
+        """Return the larger of each: a request, and a limit that may be none."""
+        limited = self.limit is not None and other.limit is not None
+        limit = max(self.limit or 0, other.limit or 0) if limited else None
+        return CpuSize(max(self.request, other.request), limit)
+
+
+NOTHING = CpuSize(0, 0)
+
+
+@frozen
+class Sized:
+    """One container of the pod's spec with its size; sidecars restart always."""
+
+    spec: Table
+    size: CpuSize
+    is_sidecar: bool = False
+
+
+def container_size(resources: Table) -> CpuSize:
+    """Read a container's ``resources``; a limit stands in for a missing request."""
+    request = resources.table("requests").quantity("cpu", cpu_millis)
+    # Kubernetes sets no quota for a limit of 0.
+    limit = resources.table("limits").quantity("cpu", cpu_millis) or None
+    return CpuSize((limit or 0) if request is None else request, limit)
+
+
+def pod_size(
+    spec: Table, containers: Iterable[Sized], init_containers: Sequence[Sized], *, initialised: bool
+) -> CpuSize:
+    """Return the size of the whole pod.
+
+    Once its init containers are done a pod is its containers and sidecars. Before, it must also
+    be large enough for each init container beside the sidecars that started earlier.
+    """
+    total = sidecars = NOTHING
+    for container in containers:
+        total = total.plus(container.size)
+    starting = NOTHING
+    for container in init_containers:
+        if container.is_sidecar:
+            total, sidecars = total.plus(container.size), sidecars.plus(container.size)
+            starting = starting.at_least(sidecars)
+        else:
+            starting = starting.at_least(sidecars.plus(container.size))
+    if not initialised:
+        total = total.at_least(starting)
+    return _with_overhead(spec, _pod_level(spec, total))
+
+
+def _pod_level(spec: Table, total: CpuSize) -> CpuSize:
+    """Apply ``spec.resources`` (Kubernetes 1.32), which overrides what the containers sum up to."""
+    if spec.values.get("resources") is None:
+        return total
+    resources = spec.table("resources")
+    request = resources.table("requests").quantity("cpu", cpu_millis)
+    limit = resources.table("limits").quantity("cpu", cpu_millis) or None
+    if request is None:
+        request = total.request or limit or 0
+    return CpuSize(request, total.limit if limit is None else limit)
+
+
+def _with_overhead(spec: Table, size: CpuSize) -> CpuSize:
+    overhead = spec.table("overhead").quantity("cpu", cpu_millis) or 0
+    return CpuSize(size.request + overhead, None if size.limit is None else size.limit + overhead)
+
+
+def computed_qos_class(spec: Table, containers: Iterable[Table]) -> QosClass:
+    """Compute the class as the kubelet does, from CPU and memory of every container."""
+    if spec.values.get("resources") is not None:
+        return _qos_class([spec])
+    return _qos_class(containers)
+
+
+def _qos_class(holders: Iterable[Table]) -> QosClass:
+    sizes = [_requests_and_limits(holder.table("resources")) for holder in holders]
+    if not any(request or limit for pair in sizes for request, limit in pair):
+        return QosClass.BEST_EFFORT
+    if all(limit and request == limit for pair in sizes for request, limit in pair):
+        return QosClass.GUARANTEED
+    return QosClass.BURSTABLE
+
+
+def _requests_and_limits(resources: Table) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Return (request, limit) of CPU and of memory; 0 is the same as none."""
+    requests, limits = resources.table("requests"), resources.table("limits")
+    cpu_limit = limits.quantity("cpu", cpu_millis) or 0
+    memory_limit = limits.quantity("memory", memory_bytes) or 0
+    cpu = requests.quantity("cpu", cpu_millis)
+    memory = requests.quantity("memory", memory_bytes)
+    return (
+        (cpu_limit if cpu is None else cpu, cpu_limit),
+        (memory_limit if memory is None else memory, memory_limit),
+    )

@@ -1,0 +1,82 @@
+"""Read pods as ``kubectl get pods -A -o json`` prints them, JSON or YAML."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from temper_core import documents
+from temper_core.errors import DocumentError
+from temper_core.node.pod_fields import Table
+from temper_core.node.pod_reading import has_ended, is_elsewhere, read_pod
+from temper_core.records.pods import Pod
+
+KINDS = ("Pod", "PodList", "List")
+
+
+def read_pods(text: str, *, source: str, node: str | None = None) -> tuple[Pod, ...]:
+    """Return the pods of a PodList, a List, a single Pod, or several YAML documents.
+
+    Pods that are finished or terminating are left out, those of other nodes as well where *node*
+    is given; a mirror pod and its static pod are one. Raises DocumentError with every misfit.
+    """
+    problems: list[str] = []
+    pods: dict[str, Pod] = {}
+    for table in _pod_tables(_documents(text, source), problems):
+        known = len(problems)
+        if has_ended(table) or (node is not None and is_elsewhere(table, node)):
+            continue
+        pod = read_pod(table)
+        if len(problems) == known:
+            pods.setdefault(pod.uid, pod)
+    if problems:
+        raise DocumentError(source, tuple(dict.fromkeys(problems)))
+    return tuple(pods.values())
+
+
+def _documents(text: str, source: str) -> list[Any]:
+    if text.lstrip("\ufeff \t\r\n").startswith(("{", "[")):
+        return [documents.parse_json(text.lstrip("\ufeff"), source=source)]
+    return [document for document in _yaml_documents(text, source) if document is not None]
+
+
+def _yaml_documents(text: str, source: str) -> list[Any]:
+    # Not at the top: JSON is what kubectl prints, and YAML takes longer to import than to read it.
+    import yaml  # noqa: PLC0415
+
+    # What the tags !!int, !!bool and !!timestamp raise for a value that they do not fit.
+    failures = (yaml.YAMLError, ValueError, LookupError, AttributeError, TypeError, RecursionError)
+    loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        return list(yaml.load_all(text, Loader=loader))
+    except failures as error:
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise DocumentError(source, [f"is neither JSON nor YAML: {reason[:300]}"]) from error
+
+
+def _pod_tables(documents: list[Any], problems: list[str]) -> Iterator[Table]:
+    """Yield every Pod object; beside pods, objects of other kinds are passed over."""
+    if not documents:
+        problems.append("document: is empty; a PodList, a List or a Pod is needed")
+    for index, document in enumerate(documents):
+        path = f"documents[{index}]" if len(documents) > 1 else ""
+        if isinstance(document, dict):
+            yield from _pods_in(Table(document, path, problems), is_alone=len(documents) == 1)
+        else:
+            problems.append(f"{path or 'document'}: must be a PodList, a List or a Pod")
+
+
+def _pods_in(table: Table, *, is_alone: bool) -> Iterator[Table]:
+    kind = table.text("kind")
+    if kind in ("PodList", "List"):
+        yield from _items(table)
+    elif kind == "Pod":
+        yield table
+    elif is_alone:
+        table.complain("kind", f"must be one of {', '.join(KINDS)}, not {kind[:40]!r}")
+
+
+def _items(table: Table) -> Iterator[Table]:
+    if not isinstance(table.values.get("items"), list):
+        table.complain("items", "must be a list")
+        return
+    # The items of a PodList, as the API server answers it, do not say their kind.
+    yield from (item for item in table.tables("items") if item.text("kind") in ("", "Pod"))

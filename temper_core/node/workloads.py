@@ -1,0 +1,152 @@
+"""``[[workloads]]``: rules that make pods out of cgroups, units and processes."""
+
+from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
+
+from attrs import frozen
+
+from temper_core.errors import InputError
+from temper_core.node.cgroup_names import CgroupKind, identify
+from temper_core.node.pod_size import CpuSize
+from temper_core.node.quantities import cpu_millis
+from temper_core.records.pods import PROFILE_ANNOTATIONS, Container, Origin, Pod, QosClass
+from temper_core.records.profiles import LONGEST_COMM
+from temper_core.settings.models import WorkloadRule
+
+UNIT_SUFFIXES = (".service", ".scope", ".slice")
+
+
+@frozen
+class Workload:
+    """A rule with its quantities read: CPU in millicores, ``None`` where the rule is silent."""
+
+    rule: WorkloadRule
+    cpu_request_millis: int | None = None
+    cpu_limit_millis: int | None = None
+
+    @classmethod
+    def of(cls, rule: WorkloadRule) -> "Workload":
+        """Read the rule's quantities; raise InputError naming the rule and the key."""
+        return cls(rule, _millis(rule, "cpu_request"), _millis(rule, "cpu_limit"))
+
+
+@frozen
+class Claim:
+    """What a workload takes: cgroup paths without outer slashes, and process names."""
+
+    workload: Workload
+    cgroups: tuple[str, ...] = ()
+    processes: tuple[str, ...] = ()
+
+    def covers(self, path: str) -> bool:
+        """Whether *path* is one of the claimed cgroups or lies below one."""
+        return any(f"{path}/".startswith(f"{claimed}/") for claimed in self.cgroups)
+
+
+def claims(
+    workloads: Sequence[Workload], paths: Iterable[str], names: frozenset[str]
+) -> list[Claim]:
+    """Return what each workload takes of the cgroups *paths* and of the process *names*.
+
+    Of several workloads that want one cgroup the first gets it. A workload that nothing on the
+    host belongs to takes nothing and is left out.
+    """
+    found: list[Claim] = []
+    ordered = sorted(filter(None, paths))
+    for workload in workloads:
+        cgroups = tuple(
+            path
+            for path in ordered
+            if _takes_cgroup(workload.rule, path) and not any(claim.covers(path) for claim in found)
+        )
+        claim = Claim(workload, _outermost(cgroups), _processes_of(workload.rule, names))
+        if claim.cgroups or claim.processes:
+            found.append(claim)
+    return found
+
+
+def workload_pod(claim: Claim, size: CpuSize) -> Pod:
+    """Make the pod of a workload; where the rule gives no sizes, *size* of its cgroups counts."""
+    rule = claim.workload.rule
+    request, limit = claim.workload.cpu_request_millis, claim.workload.cpu_limit_millis
+    limit = size.limit if limit is None else limit or None
+    request = size.request if request is None else request
+    annotations = {PROFILE_ANNOTATIONS[0]: rule.profile} if rule.profile else {}
+    return Pod(
+        uid=f"workload:{rule.name}",
+        namespace="",
+        name=rule.name,
+        qos_class=qos_class_of(CpuSize(request, limit)),
+        containers=(Container(rule.name, "", request, limit, processes=claim.processes),),
+        cpu_request_millis=request,
+        cpu_limit_millis=limit,
+        annotations=annotations,
+        cgroups=tuple(f"{path}/" for path in claim.cgroups),
+        origin=Origin.WORKLOAD,
+        tier=rule.tier,
+        tier_rule=_said_by(rule) if rule.tier else "",
+    )
+
+
+def qos_class_of(size: CpuSize) -> QosClass:
+    """Return the class of what is no Kubernetes pod, from its CPU size alone."""
+    if size.limit is not None and size.request == size.limit:
+        return QosClass.GUARANTEED
+    if size.request or size.limit is not None:
+        return QosClass.BURSTABLE
+    return QosClass.BEST_EFFORT
+
+
+def _millis(rule: WorkloadRule, key: str) -> int | None:
+    value = getattr(rule, key)
+    try:
+        return None if value is None else cpu_millis(value)
+    except InputError as error:
+        raise InputError(f"workload {rule.name!r}: {key}: {error}") from error
+
+
+def _said_by(rule: WorkloadRule) -> str:
+    keys = [(key, getattr(rule, key)) for key in ("cgroup", "unit", "process")]
+    conditions = ", ".join(f"{key} = {value!r}" for key, value in keys if value is not None)
+    return f"workload rule {rule.name!r} ({conditions})"
+
+
+def _takes_cgroup(rule: WorkloadRule, path: str) -> bool:
+    if rule.cgroup is not None and _is_matched_by(path, rule.cgroup):
+        return True
+    return rule.unit is not None and _is_unit(path, rule.unit)
+
+
+def _is_matched_by(path: str, pattern: str) -> bool:
+    """Whether every part of *path* fits the same part of *pattern*: ``*`` stops at a slash."""
+    parts, patterns = path.split("/"), pattern.strip("/").split("/")
+    return len(parts) == len(patterns) and all(map(fnmatchcase, parts, patterns))
+
+
+def _is_unit(path: str, pattern: str) -> bool:
+    name = path.rpartition("/")[2]
+    if not name.endswith(UNIT_SUFFIXES):
+        return False
+    if not pattern.endswith((*UNIT_SUFFIXES, "*")):
+        pattern += ".service"
+    return fnmatchcase(name, pattern) and identify(path).kind is not CgroupKind.POD
+
+
+def _outermost(paths: Sequence[str]) -> tuple[str, ...]:
+    """Drop every path that lies below another; *paths* are sorted, parents first."""
+    kept: dict[str, None] = {}
+    for path in paths:
+        above = path.rpartition("/")[0]
+        while above and above not in kept:
+            above = above.rpartition("/")[0]
+        if not above:
+            kept[path] = None
+    return tuple(kept)
+
+
+def _processes_of(rule: WorkloadRule, names: frozenset[str]) -> tuple[str, ...]:
+    if rule.process is None:
+        return ()
+    # The kernel keeps only so much of a name.
+    kept = rule.process.encode()[:LONGEST_COMM].decode(errors="ignore")
+    return tuple(sorted(name for name in names if name == kept or fnmatchcase(name, rule.process)))
