@@ -153,7 +153,9 @@ class StatsClient:
 
     Nothing blocks: the socket is non-blocking, and a step sends or receives what it can. A step
     that finds the engine gone, hung past ``timeout_s`` or talking nonsense raises EngineError;
-    the connection is then dropped and a new one tried a second later.
+    the connection is then dropped and a new one tried a second later. ``unanswered_since`` is the
+    moment of the first question that has had no answer yet: how long the engine has been silent,
+    which says nothing about how long nobody asked.
     """
 
     def __init__(
@@ -165,6 +167,7 @@ class StatsClient:
         self.latest: EngineStats | None = None
         self.layer_names: frozenset[str] | None = None
         self.last_answer_at: float | None = None
+        self.unanswered_since: float | None = None
         self._socket: socket.socket | None = None
         self._received = bytearray()
         self._asked_at: float | None = None
@@ -185,7 +188,12 @@ class StatsClient:
             raise
 
     def close(self) -> None:
-        """Let go of the connection; a later step opens a new one."""
+        """Let go of the connection and of what it taught; a later step opens a new one."""
+        self._disconnect()
+        self.layer_names = self.unanswered_since = None
+        self._next_at = 0.0
+
+    def _disconnect(self) -> None:
         if self._socket is not None:
             self._socket.close()
         self._socket = None
@@ -193,13 +201,15 @@ class StatsClient:
         self._received.clear()
 
     def _drop(self, now: float) -> None:
-        self.close()
+        self._disconnect()
         self._next_at = now + RETRY_S
 
     def _advance(self, now: float) -> EngineStats | None:
         if self._asked_at is None:
             if now < self._next_at:
                 return None
+            if self.unanswered_since is None:
+                self.unanswered_since = now
             self._ask(now)
         line = self._receive()
         if line is not None:
@@ -240,6 +250,7 @@ class StatsClient:
         self._asked_before, self._asked_at = asked, None
         self.layer_names = frozenset(stats.layers)
         self.last_answer_at = now
+        self.unanswered_since = None
         if before is None:
             self._next_at = now + min(BASELINE_S, self.period_s)
             return None

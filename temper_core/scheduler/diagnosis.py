@@ -1,0 +1,247 @@
+"""Why the engine ended: its exit code, last words and the kernel's log turned into one reason.
+
+The phrases are those of scx_layered 1.1, libbpf and Linux 6.12 to 6.18, as recorded from real
+ends. First match wins, most telling first: a BPF error is both an ``EXIT:`` line and exit code 1.
+"""
+
+import re
+import signal
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+
+from attrs import frozen
+
+from temper_core.scheduler.engine_launcher import CANNOT_RUN, PARENT_GONE
+
+DETAIL_BYTES = 2_000
+USAGE_EXITS = (2, 255)
+PANIC_EXITS = (101, 134, -signal.SIGABRT)
+
+
+class EndKind(StrEnum):
+    """How an engine ended; ``temper_ejections_total{kind}`` counts by these."""
+
+    CONFIG = "config"
+    USAGE = "usage"
+    VERIFIER_TOO_LARGE = "verifier_too_large"
+    KCONFIG_MISSING = "kconfig_missing"
+    BTF_MISMATCH = "btf_mismatch"
+    KERNEL_UNSUPPORTED = "kernel_unsupported"
+    FOREIGN_SCHEDULER = "foreign_scheduler"
+    STALL = "stall"
+    LOCKUP = "lockup"
+    SYSRQ = "sysrq"
+    HOTPLUG = "hotplug"
+    BPF_ERROR = "bpf_error"
+    RUNTIME_ERROR = "runtime_error"
+    UNREGISTERED = "unregistered"
+    PANIC = "panic"
+    OUT_OF_MEMORY = "out_of_memory"
+    KILLED = "killed"
+    TERMINATED = "terminated"
+    LAUNCH_FAILED = "launch_failed"
+    START_TIMEOUT = "start_timeout"
+    HUNG = "hung"
+    DETACHED = "detached"
+    UNKNOWN = "unknown"
+
+
+DECISIVE = frozenset({EndKind.CONFIG, EndKind.USAGE, EndKind.VERIFIER_TOO_LARGE})
+
+
+@frozen
+class Diagnosis:
+    """Why an engine ended: ``summary`` in one line for people, ``detail`` the evidence."""
+
+    kind: EndKind
+    summary: str
+    detail: str = ""
+
+    @property
+    def blames_the_plan(self) -> bool:
+        """Whether the same plan would fail again, however often it is tried."""
+        return self.kind in DECISIVE
+
+
+@frozen
+class End:
+    """What is left of an engine that has ended."""
+
+    exit_code: int
+    errors: str = ""
+    log: str = ""
+    kernel_log: Sequence[str] = ()
+    pid: int = 0
+
+
+def diagnose(end: End) -> Diagnosis:
+    """Name the reason *end* shows; UNKNOWN with the exit code where nothing tells."""
+    kind, summary = _from_exit_line(end) or _from_text(end) or _from_exit_code(end)
+    return Diagnosis(kind, summary, _detail(end))
+
+
+EXIT_LINE = re.compile(r"EXIT: (?P<reason>[^(\n]+?)(?: \((?P<message>.*)\))?$", re.MULTILINE)
+DISABLED_LINE = re.compile(r'BPF scheduler "(?P<ops>[^"]+)" disabled \((?P<reason>.+)\)$')
+STALLED_TASK = re.compile(r"(?P<task>\S.*\[\d+\]) failed to run for (?P<seconds>[\d.]+)s")
+Reason = tuple[EndKind, str]
+
+
+def _from_exit_line(end: End) -> Reason | None:
+    """Read the kernel's own reason, from the engine's last line or from the kernel's log."""
+    matches = list(EXIT_LINE.finditer(end.errors)) or list(EXIT_LINE.finditer(end.log))
+    if matches:
+        return _ejection(matches[-1]["reason"], matches[-1]["message"] or "", end)
+    for index in range(len(end.kernel_log) - 1, -1, -1):
+        found = DISABLED_LINE.search(end.kernel_log[index])
+        if found and found["reason"] != "unregistered from user space":
+            message = _message_after(found["ops"], end.kernel_log[index + 1 :])
+            return _ejection(found["reason"], message, end)
+    return None
+
+
+def _message_after(ops: str, lines: Sequence[str]) -> str:
+    marker = f"{ops}: "
+    return next((line.partition(marker)[2] for line in lines if marker in line), "")
+
+
+def _ejection(reason: str, message: str, end: End) -> Reason | None:
+    if reason == "unregistered from user space":
+        return None  # it detached by itself or was signalled; the exit code tells which
+    told = f"{reason}: {message}" if message else reason
+    if reason == "runnable task stall" or "failed to run for" in message:
+        return EndKind.STALL, _stall(message, end.errors)
+    for kind, pattern in EXIT_REASONS:
+        if re.search(pattern, told):
+            return kind, f"the kernel ejected the engine: {told}"
+    return EndKind.RUNTIME_ERROR, f"the kernel ejected the engine: {told}"
+
+
+EXIT_REASONS: tuple[tuple[EndKind, str], ...] = (
+    (EndKind.SYSRQ, r"sysrq-S"),
+    (EndKind.HOTPLUG, r"going (?:off|on)line|hotplug seq"),
+    (EndKind.LOCKUP, r"soft lockup|hardlockup|RCU CPU stall"),
+    (EndKind.STALL, r"watchdog failed to check in|runnable task stall"),
+    (EndKind.BPF_ERROR, r"^scx_bpf_error"),
+    (EndKind.UNREGISTERED, r"^unregistered from (?:BPF|the main kernel)"),
+)
+
+
+def _stall(message: str, dump: str) -> str:
+    """Tell who waited for how long, and on which CPU the dump shows it."""
+    stalled = STALLED_TASK.search(message)
+    if stalled is None:
+        return f"the kernel ejected the engine: runnable task stall {message}".rstrip()
+    cpu = _cpu_of(stalled["task"], dump)
+    where = "" if cpu is None else f" on CPU {cpu}"
+    return f"{stalled['task']} could not run for {stalled['seconds']} s{where}"
+
+
+def _cpu_of(task: str, dump: str) -> int | None:
+    """Find the CPU whose block of the debug dump lists *task* as runnable."""
+    cpu: int | None = None
+    for line in dump.splitlines():
+        heading = re.match(r"\s*CPU (\d+)\s*:", line)
+        if heading:
+            cpu = int(heading[1])
+        elif re.match(rf"\s*\*?[A-Z] {re.escape(task)}", line.rstrip()):
+            return cpu
+    return None
+
+
+TEXTS: tuple[tuple[EndKind, str, str], ...] = (
+    (
+        EndKind.FOREIGN_SCHEDULER,
+        r"another sched_ext scheduler is already running",
+        "another sched_ext scheduler was attached first",
+    ),
+    (
+        EndKind.BTF_MISMATCH,
+        r"malformed scx kfunc prototype|func_proto incompatible with vmlinux",
+        "the kernel's BTF has function prototypes the engine cannot use (pahole before 1.26)",
+    ),
+    (
+        EndKind.VERIFIER_TOO_LARGE,
+        r"Argument list too long \(os error 7\)|BPF program is too large",
+        "the verifier refused the plan as too large: too many kinds of layer in it",
+    ),
+    (
+        EndKind.KERNEL_UNSUPPORTED,
+        r"kernel too old|Not compatible with \"isolcpus=\"",
+        "the engine cannot run on this kernel as it was booted",
+    ),
+    (
+        EndKind.KCONFIG_MISSING,
+        r"failed to open system Kconfig|Failed to load BPF program[\s\S]*Invalid argument",
+        "the kernel refused the engine's program; its configuration file may be missing",
+    ),
+)
+CONFIG_ERROR = re.compile(
+    r"Failed to parse specs|No layer spec|Too many layer specs|Terminal spec|Non-terminal spec"
+    r"|Spec \"[^\"]*\" has|has hint value|HintEquals match|invalid type: |unknown variant"
+)
+
+
+def _from_text(end: End) -> Reason | None:
+    if end.exit_code == 0:
+        return None
+    evidence = "\n".join((end.errors, end.log, *end.kernel_log))
+    for kind, pattern, summary in TEXTS:
+        if re.search(pattern, evidence):
+            return kind, summary
+    if end.exit_code == 1 and CONFIG_ERROR.search(end.errors):
+        return EndKind.CONFIG, f"the engine refused the plan: {_error_line(end.errors)}"
+    return None
+
+
+def _error_line(text: str) -> str:
+    """Return the error and its innermost cause, on one line."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    start = next((n for n, line in enumerate(lines) if line.startswith("Error:")), 0)
+    told = [line.removeprefix("Error:").strip() for line in lines[start : start + 4]]
+    return " ".join(line for line in told if line and line != "Caused by:")[:300]
+
+
+def _from_exit_code(end: End) -> Reason:
+    for applies, reason in _EXIT_CODES:
+        if applies(end):
+            return reason
+    told = _error_line(end.errors)
+    return EndKind.UNKNOWN, f"the engine ended with exit code {end.exit_code}: {told}".rstrip(": ")
+
+
+def _was_out_of_memory(end: End) -> bool:
+    killed = re.compile(rf"Killed process {end.pid}\b")
+    return end.exit_code == -signal.SIGKILL and any(map(killed.search, end.kernel_log))
+
+
+_EXIT_CODES: tuple[tuple[Callable[[End], bool], Reason], ...] = (
+    (_was_out_of_memory, (EndKind.OUT_OF_MEMORY, "the kernel killed the engine: out of memory")),
+    (
+        lambda end: end.exit_code == -signal.SIGKILL,
+        (EndKind.KILLED, "somebody killed the engine (SIGKILL; out of memory is possible)"),
+    ),
+    (
+        lambda end: end.exit_code in (-signal.SIGTERM, -signal.SIGINT, -signal.SIGHUP),
+        (EndKind.TERMINATED, "somebody ended the engine by a signal while it was loading"),
+    ),
+    (
+        lambda end: end.exit_code == 0,
+        (EndKind.TERMINATED, "the engine ended by itself or at somebody's signal (exit 0)"),
+    ),
+    (lambda end: end.exit_code in PANIC_EXITS, (EndKind.PANIC, "the engine panicked")),
+    (
+        lambda end: end.exit_code in USAGE_EXITS,
+        (EndKind.USAGE, "the engine does not know one of its options"),
+    ),
+    (
+        lambda end: end.exit_code in (CANNOT_RUN, PARENT_GONE, 126),
+        (EndKind.LAUNCH_FAILED, "the engine could not be started"),
+    ),
+)
+
+
+def _detail(end: End) -> str:
+    """Return the last of the engine's own words, and of the kernel's."""
+    words = end.errors.strip() or end.log.strip()
+    kernel = "\n".join(end.kernel_log[-5:])
+    return "\n".join(part for part in (words[-DETAIL_BYTES:], kernel) if part)

@@ -1,0 +1,165 @@
+"""The engine as a child process that dies with the agent, and whose output never blocks it."""
+
+import os
+import stat
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from attrs import field, frozen
+
+from temper_core.errors import EngineError
+from temper_core.scheduler import engine_launcher
+from temper_core.scheduler.output_tail import OutputTail
+
+OUTPUT_LIMIT_BYTES = 256 * 1024
+NICE = -20
+PID_FILE = "engine.pid"
+NOT_INHERITED = ("RUST_LOG", "RUST_BACKTRACE", "LD_PRELOAD", "PYTHONPATH")
+
+
+@frozen
+class Launch:
+    """How to start the engine once.
+
+    ``config`` is what it is given, in a file below ``run``; ``environment`` comes on top of the
+    agent's own.
+    """
+
+    binary: Path
+    config: str = field(repr=False)
+    run: Path
+    number: int = 0
+    watchdog_ms: int = 30_000
+    arguments: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(factory=dict)
+
+    @property
+    def config_path(self) -> Path:
+        """The file the engine reads its configuration from, readable by its user only."""
+        return self.run / f"engine-{self.number}.json"
+
+
+class EngineProcess:
+    """A running engine. Made by ``spawn``; ``close`` leaves nothing behind."""
+
+    def __init__(
+        self, launch: Launch, child: "subprocess.Popen[bytes]", output: OutputTail
+    ) -> None:
+        self.launch = launch
+        self._child = child
+        self._output = output
+
+    @property
+    def pid(self) -> int:
+        """The process id; the exec keeps it."""
+        return self._child.pid
+
+    @property
+    def exit_code(self) -> int | None:
+        """None while it runs; negative where a signal ended it."""
+        return self._child.poll()
+
+    @property
+    def is_output_complete(self) -> bool:
+        """Whether the last words have arrived."""
+        return self._output.is_complete
+
+    @property
+    def errors(self) -> str:
+        """The last quarter of a megabyte of its standard error."""
+        return self._output.text("stderr")
+
+    @property
+    def log(self) -> str:
+        """The last quarter of a megabyte of its standard output, where newer engines log."""
+        return self._output.text("stdout")
+
+    def terminate(self) -> None:
+        """Ask it to detach and end; noticed only once it has finished loading."""
+        self._child.terminate()
+
+    def kill(self) -> None:
+        """End it; the kernel then takes the scheduler out by itself."""
+        self._child.kill()
+
+    def close(self) -> None:
+        """Forget the process, which should have ended, and remove its files."""
+        self._output.close()
+        for path in (self.launch.config_path, self.launch.run / PID_FILE):
+            with suppress(OSError):
+                path.unlink()
+
+
+def spawn(launch: Launch) -> EngineProcess:
+    """Start the engine; raise EngineError where it cannot be started.
+
+    Must be called from the main thread: the parent-death signal is sent when the *thread* that
+    forked ends, and the main thread lives as long as the agent.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        raise RuntimeError("the engine must be spawned from the main thread")
+    try:
+        _prepare(launch)
+        child = _start(launch)
+        descriptors = {name: _own(child, name) for name in ("stdout", "stderr")}
+    except OSError as error:
+        raise EngineError(f"cannot start {launch.binary}: {error}") from error
+    process = EngineProcess(launch, child, OutputTail(descriptors, OUTPUT_LIMIT_BYTES))
+    with suppress(OSError):
+        (launch.run / PID_FILE).write_text(f"{process.pid}\n", encoding="ascii")
+    return process
+
+
+def _prepare(launch: Launch) -> None:
+    """Write the configuration where nobody else can change it; drop what a dead agent left."""
+    launch.run.mkdir(mode=0o700, parents=True, exist_ok=True)
+    found = launch.run.lstat()
+    writable_by_others = found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or writable_by_others:
+        raise EngineError(
+            f"{launch.run} must be a directory that only its owner, this user, writes"
+        )
+    for leftover in launch.run.glob("engine-*.json"):
+        leftover.unlink(missing_ok=True)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+    descriptor = os.open(launch.config_path, flags, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(launch.config)
+
+
+def _start(launch: Launch) -> "subprocess.Popen[bytes]":
+    launcher = [sys.executable, "-I", "-S", engine_launcher.__file__, str(os.getpid()), str(NICE)]
+    engine = [str(launch.binary), *launch.arguments, f"f:{launch.config_path}"]
+    return subprocess.Popen(  # noqa: S603 - a fixed program; the binary is the operator's choice
+        [*launcher, *engine],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd="/",
+        env=_environment(launch),
+        start_new_session=True,  # Ctrl-C on the agent's terminal reaches only the agent
+        bufsize=0,
+    )
+
+
+def _environment(launch: Launch) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if name not in NOT_INHERITED}
+    ours = {
+        "RUST_BACKTRACE": "0",
+        "NO_COLOR": "1",
+        "SCX_TIMEOUT_MS": str(launch.watchdog_ms),
+    }
+    return {**kept, **ours, **launch.environment}
+
+
+def _own(child: "subprocess.Popen[bytes]", name: str) -> int:
+    """Take a pipe's end away from the Popen object, whose destructor would close it."""
+    pipe = child.stdout if name == "stdout" else child.stderr
+    assert pipe is not None  # noqa: S101 - asked for in _start
+    descriptor = os.dup(pipe.fileno())
+    pipe.close()
+    return descriptor

@@ -1,0 +1,158 @@
+"""What the kernel says about sched_ext: /sys/kernel/sched_ext, and its log.
+
+Files and words as in Linux 6.12 to 6.18; ``root/`` exists only while a scheduler is loaded.
+"""
+
+import os
+import re
+from collections import deque
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from enum import StrEnum
+from pathlib import Path
+
+from attrs import frozen
+
+from temper_core.scheduler.roots import read_line, read_number
+
+OUR_OPS = "layered"
+LOG_LINES = 100
+LOG_LINE_BYTES = 1_000
+LOG_READS = 4_000
+RECORD_BYTES = 8_192
+RELEVANT = re.compile(r"sched_ext|scx_|sysrq: Disable|Killed process|Out of memory|oom-kill")
+
+
+class KernelWord(StrEnum):
+    """The state word; a word of a newer kernel counts as TRANSITIONAL, no file as ABSENT."""
+
+    DISABLED = "disabled"
+    ENABLING = "enabling"
+    ENABLED = "enabled"
+    DISABLING = "disabling"
+    TRANSITIONAL = "transitional"
+    ABSENT = "absent"
+
+
+@frozen
+class KernelState:
+    """One look at sched_ext; ``ops`` is empty and numbers are None where there is nothing."""
+
+    word: KernelWord
+    ops: str = ""
+    switch_all: int | None = None
+    enable_seq: int | None = None
+    nr_rejected: int | None = None
+
+    @property
+    def is_free(self) -> bool:
+        """Whether the stock scheduler runs everything."""
+        return self.word in (KernelWord.DISABLED, KernelWord.ABSENT)
+
+    @property
+    def is_layered(self) -> bool:
+        """Whether an engine of our kind is attached; whose it is, only its process tells."""
+        return self.word is KernelWord.ENABLED and self.ops.startswith(OUR_OPS)
+
+
+class SchedExt:
+    """The kernel's sched_ext interface below *root*."""
+
+    def __init__(self, root: Path = Path("/sys/kernel/sched_ext")) -> None:
+        self.root = root
+
+    @property
+    def is_supported(self) -> bool:
+        """Whether the kernel was built with sched_ext."""
+        return self.root.is_dir()
+
+    def read(self) -> KernelState:
+        """Look once; the files are read one after another, so a switch may fall between."""
+        return KernelState(
+            word=self._word(),
+            ops=read_line(self.root / "root/ops", limit=256) or "",
+            switch_all=read_number(self.root / "switch_all"),
+            enable_seq=read_number(self.root / "enable_seq"),
+            nr_rejected=read_number(self.root / "nr_rejected"),
+        )
+
+    def foreign(self, ours: bool) -> str | None:
+        """Name the scheduler that is attached though no engine of ours runs (*ours* is false)."""
+        state = self.read()
+        if ours or state.is_free:
+            return None
+        return state.ops or f"a scheduler that is {state.word}"
+
+    def events(self) -> Mapping[str, int]:
+        """Return the counters of root/events (Linux 6.15 and later), by their kernel names."""
+        found: dict[str, int] = {}
+        for line in (read_line(self.root / "root/events") or "").splitlines():
+            name, _, value = line.partition(" ")
+            with suppress(ValueError):
+                found[name.rstrip(":")] = int(value)
+        return found
+
+    def _word(self) -> KernelWord:
+        text = read_line(self.root / "state", limit=64)
+        if text is None:
+            return KernelWord.ABSENT
+        try:
+            word = KernelWord(text)
+        except ValueError:
+            return KernelWord.TRANSITIONAL
+        return KernelWord.TRANSITIONAL if word is KernelWord.ABSENT else word
+
+
+class KernelLog:
+    """The lines about schedulers and the OOM killer that the kernel logs from now on.
+
+    Reads /dev/kmsg without blocking and keeps the newest hundred lines. Where it may not be read
+    (no CAP_SYSLOG, no device in the container) there is nothing to tell, and ``is_readable``
+    says so.
+    """
+
+    def __init__(self, path: Path = Path("/dev/kmsg")) -> None:
+        self._lines: deque[str] = deque(maxlen=LOG_LINES)
+        self._descriptor: int | None = None
+        with suppress(OSError):
+            self._descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+            os.lseek(self._descriptor, 0, os.SEEK_END)
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether the kernel's log could be opened."""
+        return self._descriptor is not None
+
+    def tail(self) -> tuple[str, ...]:
+        """Read what is new, at most some thousand records, and return the newest lines."""
+        for record in self._records():
+            for line in record.splitlines():
+                text = line.partition(";")[2]
+                if not line.startswith(" ") and RELEVANT.search(text):
+                    self._lines.append(text[:LOG_LINE_BYTES])
+        return tuple(self._lines)
+
+    def forget(self) -> None:
+        """Drop what was logged up to now, so that a later tail is about one engine only."""
+        self.tail()
+        self._lines.clear()
+
+    def close(self) -> None:
+        """Let go of the log."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+        self._descriptor = None
+
+    def _records(self) -> Iterator[str]:
+        for _ in range(LOG_READS):
+            if self._descriptor is None:
+                return
+            try:
+                record = os.read(self._descriptor, RECORD_BYTES)
+            except BrokenPipeError:
+                continue  # the kernel overwrote the next record; the one after it follows
+            except OSError:
+                return
+            if not record:
+                return
+            yield record.decode(errors="replace")

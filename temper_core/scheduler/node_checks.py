@@ -1,0 +1,185 @@
+"""Preflight checks of what runs on the node, and of what the agent may and can do there."""
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from temper_core.scheduler.checks import Check, failed, ok, unknown, warning
+from temper_core.scheduler.kernel import SchedExt
+from temper_core.scheduler.roots import Roots, read_line, read_number
+from temper_core.settings import Settings
+
+MIB = 1024 * 1024
+SMALLEST_MEMORY_BYTES = 512 * MIB
+CAPABILITIES = {21: "CAP_SYS_ADMIN", 38: "CAP_PERFMON", 39: "CAP_BPF"}
+NICE_CAPABILITY = 23
+CLIENT_OPTIONS = frozenset(
+    {"--monitor", "--version", "-V", "--help", "--help-stats", "--print-and-exit", "--example"}
+)
+
+
+def privileges(roots: Roots) -> Check:
+    """Check the effective capabilities of this process."""
+    text = _status_field(roots.proc / "self/status", "CapEff")
+    if text is None:
+        return unknown("privileges", f"{roots.proc}/self/status does not tell the capabilities")
+    held = int(text, 16)
+    lacking = [name for bit, name in CAPABILITIES.items() if not held >> bit & 1]
+    if lacking:
+        return failed(
+            "privileges",
+            f"lacks {', '.join(lacking)}",
+            "run the agent as root; in Kubernetes as a privileged DaemonSet",
+        )
+    if not held >> NICE_CAPABILITY & 1:
+        return warning(
+            "privileges",
+            "lacks CAP_SYS_NICE: the engine loads at ordinary priority",
+            "grant CAP_SYS_NICE, or expect slow starts on a busy node",
+        )
+    return ok("privileges", "may load BPF schedulers")
+
+
+def memory(roots: Roots) -> Check:
+    """Check that the engine's maps (about 190 MB, twice that while loading) fit."""
+    limit = _memory_limit(roots)
+    available = _available_memory(roots)
+    need = f"{SMALLEST_MEMORY_BYTES // MIB} MiB"
+    if limit is not None and limit < SMALLEST_MEMORY_BYTES:
+        return failed(
+            "memory",
+            f"this cgroup may use {limit // MIB} MiB; the engine needs {need}",
+            f"raise the memory limit of the agent's container or unit to {need} or more",
+        )
+    if available is None:
+        return unknown("memory", f"{roots.proc}/meminfo does not tell MemAvailable")
+    if available < SMALLEST_MEMORY_BYTES:
+        return failed(
+            "memory",
+            f"{available // MIB} MiB are available; the engine needs {need}",
+            "free memory on the node",
+        )
+    return ok("memory", f"{available // MIB} MiB are available")
+
+
+def foreign_scheduler(roots: Roots, *, own_engine: int | None = None) -> Check:
+    """Check that no other sched_ext scheduler runs, loads, or is kept running by a service.
+
+    *own_engine* is the process id of an engine of the agent's own, which is not foreign.
+    """
+    name = "foreign_scheduler"
+    attached = SchedExt(roots.sched_ext).foreign(ours=own_engine is not None)
+    remedy = "stop it (systemctl disable --now scx.service scx_loader.service); Temper never does"
+    if attached is not None:
+        return failed(name, f"{attached} is attached and is not Temper's", remedy)
+    for pid, comm in _scheduler_processes(roots, own_engine):
+        return failed(name, f"{comm} runs as process {pid}", remedy)
+    if own_engine is not None:
+        return ok(name, f"the agent's own engine is attached (process {own_engine})")
+    return ok(name, "no other sched_ext scheduler")
+
+
+def static_cpu_manager(roots: Roots, settings: Settings) -> Check:
+    """Check that the kubelet pins no containers to CPUs, behind the engine's back."""
+    name, path = "static_cpu_manager", roots.kubelet / "cpu_manager_state"
+    text = read_line(path)
+    if text is None:
+        return ok(name, "no kubelet with a static CPU manager")
+    try:
+        policy = json.loads(text).get("policyName")
+    except (ValueError, AttributeError, RecursionError):
+        return unknown(name, f"{path} makes no sense", "look which policy the kubelet runs")
+    if policy != "static":
+        return ok(name, f"the kubelet's CPU manager is {policy!r}")
+    detail = "the kubelet's static CPU manager pins containers to CPUs"
+    if settings.scheduler.allow_static_cpu_manager:
+        return warning(name, detail, "pinned containers break their layer's affinity")
+    return failed(
+        name,
+        detail,
+        "set cpuManagerPolicy: none, or [scheduler] allow_static_cpu_manager = true",
+    )
+
+
+def resctrl(roots: Roots) -> Check:
+    """Check that a mounted resctrl can be read; engines from 1.0.18 on end over it otherwise."""
+    for mount in _mounts(roots, "resctrl"):
+        for monitor in sorted(mount.glob("mon_data/*")):
+            if read_line(monitor / "mbm_total_bytes", limit=64) is None:
+                return failed(
+                    "resctrl",
+                    f"{monitor}/mbm_total_bytes cannot be read",
+                    f"umount {mount}; the engine ends at its first statistics otherwise",
+                )
+    return ok("resctrl", "resctrl is not mounted, or can be read")
+
+
+def runtime_directory(roots: Roots) -> Check:
+    """Check that the engine's socket and Temper's own runtime files can be written."""
+    for path in (roots.scx, roots.run):
+        if not os.access(_existing(path), os.W_OK):
+            return failed(
+                "runtime_directory",
+                f"{path} cannot be written",
+                f"mount {path} writable, or run the agent as root",
+            )
+    return ok("runtime_directory", f"{roots.scx} and {roots.run} can be written")
+
+
+def own_engine(roots: Roots) -> int | None:
+    """Return the process id of the engine that an agent runs here, if it still lives."""
+    pid = read_number(roots.engine_pid)
+    if pid is None:
+        return None
+    state = _status_field(roots.proc / str(pid) / "status", "State")
+    return pid if state is not None and not state.startswith(("Z", "X")) else None
+
+
+def _existing(path: Path) -> Path:
+    while not path.exists() and path != path.parent:
+        path = path.parent
+    return path
+
+
+def _status_field(path: Path, name: str) -> str | None:
+    for line in (read_line(path) or "").splitlines():
+        key, _, value = line.partition(":")
+        if key == name:
+            return value.strip()
+    return None
+
+
+def _available_memory(roots: Roots) -> int | None:
+    kilobytes = _status_field(roots.proc / "meminfo", "MemAvailable")
+    return int(kilobytes.split()[0]) * 1024 if kilobytes else None
+
+
+def _memory_limit(roots: Roots) -> int | None:
+    """Return the tightest memory.max from this process's cgroup up to the root."""
+    lines = (read_line(roots.proc / "self/cgroup") or "").splitlines()
+    unified = next((line[3:] for line in lines if line.startswith("0::")), "/")
+    folder = roots.cgroup / unified.strip("/")
+    folders = [folder, *folder.parents]
+    limits = [
+        read_number(each / "memory.max") for each in folders if each.is_relative_to(roots.cgroup)
+    ]
+    return min((limit for limit in limits if limit is not None), default=None)
+
+
+def _mounts(roots: Roots, kind: str) -> Iterator[Path]:
+    for line in (read_line(roots.proc / "mounts", limit=MIB) or "").splitlines():
+        fields = line.split()
+        if len(fields) > 2 and fields[2] == kind:  # noqa: PLR2004 - device, where, kind
+            yield Path(fields[1])
+
+
+def _scheduler_processes(roots: Roots, own: int | None) -> Iterator[tuple[int, str]]:
+    """Find processes that are sched_ext schedulers or their loader, but for mere clients."""
+    for folder in roots.proc.glob("[0-9]*"):
+        comm = read_line(folder / "comm", limit=64) or ""
+        if not comm.startswith("scx_") or folder.name == str(own):
+            continue
+        arguments = (read_line(folder / "cmdline") or "").split("\0")
+        if not CLIENT_OPTIONS.intersection(arguments) and arguments != [""]:
+            yield int(folder.name), comm

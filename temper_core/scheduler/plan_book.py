@@ -1,0 +1,101 @@
+"""Which plans there are: the one that is wanted, the last that worked, and what is wrong."""
+
+import json
+from functools import lru_cache
+
+from attrs import evolve, field, frozen
+
+from temper_core.records.plans import Generation, LayerPlan
+from temper_core.scheduler.diagnosis import Diagnosis
+
+
+@frozen
+class Candidate:
+    """A plan that was asked for; ``problem`` says why it is not to be used.
+
+    ``is_checked`` is false while no engine was found whose limits it could be held against.
+    """
+
+    plan: LayerPlan
+    config: str = field(repr=False)
+    problem: str = ""
+    is_checked: bool = True
+
+
+class PlanBook:
+    """Keeps the wanted plan and the last good one apart, and numbers what is started."""
+
+    def __init__(self) -> None:
+        self.wanted: Candidate | None = None
+        self.good: Generation | None = None
+        self._last_number = 0
+
+    def submit(self, candidate: Candidate) -> bool:
+        """Want another plan; return whether it differs for the engine from the last one."""
+        is_same = self.wanted is not None and same(self.wanted.config, candidate.config)
+        if self.wanted is not None and is_same:
+            candidate = evolve(self.wanted, plan=candidate.plan)
+        self.wanted = candidate
+        if self.good is not None and same(self.good.config, candidate.config):
+            self.good = evolve(self.good, plan=candidate.plan)
+        return not is_same
+
+    def target(self) -> Generation | None:
+        """Return what should run: the wanted plan, or the last good one where that has a problem.
+
+        A wanted plan that the engine cannot tell from the good one *is* the good one.
+        """
+        if self.wanted is None:
+            return None
+        if self.wanted.problem or (self.good and same(self.good.config, self.wanted.config)):
+            return self.good
+        return Generation(self._last_number + 1, self.wanted.plan, self.wanted.config)
+
+    def started(self, generation: Generation) -> None:
+        """Note that *generation* was given to an engine: its number is used up."""
+        self._last_number = max(self._last_number, generation.number)
+
+    def proven(self, generation: Generation) -> None:
+        """Note that *generation* attached: it is what a later failure falls back to."""
+        self.good = generation
+
+    def refused(self, problem: str) -> None:
+        """Note that the wanted plan breaks a rule of the engine."""
+        if self.wanted is not None:
+            self.wanted = evolve(self.wanted, problem=problem)
+
+    def accepted(self) -> None:
+        """Note that the wanted plan was held against the engine's rules and keeps them."""
+        if self.wanted is not None:
+            self.wanted = evolve(self.wanted, is_checked=True)
+
+    def failed(self, generation: Generation, diagnosis: Diagnosis) -> bool:
+        """Note that *generation* did not attach; return whether another may be tried at once.
+
+        The last good plan gets one try without a wait; whether that works or not, the plan that
+        failed is not tried again before it changes.
+        """
+        if self.wanted is None or (self.good and same(self.good.config, generation.config)):
+            return False
+        is_wanted = same(self.wanted.config, generation.config)
+        if is_wanted and (self.good is not None or diagnosis.blames_the_plan):
+            self.refused(f"generation {generation.number} did not attach: {diagnosis.summary}")
+        return self.good is not None
+
+    def forgive(self) -> None:
+        """Give the wanted plan another chance, as an operator asks for."""
+        if self.wanted is not None:
+            self.wanted = evolve(self.wanted, problem="", is_checked=False)
+
+
+def same(config: str, other: str) -> bool:
+    """Return whether two configurations say the same; the order of keys says nothing."""
+    return config == other or _canonical(config) == _canonical(other)
+
+
+@lru_cache(maxsize=8)
+def _canonical(config: str) -> str:
+    try:
+        return json.dumps(json.loads(config), sort_keys=True)
+    except ValueError:
+        return config

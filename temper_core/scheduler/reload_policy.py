@@ -1,0 +1,64 @@
+"""When a changed plan may reach the engine: debounced, spaced, and budgeted by the hour."""
+
+from collections import deque
+
+HOUR_S = 3600.0
+LONGEST_WAIT_IN_QUIETS = 5
+
+
+class ReloadPolicy:
+    """Decides when a pending change becomes a reload; every moment is given, in seconds.
+
+    A reload waits for *quiet_s* without a further change, but a node that never falls quiet is
+    not kept waiting for ever: five quiet periods, or *min_interval_s* if that is longer.
+    """
+
+    def __init__(self, quiet_s: float, min_interval_s: float, reloads_per_hour: int) -> None:
+        self._quiet_s = quiet_s
+        self._min_interval_s = min_interval_s
+        self._patience_s = max(LONGEST_WAIT_IN_QUIETS * quiet_s, min_interval_s)
+        self._reloads: deque[float] = deque(maxlen=reloads_per_hour)
+        self._first_change: float | None = None
+        self._last_change: float | None = None
+
+    def changed(self, now: float) -> None:
+        """Note that another plan is wanted."""
+        self._first_change = now if self._first_change is None else self._first_change
+        self._last_change = now
+
+    def settled(self) -> None:
+        """Note that what runs is what is wanted."""
+        self._first_change = self._last_change = None
+
+    def reloaded(self, now: float) -> None:
+        """Note that the engine is being replaced."""
+        self._reloads.append(now)
+        self.settled()
+
+    def due_at(self) -> float | None:
+        """Return the moment from which a reload is due; None while nothing is pending."""
+        if self._first_change is None or self._last_change is None:
+            return None
+        quiet = min(self._last_change + self._quiet_s, self._first_change + self._patience_s)
+        return max(quiet, self._earliest())
+
+    def why_later(self, now: float) -> str:
+        """Say what a pending change waits for at *now*; empty if nothing is in the way."""
+        due = self.due_at()
+        if due is None or due <= now:
+            return ""
+        if self._earliest() < due:
+            return f"waiting {due - now:.0f} s for the pods to fall quiet"
+        return f"waiting {due - now:.0f} s: reloads are at least {self._spacing()}"
+
+    def _earliest(self) -> float:
+        """Return when spacing and budget allow the next reload."""
+        if not self._reloads:
+            return float("-inf")
+        spaced = self._reloads[-1] + self._min_interval_s
+        if len(self._reloads) == self._reloads.maxlen:
+            return max(spaced, self._reloads[0] + HOUR_S)
+        return spaced
+
+    def _spacing(self) -> str:
+        return f"{self._min_interval_s:g} s apart and at most {self._reloads.maxlen} an hour"

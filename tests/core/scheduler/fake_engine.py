@@ -1,0 +1,151 @@
+"""A small stand-in for scx_layered and for what the kernel does when it attaches and dies.
+
+It reads the script named by FAKE_SCRIPT at its start, writes a fake sched_ext directory
+(FAKE_KERNEL) and speaks the statistics protocol on a Unix socket (FAKE_STATS). A forked watcher
+plays the kernel: when the engine is gone, however it went, the state falls back to disabled.
+"""
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import socket
+import sys
+import threading
+import time
+from pathlib import Path
+
+VERSION = "scx_layered 1.1.4 x86_64-unknown-linux-gnu"
+OPS = "layered_1.1.4_x86_64_unknown_linux_gnu"
+
+
+class FakeKernel:
+    """The files of /sys/kernel/sched_ext, each replaced as a whole."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def put(self, name: str, value: object) -> None:
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        beside = path.with_name(f".{path.name}")
+        beside.write_text(f"{value}\n")
+        beside.replace(path)
+
+    def enable(self, ops: str = OPS) -> None:
+        self.put("state", "enabling")
+        self.put("root/ops", ops)
+        self.put("switch_all", 1)
+        self.put("state", "enabled")
+        self.put("enable_seq", int((self.root / "enable_seq").read_text()) + 1)
+
+    def disable(self) -> None:
+        self.put("state", "disabled")
+        shutil.rmtree(self.root / "root", ignore_errors=True)
+
+
+def watch(kernel: FakeKernel) -> None:
+    """Fork the kernel's part: wait for the engine's end of a pipe to close, then disable."""
+    reading, writing = os.pipe()
+    os.set_inheritable(writing, False)
+    if os.fork():
+        os.close(reading)
+        return
+    os.setsid()
+    os.close(writing)
+    for descriptor in (0, 1, 2):
+        os.close(descriptor)
+    os.read(reading, 1)
+    kernel.disable()
+    os._exit(0)
+
+
+class Statistics:
+    """Answers on the socket as the script says."""
+
+    def __init__(self, path: str, layers: list[str], manner: str) -> None:
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        Path(path).unlink(missing_ok=True)
+        self.manner = manner
+        tables = {name: {"index": n, "cpus": [1 << n]} for n, name in enumerate(layers)}
+        self.answer = {"errno": 0, "args": {"resp": {"at": 1.0, "layers": tables}}}
+        self.listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.listening.bind(path)
+        self.listening.listen(4)
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def serve(self) -> None:
+        while True:
+            connection, _ = self.listening.accept()
+            threading.Thread(target=self.converse, args=(connection,), daemon=True).start()
+
+    def converse(self, connection: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            for _ in connection.makefile("rb"):
+                if self.manner == "garbage":
+                    connection.sendall(b"\xff{not json\n")
+                elif self.manner == "answer":
+                    connection.sendall(json.dumps(self.answer).encode() + b"\n")
+
+
+def load(script: dict, layers: list[str]) -> None:
+    """Do what a start may do instead of attaching."""
+    if script.get("chatty_bytes"):
+        for stream in (sys.stdout, sys.stderr):
+            stream.write("x" * int(script["chatty_bytes"]))
+            stream.flush()
+    time.sleep(script.get("load_s", 0))
+    condemned = script.get("die_if_layer")
+    if "die" in script and (condemned is None or condemned in layers):
+        sys.stderr.write(script["die"])
+        sys.stderr.flush()
+        os._exit(script.get("exit", 1))
+    while script.get("hang"):
+        time.sleep(1)
+
+
+def schedule(script: dict, kernel: FakeKernel) -> None:
+    """Run until a signal, or until the script's trigger file tells to be ejected."""
+    stopped = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        ignores = script.get("ignore_term")
+        signal.signal(number, signal.SIG_IGN if ignores else lambda *_: stopped.set())
+    trigger, detach = Path(script["trigger"]), Path(script["detach"])
+    while not stopped.wait(0.01):
+        if trigger.exists():
+            kernel.disable()
+            sys.stderr.write(trigger.read_text())
+            sys.stderr.flush()
+            os._exit(script.get("trigger_exit", 1))
+        if detach.exists():
+            kernel.disable()
+            detach.unlink()
+            time.sleep(script.get("detached_s", 0.2))
+            kernel.enable()
+    kernel.disable()
+    sys.stderr.write("EXIT: unregistered from user space\n")
+
+
+def main(arguments: list[str]) -> None:
+    if "--version" in arguments:
+        sys.stdout.write(f"{VERSION}\n")
+        return
+    script = json.loads(Path(os.environ["FAKE_SCRIPT"]).read_text())
+    config = json.loads(Path(arguments[-1].removeprefix("f:")).read_text())
+    layers = [layer["name"] for layer in config]
+    Path(script["started"]).write_text(
+        json.dumps({"pid": os.getpid(), "environment": dict(os.environ), "arguments": arguments})
+    )
+    load(script, layers)
+    kernel = FakeKernel(Path(os.environ["FAKE_KERNEL"]))
+    if not script.get("keep_attached"):
+        watch(kernel)
+    manner = script.get("stats", "answer")
+    Statistics(os.environ["FAKE_STATS"], script.get("names", layers), manner)
+    kernel.enable(script.get("ops", OPS))
+    schedule(script, kernel)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,97 @@
+"""The stop ladder against a process that no signal ends, as one in uninterruptible sleep."""
+
+import json
+
+import pytest
+
+from temper_core.engine.stats import StatsClient
+from temper_core.records.plans import Generation
+from temper_core.scheduler.engine_run import EngineRun, Limits, Phase, Surroundings
+from temper_core.scheduler.kernel import KernelLog
+
+
+class DeafProcess:
+    """An engine that is signalled in vain."""
+
+    pid = 4711
+    exit_code = None
+    is_output_complete = True
+    errors = log = ""
+
+    def __init__(self) -> None:
+        self.signals: list[str] = []
+        self.is_closed = False
+
+    def terminate(self) -> None:
+        self.signals.append("TERM")
+
+    def kill(self) -> None:
+        self.signals.append("KILL")
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+@pytest.fixture
+def run_of(node, plan):
+    def make(process, **limits):
+        surroundings = Surroundings(node.roots, KernelLog(node.roots.kmsg), 0.0)
+        generation = Generation(1, plan("a"), json.dumps([]))
+        stats = StatsClient(str(node.roots.stats_socket))
+        return EngineRun(generation, process, stats, surroundings, Limits(**limits))
+
+    return make
+
+
+def test_the_ladder_goes_from_term_over_kill_to_sysrq(node, run_of):
+    process = DeafProcess()
+    trigger = node.put("proc/sysrq-trigger", "")
+    node.attach("layered_1.1.4")
+    run = run_of(process, stop_deadline_s=10.0, sysrq=True)
+
+    run.stop(0.0)
+    run.step(9.9)
+    assert process.signals == ["TERM"]
+    run.step(10.1)
+    assert process.signals == ["TERM", "KILL"]
+    run.step(15.2)
+    assert trigger.read_text() == "S"
+    node.detach()
+    run.step(20.3)
+
+    assert run.phase is Phase.ENDED
+    assert process.is_closed
+
+
+def test_without_sysrq_the_ladder_ends_in_an_error_that_says_what_to_do(node, run_of):
+    process = DeafProcess()
+    node.attach("layered_1.1.4")
+    run = run_of(process, stop_deadline_s=1.0)
+
+    run.stop(0.0)
+    for now in (2.0, 8.0, 14.0, 20.0):
+        run.step(now)
+
+    assert run.phase is Phase.STOPPING
+    assert "echo S > /proc/sysrq-trigger" in run.problem
+    assert process.signals == ["TERM", "KILL", "KILL", "KILL", "KILL"]
+
+
+def test_an_engine_that_has_attached_nothing_is_killed_at_once(run_of):
+    process = DeafProcess()
+    run = run_of(process)
+
+    run.stop(0.0)
+
+    assert process.signals == ["KILL"]
+
+
+def test_stopping_twice_starts_the_ladder_once(node, run_of):
+    process = DeafProcess()
+    node.attach("layered_1.1.4")
+    run = run_of(process)
+
+    run.stop(0.0)
+    run.stop(1.0)
+
+    assert process.signals == ["TERM"]
