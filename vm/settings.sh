@@ -1,0 +1,61 @@
+# settings.sh: what the scripts beside it share; sourced, never run.
+#
+# Env   TEMPER_CACHE      default ~/.cache/temper; everything fetched or built is below it, by version
+#       TEMPER_VM_KERNEL  default 6.18.15+deb13-amd64, a Debian kernel with sched_ext (the full flavour: the cloud one has no 9p)
+#       TEMPER_VM_SUITE   default trixie-backports, where that kernel is
+#       TEMPER_VM_MIRROR  default the Debian mirror of this machine's apt sources; an archived snapshot works too
+
+cache=${TEMPER_CACHE:-$HOME/.cache/temper}
+kernel_version=${TEMPER_VM_KERNEL:-6.18.15+deb13-amd64}
+kernel=$cache/kernel/$kernel_version
+
+say() { printf '%s: %s\n' "$(basename "$0")" "$*" >&2; }
+# 3 is the exit code for "this machine cannot", as in temper itself.
+cannot() { say "$*"; exit 3; }
+
+one_at_a_time() {
+    mkdir -p "$cache"
+    exec 9>"$cache/$(basename "$0").lock"
+    flock 9
+}
+
+# need_packages COMMAND:PACKAGE ... : installs what is missing as root, says what to install otherwise.
+# A "COMMAND" with a slash is a file that must exist.
+need_packages() {
+    local missing=() pair wanted
+    for pair in "$@"; do
+        wanted=${pair%%:*}
+        case $wanted in
+        */*) compgen -G "$wanted" >/dev/null || missing+=("${pair#*:}") ;;
+        *) command -v "$wanted" >/dev/null || missing+=("${pair#*:}") ;;
+        esac
+    done
+    ((${#missing[@]} == 0)) && return
+    command -v apt-get >/dev/null || cannot "needs ${missing[*]} (Debian's names) and cannot install them here: no apt-get"
+    ((EUID == 0)) || cannot "needs ${missing[*]}; install them: sudo apt-get install --no-install-recommends ${missing[*]}"
+    say "installing ${missing[*]}"
+    install_packages "${missing[@]}" || cannot "apt-get could not install ${missing[*]}; its messages are above"
+}
+
+# apt fails now and then for reasons of the moment (a mirror, a lock, a package file gone half way) and succeeds when asked again.
+install_packages() {
+    local try
+    export DEBIAN_FRONTEND=noninteractive
+    for try in 1 2 3; do
+        apt-get -q -o DPkg::Lock::Timeout=120 update >&2 || true
+        apt-get -q -o DPkg::Lock::Timeout=120 install -y --no-install-recommends "$@" >&2 && return
+        say "apt-get failed ($try of 3); repairing and trying again"
+        apt-get -q -o DPkg::Lock::Timeout=120 -f install -y >&2 || true
+        sleep $((try * 2))
+    done
+    return 1
+}
+
+debian_mirror() {
+    set +o pipefail
+    {
+        cat /etc/apt/sources.list.d/*.sources | awk '$1 == "URIs:" {print $2}'
+        cat /etc/apt/sources.list /etc/apt/sources.list.d/*.list | sed 's/\[[^]]*\]//' | awk '$1 == "deb" {print $2}'
+    } 2>/dev/null | awk '/\/debian\/?$/ && !found++'
+    set -o pipefail
+}
