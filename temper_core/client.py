@@ -1,9 +1,12 @@
 """Asks the agent of this node, over its local socket or over TCP."""
 
 import re
+import socket
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
+
+from attrs import frozen
 
 from temper_core.errors import DocumentError, InputError, MachineError
 from temper_core.server.address import parse_address
@@ -46,23 +49,52 @@ def ask_agent(
 
     server = (settings or _default_settings()).server
     failures: list[str] = []
-    for where, transport, base in _ways(server):
-        headers = _credentials(server) if method != "GET" and where != server.socket else {}
+    for way in _ways(server):
+        headers = {} if method == "GET" or way.socket else _credentials(server)
         try:
-            with httpx.Client(
-                transport=transport, base_url=base, timeout=TIMEOUT_S, trust_env=False
-            ) as client:
+            with way.client() as client:
                 response = client.request(method, path, params=query, json=body, headers=headers)
         except (httpx.HTTPError, OSError) as error:
-            failures.append(f"{where} ({_why(error)})")
+            failures.append(f"{way.name} ({_why(error)})")
             continue
         if response.headers.get("server", "").startswith("temper/"):
             return _said(response)
-        failures.append(f"{where} (another program answers there)")
+        failures.append(f"{way.name} (another program answers there)")
     raise NoAgentError(
         f"no agent answers at {' or '.join(failures) or 'any address: none is set'}; start one "
         "with 'temper agent', or name its settings with --settings"
     )
+
+
+@frozen
+class _Way:
+    """One way to the agent; ``socket`` is empty where it is TCP."""
+
+    name: str
+    base_url: str
+    socket: str = ""
+
+    def client(self) -> "httpx.Client":
+        """Make the client; raise OSError where nobody listens on the socket."""
+        import ssl  # noqa: PLC0415 - slow
+
+        import httpx  # noqa: PLC0415 - slow
+
+        if self.socket:
+            _knock(self.socket)
+        # Nothing here is TLS; an empty context spares reading every certificate of the system.
+        unused = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        transport = httpx.HTTPTransport(uds=self.socket or None, verify=unused)
+        return httpx.Client(
+            transport=transport, base_url=self.base_url, timeout=TIMEOUT_S, trust_env=False
+        )
+
+
+def _knock(path: str) -> None:
+    """Connect once: httpx leaks the socket where that fails."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.settimeout(TIMEOUT_S)
+        probe.connect(path)
 
 
 def _default_settings() -> "Settings":
@@ -71,15 +103,12 @@ def _default_settings() -> "Settings":
     return load(None).settings
 
 
-def _ways(server: "ServerSettings") -> Iterator[tuple[str, "httpx.HTTPTransport", str]]:
-    """Yield each way to the agent: its name, the transport and the base URL."""
-    import httpx  # noqa: PLC0415 - slow
-
+def _ways(server: "ServerSettings") -> Iterator[_Way]:
     if server.socket:
-        yield server.socket, httpx.HTTPTransport(uds=server.socket), "http://agent"
+        yield _Way(server.socket, "http://agent", server.socket)
     if server.listen:
         address = parse_address(server.listen).reachable
-        yield str(address), httpx.HTTPTransport(), f"http://{address}"
+        yield _Way(str(address), f"http://{address}")
 
 
 def _credentials(server: "ServerSettings") -> dict[str, str]:

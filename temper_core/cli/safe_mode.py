@@ -33,6 +33,14 @@ class Outcome:
     failure: TemperError | None = None
 
 
+@frozen
+class _Kept:
+    """The requests as an agent writes them down."""
+
+    requests: Requests
+    schema_version: int
+
+
 @click.command("safe-mode")
 @click.argument("wish", type=click.Choice(["on", "off", "status"]))
 @click.option("--reason", default="", help="Why, in one line; shown to whoever looks.")
@@ -151,20 +159,34 @@ def _said(answer: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON may say anythin
 
 def _remembered(settings: "Settings") -> Requests:
     """Return the requests that an agent which starts now would find on this host."""
-    from temper_core import documents
-
-    requests: dict[str, Mapping[str, Any]] = {}
-    state = Path(settings.safe_mode.state)
-    if state.exists():
-        try:
-            kept = documents.parse_json(documents.read_text(state), source=str(state))
-            requests.update({name: dict(kept["requests"][name]) for name in kept["requests"]})
-        except (DocumentError, KeyError, TypeError, ValueError) as error:
-            requests["unreadable-state"] = {"reason": str(error)}
+    requests = dict(_kept(Path(settings.safe_mode.state)))
     lines = _file(settings).lines()
     if lines is not None:
         requests[FILE_REQUESTER] = {"reason": "; ".join(lines) or "the file exists"}
     return requests
+
+
+def _kept(state: Path) -> Requests:
+    """Read what an agent has written down; what cannot be read counts as a request, as there."""
+    from temper_core import documents
+
+    try:
+        if not _is_there(state):
+            return {}
+        table = documents.parse_json(documents.read_text(state), source=str(state))
+        return documents.fit(table, _Kept, source=str(state)).requests
+    except DocumentError as error:
+        return {"unreadable-state": {"reason": str(error)}}
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def _print(outcome: Outcome, output: str) -> None:

@@ -32,6 +32,7 @@ from temper_core.server.table import Served, Table, parameters_in
 from temper_core.server.token import Token
 from temper_core.server.view import AgentView
 
+LARGEST_HEAD_BYTES = 16 * 1024
 LARGEST_BODY_BYTES = 64 * 1024
 BODY_DEADLINE_S = 10.0
 UNAUTHORISED = 401
@@ -39,6 +40,7 @@ FORBIDDEN = 403
 METHOD_NOT_ALLOWED = 405
 TIMED_OUT = 408
 TOO_LARGE = 413
+HEAD_TOO_LARGE = 431
 
 
 @frozen
@@ -78,6 +80,9 @@ class Dispatcher:
 
     async def answer(self, http: HttpRequest) -> Response:
         """Read one request, ask its endpoint in a thread, and send what it says."""
+        if _head_bytes(http) > LARGEST_HEAD_BYTES:
+            message = f"path, query and headers are larger than {LARGEST_HEAD_BYTES} bytes"
+            raise HTTPException(HEAD_TOO_LARGE, message)
         served = self.methods["GET" if http.method == "HEAD" else http.method]
         requester = self.doorkeeper.check(http) if served.endpoint.acts else ""
         query = _parameters(served, http)
@@ -114,6 +119,12 @@ def build_app(table: Table, view: AgentView, lanes: Lanes, doorkeeper: Doorkeepe
     )
     app.router.redirect_slashes = False
     return app
+
+
+def _head_bytes(http: HttpRequest) -> int:
+    # The protocol's own bound counts only what it has to wait for.
+    headers = sum(len(name) + len(value) for name, value in http.headers.raw)
+    return headers + len(http.scope["raw_path"]) + len(http.scope["query_string"])
 
 
 def _parameters(served: Served, http: HttpRequest) -> dict[str, str]:

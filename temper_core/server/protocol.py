@@ -13,7 +13,7 @@ from temper_core import __version__
 LARGEST_HEADERS_BYTES = 16 * 1024
 MOST_CONNECTIONS = 256
 KEEP_ALIVE_S = 5
-STOP_S = 2
+STOP_S = 1
 HEADERS = [
     ("server", f"temper/{__version__}"),
     ("cache-control", "no-store"),

@@ -53,8 +53,17 @@ def a_snapshot(**changes: Any) -> Snapshot:
         "status": Status(Mode.ENFORCING, generation=7),
         "threads": (
             ThreadSample(
-                41, 40, "ib_worker", "mysqld", 1, 2, 0.75, 0.1,
-                namespace="shop", pod="web", layer="critical",
+                41,
+                40,
+                "ib_worker",
+                "mysqld",
+                1,
+                2,
+                0.75,
+                0.1,
+                namespace="shop",
+                pod="web",
+                layer="critical",
             ),
         ),
         "pods": (
@@ -76,7 +85,7 @@ def a_snapshot(**changes: Any) -> Snapshot:
     return Snapshot(**given | changes)
 
 
-@define
+@define(slots=False)
 class FakeView:
     """Implements AgentView; a plugin named ``hung`` waits for ``release`` before it fails."""
 
@@ -110,41 +119,67 @@ class FakeView:
             return None
         threads = [
             {
-                "tid": thread.tid, "comm": thread.comm, "namespace": thread.namespace,
-                "pod": thread.pod, "cpu": thread.cpu, "cpu_used": thread.cpu_used,
-                "run_delay_ratio": thread.run_delay_ratio, "layer": thread.layer,
+                "tid": thread.tid,
+                "comm": thread.comm,
+                "namespace": thread.namespace,
+                "pod": thread.pod,
+                "cpu": thread.cpu,
+                "cpu_used": thread.cpu_used,
+                "run_delay_ratio": thread.run_delay_ratio,
+                "layer": thread.layer,
                 "expected_layer": thread.expected_layer,
             }
             for thread in self.last.threads[:top]
         ]
         line = {"avg10": 0.25, "avg60": 0.1, "avg300": 0.05}
         return {
-            "schema_version": 1, "at": "2026-01-01T00:00:00Z", "node": "node-a",
-            "mode": self.state.mode, "reason": self.state.reason,
-            "generation": 7, "engine": "scx_layered 1.1.4",
+            "schema_version": 1,
+            "at": "2026-01-01T00:00:00Z",
+            "node": "node-a",
+            "mode": self.state.mode,
+            "reason": self.state.reason,
+            "generation": 7,
+            "engine": "scx_layered 1.1.4",
             "machine": {"cores": 4, "threads_per_core": 1},
             "layers": [
                 {
-                    "name": "critical", "kind": "Confined", "cpus": [0, 1], "cpus_used": 1.23,
-                    "util": 0.61, "tasks": 12, "demoted": False, "reason": "",
+                    "name": "critical",
+                    "kind": "Confined",
+                    "cpus": [0, 1],
+                    "cpus_used": 1.23,
+                    "util": 0.61,
+                    "tasks": 12,
+                    "demoted": False,
+                    "reason": "",
                 },
                 {
-                    "name": "open", "kind": "Open", "cpus": [], "cpus_used": 0.5,
-                    "util": float("nan"), "tasks": 90, "demoted": True, "reason": "no core",
+                    "name": "open",
+                    "kind": "Open",
+                    "cpus": [],
+                    "cpus_used": 0.5,
+                    "util": float("nan"),
+                    "tasks": 90,
+                    "demoted": True,
+                    "reason": "no core",
                 },
             ],
             "threads": threads,
             "pods": [
                 {
-                    "namespace": "shop", "pod": "web", "tier": "critical", "threads": 12,
-                    "cpu_used": 1.2, "throttled_ratio": 0.0,
+                    "namespace": "shop",
+                    "pod": "web",
+                    "tier": "critical",
+                    "threads": 12,
+                    "cpu_used": 1.2,
+                    "throttled_ratio": 0.0,
                 }
             ],
             "pressure": {"cpu": {"some": line, "full": None}},
             "violations": [
                 {"invariant": "smt_collision", "subject": "shop/web", "message": "shared"}
             ],
-            "plugins": [], "overhead": {},
+            "plugins": [],
+            "overhead": {},
         }
 
     def explain(self, pod: str | None) -> Any:

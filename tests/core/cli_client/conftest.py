@@ -1,0 +1,119 @@
+import json
+import sys
+from collections.abc import Callable, Iterator
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+
+import pytest
+from attrs import frozen
+from click.testing import CliRunner, Result
+
+from temper_core.server.listen import AgentServer
+from temper_core.settings import Settings, load
+from temper_core.settings.models import ServerSettings
+
+
+def load_fakes():
+    if "temper_fake_view" not in sys.modules:
+        path = Path(__file__).parents[1] / "server" / "fake_view.py"
+        spec = spec_from_file_location("temper_fake_view", path)
+        sys.modules["temper_fake_view"] = module_from_spec(spec)
+        spec.loader.exec_module(sys.modules["temper_fake_view"])
+    return sys.modules["temper_fake_view"]
+
+
+@frozen
+class Node:
+    """A node's settings file, and what it names."""
+
+    folder: Path
+
+    @property
+    def settings_path(self) -> Path:
+        return self.folder / "agent.toml"
+
+    @property
+    def socket(self) -> Path:
+        return self.folder / "agent.sock"
+
+    @property
+    def file(self) -> Path:
+        return self.folder / "state" / "safe-mode"
+
+    @property
+    def state(self) -> Path:
+        return self.folder / "requests.json"
+
+    @property
+    def settings(self) -> Settings:
+        return load(self.settings_path).settings
+
+    def write_settings(self, listen: str = "", token_file: str = "", socket: str = "") -> None:
+        quoted = json.dumps
+        self.settings_path.write_text(
+            f"[server]\nlisten = {quoted(listen)}\nsocket = {quoted(socket or str(self.socket))}\n"
+            f"token_file = {quoted(token_file)}\n"
+            f"[safe_mode]\nfile = {quoted(str(self.file))}\nstate = {quoted(str(self.state))}\n"
+            "poll_s = 0.1\n"
+        )
+
+
+@pytest.fixture(scope="module")
+def lasting_view():
+    return load_fakes().FakeView()
+
+
+@pytest.fixture(scope="module")
+def lasting_agent(lasting_view, tmp_path_factory) -> Iterator[ServerSettings]:
+    settings = ServerSettings("", str(tmp_path_factory.mktemp("lasting") / "agent.sock"))
+    server = AgentServer(lasting_view, settings)
+    server.start()
+    yield settings
+    server.stop()
+
+
+@pytest.fixture
+def view(lasting_view):
+    """The view that the module's agent has, as new."""
+    vars(lasting_view).clear()
+    vars(lasting_view).update(vars(load_fakes().FakeView()))
+    return lasting_view
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Node:
+    made = Node(tmp_path)
+    made.write_settings()
+    return made
+
+
+@pytest.fixture
+def agent(view, node: Node, lasting_agent: ServerSettings) -> ServerSettings:
+    """The module's agent, on a local socket only, which the node's settings name."""
+    assert view.last is not None
+    node.write_settings(socket=lasting_agent.socket)
+    return lasting_agent
+
+
+@pytest.fixture
+def tcp_agent(view, node: Node, tmp_path: Path) -> Iterator[AgentServer]:
+    """An agent that the node's settings know by its TCP address only; it has a token."""
+    token = tmp_path / "token"
+    token.write_text("0123456789abcdef-the-secret")
+    token.chmod(0o600)
+    hidden = ServerSettings("127.0.0.1:0", str(tmp_path / "hidden.sock"), str(token))
+    server = AgentServer(view, hidden)
+    server.start()
+    node.write_settings(str(server.address), str(token), str(tmp_path / "absent.sock"))
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def temper(node: Node) -> Callable[..., Result]:
+    """Run a command of ``temper`` with the node's settings."""
+
+    def run(command: object, *arguments: str) -> Result:
+        return CliRunner().invoke(command, [*arguments, "--settings", str(node.settings_path)])
+
+    return run

@@ -1,0 +1,145 @@
+import socket
+import threading
+
+import pytest
+
+import temper_core
+from temper_core.client import NoAgentError, ask_agent
+from temper_core.errors import InputError, MachineError
+
+
+@pytest.fixture
+def stranger():
+    """Another program on a TCP port, which answers every request with what the test sets."""
+    listening = socket.create_server(("127.0.0.1", 0))
+    answers = [b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi"]
+
+    def serve() -> None:
+        while True:
+            try:
+                connection, _ = listening.accept()
+            except OSError:
+                return
+            with connection:
+                connection.recv(4096)
+                connection.sendall(answers[0])
+
+    serving = threading.Thread(target=serve)
+    serving.start()
+    yield listening.getsockname()[1], answers
+    listening.shutdown(socket.SHUT_RDWR)
+    listening.close()
+    serving.join()
+
+
+@pytest.mark.usefixtures("agent")
+def test_the_agent_is_asked_over_its_socket(node):
+    assert ask_agent("/healthz", settings=node.settings)["alive"] is True
+    assert ask_agent("/observe", {"top": "1"}, settings=node.settings)["node"] == "node-a"
+
+
+@pytest.mark.usefixtures("agent")
+def test_what_is_no_json_comes_as_text(node):
+    assert "temper_build_info" in ask_agent("/metrics", settings=node.settings)
+
+
+@pytest.mark.usefixtures("tcp_agent")
+def test_tcp_is_tried_where_the_socket_does_not_answer(node):
+    assert ask_agent("/healthz", settings=node.settings)["alive"] is True
+
+
+@pytest.mark.usefixtures("tcp_agent")
+def test_acting_over_tcp_brings_the_token(node, view):
+    body = {"requested": True, "requester": "alice"}
+
+    answer = ask_agent("/safe-mode", method="PUT", body=body, settings=node.settings)
+
+    assert set(answer["requests"]) == set(view.requests) == {"alice"}
+
+
+def test_acting_over_tcp_with_a_token_that_is_gone_tells_what_is_missing(
+    node, tcp_agent, tmp_path, view
+):
+    (tmp_path / "token").unlink()
+
+    with pytest.raises(InputError, match=r"the agent says: nobody may act over TCP: .*token"):
+        ask_agent("/safe-mode", method="PUT", body={"requested": True}, settings=node.settings)
+
+    assert view.requests == {}
+    assert tcp_agent.address is not None
+
+
+@pytest.mark.usefixtures("agent")
+def test_what_the_agent_refuses_is_an_input_error_with_its_words(node):
+    with pytest.raises(InputError, match=r"^the agent says: no pod 'a/b' on this node$"):
+        ask_agent("/explain", {"pod": "a/b"}, settings=node.settings)
+
+
+@pytest.mark.usefixtures("agent")
+def test_what_the_agent_cannot_do_is_a_machine_error_with_its_words(node, view):
+    view.last = None
+
+    with pytest.raises(MachineError, match=r"^the agent says: nothing was observed yet"):
+        ask_agent("/observe", settings=node.settings)
+
+
+def test_no_agent_is_one_line_that_names_every_address_and_the_remedy(node):
+    node.write_settings(listen="127.0.0.1:1")
+
+    with pytest.raises(NoAgentError) as caught:
+        ask_agent("/observe", settings=node.settings)
+
+    message = str(caught.value)
+    assert "\n" not in message
+    assert f"{node.socket} (No such file or directory)" in message
+    assert "127.0.0.1:1 (Connection refused)" in message
+    assert "temper agent" in message
+    assert caught.value.exit_code == 3
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi",
+        b"HTTP/1.1 404 Not Found\r\nserver: other\r\ncontent-length: 0\r\n\r\n",
+        b"SSH-2.0-OpenSSH_9.6\r\n",
+        b"",
+    ],
+)
+def test_another_program_on_the_port_is_not_taken_for_an_agent(node, stranger, answer):
+    port, answers = stranger
+    answers[0] = answer
+    node.write_settings(listen=f"127.0.0.1:{port}")
+
+    with pytest.raises(NoAgentError, match=f"127.0.0.1:{port} "):
+        ask_agent("/observe", settings=node.settings)
+
+
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [
+        (b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n", "is not JSON"),
+        (b"HTTP/1.1 500 Oh\r\ncontent-type: application/json\r\n", "is not JSON"),
+        (b"HTTP/1.1 500 Oh\r\ncontent-type: text/plain\r\n", "with status 500"),
+    ],
+)
+def test_an_agent_that_answers_nonsense_is_a_machine_error(node, stranger, answer, error):
+    port, answers = stranger
+    answers[0] = answer + b"server: temper/9\r\ncontent-length: 2\r\n\r\nhi"
+    node.write_settings(listen=f"127.0.0.1:{port}")
+
+    with pytest.raises(MachineError, match=error):
+        ask_agent("/observe", settings=node.settings)
+
+
+def test_a_proxy_of_the_environment_is_not_asked(node, agent, monkeypatch):
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
+    monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:1")
+
+    assert ask_agent("/healthz", settings=node.settings)["alive"] is True
+    assert agent.listen == ""
+
+
+def test_plugins_get_it_from_the_package():
+    assert temper_core.ask_agent is ask_agent
+    assert "ask_agent" in temper_core.__all__

@@ -1,0 +1,168 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from attrs import evolve
+
+from temper_core.cli import observe, top
+from temper_core.cli.observe import observation_tables, shown
+from temper_core.client import NoAgentError
+
+RUN_TEMPER = "from temper_core.cli.main import main; main()"
+
+
+def temper_process(node, *arguments, **options):
+    command = [sys.executable, "-c", RUN_TEMPER, *arguments, "--settings", str(node.settings_path)]
+    return subprocess.Popen(command, text=True, **options)
+
+
+@pytest.mark.usefixtures("agent")
+def test_observe_shows_layers_pods_threads_pressure_and_violations(temper):
+    result = temper(observe.command)
+
+    assert result.exit_code == 0
+    assert "node-a  enforcing  generation 7  scx_layered 1.1.4" in result.output
+    for word in ["critical", "0,1", "61.0%", "ib_worker", "shop/web", "25.0%", "smt_collision"]:
+        assert word in result.output
+
+
+@pytest.mark.usefixtures("agent")
+def test_observe_as_json_is_the_agents_document(temper):
+    result = temper(observe.command, "--output", "json")
+
+    assert json.loads(result.output)["layers"][0]["cpus"] == [0, 1]
+
+
+@pytest.mark.usefixtures("agent")
+def test_observe_asks_for_as_many_threads_as_it_is_told(temper, view):
+    thread = view.last.threads[0]
+    view.last = evolve(view.last, threads=tuple(evolve(thread, tid=n) for n in range(9)))
+
+    result = temper(observe.command, "--output", "json", "--top", "3")
+
+    assert len(json.loads(result.output)["threads"]) == 3
+
+
+@pytest.mark.usefixtures("agent")
+def test_a_threads_name_steers_neither_the_terminal_nor_the_markup(temper, view):
+    nasty = evolve(view.last.threads[0], comm="\x1b[2J[red]x\r")
+    view.last = evolve(view.last, threads=(nasty,))
+
+    result = temper(observe.command)
+
+    assert "\x1b" not in result.output
+    assert "[2J[red]x" in result.output
+
+
+@pytest.mark.parametrize("command", [observe.command, top.command])
+def test_without_an_agent_there_is_an_error_with_the_code_of_the_machine(temper, command):
+    result = temper(command)
+
+    assert isinstance(result.exception, NoAgentError)
+    assert result.exception.exit_code == 3
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {},
+        {"layers": None, "threads": [1, None], "pods": {}, "pressure": []},
+        {"threads": [{}], "pods": [{}], "layers": [{}], "violations": [{}]},
+        {"pressure": {"node": {"cpu": {"some": {"avg10": None}, "full": None}}}},
+        {"pressure": {"cpu": 3}},
+    ],
+)
+def test_an_observation_of_another_version_is_shown_as_far_as_it_goes(document):
+    assert observation_tables(document).renderables
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(None, "-"), (1.234, "1.23"), ([1, 2], "1,2"), ("a\x1bb\n", "a�b�"), (True, "True"), (7, "7")],
+)
+def test_a_value_is_written_for_a_terminal(value, text):
+    assert shown(value) == text
+
+
+@pytest.mark.usefixtures("agent")
+def test_top_once_prints_one_screen(temper):
+    result = temper(top.command, "--once")
+
+    assert result.exit_code == 0
+    assert result.output.count("generation 7") == 1
+    assert "ib_worker" in result.output
+
+
+@pytest.mark.usefixtures("agent")
+def test_top_prints_as_many_screens_as_it_is_told(temper):
+    result = temper(top.command, "--iterations", "3", "--interval", "0.2")
+
+    assert result.output.count("generation 7") == 3
+
+
+@pytest.mark.usefixtures("agent")
+def test_top_says_so_and_goes_on_when_the_agent_stumbles(temper, view):
+    answers = iter([view.observe_document(), None, view.observe_document()])
+    view.observe_document = lambda _: next(answers)
+
+    result = temper(top.command, "--iterations", "3", "--interval", "0.2")
+
+    assert result.exit_code == 0
+    assert result.output.count("generation 7") == 3
+    assert result.output.count("nothing was observed yet") == 1
+
+
+@pytest.mark.usefixtures("agent")
+def test_ctrl_c_ends_top_quietly(node):
+    watching = temper_process(node, "top", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    first = watching.stdout.readline()
+
+    watching.send_signal(signal.SIGINT)
+    _, errors = watching.communicate(timeout=20)
+
+    assert "generation 7" in first
+    assert errors == ""
+    assert watching.returncode == 0
+
+
+@pytest.mark.usefixtures("agent")
+def test_top_draws_on_a_terminal_and_gives_it_back(node):
+    leader, follower = os.openpty()
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "120", "LINES": "40"}
+    watching = temper_process(
+        node, "top", "--iterations", "2", "--interval", "0.2",
+        stdin=follower, stdout=follower, stderr=follower, env=environment,
+    )  # fmt: skip
+    os.close(follower)
+
+    written = read_terminal(leader)
+
+    assert watching.wait(20) == 0
+    assert b"generation 7" in written
+    assert written.rfind(b"\x1b[?25h") > written.rfind(b"\x1b[?25l") > -1
+
+
+def read_terminal(leader: int) -> bytes:
+    written, deadline = b"", time.monotonic() + 20
+    with open(leader, "rb", buffering=0) as terminal:
+        while time.monotonic() < deadline:
+            try:
+                part = terminal.read(4096)
+            except OSError:
+                break
+            written += part
+    return written
+
+
+def test_a_broken_settings_file_is_named_before_anything_is_asked(node):
+    node.settings_path.write_text("[server]\nlisten = 5\n")
+
+    asking = temper_process(node, "observe", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    _, errors = asking.communicate(timeout=20)
+
+    assert asking.returncode == 2
+    assert f"{node.settings_path}: server.listen: must be a string" in errors

@@ -1,0 +1,148 @@
+import stat
+from pathlib import Path
+
+import pytest
+from structlog.testing import capture_logs
+
+TOKEN = "0123456789abcdef-the-secret"
+WISH = {"requested": True, "requester": "alice", "reason": "benchmark"}
+
+
+def bearer(token: str) -> dict[str, str]:
+    return {"authorization": f"Bearer {token}"}
+
+
+def test_the_local_socket_may_act_without_a_token(agent, view):
+    response = agent.unix.put("/safe-mode", json=WISH)
+
+    assert response.status_code == 200
+    assert response.json()["requests"] == {"alice": {"reason": "benchmark", "since": 1.0}}
+    assert set(view.requests) == {"alice"}
+
+
+def test_tcp_may_not_act_where_no_token_is_set_and_names_the_remedy(agent, view):
+    response = agent.tcp.put("/safe-mode", json=WISH, headers=bearer(TOKEN))
+
+    assert response.status_code == 403
+    assert agent.settings.socket in response.json()["error"]
+    assert "token_file" in response.json()["error"]
+    assert view.requests == {}
+
+
+@pytest.mark.parametrize(
+    "authorization",
+    [
+        None,
+        "",
+        "Bearer",
+        "Bearer wrong",
+        f"Bearer {TOKEN}x",
+        f"Bearer {TOKEN[:-1]}",
+        f"Basic {TOKEN}",
+        TOKEN,
+        f"Bearer {TOKEN} {TOKEN}",
+    ],
+)
+def test_tcp_may_not_act_without_the_right_token(start, view, token_file, authorization):
+    agent = start(token_file)
+    headers = {} if authorization is None else {"authorization": authorization}
+
+    response = agent.tcp.put("/safe-mode", json=WISH, headers=headers)
+
+    assert response.status_code == 401
+    assert response.headers["www-authenticate"] == "Bearer"
+    assert TOKEN not in response.text
+    assert view.requests == {}
+
+
+def test_a_token_that_is_not_ascii_is_only_wrong(start, token_file):
+    agent = start(token_file)
+
+    response = agent.tcp.put("/safe-mode", json=WISH, headers=[(b"authorization", b"Bearer \xff")])
+
+    assert response.status_code == 401
+
+
+@pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER"])
+def test_tcp_may_act_with_the_right_token(start, view, token_file, scheme):
+    agent = start(token_file)
+
+    response = agent.tcp.put(
+        "/safe-mode", json=WISH, headers={"authorization": f"{scheme} {TOKEN}"}
+    )
+
+    assert response.status_code == 200
+    assert set(view.requests) == {"alice"}
+
+
+def test_a_token_that_is_replaced_counts_at_once(start, token_file):
+    agent = start(token_file)
+    token_file.write_text("another-secret-of-good-length")
+
+    old = agent.tcp.put("/safe-mode", json=WISH, headers=bearer(TOKEN))
+    new = agent.tcp.put("/safe-mode", json=WISH, headers=bearer("another-secret-of-good-length"))
+
+    assert (old.status_code, new.status_code) == (401, 200)
+
+
+@pytest.mark.parametrize("content", ["", "\n", "short", "x" * 5000])
+def test_a_token_file_without_a_usable_token_lets_nobody_act(start, token_file, content):
+    token_file.write_text(content)
+    with capture_logs() as logs:
+        agent = start(token_file)
+
+    response = agent.tcp.put("/safe-mode", json=WISH, headers=bearer(content.strip() or "x"))
+
+    assert response.status_code == 403
+    assert "must hold 16 to 4096 characters" in response.json()["error"]
+    assert [entry["event"] for entry in logs] == ["token_not_usable"]
+
+
+def test_a_missing_token_file_is_warned_of_and_lets_nobody_act(start, tmp_path):
+    with capture_logs() as logs:
+        agent = start(tmp_path / "absent")
+
+    response = agent.tcp.put("/safe-mode", json=WISH, headers=bearer("x"))
+
+    assert response.status_code == 403
+    assert "No such file" in response.json()["error"]
+    assert [entry["event"] for entry in logs] == ["token_not_usable"]
+
+
+def test_a_token_file_that_others_can_read_is_warned_of_without_the_secret(start, token_file):
+    token_file.chmod(0o644)
+
+    with capture_logs() as logs:
+        start(token_file)
+
+    assert [entry["event"] for entry in logs] == ["token_file_readable_by_others"]
+    assert TOKEN not in str(logs)
+
+
+def test_the_local_socket_is_for_its_owner_only(agent):
+    path = Path(agent.settings.socket)
+
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+
+
+def test_several_requesters_are_remembered_and_withdrawn_separately(agent):
+    for name in ("alice", "bob"):
+        agent.unix.put("/safe-mode", json={"requested": True, "requester": name})
+
+    withdrawn = agent.unix.put("/safe-mode", json={"requested": False, "requester": "alice"}).json()
+    again = agent.unix.put("/safe-mode", json={"requested": False, "requester": "alice"}).json()
+
+    assert withdrawn["released"] is True
+    assert set(withdrawn["requests"]) == {"bob"}
+    assert again["released"] is False
+    assert set(agent.tcp.get("/safe-mode").json()["requests"]) == {"bob"}
+
+
+def test_who_names_nobody_asks_by_the_way_he_came(start, view, token_file):
+    agent = start(token_file)
+
+    agent.unix.put("/safe-mode", json={"requested": True})
+    agent.tcp.put("/safe-mode", json={"requested": True}, headers=bearer(TOKEN))
+
+    assert set(view.requests) == {"socket", "token"}

@@ -1,0 +1,318 @@
+import math
+import re
+import time
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+
+import pytest
+from attrs import evolve
+from hypothesis import given
+from hypothesis import strategies as st
+from prometheus_client.openmetrics.parser import (
+    text_string_to_metric_families as parse_openmetrics,
+)
+from prometheus_client.parser import text_string_to_metric_families as parse_text
+
+from temper_core.records.contributions import Exporter, Metric, MetricSample
+from temper_core.records.snapshots import Mode, SafeModeReason, Status
+from temper_core.records.tiers import Tier
+from temper_core.server.families import FAMILIES
+from temper_core.server.metrics import Scraper
+from temper_core.server.view import Counters, Histogram
+
+OPENMETRICS = "application/openmetrics-text; version=1.0.0"
+PUBLISHED = {
+    "temper_tier_pods": {"tier"},
+    "temper_tier_cpu_request_cores": {"tier"},
+    "temper_config_generation": set(),
+    "temper_reloads_total": {"cause"},
+    "temper_reload_stock_seconds": set(),
+    "temper_mode": {"mode"},
+    "temper_safe_mode": {"reason"},
+    "temper_ejections_total": {"kind"},
+    "temper_layer_cpus": {"layer"},
+    "temper_layer_cpus_used": {"layer"},
+    "temper_layer_demoted": {"layer"},
+    "temper_pressure_ratio": {"resource", "kind", "window"},
+    "temper_contention": {"tier"},
+    "temper_lint_violation": {"invariant"},
+    "temper_profile_load_failures": {"profile"},
+    "temper_plugin_failures_total": {"plugin"},
+    "temper_overhead_cpu_ratio": {"part"},
+    "temper_overhead_memory_bytes": set(),
+}
+
+
+def scrape(view, accept="", limit=5_000):
+    text, _ = Scraper(view, limit).scrape(accept)
+    parse = parse_openmetrics if accept == OPENMETRICS else parse_text
+    return {
+        (sample.name, *sorted(sample.labels.items())): sample.value
+        for family in parse(text.decode())
+        for sample in family.samples
+    }
+
+
+def exporter(*metrics):
+    return ("linter", Exporter("mine", lambda _: metrics))
+
+
+def gauge(name, *values):
+    samples = [MetricSample(value, {"n": str(n)}) for n, value in enumerate(values)]
+    return Metric(name, "Help.", samples)
+
+
+def test_every_published_family_is_exported_with_its_labels():
+    assert {
+        family.name: set(family.labels) for family in FAMILIES if family.name in PUBLISHED
+    } == PUBLISHED
+
+
+@pytest.mark.parametrize("accept", ["", OPENMETRICS])
+def test_both_formats_say_the_same(view, accept):
+    series = scrape(view, accept)
+
+    assert series["temper_tier_pods", ("tier", "critical")] == 1
+    assert series["temper_tier_pods", ("tier", "high")] == 0
+    assert series["temper_tier_cpu_request_cores", ("tier", "critical")] == 1.5
+    assert series["temper_config_generation",] == 7
+    assert series["temper_reloads_total", ("cause", "pods")] == 3
+    assert series["temper_ejections_total", ("kind", "stall")] == 1
+    assert series["temper_layer_cpus", ("layer", "critical")] == 2
+    assert series["temper_layer_cpus_used", ("layer", "critical")] == 1.23
+    assert series["temper_layer_demoted", ("layer", "open")] == 1
+    assert series["temper_lint_violation", ("invariant", "smt_collision")] == 1
+    assert series["temper_lint_violation", ("invariant", "layer_mismatch")] == 0
+    assert series["temper_plugin_failures_total", ("plugin", "linter")] == 0
+    assert series["temper_overhead_cpu_ratio", ("part", "kernel")] == 0.001
+    assert series["temper_overhead_memory_bytes",] == 50_000_000
+    assert series["temper_threads",] == 321
+    assert series["temper_series_dropped_total",] == 0
+    ratio = ("kind", "some"), ("resource", "cpu"), ("window", "10s")
+    assert series["temper_pressure_ratio", *ratio] == 0.25
+
+
+def test_the_media_type_follows_accept(agent):
+    plain = agent.tcp.get("/metrics").headers["content-type"]
+    modern = agent.tcp.get("/metrics", headers={"accept": OPENMETRICS})
+
+    assert plain.startswith("text/plain")
+    assert modern.headers["content-type"].startswith("application/openmetrics-text")
+    assert modern.text.endswith("# EOF\n")
+
+
+@pytest.mark.parametrize("mode", list(Mode))
+def test_exactly_one_mode_is_one(view, mode):
+    view.state = Status(mode)
+
+    series = scrape(view)
+
+    ones = [labels for (name, *labels), v in series.items() if name == "temper_mode" and v]
+    assert ones == [[("mode", mode.value)]]
+
+
+@pytest.mark.parametrize("reason", list(SafeModeReason))
+def test_the_reason_of_safe_mode_is_one_only_in_safe_mode(view, reason):
+    view.state = Status(Mode.SAFE_MODE, reason.value)
+    inside = scrape(view)["temper_safe_mode", ("reason", reason.value)]
+    view.state = Status(Mode.ENFORCING, reason.value)
+    outside = scrape(view)["temper_safe_mode", ("reason", reason.value)]
+
+    assert (inside, outside) == (1, 0)
+
+
+def test_a_tier_is_contended_from_a_tenth_of_the_time_on(view, fakes):
+    at, below = (
+        evolve(view.last.pods[0], tier=tier, pressure={"cpu": fakes.pressure(ratio)})
+        for tier, ratio in ((Tier.HIGH, 0.10), (Tier.LOW, 0.0999))
+    )
+    view.last = fakes.a_snapshot(pods=(at, below))
+
+    series = scrape(view)
+
+    assert series["temper_contention", ("tier", "high")] == 1
+    assert series["temper_contention", ("tier", "low")] == 0
+
+
+def test_tiers_are_counted_from_the_pods_where_nothing_is_planned(view, fakes):
+    view.last, view.in_force = fakes.a_snapshot(plan=None), None
+
+    series = scrape(view)
+
+    assert series["temper_tier_pods", ("tier", "low")] == 1
+    assert ("temper_tier_cpu_request_cores", ("tier", "low")) not in series
+
+
+def test_before_the_first_observation_the_agent_still_tells_of_itself(view):
+    view.last = view.in_force = None
+
+    series = scrape(view)
+
+    assert series["temper_mode", ("mode", "enforcing")] == 1
+    assert ("temper_snapshot_age_seconds",) not in series
+    assert not [name for name, *_ in series if name.startswith("temper_layer")]
+
+
+def test_the_age_of_the_snapshot_is_told_by_the_monotonic_clock(view, fakes):
+    view.last = fakes.a_snapshot(monotonic_s=100.0, at=time.time() + 3600)
+    scraper = Scraper(view, 5_000, clock=lambda: 112.5)
+
+    text, _ = scraper.scrape("")
+
+    assert "\ntemper_snapshot_age_seconds 12.5\n" in text.decode()
+
+
+@given(st.lists(st.floats(0, 100), max_size=20))
+def test_a_histogram_counts_each_value_once_in_the_bucket_that_holds_it(values):
+    histogram = Histogram()
+    for value in values:
+        histogram = histogram.with_value(value)
+
+    assert sum(histogram.counts) == len(values)
+    assert histogram.total == pytest.approx(sum(values))
+    for n, bound in enumerate(histogram.bounds):
+        assert sum(histogram.counts[: n + 1]) == sum(value <= bound for value in values)
+
+
+def test_the_stock_window_is_a_histogram_prometheus_understands(view):
+    view.counted = Counters(
+        stock_seconds=Histogram().with_value(0.05).with_value(40).with_value(90)
+    )
+
+    series = scrape(view, OPENMETRICS)
+
+    name = "temper_reload_stock_seconds_bucket"
+    assert series[name, ("le", "0.05")] == 1
+    assert series[name, ("le", "60.0")] == 2
+    assert series[name, ("le", "+Inf")] == 3
+    assert series["temper_reload_stock_seconds_sum",] == pytest.approx(130.05)
+
+
+def test_a_plugins_metrics_are_exported(view):
+    counted = Metric("temper_mine_total", "Help.", [MetricSample(3, {"kind": "a"})], "counter")
+    view.exported = [exporter(gauge("temper_mine_ratio", 0.5), counted)]
+
+    series = scrape(view, OPENMETRICS)
+
+    assert series["temper_mine_ratio", ("n", "0")] == 0.5
+    assert series["temper_mine_total", ("kind", "a")] == 3
+
+
+@pytest.mark.parametrize(
+    "collect",
+    [
+        lambda _: 1 / 0,
+        lambda _: None,
+        lambda _: ["not a metric"],
+        lambda _: (gauge("temper_half", 1) if n == 0 else 1 / 0 for n in range(2)),
+        lambda _: [Metric("temper_x", "Help.", [MetricSample("high")])],
+        lambda _: [Metric("temper_x", "Help.", [MetricSample(1, {"tid": "42"})])],
+        lambda _: [Metric("temper_x", "Help.", [MetricSample(1, {"pod_uid": "42"})])],
+        lambda _: [Metric("temper_x", "Help.", [MetricSample(1, {'a"} 5\nb': "42"})])],
+        lambda _: [Metric("temper_x", "Help.", [MetricSample(1, {"__name__": "x"})])],
+    ],
+)
+def test_a_broken_exporter_costs_only_its_own_metrics(view, collect):
+    view.exported = [("broken", Exporter("broken", collect)), exporter(gauge("temper_fine", 1))]
+
+    series = scrape(view)
+
+    assert view.failed == ["broken"]
+    assert series["temper_fine", ("n", "0")] == 1
+    assert not [name for name, *_ in series if name in {"temper_x", "temper_half"}]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "temper_mode",
+        "temper_reloads",
+        "temper_reloads_total",
+        "temper_reload_stock_seconds_bucket",
+        "temper_reload_stock_seconds_count",
+        "temper_series_dropped_total",
+        "temper_series_dropped",
+    ],
+)
+def test_a_name_that_the_core_has_is_dropped_and_counted(view, name):
+    view.exported = [exporter(gauge(name, 1, 2))]
+
+    series = scrape(view, OPENMETRICS)
+
+    assert (name, ("n", "0")) not in series
+    assert series["temper_series_dropped_total",] == 2
+
+
+def test_a_name_that_two_exporters_claim_goes_to_the_first_and_is_counted(view):
+    view.exported = [exporter(gauge("temper_same", 1)), exporter(gauge("temper_same", 2))]
+
+    series = scrape(view)
+
+    assert series["temper_same", ("n", "0")] == 1
+    assert series["temper_series_dropped_total",] == 1
+
+
+def test_a_series_that_comes_twice_is_exported_once(view):
+    twice = Metric("temper_twice", "Help.", [MetricSample(1), MetricSample(2)])
+    view.exported = [exporter(twice)]
+
+    series = scrape(view, OPENMETRICS)
+
+    assert series["temper_twice",] == 1
+    assert series["temper_series_dropped_total",] == 1
+
+
+@pytest.mark.parametrize("limit", [100, 150, 1_000])
+def test_a_scrape_never_holds_more_series_than_the_limit(view, limit):
+    view.exported = [exporter(gauge("temper_many", *range(2_000)))]
+    scraper = Scraper(view, limit)
+
+    scraper.scrape("")
+    text, _ = scraper.scrape("")
+
+    lines = [line for line in text.decode().splitlines() if not line.startswith("#")]
+    (dropped,) = [line.split()[1] for line in lines if line.startswith("temper_series_dropped")]
+    total = len(scrape(view)) - 1
+    assert len(lines) == limit
+    assert float(dropped) == 2 * (total - (limit - 1))
+    assert any(line.startswith("temper_snapshot_age_seconds") for line in lines)
+
+
+def test_a_histogram_is_dropped_as_a_whole(view):
+    for limit in range(2, 60):
+        names = [name for name, *_ in scrape(view, OPENMETRICS, limit)]
+
+        buckets = sum(name.startswith("temper_reload_stock_seconds") for name in names)
+        assert buckets in {0, 14}
+
+
+@given(label=st.text(max_size=20), help_text=st.text(max_size=20), value=st.floats())
+def test_whatever_a_label_or_a_help_says_the_scrape_stays_readable(fakes, label, help_text, value):
+    view = fakes.FakeView()
+    view.exported = [
+        exporter(Metric("temper_odd", help_text, [MetricSample(value, {"name": label})]))
+    ]
+
+    text, _ = Scraper(view, 5_000).scrape("")
+    modern = scrape(view, OPENMETRICS)
+
+    # The text format's parser of prometheus_client splits at any line ending; Prometheus does not.
+    (line,) = [line for line in text.decode().split("\n") if line.startswith("temper_odd{")]
+    written = re.fullmatch(r'temper_odd\{name="((?:[^"\\]|\\.)*)"\} (\S+)', line, re.DOTALL)
+    assert written is not None
+    assert modern["temper_odd", ("name", label)] == value or math.isnan(value)
+
+
+def test_a_label_that_is_not_unicode_is_exported_all_the_same(view):
+    view.exported = [exporter(Metric("temper_odd", "Help.", [MetricSample(1, {"name": "\udcff"})]))]
+
+    assert scrape(view)["temper_odd", ("name", "?")] == 1
+
+
+def test_the_page_of_metrics_is_what_is_exported():
+    docs = Path(__file__).parents[3] / "docs"
+    spec = spec_from_file_location("metrics_reference", docs / "metrics_reference.py")
+    reference = module_from_spec(spec)
+    spec.loader.exec_module(reference)
+
+    assert reference.metrics_reference() in (docs / "metrics.md").read_text()
