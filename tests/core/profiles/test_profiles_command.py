@@ -1,0 +1,110 @@
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from temper_core import InputError
+from temper_core.cli.profiles import command
+
+
+def run(*arguments):
+    return CliRunner().invoke(command, [str(argument) for argument in arguments])
+
+
+@pytest.mark.parametrize("arguments", [["list"], []])
+def test_every_profile_is_listed_with_its_source(arguments, write):
+    path = write("search.toml")
+
+    result = run(*arguments, "--profiles", write.directory, "--output", "json")
+
+    document = json.loads(result.stdout)
+    assert result.exit_code == 0
+    assert ("search", str(path)) in [(p["id"], p["source"]) for p in document["profiles"]]
+    assert ("mysql-innodb", "builtin-profiles") in [
+        (p["id"], p["source"]) for p in document["profiles"]
+    ]
+
+
+def test_the_table_names_the_profile_and_its_groups(write):
+    write("search.toml", extra="[machine_shape]\ncores = [4, 16]")
+
+    result = run("--profiles", write.directory)
+
+    assert "search" in result.stdout
+    assert "cores 4-16" in result.stdout
+
+
+def test_a_profile_that_could_not_be_loaded_is_a_finding_on_stderr(write):
+    write("bad.toml", extra="colour = 3")
+
+    result = run("--profiles", write.directory, "--output", "json")
+
+    assert result.exit_code == 1
+    assert json.loads(result.stdout)["failures"][0]["profile"] == "search"
+    assert "bad.toml (profile 'search'): document: unknown key 'colour'" in result.stderr
+
+
+def test_one_profile_is_shown_with_its_groups(write):
+    result = run("show", "mysql-innodb", "--profiles", write.directory)
+
+    assert result.exit_code == 0
+    assert "comm_prefix connection" in result.stdout
+    assert "no evidence given" in result.stdout
+
+
+def test_one_profile_is_shown_as_json(write):
+    result = run("show", "mysql-innodb", "--profiles", write.directory, "--output", "json")
+
+    [document] = json.loads(result.stdout)
+    assert document["thread_groups"][0]["treatment"] == "exclusive"
+
+
+def test_an_unknown_id_names_those_that_exist(write):
+    write("search.toml")
+
+    result = run("show", "serach", "--profiles", write.directory)
+
+    assert isinstance(result.exception, InputError)
+    assert "no profile is called 'serach'" in str(result.exception)
+    assert "search" in str(result.exception).split("there are: ")[1]
+
+
+def test_an_id_that_failed_to_load_says_why(write):
+    write("bad.toml", extra="colour = 3")
+
+    result = run("show", "search", "--profiles", write.directory)
+
+    assert "could not be loaded" in str(result.exception)
+    assert "unknown key 'colour'" in str(result.exception)
+
+
+def test_a_good_file_is_well_formed(write):
+    result = run("check", write("search.toml"))
+
+    assert result.exit_code == 0
+    assert "profile 'search' is well formed" in result.stdout
+
+
+def test_groups_that_only_steering_can_match_are_told(write):
+    text = """
+id = "web"
+[[thread_groups]]
+name = "workers"
+match = [{ comm_pattern = "^worker-[0-9]+$" }]
+"""
+
+    result = run("check", write("web.toml", text))
+
+    assert "without steering the engine cannot match workers" in result.stdout
+
+
+def test_every_mistake_of_every_file_is_told_and_the_exit_code_is_2(write):
+    good, bad = write("good.toml"), write("bad.toml", extra="colour = 3\nsize = 4")
+
+    result = run("check", bad, good, write.directory / "none.toml")
+
+    assert result.exit_code == 2
+    assert "good.toml: profile 'search' is well formed" in result.stdout
+    assert "unknown key 'colour'" in result.stderr
+    assert "unknown key 'size'" in result.stderr
+    assert "none.toml: No such file or directory" in result.stderr
