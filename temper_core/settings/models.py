@@ -138,6 +138,12 @@ class SchedulerSettings:
         "Seconds without any statistics after which the engine counts as hung.",
         validator=gt(0),
     )
+    max_exec_us: int = setting(
+        20 * MILLISECOND_US,
+        "Longest a thread keeps its CPU in µs while others of the node idle; the engine's own "
+        "default of 20 slices makes best effort wait up to 400 ms.",
+        validator=and_(ge(1_000), le(SECOND_US)),
+    )
     watchdog_ms: int = setting(
         30_000,
         "The kernel ejects the engine when a task waits this long; 30000 is the kernel's maximum.",

@@ -1,0 +1,70 @@
+"""Put an agent together from settings: every part, and what each needs of the others."""
+
+import platform
+import threading
+from pathlib import Path
+
+from temper_core.agent import builtin_plugin
+from temper_core.agent.decider import Decider
+from temper_core.agent.loop import Agent, Parts
+from temper_core.agent.pod_watch import open_pod_source
+from temper_core.agent.profiles import load_catalogue
+from temper_core.agent.published import Published
+from temper_core.node.cgroups import detect_cgroups
+from temper_core.node.topology import read_machine
+from temper_core.observe.cgroup_usage import CgroupRoots
+from temper_core.observe.lint_windows import Linter
+from temper_core.observe.observer import Observer
+from temper_core.plugin_host import PluginHost, load_host
+from temper_core.records.contributions import PodSourceContext
+from temper_core.records.lint import Invariant
+from temper_core.scheduler.lifecycle import Scheduler
+from temper_core.scheduler.safe_mode import SafeModeRequests
+from temper_core.server.listen import AgentServer
+from temper_core.settings.models import Settings
+
+
+def assemble(settings: Settings) -> Agent:
+    """Return an agent for this node, ready to run; nothing has been started or written.
+
+    Raises InputError or MachineError for what the settings ask and the node does not have.
+    """
+    wake = threading.Event()
+    machine = read_machine()
+    node = settings.node or platform.node()
+    host = load_host(settings, extra={builtin_plugin.NAME: builtin_plugin})
+    decider = Decider(settings, machine, host, load_catalogue(settings, host))
+    context = PodSourceContext(settings.pods, settings.workloads, machine, node=node)
+    pods = open_pod_source(host, settings.pods.source, context)
+    requests = SafeModeRequests(
+        Path(settings.safe_mode.file), Path(settings.safe_mode.state), changed=wake.set
+    )
+    scheduler = Scheduler(settings, requests)
+    published = Published(settings, host, scheduler, requests, decider.catalogue.failures)
+    parts = Parts(
+        settings=settings,
+        host=host,
+        pods=pods,
+        decider=decider,
+        scheduler=scheduler,
+        observer=Observer(machine, settings, node=node, cgroup_roots=_cgroup_roots()),
+        linter=_linter(settings, host),
+        published=published,
+        server=AgentServer(published, settings.server, series_limit=settings.observe.series_limit),
+    )
+    return Agent(parts, wake)
+
+
+def _linter(settings: Settings, host: PluginHost) -> Linter:
+    contributions = host.gather("temper_invariants", Invariant)
+    return Linter([(c.plugin, c.record) for c in contributions], settings.lint, host.call)
+
+
+def _cgroup_roots() -> CgroupRoots:
+    mounts = detect_cgroups()
+    return CgroupRoots(
+        unified=str(mounts.unified or ""),
+        cpu=str(mounts.v1.get("cpu", "")),
+        cpuacct=str(mounts.v1.get("cpuacct", "")),
+        memory=str(mounts.v1.get("memory", "")),
+    )

@@ -1,0 +1,131 @@
+"""The agent's loop: pods, plan, scheduler, observation, lint; each when it is due."""
+
+import threading
+import time
+
+import structlog
+from attrs import evolve, frozen
+
+from temper_core.agent.decider import Decider
+from temper_core.agent.pod_watch import PodWatch
+from temper_core.agent.published import Published
+from temper_core.observe.lint_windows import Linter
+from temper_core.observe.observer import Observer
+from temper_core.plugin_host import PluginHost
+from temper_core.records.plans import LayerPlan
+from temper_core.records.snapshots import Snapshot
+from temper_core.scheduler.lifecycle import Scheduler
+from temper_core.server.listen import AgentServer
+from temper_core.settings.models import Settings
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+@frozen
+class Parts:
+    """What the loop drives."""
+
+    settings: Settings
+    host: PluginHost
+    pods: PodWatch
+    decider: Decider
+    scheduler: Scheduler
+    observer: Observer
+    linter: Linter
+    published: Published
+    server: AgentServer
+
+
+class Agent:
+    """Runs on the thread that calls ``run``, which must be the main one: it spawns the engine."""
+
+    def __init__(self, parts: Parts, wake: threading.Event) -> None:
+        self._parts = parts
+        self._wake = wake
+        self._is_stopping = False
+        self._plan: LayerPlan | None = None
+        self._pods_due = 0.0
+        self._look_due = 0.0
+
+    def stop(self) -> None:
+        """Ask the loop to end; may be called from a signal handler."""
+        self._is_stopping = True
+        self._wake.set()
+
+    def run(self) -> None:
+        """Serve and turn until ``stop``; then end the engine and let everything go."""
+        parts = self._parts
+        try:
+            parts.server.start()
+            address = parts.server.address
+            log.info("agent_started", address=str(address) if address else "local socket only")
+            while not self._is_stopping:
+                self._wake.wait(self._turn(time.monotonic()))
+                self._wake.clear()
+        finally:
+            self._close()
+
+    def _turn(self, now: float) -> float:
+        """Do what is due; return in how many seconds something will be."""
+        parts = self._parts
+        parts.published.turned()
+        if now >= self._pods_due:
+            with parts.observer.cost.part("decide"):
+                self._follow_pods()
+            self._pods_due = time.monotonic() + parts.settings.pods.poll_s
+        with parts.observer.cost.part("schedule"):
+            wanted_in_s = parts.scheduler.step(time.monotonic())
+        if now >= self._look_due:
+            self._look()
+            self._look_due = now + parts.observer.period_s
+        now = time.monotonic()
+        return max(0.0, min(wanted_in_s, self._pods_due - now, self._look_due - now))
+
+    def _follow_pods(self) -> None:
+        parts = self._parts
+        if not parts.pods.look() and self._plan is not None:
+            return
+        plan = parts.decider.decide(parts.pods.pods)
+        self._tell_notes(plan)
+        self._plan = plan
+        parts.published.show_plan(plan)
+        parts.scheduler.submit(plan)
+
+    def _tell_notes(self, plan: LayerPlan) -> None:
+        known = set(self._plan.notes) if self._plan is not None else set()
+        for note in plan.notes:
+            if note not in known:
+                log.info("plan_noted", code=note.code, subject=note.subject, message=note.message)
+
+    def _look(self) -> None:
+        parts, scheduler = self._parts, self._parts.scheduler
+        generation = scheduler.generation
+        snapshot = parts.observer.tick(
+            plan=generation.plan if generation is not None else self._plan,
+            status=scheduler.status,
+            stats=scheduler.stats,
+            engine_pid=scheduler.engine_pid,
+            plugins=parts.host.states(),
+            profile_failures=parts.decider.catalogue.failures,
+        )
+        with parts.observer.cost.part("lint"):
+            parts.published.show_snapshot(self._judged(snapshot))
+
+    def _judged(self, snapshot: Snapshot) -> Snapshot:
+        parts = self._parts
+        defects = tuple(filter(None, [parts.pods.defect, parts.scheduler.refusal]))
+        return evolve(
+            snapshot,
+            violations=parts.linter.judge(snapshot),
+            invariants=parts.linter.names,
+            defects=snapshot.defects + defects,
+        )
+
+    def _close(self) -> None:
+        """End the engine first: whatever else goes wrong, the node is on the stock scheduler."""
+        parts = self._parts
+        parts.scheduler.close()
+        parts.server.stop()
+        parts.pods.close()
+        parts.observer.close()
+        log.info("agent_stopped")

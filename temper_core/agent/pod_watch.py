@@ -1,0 +1,80 @@
+"""The node's pods as they were last seen; a source that fails keeps the last ones in force."""
+
+import time
+from collections.abc import Callable
+
+import structlog
+
+from temper_core.errors import InputError, MachineError, PluginError
+from temper_core.plugin_host import Contribution, PluginHost
+from temper_core.records.contributions import OpenPodSource, PodSource, PodSourceContext
+from temper_core.records.pods import Pod
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+class PodWatch:
+    """Asks one pod source, and remembers what it said last.
+
+    ``defect`` says why the pods may be stale, and is empty while the source answers.
+    """
+
+    def __init__(
+        self,
+        host: PluginHost,
+        plugin: str,
+        source: OpenPodSource,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.pods: tuple[Pod, ...] = ()
+        self.defect = ""
+        self._host = host
+        self._plugin = plugin
+        self._source = source
+        self._clock = clock
+        self._answered_at = clock()
+
+    def look(self) -> bool:
+        """Ask the source; return whether the pods are others than before."""
+        try:
+            found = self._host.call(
+                self._plugin, self._source.pods, each=Pod, allows=(MachineError,)
+            )
+        except (MachineError, PluginError) as error:
+            self._note_failure(error)
+            return False
+        pods = tuple(sorted(found, key=lambda pod: (pod.namespace, pod.name, pod.uid)))
+        self.defect, self._answered_at = "", self._clock()
+        has_changed = pods != self.pods
+        self.pods = pods
+        return has_changed
+
+    def close(self) -> None:
+        """Let the source go."""
+        try:
+            self._host.call(self._plugin, self._source.close)
+        except PluginError as error:
+            log.warning("pod_source_not_closed", plugin=error.plugin, reason=error.reason)
+
+    def _note_failure(self, error: MachineError | PluginError) -> None:
+        if not self.defect:
+            log.warning("pods_not_read", reason=str(error), pods_kept=len(self.pods))
+        age_s = self._clock() - self._answered_at
+        self.defect = f"pods are {age_s:.0f} s old: {error}"
+
+
+def open_pod_source(host: PluginHost, wanted: str, context: PodSourceContext) -> PodWatch:
+    """Open the source named *wanted*; raise InputError naming those there are."""
+    known: dict[str, Contribution[PodSource]] = {
+        contribution.record.name: contribution
+        for contribution in host.gather("temper_pod_sources", PodSource)
+    }
+    chosen = known.get(wanted)
+    if chosen is None:
+        names = ", ".join(sorted(known))
+        raise InputError(f"[pods] source: no pod source is named {wanted!r}; there are: {names}")
+    source: OpenPodSource = host.call(
+        chosen.plugin, chosen.record.open, context, allows=(InputError, MachineError)
+    )
+    return PodWatch(host, chosen.plugin, source)

@@ -1,0 +1,136 @@
+"""The agent as others may see it: whole values, replaced at once, read from any thread."""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import attrs
+
+from temper_core.errors import InputError
+from temper_core.observe.document import observe_document
+from temper_core.plan import explain, explanation_document
+from temper_core.plugin_host import PluginHost
+from temper_core.records.contributions import Endpoint, Exporter
+from temper_core.records.plans import Generation, LayerPlan
+from temper_core.records.profiles import ProfileFailure
+from temper_core.records.snapshots import PluginState, Snapshot, Status
+from temper_core.scheduler.lifecycle import Scheduler
+from temper_core.scheduler.safe_mode import SafeModeRequests
+from temper_core.server.view import Counters, Histogram
+from temper_core.settings.models import Settings
+
+STALE_S = 60.0
+"""A loop that has not turned for so long counts as hung; one turn takes milliseconds, but a plugin
+may use up its deadline several times."""
+
+Returned = TypeVar("Returned")
+
+
+class Published:
+    """Implements the server's ``AgentView``; the agent's loop fills it."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        host: PluginHost,
+        scheduler: Scheduler,
+        requests: SafeModeRequests,
+        profile_failures: Sequence[ProfileFailure],
+    ) -> None:
+        self._settings = settings
+        self._host = host
+        self._scheduler = scheduler
+        self._requests = requests
+        self._profile_failures = profile_failures
+        self._exporters = host.gather("temper_exporters", Exporter)
+        self._endpoints = host.gather("temper_endpoints", Endpoint)
+        self._snapshot: Snapshot | None = None
+        self._plan: LayerPlan | None = None
+        self._turned_at = time.monotonic()
+
+    def turned(self) -> None:
+        """Note that the loop is alive."""
+        self._turned_at = time.monotonic()
+
+    def show_plan(self, plan: LayerPlan) -> None:
+        """Publish the plan that is wanted."""
+        self._plan = plan
+
+    def show_snapshot(self, snapshot: Snapshot) -> None:
+        """Publish the last observation."""
+        self._snapshot = snapshot
+
+    def snapshot(self) -> Snapshot | None:
+        """Return the last observation; None before the first."""
+        return self._snapshot
+
+    def generation(self) -> Generation | None:
+        """Return the plan in force; None while there is none."""
+        return self._scheduler.generation
+
+    def status(self) -> Status:
+        """Return the mode, and why."""
+        return self._scheduler.status
+
+    def observe_document(self, top: int | None = None) -> Any | None:  # noqa: ANN401 - JSON
+        """Return ``/observe`` with the *top* busiest threads; None before the first tick."""
+        if self._snapshot is None:
+            return None
+        return observe_document(self._snapshot, top or self._settings.observe.top_threads)
+
+    def explain(self, pod: str | None) -> Any:  # noqa: ANN401 - JSON
+        """Return why *pod*, or every pod, is where it is; raise InputError for an unknown pod."""
+        if self._plan is None:
+            raise InputError("nothing has been planned yet")
+        plan = self._plan
+        keys = [pod] if pod else [assignment.pod.key for assignment in plan.assignments]
+        told = [explanation_document(explain(plan, self._settings, key)) for key in keys]
+        return told[0] if pod else {"pods": told}
+
+    def safe_mode_requests(self) -> Mapping[str, Any]:
+        """Return who asks for safe mode, with reason and since when."""
+        return {name: attrs.asdict(request) for name, request in self._requests.active().items()}
+
+    def request_safe_mode(self, requester: str, reason: str) -> None:
+        """Remember that *requester* asks for safe mode; never fails."""
+        self._requests.add(requester, reason)
+
+    def release_safe_mode(self, requester: str) -> bool:
+        """Forget *requester*'s request; False if it had none."""
+        return self._requests.withdraw(requester)
+
+    def counters(self) -> Counters:
+        """Return what was counted so far."""
+        counted = self._scheduler.counters
+        windows = Histogram()
+        for seconds in tuple(counted.stock_windows_s):
+            windows = windows.with_value(seconds)
+        failures = Counter(failure.profile or failure.source for failure in self._profile_failures)
+        return Counters(
+            reloads=dict(counted.reloads),
+            ejections=dict(counted.ejections),
+            plugin_failures=self._host.failures,
+            profile_failures=dict(failures),
+            stock_seconds=windows,
+        )
+
+    def plugins(self) -> tuple[PluginState, ...]:
+        """Return every plugin that was found, those set aside included."""
+        return self._host.states()
+
+    def call(self, plugin: str, function: Callable[..., Returned], *arguments: Any) -> Returned:  # noqa: ANN401 - whatever the function takes
+        """Call into *plugin* within its deadline; its complaints about a request pass."""
+        return self._host.call(plugin, function, *arguments, allows=(InputError,))
+
+    def exporters(self) -> Sequence[tuple[str, Exporter]]:
+        """Return the exporters, each with its plugin's name."""
+        return [(contribution.plugin, contribution.record) for contribution in self._exporters]
+
+    def endpoints(self) -> Sequence[tuple[str, Endpoint]]:
+        """Return the plugins' endpoints, each with its plugin's name."""
+        return [(contribution.plugin, contribution.record) for contribution in self._endpoints]
+
+    def is_alive(self) -> bool:
+        """Whether the agent's loop has turned recently."""
+        return time.monotonic() - self._turned_at < STALE_S

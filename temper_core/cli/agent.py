@@ -1,0 +1,78 @@
+"""``temper agent``: run the node agent in the foreground."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from temper_core.settings import Settings
+
+
+@click.command("agent")
+@click.option("--settings", "path", type=click.Path(path_type=Path), help="Settings file (TOML).")
+@click.option("--pods", type=click.Path(path_type=Path), help="Take the pods from this PodList.")
+@click.option("--listen", help="Address and port, in place of [server] listen.")
+@click.option("--observe-only", is_flag=True, help="Never start the engine.")
+@click.option("--strict-plugins", is_flag=True, help="Exit if a plugin fails to load.")
+@click.option(
+    "--log-level",
+    type=click.Choice(["debug", "info", "warning", "error"]),
+    default="info",
+    show_default=True,
+)
+def command(
+    path: Path | None,
+    pods: Path | None,
+    listen: str | None,
+    observe_only: bool,
+    strict_plugins: bool,
+    log_level: str,
+) -> None:
+    """Run the node agent until SIGTERM or Ctrl-C.
+
+    It watches the pods of this node, compiles them into layers, runs the engine where the kernel
+    can (see temper doctor), and observes everywhere. Stopping it leaves the stock scheduler and
+    nothing else behind.
+    """
+    import signal
+
+    from temper_core import logs
+    from temper_core.agent.assembly import assemble
+    from temper_core.settings import load
+
+    logs.configure(log_level)
+    settings = load(path).settings
+    settings = _with_options(settings, pods, listen, observe_only, strict_plugins)
+    agent = assemble(settings)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda _number, _frame: agent.stop())
+    agent.run()
+
+
+def _with_options(
+    settings: "Settings",
+    podlist: Path | None,
+    listen: str | None,
+    observe_only: bool,
+    strict_plugins: bool,
+) -> "Settings":
+    """Let what the command line says win over the file."""
+    from attrs import evolve
+
+    pods, server = settings.pods, settings.server
+    if podlist is not None:
+        pods = evolve(pods, source="file", file=str(podlist))
+    if listen is not None:
+        server = evolve(server, listen=listen)
+    return evolve(
+        settings,
+        pods=pods,
+        server=server,
+        scheduler=evolve(
+            settings.scheduler, enforce=settings.scheduler.enforce and not observe_only
+        ),
+        plugin_host=evolve(
+            settings.plugin_host, strict=settings.plugin_host.strict or strict_plugins
+        ),
+    )
