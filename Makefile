@@ -1,0 +1,58 @@
+# What can be done here; `make` alone lists it. Nothing but Python >= 3.11 is needed to begin with.
+
+PYTHON ?=
+LISTEN ?= 127.0.0.1:9100
+VENV := .venv
+VENV_313 := build/venv-3.13
+BIN := $(VENV)/bin
+LOCKED := uv.lock pyproject.toml $(wildcard plugins/*/pyproject.toml)
+COG_PAGES = $(shell grep -l '\[\[\[cog' docs/*.md README.md)
+
+export PYTHON LISTEN
+
+.DEFAULT_GOAL := help
+.PHONY: help install run test lint unit test-python313 demo test-kernel bench clean
+
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+install: $(VENV)/.installed  ## make .venv with temper in it (PYTHON=... chooses the interpreter)
+
+$(VENV)/.installed: $(LOCKED)
+	@scripts/install $(VENV)
+	@touch $@
+
+run: install  ## run the agent on this machine's real threads (LISTEN=address:port)
+	@scripts/run-agent
+
+test: lint unit  ## everything but the kernel: formatting, types, imports, documentation, tests
+
+lint: install  ## check formatting, lint, types, import contracts and generated documentation
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/cog --check $(COG_PAGES)
+
+unit: install
+	$(BIN)/pytest -q
+
+test-python313: $(VENV_313)/.installed  ## the same tests on Python 3.13
+	$(VENV_313)/bin/pytest -q -p no:cacheprovider
+
+$(VENV_313)/.installed: $(LOCKED)
+	@PYTHON= scripts/install $(VENV_313) 3.13
+	@touch $@
+
+demo: install  ## boot a sched_ext kernel and watch temper enforce tiers on it (about 6 minutes)
+	@examples/demo/run
+
+test-kernel: install  ## assert the same on the same kernel with the real engine
+	$(BIN)/pytest tests/kernel --kernel
+
+bench: install  ## measure start-up, plan compilation, observation and the agent's own cost
+	@$(BIN)/python bench
+
+clean:  ## remove what the other targets made in the checkout; the cache in ~/.cache/temper stays
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
