@@ -130,6 +130,11 @@ def _pod(row: Row) -> object:
     return "/".join(str(row[key]) for key in ("namespace", "pod") if row.get(key))
 
 
+def _thread(row: Row) -> object:
+    """Name a thread, or say how many a pod has that are not among the busiest."""
+    return row.get("comm") if row.get("tid") is not None else f"{row.get('threads', '')} others"
+
+
 def _placement(row: Row) -> object:
     layer, expected = row.get("layer") or "", row.get("expected_layer") or ""
     return layer if expected in ("", layer) else f"{layer} (should be {expected})"
@@ -164,7 +169,7 @@ _PODS: Sequence[Column] = (
 )
 _THREADS: Sequence[Column] = (
     ("tid", _of("tid")),
-    ("thread", _of("comm")),
+    ("thread", _thread),
     ("pod", _pod),
     ("cpu", _of("cpu")),
     ("cpus used", _of("cpu_used")),

@@ -1,5 +1,6 @@
 """The agent's HTTP server: listens on TCP and on the local socket, and cleans up after itself."""
 
+from contextlib import ExitStack
 from pathlib import Path
 from socket import socket
 from typing import TYPE_CHECKING
@@ -56,17 +57,13 @@ class AgentServer:
         Raises InputError for an address that is none, MachineError where it cannot listen.
         """
         wanted = parse_address(self._settings.listen) if self._settings.listen else None
-        self._local = self._bind_local(is_required=wanted is None)
-        tcp: socket | None = None
-        try:
-            tcp = bind_tcp(wanted) if wanted else None
+        with ExitStack() as undo:
+            undo.callback(self.stop)
+            self._local = self._bind_local(is_required=wanted is None)
+            tcp = undo.enter_context(bind_tcp(wanted)) if wanted else None
             self._serving = self._serve(tcp)
             self._serving.start()
-        except BaseException:
-            self.stop()
-            if tcp is not None:
-                tcp.close()
-            raise
+            undo.pop_all()
         self._address = _address_of(tcp)
 
     def stop(self) -> None:

@@ -43,8 +43,11 @@ def test_observe_asks_for_as_many_threads_as_it_is_told(temper, view):
     view.last = evolve(view.last, threads=tuple(evolve(thread, tid=n) for n in range(9)))
 
     result = temper(observe.command, "--output", "json", "--top", "3")
+    table = temper(observe.command, "--top", "3")
 
-    assert len(json.loads(result.output)["threads"]) == 3
+    threads = json.loads(result.output)["threads"]
+    assert len([row for row in threads if row["tid"] is not None]) == 3
+    assert "6 others" in table.output
 
 
 @pytest.mark.usefixtures("agent")

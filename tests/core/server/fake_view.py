@@ -8,6 +8,7 @@ from typing import Any
 from attrs import define, field
 
 from temper_core.errors import InputError, PluginError
+from temper_core.observe.document import observe_document
 from temper_core.records.contributions import Endpoint, Exporter
 from temper_core.records.lint import Severity, Violation
 from temper_core.records.machine import MachineShape
@@ -50,7 +51,7 @@ def a_snapshot(**changes: Any) -> Snapshot:
         "window_s": 5.0,
         "node": "node-a",
         "machine": MACHINE,
-        "status": Status(Mode.ENFORCING, generation=7),
+        "status": Status(Mode.ENFORCING, generation=7, engine="scx_layered 1.1.4"),
         "threads": (
             ThreadSample(
                 41,
@@ -115,72 +116,7 @@ class FakeView:
         return self.state
 
     def observe_document(self, top: int | None = None) -> Any | None:
-        if self.last is None:
-            return None
-        threads = [
-            {
-                "tid": thread.tid,
-                "comm": thread.comm,
-                "namespace": thread.namespace,
-                "pod": thread.pod,
-                "cpu": thread.cpu,
-                "cpu_used": thread.cpu_used,
-                "run_delay_ratio": thread.run_delay_ratio,
-                "layer": thread.layer,
-                "expected_layer": thread.expected_layer,
-            }
-            for thread in self.last.threads[:top]
-        ]
-        line = {"avg10": 0.25, "avg60": 0.1, "avg300": 0.05}
-        return {
-            "schema_version": 1,
-            "at": "2026-01-01T00:00:00Z",
-            "node": "node-a",
-            "mode": self.state.mode,
-            "reason": self.state.reason,
-            "generation": 7,
-            "engine": "scx_layered 1.1.4",
-            "machine": {"cores": 4, "threads_per_core": 1},
-            "layers": [
-                {
-                    "name": "critical",
-                    "kind": "Confined",
-                    "cpus": [0, 1],
-                    "cpus_used": 1.23,
-                    "util": 0.61,
-                    "tasks": 12,
-                    "demoted": False,
-                    "reason": "",
-                },
-                {
-                    "name": "open",
-                    "kind": "Open",
-                    "cpus": [],
-                    "cpus_used": 0.5,
-                    "util": float("nan"),
-                    "tasks": 90,
-                    "demoted": True,
-                    "reason": "no core",
-                },
-            ],
-            "threads": threads,
-            "pods": [
-                {
-                    "namespace": "shop",
-                    "pod": "web",
-                    "tier": "critical",
-                    "threads": 12,
-                    "cpu_used": 1.2,
-                    "throttled_ratio": 0.0,
-                }
-            ],
-            "pressure": {"cpu": {"some": line, "full": None}},
-            "violations": [
-                {"invariant": "smt_collision", "subject": "shop/web", "message": "shared"}
-            ],
-            "plugins": [],
-            "overhead": {},
-        }
+        return observe_document(self.last, top or 50) if self.last else None
 
     def explain(self, pod: str | None) -> Any:
         known = {"shop/web": "critical", "shop/batch": "low"}
