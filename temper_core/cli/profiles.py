@@ -25,12 +25,9 @@ class _ListByDefault(click.Group):
     """A group that lists where no sub-command is named: ``temper profiles --output json``."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        named = bool(args) and (args[0] in self.commands or args[0] in ctx.help_option_names)
-        return super().parse_args(ctx, args if named or self._is_word(args) else ["list", *args])
-
-    @staticmethod
-    def _is_word(args: list[str]) -> bool:
-        return bool(args) and not args[0].startswith("-")
+        """Put ``list`` before options that are not the group's own."""
+        is_option = bool(args) and args[0].startswith("-") and args[0] not in ctx.help_option_names
+        return super().parse_args(ctx, ["list", *args] if is_option or not args else args)
 
 
 def _sources(function: Callable[..., None]) -> Callable[..., None]:
