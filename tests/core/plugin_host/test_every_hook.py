@@ -1,3 +1,4 @@
+import inspect
 import re
 import subprocess
 import sys
@@ -22,7 +23,9 @@ def test_is_documented(hook):
 @pytest.mark.parametrize("part", ["Called", "Returned", "On failure"])
 @pytest.mark.parametrize("hook", SPECS)
 def test_says_when_it_is_called_what_it_returns_and_what_its_failure_costs(hook, part):
-    assert re.search(rf"^    {part}\n        \w", getattr(hookspecs, hook).__doc__, re.MULTILINE)
+    words = inspect.getdoc(getattr(hookspecs, hook))
+
+    assert re.search(rf"^{part}\n    \w", words, re.MULTILINE)
 
 
 def test_is_known_to_the_test_kit():
