@@ -85,7 +85,9 @@ def engine(name: str, find: FindEngine) -> Check:
         found = find(name)
     except TemperError as error:
         return failed(
-            "engine", str(error), "install scx_layered, or name its binary in [scheduler] engine"
+            "engine",
+            str(error),
+            "`cargo install scx_layered --locked` builds it (clang, libelf-dev, zlib1g-dev)",
         )
     if found.assumption:
         return warning("engine", found.assumption, "install a version that Temper knows")

@@ -127,14 +127,15 @@ class SafeModeRequests:
         except OSError as error:
             told = f"{self._file} cannot be looked at: {error.strerror}"
             return Request(told, self._file_request.since if self._file_request else self._wall())
-        return Request(self._first_line() or f"{self._file} exists", since)
+        return Request(self._written_reason() or f"{self._file} exists", since)
 
-    def _first_line(self) -> str:
+    def _written_reason(self) -> str:
+        """Return what the file says, on one line; a pipe in its place must not block."""
         with suppress(OSError):
             descriptor = os.open(self._file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
             with os.fdopen(descriptor, "rb") as file:
                 text = (file.read(LONGEST_REASON) or b"").decode(errors="replace")
-                return text.strip().partition("\n")[0]
+                return "; ".join(line.strip() for line in text.splitlines() if line.strip())
         return ""
 
     def _publish(self) -> None:
