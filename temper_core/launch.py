@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import subprocess
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,6 +24,7 @@ SLICE = "temper.slice"
 NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._-]{0,62}")
 FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 CFS_PERIOD_US = 100_000
+SETTLE_S = 0.01
 NOT_FOUND = 127
 NOT_EXECUTABLE = 126
 
@@ -150,6 +152,9 @@ def _joining(cgroup: Path) -> Callable[[], None]:
         descriptor = os.open(procs, os.O_WRONLY)
         os.write(descriptor, b"0")
         os.close(descriptor)
+        # The engine matches a moved thread again when it next wakes up; one that never sleeps
+        # would stay in the layer of whoever called us.
+        time.sleep(SETTLE_S)
 
     return join
 

@@ -1,0 +1,37 @@
+"""Compare commands fairly on a noisy machine: in turn, several rounds, medians and their ratios."""
+
+import os
+import statistics
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+
+def cpu_ms_in_turn(commands: Mapping[str, Sequence[str]], rounds: int) -> dict[str, float]:
+    """Run every command once per round; return the median CPU milliseconds of each."""
+    spent: dict[str, list[float]] = {name: [] for name in commands}
+    for round_number in range(rounds + 1):
+        for name, command in commands.items():
+            taken = _cpu_ms(command)
+            if round_number:  # the first round warms the caches
+                spent[name].append(taken)
+    return {name: round(statistics.median(values), 2) for name, values in spent.items()}
+
+
+def _cpu_ms(command: Sequence[str]) -> float:
+    before = os.times()
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    after = os.times()
+    used = after.children_user + after.children_system
+    return (used - before.children_user - before.children_system) * 1e3
+
+
+def median_ms(work: Any, rounds: int) -> float:  # noqa: ANN401 - any callable without arguments
+    """Call *work* so often; return the median wall milliseconds of a call."""
+    taken = []
+    for _ in range(rounds):
+        began = time.perf_counter()
+        work()
+        taken.append((time.perf_counter() - began) * 1e3)
+    return round(statistics.median(taken), 3)
