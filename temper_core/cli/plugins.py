@@ -40,9 +40,10 @@ def command(path: Path | None, strict_plugins: bool, output: str) -> None:
 
 
 def _states(settings: "Settings") -> "tuple[PluginState, ...]":
+    from temper_core.agent import builtin_plugin
     from temper_core.plugin_host import RECORDS, load_host
 
-    host = load_host(settings)
+    host = load_host(settings, extra={builtin_plugin.NAME: builtin_plugin})
     for hook, record in RECORDS.items():
         host.gather(hook, record)
     return host.states()

@@ -31,6 +31,12 @@ def test_first_party_plugins_are_active_with_their_hooks():
     assert states["linter"]["distribution"] == "temper-plugin-linter"
 
 
+def test_what_the_core_contributes_itself_is_shown_too():
+    core = states_in(run("--output", "json"))["core"]
+
+    assert (core["state"], core["hooks"]) == ("active", ["temper_pod_sources"])
+
+
 @pytest.fixture
 def broken(install):
     install("unlicensed", RAISES)
