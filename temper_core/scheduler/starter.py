@@ -92,12 +92,13 @@ class Starter:
         return self.engine
 
     def _launch(self, generation: Generation, binary: Path) -> Launch:
+        scheduler = self._settings.scheduler
         return Launch(
             binary=binary,
             config=generation.config,
             run=self._roots.run,
             number=generation.number,
-            watchdog_ms=self._settings.scheduler.watchdog_ms,
-            arguments=self._access.arguments,
+            watchdog_ms=scheduler.watchdog_ms,
+            arguments=("--max-exec-us", str(scheduler.max_exec_us), *self._access.arguments),
             environment=self._access.environment,
         )
