@@ -20,9 +20,12 @@ class DescriptorBudget:
         self.limit = descriptor_limit() if limit is None else limit
         self.used = 0
 
-    def open(self, path: str) -> int:
-        """Open *path* for keeps; -1 when there is no room. Raises OSError as ``os.open`` does."""
-        if self.used >= self.limit:
+    def open(self, path: str, *, leave: float = 0.0) -> int:
+        """Open *path* for keeps; -1 when there is no room. Raises OSError as ``os.open`` does.
+
+        *leave* is the share of the whole room that must stay free for things of more use.
+        """
+        if self.used >= self.limit * (1 - leave):
             return -1
         descriptor = os.open(path, os.O_RDONLY)
         self.used += 1

@@ -65,7 +65,7 @@ class Places:
         found = self._known.get(cgroup)
         if found is None:
             found = self._search(cgroup)
-            _remember(self._known, cgroup, found)
+            remember(self._known, cgroup, found)
         return found
 
     def layer_of(self, row: ThreadRow) -> str:
@@ -78,7 +78,7 @@ class Places:
         if found is None:
             layer = self.plan.layer_of(ThreadIdentity(*key))
             found = layer.name if layer else ""
-            _remember(self._layers, key, found)
+            remember(self._layers, key, found)
         return found
 
     def _search(self, cgroup: str) -> Place:
@@ -113,7 +113,8 @@ def _outermost(cgroups: Iterable[str]) -> tuple[str, ...]:
     return tuple(outer)
 
 
-def _remember(answers: dict[Key, Answer], key: Key, answer: Answer) -> None:
+def remember(answers: dict[Key, Answer], key: Key, answer: Answer) -> None:
+    """Keep an answer, and forget all others once there are too many."""
     if len(answers) >= MOST_REMEMBERED:
         answers.clear()
     answers[key] = answer

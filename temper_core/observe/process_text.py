@@ -8,8 +8,6 @@ import os
 import re
 from typing import NamedTuple
 
-from attrs import frozen
-
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 NS_PER_TICK = 1_000_000_000 // TICKS_PER_S
 PF_KTHREAD = 0x0020_0000
@@ -27,8 +25,7 @@ class SchedStat(NamedTuple):
     delay_ns: int
 
 
-@frozen
-class StatLine:
+class StatLine(NamedTuple):
     """The parts of a ``stat`` line that observation uses; ``start_ticks`` since boot."""
 
     comm: str

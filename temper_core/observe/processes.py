@@ -13,13 +13,17 @@ FRESH_TICKS = 2
 
 @define(eq=False)
 class Task:
-    """A thread as last read; ``raw`` is its counter file, equal as long as it did not run."""
+    """A thread as last read; ``raw`` is its counter file, equal as long as it did not run.
+
+    ``stat`` is a kept descriptor too, for a thread that has run between two ticks; -1 for none.
+    """
 
     tid: int
     descriptor: int
     raw: bytes
     counters: SchedStat
     line: StatLine
+    stat: int = -1
 
 
 @define(eq=False)
@@ -57,3 +61,4 @@ class Process:
         task = self.tasks.pop(tid, None)
         if task is not None:
             budget.close(task.descriptor)
+            budget.close(task.stat)

@@ -23,6 +23,8 @@ from temper_core.observe.thread_rows import ThreadRow, ThreadRows
 
 COUNTERS_SIZE = 80
 STAT_SIZE = 1024
+LEFT_TO_NEW_THREADS = 0.25
+"""Share of the descriptors that a second one per running thread may not take."""
 LEARN_AT_LEAST = 8
 """Old processes whose cgroup is read again per tick, at least."""
 LEARN_ROUND_TICKS = 24
@@ -162,7 +164,7 @@ class ProcThreads:
         return ended
 
     def _note_run(self, process: Process, task: Task, raw: bytes) -> None:
-        line, counters = self._parse(f"{process.folder}/{task.tid}/stat", raw)
+        line, counters = self._parse(raw, self._read_stat(process, task, raw))
         before, known = task.counters, task.line
         task.raw, task.counters, task.line = raw, counters, line
         is_another = line.start_ticks != known.start_ticks
@@ -172,10 +174,20 @@ class ProcThreads:
             self._learn(process)
         self._add_row(process, task, _NOTHING if is_another else before)
 
-    def _parse(self, stat_path: str, raw: bytes) -> tuple[StatLine, SchedStat]:
+    def _read_stat(self, process: Process, task: Task, raw: bytes) -> bytes:
+        if not self._has_schedstat:
+            return raw
+        path = f"{process.folder}/{task.tid}/stat"
+        if task.stat < 0 <= task.descriptor:
+            task.stat = self._budget.open(path, leave=LEFT_TO_NEW_THREADS)
+        if task.stat >= 0:
+            return os.pread(task.stat, STAT_SIZE, 0)
+        return read_once(path, STAT_SIZE)
+
+    def _parse(self, raw: bytes, stat: bytes) -> tuple[StatLine, SchedStat]:
+        line = parse_stat(stat)
         if self._has_schedstat:
-            return parse_stat(read_once(stat_path, STAT_SIZE)), parse_schedstat(raw)
-        line = parse_stat(raw)
+            return line, parse_schedstat(raw)
         return line, SchedStat(line.cpu_ticks * NS_PER_TICK, 0)
 
     def _add_row(self, process: Process, task: Task, before: SchedStat) -> None:
@@ -223,7 +235,7 @@ class ProcThreads:
                 raw = os.pread(descriptor, self._counter_size, 0)
             else:
                 raw = read_once(path + self._counter_file, self._counter_size)
-            line, counters = self._parse(path + "stat", raw)
+            line, counters = self._parse(raw, read_once(path + "stat", STAT_SIZE))
         except (OSError, ValueError):
             self._budget.close(descriptor)
             raise

@@ -1,0 +1,122 @@
+"""Real processes to watch, and a made-up /proc for what a real one cannot be made to do."""
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def spawn():
+    """Start ``python -c script``; returns when the script has printed its first line."""
+    children = []
+
+    def start(script, *arguments):
+        command = [sys.executable, "-S", "-c", script, *map(str, arguments)]
+        child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        children.append(child)
+        child.stdout.readline()
+        return child
+
+    yield start
+    for child in children:
+        child.kill()
+        child.communicate()
+
+
+@pytest.fixture
+def tell():
+    """Send a line to a child that ``spawn`` started, and wait for its answer."""
+
+    def send(child, line="go"):
+        child.stdin.write(f"{line}\n")
+        child.stdin.flush()
+        return child.stdout.readline().strip()
+
+    return send
+
+
+@pytest.fixture
+def wait_until():
+    """Ask *question* until it is true; fail with *what* after ten seconds."""
+
+    def wait(question, what="it did not happen"):
+        deadline = time.monotonic() + 10
+        while not question():
+            assert time.monotonic() < deadline, what
+            time.sleep(0.01)
+
+    return wait
+
+
+@pytest.fixture
+def names_in():
+    """List the names in a folder, once; an object per name would be another thing to open."""
+    return lambda folder: {path.name for path in Path(folder).iterdir()}
+
+
+class FakeProc:
+    """A /proc in a folder; its files have the form of the real ones."""
+
+    def __init__(self, root):
+        self.root = root
+        self.write("self/schedstat", "1 1 1\n")
+        self.add(1, comm="init")
+
+    def write(self, path, content):
+        file = self.root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        # The same inode, as a kept descriptor of the kernel's shows what is true now.
+        file.write_bytes(content.encode() if isinstance(content, str) else content)
+
+    def add(self, pid, tid=None, *, comm="work", **values):
+        tid = tid or pid
+        run, delay = values.get("run", 0), values.get("delay", 0)
+        start, cpu, ticks = (
+            values.get(k, v) for k, v in (("start", 100), ("cpu", 0), ("ticks", 0))
+        )
+        self.write(f"{pid}/cgroup", "0::/work.slice\n")
+        task = f"{pid}/task/{tid}"
+        self.write(f"{task}/schedstat", f"{run} {delay} 7\n")
+        self.write(f"{task}/stat", self.stat_line(tid, comm, start, cpu, ticks))
+
+    def remove(self, path):
+        shutil.rmtree(self.root / path)
+
+    @staticmethod
+    def stat_line(tid, comm, start, cpu, ticks=0, flags=0x400000):
+        """Put the values into the line that the kernel really wrote for this process."""
+        real = Path("/proc/self/stat").read_bytes()
+        fields = real[real.rindex(b")") + 2 :].split()
+        for position, value in ((6, flags), (11, ticks), (12, 0), (19, start), (36, cpu)):
+            fields[position] = str(value).encode()
+        name = comm.encode() if isinstance(comm, str) else comm
+        return b"%d (%s) %s\n" % (tid, name, b" ".join(fields))
+
+
+@pytest.fixture
+def fake_proc(tmp_path):
+    """Return an empty made-up /proc with an init."""
+    return FakeProc(tmp_path / "proc")
+
+
+@pytest.fixture
+def cgroup():
+    """Make a real cgroup v2 below the root, as ``(name, folder)``; it is removed afterwards."""
+    mounts = [line.split() for line in Path("/proc/mounts").read_text().splitlines()]
+    roots = [Path(mount[1]) for mount in mounts if mount[2] == "cgroup2"]
+    if not roots or not os.access(roots[0], os.W_OK):
+        pytest.skip("no writable cgroup v2 here")
+    folder = roots[0] / f"temper-test-{os.getpid()}"
+    try:
+        folder.mkdir()
+    except OSError as error:
+        pytest.skip(f"cannot make a cgroup here: {error}")
+    yield folder.name, folder
+    for pid in (folder / "cgroup.procs").read_text().split():
+        (roots[0] / "cgroup.procs").write_text(pid)
+    folder.rmdir()

@@ -1,0 +1,235 @@
+"""The whole tick on the real machine."""
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from attrs import evolve
+
+from temper_core.engine.stats import EngineLayer, EngineStats
+from temper_core.observe.cgroup_usage import CgroupRoots
+from temper_core.observe.observer import Observer
+from temper_core.observe.process_text import NS_PER_TICK
+from temper_core.records.machine import MachineShape
+from temper_core.records.matching import Matcher
+from temper_core.records.plans import Assignment, Layer, LayerPlan
+from temper_core.records.pods import Container, Origin, Pod
+from temper_core.records.snapshots import Mode, Status
+from temper_core.records.tiers import LayerKind, Tier
+from temper_core.settings.models import ObserveSettings, PlanSettings, Settings
+
+MACHINE = MachineShape.uniform(2)
+WATCHING = Status(Mode.OBSERVE_ONLY)
+ENFORCING = Status(Mode.ENFORCING)
+BUSY = "print('up', flush=True)\nwhile True: pass"
+
+
+@pytest.fixture
+def observer():
+    observer = Observer(MACHINE, Settings(plan=PlanSettings(reserve_cores=2)), node="here")
+    yield observer
+    observer.close()
+
+
+def plan_for(pod, matcher):
+    layers = (
+        Layer("high", LayerKind.GROUPED, ((matcher,),), Tier.HIGH, members=(pod.key,)),
+        Layer("open", LayerKind.OPEN, ((),)),
+    )
+    return LayerPlan(MACHINE, layers, (Assignment(pod, Tier.HIGH, "because"),))
+
+
+def sample_of(pid, snapshot):
+    [found] = [thread for thread in snapshot.threads if thread.tid == pid]
+    return found
+
+
+def test_the_first_tick_is_a_baseline_and_the_second_has_rates(observer, spawn):
+    child = spawn(BUSY)
+
+    first = observer.tick(plan=None, status=WATCHING)
+    time.sleep(0.1)
+    second = observer.tick(plan=None, status=WATCHING)
+
+    assert (first.window_s, first.threads) == (0.0, ())
+    assert second.window_s == pytest.approx(second.monotonic_s - first.monotonic_s)
+    thread = sample_of(child.pid, second)
+    assert 0 < thread.cpu_used <= 1
+    assert 0 <= thread.run_delay_ratio <= 1
+    assert (thread.layer, thread.expected_layer, thread.pod) == ("", "", "")
+
+
+def test_a_snapshot_says_where_and_when_it_was_taken(observer, names_in):
+    began = time.time()
+
+    snapshot = observer.tick(plan=None, status=WATCHING)
+
+    assert began <= snapshot.at <= time.time()
+    assert (snapshot.node, snapshot.machine, snapshot.status) == ("here", MACHINE, WATCHING)
+    assert (snapshot.reserve_cores, snapshot.overhead.period_s) == (2, 5.0)
+    assert snapshot.overhead.threads_seen >= len(names_in("/proc/self/task"))
+
+
+def test_a_threads_age_is_the_time_since_its_start(observer, spawn):
+    child = spawn(BUSY)
+    observer.tick(plan=None, status=WATCHING)
+    time.sleep(0.03)
+
+    thread = sample_of(child.pid, observer.tick(plan=None, status=WATCHING))
+
+    started = int(Path(f"/proc/{child.pid}/stat").read_text().split()[21]) * NS_PER_TICK / 1e9
+    assert thread.start_ticks * NS_PER_TICK / 1e9 == started
+    assert 0 < thread.age_s <= time.clock_gettime(time.CLOCK_BOOTTIME) - started
+
+
+def test_a_thread_in_a_pods_cgroup_has_pod_container_tier_and_layer(spawn, cgroup):
+    name, folder = cgroup
+    containers = (Container("main", runtime_id=name),)
+    pod = Pod("u1", "shop", "db", cgroups=(f"{name}/",), containers=containers)
+    plan = plan_for(pod, Matcher("CgroupPrefix", f"{name}/"))
+    child = spawn(BUSY)
+    (folder / "cgroup.procs").write_text(str(child.pid))
+    roots = CgroupRoots(str(folder.parent))
+    observer = Observer(MACHINE, Settings(), node="here", cgroup_roots=roots)
+    observer.tick(plan=plan, status=ENFORCING)
+    time.sleep(0.1)
+
+    snapshot = observer.tick(plan=plan, status=ENFORCING)
+
+    thread = sample_of(child.pid, snapshot)
+    assert (thread.namespace, thread.pod, thread.container) == ("shop", "db", "main")
+    assert (thread.tier, thread.layer, thread.expected_layer) == (Tier.HIGH, "high", "high")
+    [sample] = snapshot.pods
+    assert (sample.pod, sample.tier, sample.threads) == ("db", Tier.HIGH, 1)
+    assert 0 < sample.cpu_used <= 1.2
+    observer.close()
+    child.kill()
+    child.wait()
+
+
+def test_what_came_and_went_between_two_looks_is_still_charged_to_its_pod(spawn, cgroup):
+    name, folder = cgroup
+    plan = plan_for(Pod("u1", "shop", "db", cgroups=(f"{name}/",)), Matcher("CommPrefix", "none"))
+    observer = Observer(
+        MACHINE, Settings(), node="here", cgroup_roots=CgroupRoots(str(folder.parent))
+    )
+    observer.tick(plan=plan, status=WATCHING)
+    child = spawn("import sys; print('up', flush=True); sys.stdin.readline(); sum(range(3000000))")
+    (folder / "cgroup.procs").write_text(str(child.pid))
+    child.communicate("go\n")
+
+    snapshot = observer.tick(plan=plan, status=WATCHING)
+
+    assert snapshot.pods[0].cpu_used > 0
+    assert snapshot.pods[0].threads == 0
+    observer.close()
+
+
+def test_a_workload_known_by_its_process_is_summed_over_its_threads(observer, spawn):
+    child = spawn("open('/proc/self/comm', 'w').write('temper-busy')\n" + BUSY)
+    containers = (Container("run", processes=("temper-busy",)),)
+    pod = Pod("w1", "", "batch", containers=containers, origin=Origin.WORKLOAD)
+    plan = plan_for(pod, Matcher("PcommPrefix", "temper-busy"))
+    observer.tick(plan=plan, status=WATCHING)
+    time.sleep(0.1)
+
+    snapshot = observer.tick(plan=plan, status=WATCHING)
+
+    thread = sample_of(child.pid, snapshot)
+    assert (thread.pod, thread.expected_layer, thread.layer) == ("batch", "high", "")
+    assert snapshot.pods[0].threads == 1
+    assert snapshot.pods[0].cpu_used == pytest.approx(thread.cpu_used, rel=0.05)
+
+
+def test_a_new_plan_is_used_at_once(observer, spawn):
+    child = spawn(BUSY)
+    pod = Pod("u1", "shop", "db")
+    observer.tick(plan=None, status=ENFORCING)
+    wanted = []
+
+    for prefix in ("py", "nothing"):
+        time.sleep(0.02)
+        plan = plan_for(pod, Matcher("CommPrefix", prefix))
+        wanted.append(sample_of(child.pid, observer.tick(plan=plan, status=ENFORCING)).layer)
+
+    assert wanted == ["high", "open"]
+
+
+def test_the_engines_layers_and_the_plugins_are_handed_on(observer):
+    plan = plan_for(Pod("u1", "shop", "db"), Matcher("CommPrefix", "x"))
+    stats = EngineStats({"high": EngineLayer("high", util=50.0, cpus=(1,))})
+
+    snapshot = observer.tick(plan=plan, status=ENFORCING, stats=stats, engine_pid=os.getpid())
+
+    assert [(layer.name, layer.util) for layer in snapshot.layers] == [("high", 0.5)]
+    assert "layers: the engine does not report 'open'" in snapshot.defects
+    assert snapshot.overhead.engine_memory_bytes > 0
+    assert snapshot.plan is plan
+
+
+def test_a_node_without_proc_is_a_reading_full_of_defects(tmp_path):
+    observer = Observer(MACHINE, Settings(), node="here", proc_root=tmp_path / "gone")
+
+    for _ in range(2):
+        snapshot = observer.tick(plan=None, status=WATCHING)
+
+    assert (snapshot.threads, dict(snapshot.pressure)) == ((), {})
+    assert snapshot.defects[0] == f"threads: {tmp_path}/gone: No such file or directory"
+    assert len(snapshot.defects) == 4
+
+
+def test_looking_over_budget_stretches_the_period_and_is_told():
+    thrifty = ObserveSettings(period_s=0.2, budget_cpu_ratio=0.000_001)
+    observer = Observer(MACHINE, Settings(observe=thrifty), node="here")
+
+    snapshots = [observer.tick(plan=None, status=WATCHING) for _ in range(8)]
+
+    assert observer.period_s == 0.8
+    assert snapshots[-1].overhead.period_s > 0.2
+    assert snapshots[-1].overhead.tick_s > 0
+    assert any(defect.startswith("observe: looking costs") for defect in snapshots[-1].defects)
+    observer.close()
+
+
+def test_what_looking_costs_is_charged_to_observe(observer):
+    for _ in range(3):
+        snapshot = observer.tick(plan=None, status=WATCHING)
+
+    parts = snapshot.overhead.cpu_ratio
+    assert parts["observe_user"] + parts["observe_kernel"] > 0
+    assert {"other_user", "other_kernel"} <= set(parts)
+
+
+def test_an_observer_that_is_closed_has_left_nothing_open(spawn, names_in):
+    spawn(BUSY)
+    before = len(names_in("/proc/self/fd"))
+    observer = Observer(MACHINE, Settings(), node="here")
+
+    for _ in range(5):
+        observer.tick(plan=None, status=WATCHING)
+    during = len(names_in("/proc/self/fd"))
+    observer.close()
+
+    assert during > before
+    assert len(names_in("/proc/self/fd")) == before
+
+
+def test_a_changed_machine_is_in_the_next_snapshot(observer):
+    observer.machine = evolve(MACHINE, offline=(1,))
+
+    assert observer.tick(plan=None, status=WATCHING).machine.offline == (1,)
+
+
+def test_the_bench_prints_what_a_tick_costs():
+    bench = Path(__file__).parents[3] / "bench" / "observe_tick.py"
+    arguments = ["--threads", "20", "--ticks", "2", "--wait", "0.01", "--json"]
+
+    done = subprocess.run(
+        [sys.executable, bench, *arguments], capture_output=True, text=True, check=True
+    )
+
+    assert '"threads_made": 20' in done.stdout
+    assert '"core_share_percent"' in done.stdout

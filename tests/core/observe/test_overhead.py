@@ -1,0 +1,175 @@
+import os
+import resource
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from temper_core.observe.overhead import OwnCost
+from temper_core.observe.pacing import LONGEST_PERIOD_S, Pace
+
+
+def burn(cpu_s):
+    until = time.thread_time() + cpu_s
+    while time.thread_time() < until:
+        pass
+
+
+def test_what_a_part_spent_is_a_share_of_the_window():
+    cost = OwnCost()
+    began = time.monotonic()
+    with cost.part("observe"):
+        burn(0.05)
+
+    parts = cost.take().cpu_ratio
+
+    window_s = time.monotonic() - began
+    spent_s = (parts["observe_user"] + parts["observe_kernel"]) * window_s
+    assert spent_s >= 0.05
+    assert all(0 <= ratio <= 1.01 for ratio in parts.values())
+
+
+def test_the_parts_add_up_to_the_whole_process():
+    cost, began_s, began = OwnCost(), time.process_time(), time.monotonic()
+    with cost.part("decide"):
+        burn(0.02)
+    thread = threading.Thread(target=burn, args=(0.03,))
+    thread.start()
+    thread.join()
+
+    parts = cost.take().cpu_ratio
+
+    spent_s = time.process_time() - began_s
+    assert sum(parts.values()) * (time.monotonic() - began) == pytest.approx(spent_s, abs=0.01)
+    assert parts["other_user"] + parts["other_kernel"] > parts["decide_user"]
+
+
+def test_another_thread_can_be_charged_and_a_window_begins_anew():
+    cost = OwnCost()
+
+    def serve():
+        with cost.part("serve"):
+            burn(0.02)
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    thread.join()
+
+    first, second = cost.take().cpu_ratio, cost.take().cpu_ratio
+
+    assert first["serve_user"] + first["serve_kernel"] > 0
+    assert second["serve_user"] == second["serve_kernel"] == 0
+
+
+def test_what_fails_inside_a_part_is_charged_all_the_same():
+    cost = OwnCost()
+
+    def fail():
+        with cost.part("observe"):
+            burn(0.01)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+
+    assert sum(cost.take().cpu_ratio.values()) > 0
+
+
+def test_memory_and_descriptors_are_those_of_the_kernel(spawn, names_in):
+    child = spawn("print('up', flush=True)\nimport sys; sys.stdin.read()")
+
+    overhead = OwnCost().take(engine_pid=child.pid, period_s=5.0)
+
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    assert 5 * 2**20 < overhead.memory_bytes <= peak + 2**21  # statm lags a little behind
+    statm = Path(f"/proc/{child.pid}/statm").read_text().split()
+    assert overhead.engine_memory_bytes == int(statm[1]) * os.sysconf("SC_PAGE_SIZE")
+    assert abs(overhead.descriptors - len(names_in("/proc/self/fd"))) <= 2
+    assert overhead.period_s == 5.0
+
+
+def test_what_proc_does_not_say_is_zero(tmp_path):
+    overhead = OwnCost(tmp_path).take(engine_pid=1)
+
+    assert (overhead.memory_bytes, overhead.engine_memory_bytes, overhead.descriptors) == (0, 0, 0)
+
+
+def test_an_engine_that_is_gone_has_no_memory(spawn):
+    child = spawn("print('up')")
+    child.wait()
+
+    assert OwnCost().take(engine_pid=child.pid).engine_memory_bytes == 0
+
+
+def test_a_cheap_look_keeps_the_wanted_period():
+    pace = Pace(5.0, 0.01)
+
+    for _ in range(10):
+        pace.note(0.04)
+
+    assert (pace.period_s, pace.defects) == (5.0, ())
+    assert pace.cost_ratio == pytest.approx(0.008)
+
+
+def test_a_dear_look_stretches_the_period_until_it_fits_and_says_so():
+    pace = Pace(5.0, 0.01)
+
+    for _ in range(12):
+        pace.note(0.15)
+
+    assert pace.period_s == 20.0
+    assert pace.defects == (
+        "observe: looking costs 0.75% of a core (budget 1.00%): every 20 s, not 5 s",
+    )
+
+
+def test_one_dear_look_among_cheap_ones_changes_nothing():
+    pace = Pace(5.0, 0.01)
+
+    for cost_s in (0.01, 0.9, 0.01, 0.01, 0.9, 0.01, 0.01):
+        pace.note(cost_s)
+
+    assert pace.period_s == 5.0
+
+
+def test_the_period_ends_at_a_minute_and_the_defect_stays():
+    pace = Pace(5.0, 0.001)
+
+    for _ in range(30):
+        pace.note(10.0)
+
+    assert pace.period_s == LONGEST_PERIOD_S
+    assert "16.67% of a core" in pace.defects[0]
+
+
+def test_the_period_comes_back_when_looking_is_cheap_again():
+    pace = Pace(5.0, 0.01)
+    for _ in range(6):
+        pace.note(0.5)
+    stretched = pace.period_s
+
+    for _ in range(12):
+        pace.note(0.001)
+
+    assert (stretched, pace.period_s, pace.defects) == (20.0, 5.0, ())
+
+
+def test_a_cost_near_the_budget_does_not_make_the_period_flap():
+    pace = Pace(5.0, 0.01)
+    periods = []
+
+    for _ in range(40):
+        pace.note(0.051)
+        periods.append(pace.period_s)
+
+    assert set(periods[6:]) == {10.0}
+
+
+def test_a_period_of_more_than_a_minute_is_kept_as_it_was_set():
+    pace = Pace(300.0, 0.0001)
+
+    for _ in range(9):
+        pace.note(1.0)
+
+    assert pace.period_s == 300.0
