@@ -18,7 +18,13 @@ PRIORITIES = [
     ("latency-critical", 1_500_000),
     ("system-node-critical", 2_000_001_000),
 ]
-IMAGES = ["mysql:8.4", "nginx:1.29", "redis:8", "registry.example.com/team/api:2.14.1", "postgres:17"]
+IMAGES = [
+    "mysql:8.4",
+    "nginx:1.29",
+    "redis:8",
+    "registry.example.com/team/api:2.14.1",
+    "postgres:17",
+]
 CPU = ["100m", "250m", "0.5", "1", "1500m", "2", "4"]
 MEMORY = ["64Mi", "128Mi", "1Gi", "2G", "512M"]
 
@@ -139,7 +145,14 @@ def _managed(manager: str) -> Document:
         "f:containers": {
             'k:{"name":"c0"}': {
                 f"f:{key}": {}
-                for key in ("image", "imagePullPolicy", "livenessProbe", "name", "ports", "resources")
+                for key in (
+                    "image",
+                    "imagePullPolicy",
+                    "livenessProbe",
+                    "name",
+                    "ports",
+                    "resources",
+                )
             }
         },
         **{f"f:{key}": {} for key in ("dnsPolicy", "restartPolicy", "schedulerName", "volumes")},

@@ -20,6 +20,7 @@ from temper_core.records.machine import Cpu, MachineShape
 
 SCHEMA_VERSION = 1
 MOST_CPUS = 4096
+LONGEST_SHOWN = 60
 
 _COUNT = optional(and_(ge(1), le(MOST_CPUS)))
 _DERIVED = ("cores", "threads_per_core", "sockets", "numa_nodes", "llcs", "siblings")
@@ -140,4 +141,5 @@ def _contradictions(document: MachineDocument, machine: MachineShape) -> Iterato
 
 
 def _brief(value: object) -> str:
-    return repr(value) if isinstance(value, int) else "other cores"
+    text = repr(value).replace("(", "[").replace(",)", "]").replace(")", "]")
+    return text if len(text) <= LONGEST_SHOWN else text[:LONGEST_SHOWN] + "…"

@@ -1,6 +1,6 @@
 """Read pods as ``kubectl get pods -A -o json`` prints them, JSON or YAML."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from temper_core import documents
@@ -9,6 +9,7 @@ from temper_core.node.pod_fields import Table
 from temper_core.node.pod_reading import has_ended, is_elsewhere, read_pod
 from temper_core.records.pods import Pod
 
+DEEPEST_YAML = 500
 KINDS = ("Pod", "PodList", "List")
 
 
@@ -46,10 +47,28 @@ def _yaml_documents(text: str, source: str) -> list[Any]:
     failures = (yaml.YAMLError, ValueError, LookupError, AttributeError, TypeError, RecursionError)
     loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        return list(yaml.load_all(text, Loader=loader))
+        depth = _depth(yaml.parse(text, Loader=loader), yaml)
+        if depth <= DEEPEST_YAML:
+            return list(yaml.load_all(text, Loader=loader))
     except failures as error:
         reason = " ".join(str(error).split()) or type(error).__name__
         raise DocumentError(source, [f"is neither JSON nor YAML: {reason[:300]}"]) from error
+    raise DocumentError(source, [f"is nested more than {DEEPEST_YAML} levels deep"])
+
+
+def _depth(events: Iterable[Any], yaml: Any) -> int:  # noqa: ANN401 - the module
+    """Return how deeply a document is nested, or the first depth that is too deep.
+
+    libyaml builds nested values by recursion in C: too deep is the end of the process.
+    """
+    depth = deepest = 0
+    for event in events:
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        deepest = max(deepest, depth)
+        if deepest > DEEPEST_YAML:
+            break
+    return deepest
 
 
 def _pod_tables(documents: list[Any], problems: list[str]) -> Iterator[Table]:

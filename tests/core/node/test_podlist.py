@@ -1,0 +1,310 @@
+import json
+
+import pytest
+import yaml
+
+from temper_core.errors import DocumentError
+from temper_core.node.podlist import read_pods
+from temper_core.records.pods import Container, Origin, QosClass
+from tests.podlists import NODE, make_podlist
+
+CONTAINER_ID = "0123456789abcdef" * 4
+STATIC_UID = "5b1f2a7c9d3e4f60718293a4b5c6d7e8"
+
+
+def pod_document(name="web", **changes):
+    document = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": "shop", "uid": f"uid-of-{name}"},
+        "spec": {"containers": [{"name": "app", "image": "nginx:1.29"}]},
+    }
+    for key, value in changes.items():
+        document[key] = document.get(key, {}) | value
+    return document
+
+
+def list_of(*pods, kind="List"):
+    return {"apiVersion": "v1", "kind": kind, "items": list(pods)}
+
+
+def read(document, **options):
+    return read_pods(json.dumps(document), source="pods.json", **options)
+
+
+def problems_of(text, **options):
+    with pytest.raises(DocumentError) as caught:
+        read_pods(text if isinstance(text, str) else json.dumps(text), source="x", **options)
+    return caught.value.problems
+
+
+def test_a_pod_as_kubectl_prints_it_becomes_a_record():
+    document = pod_document(
+        metadata={
+            "labels": {"app": "web"},
+            "annotations": {"temper.codes/workload-profile": "nginx"},
+            "ownerReferences": [
+                {"kind": "Foo", "name": "watches"},
+                {"kind": "ReplicaSet", "name": "web-7d", "controller": True},
+            ],
+        },
+        spec={
+            "priority": 100_000,
+            "priorityClassName": "web-high",
+            "containers": [
+                {
+                    "name": "app",
+                    "image": "nginx:1.29",
+                    "resources": {"requests": {"cpu": "250m"}, "limits": {"cpu": "1"}},
+                }
+            ],
+        },
+        status={
+            "phase": "Running",
+            "qosClass": "Burstable",
+            "containerStatuses": [{"name": "app", "containerID": f"containerd://{CONTAINER_ID}"}],
+        },
+    )
+
+    (pod,) = read(document)
+
+    assert (pod.key, pod.uid, pod.owner) == ("shop/web", "uid-of-web", "ReplicaSet/web-7d")
+    assert (pod.priority, pod.priority_class) == (100_000, "web-high")
+    assert (pod.cpu_request_millis, pod.cpu_limit_millis) == (250, 1000)
+    assert (pod.qos_class, pod.origin, pod.cgroups) == (QosClass.BURSTABLE, Origin.KUBERNETES, ())
+    assert pod.wanted_profile == ("temper.codes/workload-profile", "nginx")
+    assert pod.labels == {"app": "web"}
+    assert pod.containers == (Container("app", "nginx:1.29", 250, 1000, CONTAINER_ID),)
+
+
+@pytest.mark.parametrize("kind", ["List", "PodList"])
+def test_a_list_may_be_of_either_kind(kind):
+    pods = read(list_of(pod_document("a"), pod_document("b"), kind=kind))
+
+    assert [pod.name for pod in pods] == ["a", "b"]
+
+
+def test_items_without_a_kind_are_pods_and_other_kinds_are_passed_over():
+    nameless = pod_document("a")
+    del nameless["kind"]
+
+    pods = read(list_of({"kind": "Service", "spec": 5}, nameless))
+
+    assert [pod.name for pod in pods] == ["a"]
+
+
+def test_an_empty_list_has_no_pods():
+    assert read(list_of()) == ()
+
+
+def test_a_manifest_needs_neither_uid_nor_namespace():
+    document = {"kind": "Pod", "metadata": {"name": "a"}, "spec": {"containers": [{"name": "c"}]}}
+
+    (pod,) = read(document)
+
+    assert (pod.uid, pod.namespace, pod.qos_class) == ("default/a", "default", QosClass.BEST_EFFORT)
+
+
+def test_several_yaml_documents_are_read_as_one():
+    first = yaml.safe_dump(pod_document("a"))
+    second = yaml.safe_dump(list_of(pod_document("b")))
+    other = yaml.safe_dump({"kind": "ConfigMap", "data": {}})
+
+    pods = read_pods(f"---\n{first}---\n{other}---\n{second}---\n", source="x")
+
+    assert [pod.name for pod in pods] == ["a", "b"]
+
+
+def test_json_and_yaml_of_one_list_give_the_same_pods():
+    document = make_podlist(40, seed=3)
+
+    assert read_pods(yaml.safe_dump(document), source="x") == read(document)
+
+
+def test_yaml_numbers_and_dates_are_taken_as_kubernetes_takes_them():
+    text = """
+kind: Pod
+metadata: {name: a, creationTimestamp: 2026-03-02T08:15:04Z}
+spec:
+  containers:
+  - name: c
+    resources: {requests: {cpu: 0.5}, limits: {cpu: 2}}
+"""
+
+    (pod,) = read_pods(text, source="x")
+
+    assert (pod.cpu_request_millis, pod.cpu_limit_millis) == (500, 2000)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"status": {"phase": "Succeeded"}},
+        {"status": {"phase": "Failed"}},
+        {"metadata": {"deletionTimestamp": "2026-03-02T08:15:04Z"}},
+    ],
+)
+def test_finished_and_terminating_pods_are_out(changes):
+    pods = read(list_of(pod_document("gone", **changes), pod_document("here")))
+
+    assert [pod.name for pod in pods] == ["here"]
+
+
+def test_a_mirror_pod_is_known_by_its_cgroup_and_counts_once_with_its_static_pod():
+    annotations = {"kubernetes.io/config.hash": STATIC_UID, "kubernetes.io/config.source": "file"}
+    static = pod_document("etcd", metadata={"uid": STATIC_UID, "annotations": annotations})
+    mirror = pod_document(
+        "etcd", metadata={"annotations": annotations | {"kubernetes.io/config.mirror": STATIC_UID}}
+    )
+
+    both = read(list_of(mirror, static))
+    alone = read(list_of(mirror))
+
+    assert [pod.uid for pod in both] == [STATIC_UID]
+    assert alone == both
+
+
+def test_a_pod_that_is_listed_twice_counts_once():
+    assert len(read(list_of(pod_document("a"), pod_document("a")))) == 1
+
+
+def test_pods_of_other_nodes_and_of_none_yet_are_left_out_on_request():
+    here = pod_document("here", spec={"nodeName": "worker-1"}, status={"phase": "Running"})
+    elsewhere = pod_document("elsewhere", spec={"nodeName": "worker-2"})
+    waiting = pod_document("waiting", status={"phase": "Pending"})
+    manifest = pod_document("manifest")
+    everything = list_of(here, elsewhere, waiting, manifest)
+
+    assert [pod.name for pod in read(everything, node="worker-1")] == ["here", "manifest"]
+    assert len(read(everything)) == 4
+
+
+def test_a_real_sized_list_reads_whole():
+    document = make_podlist(250, seed=1)
+    gone = [
+        item
+        for item in document["items"]
+        if item["status"]["phase"] == "Succeeded" or "deletionTimestamp" in item["metadata"]
+    ]
+
+    pods = read(document, node=NODE)
+
+    assert len(gone) > 5
+    assert len(pods) == 250 - len(gone)
+    assert {pod.qos_class for pod in pods} == set(QosClass)
+    assert all(container.runtime_id for pod in pods for container in pod.containers)
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"metadata": {"name": None}}, "metadata.name: must be a name of letters"),
+        ({"metadata": {"name": "a/b"}}, "metadata.name: must be a name of letters"),
+        ({"metadata": {"name": "\ud800"}}, "metadata.name: must be a name of letters"),
+        ({"metadata": {"name": 3}}, "metadata.name: must be a string, not 3"),
+        ({"metadata": {"namespace": "x" * 300}}, "metadata.namespace: must be a name"),
+        ({"metadata": {"uid": "../../etc"}}, "metadata.uid: must be a name of letters"),
+        ({"metadata": {"labels": ["a"]}}, "metadata.labels: must be an object, not ['a']"),
+        ({"metadata": {"labels": {"a": 1}}}, "metadata.labels.a: must be a string, not 1"),
+        ({"metadata": {"ownerReferences": {}}}, "metadata.ownerReferences: must be a list"),
+        (
+            {"metadata": {"ownerReferences": [{"controller": "yes"}]}},
+            "metadata.ownerReferences[0].controller: must be true or false, not 'yes'",
+        ),
+        (
+            {"metadata": {"annotations": {"kubernetes.io/config.mirror": "a b"}}},
+            "metadata.annotations.kubernetes.io/config.mirror: must be a name",
+        ),
+        ({"spec": {"priority": "high"}}, "spec.priority: must be a whole number, not 'high'"),
+        ({"spec": {"priority": True}}, "spec.priority: must be a whole number, not True"),
+        ({"spec": {"priority": 1.0}}, "spec.priority: must be a whole number, not 1.0"),
+        ({"spec": {"containers": []}}, "spec.containers: must name at least one container"),
+        ({"spec": {"containers": "app"}}, "spec.containers: must be a list, not 'app'"),
+        ({"spec": {"containers": [5]}}, "spec.containers[0]: must be an object, not 5"),
+        ({"spec": {"nodeName": 5}}, "spec.nodeName: must be a string, not 5"),
+        ({"spec": {"overhead": {"cpu": "x"}}}, "spec.overhead.cpu: 'x' is no CPU quantity"),
+        ({"spec": {"resources": {"limits": 1}}}, "spec.resources.limits: must be an object, not 1"),
+        ({"status": {"phase": 1}}, "status.phase: must be a string, not 1"),
+        ({"status": {"qosClass": "Gold"}}, "status.qosClass: must be one of Guaranteed, Burstable"),
+        ({"status": {"conditions": 1}}, "status.conditions: must be a list, not 1"),
+        (
+            {"status": {"containerStatuses": [{"containerID": 5}]}},
+            "status.containerStatuses[0].containerID: must be a string, not 5",
+        ),
+    ],
+)
+def test_a_misfit_is_named_by_its_path(changes, problem):
+    found = problems_of(pod_document(**changes), node="worker-1")
+
+    assert any(each.startswith(problem) for each in found), found
+
+
+def test_a_misfit_deep_in_a_list_is_named_by_its_index():
+    bad = pod_document("bad")
+    bad["spec"]["initContainers"] = [
+        {"name": "x"},
+        {"name": "y", "resources": {"requests": {"cpu": "1 core"}}},
+    ]
+
+    assert problems_of(list_of(pod_document("good"), bad)) == (
+        "items[1].spec.initContainers[1].resources.requests.cpu: "
+        "'1 core' is no CPU quantity such as '500m', '2' or '0.5'",
+    )
+
+
+def test_every_misfit_is_reported_at_once_and_only_once():
+    first = pod_document("a", spec={"priority": "x"}, status={"phase": 7})
+    second = pod_document("b", metadata={"name": 1}) | {"spec": []}
+
+    found = problems_of(list_of(first, 3, second), node="worker-1")
+
+    assert found == (
+        "items[0].status.phase: must be a string, not 7",
+        "items[0].spec.priority: must be a whole number, not 'x'",
+        "items[1]: must be an object, not 3",
+        "items[2].spec: must be an object, not []",
+        "items[2].spec.containers: must name at least one container",
+        "items[2].metadata.name: must be a string, not 1",
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "document: is empty"),
+        ("--- \n---\n", "document: is empty"),
+        ("just words", "document: must be a PodList, a List or a Pod"),
+        ("[1, 2]", "document: must be a PodList, a List or a Pod"),
+        ('{"kind": "Deployment"}', "kind: must be one of Pod, PodList, List, not 'Deployment'"),
+        ('{"kind": "List", "items": {}}', "items: must be a list"),
+        ('{"kind": "List"}', "items: must be a list"),
+        ('{"kind": "List", "items": [', "is not JSON: Expecting value: line 1 column 28"),
+        ("{" * 100_000, "is not JSON"),
+        ('{"a":' * 100_000, "is not JSON"),
+        ("kind: [", "is neither JSON nor YAML"),
+        ("kind: Pod\n\tmetadata: x", "is neither JSON nor YAML"),
+        ("kind: \x00", "is neither JSON nor YAML"),
+        ("a: &a [*a]\nkind: 3", "kind: must be a string, not 3"),
+        ("kind: !!int ''", "is neither JSON nor YAML"),
+        ("kind: !!bool maybe", "is neither JSON nor YAML"),
+        ("kind: !!timestamp now", "is neither JSON nor YAML"),
+        ("kind: !!python/object:os.system {}", "is neither JSON nor YAML"),
+        ("kind: " + "[" * 1_000_000, "is nested more than 500 levels deep"),
+        ("kind: " + "{a: " * 1_000_000, "is nested more than 500 levels deep"),
+        ("- " * 100_000, "is nested more than 500 levels deep"),
+        ("? {a: b}\n: c", "is neither JSON nor YAML"),
+        ("kind: Pod\n---\n7", "documents[1]: must be a PodList, a List or a Pod"),
+    ],
+)
+def test_what_is_no_pod_list_says_what_is_wrong(text, problem):
+    assert any(each.startswith(problem) for each in problems_of(text))
+
+
+def test_yaml_that_explodes_when_it_is_written_out_is_refused_quickly():
+    lines = ["l0: &l0 [x, x, x, x, x, x, x, x, x]"]
+    lines += [f"l{n}: &l{n} [{', '.join([f'*l{n - 1}'] * 9)}]" for n in range(1, 40)]
+    text = "\n".join([*lines, "kind: Pod", "metadata: {name: *l39}"])
+
+    found = problems_of(text)
+
+    assert all(len(each) < 300 for each in found)
