@@ -1,0 +1,222 @@
+"""The agent as a user runs it: a real process on this machine's real threads."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+
+TEMPER = str(Path(sys.executable).with_name("temper"))
+
+
+class RunningAgent:
+    def __init__(self, directory, *options, settings=""):
+        self.directory = directory
+        self.path = directory / "agent.toml"
+        self.path.write_text(
+            f'[server]\nlisten = "127.0.0.1:0"\nsocket = "{directory}/run/agent.sock"\n'
+            f'[safe_mode]\nfile = "{directory}/safe-mode"\nstate = "{directory}/requests.json"\n'
+            f"[observe]\nperiod_s = 0.5\n[pods]\npoll_s = 0.2\n{settings}"
+        )
+        command = [TEMPER, "agent", "--settings", str(self.path), *options]
+        self.log = (directory / "log").open("w")
+        self.process = subprocess.Popen(command, stderr=self.log)
+        transport = httpx.HTTPTransport(uds=f"{directory}/run/agent.sock")
+        self.client = httpx.Client(transport=transport, base_url="http://agent", timeout=10)
+
+    def get(self, path):
+        return self.client.get(path)
+
+    def wait_for(self, condition, what):
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline:
+            assert self.process.poll() is None, (self.directory / "log").read_text()
+            try:
+                found = condition()
+            except httpx.HTTPError:
+                found = None
+            if found:
+                return found
+            time.sleep(0.1)
+        raise AssertionError(f"no {what}: {(self.directory / 'log').read_text()}")
+
+    def observation(self):
+        answer = self.get("/observe")
+        return answer.json() if answer.status_code == 200 else None
+
+    def stop(self, number=signal.SIGTERM):
+        self.client.close()
+        if self.process.poll() is None:
+            self.process.send_signal(number)
+        code = self.process.wait(timeout=20)
+        self.log.close()
+        return code
+
+    def events(self):
+        lines = (self.directory / "log").read_text().splitlines()
+        return [json.loads(line)["event"] for line in lines]
+
+
+@pytest.fixture
+def start(tmp_path):
+    agents = []
+
+    def launch(*options, settings=""):
+        (tmp_path / "run").mkdir(mode=0o700, exist_ok=True)
+        agents.append(RunningAgent(tmp_path, *options, settings=settings))
+        return agents[-1]
+
+    yield launch
+    for agent in agents:
+        agent.stop()
+
+
+@pytest.fixture
+def busy_process():
+    spinner = subprocess.Popen(["sh", "-c", "while :; do :; done"])
+    yield spinner
+    spinner.kill()
+    spinner.wait()
+
+
+def test_the_busiest_threads_of_this_machine_are_shown_with_their_workload(start, busy_process):
+    rule = '[[workloads]]\nname = "spin"\nprocess = "sh"\ntier = "low"\n'
+    agent = start(settings=rule)
+
+    def seen():
+        rows = (agent.observation() or {"threads": []})["threads"]
+        return next((row for row in rows if row["tid"] == busy_process.pid), None)
+
+    row = agent.wait_for(seen, "busy thread")
+
+    assert (row["comm"], row["pod"], row["tier"]) == ("sh", "spin", "low")
+    assert 0.1 < row["cpu_used"] <= 1.1
+
+
+def test_without_sched_ext_it_only_observes_and_says_why(start):
+    if Path("/sys/kernel/sched_ext").exists():
+        pytest.skip("this kernel has sched_ext")
+    agent = start()
+
+    observed = agent.wait_for(agent.observation, "observation")
+
+    assert observed["mode"] == "observe_only"
+    assert observed["reason"] == "no_sched_ext"
+    assert observed["schema_version"] == 1
+    assert agent.get("/healthz").status_code == 200
+    assert agent.get("/config").status_code == 404
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_stopping_leaves_nothing_behind(start, tmp_path, number):
+    agent = start()
+    agent.wait_for(agent.observation, "observation")
+
+    code = agent.stop(number)
+
+    assert code == 0
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["agent.toml", "log", "run"]
+    assert agent.events()[-1] == "agent_stopped"
+
+
+def test_the_plugins_contribute_to_a_running_agent(start):
+    agent = start()
+    agent.wait_for(agent.observation, "observation")
+
+    plugins = {plugin["name"]: plugin for plugin in agent.get("/plugins").json()["plugins"]}
+    metrics = agent.get("/metrics").text
+
+    assert plugins["linter"]["state"] == "active"
+    assert 'temper_lint_violation{invariant="smt_collision"} 0.0' in metrics
+    assert "temper_lint_violation_age_seconds" in metrics
+    assert agent.get("/violations").status_code == 200
+
+
+def test_a_pod_list_is_followed_and_explained(start, tmp_path):
+    pods = tmp_path / "pods.json"
+    pods.write_text(json.dumps({"kind": "PodList", "items": [_pod("web", 1_000_000)]}))
+    agent = start("--pods", str(pods))
+
+    first = agent.wait_for(lambda: _explained(agent, "shop/web"), "explanation")
+    pods.write_text(json.dumps({"kind": "PodList", "items": [_pod("web", -5)]}))
+    agent.wait_for(lambda: _explained(agent, "shop/web").get("tier") == "low", "change of tier")
+
+    assert first["tier"] == "critical"
+    assert agent.get("/explain?pod=shop/nobody").status_code == 400
+
+
+def test_safe_mode_is_asked_for_and_survives_a_restart(start):
+    agent = start()
+    agent.wait_for(agent.observation, "observation")
+
+    asked = agent.client.put(
+        "/safe-mode", json={"requested": True, "requester": "alice", "reason": "drill"}
+    )
+    agent.stop(signal.SIGKILL)
+    again = start()
+    requests = again.wait_for(lambda: again.get("/safe-mode").json()["requests"], "request")
+
+    assert asked.status_code == 200
+    assert requests["alice"]["reason"] == "drill"
+
+
+def test_a_second_agent_on_the_same_socket_is_refused(start, tmp_path):
+    agent = start()
+    agent.wait_for(agent.observation, "observation")
+
+    second = subprocess.run(
+        [TEMPER, "agent", "--settings", str(tmp_path / "agent.toml")],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+
+    assert second.returncode == 3
+    assert "Traceback" not in second.stderr
+    assert agent.get("/healthz").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("settings", "code", "word"),
+    [
+        ('[pods]\nsource = "kubelet"\n', 2, "there are: file, local"),
+        ('[server]\nlisten = "nowhere:x"\n', 2, "nowhere:x"),
+        ("[observe]\nperiod_s = 0\n", 2, "observe.period_s"),
+    ],
+)
+def test_settings_that_cannot_work_end_the_agent_at_once(tmp_path, settings, code, word):
+    path = tmp_path / "agent.toml"
+    path.write_text(settings)
+
+    done = subprocess.run(
+        [TEMPER, "agent", "--settings", str(path)],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=30,
+        env={**os.environ, "HOME": str(tmp_path)},
+    )
+
+    assert done.returncode == code
+    assert word in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def _explained(agent, pod):
+    answer = agent.get(f"/explain?pod={pod}")
+    return answer.json() if answer.status_code == 200 else {}
+
+
+def _pod(name, priority):
+    container = {"name": "main", "image": "nginx", "resources": {"requests": {"cpu": "500m"}}}
+    return {
+        "metadata": {"name": name, "namespace": "shop", "uid": f"uid-{name}"},
+        "spec": {"priority": priority, "containers": [container]},
+        "status": {"phase": "Running"},
+    }

@@ -1,0 +1,71 @@
+import pytest
+
+from temper_core import Detection, Detector, hookimpl
+from temper_core.agent.decider import Decider
+from temper_core.agent.profiles import load_catalogue
+from temper_core.settings.models import Settings
+from temper_core.testing import make_machine, make_pod
+
+
+class Detecting:
+    """A plugin with one detector, that counts how often it is asked."""
+
+    def __init__(self, name, confidence=0.5, profile="mysql-innodb", error=None):
+        self.name, self.confidence, self.profile, self.error = name, confidence, profile, error
+        self.asked = 0
+
+    def detect(self, _pod):
+        self.asked += 1
+        if self.error:
+            raise self.error
+        return Detection(self.profile, self.confidence, "because")
+
+    @hookimpl
+    def temper_detectors(self):
+        return [Detector(self.name, self.detect)]
+
+
+@pytest.fixture
+def decider_with(host, tmp_path):
+    def build(*plugins):
+        for plugin in plugins:
+            host.add(plugin, plugin.name)
+        catalogue = load_catalogue(Settings(), host, tmp_path)
+        return Decider(Settings(), make_machine(cores=8), host, catalogue)
+
+    return build
+
+
+def reason_of(plan):
+    return plan.assignments[0].profile_reason
+
+
+def test_a_pod_is_shown_to_a_detector_once_until_it_changes(decider_with):
+    detecting = Detecting("one")
+    decider = decider_with(detecting)
+
+    decider.decide([make_pod(name="a")])
+    decider.decide([make_pod(name="a")])
+    assert detecting.asked == 1
+
+    decider.decide([make_pod(name="a", priority=1_000_000)])
+    assert detecting.asked == 2
+
+
+def test_the_surest_detector_chooses_and_of_equals_the_first_by_name(decider_with):
+    decider = decider_with(
+        Detecting("zed", 0.9, "sure-z"), Detecting("abe", 0.9, "sure-a"), Detecting("low", 0.2)
+    )
+
+    assert "sure-a" in reason_of(decider.decide([make_pod(name="a")]))
+
+
+def test_a_detector_that_raises_costs_only_its_own_opinion(decider_with, host):
+    decider = decider_with(
+        Detecting("bad", error=ZeroDivisionError()), Detecting("good", profile="found-it")
+    )
+
+    plan = decider.decide([make_pod(name="a")])
+
+    assert "found-it" in reason_of(plan)
+    assert host.failures["bad"] == 1

@@ -1,0 +1,133 @@
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from temper_core.cli.main import CORE_COMMANDS
+
+TEMPER = str(Path(sys.executable).with_name("temper"))
+
+
+def temper(*arguments, **options):
+    command = [TEMPER, *arguments]
+    return subprocess.run(command, check=False, capture_output=True, text=True, **options)
+
+
+@pytest.mark.parametrize("name", sorted(CORE_COMMANDS))
+def test_every_command_explains_itself_and_exits_clean(name):
+    done = temper(name, "--help")
+
+    assert done.returncode == 0
+    assert "Usage: temper" in done.stdout
+    assert done.stderr == ""
+
+
+def test_the_help_lists_the_commands_of_core_and_plugins(tmp_path):
+    done = temper("--help", env={**os.environ, "XDG_CACHE_HOME": str(tmp_path)})
+
+    for name in [*CORE_COMMANDS, "lint"]:
+        assert f"  {name} " in done.stdout
+
+
+def test_the_help_is_the_same_from_the_remembered_list(tmp_path):
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
+
+    first = temper("--help", env=environment)
+    second = temper("--help", env=environment)
+
+    assert (tmp_path / "temper-agent").is_dir()
+    assert first.stdout == second.stdout
+
+
+@pytest.mark.parametrize(
+    "content", ["", "{", '{"stamp": 1}', "[1]", '{"stamp": [], "commands": 3}']
+)
+def test_a_spoilt_list_of_commands_is_made_anew(tmp_path, content):
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
+    temper("--help", env=environment)
+    (cache,) = (tmp_path / "temper-agent").iterdir()
+    cache.write_text(content)
+
+    done = temper("--help", env=environment)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "  lint " in done.stdout
+    assert json.loads(cache.read_text())["commands"]["lint"]
+
+
+def test_the_help_works_where_nothing_can_be_remembered():
+    done = temper("--help", env={**os.environ, "XDG_CACHE_HOME": "/proc/none"})
+
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (["frobnicate"], "frobnicate"),
+        (["settings", "--bogus"], "--bogus"),
+        (["settings", "--settings", "/no/such/file"], "No such file"),
+        (["settings", "--output", "xml"], "xml"),
+        (["completion", "tcsh"], "tcsh"),
+        (["run"], "ARGV"),
+    ],
+)
+def test_a_mistake_on_the_command_line_is_one_clear_message_and_code_2(arguments, word):
+    done = temper(*arguments)
+
+    assert done.returncode == 2
+    assert word in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_every_mistake_in_a_settings_file_is_a_line_of_its_own(tmp_path):
+    path = tmp_path / "agent.toml"
+    path.write_text("[observe]\nperiod_s = 'x'\n[lint]\nwindow = 1\n")
+
+    done = temper("settings", "--settings", str(path))
+
+    assert done.returncode == 2
+    assert [line.partition(": ")[0] for line in done.stderr.splitlines()] == ["temper", "temper"]
+    assert f"{path}: observe.period_s: must be a number" in done.stderr
+    assert f"{path}: lint: unknown key 'window'" in done.stderr
+
+
+def test_settings_are_printed_for_machines_with_their_source(tmp_path):
+    path = tmp_path / "agent.toml"
+    path.write_text("[tiers.low]\nweight = 60\n")
+
+    done = temper("settings", "--settings", str(path), "--output", "json")
+
+    rows = {row["setting"]: row for row in json.loads(done.stdout)}
+    assert rows["tiers.low.weight"] == {
+        "setting": "tiers.low.weight",
+        "value": 60,
+        "source": str(path),
+    }
+    assert rows["tiers.low.slice_us"]["source"] == "default"
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_completion_script_completes_temper(shell):
+    done = temper("completion", shell)
+
+    assert done.returncode == 0
+    assert "_TEMPER_COMPLETE" in done.stdout
+
+
+def test_a_reader_who_goes_away_is_no_error():
+    writer = subprocess.Popen(
+        [TEMPER, "settings", "--output", "json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    writer.stdout.close()
+
+    assert writer.stderr.read() == b""
+    writer.stderr.close()
+    writer.wait(timeout=10)
+
+
+def test_the_version_is_printed():
+    assert temper("--version").stdout.startswith("temper, version 0.")
