@@ -45,7 +45,8 @@ class Layer:
     """One layer of the plan; ``cpus_*`` in CPUs, ``None`` for Open layers, which own none.
 
     ``matches``: any of the blocks, all of a block; a block of no matcher takes every thread.
-    ``members`` are the keys of the pods that live here.
+    ``members`` are the keys of the pods that live here, ``group_members`` those of which only
+    some threads do, by the thread groups of their profile.
     """
 
     name: str
@@ -63,6 +64,7 @@ class Layer:
     members: tuple[str, ...] = ()
     demoted: bool = False
     reason: str = ""
+    group_members: tuple[str, ...] = ()
 
     @property
     def identity(self) -> str:

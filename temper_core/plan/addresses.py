@@ -1,0 +1,158 @@
+"""Where a pod's threads are found: cgroup matchers, one by one or as one regular expression.
+
+The engine compares prefixes and substrings with a path that has no leading and one trailing
+slash; regular expressions see the absolute directory without the trailing slash, unanchored.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+from enum import Enum
+
+from attrs import frozen
+
+from temper_core.engine.capabilities import LONGEST_CGROUP_BYTES
+from temper_core.plan.fingerprints import containers_of
+from temper_core.records.matching import Matcher
+from temper_core.records.plans import Assignment
+from temper_core.records.pods import Origin, Pod
+from temper_core.records.profiles import LoadedProfile
+
+CGROUP_MOUNT = "/sys/fs/cgroup"
+META = re.compile(r"[\\.+*?()|\[\]{}^$]")
+
+
+class Form(Enum):
+    """What kind of text an address is, and so how a regular expression is to say it."""
+
+    PATH = "a path from the root of the hierarchy"
+    SYSTEMD = "the end of a pod slice's name"
+    CGROUPFS = "the name of a pod's directory"
+    CONTAINER = "the id of a container, anywhere in the path"
+
+
+@frozen
+class Address:
+    """One place where threads of a pod live; ``text`` without slashes at either end."""
+
+    form: Form
+    text: str
+
+    @property
+    def matcher(self) -> Matcher:
+        """The condition that holds for threads at this address."""
+        if self.form is Form.PATH:
+            return Matcher("CgroupPrefix", f"{self.text}/")
+        shown = {
+            Form.SYSTEMD: f"{self.text}/",
+            Form.CGROUPFS: f"/{self.text}/",
+            Form.CONTAINER: self.text,
+        }
+        return Matcher("CgroupContains", shown[self.form])
+
+
+def addresses_of(pod: Pod, cgroup_driver: str) -> tuple[Address, ...]:
+    """Return where the threads of *pod* are; empty where nothing can tell them from others."""
+    if pod.cgroups:
+        paths = dict.fromkeys(path.strip("/") for path in pod.cgroups)
+        return tuple(Address(Form.PATH, path) for path in sorted(paths) if _is_usable(path))
+    if pod.origin is not Origin.KUBERNETES or not _is_usable(pod.uid):
+        return ()
+    if cgroup_driver == "cgroupfs":
+        return (Address(Form.CGROUPFS, f"pod{pod.uid}"),)
+    return (Address(Form.SYSTEMD, f"pod{pod.uid.replace('-', '_')}.slice"),)
+
+
+@frozen(eq=False)
+class Located:
+    """A pod with its addresses: ``inside`` are those that its profile is about."""
+
+    assignment: Assignment
+    whole: tuple[Address, ...]
+    inside: tuple[Address, ...]
+    outside: tuple[Address, ...] = ()
+
+    @property
+    def pod(self) -> Pod:
+        """The pod itself."""
+        return self.assignment.pod
+
+
+def locate(assignment: Assignment, cgroup_driver: str) -> Located:
+    """Find the pod's addresses; ``whole`` is empty where nothing tells its threads from others."""
+    whole = addresses_of(assignment.pod, cgroup_driver)
+    if assignment.profile is None or not whole:
+        return Located(assignment, whole, whole)
+    inside, outside = _inside_and_outside(assignment.pod, assignment.profile, whole)
+    return Located(assignment, whole, inside, outside)
+
+
+def _inside_and_outside(
+    pod: Pod, loaded: LoadedProfile, whole: tuple[Address, ...]
+) -> tuple[tuple[Address, ...], tuple[Address, ...]]:
+    """Tell the containers that the profile is about from the pod's others.
+
+    Where they cannot be told apart, or all are meant, the profile is about the whole pod.
+    """
+    meant = containers_of(pod, loaded.profile.fingerprint)
+    others = [each for each in pod.containers if each not in meant]
+    if not others or not all(each.runtime_id for each in pod.containers):
+        return whole, ()
+    return (
+        tuple(Address(Form.CONTAINER, each.runtime_id) for each in meant),
+        tuple(Address(Form.CONTAINER, each.runtime_id) for each in others),
+    )
+
+
+def one_expression(addresses: Iterable[Address]) -> Matcher:
+    """Return one regular expression that holds at every one of *addresses*."""
+    by_form: defaultdict[Form, set[str]] = defaultdict(set)
+    for address in addresses:
+        by_form[address.form].add(address.text)
+    parts = [_EXPRESSIONS[form](texts) for form, texts in by_form.items()]
+    return Matcher("CgroupRegex", "|".join(sorted(parts)))
+
+
+def _is_usable(text: str) -> bool:
+    return bool(text) and "\0" not in text and len(text.encode()) < LONGEST_CGROUP_BYTES
+
+
+def _paths(texts: set[str]) -> str:
+    by_parent: defaultdict[str, list[str]] = defaultdict(list)
+    for text in sorted(texts):
+        parent, slash, name = text.rpartition("/")
+        by_parent[parent + slash].append(name)
+    # Saying a parent once keeps the expression of a full node at half its size.
+    places = [f"{_literal(parent)}{_any(names)}" for parent, names in by_parent.items()]
+    return rf"^{_literal(CGROUP_MOUNT)}/(?:{'|'.join(places)})(?:/|$)"
+
+
+def _slices(texts: set[str]) -> str:
+    names = sorted(text.removeprefix("pod").removesuffix(".slice") for text in texts)
+    return rf"pod{_any(names)}\.slice(?:/|$)"
+
+
+def _directories(texts: set[str]) -> str:
+    names = sorted(text.removeprefix("pod") for text in texts)
+    return rf"/pod{_any(names)}(?:/|$)"
+
+
+def _containers(texts: set[str]) -> str:
+    return _any(sorted(texts))
+
+
+_EXPRESSIONS = {
+    Form.PATH: _paths,
+    Form.SYSTEMD: _slices,
+    Form.CGROUPFS: _directories,
+    Form.CONTAINER: _containers,
+}
+
+
+def _any(names: Iterable[str]) -> str:
+    return f"(?:{'|'.join(_literal(name) for name in names)})"
+
+
+def _literal(text: str) -> str:
+    # Python's own escape also escapes blanks, which the engine's expressions do not take.
+    return META.sub(r"\\\g<0>", text)

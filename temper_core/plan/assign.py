@@ -1,0 +1,69 @@
+"""Give every pod its tier and its profile, each with the reason."""
+
+from collections.abc import Iterable
+
+from temper_core.plan.catalogue import Detect, ProfileCatalogue, detect_nothing
+from temper_core.records.machine import MachineShape
+from temper_core.records.plans import Assignment
+from temper_core.records.pods import Pod, QosClass
+from temper_core.records.tiers import Tier
+from temper_core.settings import Settings
+from temper_core.settings.models import PriorityMapping
+
+STEPS = (Tier.CRITICAL, Tier.HIGH, Tier.NORMAL, Tier.LOW)
+
+
+def assign(
+    pods: Iterable[Pod],
+    catalogue: ProfileCatalogue,
+    machine: MachineShape,
+    settings: Settings,
+    detect: Detect = detect_nothing,
+) -> tuple[Assignment, ...]:
+    """Assign every pod, in the order of namespace, name and uid."""
+    ordered = sorted(pods, key=lambda pod: (pod.namespace, pod.name, pod.uid))
+    return tuple(_assignment(pod, catalogue, machine, settings, detect) for pod in ordered)
+
+
+def tier_of(pod: Pod, mapping: PriorityMapping) -> tuple[Tier, str]:
+    """Return the tier of *pod* and the inputs and rule that made it so."""
+    if pod.tier is not None:
+        return pod.tier, pod.tier_rule or f"a rule says {pod.tier}"
+    if not pod.priority and not pod.priority_class:
+        return _tier_by_qos(pod)
+    priority = pod.priority or 0
+    said = f"priority {priority}" + (f" ({pod.priority_class})" if pod.priority_class else "")
+    for tier in STEPS:
+        threshold: int = getattr(mapping, tier.value)
+        if priority >= threshold:
+            return tier, f"{said} >= {tier} threshold {threshold}"
+    return Tier.BACKGROUND, f"{said} < low threshold {mapping.low}"
+
+
+def _tier_by_qos(pod: Pod) -> tuple[Tier, str]:
+    is_best_effort = pod.qos_class is QosClass.BEST_EFFORT
+    tier = Tier.BACKGROUND if is_best_effort else Tier.NORMAL
+    return tier, f"no PriorityClass; QoS class {pod.qos_class} is {tier}"
+
+
+def _assignment(
+    pod: Pod, catalogue: ProfileCatalogue, machine: MachineShape, settings: Settings, detect: Detect
+) -> Assignment:
+    tier, reason = tier_of(pod, settings.priority_mapping)
+    system = _system_reason(pod, settings)
+    if system:
+        return Assignment(pod, tier, f"{reason}; {system}", is_system=True)
+    profile, profile_reason = catalogue.choose(pod, machine, detect)
+    return Assignment(pod, tier, reason, profile, profile_reason)
+
+
+def _system_reason(pod: Pod, settings: Settings) -> str:
+    """Say why *pod* lives in the system layer; empty when it does not."""
+    threshold = settings.priority_mapping.system
+    if pod.tier is None and pod.priority is not None and pod.priority >= threshold:
+        return f"priority {pod.priority} >= system threshold {threshold}, so it joins system"
+    for kept in settings.plan.system_cgroups:
+        # The system layer matches first: the engine would put the threads there in any case.
+        if pod.cgroups and all(path.startswith(kept) for path in pod.cgroups):
+            return f"plan.system_cgroups names {kept}, so it joins system"
+    return ""

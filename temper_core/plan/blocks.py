@@ -1,0 +1,92 @@
+"""The OR blocks of a layer: one per place, or one regular expression where there are too many."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+from attrs import define, field
+
+from temper_core.engine.capabilities import LARGEST_OR_COUNT, LONGEST_COMM_BYTES
+from temper_core.plan.addresses import Address, Form, one_expression
+from temper_core.plan.conditions import ANYTHING, Condition
+from temper_core.records.matching import Matcher
+from temper_core.settings.models import PlanSettings
+
+Block = tuple[Matcher, ...]
+
+ROOT = Matcher("UIDEquals", 0)
+KERNEL_THREADS: Block = (Matcher("IsKthread", value=True),)
+OWN_PROCESSES = ("scx_layered", "temper")
+# One block is kept for the expression that names every cgroup.
+MOST_PROCESSES = LARGEST_OR_COUNT - 2
+
+
+@define
+class Draft:
+    """A layer while it is put together: its fixed blocks, and threads at addresses."""
+
+    fixed: tuple[Block, ...] = ()
+    places: dict[tuple[Condition, Address], None] = field(factory=dict)
+    members: dict[str, None] = field(factory=dict)
+    group_members: dict[str, None] = field(factory=dict)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no pod has any thread here."""
+        return not self.members and not self.group_members
+
+    def add(self, conditions: Iterable[Condition], addresses: Iterable[Address]) -> None:
+        """Take the threads for which any of *conditions* holds at any of *addresses*."""
+        addresses = tuple(addresses)
+        for condition in conditions:
+            self.places.update(((condition, address), None) for address in addresses)
+
+    def blocks(self) -> tuple[Block, ...]:
+        """Return the OR blocks, with regular expressions where there would be too many.
+
+        They are more than the engine takes only where there are that many conditions.
+        """
+        by_condition: defaultdict[Condition, list[Address]] = defaultdict(list)
+        for condition, address in self.places:
+            by_condition[condition].append(address)
+        joined = self._joined(by_condition)
+        blocks = list(self.fixed)
+        for condition, addresses in by_condition.items():
+            if condition in joined:
+                blocks.append((one_expression(addresses), *condition))
+            else:
+                blocks += [(address.matcher, *condition) for address in addresses]
+        return tuple(blocks)
+
+    def _joined(self, by_condition: dict[Condition, list[Address]]) -> set[Condition]:
+        """Choose the conditions with the most addresses, until the rest has room."""
+        count = len(self.fixed) + len(self.places)
+        joined: set[Condition] = set()
+        for condition in sorted(by_condition, key=lambda each: -len(by_condition[each])):
+            if count <= LARGEST_OR_COUNT:
+                break
+            count -= len(by_condition[condition]) - 1
+            joined.add(condition)
+        return joined
+
+
+def system_draft(settings: PlanSettings) -> tuple[Draft, tuple[str, ...]]:
+    """Return the system layer without its pods, and the process names that found no room."""
+    names = [_as_comm(name) for name in (*OWN_PROCESSES, *settings.system_processes)]
+    names = list(dict.fromkeys(name for name in names if name))
+    kept = names[:MOST_PROCESSES]
+    processes = [(Matcher("PcommPrefix", name), ROOT) for name in kept]
+    draft = Draft(fixed=(KERNEL_THREADS, *processes))
+    paths = [path.strip("/") for path in settings.system_cgroups]
+    draft.add((ANYTHING,), [Address(Form.PATH, path) for path in paths if path])
+    return draft, tuple(names[MOST_PROCESSES:])
+
+
+def count_expressions(layers: Iterable[Sequence[Block]]) -> int:
+    """Count the regular expressions; the engine numbers every one, equal or not."""
+    return sum(
+        matcher.kind == "CgroupRegex" for blocks in layers for block in blocks for matcher in block
+    )
+
+
+def _as_comm(name: str) -> str:
+    return name.encode()[:LONGEST_COMM_BYTES].decode(errors="ignore")

@@ -1,0 +1,38 @@
+"""What a node has to give away, counted as the engine counts."""
+
+from fractions import Fraction
+
+from attrs import frozen
+
+from temper_core.records.machine import MachineShape
+
+MILLIS = 1000
+
+
+@frozen
+class Capacity:
+    """Cores of ``unit`` CPUs each, of which ``reserved`` belong to nobody."""
+
+    unit: int
+    cores: int
+    reserved: int
+
+    @classmethod
+    def of(cls, machine: MachineShape, reserve_cores: int) -> "Capacity":
+        """Count *machine*; the engine takes the size of the first core for the size of all."""
+        unit = len(machine.siblings[0])
+        whole = min(machine.cores, len(machine.cpus) // unit)
+        return cls(unit, whole, min(reserve_cores, whole))
+
+    @property
+    def fenceable(self) -> int:
+        """Cores that layers may own, all of them together."""
+        return self.cores - self.reserved
+
+    def cores_for(self, millis: int | Fraction) -> int:
+        """Return how many whole cores *millis* of CPU need, at least one."""
+        return max(1, -(-millis // (MILLIS * self.unit)))
+
+    def describe(self) -> str:
+        """Say what can be owned, with the numbers."""
+        return f"{self.fenceable} of {self.cores} cores can be owned (reserve {self.reserved})"

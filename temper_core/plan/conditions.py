@@ -1,0 +1,145 @@
+"""Thread groups as AND blocks of the engine, where the first group that matches wins.
+
+The engine asks its layers in order: groups with a layer of their own, then the tiers, then Open.
+A profile has an order of its own, so that a block may have to say what a thread must *not* be.
+"""
+
+from collections.abc import Iterable, Sequence
+from enum import Enum
+
+from attrs import frozen
+
+from temper_core.engine.capabilities import LARGEST_OR_COUNT
+from temper_core.records.matching import Matcher
+from temper_core.records.profiles import ThreadMatch
+
+Condition = tuple[Matcher, ...]
+
+ANYTHING: Condition = ()
+# Of 18 in the oldest engine that has the Exclude matchers, one is left for the cgroup.
+LONGEST_CONDITION = 17
+EXCLUDES = {"CommPrefix": "CommPrefixExclude", "PcommPrefix": "PcommPrefixExclude"}
+
+
+class Goal(Enum):
+    """Where the threads of a group go."""
+
+    OWN = "a layer of their own"
+    TIER = "the layer of the pod's tier"
+    OPEN = "the Open layer"
+
+
+@frozen
+class Part:
+    """One group of a profile as far as the engine can see it; no match takes what is left."""
+
+    matches: tuple[ThreadMatch, ...]
+    goal: Goal
+    takes_rest: bool = False
+
+
+def own_conditions(parts: Sequence[Part], position: int) -> tuple[Condition, ...]:
+    """Return what the threads are that the part at *position* takes into its own layer."""
+    earlier = [
+        match for part in parts[:position] if part.goal is not Goal.OWN for match in part.matches
+    ]
+    return _without_all(_positives(parts[position]), earlier)
+
+
+def tier_conditions(parts: Sequence[Part]) -> tuple[Condition, ...]:
+    """Return what the threads are that stay in the tier's layer.
+
+    Threads of groups with their own layer may be among them: that layer is asked before.
+    """
+    if all(part.goal is not Goal.OPEN for part in parts):
+        return () if _rest_goal(parts) is Goal.OWN and not _stays(parts) else (ANYTHING,)
+    found: list[Condition] = []
+    yielded: list[ThreadMatch] = []
+    for part in parts:
+        if part.goal is Goal.OPEN:
+            yielded += part.matches
+        elif part.goal is Goal.TIER and not part.takes_rest:
+            found += _without_all(_positives(part), yielded)
+    if _rest_goal(parts) is Goal.TIER:
+        found += _without_all((ANYTHING,), yielded)
+    return tuple(dict.fromkeys(found))
+
+
+def is_too_much(conditions: Sequence[Condition]) -> bool:
+    """Whether the engine cannot take *conditions* even for a single pod."""
+    if len(conditions) > LARGEST_OR_COUNT:
+        return True
+    return any(len(condition) > LONGEST_CONDITION for condition in conditions)
+
+
+def _rest_goal(parts: Sequence[Part]) -> Goal:
+    return next((part.goal for part in parts if part.takes_rest), Goal.TIER)
+
+
+def _stays(parts: Sequence[Part]) -> bool:
+    return any(part.goal is Goal.TIER for part in parts)
+
+
+def _positives(part: Part) -> tuple[Condition, ...]:
+    return (ANYTHING,) if part.takes_rest else tuple(_positive(match) for match in part.matches)
+
+
+def _positive(match: ThreadMatch) -> Condition:
+    given = (
+        ("CommPrefix", match.comm_prefix),
+        ("PcommPrefix", match.process),
+        ("IsGroupLeader", match.leader),
+    )
+    return tuple(Matcher(kind, value) for kind, value in given if value is not None)
+
+
+def _without_all(
+    conditions: Iterable[Condition], matches: Iterable[ThreadMatch]
+) -> tuple[Condition, ...]:
+    """Take every thread of *matches* out of *conditions*; stop where it is far too much."""
+    remaining = list(conditions)
+    for match in matches:
+        remaining = [each for condition in remaining for each in _without(condition, match)]
+        if len(remaining) > LARGEST_OR_COUNT:
+            break
+    return tuple(dict.fromkeys(remaining))
+
+
+def _without(condition: Condition, match: ThreadMatch) -> list[Condition]:
+    """Return *condition* and not *match*, as blocks of which any may hold."""
+    found: list[Condition] = []
+    for matcher in _positive(match):
+        narrowed = _and_not(condition, matcher)
+        if narrowed == condition:
+            return [condition]
+        if narrowed is not None:
+            found.append(narrowed)
+    return found
+
+
+def _and_not(condition: Condition, matcher: Matcher) -> Condition | None:
+    """Return *condition* and not *matcher*; ``None`` where no thread is left."""
+    same = next((each for each in condition if each.kind == matcher.kind), None)
+    if matcher.kind == "IsGroupLeader":
+        if same is None:
+            return (*condition, Matcher(matcher.kind, not matcher.value))
+        return condition if same.value != matcher.value else None
+    return _and_not_prefix(condition, matcher, same)
+
+
+def _and_not_prefix(
+    condition: Condition, matcher: Matcher, same: Matcher | None
+) -> Condition | None:
+    prefix = str(matcher.value)
+    if same is not None and str(same.value).startswith(prefix):
+        return None
+    if same is not None and not prefix.startswith(str(same.value)):
+        return condition
+    kind = EXCLUDES[matcher.kind]
+    others = [each for each in condition if each.kind == kind]
+    if any(prefix.startswith(str(each.value)) for each in others):
+        return condition
+    kept = tuple(
+        each for each in condition if each not in others or not str(each.value).startswith(prefix)
+    )
+    return (*kept, Matcher(kind, prefix))

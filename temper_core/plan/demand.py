@@ -1,0 +1,77 @@
+"""What the pods of a tier ask of its layer, in millicores, and the sentences that say so."""
+
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+
+from attrs import frozen
+
+from temper_core.plan.capacity import Capacity
+from temper_core.plan.conditions import Goal, tier_conditions
+from temper_core.plan.groups import Crew
+from temper_core.records.profiles import Treatment
+
+Millis = int | Fraction
+
+
+@frozen
+class Demand:
+    """Requests and limits of the pods of one layer; no limit where one of them has none."""
+
+    pods: int
+    requests: Millis
+    limits: Millis | None
+
+    def cores(self, capacity: Capacity) -> int:
+        """Return the whole cores that the requests need."""
+        return capacity.cores_for(self.requests)
+
+    def ceiling(self, capacity: Capacity) -> int | None:
+        """Return the most cores that the limits allow; ``None`` without a limit."""
+        if self.limits is None:
+            return None
+        return max(self.cores(capacity), capacity.cores_for(self.limits))
+
+    def describe(self) -> str:
+        """Say what is asked for, with the numbers."""
+        pods = "1 pod requests" if self.pods == 1 else f"{self.pods} pods request"
+        limits = "no limit" if self.limits is None else f"limits {in_millis(self.limits)}"
+        return f"{pods} {in_millis(self.requests)} ({limits})"
+
+
+def tier_demand(crews: Iterable[Crew], goals: Mapping[str, Goal]) -> Demand | None:
+    """Add up what stays in the tier's layer under *goals*; ``None`` where no thread does.
+
+    An exclusive group with a layer of its own takes its share of every request and limit along.
+    """
+    pods = 0
+    requests: Millis = 0
+    limits: Millis | None = 0
+    for crew in crews:
+        share = _share_left(crew, goals)
+        for member in crew.members if stays_in_tier(crew, goals) else ():
+            pods += 1
+            requests += share * member.pod.cpu_request_millis
+            limit = member.pod.cpu_limit_millis
+            limits = None if limit is None or limits is None else limits + share * limit
+    return Demand(pods, requests, limits) if pods else None
+
+
+def stays_in_tier(crew: Crew, goals: Mapping[str, Goal]) -> bool:
+    """Whether any thread of the crew's pods stays in the tier's layer."""
+    if any(member.outside for member in crew.members):
+        return True
+    return bool(tier_conditions(crew.parts(goals)))
+
+
+def in_millis(amount: Millis) -> str:
+    """Write millicores as Kubernetes does."""
+    return f"{amount}m" if amount == int(amount) else f"{float(amount):.1f}m"
+
+
+def _share_left(crew: Crew, goals: Mapping[str, Goal]) -> Millis:
+    taken = sum(
+        wish.fraction
+        for wish in crew.wishes
+        if wish.treatment is Treatment.EXCLUSIVE and goals[wish.name] is Goal.OWN
+    )
+    return max(0, 1 - taken)

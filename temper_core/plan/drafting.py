@@ -1,0 +1,158 @@
+"""Put every pod's threads into layers, as the shares say, and find what the engine cannot take."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from attrs import frozen
+
+from temper_core.engine.capabilities import (
+    LARGEST_LAYER_COUNT,
+    LARGEST_OR_COUNT,
+    LARGEST_REGEX_COUNT,
+)
+from temper_core.plan.addresses import Located
+from temper_core.plan.blocks import Block, Draft, count_expressions
+from temper_core.plan.conditions import (
+    ANYTHING,
+    Condition,
+    Goal,
+    is_too_much,
+    own_conditions,
+    tier_conditions,
+)
+from temper_core.plan.groups import Crew, Wish
+from temper_core.plan.rounds import SYSTEM
+from temper_core.plan.shares import Shares
+from temper_core.records.profiles import Treatment
+from temper_core.records.tiers import LayerKind, Tier
+from temper_core.settings.models import Tiers
+
+OPEN = "open"
+ALWAYS = (SYSTEM, OPEN)
+
+
+@frozen
+class Excess:
+    """A group that has to stay in its tier's layer, and the limit that says so."""
+
+    wish: Wish
+    why: str
+
+
+@frozen
+class Sketch:
+    """The layers of a plan by name, in the order in which they match."""
+
+    drafts: Mapping[str, Draft]
+    blocks: Mapping[str, tuple[Block, ...]]
+
+
+def over_layer_limit(crews: Sequence[Crew], tiers: Tiers) -> Iterator[Excess]:
+    """Find the least important groups for which the engine has no layer left."""
+    own = {crew.tier for crew in crews if tiers.of(crew.tier).kind is not LayerKind.OPEN}
+    room = LARGEST_LAYER_COUNT - len(ALWAYS) - len(own)
+    wishes = [wish for crew in crews for wish in crew.wishes if wish.has_layer]
+    for wish in sorted(wishes, key=lambda wish: wish.importance)[room:]:
+        why = f"the engine takes {LARGEST_LAYER_COUNT} layers, {room} of them for thread groups"
+        yield Excess(wish, why)
+
+
+def sketch(
+    crews: Sequence[Crew], shares: Shares, system: Draft, adrift: Iterable[Located]
+) -> Sketch:
+    """Draw up every layer's matchers and members; *adrift* are pods without an address."""
+    drafts = {SYSTEM: system}
+    for crew in crews:
+        for position, wish in enumerate(crew.wishes):
+            if shares.goals[wish.name] is Goal.OWN:
+                drafts[wish.name] = _own_draft(crew, shares, position)
+    tiers = [tier.value for tier in Tier if tier.value in shares.grants]
+    drafts.update({name: Draft() for name in (*tiers, OPEN)})
+    for crew in crews:
+        _settle(crew, shares, drafts)
+    for located in adrift:
+        drafts[OPEN].members[located.pod.key] = None
+    kept = {name: each for name, each in drafts.items() if name in ALWAYS or not each.is_empty}
+    blocks = {name: draft.blocks() for name, draft in kept.items() if name != OPEN}
+    return Sketch(kept, {**blocks, OPEN: ((),)})
+
+
+def excess(crews: Sequence[Crew], shares: Shares, drawn: Sketch) -> Excess | None:
+    """Find a group that the engine's limits leave no room for; the least important first."""
+    for crew in crews:
+        found = _too_narrow(crew, shares)
+        if found is not None:
+            return found
+    for tier in Tier:
+        if len(drawn.blocks.get(tier.value, ())) > LARGEST_OR_COUNT:
+            why = f"the {tier} layer would need more than {LARGEST_OR_COUNT} OR blocks"
+            return Excess(_least(crews, shares, tier), why)
+    if count_expressions(drawn.blocks.values()) > LARGEST_REGEX_COUNT:
+        why = f"the engine takes {LARGEST_REGEX_COUNT} regular expressions"
+        return Excess(_least(crews, shares), why)
+    return None
+
+
+def _too_narrow(crew: Crew, shares: Shares) -> Excess | None:
+    parts = crew.parts(shares.goals)
+    why = "the names it has to be told apart from are more than the engine's matchers hold"
+    for position, wish in enumerate(crew.wishes):
+        if parts[position].goal is Goal.OWN and is_too_much(own_conditions(parts, position)):
+            return Excess(wish, why)
+    if crew.tier.value in shares.grants and is_too_much(tier_conditions(parts)):
+        yielding = [wish for wish in crew.wishes if shares.goals[wish.name] is Goal.OPEN]
+        return Excess(yielding[-1], why)
+    return None
+
+
+def _least(crews: Sequence[Crew], shares: Shares, tier: Tier | None = None) -> Wish:
+    """Return the least important group that costs matchers, of *tier* or of all."""
+    found = [
+        wish
+        for crew in crews
+        for wish in crew.wishes
+        if tier in (None, crew.tier) and wish.treatment is not Treatment.NORMAL
+        if shares.goals[wish.name] is not Goal.TIER
+    ]
+    return max(found, key=lambda wish: wish.importance)
+
+
+def _own_draft(crew: Crew, shares: Shares, position: int) -> Draft:
+    conditions = own_conditions(crew.parts(shares.goals), position)
+    takes_rest = not crew.wishes[position].group.match
+    draft = Draft()
+    for member in crew.members:
+        draft.add(conditions, member.inside)
+        lives_here = takes_rest and not member.outside
+        (draft.members if lives_here else draft.group_members)[member.pod.key] = None
+    return draft
+
+
+def _settle(crew: Crew, shares: Shares, drafts: Mapping[str, Draft]) -> None:
+    """Put the threads that no group takes away into the layer of the tier, or into Open."""
+    tier = drafts.get(crew.tier.value)
+    conditions = tier_conditions(crew.parts(shares.goals))
+    rest = _rest_goal(crew, shares)
+    yields = any(shares.goals[wish.name] is Goal.OPEN for wish in crew.wishes)
+    for member in crew.members:
+        key = member.pod.key
+        stays = rest is Goal.TIER or bool(member.outside)
+        if tier is not None and (conditions or member.outside):
+            _place(tier, member, conditions)
+            (tier.members if stays else tier.group_members)[key] = None
+        if (stays and tier is None) or (rest is Goal.OPEN and not member.outside):
+            drafts[OPEN].members[key] = None
+        elif yields or (tier is None and conditions):
+            drafts[OPEN].group_members[key] = None
+
+
+def _place(tier: Draft, member: Located, conditions: Sequence[Condition]) -> None:
+    if ANYTHING in conditions:
+        tier.add((ANYTHING,), member.whole)
+        return
+    tier.add(conditions, member.inside)
+    tier.add((ANYTHING,), member.outside)
+
+
+def _rest_goal(crew: Crew, shares: Shares) -> Goal:
+    rest = [wish.name for wish in crew.wishes if not wish.group.match]
+    return shares.goals[rest[0]] if rest else Goal.TIER

@@ -1,0 +1,180 @@
+"""Why one pod is where it is, with the numbers, and what would change it."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from difflib import get_close_matches
+from typing import Any
+
+import attrs
+
+from temper_core.errors import InputError
+from temper_core.plan.capacity import MILLIS, Capacity
+from temper_core.plan.demand import in_millis
+from temper_core.plan.groups import layer_name
+from temper_core.plan.render import SCHEMA_VERSION
+from temper_core.records.plans import Assignment, Layer, LayerPlan, Note
+from temper_core.records.pods import PROFILE_ANNOTATIONS, Pod, QosClass
+from temper_core.records.tiers import LayerKind, Tier
+from temper_core.settings import Settings
+
+SUGGESTIONS = 5
+
+
+@attrs.frozen
+class Place:
+    """One layer in which threads of the pod live; sizes in CPUs, ``None`` where it owns none."""
+
+    layer: str
+    kind: LayerKind
+    threads: str
+    cpus_min: int | None
+    cpus_max: int | None
+    demoted: bool
+    reason: str
+
+
+@attrs.frozen
+class Explanation:
+    """Everything that made the plan place one pod as it does; ``inputs`` by their names."""
+
+    pod: str
+    uid: str
+    tier: Tier
+    reason: str
+    inputs: Mapping[str, str]
+    profile: str
+    profile_reason: str
+    places: tuple[Place, ...]
+    notes: tuple[Note, ...]
+    changes: tuple[str, ...]
+
+
+def explain(plan: LayerPlan, settings: Settings, pod_key: str) -> Explanation:
+    """Explain the pod of that key (``namespace/name``), or of that name where it is unique.
+
+    Raises InputError naming similar pods where there is none, or more than one.
+    """
+    assignment = _find(plan.assignments, pod_key)
+    places = tuple(_places(plan, assignment))
+    return Explanation(
+        pod=assignment.pod.key,
+        uid=assignment.pod.uid,
+        tier=assignment.tier,
+        reason=assignment.reason,
+        inputs=_inputs(assignment.pod),
+        profile=assignment.profile.profile.id if assignment.profile else "",
+        profile_reason=assignment.profile_reason or "nothing about the pod claims a profile",
+        places=places,
+        notes=tuple(_notes_about(plan, assignment, places)),
+        changes=tuple(_changes(plan, settings, assignment, places)),
+    )
+
+
+def explanation_document(explanation: Explanation) -> dict[str, Any]:
+    """Return the explanation ready for JSON."""
+    return {"schema_version": SCHEMA_VERSION, **attrs.asdict(explanation)}
+
+
+def _find(assignments: Iterable[Assignment], pod_key: str) -> Assignment:
+    by_key: dict[str, Assignment] = {each.pod.key: each for each in assignments}
+    if pod_key in by_key:
+        return by_key[pod_key]
+    named = [key for key, each in by_key.items() if each.pod.name == pod_key]
+    if len(named) == 1:
+        return by_key[named[0]]
+    if named:
+        raise InputError(f"{len(named)} pods are named {pod_key!r}: {', '.join(sorted(named))}")
+    names = {each.pod.name: key for key, each in by_key.items()}
+    similar = [
+        *get_close_matches(pod_key, by_key, SUGGESTIONS),
+        *(names[name] for name in get_close_matches(pod_key, names, SUGGESTIONS)),
+    ]
+    hint = f"; similar: {', '.join(dict.fromkeys(similar))}" if similar else ""
+    raise InputError(f"no pod {pod_key!r} among {len(by_key)} on this node{hint}")
+
+
+def _inputs(pod: Pod) -> dict[str, str]:
+    limit = pod.cpu_limit_millis
+    return {
+        "priority": "none" if pod.priority is None else str(pod.priority),
+        "priority_class": pod.priority_class or "none",
+        "qos_class": pod.qos_class.value,
+        "cpu_request": in_millis(pod.cpu_request_millis),
+        "cpu_limit": "none" if limit is None else in_millis(limit),
+        "images": ", ".join(each.image for each in pod.containers if each.image) or "none",
+        "cgroups": ", ".join(pod.cgroups) or "not seen; found by the pod's uid",
+    }
+
+
+def _places(plan: LayerPlan, assignment: Assignment) -> Iterator[Place]:
+    key = assignment.pod.key
+    for layer in plan.layers:
+        if key in layer.members:
+            threads = "every thread that no group takes" if assignment.profile else "every thread"
+        elif key in layer.group_members:
+            threads = _group_text(layer)
+        else:
+            continue
+        yield Place(
+            layer.name,
+            layer.kind,
+            threads,
+            layer.cpus_min,
+            layer.cpus_max,
+            layer.demoted,
+            layer.reason,
+        )
+
+
+def _group_text(layer: Layer) -> str:
+    is_tier = layer.tier is None or layer.name == layer.tier.value
+    return "threads of some of the profile's groups" if is_tier else "threads of this group"
+
+
+def _notes_about(
+    plan: LayerPlan, assignment: Assignment, places: Iterable[Place]
+) -> Iterator[Note]:
+    subjects = {assignment.pod.key, assignment.tier.value, "node"}
+    subjects.update(place.layer for place in places)
+    if assignment.profile is not None:
+        profile = assignment.profile.profile
+        subjects.update(
+            layer_name(profile.id, group.name, assignment.tier) for group in profile.thread_groups
+        )
+    return (note for note in plan.notes if note.subject in subjects)
+
+
+def _changes(
+    plan: LayerPlan, settings: Settings, assignment: Assignment, places: Iterable[Place]
+) -> Iterator[str]:
+    yield from _tier_changes(assignment, settings)
+    capacity = Capacity.of(plan.machine, settings.plan.reserve_cores)
+    for place in places:
+        yield from _size_changes(place, assignment, capacity)
+    if assignment.profile is None and not assignment.is_system:
+        yield f"the annotation {PROFILE_ANNOTATIONS[0]}: <id> would choose a profile"
+
+
+def _tier_changes(assignment: Assignment, settings: Settings) -> Iterator[str]:
+    pod, mapping = assignment.pod, settings.priority_mapping
+    if pod.tier is not None:
+        yield "the tier is set by that rule, and priorities do not count"
+        return
+    if pod.qos_class is QosClass.BEST_EFFORT and not (pod.priority or pod.priority_class):
+        yield "a CPU or memory request, or any PriorityClass of value 0, would make it normal"
+    higher = list(Tier)[: assignment.tier.rank]
+    if higher and not assignment.is_system:
+        steps = (f"{getattr(mapping, tier.value)} {tier}" for tier in reversed(higher))
+        yield f"a PriorityClass would raise it, from this value on: {', '.join(steps)}"
+
+
+def _size_changes(place: Place, assignment: Assignment, capacity: Capacity) -> Iterator[str]:
+    tier = assignment.tier
+    if place.kind is LayerKind.OPEN and tier not in (Tier.LOW, Tier.BACKGROUND):
+        if place.layer == "open":
+            yield f"{tier} owns CPUs where a core is left: {capacity.describe()}"
+    elif place.demoted:
+        most = capacity.fenceable * capacity.unit
+        yield f"{place.layer} is fenced where its requests need at most {most} CPUs in sum"
+    elif place.layer == tier.value and place.cpus_min:
+        step = place.cpus_min * MILLIS
+        yield f"over {step}m of requests in sum, {place.layer} needs one more core"

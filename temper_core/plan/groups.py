@@ -1,0 +1,203 @@
+"""Thread groups: which pods share one, and what each can get before cores are counted."""
+
+from collections import defaultdict
+from collections.abc import Container, Iterable, Mapping
+from fractions import Fraction
+from hashlib import sha256
+
+from attrs import evolve, frozen
+
+from temper_core.plan.addresses import Located
+from temper_core.plan.capacity import MILLIS
+from temper_core.plan.conditions import Goal, Part, own_conditions
+from temper_core.records.plans import Note
+from temper_core.records.profiles import LoadedProfile, ThreadGroup, Treatment
+from temper_core.records.tiers import Tier
+
+OWNING_TIERS = (Tier.CRITICAL, Tier.HIGH, Tier.NORMAL)
+IMPORTANCE = {treatment: rank for rank, treatment in enumerate(Treatment)}
+LONGEST_NAME = 63
+
+
+@frozen
+class Wish:
+    """What one thread group asks for in one tier; ``cores`` whole ones, for exclusive groups.
+
+    The treatment NORMAL stands for staying in the tier's layer, for whatever reason.
+    """
+
+    tier: Tier
+    group: ThreadGroup
+    name: str
+    treatment: Treatment
+    cores: int = 0
+
+    @property
+    def fraction(self) -> Fraction:
+        """The share of each pod's request that an exclusive group takes."""
+        return _fraction(self.group)
+
+    @property
+    def has_layer(self) -> bool:
+        """Whether the group wants a layer of its own."""
+        return self.treatment in (Treatment.EXCLUSIVE, Treatment.LATENCY)
+
+    @property
+    def importance(self) -> tuple[int, int, str]:
+        """Sort key, the most important first."""
+        return self.tier.rank, IMPORTANCE[self.treatment], self.name
+
+
+@frozen(eq=False)
+class Crew:
+    """The pods of one tier that run under one profile, or under none."""
+
+    tier: Tier
+    loaded: LoadedProfile | None
+    members: tuple[Located, ...]
+    wishes: tuple[Wish, ...] = ()
+
+    @property
+    def profile(self) -> str:
+        """The id of the profile; empty without one."""
+        return self.loaded.profile.id if self.loaded else ""
+
+    @property
+    def groups(self) -> tuple[ThreadGroup, ...]:
+        """The thread groups of the profile, in the order in which they match."""
+        return self.loaded.profile.thread_groups if self.loaded else ()
+
+    def without(self, names: Container[str]) -> "Crew":
+        """Return the crew with the groups of *names* staying in the layer of their tier."""
+        kept = tuple(
+            evolve(wish, treatment=Treatment.NORMAL) if wish.name in names else wish
+            for wish in self.wishes
+        )
+        return evolve(self, wishes=kept)
+
+    def parts(self, goals: Mapping[str, Goal]) -> tuple[Part, ...]:
+        """Return the groups as the engine can see them, each with where it goes."""
+        return tuple(
+            Part(
+                matches=tuple(match for match in wish.group.match if match.is_static),
+                goal=goals[wish.name],
+                takes_rest=not wish.group.match,
+            )
+            for wish in self.wishes
+        )
+
+
+def crews_of(pods: Iterable[Located]) -> tuple[Crew, ...]:
+    """Gather the pods by tier and profile, most important tier first."""
+    found: defaultdict[tuple[int, str], list[Located]] = defaultdict(list)
+    for located in pods:
+        assignment = located.assignment
+        profile = assignment.profile.profile.id if assignment.profile else ""
+        found[assignment.tier.rank, profile].append(located)
+    return tuple(
+        Crew(members[0].assignment.tier, members[0].assignment.profile, tuple(members))
+        for _, members in sorted(found.items(), key=lambda item: item[0])
+    )
+
+
+def wishes_of(crew: Crew) -> tuple[tuple[Wish, ...], tuple[Note, ...]]:
+    """Return what each group of *crew* asks for, and what no node however large could give it."""
+    wishes: list[Wish] = []
+    notes: list[Note] = []
+    for position, group in enumerate(crew.groups):
+        name = layer_name(crew.profile, group.name, crew.tier)
+        treatment, refusals = _settled(crew, position)
+        cores = exclusive_cores(crew, group) if treatment is Treatment.EXCLUSIVE else 0
+        wishes.append(Wish(crew.tier, group, name, treatment, cores))
+        notes += [Note(code, name, why) for code, why in refusals]
+    return tuple(wishes), tuple(notes)
+
+
+def layer_name(profile: str, group: str, tier: Tier) -> str:
+    """Return ``profile.group.tier``, cut where it is longer than every engine takes."""
+    name = f"{profile}.{group}.{tier}"
+    if len(name) <= LONGEST_NAME:
+        return name
+    digest = sha256(name.encode()).hexdigest()[:8]
+    return f"{name[: LONGEST_NAME - len(digest) - 1]}-{digest}"
+
+
+def exclusive_cores(crew: Crew, group: ThreadGroup) -> int:
+    """Return the whole cores that the group needs: each pod's share rounded up on its own."""
+    fraction = _fraction(group)
+    shares = (each.pod.cpu_request_millis * fraction for each in crew.members)
+    return sum(-(-share // MILLIS) for share in shares)
+
+
+Refusal = tuple[str, str]
+Settled = tuple[Treatment, tuple[Refusal, ...]]
+
+
+def _settled(crew: Crew, position: int) -> Settled:
+    """Return what the group can have, and a code and a sentence for all that it cannot."""
+    group = crew.groups[position]
+    if group.treatment is Treatment.NORMAL:
+        return Treatment.NORMAL, ()
+    if group.treatment is Treatment.BOOST:
+        why = "boost needs steering; the threads stay in the layer of their tier"
+        return Treatment.NORMAL, (("group_needs_steering", why),)
+    unseen = _unseen(crew, position)
+    if unseen and not any(match.is_static for match in group.match):
+        return Treatment.NORMAL, unseen
+    if group.treatment is Treatment.YIELD:
+        return Treatment.YIELD, unseen
+    treatment, refusals = _sized(crew, group)
+    return treatment, (*unseen, *refusals)
+
+
+def _unseen(crew: Crew, position: int) -> tuple[Refusal, ...]:
+    """Say what the engine cannot see of the group, whose names are all that it knows."""
+    group = crew.groups[position]
+    blind = [each.name for each in crew.groups[:position] if not _is_static(each)]
+    if not group.match and blind:
+        why = (
+            f"takes what is left after {', '.join(blind)}, which only steering can tell; "
+            "the threads stay in the layer of their tier"
+        )
+        return (("group_needs_steering", why),)
+    if _is_static(group):
+        return ()
+    why = "a match by pattern, title or behaviour needs steering; until then those threads stay "
+    return (("group_needs_steering", f"{why}in the layer of their tier"),)
+
+
+def _sized(crew: Crew, group: ThreadGroup) -> Settled:
+    refusals: tuple[Refusal, ...] = ()
+    if crew.tier not in OWNING_TIERS:
+        why = f"tier {crew.tier} owns no CPUs; the threads stay with the rest of their pod"
+        return Treatment.NORMAL, (("folded", why),)
+    if _is_shadowed(crew, group):
+        why = "every thread that it names is taken by an earlier group"
+        return Treatment.NORMAL, (("folded", why),)
+    if group.treatment is Treatment.EXCLUSIVE:
+        if exclusive_cores(crew, group):
+            return Treatment.EXCLUSIVE, ()
+        why = "its pods request no CPU, by which exclusive cores are sized; treated as latency"
+        refusals = (("demoted", why),)
+    if group.match:
+        return Treatment.LATENCY, refusals
+    why = "latency for all threads of a pod is its tier's work; they stay in that layer"
+    return Treatment.NORMAL, (*refusals, ("folded", why))
+
+
+def _is_shadowed(crew: Crew, group: ThreadGroup) -> bool:
+    position = crew.groups.index(group)
+    parts = [
+        Part(tuple(match for match in each.match if match.is_static), Goal.TIER, not each.match)
+        for each in crew.groups[: position + 1]
+    ]
+    return not own_conditions(parts, position)
+
+
+def _is_static(group: ThreadGroup) -> bool:
+    return all(match.is_static for match in group.match)
+
+
+def _fraction(group: ThreadGroup) -> Fraction:
+    # The shortest decimal that reads back as this float is what the profile says.
+    return Fraction(1) if group.cpu_fraction is None else Fraction(str(group.cpu_fraction))

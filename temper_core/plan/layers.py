@@ -1,0 +1,124 @@
+"""Build the records of a plan's layers from shares and sketch."""
+
+from collections.abc import Sequence
+
+from attrs import evolve, frozen
+
+from temper_core.plan.capacity import Capacity
+from temper_core.plan.drafting import OPEN, Sketch
+from temper_core.plan.groups import Crew, Wish
+from temper_core.plan.rounds import SYSTEM, Grant
+from temper_core.plan.shares import Shares
+from temper_core.records.plans import Layer
+from temper_core.records.profiles import Treatment
+from temper_core.records.tiers import LayerKind, Tier
+from temper_core.settings import Settings
+
+SYSTEM_WEIGHT = 1000
+SYSTEM_UTIL_RANGE = (0.4, 0.7)
+LATENCY_SLICE_US = 3_000
+OPEN_REASON = "what is idle; shared by low, background, everything unmatched, and who has no core"
+
+
+def build_layers(
+    crews: Sequence[Crew], shares: Shares, drawn: Sketch, capacity: Capacity, settings: Settings
+) -> tuple[Layer, ...]:
+    """Return the layers in the order in which they match."""
+    builder = _Builder(shares, drawn, capacity.unit, settings)
+    wishes = {wish.name: wish for crew in crews for wish in crew.wishes}
+    return tuple(_layer(builder, name, wishes.get(name)) for name in drawn.drafts)
+
+
+def _layer(builder: "_Builder", name: str, wish: Wish | None) -> Layer:
+    if name == SYSTEM:
+        return builder.system()
+    if name == OPEN:
+        return builder.open()
+    return builder.tier(Tier(name)) if wish is None else builder.group(wish)
+
+
+@frozen
+class _Builder:
+    """Everything that the layers of one plan are made from."""
+
+    shares: Shares
+    drawn: Sketch
+    unit: int
+    settings: Settings
+
+    def system(self) -> Layer:
+        """Return the layer that keeps the node itself served."""
+        grant = self.shares.grants.get(SYSTEM)
+        owned = grant is not None
+        cpus = self.unit if owned else None
+        draft = self.drawn.drafts[SYSTEM]
+        return Layer(
+            name=SYSTEM,
+            kind=LayerKind.GROUPED if owned else LayerKind.OPEN,
+            matches=self.drawn.blocks[SYSTEM],
+            cpus_min=cpus,
+            cpus_max=cpus,
+            util_range=SYSTEM_UTIL_RANGE if owned else None,
+            preempt=True,
+            slice_us=self.settings.plan.system_slice_us,
+            weight=SYSTEM_WEIGHT,
+            members=tuple(sorted(draft.members)),
+            reason=grant.reason if grant else "no core of its own; preempts wherever nobody owns",
+        )
+
+    def open(self) -> Layer:
+        """Return the one Open layer, last, that takes everything else."""
+        draft = self.drawn.drafts[OPEN]
+        return Layer(
+            name=OPEN,
+            kind=LayerKind.OPEN,
+            matches=self.drawn.blocks[OPEN],
+            slice_us=self.settings.plan.open_slice_us,
+            weight=self.settings.tiers.low.weight,
+            members=tuple(sorted(draft.members)),
+            reason=OPEN_REASON,
+            group_members=tuple(sorted(draft.group_members)),
+        )
+
+    def tier(self, tier: Tier) -> Layer:
+        """Return the layer of a tier."""
+        given = self.settings.tiers.of(tier)
+        return evolve(self._owning(tier.value, tier), protected=given.protected)
+
+    def group(self, wish: Wish) -> Layer:
+        """Return the layer of a thread group."""
+        layer = self._owning(wish.name, wish.tier)
+        is_latency = wish.treatment is Treatment.LATENCY
+        slice_us = LATENCY_SLICE_US if is_latency else layer.slice_us
+        return evolve(
+            layer,
+            protected=self.settings.tiers.of(wish.tier).protected and not is_latency,
+            exclusive=self.shares.grants[wish.name].exclusive,
+            slice_us=wish.group.slice_us or slice_us,
+            weight=wish.group.weight or layer.weight,
+        )
+
+    def _owning(self, name: str, tier: Tier) -> Layer:
+        grant, draft = self.shares.grants[name], self.drawn.drafts[name]
+        given = self.settings.tiers.of(tier)
+        return Layer(
+            name=name,
+            kind=grant.kind,
+            matches=self.drawn.blocks[name],
+            tier=tier,
+            cpus_min=grant.least * self.unit,
+            cpus_max=grant.most * self.unit,
+            util_range=given.util_range,
+            preempt=given.preempt,
+            slice_us=given.slice_us,
+            weight=given.weight,
+            members=tuple(sorted(draft.members)),
+            demoted=grant.demoted,
+            reason=f"{grant.reason}; {self._size(grant)}",
+            group_members=tuple(sorted(draft.group_members)),
+        )
+
+    def _size(self, grant: Grant) -> str:
+        least, most = grant.least, grant.most
+        sizes = f"{least}" if least == most else f"{least} to {most}"
+        return f"{sizes} cores of {self.unit} CPUs"

@@ -1,0 +1,217 @@
+"""One attempt at handing the node's cores out to layers, station by station."""
+
+from collections import defaultdict
+from collections.abc import Container, Sequence
+
+from attrs import define, evolve, field
+
+from temper_core.plan.capacity import Capacity
+from temper_core.plan.conditions import Goal
+from temper_core.plan.demand import Demand, tier_demand
+from temper_core.plan.groups import Crew, Wish
+from temper_core.records.plans import Note
+from temper_core.records.profiles import Treatment
+from temper_core.records.tiers import LayerKind, Tier
+from temper_core.settings.models import Tiers
+
+SYSTEM = "system"
+SIZED_BY_REQUESTS = (Tier.CRITICAL, Tier.HIGH)
+
+Station = Tier | None
+"""A tier, or ``None`` for the system layer, in the order in which cores are handed out."""
+
+
+@define
+class Grant:
+    """The cores of one layer: always ``least``, up to ``most``.
+
+    ``wants`` is what its requests need, ``ceiling`` what its limits allow (``None``: anything).
+    """
+
+    kind: LayerKind
+    tier: Tier | None
+    least: int
+    most: int
+    wants: int
+    ceiling: int | None
+    demoted: bool = False
+    reason: str = ""
+    exclusive: bool = False
+
+    @classmethod
+    def fixed(
+        cls, kind: LayerKind, tier: Tier | None, cores: int, reason: str, *, demoted: bool = False
+    ) -> "Grant":
+        """Grant exactly *cores*, neither less nor more."""
+        return cls(kind, tier, cores, cores, cores, cores, demoted, reason)
+
+
+@define
+class Round:
+    """One attempt: the cores that are left, and who still waits for one."""
+
+    crews: Sequence[Crew]
+    capacity: Capacity
+    tiers: Tiers
+    latency: Sequence[Wish] = ()
+    left: int = field(init=False)
+    waiting: set[Station] = field(init=False, factory=set)
+    grants: dict[str, Grant] = field(init=False, factory=dict)
+    goals: dict[str, Goal] = field(init=False)
+    demands: dict[Tier, Demand] = field(init=False, factory=dict)
+    notes: list[Note] = field(init=False, factory=list)
+    by_tier: dict[Tier, list[Crew]] = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.left = self.capacity.fenceable
+        grouped: defaultdict[Tier, list[Crew]] = defaultdict(list)
+        for crew in self.crews:
+            grouped[crew.tier].append(crew)
+        self.by_tier = dict(grouped)
+        served = {wish.name for wish in self.latency}
+        self.goals = {
+            wish.name: _hoped(wish, served) for crew in self.crews for wish in crew.wishes
+        }
+
+    def serve(self, stations: Sequence[Station]) -> None:
+        """Go through the stations once, giving each what it needs at least."""
+        self.waiting = {station for station in stations if self._waits(station)}
+        for station in stations:
+            if station is None:
+                self._serve_system()
+            else:
+                self._serve_tier(station)
+
+    def serve_latency(self, wish: Wish, is_served: bool) -> None:
+        """Give the group a core, or say that none was to spare."""
+        if is_served:
+            reason = "1 core was to spare for a latency group"
+            self._take(wish.name, Grant.fixed(LayerKind.GROUPED, wish.tier, 1, reason))
+            return
+        why = "no core is to spare for a latency group; the threads stay in the layer of their tier"
+        self._note("folded", wish.name, why)
+
+    def grow(self, stations: Sequence[Station]) -> None:
+        """Raise the maxima: up to all requests in order, then core by core up to the limits."""
+        names = [station.value for station in stations if station is not None]
+        growing = [self.grants[name] for name in names if name in self.grants]
+        for grant in growing:
+            self._raise(grant, grant.wants - grant.most)
+        while growing and self.left:
+            growing = [each for each in growing if each.ceiling is None or each.most < each.ceiling]
+            for grant in growing:
+                self._raise(grant, 1)
+
+    def _raise(self, grant: Grant, cores: int) -> None:
+        more = max(0, min(self.left, cores))
+        grant.most += more
+        self.left -= more
+
+    def _waits(self, station: Station) -> bool:
+        if station is None:
+            return True
+        if self.tiers.of(station).kind is LayerKind.OPEN:
+            return False
+        return tier_demand(self.by_tier.get(station, ()), self.goals) is not None
+
+    def _note(self, code: str, subject: str, message: str) -> None:
+        self.notes.append(Note(code, subject, message))
+
+    def _take(self, name: str, grant: Grant) -> None:
+        self.grants[name] = grant
+        self.left -= grant.most
+
+    def _serve_system(self) -> None:
+        self.waiting.discard(None)
+        if self.left:
+            reason = "1 core, so that the node is served whatever else is busy"
+            self._take(SYSTEM, Grant.fixed(LayerKind.GROUPED, None, 1, reason))
+            return
+        why = f"{self.capacity.describe()}, none is left; it owns nothing and preempts instead"
+        self._note("no_own_core", SYSTEM, why)
+
+    def _serve_tier(self, tier: Tier) -> None:
+        crews = self.by_tier.get(tier, ())
+        exclusive = [
+            wish for crew in crews for wish in crew.wishes if wish.treatment is Treatment.EXCLUSIVE
+        ]
+        kind = self.tiers.of(tier).kind
+        for wish in sorted(exclusive, key=lambda wish: wish.importance):
+            if not self._serve_exclusive(wish) and kind is LayerKind.CONFINED:
+                # Its hot threads would have to squeeze in with everybody else's.
+                kind = LayerKind.GROUPED
+        self.waiting.discard(tier)
+        demand = tier_demand(crews, self.goals)
+        if demand is not None:
+            self.demands[tier] = demand
+            self._serve_demand(tier, kind, demand)
+
+    def _serve_exclusive(self, wish: Wish) -> bool:
+        """Fence the group, or demote it; tell whether it has a layer of its own."""
+        asked = f"{_cores(wish.cores)} for exclusive use, {self.left} left to own"
+        if wish.cores <= self.left:
+            fraction = f"cpu_fraction {float(wish.fraction):g} of the requests"
+            reason = f"{fraction}: {_cores(wish.cores)} with idle siblings"
+            grant = Grant.fixed(LayerKind.CONFINED, wish.tier, wish.cores, reason)
+            self._take(wish.name, evolve(grant, exclusive=True))
+            return True
+        if self.left > (wish.tier in self.waiting):
+            cores = min(wish.cores, max(1, self.left - len(self.waiting)))
+            why = f"{asked}: Grouped with {_cores(cores)} instead of fenced"
+            self._note("demoted", wish.name, why)
+            grant = Grant.fixed(LayerKind.GROUPED, wish.tier, cores, why, demoted=True)
+            self._take(wish.name, grant)
+            return True
+        self.goals[wish.name] = Goal.TIER
+        if self.tiers.of(wish.tier).kind is not LayerKind.OPEN:
+            self.waiting.add(wish.tier)
+        self._note("folded", wish.name, f"{asked}: the threads stay in the layer of their tier")
+        return False
+
+    def _serve_demand(self, tier: Tier, kind: LayerKind, demand: Demand) -> None:
+        if kind is LayerKind.OPEN:
+            return
+        wants, ceiling = demand.cores(self.capacity), demand.ceiling(self.capacity)
+        if kind is LayerKind.CONFINED and wants <= self.left:
+            grant = Grant(kind, tier, wants, wants, wants, ceiling, reason=demand.describe())
+            self._take(tier.value, grant)
+        elif self.left:
+            self._serve_grouped(tier, demand, wants, ceiling)
+        else:
+            why = f"{demand.describe()}; {self.capacity.describe()}, none is left"
+            self._note("no_own_core", tier.value, f"{why}: its pods share the Open layer")
+
+    def _serve_grouped(self, tier: Tier, demand: Demand, wants: int, ceiling: int | None) -> None:
+        is_demoted = self.tiers.of(tier).kind is LayerKind.CONFINED
+        least, most = 0, 1
+        if is_demoted or tier in SIZED_BY_REQUESTS:
+            least = most = min(wants, max(1, self.left - len(self.waiting)))
+        reason = demand.describe()
+        if is_demoted:
+            reason = self._demotion(tier, demand, wants)
+            self._note("demoted", tier.value, reason)
+        grant = Grant(
+            LayerKind.GROUPED, tier, least, most, wants, ceiling, demoted=is_demoted, reason=reason
+        )
+        self._take(tier.value, grant)
+
+    def _demotion(self, tier: Tier, demand: Demand, wants: int) -> str:
+        unit = self.capacity.unit
+        return (
+            f"{demand.describe()}: {_cores(wants)} of {unit} CPUs, but {self.left} left to fence; "
+            f"{self.capacity.describe()}, so {tier} is Grouped, not Confined; what fits this node "
+            f"is at most {self.capacity.fenceable * unit} CPUs of {tier} requests in sum"
+        )
+
+
+def _hoped(wish: Wish, served: Container[str]) -> Goal:
+    """Say where the group's threads go unless no core is left."""
+    if wish.treatment is Treatment.YIELD:
+        return Goal.OPEN
+    if wish.treatment is Treatment.EXCLUSIVE or wish.name in served:
+        return Goal.OWN
+    return Goal.TIER
+
+
+def _cores(count: int) -> str:
+    return "1 core" if count == 1 else f"{count} cores"

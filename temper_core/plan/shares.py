@@ -1,0 +1,83 @@
+"""Decide in which order the layers take their cores, so that the plan loads and nobody starves.
+
+The algorithm is that of ``docs/architecture.md``, "How a plan uses CPUs".
+"""
+
+from collections.abc import Mapping, Sequence
+
+from attrs import frozen
+
+from temper_core.plan.capacity import Capacity
+from temper_core.plan.conditions import Goal
+from temper_core.plan.demand import Demand
+from temper_core.plan.groups import Crew
+from temper_core.plan.rounds import SYSTEM, Grant, Round, Station
+from temper_core.records.plans import Note
+from temper_core.records.profiles import Treatment
+from temper_core.records.tiers import LayerKind, Tier
+from temper_core.settings.models import Tiers
+
+MOST_LOOPS = 3
+SYSTEM_AFTER_HIGH: tuple[Station, ...] = (Tier.CRITICAL, Tier.HIGH, None, *list(Tier)[2:])
+SYSTEM_AFTER_NORMAL: tuple[Station, ...] = (*list(Tier)[:3], None, *list(Tier)[3:])
+SYSTEM_FIRST: tuple[Station, ...] = (None, *Tier)
+
+
+@frozen
+class Shares:
+    """Who got how many cores: grants by layer name, and where the threads of each group go."""
+
+    grants: Mapping[str, Grant]
+    goals: Mapping[str, Goal]
+    demands: Mapping[Tier, Demand]
+    notes: tuple[Note, ...]
+
+    @property
+    def normal_is_left_out(self) -> bool:
+        """Whether normal pods share the Open layer."""
+        return Tier.NORMAL in self.demands and Tier.NORMAL.value not in self.grants
+
+    def loads(self, tiers: Tiers) -> bool:
+        """Whether it keeps to three of {Open, Grouped} x {preempt, not}: four do not verify."""
+        loops = {(LayerKind.OPEN, False)}
+        loops.add((LayerKind.GROUPED if SYSTEM in self.grants else LayerKind.OPEN, True))
+        for grant in self.grants.values():
+            if grant.kind is LayerKind.GROUPED and grant.tier is not None:
+                loops.add((LayerKind.GROUPED, tiers.of(grant.tier).preempt))
+        return len(loops) <= MOST_LOOPS
+
+
+def share_out(crews: Sequence[Crew], capacity: Capacity, tiers: Tiers) -> Shares:
+    """Hand out the cores.
+
+    The system layer takes its core after ``high``; it leaves the last one to ``normal`` where it
+    can do with none, because a plan of those kinds still loads.
+    """
+    chosen = _with_latency(crews, capacity, tiers, SYSTEM_AFTER_HIGH)
+    if chosen.normal_is_left_out and SYSTEM in chosen.grants:
+        other = _with_latency(crews, capacity, tiers, SYSTEM_AFTER_NORMAL)
+        if other.loads(tiers) and not other.normal_is_left_out:
+            chosen = other
+    if not chosen.loads(tiers):
+        chosen = _with_latency(crews, capacity, tiers, SYSTEM_FIRST)
+    return chosen
+
+
+def _with_latency(
+    crews: Sequence[Crew], capacity: Capacity, tiers: Tiers, stations: Sequence[Station]
+) -> Shares:
+    """Give latency groups the cores that nobody else needs, most important first."""
+    wishes = [wish for crew in crews for wish in crew.wishes]
+    latency = [wish for wish in wishes if wish.treatment is Treatment.LATENCY]
+    first = Round(crews, capacity, tiers)
+    first.serve(stations)
+    served = sorted(latency, key=lambda wish: wish.importance)[: first.left]
+    final = first
+    if served:
+        # Without these groups a tier may keep no thread at all, and need no core.
+        final = Round(crews, capacity, tiers, served)
+        final.serve(stations)
+    for wish in latency:
+        final.serve_latency(wish, wish in served)
+    final.grow(stations)
+    return Shares(final.grants, final.goals, final.demands, tuple(final.notes))
