@@ -126,7 +126,7 @@ def _metadata(chance: random.Random, name: str, namespace: str) -> Document:
         "annotations": {"prometheus.io/scrape": "true"},
         "creationTimestamp": STARTED,
         "generateName": name[:-5],
-        "labels": {"app": name.split("-")[0], "pod-template-hash": name.split("-")[2]},
+        "labels": {"app": name.rsplit("-", 2)[0], "pod-template-hash": name.rsplit("-", 2)[1]},
         "managedFields": [_managed("kube-controller-manager"), _managed("kubelet")],
         "name": name,
         "namespace": namespace,

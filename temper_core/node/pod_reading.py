@@ -63,7 +63,7 @@ def read_pod(pod: Table) -> Pod:
 def _name(metadata: Table, key: str, missing: str | None = None) -> str:
     known = len(metadata.problems)
     value = metadata.text(key)
-    if not value and missing is not None or len(metadata.problems) > known:
+    if (not value and missing is not None) or len(metadata.problems) > known:
         return missing or ""
     return _checked(metadata, key, value)
 

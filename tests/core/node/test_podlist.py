@@ -247,8 +247,10 @@ def test_a_misfit_deep_in_a_list_is_named_by_its_index():
     ]
 
     assert problems_of(list_of(pod_document("good"), bad)) == (
-        "items[1].spec.initContainers[1].resources.requests.cpu: "
-        "'1 core' is no CPU quantity such as '500m', '2' or '0.5'",
+        (
+            "items[1].spec.initContainers[1].resources.requests.cpu: "
+            "'1 core' is no CPU quantity such as '500m', '2' or '0.5'"
+        ),
     )
 
 

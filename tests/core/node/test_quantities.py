@@ -76,8 +76,29 @@ def test_a_memory_quantity_is_rounded_up_to_bytes(quantity, size):
 
 @pytest.mark.parametrize(
     "quantity",
-    ["", ".", "m", "+", "1 Gi", "1gi", "1mi", "1K", "0x10", "1e", "1e1.5", "1ee3", "--1", "1,5"]
-    + ["٣", "1\n2", "NaN", "Infinity", "9" * 129, float("nan"), float("inf")],
+    [
+        "",
+        ".",
+        "m",
+        "+",
+        "1 Gi",
+        "1gi",
+        "1mi",
+        "1K",
+        "0x10",
+        "1e",
+        "1e1.5",
+        "1ee3",
+        "--1",
+        "1,5",
+        "٣",
+        "1\n2",
+        "NaN",
+        "Infinity",
+        "9" * 129,
+        float("nan"),
+        float("inf"),
+    ],
 )
 def test_nonsense_is_refused_with_examples_of_what_is_allowed(quantity):
     with pytest.raises(InputError, match="is no CPU quantity such as '500m'"):
@@ -114,6 +135,8 @@ def test_an_exponent_means_a_power_of_ten(number, exponent, letter):
 @given(st.one_of(st.text(max_size=12), st.text("0123456789.eEmMkKiGn+-", max_size=12)))
 def test_any_text_is_a_number_or_an_input_error(text):
     try:
-        assert 0 <= cpu_millis(text) <= LARGEST
+        outcome = cpu_millis(text)
     except InputError as error:
-        assert "\n" not in str(error)
+        outcome = -1 if "\n" in str(error) else 0
+
+    assert 0 <= outcome <= LARGEST

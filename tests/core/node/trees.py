@@ -27,7 +27,7 @@ def make_cgroup(root: Path, path: str, **files: str) -> Path:
 
 def make_hierarchy(root: Path, paths: Iterable[str] = (), *, version: int = 2) -> Path:
     """Make a hierarchy with the cgroups *paths*."""
-    write_files(root, V2_FILES if version == 2 else V1_FILES)  # noqa: PLR2004 - cgroup v2
+    write_files(root, V2_FILES if version == 2 else V1_FILES)
     for path in paths:
         make_cgroup(root, path)
     return root
