@@ -30,7 +30,10 @@ def quadratic_shares(weight: int) -> int:
 
 
 def weight_scale(kubepods: Path, cpus: int) -> WeightScale:
-    """Tell the conversion in use by the top cgroup, whose request is nearly the whole machine."""
+    """Tell the conversion in use by the top cgroup, whose request is nearly the whole machine.
+
+    The two meet at the largest weight: above some 160 CPUs this can no longer tell them apart.
+    """
     weight = _number(kubepods / "cpu.weight")
     if weight is None or weight <= 1:
         return linear_shares
