@@ -54,6 +54,36 @@ def wait_until():
 
 
 @pytest.fixture
+def let_run(wait_until):
+    """Wait until the leader of *pid* has run for some more milliseconds, however busy the host."""
+
+    def run_ms(pid):
+        return int(Path(f"/proc/{pid}/task/{pid}/schedstat").read_text().split()[0]) // 1_000_000
+
+    def wait(pid, more_ms=10):
+        enough = run_ms(pid) + more_ms
+        wait_until(lambda: run_ms(pid) >= enough, "the process gets no CPU")
+
+    return wait
+
+
+@pytest.fixture
+def settle(wait_until):
+    """Wait until no thread of *pid* has run for a while."""
+
+    def counters(pid):
+        files = sorted(Path(f"/proc/{pid}/task").glob("*/schedstat"))
+        return [file.read_text() for file in files]
+
+    def rests(pid):
+        before = counters(pid)
+        time.sleep(0.05)
+        return before == counters(pid)
+
+    return lambda pid: wait_until(lambda: rests(pid), "the process does not rest")
+
+
+@pytest.fixture
 def names_in():
     """List the names in a folder, once; an object per name would be another thing to open."""
     return lambda folder: {path.name for path in Path(folder).iterdir()}

@@ -118,14 +118,14 @@ def test_the_unified_path_comes_first_and_the_quota_from_v1(tmp_path, budget):
     assert reader.read([POD])[POD] == CgroupUsage(20, 1, 1)
 
 
-def test_a_real_cgroups_time_is_what_its_process_used(spawn, cgroup, budget):
+def test_a_real_cgroups_time_is_what_its_process_used(spawn, cgroup, budget, let_run):
     name, folder = cgroup
     reader = CgroupReader(CgroupRoots(str(folder.parent)), budget)
     child = spawn("print('up', flush=True)\nwhile True: pass")
     (folder / "cgroup.procs").write_text(str(child.pid))
     reader.read([f"{name}/"])
     began = time.monotonic()
-    time.sleep(0.1)
+    let_run(child.pid)
 
     usage = reader.read([f"{name}/"])[f"{name}/"]
 

@@ -47,11 +47,11 @@ def sample_of(pid, snapshot):
     return found
 
 
-def test_the_first_tick_is_a_baseline_and_the_second_has_rates(observer, spawn):
+def test_the_first_tick_is_a_baseline_and_the_second_has_rates(observer, spawn, let_run):
     child = spawn(BUSY)
 
     first = observer.tick(plan=None, status=WATCHING)
-    time.sleep(0.1)
+    let_run(child.pid)
     second = observer.tick(plan=None, status=WATCHING)
 
     assert (first.window_s, first.threads) == (0.0, ())
@@ -73,10 +73,10 @@ def test_a_snapshot_says_where_and_when_it_was_taken(observer, names_in):
     assert snapshot.overhead.threads_seen >= len(names_in("/proc/self/task"))
 
 
-def test_a_threads_age_is_the_time_since_its_start(observer, spawn):
+def test_a_threads_age_is_the_time_since_its_start(observer, spawn, let_run):
     child = spawn(BUSY)
     observer.tick(plan=None, status=WATCHING)
-    time.sleep(0.03)
+    let_run(child.pid)
 
     thread = sample_of(child.pid, observer.tick(plan=None, status=WATCHING))
 
@@ -85,7 +85,7 @@ def test_a_threads_age_is_the_time_since_its_start(observer, spawn):
     assert 0 < thread.age_s <= time.clock_gettime(time.CLOCK_BOOTTIME) - started
 
 
-def test_a_thread_in_a_pods_cgroup_has_pod_container_tier_and_layer(spawn, cgroup):
+def test_a_thread_in_a_pods_cgroup_has_pod_container_tier_and_layer(spawn, cgroup, let_run):
     name, folder = cgroup
     containers = (Container("main", runtime_id=name),)
     pod = Pod("u1", "shop", "db", cgroups=(f"{name}/",), containers=containers)
@@ -95,7 +95,7 @@ def test_a_thread_in_a_pods_cgroup_has_pod_container_tier_and_layer(spawn, cgrou
     roots = CgroupRoots(str(folder.parent))
     observer = Observer(MACHINE, Settings(), node="here", cgroup_roots=roots)
     observer.tick(plan=plan, status=ENFORCING)
-    time.sleep(0.1)
+    let_run(child.pid)
 
     snapshot = observer.tick(plan=plan, status=ENFORCING)
 
@@ -128,13 +128,13 @@ def test_what_came_and_went_between_two_looks_is_still_charged_to_its_pod(spawn,
     observer.close()
 
 
-def test_a_workload_known_by_its_process_is_summed_over_its_threads(observer, spawn):
+def test_a_workload_known_by_its_process_is_summed_over_its_threads(observer, spawn, let_run):
     child = spawn("open('/proc/self/comm', 'w').write('temper-busy')\n" + BUSY)
     containers = (Container("run", processes=("temper-busy",)),)
     pod = Pod("w1", "", "batch", containers=containers, origin=Origin.WORKLOAD)
     plan = plan_for(pod, Matcher("PcommPrefix", "temper-busy"))
     observer.tick(plan=plan, status=WATCHING)
-    time.sleep(0.1)
+    let_run(child.pid)
 
     snapshot = observer.tick(plan=plan, status=WATCHING)
 
@@ -144,14 +144,14 @@ def test_a_workload_known_by_its_process_is_summed_over_its_threads(observer, sp
     assert snapshot.pods[0].cpu_used == pytest.approx(thread.cpu_used, rel=0.05)
 
 
-def test_a_new_plan_is_used_at_once(observer, spawn):
+def test_a_new_plan_is_used_at_once(observer, spawn, let_run):
     child = spawn(BUSY)
     pod = Pod("u1", "shop", "db")
     observer.tick(plan=None, status=ENFORCING)
     wanted = []
 
     for prefix in ("py", "nothing"):
-        time.sleep(0.02)
+        let_run(child.pid)
         plan = plan_for(pod, Matcher("CommPrefix", prefix))
         wanted.append(sample_of(child.pid, observer.tick(plan=plan, status=ENFORCING)).layer)
 

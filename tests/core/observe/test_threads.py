@@ -53,12 +53,12 @@ def test_the_first_look_is_a_baseline_without_rows(reader, names_in):
     assert rows.clock_ns > 0
 
 
-def test_a_busy_threads_deltas_lie_between_independent_reads(reader, spawn):
+def test_a_busy_threads_deltas_lie_between_independent_reads(reader, spawn, let_run):
     child = spawn(BUSY)
     outer_before = schedstat(child.pid)
     base = reader.snapshot(0)
     inner_before = schedstat(child.pid)
-    time.sleep(0.1)
+    let_run(child.pid)
 
     inner_after = schedstat(child.pid)
     rows = reader.snapshot(base.clock_ns)
@@ -70,12 +70,12 @@ def test_a_busy_threads_deltas_lie_between_independent_reads(reader, spawn):
     assert row.run_ns > 0
 
 
-def test_a_row_says_what_the_other_files_of_the_process_say(reader, spawn):
+def test_a_row_says_what_the_other_files_of_the_process_say(reader, spawn, let_run):
     child = spawn(BUSY)
     os.sched_setaffinity(child.pid, {min(os.sched_getaffinity(child.pid))})
-    time.sleep(0.02)
+    let_run(child.pid)
     base = reader.snapshot(0)
-    time.sleep(0.05)
+    let_run(child.pid)
 
     [row] = rows_of(child.pid, reader.snapshot(base.clock_ns))
 
@@ -86,9 +86,9 @@ def test_a_row_says_what_the_other_files_of_the_process_say(reader, spawn):
     assert not row.is_kthread
 
 
-def test_who_sleeps_is_counted_but_has_no_row(reader, spawn):
+def test_who_sleeps_is_counted_but_has_no_row(reader, spawn, settle):
     child = spawn(ON_CALL, 5)
-    time.sleep(0.05)
+    settle(child.pid)
     base = reader.snapshot(0)
 
     rows = reader.snapshot(base.clock_ns)
@@ -249,14 +249,14 @@ def held_open(pid):
     return [link for link in links if link.startswith(f"/proc/{pid}/")]
 
 
-def test_a_pid_that_the_kernel_gives_out_again_is_another_process(reader, spawn):
+def test_a_pid_that_the_kernel_gives_out_again_is_another_process(reader, spawn, let_run):
     first = spawn(BUSY)
-    time.sleep(0.2)
+    let_run(first.pid, 100)
     base = reader.snapshot(0)
     first.kill()
     first.wait()
     second = spawn_with_pid(spawn, first.pid)
-    time.sleep(0.02)
+    let_run(second.pid)
 
     [row] = rows_of(second.pid, reader.snapshot(base.clock_ns))
 
@@ -324,7 +324,7 @@ def test_kernel_threads_are_told_apart(reader):
     assert not any(row.is_kthread for row in rows_of(os.getpid(), rows))
 
 
-def test_a_process_that_moved_is_found_in_its_new_cgroup(reader, spawn, cgroup):
+def test_a_process_that_moved_is_found_in_its_new_cgroup(reader, spawn, cgroup, let_run):
     name, folder = cgroup
     child = spawn(BUSY)
     clock = reader.snapshot(0).clock_ns
@@ -332,7 +332,7 @@ def test_a_process_that_moved_is_found_in_its_new_cgroup(reader, spawn, cgroup):
         clock = reader.snapshot(clock).clock_ns
     (folder / "cgroup.procs").write_text(str(child.pid))
     reader.refresh_cgroups()
-    time.sleep(0.03)
+    let_run(child.pid)
 
     rows = reader.snapshot(clock)
 
@@ -383,10 +383,11 @@ def test_every_process_is_looked_up_again_in_turn(spawn, cgroup):
 
 def test_a_user_without_rights_sees_what_proc_shows_him():
     script = (
-        "import os, sys\n"
+        "import os, time\n"
         "from temper_core.observe.threads import ProcThreads\n"
         "if os.geteuid() == 0: os.setuid(65534)\n"
         "reader = ProcThreads(); rows = reader.snapshot(0)\n"
+        "time.sleep(0.02)\n"  # what runs is booked when it sleeps, or at the timer's tick
         "rows = reader.snapshot(rows.clock_ns)\n"
         "print(any(row.tid == os.getpid() for row in rows.rows), rows.threads_seen > 1)\n"
     )
