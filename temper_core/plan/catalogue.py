@@ -47,10 +47,14 @@ class ProfileCatalogue:
             annotation, profile_id = wanted
             return self._named(profile_id, machine, f"annotation {annotation}: {profile_id}")
         detection = detect(pod)
-        if detection is not None and detection.profile in self._by_id:
-            sign = f"detected as {detection.profile}: {detection.why}"
-            return self._named(detection.profile, machine, sign)
-        return self._recognised(pod, machine)
+        if detection is None:
+            return self._recognised(pod, machine)
+        named = self._named(detection.profile, machine, _sign(detection))
+        if detection.profile in self._by_id:
+            return named
+        # A detector only guesses: where its profile is not there, the image may still tell.
+        recognised = self._recognised(pod, machine)
+        return named if recognised == UNCLAIMED else recognised
 
     @cached_property
     def _by_id(self) -> dict[str, tuple[LoadedProfile, ...]]:
@@ -98,6 +102,10 @@ class ProfileCatalogue:
                 if sign:
                     found.setdefault(profile_id, sign)
         return list(found.items())
+
+
+def _sign(detection: Detection) -> str:
+    return f"detected as {detection.profile}" + (f" by {detection.why}" if detection.why else "")
 
 
 def _misfits(candidates: tuple[LoadedProfile, ...], machine: MachineShape) -> str:

@@ -9,7 +9,7 @@ import attrs
 from temper_core.errors import InputError
 from temper_core.plan.capacity import MILLIS, Capacity
 from temper_core.plan.demand import in_millis
-from temper_core.plan.groups import layer_name
+from temper_core.plan.groups import OWNING_TIERS, layer_name
 from temper_core.plan.render import SCHEMA_VERSION
 from temper_core.records.plans import Assignment, Layer, LayerPlan, Note
 from temper_core.records.pods import PROFILE_ANNOTATIONS, Pod, QosClass
@@ -149,7 +149,10 @@ def _changes(
     yield from _tier_changes(assignment, settings)
     capacity = Capacity.of(plan.machine, settings.plan.reserve_cores)
     for place in places:
-        yield from _size_changes(place, assignment, capacity)
+        yield from _size_changes(place, assignment.tier, capacity)
+    has_layer = plan.layer_named(assignment.tier.value) is not None
+    if assignment.tier in OWNING_TIERS and not assignment.is_system and not has_layer:
+        yield f"{assignment.tier} owns CPUs where a core is left: {capacity.describe()}"
     if assignment.profile is None and not assignment.is_system:
         yield f"the annotation {PROFILE_ANNOTATIONS[0]}: <id> would choose a profile"
 
@@ -167,12 +170,8 @@ def _tier_changes(assignment: Assignment, settings: Settings) -> Iterator[str]:
         yield f"a PriorityClass would raise it, from this value on: {', '.join(steps)}"
 
 
-def _size_changes(place: Place, assignment: Assignment, capacity: Capacity) -> Iterator[str]:
-    tier = assignment.tier
-    if place.kind is LayerKind.OPEN and tier not in (Tier.LOW, Tier.BACKGROUND):
-        if place.layer == "open":
-            yield f"{tier} owns CPUs where a core is left: {capacity.describe()}"
-    elif place.demoted:
+def _size_changes(place: Place, tier: Tier, capacity: Capacity) -> Iterator[str]:
+    if place.demoted:
         most = capacity.fenceable * capacity.unit
         yield f"{place.layer} is fenced where its requests need at most {most} CPUs in sum"
     elif place.layer == tier.value and place.cpus_min:

@@ -121,4 +121,5 @@ class _Builder:
     def _size(self, grant: Grant) -> str:
         least, most = grant.least, grant.most
         sizes = f"{least}" if least == most else f"{least} to {most}"
-        return f"{sizes} cores of {self.unit} CPUs"
+        cores = "core" if most == 1 else "cores"
+        return f"{sizes} {cores} of {self.unit} CPU{'s' * (self.unit > 1)}"

@@ -102,7 +102,7 @@ def _layer_document(layer: Layer) -> dict[str, Any]:
         "slice_us": layer.slice_us,
         "weight": layer.weight,
         "matches": _matches(layer),
-        "pods": list(layer.members),
+        "pods": sorted({*layer.members, *layer.group_members}),
         "group_pods": list(layer.group_members),
         "demoted": layer.demoted,
         "reason": layer.reason,

@@ -1,0 +1,117 @@
+"""``temper plan``: compile pods into layers, without touching anything."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from temper_core.cli.planning import (
+    PlanInput,
+    cpus_text,
+    input_options,
+    make_plan,
+    plain_table,
+    wide_console,
+)
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from temper_core.records.plans import Layer, LayerPlan
+
+FLAGS = ("exclusive", "protected", "preempt", "demoted")
+
+
+@click.command("plan")
+@input_options(pods_required=True)
+@click.option("--output", type=click.Choice(["table", "json", "engine"]), default="table")
+def command(
+    pods: str, machine: Path | None, settings: Path | None, profiles: Path | None, output: str
+) -> None:
+    """Show the plan that the agent would make of the pods in a PodList.
+
+    Nothing is touched: any user can run it, on any machine. The output engine is exactly what
+    scx_layered is given. Exit code 0 whenever a plan could be made, whatever its notes say; 2
+    where a file does not fit; 3 where no machine file is given and this machine cannot be read.
+    """
+    plan, _ = make_plan(PlanInput(pods, machine, settings, profiles))
+    if output == "engine":
+        _print_engine(plan)
+    elif output == "json":
+        import json
+
+        from temper_core.plan import plan_document
+
+        click.echo(json.dumps(plan_document(plan), indent=2))
+    else:
+        _print_table(plan)
+
+
+def _print_engine(plan: "LayerPlan") -> None:
+    from temper_core.engine.capabilities import capabilities_of
+    from temper_core.engine.configuration_check import ensure_accepted
+    from temper_core.plan import render_engine
+
+    text = render_engine(plan)
+    ensure_accepted(text, capabilities_of(None), cpus=len(plan.machine.cpus))
+    click.echo(text, nl=False)
+
+
+def _print_table(plan: "LayerPlan") -> None:
+    console = wide_console()
+    machine = plan.machine
+    shape = f"{machine.cores} cores, {len(machine.cpus)} CPUs, {machine.architecture}"
+    console.print(f"{len(plan.assignments)} pods on {shape}\n")
+    _print_layers(console, plan)
+    _print_pods(console, plan)
+    if plan.notes:
+        notes = plain_table("note", "subject", "message")
+        for note in plan.notes:
+            notes.add_row(note.code, note.subject, note.message)
+        console.print()
+        console.print(notes)
+
+
+def _print_layers(console: "Console", plan: "LayerPlan") -> None:
+    table = plain_table("layer", "kind", "cpus", "flags", "slice", "weight", "pods", "why")
+    for layer in plan.layers:
+        table.add_row(
+            layer.name,
+            layer.kind.value,
+            cpus_text(layer.cpus_min, layer.cpus_max),
+            " ".join(flag for flag in FLAGS if getattr(layer, flag)) or "-",
+            f"{layer.slice_us / 1000:g} ms",
+            str(layer.weight),
+            _pod_count(layer),
+            layer.reason,
+        )
+    console.print(table)
+
+
+def _pod_count(layer: "Layer") -> str:
+    groups = f" +{len(layer.group_members)} by group" if layer.group_members else ""
+    return f"{len(layer.members)}{groups}"
+
+
+def _print_pods(console: "Console", plan: "LayerPlan") -> None:
+    if not plan.assignments:
+        return
+    table = plain_table("pod", "tier", "layers", "profile", "why")
+    layers = _layers_by_pod(plan)
+    for each in plan.assignments:
+        profile = each.profile.profile.id if each.profile else "-"
+        table.add_row(
+            each.pod.key, each.tier.value, ", ".join(layers[each.pod.key]), profile, each.reason
+        )
+    console.print()
+    console.print(table)
+
+
+def _layers_by_pod(plan: "LayerPlan") -> Mapping[str, list[str]]:
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for layer in plan.layers:
+        for key in (*layer.members, *layer.group_members):
+            found[key].append(layer.name)
+    return found
