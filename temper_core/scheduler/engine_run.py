@@ -60,7 +60,7 @@ class Limits:
 class EngineRun:
     """One engine process of one generation; ``step`` moves it on and never waits.
 
-    ``missing`` is what the proof still lacks, ``problem`` what went wrong last on the way.
+    ``missing`` is the first thing the proof still lacks, ``problem`` what went wrong last on the way.
     ``diagnosis`` is set where it ended or failed without having been asked to. Moments are on the
     clock of ``step``; ``enabled_at`` and ``released_at`` are when the kernel was seen to take and
     to drop the scheduler.
@@ -79,7 +79,7 @@ class EngineRun:
         self.stats = stats
         self.phase = Phase.LOADING
         self.problem = ""
-        self.missing = ""
+        self.missing = "just started"
         self.diagnosis: Diagnosis | None = None
         self.attached_at: float | None = None
         self.attach_count = 0
@@ -143,7 +143,7 @@ class EngineRun:
             layers_wanted=self._layers,
             layers_seen=self.stats.layer_names,
         )
-        self.missing = str(proof)
+        self.missing = next(iter(proof.missing), "")
         if self.phase is Phase.ATTACHED:
             self._watch(kernel, now)
         elif proof.is_complete:

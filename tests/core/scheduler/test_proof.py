@@ -26,8 +26,8 @@ def test_everything_together_is_a_proof():
     ("kernel", "clause"),
     [
         ({"word": KernelWord.ENABLING}, "sched_ext is enabling"),
-        ({"ops": "lavd_1.0"}, "the kernel runs 'lavd_1.0'"),
-        ({"ops": ""}, "the kernel runs 'no scheduler'"),
+        ({"ops": "lavd_1.0"}, "the kernel runs lavd_1.0"),
+        ({"ops": ""}, "the kernel runs no scheduler"),
         ({"switch_all": 0}, "switch_all is 0, not 1"),
         ({"enable_seq": 7}, "enable_seq is 7, 7 before the start"),
         ({"enable_seq": None}, "enable_seq is None, 7 before the start"),
