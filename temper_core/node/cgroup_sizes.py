@@ -12,6 +12,7 @@ SHARES_PER_CPU = 1024
 # What the kubelet writes for a pod that asks for nothing.
 FEWEST_SHARES = 2
 DEFAULT_WEIGHT = 100
+ROUNDING = 0.02
 
 
 def linear_shares(weight: int) -> int:
@@ -40,7 +41,9 @@ def weight_scale(kubepods: Path, cpus: int) -> WeightScale:
     whole = cpus * SHARES_PER_CPU
 
     def distance(scale: WeightScale) -> float:
-        return abs(math.log(scale(weight) / whole))
+        ratio = scale(weight) / whole
+        # Kubernetes gives its pods less than the machine, never more.
+        return math.inf if ratio > 1 + ROUNDING else -math.log(ratio)
 
     return min(linear_shares, quadratic_shares, key=distance)
 
