@@ -12,6 +12,9 @@ TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 NS_PER_TICK = 1_000_000_000 // TICKS_PER_S
 PF_KTHREAD = 0x0020_0000
 COMM_LENGTH = 15
+UNIFIED = ""
+V1_BY_WORTH = ("name=systemd", "cpu", "cpuacct", "memory", "pids", "cpuset")
+"""v1 hierarchies by how much they tell of who a process is; the pod sources read the same."""
 
 # Positions counted after the closing parenthesis of the name: ``state`` is 0.
 _FLAGS, _UTIME, _STIME, _START, _PROCESSOR = 6, 11, 12, 19, 36
@@ -73,19 +76,17 @@ def parse_cgroup(content: bytes) -> str:
     """Return a process' cgroup in the engine's form: ``a/b/``, the root is ``/``.
 
     The v2 path; where that is the root, as for everyone on a hybrid host whose workloads live
-    under v1 controllers, the path of the cpu controller. Empty if there is neither.
+    under v1 controllers, the first of ``V1_BY_WORTH`` that says more. Empty if nothing is told.
     """
-    unified, by_controller = "", ""
+    paths: dict[str, str] = {}
     for line in content.decode("utf-8", "replace").splitlines():
         number, _, rest = line.partition(":")
         controllers, _, path = rest.partition(":")
-        if not path.startswith("/"):
-            continue
-        if number == "0" and not controllers:
-            unified = engine_path(path)
-        elif "cpu" in controllers.split(","):
-            by_controller = engine_path(path)
-    return by_controller if unified in ("", "/") and by_controller else unified
+        if path.startswith("/"):
+            for controller in [UNIFIED] if number == "0" else controllers.split(","):
+                paths[controller] = engine_path(path)
+    below_root = (paths[name] for name in (UNIFIED, *V1_BY_WORTH) if paths.get(name, "/") != "/")
+    return next(below_root, "/" if paths else "")
 
 
 def engine_path(path: str) -> str:

@@ -110,15 +110,18 @@ def test_a_schedstat_of_another_form_is_refused(content):
         (b"0::/a:b/c\n", "a:b/c/"),
         (b"3:cpu,cpuacct:/docker/1\n0::/\n", "docker/1/"),
         (b"3:cpuset:/x\n2:cpuacct,cpu:/y\n0::/\n", "y/"),
+        (b"3:cpu:/y\n2:name=systemd:/z\n0::/\n", "z/"),
         (b"3:cpu,cpuacct:/docker/1\n0::/system.slice\n", "system.slice/"),
-        (b"3:cpu:/\n1:name=systemd:/user.slice\n0::/\n", "/"),
+        (b"3:cpu:/\n1:name=systemd:/user.slice\n0::/\n", "user.slice/"),
         (b"4:cpu:/only/v1\n", "only/v1/"),
-        (b"3:cpuset:/x\n", ""),
+        (b"3:cpuset:/x\n", "x/"),
+        (b"3:cpu:/\n2:memory:/\n0::/\n", "/"),
+        (b"3:freezer:/x\n", "/"),
         (b"", ""),
         (b"nonsense\n::\n0:\n", ""),
     ],
 )
-def test_a_cgroup_is_the_unified_one_or_the_cpu_controllers(content, path):
+def test_a_cgroup_is_the_unified_one_or_what_v1_tells(content, path):
     assert parse_cgroup(content) == path
 
 
