@@ -60,9 +60,9 @@ class Limits:
 class EngineRun:
     """One engine process of one generation; ``step`` moves it on and never waits.
 
-    ``missing`` is the first thing the proof still lacks, ``problem`` what went wrong last on the way.
-    ``diagnosis`` is set where it ended or failed without having been asked to. Moments are on the
-    clock of ``step``; ``enabled_at`` and ``released_at`` are when the kernel was seen to take and
+    ``missing`` is the first thing the proof still lacks, ``problem`` what went wrong last on the
+    way. ``diagnosis`` is set where it ended or failed without having been asked to. Moments are on
+    the clock of ``step``; ``enabled_at`` and ``released_at`` are when the kernel was seen to take and
     to drop the scheduler.
     """
 
