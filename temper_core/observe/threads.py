@@ -260,7 +260,7 @@ class ProcThreads:
             living[process.cgroup] += len(process.tasks)
         defects = [f"threads: {count} {what}" for what, count in sorted(self._failures.items())]
         if hides_others:
-            defects.append("threads: other users' processes are hidden (hidepid, or no hostPID)")
+            defects.append("threads: other users' processes are hidden (hidepid)")
         if not self._has_schedstat:
             defects.append("threads: no schedstat; CPU time in clock ticks, no run delay")
         return ThreadRows(clock_ns, tuple(self._rows), living.total(), dict(living), tuple(defects))

@@ -152,7 +152,7 @@ def test_hidden_processes_are_named_as_a_defect(fake_proc, reader):
     rows = reader.snapshot(0)
 
     assert rows.threads_seen == 1
-    assert rows.defects == ("threads: other users' processes are hidden (hidepid, or no hostPID)",)
+    assert rows.defects == ("threads: other users' processes are hidden (hidepid)",)
 
 
 def test_a_root_that_is_not_there_is_an_os_error(tmp_path):
