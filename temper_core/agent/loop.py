@@ -18,6 +18,9 @@ from temper_core.scheduler.lifecycle import Scheduler
 from temper_core.server.listen import AgentServer
 from temper_core.settings.models import Settings
 
+FIRST_WINDOW_S = 1.0
+"""After the baseline the first real window is short, so that there soon is something to see."""
+
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
@@ -46,6 +49,7 @@ class Agent:
         self._plan: LayerPlan | None = None
         self._pods_due = 0.0
         self._look_due = 0.0
+        self._next_window_s = FIRST_WINDOW_S
 
     def stop(self) -> None:
         """Ask the loop to end; may be called from a signal handler."""
@@ -77,7 +81,8 @@ class Agent:
             wanted_in_s = parts.scheduler.step(time.monotonic())
         if now >= self._look_due:
             self._look()
-            self._look_due = now + parts.observer.period_s
+            self._look_due = now + min(parts.observer.period_s, self._next_window_s)
+            self._next_window_s = parts.observer.period_s
         now = time.monotonic()
         return max(0.0, min(wanted_in_s, self._pods_due - now, self._look_due - now))
 
