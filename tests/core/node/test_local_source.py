@@ -1,0 +1,316 @@
+import contextlib
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from temper_core.errors import InputError, MachineError
+from temper_core.node.cgroups import detect_cgroups
+from temper_core.node.sources import builtin_pod_sources
+from temper_core.records.contributions import PodSourceContext
+from temper_core.records.machine import MachineShape
+from temper_core.records.pods import Container, Origin, QosClass
+from temper_core.records.tiers import Tier
+from temper_core.settings.models import PodSettings, WorkloadRule
+from tests.core.node.trees import make_cgroup, make_hierarchy, make_process
+
+ID = "0123456789abcdef" * 4
+OTHER_ID = "f" * 64
+UID = "8f1c2d3e-4a5b-6c7d-8e9f-0a1b2c3d4e5f"
+UID_ = UID.replace("-", "_")
+BURSTABLE = f"kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod{UID_}.slice"
+GUARANTEED = f"kubepods.slice/kubepods-pod{UID_}.slice"
+
+
+def local(context):
+    (source,) = [source for source in builtin_pod_sources() if source.name == "local"]
+    return source.open(context)
+
+
+def pods_of(host, *rules, **options):
+    return {pod.key: pod for pod in local(host.context(*rules, **options)).pods()}
+
+
+def test_a_kubernetes_pod_is_found_with_its_containers_and_size(host):
+    make_cgroup(host.cgroups, BURSTABLE, cpu_weight="39\n", cpu_max="200000 100000\n")
+    container = make_cgroup(host.cgroups, f"{BURSTABLE}/cri-containerd-{ID}.scope")
+    make_process(host.proc, 200, "worker", container)
+    make_process(host.proc, 100, "mysqld", container)
+
+    (pod,) = pods_of(host).values()
+
+    assert (pod.uid, pod.key, pod.origin) == (UID, "pod-8f1c2d3e", Origin.KUBERNETES)
+    assert pod.qos_class is QosClass.BURSTABLE
+    assert (pod.cpu_request_millis, pod.cpu_limit_millis) == (975, 2000)
+    assert pod.cgroups == (f"{BURSTABLE}/",)
+    assert pod.containers == (Container("", runtime_id=ID, processes=("mysqld",)),)
+
+
+def test_the_request_of_a_guaranteed_pod_is_its_exact_quota(host):
+    make_cgroup(host.cgroups, GUARANTEED, cpu_weight="10\n", cpu_max="25000 100000\n")
+
+    (pod,) = pods_of(host).values()
+
+    assert (pod.qos_class, pod.cpu_request_millis) == (QosClass.GUARANTEED, 250)
+
+
+def test_weights_of_the_newer_conversion_are_understood(host):
+    make_cgroup(host.cgroups, "kubepods.slice", cpu_weight="303\n")
+    make_cgroup(host.cgroups, BURSTABLE, cpu_weight="35\n", cpu_max="max 100000\n")
+
+    (pod,) = pods_of(host, cpus=4).values()
+
+    assert 245 <= pod.cpu_request_millis <= 260
+
+
+def test_where_there_is_kubernetes_units_are_not_pods(host):
+    make_hierarchy(host.cgroups, [BURSTABLE, "system.slice/sshd.service", f"docker/{OTHER_ID}"])
+
+    assert set(pods_of(host)) == {"pod-8f1c2d3e", f"docker-{OTHER_ID[:12]}"}
+
+
+def test_pods_of_a_cluster_in_containers_are_found_beside_the_containers(host):
+    nested = f"docker/{OTHER_ID}/kubelet/kubepods/besteffort/pod{UID}"
+    make_hierarchy(host.cgroups, [f"{nested}/{ID}"])
+
+    pods = pods_of(host)
+
+    assert pods["pod-8f1c2d3e"].cgroups == (f"{nested}/",)
+    assert pods[f"docker-{OTHER_ID[:12]}"].cgroups == (f"docker/{OTHER_ID}/",)
+
+
+def test_a_container_has_its_quota_and_main_process(host):
+    path = f"system.slice/docker-{ID}.scope"
+    make_process(
+        host.proc, 7, "redis-server", make_cgroup(host.cgroups, path, cpu_max="150000 100000\n")
+    )
+
+    pod = pods_of(host)["docker-0123456789ab"]
+
+    assert (pod.uid, pod.origin, pod.cgroups) == (ID, Origin.CONTAINER, (f"{path}/",))
+    assert (pod.cpu_request_millis, pod.cpu_limit_millis) == (0, 1500)
+    assert pod.qos_class is QosClass.BURSTABLE
+    assert pod.containers[0].runtime_id == ID
+    assert pod.containers[0].processes == ("redis-server",)
+
+
+def test_units_are_pods_and_user_sessions_are_one(host):
+    units = ["system.slice/sshd.service", "init.scope", "user.slice/user-0.slice/session-1.scope"]
+    make_hierarchy(host.cgroups, units)
+    make_process(host.proc, 30, "sshd", host.cgroups / "system.slice/sshd.service")
+
+    pods = pods_of(host)
+
+    assert set(pods) == {"sshd.service", "init.scope", "user.slice"}
+    assert {pod.origin for pod in pods.values()} == {Origin.UNIT}
+    assert {pod.qos_class for pod in pods.values()} == {QosClass.BEST_EFFORT}
+    assert pods["sshd.service"].uid == "unit:sshd.service"
+    assert pods["sshd.service"].containers[0].processes == ("sshd",)
+    assert pods["user.slice"].cgroups == ("user.slice/",)
+
+
+def test_units_can_be_left_out(host):
+    make_hierarchy(host.cgroups, ["system.slice/sshd.service", f"docker/{ID}"])
+
+    assert set(pods_of(host, units=False)) == {"docker-0123456789ab"}
+
+
+def test_what_temper_run_started_has_its_tier_and_profile(host):
+    path = "temper.slice/run-db@critical@mysql-innodb"
+    make_cgroup(host.cgroups, path, cpu_weight="100\n", cpu_max="400000 100000\n")
+
+    pod = pods_of(host)["run/db"]
+
+    assert (pod.uid, pod.origin) == ("run:db@critical@mysql-innodb", Origin.WORKLOAD)
+    assert (pod.tier, pod.tier_rule) == (Tier.CRITICAL, "temper run --tier critical")
+    assert pod.wanted_profile == ("temper.codes/workload-profile", "mysql-innodb")
+    assert pod.cpu_limit_millis == 4000
+    assert pod.cgroups == (f"{path}/",)
+
+
+def test_two_runs_of_one_name_are_told_apart_by_tier(host):
+    make_hierarchy(host.cgroups, ["temper.slice/run-spin@high", "temper.slice/run-spin@low"])
+
+    pods = pods_of(host)
+
+    assert {key: pod.tier for key, pod in pods.items()} == {
+        "run/spin@high": Tier.HIGH,
+        "run/spin@low": Tier.LOW,
+    }
+
+
+def test_a_rule_takes_a_unit_over(host):
+    unit = make_cgroup(host.cgroups, "system.slice/mysql.service", cpu_max="300000 100000\n")
+    make_process(host.proc, 9, "mysqld", unit)
+    rule = WorkloadRule(
+        "db", unit="mysql", tier=Tier.CRITICAL, profile="mysql-innodb", cpu_request="2"
+    )
+
+    pods = pods_of(host, rule)
+
+    assert set(pods) == {"db"}
+    assert (pods["db"].uid, pods["db"].origin) == ("workload:db", Origin.WORKLOAD)
+    assert (pods["db"].cpu_request_millis, pods["db"].cpu_limit_millis) == (2000, 3000)
+    assert pods["db"].cgroups == ("system.slice/mysql.service/",)
+    assert pods["db"].tier is Tier.CRITICAL
+    assert pods["db"].tier_rule == "workload rule 'db' (unit = 'mysql')"
+
+
+def test_a_process_rule_names_the_processes_while_there_are_any(host):
+    source = local(host.context(WorkloadRule("batch", process="ffmpeg*", cpu_limit="500m")))
+    nothing = source.pods()
+    make_process(host.proc, 50, "ffmpeg-8")
+    make_process(host.proc, 51, "bash")
+
+    (pod,) = source.pods()
+
+    assert nothing == ()
+    assert (pod.cgroups, pod.containers[0].processes) == ((), ("ffmpeg-8",))
+    assert (pod.qos_class, pod.cpu_limit_millis) == (QosClass.BURSTABLE, 500)
+    assert (pod.tier, pod.tier_rule) == (None, "")
+
+
+def test_a_process_that_changes_its_name_soon_after_its_start_is_noticed(host):
+    source = local(host.context(WorkloadRule("db", process="mysqld")))
+    make_process(host.proc, 50, "bash")
+    before = source.pods()
+    make_process(host.proc, 50, "mysqld")
+
+    after = source.pods()
+
+    assert (before, [pod.key for pod in after]) == ((), ["db"])
+
+
+def test_a_rule_with_a_wrong_quantity_is_named(host):
+    with pytest.raises(InputError, match="workload 'db': cpu_request: 'two' is no CPU quantity"):
+        local(host.context(WorkloadRule("db", process="mysqld", cpu_request="two")))
+
+
+def test_pods_come_and_go_and_nothing_new_is_the_same_tuple(host):
+    source = local(host.context())
+    make_cgroup(host.cgroups, "system.slice/a.service")
+    first = source.pods()
+    again = source.pods()
+    make_cgroup(host.cgroups, "system.slice/b.service")
+    second = source.pods()
+    for file in (host.cgroups / "system.slice/a.service").iterdir():
+        file.unlink()
+    (host.cgroups / "system.slice/a.service").rmdir()
+
+    third = source.pods()
+
+    assert again is first
+    assert [[pod.name for pod in pods] for pods in (first, second, third)] == [
+        ["a.service"],
+        ["a.service", "b.service"],
+        ["b.service"],
+    ]
+
+
+def test_a_changed_quota_is_noticed_within_sixteen_polls(host):
+    directory = make_cgroup(host.cgroups, f"docker/{ID}", cpu_max="100000 100000\n")
+    source = local(host.context())
+    for _ in range(5):
+        source.pods()
+    (directory / "cpu.max").write_text("200000 100000\n")
+
+    limits = {source.pods()[0].cpu_limit_millis for _ in range(16)}
+
+    assert 2000 in limits
+
+
+def test_quiet_polls_read_few_files(host, monkeypatch):
+    for number in range(160):
+        make_cgroup(host.cgroups, f"system.slice/s{number}.service", cpu_max="max 100000\n")
+    source = local(host.context())
+    for _ in range(4):
+        source.pods()
+    opened = []
+    read_text = Path.read_text
+    monkeypatch.setattr(
+        Path, "read_text", lambda path, **options: opened.append(path) or read_text(path, **options)
+    )
+
+    for _ in range(16):
+        source.pods()
+
+    # Four files of each unit, each of them once in sixteen polls.
+    assert 0 < len(opened) <= 160 * 6
+
+
+def test_a_hybrid_host_knows_pods_that_only_its_v1_hierarchies_have(host, tmp_path):
+    root = tmp_path / "hybrid"
+    make_hierarchy(root / "unified", ["system.slice/sshd.service"])
+    make_hierarchy(root / "systemd", ["system.slice/sshd.service"], version=1)
+    make_hierarchy(root / "cpu", version=1)
+    pod_path = f"kubepods/burstable/pod{UID}"
+    make_cgroup(
+        root / "cpu",
+        pod_path,
+        cpu_shares="256\n",
+        cpu_cfs_quota_us="50000\n",
+        cpu_cfs_period_us="100000\n",
+    )
+    container = make_cgroup(root / "cpu", f"{pod_path}/{ID}")
+    make_process(host.proc, 5, "java", container)
+    context = PodSourceContext(
+        PodSettings(), (), MachineShape.uniform(2), str(host.proc), str(root)
+    )
+
+    (pod,) = local(context).pods()
+
+    assert (pod.uid, pod.cgroups) == (UID, ())
+    assert (pod.cpu_request_millis, pod.cpu_limit_millis) == (250, 500)
+    assert pod.containers == (Container("", runtime_id=ID, processes=("java",)),)
+
+
+def test_a_host_without_cgroups_says_so(tmp_path):
+    context = PodSourceContext(
+        PodSettings(), (), MachineShape.uniform(1), str(tmp_path), str(tmp_path)
+    )
+
+    with pytest.raises(MachineError, match="no cgroup hierarchy is mounted"):
+        local(context)
+
+
+def test_a_closed_source_starts_afresh(host):
+    make_cgroup(host.cgroups, "system.slice/a.service")
+    source = local(host.context())
+    before = source.pods()
+
+    source.close()
+
+    assert source.pods() == before
+
+
+real = detect_cgroups().unified
+needs_real_tree = pytest.mark.skipif(
+    real is None or not os.access(real, os.W_OK), reason="needs a writable cgroup v2 hierarchy"
+)
+
+
+@pytest.fixture
+def real_workload():
+    """A process in a cgroup of this machine's own tree, as ``temper run`` makes it."""
+    own = real / "temper.slice" / f"run-test{os.getpid()}@high@redis"
+    own.mkdir(parents=True)
+    process = subprocess.Popen(["sleep", "60"])
+    (own / "cgroup.procs").write_text(str(process.pid))
+    yield own
+    process.kill()
+    process.wait()
+    own.rmdir()
+    with contextlib.suppress(OSError):  # another workload may live beside ours
+        own.parent.rmdir()
+
+
+@needs_real_tree
+def test_a_workload_in_this_machines_own_tree_is_found_with_its_process(real_workload):
+    context = PodSourceContext(PodSettings(), (), MachineShape.uniform(2))
+
+    pods = {pod.key: pod for pod in local(context).pods()}
+
+    pod = pods[f"run/test{os.getpid()}"]
+    assert (pod.tier, pod.cgroups) == (Tier.HIGH, (f"temper.slice/{real_workload.name}/",))
+    assert pod.containers[0].processes == ("sleep",)
