@@ -62,8 +62,8 @@ class EngineRun:
 
     ``missing`` is the first thing the proof still lacks, ``problem`` what went wrong last on the
     way. ``diagnosis`` is set where it ended or failed without having been asked to. Moments are on
-    the clock of ``step``; ``enabled_at`` and ``released_at`` are when the kernel was seen to take and
-    to drop the scheduler.
+    the clock of ``step``; ``enabled_at`` and ``released_at`` are when the kernel was seen to take
+    and to drop the scheduler.
     """
 
     def __init__(

@@ -487,13 +487,13 @@ def test_one_late_answer_is_not_death(world, plan):
         world.now += 2.5
         scheduler.step(world.now)
     os.kill(pid, signal.SIGCONT)
-    while scheduler.stats is None and not scheduler.diagnosis:
+    before = scheduler.stats
+    while scheduler.stats is before and not scheduler.diagnosis:
         world.now += 0.6
         scheduler.step(world.now)
         time.sleep(0.03)
 
     assert scheduler.diagnosis is None
-    assert scheduler.stats.answered_at > 1020
 
     assert scheduler.status.mode == "enforcing"
 
