@@ -78,7 +78,7 @@ def main() -> None:
         code = error.exit_code
     except BrokenPipeError:
         # Whoever read our output has gone; Python would complain once more at exit.
-        sys.stdout = None  # type: ignore[assignment]
+        sys.stdout = None
         code = 0
     except KeyboardInterrupt:
         code = EXIT_INTERRUPTED
