@@ -1,5 +1,6 @@
 """What ``temper plan`` and ``temper explain`` share: their input, and the plan made of it."""
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -108,7 +109,7 @@ def _text(file: str) -> str:
 
     if file != "-":
         return read_text(Path(file))
-    given: bytes = click.get_binary_stream("stdin").read()
+    given = sys.stdin.buffer.read()
     try:
         return given.decode()
     except UnicodeDecodeError as error:

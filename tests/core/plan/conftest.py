@@ -1,0 +1,103 @@
+"""Pods, profiles and machines that the tests of the plan are made of."""
+
+import attrs
+import pytest
+
+from temper_core.plan import ProfileCatalogue, decide
+from temper_core.records.pods import Container, QosClass
+from temper_core.records.profiles import (
+    Fingerprint,
+    LoadedProfile,
+    ThreadGroup,
+    ThreadMatch,
+    Treatment,
+    WorkloadProfile,
+)
+from temper_core.settings import Settings
+from temper_core.testing import make_machine, make_pod
+
+
+@pytest.fixture
+def pod():
+    """Make a pod by name, priority, and requests and limits in millicores."""
+
+    def make(name, priority=None, request=0, limit=None, **changes):
+        given = {
+            "uid": f"{name}-0000-4000",
+            "priority": priority,
+            "cpu_request_millis": request,
+            "cpu_limit_millis": limit,
+            "qos_class": QosClass.BURSTABLE if request else QosClass.BEST_EFFORT,
+        }
+        return make_pod(name, **{**given, **changes})
+
+    return make
+
+
+@pytest.fixture
+def group():
+    """Make a thread group that takes names by prefix; no prefix takes the rest."""
+
+    def make(name, *prefixes, treatment="normal", **changes):
+        matches = tuple(ThreadMatch(comm_prefix=prefix) for prefix in prefixes)
+        return ThreadGroup(name, matches, Treatment(treatment), **changes)
+
+    return make
+
+
+@pytest.fixture
+def profile():
+    """Make a profile that takes the image of its own name."""
+
+    def make(name, *groups, source="shipped", is_file=False, **changes):
+        given = {"fingerprint": Fingerprint(images=(f"{name}:*",)), **changes}
+        document = WorkloadProfile(id=name, thread_groups=groups, **given)
+        return LoadedProfile(document, source, is_file)
+
+    return make
+
+
+@pytest.fixture
+def mysql(profile, group):
+    return profile(
+        "mysql",
+        group("connections", "connection", treatment="exclusive", cpu_fraction=0.85),
+        group("innodb", "ib_", treatment="boost"),
+        group("rest", treatment="yield"),
+    )
+
+
+@pytest.fixture
+def with_image():
+    """Give a pod another image, in a container that the runtime knows by *runtime_id*."""
+
+    def change(pod, *images, runtime_ids=()):
+        ids = runtime_ids or [""] * len(images)
+        containers = tuple(
+            Container(f"c{n}", image, runtime_id=runtime_id)
+            for n, (image, runtime_id) in enumerate(zip(images, ids, strict=True))
+        )
+        return attrs.evolve(pod, containers=containers)
+
+    return change
+
+
+@pytest.fixture
+def plan():
+    """Decide for some pods, on 8 cores of 2 CPUs unless another machine is given."""
+
+    def make(*pods, cores=8, threads_per_core=2, profiles=(), settings=None, machine=None):
+        shape = machine or make_machine(cores, threads_per_core)
+        return decide(pods, ProfileCatalogue(tuple(profiles)), shape, settings or Settings())
+
+    return make
+
+
+@pytest.fixture
+def codes():
+    """Return the codes of a plan's notes by subject."""
+
+    def of(plan):
+        return {(note.code, note.subject) for note in plan.notes}
+
+    return of

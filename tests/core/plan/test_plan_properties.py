@@ -1,0 +1,288 @@
+"""What holds for every plan, whatever the pods, the machine and the settings."""
+
+import random
+
+import attrs
+from hypothesis import given
+from hypothesis import strategies as st
+
+from temper_core.engine.capabilities import capabilities_of
+from temper_core.engine.configuration_check import check
+from temper_core.plan import ProfileCatalogue, decide, explain, plan_document, render_engine
+from temper_core.records.machine import Cpu, MachineShape
+from temper_core.records.matching import ThreadIdentity
+from temper_core.records.pods import Container, Pod, QosClass
+from temper_core.records.profiles import (
+    Fingerprint,
+    LoadedProfile,
+    ThreadGroup,
+    ThreadMatch,
+    Treatment,
+    WorkloadProfile,
+)
+from temper_core.records.tiers import LayerKind, Tier
+from temper_core.settings import Settings
+from temper_core.settings.models import PlanSettings, PodSettings, Tiers, TierSettings
+
+NAMES = ["io", "io_a", "gc", "main", "w"]
+PRIORITIES = [None, 0, -1000, -100, -1, 5, 99_999, 100_000, 1_000_000, 2_000_000_000]
+
+matches = st.builds(
+    ThreadMatch,
+    comm_prefix=st.sampled_from(NAMES),
+    process=st.none() | st.sampled_from(NAMES),
+    leader=st.none() | st.booleans(),
+)
+
+
+@st.composite
+def profiles(draw, name):
+    groups = [
+        ThreadGroup(
+            f"g{n}",
+            tuple(draw(st.lists(matches, min_size=1, max_size=3))),
+            *treatment(draw),
+        )
+        for n in range(draw(st.integers(0, 3)))
+    ]
+    rest = [ThreadGroup("rest", (), *treatment(draw))]
+    with_rest = rest if not groups or draw(st.booleans()) else []
+    fingerprint = Fingerprint(images=(f"{name}:*",))
+    document = WorkloadProfile(
+        id=name, thread_groups=(*groups, *with_rest), fingerprint=fingerprint
+    )
+    return LoadedProfile(document, "made-up")
+
+
+def treatment(draw):
+    chosen = draw(st.sampled_from(Treatment))
+    fraction = draw(st.sampled_from([None, 0.1, 0.5, 0.85, 1.0]))
+    return chosen, fraction if chosen is Treatment.EXCLUSIVE else None
+
+
+@st.composite
+def nodes(draw):
+    """Pods, a catalogue, a machine and settings."""
+    chance = random.Random(draw(st.integers(0, 2**32)))
+    count = draw(st.sampled_from([0, 1, 2, 5, 20, 60, 500]))
+    catalogue = tuple(draw(profiles(f"app{n}")) for n in range(draw(st.integers(0, 3))))
+    pods = [a_pod(chance, n) for n in range(count)]
+    return pods, ProfileCatalogue(catalogue), draw(machines()), draw(settings())
+
+
+def a_pod(chance, number):
+    request = chance.choice([0, 0, 1, 100, 250, 1500, 4000, 64_000])
+    uid = f"{chance.getrandbits(32):08x}-{number:04x}"
+    path = f"kubepods.slice/kubepods-pod{uid.replace('-', '_')}.slice/"
+    ids = (f"{chance.getrandbits(64):016x}", f"{chance.getrandbits(64):016x}")
+    images = [f"app{chance.randrange(4)}:1", "sidecar:1"][: chance.randint(1, 2)]
+    return Pod(
+        uid=uid,
+        namespace=f"ns{chance.randrange(3)}",
+        name=f"pod-{number}",
+        priority=chance.choice(PRIORITIES),
+        qos_class=chance.choice(list(QosClass)),
+        containers=tuple(
+            Container(f"c{n}", image, runtime_id=chance.choice([ids[n], ids[n], ""]))
+            for n, image in enumerate(images)
+        ),
+        cpu_request_millis=request,
+        cpu_limit_millis=chance.choice([None, request, request * 2]),
+        cgroups=chance.choice([(), (path,)]),
+        tier=chance.choice([None, None, None, *Tier]),
+    )
+
+
+@st.composite
+def machines(draw):
+    uniform = st.builds(
+        MachineShape.uniform,
+        st.sampled_from([1, 2, 3, 4, 8, 15, 64, 256]),
+        st.sampled_from([1, 2]),
+    )
+    hybrid = st.builds(a_hybrid, st.integers(1, 8), st.integers(1, 8), st.booleans())
+    return draw(uniform | hybrid)
+
+
+def a_hybrid(wide, narrow, wide_first):
+    sizes = [2] * wide + [1] * narrow
+    cores = [
+        core for core, size in enumerate(sizes if wide_first else sizes[::-1]) for _ in range(size)
+    ]
+    return MachineShape("x86_64", tuple(Cpu(id=n, core=core) for n, core in enumerate(cores)))
+
+
+@st.composite
+def settings(draw):
+    tier = st.builds(
+        TierSettings,
+        kind=st.sampled_from(LayerKind),
+        protected=st.booleans(),
+        preempt=st.booleans(),
+    )
+    tiers = draw(st.just(Tiers()) | st.builds(Tiers, tier, tier, tier, tier, tier))
+    return Settings(
+        tiers=tiers,
+        plan=PlanSettings(reserve_cores=draw(st.integers(1, 3))),
+        pods=PodSettings(cgroup_driver=draw(st.sampled_from(["auto", "systemd"]))),
+    )
+
+
+def owning(plan):
+    return [layer for layer in plan.layers if layer.kind is not LayerKind.OPEN]
+
+
+@given(nodes())
+def test_the_engine_takes_every_plan_as_it_is_written(node):
+    pods, catalogue, machine, given_settings = node
+
+    plan = decide(pods, catalogue, machine, given_settings)
+
+    problems = check(render_engine(plan), capabilities_of(None), cpus=len(machine.cpus))
+    assert problems == ()
+
+
+@given(nodes(), st.randoms())
+def test_the_order_of_the_pods_and_profiles_changes_no_byte(node, chance):
+    pods, catalogue, machine, given_settings = node
+    shuffled = chance.sample(pods, len(pods))
+    profiles = ProfileCatalogue(tuple(reversed(catalogue.profiles)))
+
+    first = decide(pods, catalogue, machine, given_settings)
+    second = decide(shuffled, profiles, machine, given_settings)
+
+    assert render_engine(first) == render_engine(second)
+    assert plan_document(first) == plan_document(second)
+
+
+@given(nodes())
+def test_every_layer_can_own_a_core_or_is_the_one_open_layer(node):
+    pods, catalogue, machine, given_settings = node
+
+    plan = decide(pods, catalogue, machine, given_settings)
+
+    unit = len(machine.siblings[0])
+    assert [layer.name for layer in plan.layers if layer.kind is LayerKind.OPEN][-1] == "open"
+    assert {layer.name for layer in plan.layers} - {layer.name for layer in owning(plan)} <= {
+        "system",
+        "open",
+    }
+    for layer in owning(plan):
+        assert layer.cpus_max >= unit
+        assert 0 <= layer.cpus_min <= layer.cpus_max
+        assert layer.cpus_min % unit == layer.cpus_max % unit == 0
+        assert layer.kind is LayerKind.GROUPED or layer.cpus_min >= unit
+
+
+@given(nodes())
+def test_all_maxima_together_leave_the_reserved_cores_to_nobody(node):
+    pods, catalogue, machine, given_settings = node
+
+    plan = decide(pods, catalogue, machine, given_settings)
+
+    owned = sum(layer.cpus_max for layer in owning(plan))
+    reserved = given_settings.plan.reserve_cores
+    assert owned <= max(0, machine.cores - reserved) * machine.threads_per_core
+    assert owned <= max(0, len(machine.cpus) - reserved * len(machine.siblings[0]))
+
+
+@given(nodes())
+def test_a_plan_keeps_to_three_kinds_of_dispatch_loop_and_to_the_engines_sizes(node):
+    pods, catalogue, machine, given_settings = node
+
+    plan = decide(pods, catalogue, machine, given_settings)
+
+    loops = {
+        (layer.kind, layer.preempt) for layer in plan.layers if layer.kind is not LayerKind.CONFINED
+    }
+    assert len(loops) <= 3
+    assert len(plan.layers) <= 16
+    assert all(1 <= len(layer.matches) <= 32 for layer in plan.layers)
+    assert len({layer.name for layer in plan.layers}) == len(plan.layers)
+
+
+@given(nodes())
+def test_every_pod_lives_in_exactly_one_layer_and_so_do_its_threads(node):
+    pods, catalogue, machine, given_settings = node
+
+    plan = decide(pods, catalogue, machine, given_settings)
+
+    homes = [key for layer in plan.layers for key in layer.members]
+    assert sorted(homes) == sorted(pod.key for pod in pods)
+    for assignment in plan.assignments:
+        if assignment.profile is None:
+            home = plan.layer_by_pod[assignment.pod.key]
+            assert plan.layer_of(a_thread(assignment.pod)).name == home
+
+
+@given(nodes())
+def test_every_thread_of_a_group_is_where_its_treatment_says_or_a_note_tells(node):
+    pods, catalogue, machine, given_settings = node
+
+    plan = decide(pods, catalogue, machine, given_settings)
+
+    noted = {note.subject for note in plan.notes}
+    for assignment in plan.assignments[:40]:
+        if assignment.profile is None or len(assignment.pod.containers) > 1:
+            continue
+        for comm in ("io_a1", "io", "gc", "main", "zz"):
+            thread = a_thread(assignment.pod, comm)
+            group = group_of(assignment.profile.profile, thread)
+            assert plan.layer_of(thread).name in allowed(plan, assignment, group, noted)
+
+
+def allowed(plan, assignment, group, noted):
+    tier = assignment.tier.value if plan.layer_named(assignment.tier.value) else "open"
+    name = f"{assignment.profile.profile.id}.{group.name}.{assignment.tier}" if group else ""
+    if plan.layer_named(name):
+        return {name}
+    if group and group.treatment is Treatment.YIELD:
+        return {"open", tier} if name in noted else {"open"}
+    wants_layer = group and group.treatment in (Treatment.EXCLUSIVE, Treatment.LATENCY)
+    assert not wants_layer or name in noted
+    return {tier}
+
+
+def group_of(profile, thread):
+    for group in profile.thread_groups:
+        if not group.match or any(takes(match, thread) for match in group.match):
+            return group
+    return None
+
+
+def takes(match, thread):
+    return (
+        thread.comm.startswith(match.comm_prefix or "")
+        and thread.process.startswith(match.process or "")
+        and match.leader in (None, thread.is_leader)
+    )
+
+
+def a_thread(pod, comm="zz", process="io"):
+    path = f"kubepods.slice/kubepods-pod{pod.uid.replace('-', '_')}.slice/cri-1.scope/"
+    return ThreadIdentity(path, comm, process, uid=1000)
+
+
+@given(nodes())
+def test_every_pod_can_be_explained(node):
+    pods, catalogue, machine, given_settings = node
+    plan = decide(pods, catalogue, machine, given_settings)
+
+    for pod in pods[:5]:
+        found = explain(plan, given_settings, pod.key)
+
+        assert found.reason
+        assert found.places
+        assert all(place.reason for place in found.places)
+
+
+@given(nodes())
+def test_pods_that_own_nothing_come_and_go_without_a_change(node):
+    pods, catalogue, machine, given_settings = node
+    given_settings = attrs.evolve(given_settings, tiers=Tiers())
+    visitor = Pod(uid="visitor", namespace="ns0", name="visitor", priority=-1000)
+
+    without = decide(pods, catalogue, machine, given_settings)
+    with_it = decide([*pods, visitor], catalogue, machine, given_settings)
+
+    assert render_engine(with_it) == render_engine(without)
