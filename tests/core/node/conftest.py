@@ -1,3 +1,5 @@
+import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -32,3 +34,17 @@ def host(tmp_path):
     """A host with cgroup v2 and nothing in it."""
     (tmp_path / "proc").mkdir()
     return Host(tmp_path / "proc", make_hierarchy(tmp_path / "cgroup"))
+
+
+@pytest.fixture
+def sleeper():
+    """A real process named ``sleep``."""
+    process = subprocess.Popen(["sleep", "60"])
+    # It gets its name only after Popen has returned.
+    for _ in range(1000):
+        if Path(f"/proc/{process.pid}/comm").read_text() == "sleep\n":
+            break
+        time.sleep(0.01)
+    yield process
+    process.kill()
+    process.wait()

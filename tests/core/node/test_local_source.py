@@ -1,6 +1,5 @@
 import contextlib
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -291,15 +290,14 @@ needs_real_tree = pytest.mark.skipif(
 
 
 @pytest.fixture
-def real_workload():
+def real_workload(sleeper):
     """A process in a cgroup of this machine's own tree, as ``temper run`` makes it."""
     own = real / "temper.slice" / f"run-test{os.getpid()}@high@redis"
     own.mkdir(parents=True)
-    process = subprocess.Popen(["sleep", "60"])
-    (own / "cgroup.procs").write_text(str(process.pid))
+    (own / "cgroup.procs").write_text(str(sleeper.pid))
     yield own
-    process.kill()
-    process.wait()
+    sleeper.kill()
+    sleeper.wait()
     own.rmdir()
     with contextlib.suppress(OSError):  # another workload may live beside ours
         own.parent.rmdir()

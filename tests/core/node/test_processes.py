@@ -46,15 +46,9 @@ def test_a_process_that_has_gone_has_no_name(tmp_path):
 
 
 @linux_only
+@pytest.mark.usefixtures("sleeper")
 def test_the_names_of_this_machines_processes_include_a_child():
-    child = subprocess.Popen(["sleep", "60"])
-    try:
-        names = ProcessNames().refresh()
-    finally:
-        child.kill()
-        child.wait()
-
-    assert "sleep" in names
+    assert "sleep" in ProcessNames().refresh()
 
 
 def test_without_proc_there_are_no_names(tmp_path):
