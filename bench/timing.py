@@ -1,6 +1,6 @@
 """Compare commands fairly on a noisy machine: in turn, several rounds, medians and their ratios."""
 
-import os
+import resource
 import statistics
 import subprocess
 import time
@@ -20,11 +20,14 @@ def cpu_ms_in_turn(commands: Mapping[str, Sequence[str]], rounds: int) -> dict[s
 
 
 def _cpu_ms(command: Sequence[str]) -> float:
-    before = os.times()
+    before = _children_cpu_s()
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    after = os.times()
-    used = after.children_user + after.children_system
-    return (used - before.children_user - before.children_system) * 1e3
+    return (_children_cpu_s() - before) * 1e3
+
+
+def _children_cpu_s() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def median_ms(work: Any, rounds: int) -> float:  # noqa: ANN401 - any callable without arguments

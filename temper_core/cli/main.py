@@ -7,6 +7,8 @@ from importlib import import_module
 import click
 
 from temper_core import __version__
+from temper_core.cli.entry import help_name
+from temper_core.cli.remembered import remember
 from temper_core.errors import TemperError
 
 CORE_COMMANDS: Mapping[str, str] = {
@@ -45,6 +47,12 @@ class LazyGroup(click.Group):
         from temper_core.cli.plugin_commands import load_command
 
         return load_command(cmd_name)
+
+    def get_help(self, ctx: click.Context) -> str:
+        """Render the help, and remember it for the next start."""
+        text = super().get_help(ctx)
+        remember(help_name(), f"{text}\n")
+        return text
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """Write the list of commands without importing any of them."""

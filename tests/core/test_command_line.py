@@ -32,7 +32,7 @@ def test_the_help_lists_the_commands_of_core_and_plugins(tmp_path):
         assert f"  {name} " in done.stdout
 
 
-def test_the_help_is_the_same_from_the_remembered_list(tmp_path):
+def test_the_help_is_the_same_when_it_is_remembered(tmp_path):
     environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
 
     first = temper("--help", env=environment)
@@ -42,20 +42,27 @@ def test_the_help_is_the_same_from_the_remembered_list(tmp_path):
     assert first.stdout == second.stdout
 
 
-@pytest.mark.parametrize(
-    "content", ["", "{", '{"stamp": 1}', "[1]", '{"stamp": [], "commands": 3}']
-)
-def test_a_spoilt_list_of_commands_is_made_anew(tmp_path, content):
+@pytest.mark.parametrize("content", [b"", b"other stamp\nUsage: nonsense", b"\xff"])
+def test_a_spoilt_copy_of_the_help_is_made_anew(tmp_path, content):
     environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
-    temper("--help", env=environment)
-    (cache,) = (tmp_path / "temper-agent").iterdir()
-    cache.write_text(content)
+    right = temper("--help", env=environment).stdout
+    (copy,) = (tmp_path / "temper-agent").iterdir()
+    copy.write_bytes(content)
 
     done = temper("--help", env=environment)
 
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "  lint " in done.stdout
-    assert json.loads(cache.read_text())["commands"]["lint"]
+    assert (done.stdout, done.stderr) == (right, "")
+    assert copy.read_text().endswith(right)
+
+
+def test_the_help_of_a_narrow_terminal_is_kept_apart(tmp_path):
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
+
+    wide = temper("--help", env={**environment, "COLUMNS": "80"})
+    narrow = temper("--help", env={**environment, "COLUMNS": "50"})
+
+    assert wide.stdout != narrow.stdout
+    assert temper("--help", env={**environment, "COLUMNS": "50"}).stdout == narrow.stdout
 
 
 def test_the_help_works_where_nothing_can_be_remembered():
