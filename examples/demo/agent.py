@@ -1,0 +1,117 @@
+"""The agent as an operator meets it: the ``temper`` command, its settings file, its HTTP port."""
+
+import json
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+from kernel import NotInTime
+
+TEMPER = Path(sys.executable).parent / "temper"
+DIRECTORY = Path("/run/demo")
+SETTINGS = DIRECTORY / "agent.toml"
+PODLIST = DIRECTORY / "pods.json"
+LOG = DIRECTORY / "agent.log"
+ADDRESS = "127.0.0.1:9100"
+# An attach takes half a minute in the emulator, and the agent waits before it reloads.
+ENFORCING_S = 300.0
+LOG_LINES = 25
+
+
+def write_settings(engine: Path) -> None:
+    """Write settings for a node that is slow to attach and quick to follow its pods."""
+    DIRECTORY.mkdir(exist_ok=True)
+    SETTINGS.write_text(
+        f"""
+        [scheduler]
+        engine = "{engine}"
+        start_deadline_s = 240.0
+        quiet_s = 1.0
+        min_interval_s = 1.0
+
+        [pods]
+        source = "file"
+        file = "{PODLIST}"
+        poll_s = 1.0
+
+        [observe]
+        period_s = 5.0
+
+        [server]
+        listen = "{ADDRESS}"
+        """
+    )
+
+
+class Agent:
+    """A running agent."""
+
+    def __init__(self) -> None:
+        with LOG.open("a") as log:
+            self._process = subprocess.Popen(  # noqa: S603 - this checkout's own command
+                [TEMPER, "agent", "--settings", SETTINGS],
+                stdout=log,
+                stderr=log,
+                stdin=subprocess.DEVNULL,
+            )
+
+    def ask(self, path: str) -> Any:  # noqa: ANN401 - JSON may say anything
+        """Return the agent's answer, or an empty table while it does not give one."""
+        try:
+            with urllib.request.urlopen(f"http://{ADDRESS}{path}", timeout=30) as answer:
+                return json.load(answer)
+        except (OSError, ValueError):
+            return {}
+
+    def wait_for(self, mode: str, generation: int = 0) -> Any:  # noqa: ANN401 - JSON may say anything
+        """Wait until the agent is in *mode*; return that observation, or raise NotInTime."""
+        start, seen = time.monotonic(), {}
+        while time.monotonic() - start < ENFORCING_S:
+            if self._process.poll() is not None:
+                raise NotInTime(f"the agent has ended with exit code {self._process.returncode}")
+            seen = self.ask("/observe?top=500")
+            if seen.get("mode") == mode and seen["generation"] >= generation:
+                return seen
+            time.sleep(1)
+        raise NotInTime(f"not {mode} within {ENFORCING_S:.0f} s: {_mode_of(seen)}")
+
+    def settled(self) -> Any:  # noqa: ANN401 - JSON may say anything
+        """Return an observation whose window lies wholly after this call."""
+        for _ in range(2):
+            before = self.wait_for("enforcing")["at"]
+            while self.wait_for("enforcing")["at"] == before:
+                time.sleep(1)
+        return self.wait_for("enforcing")
+
+    def kill(self) -> None:
+        """End the agent as a crash would."""
+        self._process.kill()
+        self._process.wait()
+
+    def stop(self) -> int:
+        """End the agent as an operator would; return its exit code."""
+        self._process.terminate()
+        try:
+            return self._process.wait(60)
+        except subprocess.TimeoutExpired:
+            raise NotInTime("the agent has not ended 60 s after SIGTERM") from None
+
+
+def temper(*arguments: str) -> str:
+    """Run a ``temper`` command; return what it prints, errors included."""
+    ended = subprocess.run(  # noqa: S603 - this checkout's own command
+        [TEMPER, *arguments], capture_output=True, text=True, check=False
+    )
+    return (ended.stdout + ended.stderr).strip()
+
+
+def last_words() -> str:
+    """Return the end of the agents' log."""
+    return "\n".join(LOG.read_text(errors="replace").splitlines()[-LOG_LINES:])
+
+
+def _mode_of(seen: dict[str, Any]) -> str:
+    return " ".join(str(seen.get(key, "")) for key in ("mode", "reason", "detail")).strip()

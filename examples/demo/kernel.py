@@ -1,0 +1,62 @@
+"""What the kernel says of its scheduler."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+SCHED_EXT = Path("/sys/kernel/sched_ext")
+ENGINE = "scx_layered"
+
+
+class NotInTime(Exception):  # noqa: N818 - reads as the fact it reports
+    """Something that should have happened did not."""
+
+
+def state() -> str:
+    """Return ``enabled`` while a sched_ext scheduler runs, ``disabled`` under the stock one."""
+    return (SCHED_EXT / "state").read_text().strip()
+
+
+def operations() -> str:
+    """Return the name of the scheduler that is attached; empty without one."""
+    try:
+        return (SCHED_EXT / "root/ops").read_text().strip()
+    except OSError:
+        return ""
+
+
+def attaches() -> int:
+    """Return how many schedulers have been attached since the boot."""
+    return int((SCHED_EXT / "enable_seq").read_text())
+
+
+def engines() -> list[int]:
+    """Return the process ids of all running engines; what has ended and waits is not one."""
+    return [int(entry.name) for entry in Path("/proc").iterdir() if _is_engine(entry)]
+
+
+def _is_engine(entry: Path) -> bool:
+    try:
+        return (
+            entry.name.isdigit()
+            and (entry / "comm").read_text().strip() == ENGINE
+            and " Z " not in (entry / "stat").read_text()
+        )
+    except OSError:
+        return False
+
+
+def last_cpu(pid: int) -> int:
+    """Return the CPU that a process's main thread ran on last."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()
+    return int(fields[36])
+
+
+def wait_until(what: str, holds: Callable[[], object], within_s: float) -> float:
+    """Wait until *holds*; return the seconds it took, or raise NotInTime."""
+    start = time.monotonic()
+    while not holds():
+        if time.monotonic() - start > within_s:
+            raise NotInTime(f"{what}: not within {within_s:.0f} s")
+        time.sleep(0.02)
+    return time.monotonic() - start

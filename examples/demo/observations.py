@@ -1,0 +1,56 @@
+"""Reads what the agent observes and what the engine was given, and looks for leftovers."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+Json = dict[str, Any]
+
+# Where an agent or an engine could leave something behind.
+PLACES = ("/run", "/etc/temper", "/var/lib/temper", "/sys/fs/bpf", "/sys/fs/cgroup")
+
+
+def planned_sizes(config: Sequence[Json]) -> dict[str, tuple[int, int]]:
+    """Return smallest and largest number of CPUs of every layer that may own some."""
+    sizes = {}
+    for layer in config:
+        (kind,) = layer["kind"].values()
+        if kind.get("cpus_range"):
+            least, most = kind["cpus_range"]
+            sizes[layer["name"]] = (least, most)
+    return sizes
+
+
+def size_faults(seen: Json, sizes: Mapping[str, tuple[int, int]]) -> list[str]:
+    """Name the layers that own too many or too few CPUs, torn cores, or others' CPUs."""
+    faults, owned = [], set()
+    for layer in seen["layers"]:
+        name, cpus = layer["name"], set(layer["cpus"])
+        if name not in sizes:
+            continue
+        least, most = sizes[name]
+        if not least <= len(cpus) <= most:
+            faults.append(f"{name} has {len(cpus)} CPUs, not {least} to {most}")
+        if any(cpus & set(core) not in (set(), set(core)) for core in seen["machine"]["siblings"]):
+            faults.append(f"{name} tears a core: {sorted(cpus)}")
+        if owned & cpus:
+            faults.append(f"{name} shares {sorted(owned & cpus)}")
+        owned |= cpus
+    return faults
+
+
+def layer_of(seen: Json, pod: str) -> Json:
+    """Return the layer that all of a pod's threads are in; an empty one where they disagree."""
+    names = {thread["layer"] for thread in seen["threads"] if thread["pod"] == pod}
+    for layer in seen["layers"]:
+        if names == {layer["name"]}:
+            return dict(layer)
+    return {"name": f"not one layer: {sorted(names)}", "cpus": [], "tasks": 0}
+
+
+def leftovers() -> Iterator[str]:
+    """Yield every file below the places, and every cgroup but not its files."""
+    for place in PLACES:
+        for path in Path(place).rglob("*"):
+            if place != "/sys/fs/cgroup" or path.is_dir():
+                yield str(path)

@@ -1,0 +1,71 @@
+"""What vm/run promises to whoever calls it."""
+
+import subprocess
+
+import pytest
+
+from tests.kernel.guest import CHECKOUT, VM_RUN
+
+README = CHECKOUT / "README.md"
+
+
+def run(*arguments: object) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [VM_RUN, *map(str, arguments)], capture_output=True, text=True, check=False
+    )
+
+
+def test_a_command_runs_as_root_on_a_sched_ext_kernel_and_hands_back_its_exit_code(tmp_path):
+    script = "id -u; cat /sys/kernel/sched_ext/state; nproc; echo kept >$SHARE/note; exit 7"
+
+    ended = run("--cpus", 2, "--share", tmp_path, "sh", "-c", script)
+
+    assert (ended.returncode, ended.stdout.split()) == (7, ["0", "disabled", "2"])
+    assert (tmp_path / "note").read_text() == "kept\n"
+
+
+def test_arguments_reach_the_command_as_they_were_given():
+    ended = run("--cpus", 1, "printf", "<%s>", "two  words", "$HOME 'x'", "")
+
+    assert (ended.returncode, ended.stdout) == (0, "<two  words><$HOME 'x'><>")
+
+
+def test_what_the_guest_writes_over_a_file_of_the_host_is_gone_with_the_guest():
+    before = README.read_text()
+
+    ended = run("--cpus", 1, "sh", "-c", 'echo gone >"$0"; cat "$0"', README)
+
+    assert ended.stdout == "gone\n"
+    assert README.read_text() == before
+
+
+def test_a_command_that_takes_too_long_is_ended_and_said_so():
+    ended = run("--timeout", 5, "sleep", 1000)
+
+    assert ended.returncode == 124
+    assert "time is up after 5 s" in ended.stderr
+
+
+def test_a_guest_that_dies_is_reported_with_the_last_words_of_its_kernel():
+    ended = run("sh", "-c", "echo c >/proc/sysrq-trigger; sleep 60")
+
+    assert ended.returncode == 125
+    assert "the guest died" in ended.stderr
+    assert "sysrq triggered crash" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["--cpus", "none", "true"], "--cpus must be a number from 1, not 'none'"),
+        (["--timeout", "-3", "true"], "--timeout must be a number of seconds, not '-3'"),
+        (["--gpu", "1", "true"], "no option --gpu"),
+        (["--cpus"], "--cpus needs a value"),
+        ([], "run [OPTION ...] COMMAND"),
+    ],
+)
+def test_a_call_that_makes_no_sense_is_refused_before_anything_boots(arguments, complaint):
+    ended = run(*arguments)
+
+    assert ended.returncode == 2
+    assert complaint in ended.stderr
