@@ -83,13 +83,20 @@ def _find(assignments: Iterable[Assignment], pod_key: str) -> Assignment:
         return by_key[named[0]]
     if named:
         raise InputError(f"{len(named)} pods are named {pod_key!r}: {', '.join(sorted(named))}")
-    names = {each.pod.name: key for key, each in by_key.items()}
-    similar = [
-        *get_close_matches(pod_key, by_key, SUGGESTIONS),
-        *(names[name] for name in get_close_matches(pod_key, names, SUGGESTIONS)),
-    ]
-    hint = f"; similar: {', '.join(dict.fromkeys(similar))}" if similar else ""
+    similar = _similar(pod_key, by_key)
+    hint = f"; similar: {', '.join(similar)}" if similar else ""
     raise InputError(f"no pod {pod_key!r} among {len(by_key)} on this node{hint}")
+
+
+def _similar(pod_key: str, by_key: Mapping[str, Assignment]) -> list[str]:
+    """Return the keys of pods of a similar name first, then similar keys; the closest first."""
+    names: dict[str, list[str]] = {}
+    for key, assignment in by_key.items():
+        names.setdefault(assignment.pod.name, []).append(key)
+    name = pod_key.rpartition("/")[2]
+    close = [key for each in get_close_matches(name, names, SUGGESTIONS) for key in names[each]]
+    found = [*close, *get_close_matches(pod_key, by_key, SUGGESTIONS)]
+    return list(dict.fromkeys(found))[:SUGGESTIONS]
 
 
 def _inputs(pod: Pod) -> dict[str, str]:

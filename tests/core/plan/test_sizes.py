@@ -1,6 +1,7 @@
 import attrs
 import pytest
 
+from temper_core.plan import compile_plan
 from temper_core.records.machine import Cpu, MachineShape
 from temper_core.records.tiers import LayerKind, Tier
 from temper_core.settings import Settings
@@ -194,3 +195,19 @@ def test_kinds_that_would_not_load_are_avoided_whatever_the_settings(plan, pod):
 
     assert made.layer_named("system").kind is LayerKind.GROUPED
     assert made.layer_named("critical").tier is Tier.CRITICAL
+
+
+def test_what_high_cannot_have_leaves_a_core_to_those_behind_it(plan, pod):
+    made = plan(pod("a", HIGH, 30_000), pod("b", None, 100))
+
+    assert size_of(made, "high") == (LayerKind.GROUPED, 10, 10)
+    assert size_of(made, "system") == (LayerKind.GROUPED, 2, 2)
+    assert size_of(made, "normal") == (LayerKind.GROUPED, 0, 2)
+
+
+def test_the_order_of_assignments_changes_nothing(plan, pod):
+    made = plan(*(pod(f"p{n}", CRITICAL, 100) for n in range(5)))
+
+    again = compile_plan(reversed(made.assignments), made.machine, Settings())
+
+    assert again == made

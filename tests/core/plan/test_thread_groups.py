@@ -298,3 +298,23 @@ def test_a_fingerprint_without_a_container_of_its_own_means_the_whole_pod(
 
     assert layer_of(made, asked, "gc") == "open"
     assert layer_of(made, asked, "web") == "high"
+
+
+def test_more_profiles_than_a_layer_has_blocks_fold_some_of_their_groups(
+    plan, pod, profile, group, with_image, layer_of
+):
+    names = [f"app{n:02}" for n in range(40)]
+    profiles = [
+        profile(name, group("kept", f"{name}-"), group("rest", treatment="yield")) for name in names
+    ]
+    pods = [with_image(pod(name, HIGH, 10), f"{name}:1") for name in names]
+
+    made = plan(*pods, profiles=profiles)
+
+    folded = {note.subject for note in made.notes if note.code == "folded"}
+    assert len(made.layer_named("high").matches) <= 32
+    assert 8 <= len(folded) < 40
+    for each in pods:
+        expected = "high" if f"{each.name}.rest.high" in folded else "open"
+        assert layer_of(made, each, "other") == expected
+        assert layer_of(made, each, f"{each.name}-1") == "high"

@@ -1,0 +1,121 @@
+import json
+
+import pytest
+
+from temper_core.errors import InputError
+from temper_core.plan import explain, explanation_document
+from temper_core.records.tiers import Tier
+from temper_core.settings import Settings
+
+CRITICAL, HIGH = 1_000_000, 100_000
+
+
+def explained(plan, name):
+    return explain(plan, Settings(), name)
+
+
+def test_an_explanation_names_tier_inputs_layer_and_size(plan, pod):
+    made = plan(pod("web", HIGH, 2500, 4000))
+
+    found = explained(made, "default/web")
+
+    assert (found.pod, found.tier) == ("default/web", Tier.HIGH)
+    assert found.reason == "priority 100000 >= high threshold 100000"
+    assert found.inputs["cpu_request"] == "2500m"
+    assert found.inputs["cpu_limit"] == "4000m"
+    (place,) = found.places
+    assert (place.layer, place.cpus_min, place.cpus_max) == ("high", 4, 4)
+    assert "1 pod requests 2500m (limits 4000m)" in place.reason
+    assert "2 cores of 2 CPUs" in place.reason
+
+
+def test_a_pod_is_found_by_a_name_that_is_unique(plan, pod):
+    made = plan(pod("web", HIGH), pod("db", HIGH, namespace="shop"))
+
+    assert explained(made, "db").pod == "shop/db"
+
+
+def test_a_name_that_several_pods_have_names_them(plan, pod):
+    made = plan(pod("db", namespace="a", uid="1"), pod("db", namespace="b", uid="2"))
+
+    with pytest.raises(InputError, match=r"2 pods are named 'db': a/db, b/db"):
+        explained(made, "db")
+
+
+@pytest.mark.parametrize("given", ["shop/payment", "paymnets", "default/payments"])
+def test_an_unknown_pod_names_those_that_are_close(plan, pod, given):
+    made = plan(pod("payments", namespace="shop"), pod("web"))
+
+    with pytest.raises(InputError, match=r"no pod .* among 2 on this node; similar: shop/payments"):
+        explained(made, given)
+
+
+def test_an_unknown_pod_unlike_any_other_is_told_without_a_guess(plan, pod):
+    with pytest.raises(InputError, match=r"no pod 'zzz' among 1 on this node$"):
+        explained(plan(pod("web")), "zzz")
+
+
+def test_every_layer_of_a_pod_with_groups_is_listed(plan, pod, mysql, with_image):
+    made = plan(with_image(pod("db", CRITICAL, 1500), "mysql:8"), profiles=[mysql])
+
+    found = explained(made, "db")
+
+    assert [place.layer for place in found.places] == [
+        "mysql.connections.critical",
+        "critical",
+        "open",
+    ]
+    assert found.profile == "mysql"
+    assert "image mysql:8" in found.profile_reason
+    assert [note.subject for note in found.notes] == ["mysql.innodb.critical"]
+
+
+def test_a_demotion_is_explained_with_what_would_undo_it(plan, pod):
+    made = plan(pod("big", CRITICAL, 3000), cores=2)
+
+    found = explained(made, "big")
+
+    assert ("demoted", "critical") in {(note.code, note.subject) for note in found.notes}
+    assert "critical is fenced where its requests need at most 2 CPUs in sum" in found.changes
+
+
+def test_notes_about_others_are_left_out(plan, pod):
+    made = plan(pod("big", CRITICAL, 3000), pod("batch"), cores=2)
+
+    assert explained(made, "batch").notes == ()
+
+
+def test_what_would_raise_a_best_effort_pod_is_said(plan, pod):
+    changes = explained(plan(pod("batch")), "batch").changes
+
+    assert (
+        "a CPU or memory request, or any PriorityClass of value 0, would make it normal" in changes
+    )
+    assert (
+        "a PriorityClass would raise it, from this value on: "
+        "-100 low, 0 normal, 100000 high, 1000000 critical"
+    ) in changes
+
+
+def test_the_next_core_is_said(plan, pod):
+    changes = explained(plan(pod("api", HIGH, 2500)), "api").changes
+
+    assert "over 4000m of requests in sum, high needs one more core" in changes
+
+
+def test_a_tier_without_a_core_is_told_what_it_lacks(plan, pod):
+    changes = explained(plan(pod("api", HIGH, 500), cores=1), "api").changes
+
+    assert "high owns CPUs where a core is left: 0 of 1 cores can be owned (reserve 1)" in changes
+
+
+def test_a_pod_with_a_rule_is_told_that_priorities_do_not_count(plan, pod):
+    changes = explained(plan(pod("api", tier=Tier.HIGH, tier_rule="rule")), "api").changes
+
+    assert changes[0] == "the tier is set by that rule, and priorities do not count"
+
+
+def test_the_document_is_json(plan, pod):
+    document = explanation_document(explained(plan(pod("api", HIGH, 500)), "api"))
+
+    assert json.loads(json.dumps(document))["places"][0]["layer"] == "high"
