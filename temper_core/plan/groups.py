@@ -123,10 +123,12 @@ def layer_name(profile: str, group: str, tier: Tier) -> str:
 
 
 def exclusive_cores(crew: Crew, group: ThreadGroup) -> int:
-    """Return the whole cores that the group needs: each pod's share rounded up on its own."""
-    fraction = _fraction(group)
-    shares = (each.pod.cpu_request_millis * fraction for each in crew.members)
-    return sum(-(-share // MILLIS) for share in shares)
+    """Return the whole cores that the group needs: its share of all requests, rounded up once.
+
+    A core counts as one CPU here, because its siblings are to stay idle.
+    """
+    requests = sum(each.pod.cpu_request_millis for each in crew.members)
+    return -(-requests * _fraction(group) // MILLIS)
 
 
 Refusal = tuple[str, str]

@@ -46,12 +46,12 @@ def test_exclusive_cores_are_the_exact_ceiling(plan, exclusive, request_millis, 
     assert layer.cpus_min == layer.cpus_max == cores * 2
 
 
-def test_exclusive_cores_of_several_pods_are_rounded_up_pod_by_pod(plan, pod, mysql, with_image):
+def test_exclusive_cores_of_several_pods_are_rounded_up_once(plan, pod, mysql, with_image):
     pods = [with_image(pod(name, CRITICAL, 1500), "mysql:8") for name in "ab"]
 
     layer = plan(*pods, profiles=[mysql]).layer_named("mysql.connections.critical")
 
-    assert layer.cpus_min == 2 * 2 * 2
+    assert layer.cpus_min == 3 * 2
     assert layer.group_members == ("default/a", "default/b")
 
 
