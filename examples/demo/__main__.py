@@ -1,23 +1,46 @@
-"""Runs in the guest as root: ``python examples/demo --engine PATH [--report FILE]``."""
+"""Runs in the guest as root: ``python examples/demo --engine PATH [--walk life|saturation]``."""
 
 import argparse
 import sys
 from pathlib import Path
 
+import life
+from node import Node
 from report import Report
-from walk import Walk
+from saturation import saturate
+
+LIFE_S = 60.0
+SATURATION_S = 30.0
 
 
-def main() -> int:
-    """Walk through the agent's life; exit with 1 where something was not as claimed."""
+def main() -> None:
+    """Walk; exit with 1 where something was not as claimed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--engine", type=Path, required=True, help="the scx_layered to run")
+    parser.add_argument("--walk", choices=sorted(WALKS), default="life")
     parser.add_argument("--report", type=Path, help="also write every outcome here, as JSON lines")
-    parser.add_argument("--spin-seconds", type=float, default=60.0)
     options = parser.parse_args()
     report = Report(options.report)
-    Walk(report, options.engine, options.spin_seconds).run()
-    return report.exit_code
+    with Node(report, options.engine) as node:
+        node.attach()
+        WALKS[options.walk](node)
+        life.stop(node)
+    sys.exit(report.exit_code)
 
 
-sys.exit(main())
+def _live(node: Node) -> None:
+    node.judge_layers()
+    life.raise_priority(node)
+    life.go_through_safe_mode(node)
+    life.spin(node, LIFE_S)
+    life.kill(node)
+    life.restart(node)
+
+
+def _saturate(node: Node) -> None:
+    saturate(node, SATURATION_S)
+
+
+WALKS = {"life": _live, "saturation": _saturate}
+
+main()

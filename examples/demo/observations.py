@@ -7,7 +7,9 @@ from typing import Any
 Json = dict[str, Any]
 
 # Where an agent or an engine could leave something behind.
-PLACES = ("/run", "/etc/temper", "/var/lib/temper", "/sys/fs/bpf", "/sys/fs/cgroup")
+CGROUPS = "/sys/fs/cgroup"
+PLACES = ("/run", "/etc/temper", "/var/lib/temper", "/sys/fs/bpf", CGROUPS)
+OWN = Path("/run/demo")
 
 
 def planned_sizes(config: Sequence[Json]) -> dict[str, tuple[int, int]]:
@@ -23,7 +25,8 @@ def planned_sizes(config: Sequence[Json]) -> dict[str, tuple[int, int]]:
 
 def size_faults(seen: Json, sizes: Mapping[str, tuple[int, int]]) -> list[str]:
     """Name the layers that own too many or too few CPUs, torn cores, or others' CPUs."""
-    faults, owned = [], set()
+    faults: list[str] = []
+    owned: set[int] = set()
     for layer in seen["layers"]:
         name, cpus = layer["name"], set(layer["cpus"])
         if name not in sizes:
@@ -49,8 +52,8 @@ def layer_of(seen: Json, pod: str) -> Json:
 
 
 def leftovers() -> Iterator[str]:
-    """Yield every file below the places, and every cgroup but not its files."""
+    """Yield every file and socket below the places, and every cgroup."""
     for place in PLACES:
         for path in Path(place).rglob("*"):
-            if place != "/sys/fs/cgroup" or path.is_dir():
+            if path.is_dir() == (place == CGROUPS) and OWN not in path.parents:
                 yield str(path)

@@ -1,4 +1,4 @@
-"""Boots the guest once for all tests here; without ``--kernel`` they skip."""
+"""Boots one guest per walk, for all tests of it; without ``--kernel`` they skip."""
 
 from pathlib import Path
 
@@ -26,5 +26,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 @pytest.fixture(scope="session")
-def walked(tmp_path_factory: pytest.TempPathFactory) -> Walked:
-    return walk(tmp_path_factory.mktemp("share"))
+def life(tmp_path_factory: pytest.TempPathFactory) -> Walked:
+    return walk(tmp_path_factory.mktemp("life"), "life", cpus=8)
+
+
+@pytest.fixture(scope="session", params=[2, 4], ids="{}-cpus".format)
+def saturation(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Walked:
+    return walk(tmp_path_factory.mktemp("saturation"), "saturation", cpus=request.param)

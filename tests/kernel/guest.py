@@ -12,7 +12,9 @@ from attrs import frozen
 CHECKOUT = Path(__file__).parents[2]
 DEMO = CHECKOUT / "examples/demo"
 VM_RUN = CHECKOUT / "vm/run"
-CLAIMS: Mapping[str, str] = runpy.run_path(str(DEMO / "claims.py"))["CLAIMS"]
+_CLAIMS = runpy.run_path(str(DEMO / "claims.py"))
+LIFE: Mapping[str, str] = _CLAIMS["LIFE"]
+SATURATION: Mapping[str, str] = _CLAIMS["SATURATION"]
 
 
 @frozen
@@ -32,11 +34,11 @@ class Walked:
     outcomes: Mapping[str, Outcome]
 
 
-def walk(share: Path) -> Walked:
-    """Boot the guest and walk through the agent's life there; takes some minutes."""
+def walk(share: Path, name: str, cpus: int) -> Walked:
+    """Boot a guest and take the walk of that name in it; takes some minutes."""
     ended = subprocess.run(
-        [DEMO / "run", "--report", "/share/report.jsonl"],
-        env={**os.environ, "DEMO_SHARE": str(share)},
+        [DEMO / "run", "--walk", name, "--report", "/share/report.jsonl"],
+        env={**os.environ, "DEMO_SHARE": str(share), "DEMO_CPUS": str(cpus)},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

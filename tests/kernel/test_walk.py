@@ -1,19 +1,29 @@
-"""The walk of examples/demo, claim by claim, on the real kernel with the real engine."""
+"""The walks of examples/demo, claim by claim, on the real kernel with the real engine."""
+
+from collections.abc import Mapping
 
 import pytest
 
-from tests.kernel.guest import CLAIMS, Walked
+from tests.kernel.guest import LIFE, SATURATION, Walked
 
 
-@pytest.mark.parametrize("claim", CLAIMS)
-def test_on_a_real_kernel(claim: str, walked: Walked):
+@pytest.mark.parametrize("claim", LIFE)
+def test_through_the_agents_life(claim: str, life: Walked):
+    assert_held(claim, LIFE, life)
+
+
+@pytest.mark.parametrize("claim", SATURATION)
+def test_with_every_tier_saturated(claim: str, saturation: Walked):
+    assert_held(claim, SATURATION, saturation)
+
+
+def test_a_walk_says_by_its_exit_code_whether_all_of_it_held(life: Walked):
+    all_held = life.outcomes.keys() == LIFE.keys() and all(o.holds for o in life.outcomes.values())
+
+    assert life.exit_code == (0 if all_held else 1)
+
+
+def assert_held(claim: str, claims: Mapping[str, str], walked: Walked) -> None:
     outcome = walked.outcomes.get(claim)
-
-    assert outcome is not None, f"the walk did not come to: {CLAIMS[claim]}\n{walked.output}"
-    assert outcome.holds, f"not so: {CLAIMS[claim]}\n{outcome.measured}\n\n{walked.output}"
-
-
-def test_the_walk_says_by_its_exit_code_whether_all_of_it_held(walked: Walked):
-    all_held = all(outcome.holds for outcome in walked.outcomes.values())
-
-    assert walked.exit_code == (0 if all_held and len(walked.outcomes) == len(CLAIMS) else 1)
+    assert outcome is not None, f"the walk did not come to: {claims[claim]}\n{walked.output}"
+    assert outcome.holds, f"not so: {claims[claim]}\n{outcome.measured}\n\n{walked.output}"

@@ -1,0 +1,122 @@
+"""The agent's life, part by part, and what must be true after each."""
+
+import time
+
+import kernel
+from agent import SETTINGS, temper
+from node import Node, lateness, milliseconds
+from observations import layer_of, leftovers
+
+RAISED = 200_000
+SPINNERS = 8
+# Emulated, a CPU may stand still for a while; on real hardware these are milliseconds.
+SERVED_S = 1.0
+WAITED_S = 5.0
+REVERTED_S = 2.0
+
+
+def raise_priority(node: Node) -> None:
+    """Let a pod rise by its priority, and judge whether its threads move."""
+    report, web, attaches = node.report, node.pods["web"], kernel.attaches()
+    seen = node.agent.ask("/observe?top=500")
+    generation = seen["generation"]
+    old, target = layer_of(seen, "web"), layer_of(seen, "api")
+    report.step(f"The priority of web rises from {web.priority} to {RAISED}")
+    web.priority = RAISED
+    node.list_pods()
+    node.agent.wait_for("enforcing", generation + 1)
+    seen = node.agent.settled()
+    node.show_layers(seen)
+    new = layer_of(seen, "web")
+    report.claim(
+        "moved",
+        new["name"] == target["name"] != old["name"]
+        and new["tasks"] == target["tasks"] + len(web.members),
+        f"{old['name']} -> {new['name']}, tasks there: {target['tasks']} -> {new['tasks']}",
+    )
+    generations, attached = seen["generation"] - generation, kernel.attaches() - attaches
+    report.claim(
+        "reloaded",
+        (generations, attached) == (1, 1),
+        f"{generations} generation and {attached} attach more",
+    )
+
+
+def go_through_safe_mode(node: Node) -> None:
+    """Enter and leave safe mode as an operator does, by the command line."""
+    report = node.report
+    report.step("An operator asks for the stock scheduler, and takes it back")
+    node.crowd.measure()
+    report.tell(temper("safe-mode", "on", "--reason", "demo", "--settings", str(SETTINGS)))
+    took = kernel.wait_until("disabled", lambda: kernel.state() == "disabled", 60)
+    seen = node.agent.wait_for("safe_mode")
+    report.claim(
+        "safe_mode_on",
+        seen["reason"] == "requested" and not kernel.engines(),
+        f"{kernel.state()} {took:.1f} s after; {seen['reason']}: {seen['detail']}",
+    )
+    report.claim("safe_mode_workloads", node.crowd.is_well, lateness(node.crowd.latest()))
+    report.tell(temper("safe-mode", "off", "--settings", str(SETTINGS)))
+    seen = node.agent.wait_for("enforcing")
+    report.claim("safe_mode_off", kernel.state() == "enabled", f"{kernel.state()}")
+
+
+def spin(node: Node, seconds: float) -> None:
+    """Let best effort want every CPU, and judge whether anybody waits for it."""
+    report, attaches, engine = node.report, kernel.attaches(), kernel.engines()
+    report.step(f"{SPINNERS} best-effort threads want all CPUs for {seconds:.0f} s")
+    node.pods["backup"].spin(SPINNERS)
+    node.crowd.measure()
+    time.sleep(seconds)
+    late = node.crowd.latest()
+    seen = node.agent.ask("/observe?top=500")
+    node.pods["backup"].rest()
+    system, rest = late.pop("system"), max(late.values())
+    report.claim("system_not_starved", system < SERVED_S, f"at most {milliseconds(system)} late")
+    fenced = max(late["payments"], late["api"])
+    report.claim("fenced_not_starved", fenced < SERVED_S, f"at most {milliseconds(fenced)} late")
+    report.claim("nobody_starved", rest < WAITED_S and node.crowd.is_well, lateness(late))
+    report.claim(
+        "not_ejected",
+        (kernel.attaches(), kernel.engines(), kernel.state()) == (attaches, engine, "enabled"),
+        f"engine {engine} attached throughout; mode {seen.get('mode')}",
+    )
+
+
+def kill(node: Node) -> None:
+    """Kill the agent, and judge what becomes of the kernel and the workloads."""
+    report = node.report
+    report.step("The agent is killed")
+    node.crowd.measure()
+    node.agent.kill()
+    took = kernel.wait_until("disabled", lambda: kernel.state() == "disabled", 60)
+    gone = kernel.wait_until("engine gone", lambda: not kernel.engines(), 60)
+    report.claim(
+        "killed",
+        took < REVERTED_S,
+        f"disabled after {milliseconds(took)}, engine gone {milliseconds(gone)} later",
+    )
+    time.sleep(1)
+    report.claim("survivors", node.crowd.is_well, lateness(node.crowd.latest()))
+
+
+def restart(node: Node) -> None:
+    """Start an agent after one that was killed."""
+    node.report.step("Another agent takes over")
+    node.start_agent()
+    node.report.claim("restarted", kernel.state() == "enabled", kernel.state())
+
+
+def stop(node: Node) -> None:
+    """Stop the agent, and look for what is left."""
+    report = node.report
+    report.step("The agent is stopped")
+    start = time.monotonic()
+    code = node.agent.stop()
+    report.claim(
+        "stopped",
+        code == 0 and kernel.state() == "disabled",
+        f"exit code {code} after {time.monotonic() - start:.1f} s, {kernel.state()}",
+    )
+    left = sorted(set(leftovers()) - node.before) + [f"pid {pid}" for pid in kernel.engines()]
+    report.claim("nothing_left", not left, ", ".join(left) or "nothing")

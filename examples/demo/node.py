@@ -1,0 +1,124 @@
+"""The node that is walked through: its pods, its agent, and how both begin and end."""
+
+import time
+from pathlib import Path
+from typing import Self
+
+import kernel
+from agent import PODLIST, Agent, last_words, write_settings
+from observations import Json, layer_of, leftovers, planned_sizes, size_faults
+from report import Report
+from workloads import Crowd, Pod, write_podlist
+
+CPU_SAMPLES = 40
+FENCED = ("payments", "api")
+
+
+class Node:
+    """One agent and its pods, one of each tier; ends with everybody ended."""
+
+    def __init__(self, report: Report, engine: Path) -> None:
+        self.report = report
+        self.crowd = Crowd(
+            [
+                Pod("payments", 1_000_000, "2"),
+                Pod("api", 100_000, "1"),
+                Pod("web", 0, "500m"),
+                Pod("reports", -10, "100m"),
+                Pod("backup", -1000),
+            ]
+        )
+        self.pods = self.crowd.pods
+        write_settings(engine)
+        self.list_pods()
+        self.before = set(leftovers())
+
+    def __enter__(self) -> Self:
+        self.report.step("Five pods, one of each tier, and a process of the system's own")
+        for pod in self.pods.values():
+            size = pod.cpu or "none"
+            self.report.tell(f"{pod.name:9} priority {pod.priority:8} request {size}")
+        return self
+
+    def __exit__(self, _kind: object, problem: object, _trace: object) -> bool:
+        """End everybody; what did not happen in time is told, and goes no further."""
+        is_ours = isinstance(problem, kernel.NotInTime)
+        if is_ours:
+            self.report.give_up(f"{problem}; the agents' log ends with\n{last_words()}")
+        self.crowd.end()
+        return is_ours
+
+    def list_pods(self) -> None:
+        """Let the agent's pod source say what the pods are now."""
+        write_podlist(PODLIST, self.pods.values())
+
+    def start_agent(self) -> Json:
+        """Start an agent; return the first observation in which it enforces."""
+        self.agent = Agent()
+        seen: Json = self.agent.wait_for("enforcing")
+        return seen
+
+    def attach(self) -> None:
+        """Start the first agent, and judge whether the kernel runs what it planned."""
+        report, attaches = self.report, kernel.attaches()
+        report.step("The agent starts: it plans, checks, and attaches the engine (half a minute)")
+        seen = self.start_agent()
+        attached, state, operations = (
+            kernel.attaches() - attaches,
+            kernel.state(),
+            kernel.operations(),
+        )
+        report.claim(
+            "attached",
+            attached == 1 and state == "enabled" and operations.startswith("layered"),
+            f"{state}, {operations}, {attached} attach",
+        )
+        report.claim(
+            "proven",
+            bool(seen["engine"]) and seen["generation"] == 1,
+            f"{seen['mode']}, {seen['engine']}, generation {seen['generation']}",
+        )
+
+    def judge_layers(self) -> None:
+        """Judge whether the layers have the CPUs and the threads that the plan gives them."""
+        report, seen = self.report, self.agent.settled()
+        sizes = planned_sizes(self.agent.ask("/config"))
+        self.show_layers(seen)
+        faults = size_faults(seen, sizes)
+        report.claim("cpus_as_planned", bool(sizes) and not faults, "; ".join(faults) or f"{sizes}")
+        layers = {name: layer_of(seen, name) for name in self.pods}
+        report.claim(
+            "placed",
+            all(layers[name]["tasks"] == len(self.pods[name].members) for name in FENCED)
+            and all(layers[name]["tasks"] >= len(pod.members) for name, pod in self.pods.items()),
+            ", ".join(f"{name} in {layer['name']}" for name, layer in layers.items()),
+        )
+        fenced, used = set(layers["payments"]["cpus"]), self._cpus_used_by("payments")
+        report.claim("confined", used <= fenced, f"ran on {used}, fenced are {fenced}")
+
+    def show_layers(self, seen: Json) -> None:
+        """Tell which CPUs the layers own and how many threads are in them."""
+        for layer in seen["layers"]:
+            cpus = ",".join(map(str, layer["cpus"])) or "none of its own"
+            name, kind, tasks = layer["name"], layer["kind"], layer["tasks"]
+            self.report.tell(f"layer {name:10} {kind:9} CPUs {cpus:15} {tasks} tasks")
+
+    def _cpus_used_by(self, name: str) -> set[int]:
+        used = set()
+        self.crowd.measure()
+        for _ in range(CPU_SAMPLES):
+            used |= {kernel.last_cpu(sleeper.pid) for sleeper in self.pods[name].members}
+            time.sleep(0.05)
+        self.crowd.latest()
+        return used
+
+
+def milliseconds(seconds: float) -> str:
+    """Say a short time."""
+    return f"{seconds * 1000:.0f} ms"
+
+
+def lateness(late: dict[str, float]) -> str:
+    """Say how late each was at most."""
+    shown = (f"{name} {milliseconds(seconds)}" for name, seconds in late.items())
+    return f"latest: {', '.join(shown)}"
