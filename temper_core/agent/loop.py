@@ -68,6 +68,7 @@ class Agent:
                 self._wake.clear()
         finally:
             self._close()
+        log.info("agent_stopped")
 
     def _turn(self, now: float) -> float:
         """Do what is due; return in how many seconds something will be."""
@@ -133,4 +134,3 @@ class Agent:
         parts.server.stop()
         parts.pods.close()
         parts.observer.close()
-        log.info("agent_stopped")

@@ -1,0 +1,58 @@
+"""What the documentation shows must be there, and must run."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+BIN = Path(sys.executable).parent
+PAGES = [
+    *ROOT.glob("*.md"),
+    *ROOT.glob("docs/*.md"),
+    *ROOT.glob("bench/*.md"),
+    *ROOT.glob("plugins/*/README.md"),
+]
+LINKS = [
+    (page, target)
+    for page in PAGES
+    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text())
+]
+ELSEWHERE = ("sudo", "kubectl", "curl", "make")
+
+
+@pytest.mark.parametrize(
+    ("page", "target"), LINKS, ids=[f"{page.name}-{target}" for page, target in LINKS]
+)
+def test_a_link_leads_to_a_file(page, target):
+    assert (page.parent / target).exists()
+
+
+def commands_of_the_readme():
+    shown = re.findall(r"^ {4}\$ (.*)$", (ROOT / "README.md").read_text(), re.MULTILINE)
+    return [command.partition("#")[0] for command in shown if not command.startswith(ELSEWHERE)]
+
+
+@pytest.mark.parametrize("command", commands_of_the_readme())
+def test_a_command_of_the_readme_runs(command):
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", command.replace(".venv/bin", str(BIN))],
+        check=False,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+
+    expected = (0, 3) if "doctor" in command else (0,)  # 3: this machine cannot enforce
+    assert done.returncode in expected, done.stderr
+    assert done.stdout
+
+
+def test_the_readme_shows_the_two_commands_first():
+    first = re.search(r"^ {4}(.*)\n {4}(.*)$", (ROOT / "README.md").read_text(), re.MULTILINE)
+
+    assert first is not None
+    assert first.group(1).startswith("make run")
+    assert first.group(2).startswith("make test")
