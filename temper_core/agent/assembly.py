@@ -40,7 +40,7 @@ def assemble(settings: Settings) -> Agent:
         Path(settings.safe_mode.file), Path(settings.safe_mode.state), changed=wake.set
     )
     scheduler = Scheduler(settings, requests)
-    published = Published(settings, host, scheduler, requests, decider.catalogue.failures)
+    published = Published(settings, host, scheduler, requests, pods, decider.catalogue.failures)
     parts = Parts(
         settings=settings,
         host=host,

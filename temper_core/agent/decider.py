@@ -1,5 +1,6 @@
 """From pods to the plan that the node should have, with what plugins know about workloads."""
 
+import time
 from collections.abc import Iterable
 
 from temper_core.errors import PluginError
@@ -28,10 +29,18 @@ class Decider:
         self._host = host
         self._detectors = host.gather("temper_detectors", Detector)
         self._known: dict[str, tuple[Pod, Detection | None]] = {}
+        self._latest = 0.0
+        self.is_unfinished = False
 
     def decide(self, pods: Iterable[Pod]) -> LayerPlan:
-        """Return the plan for *pods*."""
+        """Return the plan for *pods*.
+
+        All detectors together have one deadline; pods that they could not be shown count as not
+        detected, ``is_unfinished`` says so, and the next call goes on with them.
+        """
         present = tuple(pods)
+        self._latest = time.monotonic() + self._settings.plugin_host.deadline_s
+        self.is_unfinished = False
         plan = decide(present, self.catalogue, self._machine, self._settings, self._detect)
         uids = {pod.uid for pod in present}
         self._known = {uid: known for uid, known in self._known.items() if uid in uids}
@@ -39,9 +48,14 @@ class Decider:
 
     def _detect(self, pod: Pod) -> Detection | None:
         known = self._known.get(pod.uid)
-        if known is None or known[0] != pod:
-            known = self._known[pod.uid] = (pod, self._ask(pod))
-        return known[1]
+        if known is not None and known[0] == pod:
+            return known[1]
+        if time.monotonic() > self._latest:
+            self.is_unfinished = True
+            return None
+        found = self._ask(pod)
+        self._known[pod.uid] = (pod, found)
+        return found
 
     def _ask(self, pod: Pod) -> Detection | None:
         """Return the surest detection; of equal ones the detector that comes first by name."""

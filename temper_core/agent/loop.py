@@ -2,6 +2,8 @@
 
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import structlog
 from attrs import evolve, frozen
@@ -20,6 +22,9 @@ from temper_core.settings.models import Settings
 
 FIRST_WINDOW_S = 1.0
 """After the baseline the first real window is short, so that there soon is something to see."""
+
+LONGEST_WAIT_S = 0.5
+"""How late a request to stop may be noticed."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -47,14 +52,17 @@ class Agent:
         self._wake = wake
         self._is_stopping = False
         self._plan: LayerPlan | None = None
+        self._defects: dict[str, str] = {}
         self._pods_due = 0.0
         self._look_due = 0.0
         self._next_window_s = FIRST_WINDOW_S
 
     def stop(self) -> None:
-        """Ask the loop to end; may be called from a signal handler."""
+        """Ask the loop to end; may be called from a signal handler.
+
+        It takes no lock, which the interrupted code might hold: the loop looks often enough.
+        """
         self._is_stopping = True
-        self._wake.set()
 
     def run(self) -> None:
         """Serve and turn until ``stop``; then end the engine and let everything go."""
@@ -75,21 +83,39 @@ class Agent:
         parts = self._parts
         parts.published.turned()
         if now >= self._pods_due:
-            with parts.observer.cost.part("decide"):
+            with parts.observer.cost.part("decide"), self._surviving("decide"):
                 self._follow_pods()
             self._pods_due = time.monotonic() + parts.settings.pods.poll_s
         with parts.observer.cost.part("schedule"):
             wanted_in_s = parts.scheduler.step(time.monotonic())
         if now >= self._look_due:
-            self._look()
+            with self._surviving("observe"):
+                self._look()
             self._look_due = now + min(parts.observer.period_s, self._next_window_s)
             self._next_window_s = parts.observer.period_s
         now = time.monotonic()
-        return max(0.0, min(wanted_in_s, self._pods_due - now, self._look_due - now))
+        due_in_s = min(wanted_in_s, self._pods_due - now, self._look_due - now)
+        return min(max(0.0, due_in_s), LONGEST_WAIT_S)
+
+    @contextmanager
+    def _surviving(self, part: str) -> Iterator[None]:
+        """Keep the node's plan in force whatever a part of the loop stumbles over.
+
+        The scheduler has no such net: if it fails, the agent ends, and the engine with it.
+        """
+        try:
+            yield
+        except Exception as error:  # whatever it is: a bug here must not end enforcement
+            if self._defects.get(part) != repr(error):
+                log.exception("agent_part_failed", part=part)
+            self._defects[part] = repr(error)
+        else:
+            self._defects.pop(part, None)
 
     def _follow_pods(self) -> None:
         parts = self._parts
-        if not parts.pods.look() and self._plan is not None:
+        has_changed = parts.pods.look() or "decide" in self._defects
+        if not has_changed and self._plan is not None and not parts.decider.is_unfinished:
             return
         plan = parts.decider.decide(parts.pods.pods)
         self._tell_notes(plan)
@@ -119,7 +145,8 @@ class Agent:
 
     def _judged(self, snapshot: Snapshot) -> Snapshot:
         parts = self._parts
-        defects = tuple(filter(None, [parts.pods.defect, parts.scheduler.refusal]))
+        failed = [f"{part} failed: {error}" for part, error in self._defects.items()]
+        defects = tuple(filter(None, [parts.pods.defect, parts.scheduler.refusal, *failed]))
         return evolve(
             snapshot,
             violations=parts.linter.judge(snapshot),

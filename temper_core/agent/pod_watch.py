@@ -35,6 +35,11 @@ class PodWatch:
         self._clock = clock
         self._answered_at = clock()
 
+    @property
+    def age_s(self) -> float:
+        """Seconds since the source last answered."""
+        return self._clock() - self._answered_at
+
     def look(self) -> bool:
         """Ask the source; return whether the pods are others than before."""
         try:
@@ -60,8 +65,7 @@ class PodWatch:
     def _note_failure(self, error: MachineError | PluginError) -> None:
         if not self.defect:
             log.warning("pods_not_read", reason=str(error), pods_kept=len(self.pods))
-        age_s = self._clock() - self._answered_at
-        self.defect = f"pods are {age_s:.0f} s old: {error}"
+        self.defect = f"pods are {self.age_s:.0f} s old: {error}"
 
 
 def open_pod_source(host: PluginHost, wanted: str, context: PodSourceContext) -> PodWatch:

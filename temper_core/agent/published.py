@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import attrs
 
+from temper_core.agent.pod_watch import PodWatch
 from temper_core.errors import InputError
 from temper_core.observe.document import observe_document
 from temper_core.plan import explain, explanation_document
@@ -36,12 +37,14 @@ class Published:
         host: PluginHost,
         scheduler: Scheduler,
         requests: SafeModeRequests,
+        pods: PodWatch,
         profile_failures: Sequence[ProfileFailure],
     ) -> None:
         self._settings = settings
         self._host = host
         self._scheduler = scheduler
         self._requests = requests
+        self._pods = pods
         self._profile_failures = profile_failures
         self._exporters = host.gather("temper_exporters", Exporter)
         self._endpoints = host.gather("temper_endpoints", Endpoint)
@@ -130,6 +133,10 @@ class Published:
     def endpoints(self) -> Sequence[tuple[str, Endpoint]]:
         """Return the plugins' endpoints, each with its plugin's name."""
         return [(contribution.plugin, contribution.record) for contribution in self._endpoints]
+
+    def pods_age_s(self) -> float:
+        """Return how many seconds ago the pod source last answered."""
+        return self._pods.age_s
 
     def is_alive(self) -> bool:
         """Whether the agent's loop has turned recently."""

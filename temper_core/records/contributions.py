@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from attrs import field, frozen
-from attrs.validators import and_, ge, in_, le, matches_re
+from attrs.validators import and_, ge, in_, instance_of, le, matches_re
 
 from temper_core.records.machine import MachineShape
 from temper_core.records.pods import Pod
@@ -21,9 +21,11 @@ METHODS = ("GET", "POST", "PUT")
 class Detection:
     """A detector's verdict on a pod: the profile id, how sure (0..1), and why."""
 
-    profile: str
-    confidence: float = field(validator=and_(ge(0.0), le(1.0)))
-    why: str
+    profile: str = field(validator=instance_of(str))
+    confidence: float = field(
+        validator=and_(instance_of((int, float)), ge(0.0), le(1.0)),
+    )
+    why: str = field(validator=instance_of(str))
 
 
 @frozen

@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from attrs import field, frozen
-from attrs.validators import matches_re
+from attrs.validators import deep_mapping, instance_of, matches_re
 
 if TYPE_CHECKING:
     from temper_core.records.snapshots import Snapshot
@@ -24,10 +24,12 @@ class Severity(StrEnum):
 class Finding:
     """One window's evidence that an invariant does not hold for *subject*."""
 
-    subject: str
-    message: str
-    fix: str
-    evidence: Evidence = field(factory=dict)
+    subject: str = field(validator=instance_of(str))
+    message: str = field(validator=instance_of(str))
+    fix: str = field(validator=instance_of(str))
+    evidence: Evidence = field(
+        factory=dict, validator=deep_mapping(instance_of(str), instance_of((str, int, float)))
+    )
 
 
 @frozen

@@ -4,10 +4,21 @@ from collections.abc import Mapping
 from enum import StrEnum
 
 from attrs import field, frozen
-from attrs.validators import ge, optional
+from attrs.validators import (
+    and_,
+    deep_iterable,
+    deep_mapping,
+    ge,
+    instance_of,
+    optional,
+)
 
 from temper_core.records.tiers import Tier
 
+IS_TEXT = instance_of(str)
+ARE_TEXTS = deep_iterable(IS_TEXT, instance_of(tuple))
+MAPS_TEXT = deep_mapping(IS_TEXT, IS_TEXT)
+IS_MILLIS = and_(instance_of(int), ge(0))
 PROFILE_ANNOTATIONS = ("temper.codes/workload-profile", "infera.io/workload-profile")
 
 
@@ -32,12 +43,12 @@ class Origin(StrEnum):
 class Container:
     """One container that counts towards its pod's size; CPU in millicores."""
 
-    name: str
-    image: str = ""
-    cpu_request_millis: int = field(default=0, validator=ge(0))
-    cpu_limit_millis: int | None = field(default=None, validator=optional(ge(0)))
-    runtime_id: str = ""
-    processes: tuple[str, ...] = ()
+    name: str = field(validator=IS_TEXT)
+    image: str = field(default="", validator=IS_TEXT)
+    cpu_request_millis: int = field(default=0, validator=IS_MILLIS)
+    cpu_limit_millis: int | None = field(default=None, validator=optional(IS_MILLIS))
+    runtime_id: str = field(default="", validator=IS_TEXT)
+    processes: tuple[str, ...] = field(default=(), validator=ARE_TEXTS)
 
 
 @frozen
@@ -50,22 +61,24 @@ class Pod:
     ``tier`` is set where a rule, not a priority, decides.
     """
 
-    uid: str
-    namespace: str
-    name: str
-    priority: int | None = None
-    priority_class: str = ""
-    qos_class: QosClass = QosClass.BEST_EFFORT
-    containers: tuple[Container, ...] = ()
-    cpu_request_millis: int = field(default=0, validator=ge(0))
-    cpu_limit_millis: int | None = field(default=None, validator=optional(ge(0)))
-    annotations: Mapping[str, str] = field(factory=dict)
-    labels: Mapping[str, str] = field(factory=dict)
-    owner: str = ""
-    cgroups: tuple[str, ...] = ()
+    uid: str = field(validator=IS_TEXT)
+    namespace: str = field(validator=IS_TEXT)
+    name: str = field(validator=IS_TEXT)
+    priority: int | None = field(default=None, validator=optional(instance_of(int)))
+    priority_class: str = field(default="", validator=IS_TEXT)
+    qos_class: QosClass = field(default=QosClass.BEST_EFFORT, validator=instance_of(QosClass))
+    containers: tuple[Container, ...] = field(
+        default=(), validator=deep_iterable(instance_of(Container), instance_of(tuple))
+    )
+    cpu_request_millis: int = field(default=0, validator=IS_MILLIS)
+    cpu_limit_millis: int | None = field(default=None, validator=optional(IS_MILLIS))
+    annotations: Mapping[str, str] = field(factory=dict, validator=MAPS_TEXT)
+    labels: Mapping[str, str] = field(factory=dict, validator=MAPS_TEXT)
+    owner: str = field(default="", validator=IS_TEXT)
+    cgroups: tuple[str, ...] = field(default=(), validator=ARE_TEXTS)
     origin: Origin = Origin.KUBERNETES
-    tier: Tier | None = None
-    tier_rule: str = ""
+    tier: Tier | None = field(default=None, validator=optional(instance_of(Tier)))
+    tier_rule: str = field(default="", validator=IS_TEXT)
 
     @property
     def key(self) -> str:

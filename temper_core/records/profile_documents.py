@@ -34,8 +34,6 @@ def _misfits(profile: WorkloadProfile) -> Iterator[str]:
 
 
 def _match_misfits(match: ThreadMatch) -> Iterator[tuple[str, str]]:
-    if match == ThreadMatch():
-        yield "", "has no key; leave 'match' out for a group that takes all other threads"
     for name in ("comm_prefix", "process"):
         value = getattr(match, name)
         # The kernel keeps 15 bytes of a name; the model counts characters.

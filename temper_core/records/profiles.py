@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from attrs import field, frozen
+from attrs import astuple, field, frozen
 from attrs.validators import and_, ge, gt, in_, le, matches_re, max_len, min_len, optional
 
 SCHEMA_VERSION = 1
@@ -52,6 +52,11 @@ class ThreadMatch:
         needs_steering = (self.comm_pattern, self.title_pattern, self.behaviour)
         return all(key is None for key in needs_steering)
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether no key is given, so that it says nothing."""
+        return all(key is None for key in astuple(self, recurse=False))
+
 
 @frozen
 class ThreadGroup:
@@ -65,6 +70,10 @@ class ThreadGroup:
     weight: int | None = field(default=None, validator=optional(and_(ge(1), le(10_000))))
 
     def __attrs_post_init__(self) -> None:
+        if any(match.is_empty for match in self.match):
+            raise ValueError(
+                f"a match of {self.name!r} names no key; leave match out to take the rest"
+            )
         if self.cpu_fraction is not None and self.treatment is not Treatment.EXCLUSIVE:
             raise ValueError(
                 "cpu_fraction sizes exclusive groups only; "

@@ -1,21 +1,25 @@
+import time
+
 import pytest
 
 from temper_core import Detection, Detector, hookimpl
 from temper_core.agent.decider import Decider
 from temper_core.agent.profiles import load_catalogue
-from temper_core.settings.models import Settings
+from temper_core.settings.models import PluginHostSettings, Settings
 from temper_core.testing import make_machine, make_pod
 
 
 class Detecting:
     """A plugin with one detector, that counts how often it is asked."""
 
-    def __init__(self, name, confidence=0.5, profile="mysql-innodb", error=None):
+    def __init__(self, name, confidence=0.5, profile="mysql-innodb", error=None, pause_s=0):
         self.name, self.confidence, self.profile, self.error = name, confidence, profile, error
+        self.pause_s = pause_s
         self.asked = 0
 
     def detect(self, _pod):
         self.asked += 1
+        time.sleep(self.pause_s)
         if self.error:
             raise self.error
         return Detection(self.profile, self.confidence, "because")
@@ -69,3 +73,19 @@ def test_a_detector_that_raises_costs_only_its_own_opinion(decider_with, host):
 
     assert "found-it" in reason_of(plan)
     assert host.failures["bad"] == 1
+
+
+def test_detectors_share_one_deadline_and_the_next_call_goes_on(host, tmp_path):
+    limits = Settings(plugin_host=PluginHostSettings(deadline_s=0.2))
+    slow = Detecting("slow", pause_s=0.15)
+    host.add(slow, "slow")
+    decider = Decider(limits, make_machine(), host, load_catalogue(limits, host, tmp_path))
+    pods = [make_pod(name=name) for name in "abcd"]
+
+    decider.decide(pods)
+    assert decider.is_unfinished
+    assert slow.asked < len(pods)
+
+    while decider.is_unfinished:
+        decider.decide(pods)
+    assert slow.asked == len(pods)

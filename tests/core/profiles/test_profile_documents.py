@@ -50,7 +50,7 @@ def test_every_misfit_is_named_at_once():
     [
         ("[4, 16]", "[16, 4]", "machine_shape.cores: must be [min, max] with 1 <= min <= max"),
         ("[4, 16]", "0", "machine_shape.cores: must be [min, max] with 1 <= min <= max, not 0"),
-        ('{ comm_prefix = "query-" }', "{}", "thread_groups[0].match[0]: has no key"),
+        ('{ comm_prefix = "query-" }', "{}", "thread_groups[0]: a match of 'queries' names no key"),
         (
             "query-",
             "äääääääääää",
