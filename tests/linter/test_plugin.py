@@ -82,7 +82,8 @@ def test_violations_are_served_oldest_first(snapshot):
         ("open_reserve", "db[1]", 10.0),
         ("smt_collision", "db[1]", 10.0),
     ]
-    assert answer["at"] == "1970-01-01T00:01:40.000+00:00"
+    assert answer["at"] == "1970-01-01T00:01:40.000Z"
+    assert answer["violations"][0]["since"] == "1970-01-01T00:00:40.000Z"
     assert json.loads(json.dumps(answer)) == answer
 
 

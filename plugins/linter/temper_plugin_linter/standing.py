@@ -56,4 +56,6 @@ def _plain(violation: Violation, at: float) -> Mapping[str, Any]:
 
 
 def _date(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
+    """Write wall-clock seconds as ``/observe`` does: RFC 3339 in UTC, with a Z."""
+    moment = datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
+    return moment.replace("+00:00", "Z")
