@@ -92,11 +92,12 @@ class Table:
 
     def strings(self, key: str) -> Mapping[str, str]:
         """Return a mapping of strings, as labels and annotations are."""
+        known = len(self.problems)
         inner = self.table(key)
         for name, value in inner.values.items():
             if not isinstance(value, str) or not isinstance(name, str):
                 inner.complain(str(name), f"must be a string, not {_shown(value)}")
-        return inner.values
+        return inner.values if len(self.problems) == known else {}
 
     def quantity(self, key: str, read: Callable[[object], int]) -> int | None:
         """Return a Kubernetes quantity in the units of *read*; ``None`` where there is none."""
