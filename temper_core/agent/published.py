@@ -18,7 +18,7 @@ from temper_core.records.profiles import ProfileFailure
 from temper_core.records.snapshots import PluginState, Snapshot, Status
 from temper_core.scheduler.lifecycle import Scheduler
 from temper_core.scheduler.safe_mode import SafeModeRequests
-from temper_core.server.view import Counters, Histogram
+from temper_core.server.view import Counters
 from temper_core.settings.models import Settings
 
 STALE_S = 60.0
@@ -106,16 +106,13 @@ class Published:
     def counters(self) -> Counters:
         """Return what was counted so far."""
         counted = self._scheduler.counters
-        windows = Histogram()
-        for seconds in tuple(counted.stock_windows_s):
-            windows = windows.with_value(seconds)
         failures = Counter(failure.profile or failure.source for failure in self._profile_failures)
         return Counters(
             reloads=dict(counted.reloads),
             ejections=dict(counted.ejections),
             plugin_failures=self._host.failures,
             profile_failures=dict(failures),
-            stock_seconds=windows,
+            stock_seconds=counted.stock_seconds,
         )
 
     def plugins(self) -> tuple[PluginState, ...]:

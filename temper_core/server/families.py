@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from attrs import frozen
 
 from temper_core import __version__
+from temper_core.records.histogram import Histogram
 from temper_core.records.plans import LayerPlan
 from temper_core.records.snapshots import (
     LayerSample,
@@ -16,7 +17,7 @@ from temper_core.records.snapshots import (
     Status,
 )
 from temper_core.records.tiers import Tier
-from temper_core.server.view import Counters, Histogram
+from temper_core.server.view import Counters
 
 CONTENTION_RATIO = 0.10
 MILLICORES = 1000

@@ -14,9 +14,10 @@ from prometheus_client.registry import Collector
 
 from temper_core.errors import PluginError
 from temper_core.records.contributions import Exporter, Metric
+from temper_core.records.histogram import Histogram
 from temper_core.records.snapshots import Snapshot
 from temper_core.server.families import DROPPED, FAMILIES, Family, HistogramFamily, Reading
-from temper_core.server.view import AgentView, Histogram
+from temper_core.server.view import AgentView
 
 UNBOUNDED_LABELS = frozenset({"tid", "tgid", "pid", "uid", "pod_uid"})
 _LABEL = re.compile(r"(?!__)[a-zA-Z_][a-zA-Z0-9_]*")

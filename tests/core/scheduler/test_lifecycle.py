@@ -148,7 +148,7 @@ def test_a_changed_plan_reloads_after_the_quiet_period(world, plan):
 
     assert scheduler.engine_pid != pid
     assert scheduler.counters.reloads == {"start": 1, "plan": 1}
-    assert list(scheduler.counters.stock_windows_s) == [0.0]  # the test's clock stood still
+    assert sum(scheduler.counters.stock_seconds.counts) == 1
 
 
 def test_a_plan_that_comes_back_cancels_its_reload(world, plan):

@@ -10,6 +10,7 @@ from attrs import define, field
 from temper_core.errors import InputError, PluginError
 from temper_core.observe.document import observe_document
 from temper_core.records.contributions import Endpoint, Exporter
+from temper_core.records.histogram import Histogram
 from temper_core.records.lint import Severity, Violation
 from temper_core.records.machine import MachineShape
 from temper_core.records.plans import Assignment, Generation, Layer, LayerPlan
@@ -27,7 +28,7 @@ from temper_core.records.snapshots import (
     ThreadSample,
 )
 from temper_core.records.tiers import LayerKind, Tier
-from temper_core.server.view import Counters, Histogram
+from temper_core.server.view import Counters
 
 MACHINE = MachineShape.uniform(4)
 PLAN = LayerPlan(

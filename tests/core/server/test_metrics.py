@@ -14,11 +14,12 @@ from prometheus_client.openmetrics.parser import (
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
 from temper_core.records.contributions import Exporter, Metric, MetricSample
+from temper_core.records.histogram import Histogram
 from temper_core.records.snapshots import Mode, SafeModeReason, Status
 from temper_core.records.tiers import Tier
 from temper_core.server.families import FAMILIES
 from temper_core.server.metrics import Scraper
-from temper_core.server.view import Counters, Histogram
+from temper_core.server.view import Counters
 
 OPENMETRICS = "application/openmetrics-text; version=1.0.0"
 PUBLISHED = {
