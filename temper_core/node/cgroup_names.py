@@ -84,6 +84,9 @@ def parse_run_name(directory_name: str) -> tuple[str, Tier, str] | None:
 
 
 def _pod(parts: list[str]) -> CgroupIdentity | None:
+    if parts and parts[0] == USER_SLICE:
+        # Users name the cgroups of their sessions as they like: no pod is believed there.
+        return None
     for depth, part in enumerate(parts):
         found = _POD_SLICE.fullmatch(part)
         qos = found and found["qos"]

@@ -114,7 +114,11 @@ def one_expression(addresses: Iterable[Address]) -> Matcher:
 
 
 def _is_usable(text: str) -> bool:
-    return bool(text) and "\0" not in text and len(text.encode()) < LONGEST_CGROUP_BYTES
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError:  # a cgroup name that is no UTF-8, which JSON cannot say
+        return False
+    return bool(text) and "\0" not in text and size < LONGEST_CGROUP_BYTES
 
 
 def _paths(texts: set[str]) -> str:

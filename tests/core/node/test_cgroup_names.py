@@ -208,3 +208,9 @@ def test_an_owner_is_always_above_what_it_owns(names):
 
     assert f"{'/'.join(filter(None, names))}/".startswith(f"{found.owner}/" if found.owner else "")
     assert (found.kind is CgroupKind.OTHER) == (not found.owner)
+
+
+def test_no_pod_is_believed_in_a_users_own_cgroups():
+    forged = "user.slice/user-1000.slice/user@1000.service/kubepods-pod12345678.slice"
+
+    assert identify(forged).kind is CgroupKind.SESSION
