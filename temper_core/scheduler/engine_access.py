@@ -7,6 +7,7 @@ from pathlib import Path
 
 from attrs import field, frozen
 
+from temper_core.errors import EngineError
 from temper_core.records.plans import LayerPlan
 
 
@@ -39,7 +40,10 @@ def find_installed(name: str) -> InstalledEngine:
     path = shutil.which(name)
     if path is None:
         return _ask(name, ())
-    found = Path(path).stat()
+    try:
+        found = Path(path).stat()
+    except OSError as error:  # it may be being replaced at this moment
+        raise EngineError(f"engine {path}: {error.strerror}") from error
     return _ask(name, (path, found.st_ino, found.st_size, found.st_mtime_ns))
 
 

@@ -105,10 +105,12 @@ def spawn(launch: Launch) -> EngineProcess:
     try:
         _prepare(launch)
         child = _start(launch)
-        descriptors = {name: _own(child, name) for name in ("stdout", "stderr")}
-    except OSError as error:
+        output = _drained(child)
+    except (OSError, RuntimeError) as error:  # RuntimeError: no thread can be started
+        with suppress(OSError):
+            launch.config_path.unlink()
         raise EngineError(f"cannot start {launch.binary}: {error}") from error
-    process = EngineProcess(launch, child, OutputTail(descriptors, OUTPUT_LIMIT_BYTES))
+    process = EngineProcess(launch, child, output)
     with suppress(OSError):
         (launch.run / PID_FILE).write_text(f"{process.pid}\n", encoding="ascii")
     return process
@@ -156,10 +158,22 @@ def _environment(launch: Launch) -> dict[str, str]:
     return {**kept, **ours, **launch.environment}
 
 
-def _own(child: "subprocess.Popen[bytes]", name: str) -> int:
-    """Take a pipe's end away from the Popen object, whose destructor would close it."""
-    pipe = child.stdout if name == "stdout" else child.stderr
-    assert pipe is not None  # noqa: S101 - asked for in _start
-    descriptor = os.dup(pipe.fileno())
-    pipe.close()
-    return descriptor
+def _drained(child: "subprocess.Popen[bytes]") -> OutputTail:
+    """Begin to read what *child* says; where that is impossible, no child stays behind."""
+    descriptors: dict[str, int] = {}
+    try:
+        for name, pipe in (("stdout", child.stdout), ("stderr", child.stderr)):
+            assert pipe is not None  # noqa: S101 - asked for in _start
+            # The Popen object would close its own end when it is destroyed.
+            descriptors[name] = os.dup(pipe.fileno())
+            pipe.close()
+        return OutputTail(descriptors, OUTPUT_LIMIT_BYTES)
+    except BaseException:
+        child.kill()
+        child.wait()
+        for unread in (child.stdout, child.stderr):
+            if unread is not None:
+                unread.close()
+        for descriptor in descriptors.values():
+            os.close(descriptor)
+        raise

@@ -106,7 +106,7 @@ class EngineRun:
             self._after_exit(exit_code, kernel, now)
         elif self.phase is Phase.STOPPING:
             self._climb(kernel, now)
-        else:
+        elif kernel.is_known or self.phase is not Phase.ATTACHED:
             self._ask_statistics(kernel, now)
             self._judge(kernel, now)
 
@@ -171,7 +171,8 @@ class EngineRun:
             self._fail(EndKind.HUNG, f"the engine gave no statistics {silence}", now)
 
     def _note_release(self, kernel: KernelState, now: float) -> None:
-        if self.released_at is None and self.enabled_at is not None and not kernel.is_layered:
+        is_gone = kernel.is_known and not kernel.is_layered
+        if self.released_at is None and self.enabled_at is not None and is_gone:
             self.released_at = now
 
     def _climb(self, kernel: KernelState, now: float) -> None:
@@ -180,10 +181,12 @@ class EngineRun:
             return
         if self._rung is Rung.TERMINATE:
             self._enter(Rung.KILL, now)
-        elif self._rung is Rung.KILL and self._limits.sysrq:
+        elif self._rung is Rung.KILL and self._limits.sysrq and not kernel.is_free:
             self._enter(Rung.SYSRQ, now)
-        elif self._rung is Rung.SYSRQ and kernel.is_free:
-            self._end(now)  # the process may stay for ever, but it schedules nothing
+        elif kernel.is_free and self._rung is not Rung.KILL:
+            # The process may stay for ever, but it schedules nothing and runs no more code.
+            log.error("engine_process_left_behind", pid=self.process.pid)
+            self._end(now)
         else:
             self._enter(Rung.NONE_LEFT, now)
 
@@ -224,7 +227,7 @@ class EngineRun:
 
     def _insist(self, kernel: KernelState, now: float) -> None:
         """Deal with a kernel that keeps a scheduler whose process is gone."""
-        if self._limits.sysrq and self._rung is not Rung.SYSRQ:
+        if self._limits.sysrq and kernel.is_known and self._rung is not Rung.SYSRQ:
             self._exited_at = now
             self._enter(Rung.SYSRQ, now)
             return

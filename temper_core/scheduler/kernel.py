@@ -13,12 +13,13 @@ from pathlib import Path
 
 from attrs import frozen
 
-from temper_core.scheduler.roots import read_line, read_number
+from temper_core.scheduler.roots import number_in, read_line
 
 OUR_OPS = "layered"
 LOG_LINES = 100
 LOG_LINE_BYTES = 1_000
 LOG_READS = 4_000
+FILE_BYTES = 256
 RECORD_BYTES = 8_192
 RELEVANT = re.compile(r"sched_ext|scx_|sysrq: Disable|Killed process|Out of memory|oom-kill")
 
@@ -36,17 +37,22 @@ class KernelWord(StrEnum):
 
 @frozen
 class KernelState:
-    """One look at sched_ext; ``ops`` is empty and numbers are None where there is nothing."""
+    """One look at sched_ext; ``ops`` is empty and numbers are None where there is nothing.
+
+    ``is_known`` is false where a file was there and could not be read, as without a descriptor to
+    spare: nothing may be concluded from such a look.
+    """
 
     word: KernelWord
     ops: str = ""
     switch_all: int | None = None
     enable_seq: int | None = None
     nr_rejected: int | None = None
+    is_known: bool = True
 
     @property
     def is_free(self) -> bool:
-        """Whether the stock scheduler runs everything."""
+        """Whether the stock scheduler runs everything; false where that is not known."""
         return self.word in (KernelWord.DISABLED, KernelWord.ABSENT)
 
     @property
@@ -68,19 +74,24 @@ class SchedExt:
 
     def read(self) -> KernelState:
         """Look once; the files are read one after another, so a switch may fall between."""
-        return KernelState(
-            word=self._word(),
-            ops=read_line(self.root / "root/ops", limit=256) or "",
-            switch_all=read_number(self.root / "switch_all"),
-            enable_seq=read_number(self.root / "enable_seq"),
-            nr_rejected=read_number(self.root / "nr_rejected"),
-        )
+        try:
+            return KernelState(
+                word=self._word(),
+                ops=self._text("root/ops") or "",
+                switch_all=number_in(self._text("switch_all")),
+                enable_seq=number_in(self._text("enable_seq")),
+                nr_rejected=number_in(self._text("nr_rejected")),
+            )
+        except OSError:
+            return KernelState(KernelWord.TRANSITIONAL, is_known=False)
 
     def foreign(self, ours: bool) -> str | None:
         """Name the scheduler that is attached though no engine of ours runs (*ours* is false)."""
         state = self.read()
         if ours or state.is_free:
             return None
+        if not state.is_known:
+            return f"whatever {self.root} cannot be read about"
         return state.ops or f"a scheduler that is {state.word}"
 
     def events(self) -> Mapping[str, int]:
@@ -93,7 +104,7 @@ class SchedExt:
         return found
 
     def _word(self) -> KernelWord:
-        text = read_line(self.root / "state", limit=64)
+        text = self._text("state")
         if text is None:
             return KernelWord.ABSENT
         try:
@@ -101,6 +112,14 @@ class SchedExt:
         except ValueError:
             return KernelWord.TRANSITIONAL
         return KernelWord.TRANSITIONAL if word is KernelWord.ABSENT else word
+
+    def _text(self, name: str) -> str | None:
+        """Return what is in a file; None where there is none, OSError where it cannot be read."""
+        try:
+            with (self.root / name).open("rb") as file:
+                return file.read(FILE_BYTES).decode(errors="replace").strip()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
 
 
 class KernelLog:

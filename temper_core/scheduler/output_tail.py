@@ -13,7 +13,8 @@ class OutputTail:
     """Drains file descriptors until they end, keeping the last ``limit_bytes`` of each.
 
     A thread of its own, so that a child that talks a lot never waits for a busy agent. The
-    descriptors belong to the tail, which closes them.
+    descriptors belong to the tail, which closes them, unless making it raises (OSError without a
+    descriptor to spare, RuntimeError without a thread).
     """
 
     def __init__(self, descriptors: Mapping[str, int], limit_bytes: int) -> None:
@@ -24,7 +25,11 @@ class OutputTail:
         self._thread = threading.Thread(
             target=self._drain, args=(dict(descriptors),), name="engine-output", daemon=True
         )
-        self._thread.start()
+        try:
+            self._thread.start()
+        except RuntimeError:
+            os.close(self._wake)
+            raise
 
     @property
     def is_complete(self) -> bool:

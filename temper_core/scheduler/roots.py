@@ -45,5 +45,9 @@ def read_line(path: Path, limit: int = 65_536) -> str | None:
 
 def read_number(path: Path) -> int | None:
     """Return the whole number in *path*; None where there is none."""
-    text = read_line(path, limit=64)
+    return number_in(read_line(path, limit=64))
+
+
+def number_in(text: str | None) -> int | None:
+    """Return the whole number that *text* is; None where it is none."""
     return int(text) if text is not None and text.isascii() and text.isdigit() else None

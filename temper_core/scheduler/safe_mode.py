@@ -127,15 +127,17 @@ class SafeModeRequests:
         except OSError as error:
             told = f"{self._file} cannot be looked at: {error.strerror}"
             return Request(told, self._file_request.since if self._file_request else self._wall())
-        return Request(self._written_reason() or f"{self._file} exists", since)
+        return Request(self._written_reason() or f"{self._file} is there", since)
 
     def _written_reason(self) -> str:
         """Return what the file says, on one line; a pipe in its place must not block."""
         with suppress(OSError):
             descriptor = os.open(self._file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-            with os.fdopen(descriptor, "rb") as file:
-                text = (file.read(LONGEST_REASON) or b"").decode(errors="replace")
-                return "; ".join(line.strip() for line in text.splitlines() if line.strip())
+            try:
+                text = os.read(descriptor, LONGEST_REASON).decode(errors="replace")
+            finally:
+                os.close(descriptor)
+            return "; ".join(line.strip() for line in text.splitlines() if line.strip())
         return ""
 
     def _publish(self) -> None:

@@ -1,5 +1,6 @@
 """The engine as a child: tied to the agent's life, shielded from its terminal, drained always."""
 
+import errno
 import json
 import os
 import signal
@@ -235,3 +236,39 @@ def test_the_launchers_exit_codes_are_told_apart_from_the_engines(world):
     )
 
     assert ended.returncode not in (engine_launcher.CANNOT_RUN, engine_launcher.PARENT_GONE)
+
+
+def open_descriptors() -> int:
+    return sum(1 for _ in Path("/proc/self/fd").iterdir())
+
+
+def children() -> set[int]:
+    """Return this process's children, zombies included."""
+    told = Path(f"/proc/self/task/{os.getpid()}/children").read_text()
+    return {int(pid) for pid in told.split()}
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "error"),
+    [
+        (os, "dup", OSError(errno.EMFILE, "Too many open files")),
+        (os, "eventfd", OSError(errno.EMFILE, "Too many open files")),
+        (threading.Thread, "start", RuntimeError("can't start new thread")),
+    ],
+)
+def test_a_start_that_fails_half_way_leaves_neither_child_nor_descriptor(
+    tmp_path, monkeypatch, owner, name, error
+):
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    before = children(), open_descriptors()
+    arguments = ("-c", "exec sleep 600")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, name, fail)
+        with pytest.raises(EngineError, match="cannot start /bin/sh"):
+            spawn(Launch(Path("/bin/sh"), "[]", tmp_path / "run", arguments=arguments))
+
+    assert (children(), open_descriptors()) == before
+    assert not list((tmp_path / "run").iterdir())

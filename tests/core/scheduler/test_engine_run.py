@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from structlog.testing import capture_logs
 
 from temper_core.engine.stats import StatsClient
 from temper_core.records.plans import Generation
@@ -95,3 +96,34 @@ def test_stopping_twice_starts_the_ladder_once(node, run_of):
     run.stop(1.0)
 
     assert process.signals == ["TERM"]
+
+
+@pytest.mark.parametrize("sysrq", [False, True])
+def test_a_process_that_stays_for_ever_ends_its_run_once_the_kernel_is_free(node, run_of, sysrq):
+    trigger = node.put("proc/sysrq-trigger", "")
+    process = DeafProcess()
+    run = run_of(process, stop_deadline_s=1.0, sysrq=sysrq)
+
+    with capture_logs() as logs:
+        run.stop(0.0)
+        run.step(5.1)
+        assert run.phase is Phase.STOPPING
+        run.step(10.2)
+
+    assert run.phase is Phase.ENDED
+    assert process.is_closed
+    assert trigger.read_text() == ""
+    assert {"event": "engine_process_left_behind", "log_level": "error", "pid": 4711} in logs
+
+
+def test_a_kernel_that_cannot_be_looked_at_ends_no_run(node, run_of):
+    process = DeafProcess()
+    run = run_of(process)
+    run.stop(0.0)
+    node.remove("sys/kernel/sched_ext/state")
+    node.put("sys/kernel/sched_ext/state/in", "the way")
+
+    for now in (5.1, 10.2, 15.3):
+        run.step(now)
+
+    assert run.phase is Phase.STOPPING

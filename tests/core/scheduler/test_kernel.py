@@ -1,5 +1,7 @@
 """Reading sched_ext's state and the kernel's log, whatever is in them."""
 
+import os
+import resource
 from pathlib import Path
 
 import pytest
@@ -31,6 +33,36 @@ def test_a_kernel_without_sched_ext_is_free_and_unsupported(tmp_path):
     assert not kernel.is_supported
     assert kernel.read().word is KernelWord.ABSENT
     assert kernel.foreign(ours=False) is None
+
+
+def test_without_a_descriptor_to_spare_the_kernel_is_neither_absent_nor_free(node):
+    node.attach("layered_1.1.4")
+    kernel = SchedExt(node.roots.sched_ext)
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    lowest_free = os.dup(0)
+    os.close(lowest_free)
+
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (lowest_free, limits[1]))
+        state, foreign = kernel.read(), kernel.foreign(ours=False)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+
+    assert state.word is KernelWord.TRANSITIONAL
+    assert not state.is_free
+    assert not state.is_known
+    assert foreign is not None
+
+
+@pytest.mark.parametrize("name", ["state", "root/ops", "enable_seq"])
+def test_a_file_that_is_there_but_cannot_be_read_leaves_the_kernel_unknown(node, name):
+    node.attach("layered_1.1.4")
+    node.remove(f"sys/kernel/sched_ext/{name}")
+    node.put(f"sys/kernel/sched_ext/{name}/in", "the way")
+
+    state = SchedExt(node.roots.sched_ext).read()
+
+    assert (state.is_known, state.is_free, state.is_layered) == (False, False, False)
 
 
 def test_everything_there_is_to_read_is_read(node):

@@ -498,6 +498,26 @@ def test_one_late_answer_is_not_death(world, plan):
     assert scheduler.status.mode == "enforcing"
 
 
+def test_a_good_engine_stays_while_the_kernel_cannot_be_looked_at(world, plan):
+    scheduler = world.scheduler()
+    scheduler.submit(plan("a"))
+    world.settle(scheduler, "enforcing")
+    state = world.node.roots.sched_ext / "state"
+    aside = state.rename(world.node.folder / "aside")
+    state.mkdir()
+
+    for _ in range(20):
+        world.now += 10.0
+        scheduler.step(world.now)
+    state.rmdir()
+    aside.rename(state)
+    scheduler.step(world.now)
+
+    assert scheduler.status.mode == "enforcing"
+    assert scheduler.diagnosis is None
+    assert scheduler.counters.reloads == {"start": 1}
+
+
 def test_an_engine_that_attaches_again_by_itself_is_followed(world, plan):
     scheduler = world.scheduler()
     scheduler.submit(plan("a"))

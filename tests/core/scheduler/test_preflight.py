@@ -1,6 +1,7 @@
 """Preflight on made-up nodes, one thing wrong at a time, and on the real one."""
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import attrs
 import pytest
 
 from temper_core.errors import EngineError
-from temper_core.scheduler.engine_access import InstalledEngine
+from temper_core.scheduler.engine_access import InstalledEngine, find_installed
 from temper_core.scheduler.node_checks import own_engine
 from temper_core.scheduler.preflight import run_preflight, verdict
 from temper_core.scheduler.roots import Roots
@@ -136,6 +137,16 @@ def test_a_missing_engine_is_told_in_the_finders_words(node):
     checks, hold = look(node, find=missing)
 
     assert checks["engine"].detail == "there is no such program on PATH"
+    assert hold.reason == "preflight"
+
+
+def test_an_engine_that_vanishes_while_it_is_looked_for_is_missing(node, monkeypatch):
+    monkeypatch.setattr(shutil, "which", lambda name: str(node.folder / name))
+
+    checks, hold = look(node, find=find_installed)
+
+    assert checks["engine"].state == "failed"
+    assert "No such file" in checks["engine"].detail
     assert hold.reason == "preflight"
 
 

@@ -4,11 +4,16 @@ import json
 import os
 import subprocess
 import threading
+from pathlib import Path
 
 import pytest
 from structlog.testing import capture_logs
 
 from temper_core.scheduler.safe_mode import SafeModeRequests
+
+
+def open_descriptors() -> int:
+    return sum(1 for _ in Path("/proc/self/fd").iterdir())
 
 
 @pytest.fixture
@@ -80,7 +85,21 @@ def test_the_hosts_file_is_a_requester_of_its_own(paths):
 def test_anything_in_the_files_place_asks_and_nothing_blocks(paths, make):
     make(paths[0])
 
-    assert "file" in SafeModeRequests(*paths).active()
+    requests = SafeModeRequests(*paths)
+
+    assert requests.active()["file"].reason == f"{paths[0]} is there"
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda path: path.touch()])
+def test_looking_at_whatever_is_in_the_files_place_keeps_no_descriptor(paths, make):
+    make(paths[0])
+    requests = SafeModeRequests(*paths)
+    before = open_descriptors()
+
+    for _ in range(20):
+        requests.poll_file()
+
+    assert open_descriptors() == before
 
 
 @pytest.mark.parametrize(
