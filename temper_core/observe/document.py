@@ -7,6 +7,7 @@ from heapq import nlargest
 from statistics import fmean
 from typing import Any
 
+from temper_core.plain_json import plain_scalar
 from temper_core.records.lint import Violation
 from temper_core.records.machine import MachineShape
 from temper_core.records.snapshots import (
@@ -182,10 +183,15 @@ def _violation(violation: Violation) -> Json:
         "subject": violation.subject,
         "message": violation.message,
         "fix": violation.fix,
-        "evidence": dict(violation.evidence),
+        "evidence": _evidence(violation.evidence),
         "since": rfc3339(violation.since),
         "plugin": violation.plugin,
     }
+
+
+def _evidence(evidence: Mapping[str, Any]) -> Json:
+    """Say what a plugin has seen; it may have changed it since it was held against its type."""
+    return {str(plain_scalar(name)): plain_scalar(seen) for name, seen in evidence.items()}
 
 
 def _plugin(plugin: PluginState) -> Json:

@@ -1,8 +1,7 @@
 """What the server answers with: bytes, a status, and one clear message for every error."""
 
 import json
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from attrs import frozen
@@ -14,6 +13,7 @@ from temper_core.errors import (
     PluginError,
     TemperError,
 )
+from temper_core.plain_json import plain_value
 from temper_core.records.contributions import Endpoint, Request
 
 JSON = "application/json"
@@ -35,11 +35,11 @@ class Answer:
 
 
 def json_answer(value: Any, status: int = OK) -> Answer:  # noqa: ANN401 - JSON may say anything
-    """Say *value* as JSON; raise TypeError or ValueError where JSON cannot say it."""
+    """Say *value* as JSON; what JSON cannot say becomes null or text."""
     try:
         text = json.dumps(value, allow_nan=False)
-    except ValueError:
-        text = json.dumps(_without_nan(value), allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        text = json.dumps(plain_value(value), allow_nan=False)
     return Answer(text.encode() + b"\n", status=status)
 
 
@@ -86,14 +86,3 @@ def message_of(error: TemperError) -> str:
     if not isinstance(error, DocumentError):
         return str(error)
     return "; ".join(problem.removeprefix("document: ") for problem in error.problems)
-
-
-def _without_nan(value: Any) -> Any:  # noqa: ANN401 - JSON may say anything
-    """Replace what JSON has no number for by null; leave the rest for ``json`` to judge."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if isinstance(value, Mapping):
-        return {key: _without_nan(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_without_nan(inner) for inner in value]
-    return value

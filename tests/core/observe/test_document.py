@@ -152,6 +152,41 @@ def test_a_real_observation_fits_the_schema():
     assert (documents[1]["mode"], documents[1]["reason"]) == ("safe_mode", "preflight")
 
 
+@given(
+    st.dictionaries(
+        st.text() | st.integers() | st.none() | st.binary(),
+        st.recursive(
+            st.none() | st.booleans() | st.floats() | st.text() | st.binary() | st.decimals(),
+            lambda inner: st.lists(inner, max_size=3) | st.tuples(inner),
+            max_leaves=4,
+        )
+        | st.integers(min_value=-(10**400), max_value=10**400),
+        max_size=3,
+    )
+)
+@settings(max_examples=60)
+def test_evidence_of_any_kind_fits_the_schema(evidence):
+    snapshot = a_full_snapshot()
+    odd = evolve(snapshot.violations[0], evidence=evidence)
+
+    document = observe_document(evolve(snapshot, violations=(odd,)), 3)
+
+    assert list(misfits(json.loads(json.dumps(document, allow_nan=False)), SCHEMA)) == []
+
+
+def test_evidence_that_cannot_even_be_written_is_named_by_its_type():
+    class Unwritable:
+        def __str__(self):
+            raise ValueError("broken")
+
+    snapshot = a_full_snapshot()
+    odd = evolve(snapshot.violations[0], evidence={"seen": Unwritable()})
+
+    document = observe_document(evolve(snapshot, violations=(odd,)), 3)
+
+    assert document["violations"][0]["evidence"] == {"seen": "<Unwritable>"}
+
+
 def test_layers_have_what_people_ask_for():
     layers = observe_document(a_full_snapshot(), 1)["layers"]
 

@@ -36,6 +36,29 @@ def test_a_number_that_json_cannot_say_becomes_null(agent, view):
     assert json.loads(text)["layers"][1]["cpus_used"] is None
 
 
+@pytest.mark.parametrize(
+    ("seen", "said"),
+    [
+        (float("inf"), None),
+        (10**5000, None),
+        ({"a"}, "{'a'}"),
+        (b"x" * 999, str(b"x" * 999)[:200]),
+        (None, None),
+        (True, True),
+        ("text", "text"),
+    ],
+    ids=["infinite", "huge", "set", "bytes", "none", "true", "text"],
+)
+def test_evidence_that_json_cannot_say_costs_observe_nothing(agent, view, seen, said):
+    odd = evolve(view.last.violations[0], evidence={"seen": seen})
+    view.last = evolve(view.last, violations=(odd,))
+
+    response = agent.tcp.get("/observe")
+
+    assert response.status_code == 200
+    assert response.json()["violations"][0]["evidence"] == {"seen": said}
+
+
 def test_top_bounds_the_threads_of_observe(agent, view, fakes):
     thread = view.last.threads[0]
     view.last = fakes.a_snapshot(threads=tuple(evolve(thread, tid=n) for n in range(9)))

@@ -1,0 +1,59 @@
+"""Values that others made, said in JSON whatever they are."""
+
+import math
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from typing import Any
+
+LONGEST_TEXT = 200
+DEEPEST = 32
+LARGEST_INTEGER_BITS = 1024
+"""Beyond it readers of JSON, whose numbers are doubles, see infinity."""
+
+_FAILURES_OF_STR = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    OSError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+)
+
+
+def plain_scalar(value: object) -> str | int | float | bool | None:
+    """Say *value* as a JSON scalar: null for a number without end, text for what is none."""
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, int):
+        return value if value.bit_length() <= LARGEST_INTEGER_BITS else None
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return _text(value)
+
+
+def plain_value(value: object, above: tuple[int, ...] = ()) -> Any:  # noqa: ANN401 - JSON
+    """Say *value* in JSON, containers included; *above* are the ids of those it is in.
+
+    What contains itself, or is nested deeper than ``DEEPEST``, becomes text.
+    """
+    if id(value) in above or len(above) >= DEEPEST:
+        return plain_scalar(value)
+    inside = (*above, id(value))
+    if isinstance(value, Mapping):
+        return {_key(key): plain_value(inner, inside) for key, inner in value.items()}
+    if isinstance(value, AbstractSet | list | tuple):
+        return [plain_value(inner, inside) for inner in value]
+    return plain_scalar(value)
+
+
+def _key(key: object) -> str:
+    return key if isinstance(key, str) else _text(key)
+
+
+def _text(value: object) -> str:
+    try:
+        return str(value)[:LONGEST_TEXT]
+    except _FAILURES_OF_STR:
+        return f"<{type(value).__name__}>"
