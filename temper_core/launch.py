@@ -1,32 +1,45 @@
 """Start a command as a local workload: a cgroup of its own whose name says tier and profile.
 
 The name is ``temper.slice/run-<name>@<tier>[@<profile>]``; the local pod source reads it back.
+The cgroup lives as long as a process in it. Whatever is left empty, because ``temper run`` was
+killed or the command's children outlived it, the next ``temper run`` removes.
 """
 
+import fcntl
 import os
 import re
 import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import FrameType
 
 from attrs import frozen
 
 from temper_core.errors import InputError, MachineError
+from temper_core.node.cgroup_names import RUN_SLICE, parse_run_name
 from temper_core.node.cgroups import detect_cgroups
 from temper_core.node.quantities import cpu_millis
+from temper_core.node.run_cgroups import LIMIT_NOTE, REQUEST_NOTE, is_populated, note
 from temper_core.records.tiers import Tier
 
-SLICE = "temper.slice"
 NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._-]{0,62}")
-FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+NAME_RULE = "letters, digits, '.', '_' or '-', at most 63, a letter or digit first"
+# What a terminal sends to its whole foreground group, the command included.
+TYPED = frozenset({signal.SIGINT, signal.SIGQUIT})
+FORWARDED = TYPED | {signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2}
+# sigaction(2): the si_code of what the kernel sends by itself, a terminal's signals among it.
+SI_KERNEL = 0x80
 CFS_PERIOD_US = 100_000
 SETTLE_S = 0.01
+LONGEST_LOCK_S = 5.0
+LOCK_RETRY_S = 0.02
+RECHECK_S = 1.0
 NOT_FOUND = 127
 NOT_EXECUTABLE = 126
+
+Warn = Callable[[str], None]
 
 
 @frozen
@@ -51,16 +64,15 @@ class Workload:
         """Read what the command line says; raise InputError naming the option and its value."""
         for option, value in (("--name", name), ("--profile", profile)):
             if value is not None and not NAME.fullmatch(value):
-                raise InputError(
-                    f"{option}: {value!r} must be letters, digits, '.', '_' or '-', at most 63"
-                )
-        return cls(
-            name,
-            tier,
-            profile,
-            None if cpu_request is None else cpu_millis(cpu_request),
-            None if cpu_limit is None else cpu_millis(cpu_limit),
-        )
+                raise InputError(f"{option}: {value!r} must be {NAME_RULE}")
+        request, limit = _millis("--cpu-request", cpu_request), _millis("--cpu-limit", cpu_limit)
+        if limit == 0:
+            raise InputError("--cpu-limit: 0 leaves no time to run; leave it out for no limit")
+        if request is not None and limit is not None and request > limit:
+            raise InputError(
+                f"--cpu-request: {cpu_request} is more than --cpu-limit {cpu_limit} allows"
+            )
+        return cls(name, tier, profile, request, limit)
 
     @property
     def directory_name(self) -> str:
@@ -77,20 +89,44 @@ class Ended:
     still_running: tuple[int, ...] = ()
 
 
-def run(workload: Workload, argv: Sequence[str], *, proc_root: Path = Path("/proc")) -> Ended:
+def name_of_command(command: str) -> str:
+    """Return the name a workload has by default; raise InputError where *command* gives none."""
+    name = command.rpartition("/")[2]
+    if not NAME.fullmatch(name):
+        raise InputError(
+            f"the command {command!r} gives no name for the workload; "
+            f"say one with --name: {NAME_RULE}"
+        )
+    return name
+
+
+def run(
+    workload: Workload,
+    argv: Sequence[str],
+    *,
+    proc_root: Path = Path("/proc"),
+    warn: Warn = lambda _line: None,
+) -> Ended:
     """Run *argv* in the workload's cgroup and wait; signals that reach us go to the command.
 
-    Raises MachineError where no cgroup can be made.
+    Raises MachineError where no cgroup can be made, InputError where a workload of that name runs.
+    *warn* is told what could not be done as asked.
     """
-    with _cgroup(workload, proc_root) as cgroup:
+    root = detect_cgroups(proc_root=proc_root).unified
+    if root is None:
+        raise MachineError("temper run needs cgroup v2; this host has none mounted")
+    cgroup = root / RUN_SLICE / workload.directory_name
+    with _holding_signals() as mask:
         try:
-            child = subprocess.Popen(argv, preexec_fn=_joining(cgroup))  # noqa: S603, PLW1509 - the user's own command; this process has one thread
-        except OSError as error:
-            code = NOT_FOUND if isinstance(error, FileNotFoundError) else NOT_EXECUTABLE
-            raise CommandFailed(f"{argv[0]}: {error.strerror}", code) from error
-        with _forwarding_to(child):
-            code = child.wait()
-        left = _processes(cgroup)
+            # Until the command is in it, the new cgroup looks like one that was left behind.
+            with _locked(root):
+                _make(workload, cgroup, warn)
+                child = _start(argv, cgroup, mask)
+            code = _wait(child)
+            left = _processes(cgroup)
+        finally:
+            with suppress(MachineError), _locked(root):
+                _remove_empty(cgroup)
     return Ended(code if code >= 0 else 128 - code, cgroup, left)
 
 
@@ -102,41 +138,100 @@ class CommandFailed(InputError):  # noqa: N818 - reads as the fact it reports
         self.exit_code = exit_code  # type: ignore[misc]
 
 
+def _millis(option: str, quantity: str | None) -> int | None:
+    try:
+        return None if quantity is None else cpu_millis(quantity)
+    except InputError as error:
+        raise InputError(f"{option}: {error}") from error
+
+
 @contextmanager
-def _cgroup(workload: Workload, proc_root: Path) -> Iterator[Path]:
-    root = detect_cgroups(proc_root=proc_root).unified
-    if root is None:
-        raise MachineError("temper run needs cgroup v2; this host has none mounted")
-    parent = root / SLICE
-    cgroup = parent / workload.directory_name
+def _locked(root: Path) -> Iterator[None]:
+    """Keep every other ``temper run`` of this host from making or removing cgroups."""
+    try:
+        descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError as error:
+        raise MachineError(f"cannot open {root}: {error.strerror}") from error
+    try:
+        _take_lock(descriptor, root)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _take_lock(descriptor: int, root: Path) -> None:
+    deadline = time.monotonic() + LONGEST_LOCK_S
+    while True:
+        try:
+            return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            if time.monotonic() > deadline:
+                raise MachineError(f"{root}: another process keeps it locked") from error
+            time.sleep(LOCK_RETRY_S)
+
+
+def _make(workload: Workload, cgroup: Path, warn: Warn) -> None:
+    parent = cgroup.parent
     try:
         parent.mkdir(exist_ok=True)
-        _delegate_cpu(root, parent)
-        cgroup.mkdir(exist_ok=True)
-        _apply_sizes(workload, cgroup)
+        _remove_empty_below(parent)
+        _refuse_second(workload.name, parent)
+        _delegate_cpu(parent)
+        cgroup.mkdir()
     except OSError as error:
-        raise MachineError(f"cannot make cgroup {cgroup}: {error.strerror}; run as root") from error
-    try:
-        yield cgroup
-    finally:
-        _remove(cgroup)
-        _remove(parent)
+        hint = "; run as root" if isinstance(error, PermissionError) else ""
+        raise MachineError(f"cannot make cgroup {cgroup}: {error.strerror}{hint}") from error
+    for option in keep_sizes(workload, cgroup):
+        warn(
+            f"{option} has no effect: {cgroup} has neither a CPU controller "
+            "nor extended attributes to keep it in"
+        )
 
 
-def _delegate_cpu(root: Path, parent: Path) -> None:
+def _refuse_second(name: str, parent: Path) -> None:
+    for directory in _subdirectories(parent):
+        found = parse_run_name(directory.name)
+        if found is not None and found[0] == name:
+            pids = ", ".join(map(str, _processes(directory)))
+            raise InputError(
+                f"a workload named {name!r} is running already, in {RUN_SLICE}/{directory.name}"
+                f"{f' (process {pids})' if pids else ''}; give this one another --name"
+            )
+
+
+def _delegate_cpu(parent: Path) -> None:
     """Let the workload have CPU files of its own, where the hierarchy has the controller."""
-    for directory in (root, parent):
-        if "cpu" in (directory / "cgroup.controllers").read_text().split():
-            (directory / "cgroup.subtree_control").write_text("+cpu")
+    for directory in (parent.parent, parent):
+        # A root that holds processes, as in a container, may not delegate; the notes remain.
+        with suppress(OSError):
+            if "cpu" in (directory / "cgroup.controllers").read_text().split():
+                (directory / "cgroup.subtree_control").write_text("+cpu")
 
 
-def _apply_sizes(workload: Workload, cgroup: Path) -> None:
-    """Write the sizes as the kubelet does, so that the stock scheduler keeps them as well."""
-    if workload.cpu_request_millis is not None and (cgroup / "cpu.weight").exists():
-        (cgroup / "cpu.weight").write_text(str(_weight(workload.cpu_request_millis)))
-    if workload.cpu_limit_millis is not None and (cgroup / "cpu.max").exists():
-        quota_us = workload.cpu_limit_millis * CFS_PERIOD_US // 1000
-        (cgroup / "cpu.max").write_text(f"{max(quota_us, 1000)} {CFS_PERIOD_US}")
+def keep_sizes(workload: Workload, cgroup: Path) -> tuple[str, ...]:
+    """Keep the sizes with *cgroup*; return the options for which there is no way to.
+
+    They are noted exactly for Temper, and written as the kubelet does for the stock scheduler.
+    """
+    request, limit = workload.cpu_request_millis, workload.cpu_limit_millis
+    lost = []
+    if request is not None:
+        is_noted = note(cgroup, REQUEST_NOTE, request)
+        if not _written(cgroup / "cpu.weight", str(_weight(request))) and not is_noted:
+            lost.append("--cpu-request")
+    if limit is not None:
+        is_noted = note(cgroup, LIMIT_NOTE, limit)
+        quota_us = max(limit * CFS_PERIOD_US // 1000, 1000)
+        if not _written(cgroup / "cpu.max", f"{quota_us} {CFS_PERIOD_US}") and not is_noted:
+            lost.append("--cpu-limit")
+    return tuple(lost)
+
+
+def _written(file: Path, text: str) -> bool:
+    try:
+        return file.exists() and file.write_text(text) > 0
+    except OSError:
+        return False
 
 
 def _weight(millis: int) -> int:
@@ -145,7 +240,17 @@ def _weight(millis: int) -> int:
     return 1 + (shares - 2) * 9_999 // 262_142
 
 
-def _joining(cgroup: Path) -> Callable[[], None]:
+def _start(argv: Sequence[str], cgroup: Path, mask: set[int]) -> "subprocess.Popen[bytes]":
+    try:
+        return subprocess.Popen(argv, preexec_fn=_joining(cgroup, mask))  # noqa: S603, PLW1509 - the user's own command; this process has one thread
+    except OSError as error:
+        code = NOT_FOUND if isinstance(error, FileNotFoundError) else NOT_EXECUTABLE
+        raise CommandFailed(f"{argv[0]}: {error.strerror}", code) from error
+    except subprocess.SubprocessError as error:
+        raise MachineError(f"cannot put a process into {cgroup}; run as root") from error
+
+
+def _joining(cgroup: Path, mask: set[int]) -> Callable[[], None]:
     procs = os.fsencode(cgroup / "cgroup.procs")
 
     def join() -> None:
@@ -155,32 +260,70 @@ def _joining(cgroup: Path) -> Callable[[], None]:
         # The engine matches a moved thread again when it next wakes up; one that never sleeps
         # would stay in the layer of whoever called us.
         time.sleep(SETTLE_S)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
     return join
 
 
 @contextmanager
-def _forwarding_to(child: "subprocess.Popen[bytes]") -> Iterator[None]:
-    def forward(number: int, _frame: FrameType | None) -> None:
-        child.send_signal(number)
-
-    before = {number: signal.signal(number, forward) for number in FORWARDED}
-    # A terminal interrupts the whole group, the command included; we only wait for it to end.
-    before[signal.SIGINT] = signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _holding_signals() -> Iterator[set[int]]:
+    """Hold back what is forwarded, and the news of the child, until it is asked for."""
+    # Where somebody made us ignore it, the kernel would not tell that the child has ended.
+    before = signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    held = FORWARDED | {signal.SIGCHLD}
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, held)
     try:
-        yield
+        yield {int(number) for number in mask}
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        while signal.sigtimedwait(held, 0) is not None:
+            # Too late for the command.
+            pass
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        signal.signal(signal.SIGCHLD, before)
+
+
+def _wait(child: "subprocess.Popen[bytes]") -> int:
+    while (code := child.poll()) is None:
+        received = signal.sigtimedwait(FORWARDED | {signal.SIGCHLD}, RECHECK_S)
+        if received is not None and _is_for_command(received):
+            child.send_signal(received.si_signo)
+    return code
+
+
+def _is_for_command(received: signal.struct_siginfo) -> bool:
+    is_typed = received.si_signo in TYPED and received.si_code == SI_KERNEL
+    return received.si_signo in FORWARDED and not is_typed
 
 
 def _processes(cgroup: Path) -> tuple[int, ...]:
-    return tuple(int(pid) for pid in (cgroup / "cgroup.procs").read_text().split())
+    found: set[int] = set()
+    for directory, _, _ in os.walk(cgroup):
+        # A cgroup may vanish meanwhile; a threaded one does not list its processes.
+        with suppress(OSError):
+            found.update(map(int, Path(directory, "cgroup.procs").read_text().split()))
+    return tuple(sorted(found))
+
+
+def _remove_empty_below(parent: Path) -> None:
+    for directory in _subdirectories(parent):
+        if parse_run_name(directory.name) is not None:
+            _remove(directory)
+
+
+def _remove_empty(cgroup: Path) -> None:
+    _remove(cgroup)
+    with suppress(OSError):
+        cgroup.parent.rmdir()
 
 
 def _remove(cgroup: Path) -> None:
-    try:
-        cgroup.rmdir()
-    except OSError:
-        # Somebody still lives in it: another run's cgroup, or children of the command.
+    """Remove *cgroup* with what the command made below it, unless somebody lives there."""
+    if is_populated(cgroup):
         return
+    for directory, _, _ in os.walk(cgroup, topdown=False):
+        with suppress(OSError):
+            Path(directory).rmdir()
+
+
+def _subdirectories(parent: Path) -> list[Path]:
+    return sorted(path for path in parent.iterdir() if path.is_dir())

@@ -27,17 +27,24 @@ def command(
     """Start a command as a workload with a tier, and wait for it.
 
     The command runs in a cgroup of its own below temper.slice, which the agent's local pod source
-    recognises; it is removed when the command and its children have ended. The exit code is the
-    command's own.
+    takes for a pod while a process lives in it. It is removed with the command, or, where children
+    of the command live on or this process is killed, by the next "temper run" after they have
+    ended. A name is used by one workload at a time. Signals sent to this process go to the
+    command. The exit code is the command's own.
     """
     import sys
 
-    from temper_core.launch import Workload, run
+    from temper_core.launch import Workload, name_of_command, run
 
-    own_name = argv[0].rsplit("/", 1)[-1]
-    workload = Workload.parse(name or own_name, Tier(tier), profile, cpu_request, cpu_limit)
-    ended = run(workload, argv)
+    if name is None:
+        name = name_of_command(argv[0])
+    workload = Workload.parse(name, Tier(tier), profile, cpu_request, cpu_limit)
+    ended = run(workload, argv, warn=_tell)
     if ended.still_running:
         pids = ", ".join(map(str, ended.still_running))
-        click.echo(f"temper: still running in {ended.cgroup}: {pids}", err=True)
+        _tell(f"still running in {ended.cgroup}: {pids}")
     sys.exit(ended.exit_code)
+
+
+def _tell(line: str) -> None:
+    click.echo(f"temper: {line}", err=True)

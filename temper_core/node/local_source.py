@@ -9,13 +9,14 @@ from pathlib import Path
 
 from attrs import field, frozen
 
-from temper_core.node.cgroup_names import CgroupKind
+from temper_core.node.cgroup_names import CgroupKind, identify
 from temper_core.node.cgroup_sizes import WeightScale, linear_shares, read_size, weight_scale
 from temper_core.node.found_pods import Owner, pods_of, without_units
 from temper_core.node.host_cgroups import HostCgroups
 from temper_core.node.pod_size import NOTHING, CpuSize
 from temper_core.node.polled_values import PolledValues
 from temper_core.node.processes import ProcessNames, main_process
+from temper_core.node.run_cgroups import is_populated, noted_size
 from temper_core.node.workloads import Claim, Workload, claims, workload_pod
 from temper_core.records.contributions import PodSourceContext
 from temper_core.records.pods import Pod
@@ -46,7 +47,10 @@ class _Seen:
 
 
 class LocalPods:
-    """The pods of this host; a poll costs a stat per cgroup where nothing has changed."""
+    """The pods of this host; a poll costs a stat per cgroup where nothing has changed.
+
+    A cgroup of ``temper run`` costs one file more: it is a pod only while somebody lives in it.
+    """
 
     def __init__(self, context: PodSourceContext) -> None:
         self._workloads = [Workload.of(rule) for rule in context.workloads]
@@ -89,7 +93,11 @@ class LocalPods:
 
     def _look(self) -> _Seen:
         owners = self._host.owners if self._wants_units else without_units(self._host.owners)
-        owners = tuple(owner for owner in owners if not self._is_claimed(owner))
+        owners = tuple(
+            owner
+            for owner in owners
+            if not (self._is_claimed(owner) or self._is_left_behind(owner))
+        )
         paths = [owner.path for owner in owners]
         paths += [path for claim in self._claims for path in claim.cgroups]
         main_paths = [path for owner in owners for path in owner.main_paths]
@@ -105,9 +113,17 @@ class LocalPods:
         is_run = owner.identity.kind is CgroupKind.RUN
         return not is_run and any(claim.covers(owner.path) for claim in self._claims)
 
+    def _is_left_behind(self, owner: Owner) -> bool:
+        # That the last process of a cgroup ended changes no directory, so this is read each time.
+        is_run = owner.identity.kind is CgroupKind.RUN
+        return is_run and not is_populated(self._host.directory(owner.path))
+
     def _read_size(self, path: str) -> CpuSize:
         scale = self._scale if "kubepods" in path else linear_shares
-        return read_size(self._host.sizes_root / path, scale)
+        size = read_size(self._host.sizes_root / path, scale)
+        if identify(path).kind is CgroupKind.RUN:
+            return noted_size(self._host.directory(path), otherwise=size)
+        return size
 
     def _read_main_process(self, path: str) -> str:
         return main_process(self._host.directory(path), self._proc_root)

@@ -1,4 +1,7 @@
+import contextlib
+import errno
 import os
+import pty
 import signal
 import subprocess
 import sys
@@ -8,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from temper_core.errors import InputError
-from temper_core.launch import CommandFailed, Workload, run
+from temper_core.launch import CommandFailed, Workload, keep_sizes, name_of_command, run
 from temper_core.node.cgroups import detect_cgroups
 from temper_core.records.tiers import Tier
 
@@ -36,17 +39,48 @@ def test_the_command_runs_in_a_cgroup_that_names_tier_and_profile(unified, tmp_p
     assert not (unified / "temper.slice/run-db@critical@mysql-innodb").exists()
 
 
-def test_a_child_that_stays_is_told_and_its_cgroup_kept(unified, tmp_path):
+def test_a_child_that_stays_is_told_and_its_cgroup_kept_until_it_has_ended(unified, tmp_path):
     pidfile = tmp_path / "pid"
 
     ended = run(Workload("left", Tier.LOW), ["sh", "-c", f"sleep 60 & echo $! > {pidfile}"])
 
     try:
-        assert ended.still_running == (int(pidfile.read_text()),)
-        assert ended.cgroup == unified / "temper.slice/run-left@low"
+        was_kept = ended.cgroup.is_dir()
+        run(Workload("another", Tier.LOW), ["true"])
+        is_kept_beside_another = ended.cgroup.is_dir()
     finally:
         os.kill(int(pidfile.read_text()), signal.SIGKILL)
-        _remove_when_empty(ended.cgroup)
+        _wait_for(lambda: _is_empty(ended.cgroup))
+        run(Workload("another", Tier.LOW), ["true"])
+    assert ended.still_running == (int(pidfile.read_text()),)
+    assert ended.cgroup == unified / "temper.slice/run-left@low"
+    assert (was_kept, is_kept_beside_another) == (True, True)
+    assert not ended.cgroup.exists()
+
+
+def test_what_a_killed_temper_run_left_goes_with_the_next_one(unified):
+    temper = _start("run", "--name", "killed", "sleep", "60")
+    cgroup = unified / "temper.slice/run-killed@normal"
+    _wait_for(lambda: _command_in(cgroup))
+    command = _command_in(cgroup)
+    temper.kill()
+    temper.wait()
+    lived_on = not _is_empty(cgroup)
+    os.kill(command, signal.SIGKILL)
+    _wait_for(lambda: _is_empty(cgroup))
+
+    run(Workload("next", Tier.LOW), ["true"])
+
+    assert lived_on
+    assert not cgroup.exists()
+
+
+def test_cgroups_that_the_command_made_below_its_own_go_as_well(unified):
+    path = unified / "temper.slice/run-nested@low"
+
+    run(Workload("nested", Tier.LOW), ["mkdir", "-p", f"{path}/a/b"])
+
+    assert not path.exists()
 
 
 @pytest.mark.usefixtures("unified")
@@ -72,20 +106,194 @@ def test_a_name_that_no_cgroup_should_have_is_refused(name):
         Workload.parse(name, Tier.NORMAL, None, None, None)
 
 
-def test_a_quantity_that_is_none_is_refused():
-    with pytest.raises(InputError, match="lots"):
-        Workload.parse("a", Tier.NORMAL, None, "lots", None)
+@pytest.mark.parametrize(
+    ("request_", "limit", "told"),
+    [
+        ("lots", None, "--cpu-request: 'lots' is no CPU quantity"),
+        (None, "-1", "--cpu-limit: '-1' is negative"),
+        (None, "0", "--cpu-limit: 0 leaves no time"),
+        ("2", "1500m", "--cpu-request: 2 is more than --cpu-limit 1500m"),
+    ],
+)
+def test_a_size_that_makes_no_sense_is_refused(request_, limit, told):
+    with pytest.raises(InputError, match=told):
+        Workload.parse("a", Tier.NORMAL, None, request_, limit)
 
 
-def test_a_signal_reaches_the_command_and_the_exit_code_comes_back(unified):
-    temper = subprocess.Popen([TEMPER, "run", "--tier", "high", "--name", "sig", "sleep", "60"])
+def test_a_request_may_be_as_large_as_the_limit():
+    workload = Workload.parse("a", Tier.NORMAL, None, "2", "2000m")
+
+    assert (workload.cpu_request_millis, workload.cpu_limit_millis) == (2000, 2000)
+
+
+def test_the_name_of_a_command_is_the_last_part_of_its_path():
+    assert name_of_command("/usr/bin/python3.11") == "python3.11"
+
+
+@pytest.mark.parametrize("command", ["/", "", "bin/", "/opt/my tool"])
+def test_a_command_that_gives_no_name_is_told_of_the_option(command):
+    ended = _ended("run", "--", command)
+
+    assert ended.returncode == 2
+    assert f"temper: the command {command!r} gives no name for the workload" in ended.stderr
+    assert "--name" in ended.stderr
+
+
+def test_sizes_are_kept_exactly_with_the_cgroup(unified):
+    path = unified / "temper.slice/run-sized@high"
+    names = [f"user.temper.cpu_{what}_millis" for what in ("request", "limit")]
+    read = f"import os; print(*(os.getxattr({str(path)!r}, n).decode() for n in {names}))"
+    sizes = ["--cpu-request", "123m", "--cpu-limit", "1.5"]
+
+    ended = _ended("run", "--tier", "high", "--name", "sized", *sizes, sys.executable, "-c", read)
+
+    assert (ended.stdout, ended.stderr) == ("123 1500\n", "")
+
+
+def test_sizes_that_can_be_kept_nowhere_are_named():
+    # The kernel takes no attributes of this family here, and there are no CPU files.
+    folder = Path("/proc/self")
+
+    lost = keep_sizes(Workload("a", Tier.NORMAL, None, 500, 1000), folder)
+
+    assert lost == ("--cpu-request", "--cpu-limit")
+    assert keep_sizes(Workload("a", Tier.NORMAL), folder) == ()
+
+
+def test_a_size_without_effect_is_warned_of(unified, monkeypatch):
+    if "cpu" in (unified / "cgroup.controllers").read_text().split():
+        pytest.skip("this machine's cgroup v2 has the CPU controller")
+    monkeypatch.setattr(os, "setxattr", _refuse_attribute)
+    warnings = []
+
+    run(Workload("lost", Tier.LOW, cpu_limit_millis=500), ["true"], warn=warnings.append)
+
+    assert [line.partition(":")[0] for line in warnings] == [
+        f"--cpu-limit has no effect: {unified}".partition(":")[0]
+    ]
+
+
+@pytest.mark.parametrize("tier", ["high", "low"])
+def test_a_second_run_of_a_name_is_refused_while_the_first_is_running(unified, tier):
+    first = _start("run", "--tier", "high", "--name", "twin", "sleep", "60")
+    cgroup = unified / "temper.slice/run-twin@high"
+    try:
+        _wait_for(lambda: _command_in(cgroup))
+        command = _command_in(cgroup)
+        second = _ended("run", "--tier", tier, "--name", "twin", "true")
+        first_lives = _command_in(cgroup) == command
+    finally:
+        first.terminate()
+        first.wait()
+
+    assert (second.returncode, first_lives) == (2, True)
+    assert second.stderr == (
+        "temper: a workload named 'twin' is running already, in temper.slice/run-twin@high "
+        f"(process {command}); give this one another --name\n"
+    )
+
+
+def test_an_empty_cgroup_of_the_same_name_is_no_obstacle(unified):
+    (unified / "temper.slice/run-again@critical").mkdir(parents=True)
+
+    ended = run(Workload("again", Tier.LOW), ["true"])
+
+    assert ended.exit_code == 0
+    assert not (unified / "temper.slice").exists() or not list(
+        (unified / "temper.slice").glob("run-again@*")
+    )
+
+
+@pytest.mark.parametrize(
+    "number", [signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGINT, signal.SIGQUIT]
+)
+def test_a_signal_sent_to_us_alone_reaches_the_command(unified, number):
+    temper = _start("run", "--tier", "high", "--name", "sig", "sleep", "60")
     cgroup = unified / "temper.slice/run-sig@high"
-    _wait_for(lambda: cgroup.exists() and (cgroup / "cgroup.procs").read_text().strip())
+    _wait_for(lambda: _command_in(cgroup))
 
-    temper.terminate()
+    temper.send_signal(number)
 
-    assert temper.wait(timeout=10) == 128 + signal.SIGTERM
+    assert temper.wait(timeout=10) == 128 + number
     assert not cgroup.exists()
+
+
+@pytest.mark.parametrize(("key", "name"), [(b"\x03", "INT"), (b"\x1c", "QUIT")])
+def test_a_key_at_the_terminal_reaches_the_command_once(unified, tmp_path, key, name):
+    told = tmp_path / "told"
+    script = f"trap 'echo got >> {told}' {name}; while [ ! -e {tmp_path}/end ]; do sleep 0.02; done"
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execv(TEMPER, [TEMPER, "run", "--name", "keyed", "sh", "-c", script])
+    cgroup = unified / "temper.slice/run-keyed@normal"
+    _wait_for(lambda: cgroup.exists() and len(_pids(cgroup)) > 1)
+
+    os.write(terminal, key)
+    _wait_for(told.exists)
+    # One more signal, sent to us alone, has passed through once the command reports it.
+    os.kill(pid, getattr(signal, f"SIG{name}"))
+    _wait_for(lambda: told.read_text().count("got") > 1)
+
+    (tmp_path / "end").touch()
+    _, status = os.waitpid(pid, 0)
+    os.close(terminal)
+    assert told.read_text().split() == ["got", "got"]
+    assert os.waitstatus_to_exitcode(status) == 0
+
+
+def test_a_command_starts_with_no_signal_held_back(unified):
+    assert unified
+    read = "import signal; print(sorted(signal.pthread_sigmask(signal.SIG_BLOCK, [])))"
+
+    ended = _ended("run", "--name", "mask", sys.executable, "-c", read)
+
+    assert ended.stdout == "[]\n"
+
+
+def test_the_end_of_a_command_is_noticed_where_news_of_children_are_ignored(unified):
+    assert unified
+    start = (
+        "import os, signal, sys; signal.signal(signal.SIGCHLD, signal.SIG_IGN);"
+        "os.execv(sys.argv[1], sys.argv[1:])"
+    )
+    command = [TEMPER, "run", "--name", "deaf", "sh", "-c", "exit 5"]
+
+    ended = subprocess.run([sys.executable, "-c", start, *command], check=False, timeout=20)
+
+    assert ended.returncode == 5
+
+
+def _start(*arguments):
+    return subprocess.Popen([TEMPER, *arguments], stderr=subprocess.DEVNULL)
+
+
+def _ended(*arguments):
+    return subprocess.run(
+        [TEMPER, *arguments], check=False, capture_output=True, text=True, timeout=20
+    )
+
+
+def _refuse_attribute(*_arguments):
+    raise OSError(errno.EOPNOTSUPP, os.strerror(errno.EOPNOTSUPP))
+
+
+def _pids(cgroup):
+    with contextlib.suppress(OSError):
+        return [int(pid) for pid in (cgroup / "cgroup.procs").read_text().split()]
+    return []
+
+
+def _command_in(cgroup):
+    """The process in *cgroup*, once it executes its own program; none before."""
+    for pid in _pids(cgroup):
+        with contextlib.suppress(OSError):
+            if Path(f"/proc/{pid}/comm").read_text() == "sleep\n":
+                return pid
+    return None
+
+
+def _is_empty(cgroup):
+    return "populated 0" in (cgroup / "cgroup.events").read_text()
 
 
 def _wait_for(condition):
@@ -93,10 +301,3 @@ def _wait_for(condition):
     while not condition():
         assert time.monotonic() < deadline, "nothing happened within 10 s"
         time.sleep(0.02)
-
-
-def _remove_when_empty(cgroup):
-    _wait_for(lambda: not (cgroup / "cgroup.procs").read_text().strip())
-    cgroup.rmdir()
-    if not any(path.is_dir() for path in cgroup.parent.iterdir()):
-        cgroup.parent.rmdir()

@@ -139,6 +139,25 @@ def test_two_runs_of_one_name_are_told_apart_by_tier(host):
     }
 
 
+def test_a_run_whose_processes_have_all_ended_is_no_pod(host):
+    cgroup = make_cgroup(
+        host.cgroups, "temper.slice/run-db@critical", cgroup_events="populated 1\nfrozen 0\n"
+    )
+    source = local(host.context())
+    before = source.pods()
+    (cgroup / "cgroup.events").write_text("populated 0\nfrozen 0\n")
+
+    after = source.pods()
+
+    assert ([pod.key for pod in before], after) == (["run/db"], ())
+
+
+def test_an_empty_unit_is_still_a_pod(host):
+    make_cgroup(host.cgroups, "system.slice/sshd.service", cgroup_events="populated 0\n")
+
+    assert set(pods_of(host)) == {"sshd.service"}
+
+
 def test_a_rule_takes_a_unit_over(host):
     unit = make_cgroup(host.cgroups, "system.slice/mysql.service", cpu_max="300000 100000\n")
     make_process(host.proc, 9, "mysqld", unit)
@@ -312,3 +331,29 @@ def test_a_workload_in_this_machines_own_tree_is_found_with_its_process(real_wor
     pod = pods[f"run/test{os.getpid()}"]
     assert (pod.tier, pod.cgroups) == (Tier.HIGH, (f"temper.slice/{real_workload.name}/",))
     assert pod.containers[0].processes == ("sleep",)
+    assert (pod.cpu_request_millis, pod.cpu_limit_millis) == (0, None)
+
+
+@needs_real_tree
+def test_the_end_of_a_real_workload_is_noticed_though_its_cgroup_stays(real_workload, sleeper):
+    source = local(PodSourceContext(PodSettings(), (), MachineShape.uniform(2)))
+    before = {pod.key for pod in source.pods()}
+    sleeper.kill()
+    sleeper.wait()
+
+    after = {pod.key for pod in source.pods()}
+
+    assert real_workload.is_dir()
+    assert before - after == {f"run/test{os.getpid()}"}
+
+
+@needs_real_tree
+def test_the_sizes_noted_on_a_real_cgroup_are_read_back_exactly(real_workload):
+    os.setxattr(real_workload, "user.temper.cpu_request_millis", b"123")
+    os.setxattr(real_workload, "user.temper.cpu_limit_millis", b"4567")
+    source = local(PodSourceContext(PodSettings(), (), MachineShape.uniform(2)))
+
+    pod = {pod.key: pod for pod in source.pods()}[f"run/test{os.getpid()}"]
+
+    assert (pod.cpu_request_millis, pod.cpu_limit_millis) == (123, 4567)
+    assert pod.qos_class is QosClass.BURSTABLE
