@@ -1,5 +1,6 @@
 """The agent's own endpoints, as the same records that plugins contribute."""
 
+import math
 from typing import Any
 
 import attrs
@@ -23,6 +24,7 @@ from temper_core.server.safe_mode_request import parse_safe_mode_request
 from temper_core.server.view import AgentView
 
 MOST_THREADS = 5_000
+STALE_PODS_S = 60.0
 READY_MODES = (Mode.ENFORCING, Mode.RELOADING, Mode.OBSERVE_ONLY)
 
 
@@ -118,6 +120,9 @@ class CoreEndpoints:
             return error_answer(UNAVAILABLE, "the agent's loop stands still")
         if self.view.snapshot() is None:
             return error_answer(UNAVAILABLE, "the agent has not yet looked at the node")
+        stale = _staleness(self.view.pods_age_s())
+        if stale:
+            return error_answer(UNAVAILABLE, stale)
         ready = status.mode in READY_MODES
         return json_answer({"ready": ready, **_state(self.view)}, OK if ready else UNAVAILABLE)
 
@@ -154,6 +159,15 @@ class CoreEndpoints:
 def _state(view: AgentView) -> dict[str, Any]:
     status = view.status()
     return {"mode": status.mode, "reason": status.reason, "detail": status.detail}
+
+
+def _staleness(age_s: float) -> str:
+    """Say that the pods are too old to decide by; empty while they are not."""
+    if age_s <= STALE_PODS_S:
+        return ""
+    if not math.isfinite(age_s):
+        return "the pod source has not answered yet"
+    return f"the pods are {age_s:.0f} s old: their source does not answer; /observe has defects"
 
 
 def _top(text: str | None) -> int | None:

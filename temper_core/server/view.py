@@ -90,3 +90,7 @@ class AgentView(Protocol):
     def is_alive(self) -> bool:
         """Whether the agent's loop has turned recently."""
         ...
+
+    def pods_age_s(self) -> float:
+        """Return the seconds since the pod source last answered; infinity before it ever did."""
+        ...

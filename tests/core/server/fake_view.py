@@ -103,6 +103,7 @@ class FakeView:
     exported: list[tuple[str, Exporter]] = field(factory=list)
     served: list[tuple[str, Endpoint]] = field(factory=list)
     alive: bool = True
+    pods_age: float = 0.0
     requests: dict[str, dict[str, Any]] = field(factory=dict)
     failed: list[str] = field(factory=list)
     release: threading.Event = field(factory=threading.Event)
@@ -160,3 +161,6 @@ class FakeView:
 
     def is_alive(self) -> bool:
         return self.alive
+
+    def pods_age_s(self) -> float:
+        return self.pods_age

@@ -130,6 +130,24 @@ def test_an_agent_is_not_ready_before_it_has_looked_at_the_node(agent, view):
     assert agent.tcp.get("/readyz").status_code == 503
 
 
+@pytest.mark.parametrize(
+    ("age", "status", "reason"),
+    [
+        (60.0, 200, None),
+        (61.0, 503, "the pods are 61 s old"),
+        (float("inf"), 503, "the pod source has not answered yet"),
+    ],
+)
+def test_an_agent_is_not_ready_on_pods_that_are_stale_and_says_so(agent, view, age, status, reason):
+    view.pods_age = age
+
+    response = agent.tcp.get("/readyz")
+
+    assert response.status_code == status
+    assert response.json().get("error", "").startswith(reason or "")
+    assert agent.tcp.get("/healthz").status_code == 200
+
+
 def test_config_is_byte_for_byte_what_the_engine_was_given(agent, view):
     response = agent.tcp.get("/config")
 
