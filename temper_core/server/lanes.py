@@ -1,37 +1,45 @@
 """The threads that answer: a few per lane, and a bound on who waits for them."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
+
+from attrs import field, frozen
 
 from temper_core.errors import MachineError
 from temper_core.server.table import Lane
 
 Answered = TypeVar("Answered")
 
-WORKERS: Mapping[Lane, int] = {Lane.PROBES: 1, Lane.CORE: 2, Lane.METRICS: 2, Lane.PLUGINS: 4}
 MOST_WAITING = 64
 
 
+@frozen
+class _Pool:
+    """The threads of one lane, which start when they are needed, and the calls they still owe."""
+
+    threads: ThreadPoolExecutor
+    calls: set[Future[Any]] = field(factory=set)
+
+
 class Lanes:
-    """One small pool of threads per lane, so that a plugin that hangs delays no probe."""
+    """One small pool of threads per lane, so that a plugin that hangs delays no probe.
+
+    Used from one event loop.
+    """
 
     def __init__(self) -> None:
-        self._pools = {
-            lane: ThreadPoolExecutor(workers, thread_name_prefix=f"temper-http-{lane}")
-            for lane, workers in WORKERS.items()
-        }
-        self._calls: dict[Lane, set[Future[Any]]] = {lane: set() for lane in WORKERS}
+        self._pools: dict[Lane, _Pool] = {}
 
     async def run(self, lane: Lane, call: Callable[[], Answered]) -> Answered:
         """Run *call* in *lane*; raise MachineError where too many wait there already."""
-        calls = self._calls[lane]
-        if len(calls) >= MOST_WAITING:
+        pool = self._pool(lane)
+        if len(pool.calls) >= MOST_WAITING:
             raise MachineError("too many requests of this kind are waiting; ask again later")
-        future = self._pools[lane].submit(call)
-        calls.add(future)
-        future.add_done_callback(calls.discard)
+        future = pool.threads.submit(call)
+        pool.calls.add(future)
+        future.add_done_callback(pool.calls.discard)
         try:
             return await asyncio.wrap_future(future)
         except asyncio.CancelledError as error:
@@ -39,6 +47,12 @@ class Lanes:
 
     def close(self) -> None:
         """End the threads; one that is in a call ends with it, at the latest at its deadline."""
-        for lane, pool in self._pools.items():
-            is_idle = all(future.done() for future in tuple(self._calls[lane]))
-            pool.shutdown(wait=is_idle, cancel_futures=True)
+        for pool in self._pools.values():
+            is_idle = all(future.done() for future in tuple(pool.calls))
+            pool.threads.shutdown(wait=is_idle, cancel_futures=True)
+
+    def _pool(self, lane: Lane) -> _Pool:
+        if lane not in self._pools:
+            prefix = f"temper-http-{lane.name}"
+            self._pools[lane] = _Pool(ThreadPoolExecutor(lane.workers, thread_name_prefix=prefix))
+        return self._pools[lane]

@@ -63,17 +63,18 @@ class Serving:
         local: str,
         limits: Limits,
     ) -> None:
-        self._lanes = Lanes()
+        # Whoever asks over TCP never delays the local socket.
+        self._lanes = [Lanes() for _ in listeners]
         table = build_table(view, limits)
         self._listeners = listeners
         self._waiting = len(listeners)
         self._started = threading.Event()
         self._servers = [
             self._server(
-                build_app(table, view, self._lanes, Doorkeeper(token, local, each.is_trusted)),
+                build_app(table, view, lanes, Doorkeeper(token, local, each.is_trusted)),
                 limits.exchange_s,
             )
-            for each in listeners
+            for each, lanes in zip(listeners, self._lanes, strict=True)
         ]
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = threading.Thread(target=self._run, name="temper-server", daemon=True)
@@ -95,7 +96,8 @@ class Serving:
             self._thread.join(STOP_S)
             if self._thread.is_alive():
                 log.warning("server_left_behind", after_s=STOP_S)
-        self._lanes.close()
+        for lanes in self._lanes:
+            lanes.close()
 
     def _server(self, app: Starlette, exchange_s: float) -> StoppableServer:
         return StoppableServer(configure(app, exchange_s), self._one_started)

@@ -3,7 +3,6 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from enum import StrEnum
 
 import structlog
 from attrs import frozen
@@ -17,13 +16,18 @@ Table = Mapping[str, Mapping[str, "Served"]]
 _SEGMENT = re.compile(r"[^{}]*|\{[a-z_][a-z0-9_]*\}")
 
 
-class Lane(StrEnum):
-    """Which threads answer: what is slow in one lane delays no other."""
+@frozen
+class Lane:
+    """Which threads answer, and how many: what is slow in one lane delays no other."""
 
-    PROBES = "probes"
-    CORE = "core"
-    METRICS = "metrics"
-    PLUGINS = "plugins"
+    name: str
+    workers: int
+
+
+PROBES = Lane("probes", 1)
+CORE = Lane("core", 2)
+METRICS = Lane("metrics", 2)
+PLUGINS = Lane("plugins", 4)
 
 
 @frozen
@@ -35,7 +39,7 @@ class Served:
     plugin: str = ""
 
 
-_LANES = {"/healthz": Lane.PROBES, "/readyz": Lane.PROBES, "/metrics": Lane.METRICS}
+_LANES = {"/healthz": PROBES, "/readyz": PROBES, "/metrics": METRICS}
 
 
 def serve_all(core: Iterable[Endpoint], plugins: Iterable[tuple[str, Endpoint]]) -> Table:
@@ -46,12 +50,17 @@ def serve_all(core: Iterable[Endpoint], plugins: Iterable[tuple[str, Endpoint]])
     """
     table: dict[str, dict[str, Served]] = {}
     for endpoint in core:
-        lane = _LANES.get(endpoint.path, Lane.CORE)
+        lane = _lane_of(endpoint, _LANES.get(endpoint.path, CORE))
         table.setdefault(endpoint.path, {})[endpoint.method] = Served(endpoint, lane)
     for plugin, endpoint in _undisputed(tuple(plugins), reserved=frozenset(table)):
-        served = Served(endpoint, Lane.PLUGINS, plugin)
+        served = Served(endpoint, _lane_of(endpoint, PLUGINS), plugin)
         table.setdefault(endpoint.path, {})[endpoint.method] = served
     return table
+
+
+def _lane_of(endpoint: Endpoint, reading: Lane) -> Lane:
+    """Give whatever acts a lane of its own; it must not wait for those who only read."""
+    return Lane(f"{endpoint.method} {endpoint.path}", 1) if endpoint.acts else reading
 
 
 def _undisputed(

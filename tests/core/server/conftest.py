@@ -42,6 +42,12 @@ class RunningAgent:
         address = self.server.address
         return socket.create_connection((address.host, address.port), timeout=10)
 
+    def connect_locally(self) -> socket.socket:
+        connection = socket.socket(socket.AF_UNIX)
+        connection.settimeout(10)
+        connection.connect(self.settings.socket)
+        return connection
+
 
 @pytest.fixture(scope="session")
 def fakes() -> ModuleType:

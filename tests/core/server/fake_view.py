@@ -89,7 +89,10 @@ def a_snapshot(**changes: Any) -> Snapshot:
 
 @define(slots=False)
 class FakeView:
-    """Implements AgentView; a plugin named ``hung`` waits for ``release`` before it fails."""
+    """Implements AgentView; a plugin named ``hung`` waits for ``release`` before it fails.
+
+    ``explain`` waits for ``slow``, if that is given.
+    """
 
     last: Snapshot | None = field(factory=a_snapshot)
     in_force: Generation | None = Generation(7, PLAN, '[{"name": "critical"}]')
@@ -104,6 +107,7 @@ class FakeView:
     served: list[tuple[str, Endpoint]] = field(factory=list)
     alive: bool = True
     pods_age: float = 0.0
+    slow: threading.Event | None = None
     requests: dict[str, dict[str, Any]] = field(factory=dict)
     failed: list[str] = field(factory=list)
     release: threading.Event = field(factory=threading.Event)
@@ -121,6 +125,8 @@ class FakeView:
         return observe_document(self.last, top or 50) if self.last else None
 
     def explain(self, pod: str | None) -> Any:
+        if self.slow is not None:
+            self.slow.wait(20)
         known = {"shop/web": "critical", "shop/batch": "low"}
         if pod is None:
             return {"pods": known}

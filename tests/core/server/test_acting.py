@@ -1,8 +1,12 @@
 import stat
+import threading
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 from structlog.testing import capture_logs
+
+from temper_core.records.contributions import Endpoint
 
 TOKEN = "0123456789abcdef-the-secret"
 WISH = {"requested": True, "requester": "alice", "reason": "benchmark"}
@@ -146,3 +150,58 @@ def test_who_names_nobody_asks_by_the_way_he_came(start, view, token_file):
     agent.tcp.put("/safe-mode", json={"requested": True}, headers=bearer(TOKEN))
 
     assert set(view.requests) == {"socket", "token"}
+
+
+@pytest.fixture
+def slow(view):
+    """Make every ``/explain`` wait until the test has ended."""
+    view.slow = threading.Event()
+    yield view.slow
+    view.slow.set()
+
+
+def ask_without_reading(stack, agent, request, times):
+    for _ in range(times):
+        stack.enter_context(agent.connect()).sendall(request)
+    assert agent.tcp.get("/healthz").status_code == 200
+
+
+def test_safe_mode_over_either_way_is_asked_for_behind_no_slow_reader(
+    start, view, token_file, slow
+):
+    agent = start(token_file)
+    with ExitStack() as stack:
+        ask_without_reading(stack, agent, b"GET /explain HTTP/1.1\r\nhost: a\r\n\r\n", 50)
+
+        local = agent.unix.put("/safe-mode", json=WISH)
+        tcp = agent.tcp.put("/safe-mode", json={"requested": True}, headers=bearer(TOKEN))
+        slow.set()
+
+    assert (local.status_code, tcp.status_code) == (200, 200)
+    assert set(view.requests) == {"alice", "token"}
+
+
+def test_reading_over_the_local_socket_waits_for_no_reader_over_tcp(start, slow):
+    agent = start()
+    with ExitStack() as stack:
+        ask_without_reading(stack, agent, b"GET /explain HTTP/1.1\r\nhost: a\r\n\r\n", 50)
+
+        status = agent.unix.get("/safe-mode").status_code
+        slow.set()
+
+    assert status == 200
+
+
+def test_a_plugins_endpoint_that_hangs_while_it_acts_does_not_delay_safe_mode(start, view):
+    act = Endpoint("act", "POST", "/act", "Act.", lambda _: {}, acts=True)
+    view.served = [("hung", act)]
+    agent = start()
+    with ExitStack() as stack:
+        hanging = stack.enter_context(agent.connect_locally())
+        hanging.sendall(b"POST /act HTTP/1.1\r\nhost: a\r\ncontent-length: 0\r\n\r\n")
+        agent.unix.get("/healthz")
+
+        status = agent.unix.put("/safe-mode", json=WISH).status_code
+        view.release.set()
+
+    assert status == 200
