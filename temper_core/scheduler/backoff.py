@@ -23,8 +23,8 @@ class Backoff:
         *,
         chance: Callable[[], float] = random.random,
     ) -> None:
+        self.limit_s = limit_s
         self._first_s = first_s
-        self._limit_s = limit_s
         self._budget = budget
         self._chance = chance
         self._failures: deque[float] = deque(maxlen=max(budget, 64))
@@ -47,10 +47,16 @@ class Backoff:
         """Return whether the hour's budget of failures is used up."""
         return self.recent(now) >= self._budget
 
+    def until_budget_s(self, now: float) -> float:
+        """Return how long until the hour's budget has room for a failure again."""
+        if not self.is_exhausted(now):
+            return 0.0
+        return self._failures[-self._budget] + HOUR_S - now
+
     def delay_s(self, now: float) -> float:
         """Return how long to wait after the failures so far; 0 without any."""
         recent = self.recent(now)
         if not recent:
             return 0.0
         doubled = self._first_s * 2.0 ** min(recent - 1, 32)
-        return min(doubled, self._limit_s) * (1 - JITTER + 2 * JITTER * self._chance())
+        return min(doubled, self.limit_s) * (1 - JITTER + 2 * JITTER * self._chance())

@@ -118,8 +118,7 @@ class Scheduler:
     @property
     def refusal(self) -> str:
         """Why the wanted plan is not the one that runs, or would run; empty where it is."""
-        wanted = self._plans.wanted
-        return wanted.problem if wanted is not None else ""
+        return self._plans.problem
 
     def submit(self, plan: LayerPlan) -> None:
         """Want *plan*; it takes effect in later steps, unless the engine could not tell it apart.
@@ -160,6 +159,7 @@ class Scheduler:
         self._starter.close()
 
     def _look_around(self, now: float) -> None:
+        self._plans.look_at_clock(now)
         if now >= self._next_file_look:
             self._requests.poll_file()
             self._next_file_look = now + self._settings.safe_mode.poll_s
@@ -289,7 +289,9 @@ class Scheduler:
         log.error("engine_failed", kind=kind, why=diagnosis.summary, was_attached=attached)
         may_roll_back = not attached and self._plans.failed(generation, diagnosis)
         self._cause = "rollback" if may_roll_back else "recovery"
-        self._recovery.failed(diagnosis, now, may_roll_back=may_roll_back)
+        again_at = self._recovery.failed(diagnosis, now, may_roll_back=may_roll_back)
+        if may_roll_back and (not diagnosis.blames_the_plan or self._recovery.is_exhausted(now)):
+            self._plans.postpone(generation, diagnosis, again_at)
 
     def _publish(self, now: float) -> None:
         """Tell the state as it is after everything this step did."""

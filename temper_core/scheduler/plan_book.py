@@ -6,7 +6,7 @@ from functools import lru_cache
 from attrs import evolve, field, frozen
 
 from temper_core.records.plans import Generation, LayerPlan
-from temper_core.scheduler.diagnosis import Diagnosis
+from temper_core.scheduler.diagnosis import Diagnosis, EndKind
 
 
 @frozen
@@ -29,6 +29,22 @@ class PlanBook:
         self.wanted: Candidate | None = None
         self.good: Generation | None = None
         self._last_number = 0
+        self._postponed_until: float | None = None
+        self._why_postponed = ""
+
+    @property
+    def problem(self) -> str:
+        """Why the wanted plan is not the one that should run; empty where it is."""
+        if self.wanted is None:
+            return ""
+        return self.wanted.problem or (self._why_postponed if self._is_postponed else "")
+
+    @property
+    def _is_postponed(self) -> bool:
+        """Whether the last good plan stands in for the wanted one, another, for a while."""
+        if self._postponed_until is None or self.wanted is None or self.good is None:
+            return False
+        return not same(self.good.config, self.wanted.config)
 
     def submit(self, candidate: Candidate) -> bool:
         """Want another plan; return whether it differs for the engine from the last one."""
@@ -47,7 +63,7 @@ class PlanBook:
         """
         if self.wanted is None:
             return None
-        if self.wanted.problem or (self.good and same(self.good.config, self.wanted.config)):
+        if self.problem or (self.good and same(self.good.config, self.wanted.config)):
             return self.good
         return Generation(self._last_number + 1, self.wanted.plan, self.wanted.config)
 
@@ -72,20 +88,39 @@ class PlanBook:
     def failed(self, generation: Generation, diagnosis: Diagnosis) -> bool:
         """Note that *generation* did not attach; return whether another may be tried at once.
 
-        The last good plan gets one try without a wait; whether that works or not, the plan that
-        failed is not tried again before it changes.
+        The last good plan gets one try without a wait. A plan that is to blame itself is not
+        tried again before it changes. Where another scheduler came first, no plan is better.
         """
         if self.wanted is None or (self.good and same(self.good.config, generation.config)):
             return False
-        is_wanted = same(self.wanted.config, generation.config)
-        if is_wanted and (self.good is not None or diagnosis.blames_the_plan):
-            self.refused(f"generation {generation.number} did not attach: {diagnosis.summary}")
+        if diagnosis.kind is EndKind.FOREIGN_SCHEDULER:
+            return False
+        if diagnosis.blames_the_plan and same(self.wanted.config, generation.config):
+            self.refused(_did_not_attach(generation, diagnosis))
         return self.good is not None
+
+    def postpone(self, generation: Generation, diagnosis: Diagnosis, until: float) -> None:
+        """Let the last good plan stand in until then, because *generation* did not attach.
+
+        That holds for whatever is wanted meanwhile too: its cause may well be the machine's.
+        """
+        self._postponed_until = until
+        self._why_postponed = _did_not_attach(generation, diagnosis)
+
+    def look_at_clock(self, now: float) -> None:
+        """End the postponement that is over by *now*."""
+        if self._postponed_until is not None and now >= self._postponed_until:
+            self._postponed_until = None
 
     def forgive(self) -> None:
         """Give the wanted plan another chance, as an operator asks for."""
+        self._postponed_until = None
         if self.wanted is not None:
             self.wanted = evolve(self.wanted, problem="", is_checked=False)
+
+
+def _did_not_attach(generation: Generation, diagnosis: Diagnosis) -> str:
+    return f"generation {generation.number} did not attach: {diagnosis.summary}"
 
 
 def same(config: str, other: str) -> bool:

@@ -27,6 +27,7 @@ class Recovery:
         self._recheck_s = recheck_s
         self._pause: Pause | None = None
         self._given_up = ""
+        self._is_the_plans_fault = False
 
     @property
     def until(self) -> float | None:
@@ -46,29 +47,41 @@ class Recovery:
         log.warning("preflight_failed", reason=str(hold.reason), detail=hold.detail)
         self._pause = Pause(hold, now + self._recheck_s)
 
-    def failed(self, diagnosis: Diagnosis, now: float, *, may_roll_back: bool) -> None:
+    def failed(self, diagnosis: Diagnosis, now: float, *, may_roll_back: bool) -> float:
         """Draw the consequence of a failed start or an ejection.
 
-        A scheduler that came first is no failure of the engine. *may_roll_back* means that
-        another plan is at hand, which needs no wait, but the budget holds for it too.
+        A scheduler that came first is no failure of the engine. *may_roll_back* means that a
+        plan that worked is at hand, which needs no wait; another one has to wait until the moment
+        that is returned, and that is as long as the budget is used up.
         """
         if diagnosis.kind is EndKind.FOREIGN_SCHEDULER:
             reason = SafeModeReason.FOREIGN_SCHEDULER
             self.look_again(Hold(Mode.SAFE_MODE, reason, diagnosis.summary), now)
-            return
+            return now + self._recheck_s
         self._backoff.failed(now)
-        if self._backoff.is_exhausted(now):
+        self._is_the_plans_fault = diagnosis.blames_the_plan
+        is_exhausted = self._backoff.is_exhausted(now)
+        delay_s = self._backoff.limit_s if is_exhausted else self._backoff.delay_s(now)
+        if may_roll_back:
+            return now + max(delay_s, self._backoff.until_budget_s(now))
+        if is_exhausted:
             self._given_up = self._why_given_up(diagnosis, now)
             log.error("crash_budget_used_up", why=self._given_up)
-        elif not may_roll_back:
-            delay_s = self._backoff.delay_s(now)
-            told = f"{diagnosis.summary}; tried again after {delay_s:.0f} s"
-            hold = Hold(Mode.SAFE_MODE, SafeModeReason.EJECTED, told)
-            self._pause = Pause(hold, now + delay_s)
+        told = f"{diagnosis.summary}; tried again after {delay_s:.0f} s"
+        self._pause = Pause(Hold(Mode.SAFE_MODE, SafeModeReason.EJECTED, told), now + delay_s)
+        return now + delay_s
+
+    def is_exhausted(self, now: float) -> bool:
+        """Return whether the hour's budget of failures is used up."""
+        return self._backoff.is_exhausted(now)
 
     def plan_changed(self) -> None:
-        """Allow one more try: another plan may be what was missing. Failures stay counted."""
-        self._given_up = ""
+        """Allow one more try, after the pause, where the plan was what failed.
+
+        Failures stay counted. Anything else that used up the budget is not cured by another plan.
+        """
+        if self._is_the_plans_fault:
+            self._given_up = ""
 
     def forget(self) -> None:
         """Start afresh, as an operator asks for by going through safe mode."""

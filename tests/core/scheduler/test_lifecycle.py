@@ -285,18 +285,107 @@ def test_a_spent_crash_budget_is_left_by_going_through_safe_mode(world, plan):
     world.settle(scheduler, "enforcing")
 
 
-def test_a_changed_plan_gets_one_try_out_of_a_crash_loop(world, plan):
+def test_a_changed_plan_does_not_end_a_crash_loop_that_no_plan_is_to_blame_for(world, plan):
     world.script(die="thread 'main' panicked\n", exit=101)
     scheduler = world.scheduler(crash_budget=1)
     scheduler.submit(plan("a"))
     world.settle(scheduler, "safe_mode", "crash_loop")
 
     scheduler.submit(plan("b"))
-    world.drive(scheduler, lambda: scheduler.counters.ejections["panic"] == 2)
+    world.now += 86_400
     scheduler.step(world.now)
 
     assert scheduler.status.reason == "crash_loop"
-    assert scheduler.counters.reloads == {"start": 1, "recovery": 1}
+    assert scheduler.counters.reloads == {"start": 1}
+
+
+def test_a_changed_plan_gets_one_try_after_the_longest_wait_where_the_last_was_to_blame(
+    world, plan
+):
+    world.script(die="Error: Argument list too long (os error 7)\n")
+    scheduler = world.scheduler(crash_budget=1, backoff_limit_s=600.0)
+    scheduler.submit(plan("a"))
+    world.settle(scheduler, "safe_mode", "invalid_plan")
+
+    scheduler.submit(plan("b"))
+    world.now += 599
+    scheduler.step(world.now)
+    assert scheduler.status.reason == "ejected"
+    world.now += 2
+    world.script()
+
+    world.settle(scheduler, "enforcing")
+
+
+TRANSIENT = [
+    ({"die": "", "exit": 137}, "unknown"),
+    ({"die": "thread 'main' panicked\n", "exit": 101}, "panic"),
+    ({"die": "Error: Failed to load BPF program\nInvalid argument\n"}, "kconfig_missing"),
+]
+
+
+@pytest.mark.parametrize(("script", "kind"), TRANSIENT)
+def test_a_plan_that_failed_for_want_of_luck_is_tried_again_after_the_wait(
+    world, plan, script, kind
+):
+    scheduler = world.scheduler(backoff_s=100.0)
+    scheduler.submit(plan("a"))
+    world.settle(scheduler, "enforcing")
+    world.script(**script, die_if_layer="b")
+    scheduler.submit(plan("b"))
+    scheduler.step(world.now)
+    world.now += 50
+    world.drive(scheduler, lambda: scheduler.counters.reloads["rollback"])
+    world.settle(scheduler, "enforcing", generation=1)
+    assert scheduler.counters.ejections == {kind: 1}
+    assert "generation 2 did not attach" in scheduler.status.detail
+
+    world.script()
+    world.now += 99
+    scheduler.step(world.now)
+    assert scheduler.generation.number == 1
+    world.now += 2
+    scheduler.step(world.now)
+    world.now += 50
+    world.settle(scheduler, "enforcing", generation=3)
+
+    assert scheduler.generation.plan == plan("b")
+    assert scheduler.refusal == ""
+
+
+def test_a_scheduler_that_came_first_is_held_against_no_plan(world, plan):
+    scheduler = world.scheduler(recheck_s=60.0)
+    scheduler.submit(plan("a"))
+    world.settle(scheduler, "enforcing")
+    world.script(die="Error: another sched_ext scheduler is already running\n", die_if_layer="b")
+    scheduler.submit(plan("b"))
+    scheduler.step(world.now)
+    world.now += 50
+    world.settle(scheduler, "safe_mode", "foreign_scheduler")
+
+    world.script()
+    world.now += 61
+    world.settle(scheduler, "enforcing")
+
+    assert scheduler.generation.plan == plan("b")
+    assert scheduler.counters.reloads["rollback"] == 0
+
+
+def test_no_churn_of_failing_plans_takes_the_good_one_down_more_often_than_the_budget(world, plan):
+    scheduler = world.scheduler(crash_budget=2, min_interval_s=0.0, stats_silence_s=86_400.0)
+    scheduler.submit(plan("a"))
+    world.settle(scheduler, "enforcing")
+    world.script(die="thread 'main' panicked\n", exit=101, die_if_layer="bad")
+
+    for turn in range(25):
+        scheduler.submit(plan("bad", f"pod-{turn}"))
+        for _ in range(2):
+            world.now += 30
+            scheduler.step(world.now)
+            world.settle(scheduler, "enforcing", generation=1)
+
+    assert scheduler.counters.ejections == {"panic": 2}
+    assert scheduler.counters.reloads["rollback"] == 2
 
 
 def test_safe_mode_stops_the_engine_and_ends_when_nobody_asks_any_more(world, plan):
