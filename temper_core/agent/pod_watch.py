@@ -10,6 +10,9 @@ from temper_core.plugin_host import Contribution, PluginHost
 from temper_core.records.contributions import OpenPodSource, PodSource, PodSourceContext
 from temper_core.records.pods import Pod
 
+FIRST_PAUSE_S = 10.0
+LONGEST_PAUSE_S = 300.0
+
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
@@ -34,6 +37,8 @@ class PodWatch:
         self._source = source
         self._clock = clock
         self._answered_at = clock()
+        self._pause_s = FIRST_PAUSE_S
+        self._retry_at: float | None = None
 
     @property
     def age_s(self) -> float:
@@ -48,7 +53,10 @@ class PodWatch:
             )
         except (MachineError, PluginError) as error:
             self._note_failure(error)
+            self._try_again_later()
             return False
+        self._pause_s = FIRST_PAUSE_S
+        self._retry_at = None
         pods = tuple(sorted(found, key=lambda pod: (pod.namespace, pod.name, pod.uid)))
         self.defect, self._answered_at = "", self._clock()
         has_changed = pods != self.pods
@@ -61,6 +69,16 @@ class PodWatch:
             self._host.call(self._plugin, self._source.close)
         except PluginError as error:
             log.warning("pod_source_not_closed", plugin=error.plugin, reason=error.reason)
+
+    def _try_again_later(self) -> None:
+        """Revive a source that the host set aside: a pause of the machine looks like a hang."""
+        now = self._clock()
+        if self._retry_at is None:
+            self._retry_at = now + self._pause_s
+        elif now >= self._retry_at:
+            self._host.revive(self._plugin)
+            self._retry_at = None
+            self._pause_s = min(2 * self._pause_s, LONGEST_PAUSE_S)
 
     def _note_failure(self, error: MachineError | PluginError) -> None:
         if not self.defect:

@@ -30,6 +30,10 @@ class NotActive(PluginError):  # noqa: N818 - reads as the fact it reports
     """The plugin was set aside earlier, and is not called any more."""
 
 
+class Busy(PluginError):  # noqa: N818 - reads as the fact it reports
+    """The plugin is still in an earlier call; no fault of this one."""
+
+
 class Hung(PluginError):  # noqa: N818 - reads as the fact it reports
     """The plugin did not return by its deadline; its thread is lost."""
 
@@ -69,12 +73,14 @@ class Guest:
     ) -> Any:  # noqa: ANN401 - whatever the function returns
         """Call *function* in the plugin's thread.
 
-        Raises NotActive, Hung, or PluginError from whatever the plugin raised; errors that the
-        contract *allows* come through as they are.
+        Raises NotActive, Busy, Hung, or PluginError from whatever the plugin raised; errors that
+        the contract *allows* come through as they are.
         """
         if self._worker.is_current:  # the plugin called itself through us: its turn already
             return function(*arguments)
-        with self._turn:
+        if not self._turn.acquire(timeout=deadline_s):
+            raise Busy(self.name, f"was in an earlier call for {deadline_s:g} s")
+        try:
             if not self.is_active:
                 raise NotActive(self.name, f"is {self.standing}: {self.failure}")
             started = perf_counter()
@@ -90,6 +96,15 @@ class Guest:
             finally:
                 self.calls += 1
                 self.time_spent_s += perf_counter() - started
+        finally:
+            self._turn.release()
+
+    def revive(self) -> None:
+        """Let a plugin that was set aside be called again, in a thread of its own."""
+        with self._turn:
+            self._worker = Worker(self.name)
+            self.standing = Standing.ACTIVE
+            self.failures_in_a_row = 0
 
     def admit(self, load: Callable[[], object], deadline_s: float) -> None:
         """Load the plugin and learn what it implements; raise PluginError if it does not fit."""

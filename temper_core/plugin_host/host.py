@@ -13,7 +13,7 @@ from attrs import define, field, frozen
 from temper_core.errors import NameClash, PluginError, TemperError
 from temper_core.plugin_host import answers
 from temper_core.plugin_host.answers import Contested, Reader, Record
-from temper_core.plugin_host.guest import Guest, Hung, NotActive, Standing
+from temper_core.plugin_host.guest import Busy, Guest, Hung, NotActive, Standing
 from temper_core.plugin_host.installed import Installed, installed_plugins
 from temper_core.records.snapshots import PluginState
 from temper_core.settings.models import Settings
@@ -74,7 +74,7 @@ class PluginHost:
             arguments = (guest.implementations[hook], of, {"settings": own, **given}, guest.name)
             try:
                 found[guest.name] = guest.call(answers.ask, arguments, self._deadline_s)
-            except NotActive:
+            except (NotActive, Busy):
                 continue
             except PluginError as error:
                 self._set_aside(guest, hook, error)
@@ -113,13 +113,23 @@ class PluginHost:
             result: Returned = guest.call(
                 _read, (read, function, arguments, plugin), self._deadline_s, allows
             )
-        except NotActive:
+        except (NotActive, Busy):
             raise
         except PluginError as error:
             self._note_failure(guest, function, error)
             raise
         guest.failures_in_a_row = 0
         return result
+
+    def revive(self, plugin: str) -> None:
+        """Give a plugin that was set aside while at work another try.
+
+        For what the agent cannot do without: its pod source. One pause of the machine must not
+        cost it the node's pods for good.
+        """
+        guest = self._guests.get(plugin)
+        if guest is not None and guest.standing is Standing.SET_ASIDE:
+            guest.revive()
 
     def states(self) -> tuple[PluginState, ...]:
         """Return every plugin that was found, by name, those set aside included."""

@@ -1,10 +1,15 @@
+import threading
+import time
+from contextlib import suppress
+
 import pytest
 
-from temper_core import InputError, MachineError, Pod, PodSource, hookimpl
+from temper_core import InputError, MachineError, PluginError, Pod, PodSource, hookimpl
 from temper_core.agent import builtin_plugin
-from temper_core.agent.pod_watch import open_pod_source
+from temper_core.agent.pod_watch import PodWatch, open_pod_source
+from temper_core.plugin_host import PluginHost
 from temper_core.records.contributions import PodSourceContext
-from temper_core.settings.models import Settings
+from temper_core.settings.models import PluginHostSettings, Settings
 from temper_core.testing import make_machine
 
 
@@ -93,3 +98,71 @@ def test_closing_reaches_the_source(watch_of):
     watch.close()
 
     assert source.is_closed
+
+
+class Clock:
+    def __init__(self):
+        self.now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+def test_a_source_that_hung_once_is_asked_again_after_a_while():
+    answers = ["hang", [ONE]]
+
+    class Hanging:
+        def pods(self):
+            answer = answers.pop(0)
+            if answer == "hang":
+                time.sleep(2)
+            return answer
+
+        def close(self):
+            pass
+
+    clock = Clock()
+    host = PluginHost(Settings(plugin_host=PluginHostSettings(deadline_s=0.2)))
+    host.add(ScriptedPlugin(Hanging()), "scripted")
+    watch = PodWatch(host, "scripted", Hanging(), clock=clock)
+
+    assert not watch.look()
+    assert "did not return" in watch.defect
+    clock.now = 5.0
+    assert not watch.look()
+    clock.now = 11.0
+    watch.look()
+    clock.now = 13.0
+
+    assert watch.look()
+    assert watch.pods == (ONE,)
+    assert watch.defect == ""
+
+
+def test_a_plugin_that_others_keep_busy_is_not_waited_for_beyond_the_deadline():
+    host = PluginHost(Settings(plugin_host=PluginHostSettings(deadline_s=0.3)))
+    host.add(ScriptedPlugin(None), "scripted")
+    is_over = threading.Event()
+
+    def keep_busy():
+        while not is_over.is_set():
+            with suppress(PluginError):
+                host.call("scripted", time.sleep, 0.2)
+
+    def ask_until_refused():
+        while True:
+            host.call("scripted", time.sleep, 0)
+
+    others = [threading.Thread(target=keep_busy) for _ in range(6)]
+    for other in others:
+        other.start()
+    try:
+        with pytest.raises(PluginError, match="was in an earlier call"):
+            ask_until_refused()
+    finally:
+        is_over.set()
+        for other in others:
+            other.join()
+
+    assert host.states()[0].state == "active"
+    assert host.failures["scripted"] == 0
