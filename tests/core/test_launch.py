@@ -16,6 +16,18 @@ from temper_core.node.cgroups import detect_cgroups
 from temper_core.records.tiers import Tier
 
 TEMPER = str(Path(sys.executable).with_name("temper"))
+# Writes down the signals it receives, one by one, until SIGUSR1.
+LISTENER = """
+import signal, sys
+held = [signal.SIGINT, signal.SIGQUIT, signal.SIGUSR1]
+signal.pthread_sigmask(signal.SIG_BLOCK, held)
+with open(sys.argv[1], "w", buffering=1) as told:
+    number = 0
+    while number != signal.SIGUSR1:
+        number = signal.sigwait(held)
+        print(signal.Signals(number).name, file=told)
+"""
+KEYS = [(b"\x03", "SIGINT"), (b"\x1c", "SIGQUIT")]
 
 
 @pytest.fixture
@@ -218,27 +230,25 @@ def test_a_signal_sent_to_us_alone_reaches_the_command(unified, number):
     assert not cgroup.exists()
 
 
-@pytest.mark.parametrize(("key", "name"), [(b"\x03", "INT"), (b"\x1c", "QUIT")])
-def test_a_key_at_the_terminal_reaches_the_command_once(unified, tmp_path, key, name):
-    told = tmp_path / "told"
-    script = f"trap 'echo got >> {told}' {name}; while [ ! -e {tmp_path}/end ]; do sleep 0.02; done"
-    pid, terminal = pty.fork()
-    if pid == 0:
-        os.execv(TEMPER, [TEMPER, "run", "--name", "keyed", "sh", "-c", script])
-    cgroup = unified / "temper.slice/run-keyed@normal"
-    _wait_for(lambda: cgroup.exists() and len(_pids(cgroup)) > 1)
+@pytest.mark.parametrize(("key", "name"), KEYS)
+def test_a_key_at_the_terminal_interrupts_the_command_and_not_us(unified, tmp_path, key, name):
+    assert unified
 
-    os.write(terminal, key)
-    _wait_for(told.exists)
-    # One more signal, sent to us alone, has passed through once the command reports it.
-    os.kill(pid, getattr(signal, f"SIG{name}"))
-    _wait_for(lambda: told.read_text().count("got") > 1)
+    status = _type(key, LISTENER, tmp_path / "told")
 
-    (tmp_path / "end").touch()
-    _, status = os.waitpid(pid, 0)
-    os.close(terminal)
-    assert told.read_text().split() == ["got", "got"]
-    assert os.waitstatus_to_exitcode(status) == 0
+    assert (tmp_path / "told").read_text().split() == [name, "SIGUSR1"]
+    assert status == 0
+
+
+@pytest.mark.parametrize(("key", "name"), KEYS)
+def test_what_the_terminal_sent_to_the_whole_group_is_not_sent_again(unified, tmp_path, key, name):
+    assert unified
+    outside_the_group = "import os; os.setpgid(0, 0)\n" + LISTENER
+
+    status = _type(key, outside_the_group, tmp_path / "told")
+
+    assert name not in (tmp_path / "told").read_text()
+    assert status == 0
 
 
 def test_a_command_starts_with_no_signal_held_back(unified):
@@ -265,6 +275,25 @@ def test_the_end_of_a_command_is_noticed_where_news_of_children_are_ignored(unif
 
 def _start(*arguments):
     return subprocess.Popen([TEMPER, *arguments], stderr=subprocess.DEVNULL)
+
+
+def _type(key, script, told):
+    """Type *key* at the terminal of a listening command, then end it; return the exit code."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        listen = [sys.executable, "-c", script, str(told)]
+        os.execv(TEMPER, [TEMPER, "run", "--name", "keyed", *listen])
+    try:
+        _wait_for(told.exists)
+        os.write(terminal, key)
+        # The terminal shows the key, as ^C, after it has sent the signal.
+        shown = b""
+        while b"^" not in shown:
+            shown += os.read(terminal, 100)
+        os.kill(pid, signal.SIGUSR1)
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    finally:
+        os.close(terminal)
 
 
 def _ended(*arguments):
