@@ -1,11 +1,13 @@
 """Read TOML and JSON documents into frozen models, naming every misfit by its path."""
 
 import json
+import os
+import stat
 import types
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from pathlib import Path
-from typing import Any, TypeVar, Union, get_args, get_origin
+from typing import Any, BinaryIO, TypeVar, Union, get_args, get_origin
 
 import attrs
 import tomli
@@ -23,6 +25,9 @@ NOUNS: Mapping[type, str] = {
     bool: "true or false",
 }
 LARGEST_DOCUMENT_BYTES = 64 * 1024 * 1024
+CHUNK_BYTES = 1024 * 1024
+INTEGER_BITS = 64
+BYTE_ORDER_MARK = "\ufeff"
 
 
 class _Misfit(Exception):  # noqa: N818 - never leaves this module
@@ -43,32 +48,75 @@ def read_table(path: Path) -> dict[str, Any]:
     return parse_toml(read_text(path), source=str(path))
 
 
-def read_text(path: Path) -> str:
-    """Read the UTF-8 document at *path*; raise DocumentError where there is none to read."""
+def read_text(path: Path, *, pipes: bool = False) -> str:
+    """Read the UTF-8 document at *path*; raise DocumentError where there is none to read.
+
+    What is no regular file is refused, since a pipe may never say anything; *pipes* allows it
+    where somebody waits for the answer.
+    """
+    # A pipe that nobody writes to is opened at once where the file must not be one.
+    flags = os.O_RDONLY | os.O_CLOEXEC | (0 if pipes else os.O_NONBLOCK)
     try:
-        if path.stat().st_size > LARGEST_DOCUMENT_BYTES:
-            raise DocumentError(str(path), [f"is larger than {LARGEST_DOCUMENT_BYTES} bytes"])
-        return path.read_text(encoding="utf-8")
+        with open(os.open(path, flags), "rb") as file:  # noqa: PTH123 - flags are the point
+            mode = os.fstat(file.fileno()).st_mode
+            if not pipes and not stat.S_ISREG(mode):
+                raise DocumentError(str(path), ["is not a regular file"])
+            return read_stream(file, source=str(path))
     except OSError as error:
         raise DocumentError(str(path), [error.strerror or str(error)]) from error
+    except ValueError as error:
+        raise DocumentError(str(path), ["is no name of a file"]) from error
+
+
+def read_stream(stream: BinaryIO, *, source: str) -> str:
+    """Read *stream* to its end as UTF-8; raise DocumentError where it is too large or no text."""
+    given = bytearray()
+    # The size that a file or a device claims says nothing about how much it gives.
+    while len(given) <= LARGEST_DOCUMENT_BYTES and (part := stream.read(CHUNK_BYTES)):
+        given += part
+    if len(given) > LARGEST_DOCUMENT_BYTES:
+        raise DocumentError(source, [f"is larger than {LARGEST_DOCUMENT_BYTES} bytes"])
+    try:
+        return given.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise DocumentError(str(path), [f"is not UTF-8 text (byte {error.start})"]) from error
+        raise DocumentError(source, [f"is not UTF-8 text (byte {error.start})"]) from error
 
 
-def parse_toml(text: str, *, source: str) -> dict[str, Any]:
+def parse_toml(text: str, *, source: str, misfit: str = "is not TOML") -> dict[str, Any]:
     """Parse TOML; raise DocumentError with line and column where it is not."""
     try:
-        return tomli.loads(text)
-    except (tomli.TOMLDecodeError, RecursionError) as error:
-        raise DocumentError(source, [f"is not TOML: {error}"]) from error
+        table = tomli.loads(text.removeprefix(BYTE_ORDER_MARK))
+        _refuse_long_numbers(table)
+    except (ValueError, RecursionError) as error:
+        raise DocumentError(source, [f"{misfit}: {_parse_failure(error)}"]) from error
+    return table
 
 
 def parse_json(text: str, *, source: str) -> Any:  # noqa: ANN401 - JSON may say anything
     """Parse JSON; raise DocumentError with line and column where it is not."""
     try:
-        return json.loads(text)
+        return json.loads(text.removeprefix(BYTE_ORDER_MARK))
     except (ValueError, RecursionError) as error:
-        raise DocumentError(source, [f"is not JSON: {error}"]) from error
+        raise DocumentError(source, [f"is not JSON: {_parse_failure(error)}"]) from error
+
+
+def _parse_failure(error: Exception) -> str:
+    if isinstance(error, tomli.TOMLDecodeError | json.JSONDecodeError):
+        return str(error)
+    # What Python says here is about its own limits.
+    is_deep = isinstance(error, RecursionError)
+    return "it is nested too deeply" if is_deep else "a number is too long"
+
+
+def _refuse_long_numbers(table: object) -> None:
+    """Raise ValueError for an integer beyond TOML's 64 bits, which Python could not even print."""
+    waiting = [table]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict | list):
+            waiting += value.values() if isinstance(value, dict) else value
+        elif isinstance(value, int) and value.bit_length() > INTEGER_BITS:
+            raise ValueError(value.bit_length())
 
 
 def fit(table: object, model: type[Model], *, source: str) -> Model:
@@ -97,6 +145,8 @@ Structure = Callable[[Any, Any], Any]
 def _exactly(value: object, kind: type) -> object:
     if issubclass(kind, Enum):  # cattrs hands a StrEnum to the hook of str
         return _member(value, kind)
+    if type(value) is int and value.bit_length() > INTEGER_BITS:
+        raise _Misfit([("", "is too long a number")])
     # cattrs would call kind(value), and bool("false") is True.
     if kind is float and type(value) is int:
         return float(value)

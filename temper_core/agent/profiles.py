@@ -2,9 +2,6 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
-
-import tomli
 
 from temper_core import documents
 from temper_core.errors import DocumentError
@@ -46,9 +43,7 @@ def _from_plugins(host: PluginHost) -> Iterator[LoadedProfile | ProfileFailure]:
 
 def _from_directory(directory: Path) -> Iterator[LoadedProfile | ProfileFailure]:
     try:
-        # A mounted ConfigMap holds its files as links into a hidden folder: links are followed,
-        # hidden names are not ours.
-        paths = sorted(path for path in directory.iterdir() if _is_profile(path))
+        paths = profile_files(directory)
     except FileNotFoundError:
         return
     except OSError as error:
@@ -63,6 +58,13 @@ def _from_directory(directory: Path) -> Iterator[LoadedProfile | ProfileFailure]
             if owner != path:
                 entry = ProfileFailure(str(path), entry.profile.id, _doubled(owner))
         yield entry
+
+
+def profile_files(directory: Path) -> list[Path]:
+    """Return the profile files of *directory* by name; raise OSError where it cannot be listed."""
+    # A mounted ConfigMap holds its files as links into a hidden folder: links are followed,
+    # hidden names are not ours.
+    return sorted(path for path in directory.iterdir() if _is_profile(path))
 
 
 def _is_profile(path: Path) -> bool:
@@ -87,8 +89,8 @@ def _read(path: Path) -> LoadedProfile | ProfileFailure:
 def _id_in(text: str) -> str:
     """Return the id that a profile gives itself, where that much can be read."""
     try:
-        table: dict[str, Any] = tomli.loads(text)
-    except (tomli.TOMLDecodeError, RecursionError):
+        table = documents.parse_toml(text, source="profile")
+    except DocumentError:
         return ""
     identifier = table.get("id", "")
     return identifier if isinstance(identifier, str) else ""

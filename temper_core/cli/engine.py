@@ -58,16 +58,11 @@ def check_command(
 def _read(file: str) -> str:
     from pathlib import Path
 
-    from temper_core.documents import read_text
-    from temper_core.errors import DocumentError
+    from temper_core.documents import read_stream, read_text
 
     if file != "-":
-        return read_text(Path(file))
-    given = sys.stdin.buffer.read()
-    try:
-        return given.decode()
-    except UnicodeDecodeError as error:
-        raise DocumentError("-", [f"is not UTF-8 text (byte {error.start})"]) from error
+        return read_text(Path(file), pipes=True)
+    return read_stream(sys.stdin.buffer, source="-")
 
 
 def _exit_code(problems: tuple[Problem, ...]) -> int:

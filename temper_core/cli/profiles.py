@@ -1,7 +1,7 @@
 """``temper profiles``: list, show and check workload profiles."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -85,17 +85,17 @@ def show_profile(
 
 @command.command("check")
 @click.argument(
-    "files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path)
+    "files", metavar="FILE|DIR...", nargs=-1, required=True, type=click.Path(path_type=Path)
 )
 @click.pass_context
 def check_files(context: click.Context, files: tuple[Path, ...]) -> None:
-    """Check profile files; exit code 2, with every misfit, where one is wrong."""
+    """Check profile files, and the *.toml of directories; exit code 2 where one is wrong."""
     from temper_core import documents
     from temper_core.errors import DocumentError
     from temper_core.records.profile_documents import parse_profile
 
     wrong = 0
-    for file in files:
+    for file in list(_each_file(files)):
         try:
             profile = parse_profile(documents.read_text(file), str(file))
         except DocumentError as error:
@@ -105,6 +105,23 @@ def check_files(context: click.Context, files: tuple[Path, ...]) -> None:
         else:
             click.echo(f"{file}: profile {profile.id!r} is well formed{_caveat(profile)}")
     context.exit(wrong)
+
+
+def _each_file(paths: tuple[Path, ...]) -> Iterator[Path]:
+    from temper_core.agent.profiles import profile_files
+    from temper_core.errors import DocumentError
+
+    for path in paths:
+        if not path.is_dir():
+            yield path
+            continue
+        try:
+            found = profile_files(path)
+        except OSError as error:
+            raise DocumentError(str(path), [error.strerror or str(error)]) from error
+        if not found:
+            raise DocumentError(str(path), ["holds no profile, no *.toml"])
+        yield from found
 
 
 def _catalogue(settings: Path | None, directory: Path | None) -> "ProfileCatalogue":

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import attrs
-import tomli
 from attrs import field, frozen
 from attrs.validators import and_, ge, in_, le, matches_re, max_len, min_len, optional
 
@@ -70,12 +69,12 @@ def read_machine_file(path: Path) -> MachineShape:
 
 
 def _parsed(text: str, *, source: str) -> object:
-    if text.lstrip()[:1] in ("{", "[") and not source.endswith(".toml"):
+    if text.removeprefix(documents.BYTE_ORDER_MARK).lstrip()[:1] in (
+        "{",
+        "[",
+    ) and not source.endswith(".toml"):
         return documents.parse_json(text, source=source)
-    try:
-        return tomli.loads(text)
-    except (tomli.TOMLDecodeError, RecursionError) as error:
-        raise DocumentError(source, [f"is neither JSON nor TOML: {error}"]) from error
+    return documents.parse_toml(text, source=source, misfit="is neither JSON nor TOML")
 
 
 def _short(document: MachineDocument) -> tuple[MachineShape | None, list[str]]:

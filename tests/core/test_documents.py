@@ -1,3 +1,5 @@
+import io
+import os
 from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
@@ -9,7 +11,7 @@ from attrs.validators import ge
 from hypothesis import given
 from hypothesis import strategies as st
 
-from temper_core.documents import fit, parse_json, read, read_text
+from temper_core.documents import fit, parse_json, parse_toml, read, read_stream, read_text
 from temper_core.errors import DocumentError
 from temper_core.records.profiles import WorkloadProfile
 from temper_core.settings.models import Settings
@@ -149,3 +151,76 @@ PROFILE_KEYS = st.sampled_from(
 def test_any_table_is_a_profile_or_a_document_error(table):
     with suppress(DocumentError):
         assert isinstance(fit(table, WorkloadProfile, source="fuzz"), WorkloadProfile)
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ("width = " + "1" * 5000, "a number is too long"),
+        ("width = 0x1" + "f" * 5000, "a number is too long"),
+        ("name = 'a'\nextras = " + "[" * 5000, "nested too deeply"),
+    ],
+)
+def test_toml_that_exceeds_python_is_told_in_the_words_of_the_document(content, problem):
+    with pytest.raises(DocumentError, match=problem) as caught:
+        parse_toml(content, source="car.toml")
+
+    assert "sys." not in str(caught.value)
+    assert "recursion" not in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["1" * 5000, "[" * 100_000])
+def test_json_that_exceeds_python_is_told_in_the_words_of_the_document(text):
+    with pytest.raises(DocumentError, match=r"too long|too deeply") as caught:
+        parse_json(text, source="stdin")
+
+    assert "sys." not in str(caught.value)
+    assert "recursion" not in str(caught.value)
+
+
+@pytest.mark.parametrize("key", ["rpm", "size"])
+def test_a_number_that_no_machine_holds_is_a_misfit(key):
+    with pytest.raises(DocumentError, match=f"wheel.{key}: is too long a number"):
+        fit({"name": "a", "wheel": {key: 10**400}}, Car, source="car.json")
+
+
+def test_a_byte_order_mark_is_no_part_of_a_document(tmp_path: Path):
+    path = tmp_path / "car.toml"
+    path.write_bytes(b"\xef\xbb\xbfname = 'a'\n")
+
+    assert read(path, Car).name == "a"
+    assert parse_json('\ufeff{"a": 1}', source="car.json") == {"a": 1}
+
+
+def test_a_pipe_is_refused_without_waiting_unless_it_is_asked_for(tmp_path: Path):
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+
+    with pytest.raises(DocumentError, match="is not a regular file"):
+        read_text(path)
+
+
+def test_a_pipe_is_read_where_it_is_allowed():
+    reader, writer = os.pipe()
+    os.write(writer, b"name")
+    os.close(writer)
+
+    try:
+        assert read_text(Path(f"/dev/fd/{reader}"), pipes=True) == "name"
+    finally:
+        os.close(reader)
+
+
+def test_what_never_ends_is_too_large():
+    with pytest.raises(DocumentError, match="/dev/zero: is larger than 67108864 bytes"):
+        read_text(Path("/dev/zero"), pipes=True)
+
+
+def test_a_stream_that_is_no_text_names_the_byte():
+    with pytest.raises(DocumentError, match=r"-: is not UTF-8 text \(byte 2\)"):
+        read_stream(io.BytesIO(b"ab\xff"), source="-")
+
+
+def test_a_name_that_no_file_can_have_is_a_document_error():
+    with pytest.raises(DocumentError, match="is no name of a file"):
+        read_text(Path("a\0b"))

@@ -133,3 +133,15 @@ def test_an_id_that_two_plugins_claim_goes_to_neither_and_says_so(host, write, s
     [failure] = catalogue.failures
     assert ids(catalogue) == ["web"]
     assert (failure.source, failure.profile) == ("acme and rival", "search")
+
+
+@pytest.mark.parametrize("number", ["1" * 5000, "0x1" + "f" * 5000])
+def test_an_endless_number_spoils_its_own_profile_only(host, write, number):
+    write("endless.toml", f"id = {number}")
+    write("good.toml")
+
+    catalogue = load(host, write.directory)
+
+    [failure] = catalogue.failures
+    assert ids(catalogue) == ["search"]
+    assert failure.reason == "is not TOML: a number is too long"

@@ -108,3 +108,23 @@ def test_every_mistake_of_every_file_is_told_and_the_exit_code_is_2(write):
     assert "unknown key 'colour'" in result.stderr
     assert "unknown key 'size'" in result.stderr
     assert "none.toml: No such file or directory" in result.stderr
+
+
+def test_a_directory_is_checked_file_by_file(write):
+    write("good.toml")
+    write("bad.toml", extra="colour = 3")
+    write("notes.txt", "no profile")
+
+    result = run("check", write.directory)
+
+    assert result.exit_code == 2
+    assert "good.toml: profile 'search' is well formed" in result.stdout
+    assert "bad.toml: document: unknown key 'colour'" in result.stderr
+    assert "notes" not in result.output
+
+
+def test_a_directory_without_profiles_is_told(write):
+    result = run("check", write.directory)
+
+    assert isinstance(result.exception, InputError)
+    assert "holds no profile" in str(result.exception)
