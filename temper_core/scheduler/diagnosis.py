@@ -36,6 +36,7 @@ class EndKind(StrEnum):
     RUNTIME_ERROR = "runtime_error"
     UNREGISTERED = "unregistered"
     PANIC = "panic"
+    TOO_MANY_CGROUPS = "too_many_cgroups"
     OUT_OF_MEMORY = "out_of_memory"
     KILLED = "killed"
     TERMINATED = "terminated"
@@ -163,6 +164,11 @@ TEXTS: tuple[tuple[EndKind, str, str], ...] = (
         EndKind.VERIFIER_TOO_LARGE,
         r"Argument list too long \(os error 7\)|BPF program is too large",
         "the verifier refused the plan as too large: too many kinds of layer in it",
+    ),
+    (
+        EndKind.TOO_MANY_CGROUPS,
+        r"Failed to insert cgroup",
+        "more cgroups than the engine can index (16384): remove those that nothing uses",
     ),
     (
         EndKind.KERNEL_UNSUPPORTED,

@@ -13,6 +13,7 @@ from attrs import field, frozen
 
 from temper_core.errors import EngineError
 from temper_core.scheduler import engine_launcher
+from temper_core.scheduler.node_checks import start_of
 from temper_core.scheduler.output_tail import OutputTail
 
 OUTPUT_LIMIT_BYTES = 256 * 1024
@@ -112,7 +113,9 @@ def spawn(launch: Launch) -> EngineProcess:
         raise EngineError(f"cannot start {launch.binary}: {error}") from error
     process = EngineProcess(launch, child, output)
     with suppress(OSError):
-        (launch.run / PID_FILE).write_text(f"{process.pid}\n", encoding="ascii")
+        (launch.run / PID_FILE).write_text(
+            f"{process.pid} {start_of(process.pid)}\n", encoding="ascii"
+        )
     return process
 
 

@@ -99,6 +99,7 @@ class EngineRun:
         """Look at the process, its statistics and the kernel, and move on."""
         if self.phase is Phase.ENDED:
             return
+        self._surroundings.log.drain(now)
         exit_code = self.process.exit_code
         kernel = self._surroundings.kernel.read()
         self._note_release(kernel, now)

@@ -18,7 +18,9 @@ from temper_core.scheduler.roots import number_in, read_line
 OUR_OPS = "layered"
 LOG_LINES = 100
 LOG_LINE_BYTES = 1_000
-LOG_READS = 4_000
+DRAIN_READS = 4_000
+TAIL_READS = 40_000
+DRAIN_S = 10.0
 FILE_BYTES = 256
 RECORD_BYTES = 8_192
 RELEVANT = re.compile(r"sched_ext|scx_|sysrq: Disable|Killed process|Out of memory|oom-kill")
@@ -125,12 +127,24 @@ class SchedExt:
 class KernelLog:
     """The lines about schedulers and the OOM killer that the kernel logs from now on.
 
+    The kernel hands its records out oldest first and there is no way to skip most of them, so
+    ``drain`` keeps up with it while an engine runs, and ``tail`` has little left to read when one
+    has ended.
     Reads /dev/kmsg without blocking and keeps the newest hundred lines. Where it may not be read
     (no CAP_SYSLOG, no device in the container) there is nothing to tell, and ``is_readable``
     says so.
     """
 
-    def __init__(self, path: Path = Path("/dev/kmsg")) -> None:
+    def __init__(
+        self,
+        path: Path = Path("/dev/kmsg"),
+        *,
+        drain_reads: int = DRAIN_READS,
+        tail_reads: int = TAIL_READS,
+    ) -> None:
+        self._drain_reads = drain_reads
+        self._tail_reads = tail_reads
+        self._next_drain = float("-inf")
         self._lines: deque[str] = deque(maxlen=LOG_LINES)
         self._descriptor: int | None = None
         with suppress(OSError):
@@ -143,13 +157,15 @@ class KernelLog:
         return self._descriptor is not None
 
     def tail(self) -> tuple[str, ...]:
-        """Read what is new, at most some thousand records, and return the newest lines."""
-        for record in self._records():
-            for line in record.splitlines():
-                text = line.partition(";")[2]
-                if not line.startswith(" ") and RELEVANT.search(text):
-                    self._lines.append(text[:LOG_LINE_BYTES])
+        """Read what is new, some tenths of a second's worth at most; return the newest lines."""
+        self._keep(self._tail_reads)
         return tuple(self._lines)
+
+    def drain(self, now: float) -> None:
+        """Keep up with what is logged: milliseconds, and every ten seconds of *now* at most."""
+        if now >= self._next_drain:
+            self._next_drain = now + DRAIN_S
+            self._keep(self._drain_reads)
 
     def forget(self) -> None:
         """Drop what was logged up to now, so that a later tail is about one engine only."""
@@ -162,8 +178,15 @@ class KernelLog:
             os.close(self._descriptor)
         self._descriptor = None
 
-    def _records(self) -> Iterator[str]:
-        for _ in range(LOG_READS):
+    def _keep(self, reads: int) -> None:
+        for record in self._records(reads):
+            for line in record.splitlines():
+                text = line.partition(";")[2]
+                if not line.startswith(" ") and RELEVANT.search(text):
+                    self._lines.append(text[:LOG_LINE_BYTES])
+
+    def _records(self, reads: int) -> Iterator[str]:
+        for _ in range(reads):
             if self._descriptor is None:
                 return
             try:

@@ -7,13 +7,16 @@ from pathlib import Path
 
 from temper_core.scheduler.checks import Check, failed, ok, unknown, warning
 from temper_core.scheduler.kernel import SchedExt
-from temper_core.scheduler.roots import Roots, read_line, read_number
+from temper_core.scheduler.roots import Roots, number_in, read_line, read_number
 from temper_core.settings import Settings
 
 MIB = 1024 * 1024
 SMALLEST_MEMORY_BYTES = 512 * MIB
 CAPABILITIES = {21: "CAP_SYS_ADMIN", 38: "CAP_PERFMON", 39: "CAP_BPF"}
 NICE_CAPABILITY = 23
+SIGKILL_BIT = 8
+MOST_INDEXED_CGROUPS = 16_384
+WATCHES_PER_CGROUP = 2
 CLIENT_OPTIONS = frozenset(
     {"--monitor", "--version", "-V", "--help", "--help-stats", "--print-and-exit", "--example"}
 )
@@ -115,6 +118,32 @@ def resctrl(roots: Roots) -> Check:
     return ok("resctrl", "resctrl is not mounted, or can be read")
 
 
+def cgroup_index(roots: Roots) -> Check:
+    """Warn where the engine could not index every cgroup, for its regular expressions over them.
+
+    It keeps a map of 16384 cgroups and an inotify watch on each; other programs (kubelet,
+    containerd) need watches too, so twice as many as there are cgroups should be allowed.
+    """
+    name = "cgroup_index"
+    count = _number_in_table(roots.cgroup / "cgroup.stat", "nr_descendants")
+    watches = read_number(roots.proc / "sys/fs/inotify/max_user_watches")
+    if count is None or watches is None:
+        return unknown(name, "how many cgroups and inotify watches there are is not known")
+    if count > MOST_INDEXED_CGROUPS:
+        return warning(
+            name,
+            f"{count} cgroups are more than the {MOST_INDEXED_CGROUPS} that the engine can index",
+            "remove cgroups that nothing uses; the engine may end over them otherwise",
+        )
+    if watches < count * WATCHES_PER_CGROUP:
+        return warning(
+            name,
+            f"fs.inotify.max_user_watches is {watches}, for {count} cgroups",
+            f"sysctl -w fs.inotify.max_user_watches={MOST_INDEXED_CGROUPS * 8}",
+        )
+    return ok(name, f"{count} cgroups, {watches} inotify watches")
+
+
 def runtime_directory(roots: Roots) -> Check:
     """Check that the engine's socket and Temper's own runtime files can be written."""
     for path in (roots.scx, roots.run):
@@ -128,12 +157,25 @@ def runtime_directory(roots: Roots) -> Check:
 
 
 def own_engine(roots: Roots) -> int | None:
-    """Return the process id of the engine that an agent runs here, if it still lives."""
-    pid = read_number(roots.engine_pid)
-    if pid is None:
+    """Return the process id of the engine that an agent runs here, if it still lives.
+
+    An agent that was killed leaves its note behind, and another process may have got the id since;
+    the moment it started tells them apart.
+    """
+    pid, _, noted_start = (read_line(roots.engine_pid, limit=64) or "").partition(" ")
+    if not pid.isdigit() or not noted_start:
         return None
-    state = _status_field(roots.proc / str(pid) / "status", "State")
-    return pid if state is not None and not state.startswith(("Z", "X")) else None
+    state = _status_field(roots.proc / pid / "status", "State")
+    if state is None or state.startswith(("Z", "X")):
+        return None
+    return int(pid) if start_of(int(pid), roots.proc) == noted_start else None
+
+
+def start_of(pid: int, proc: Path = Path("/proc")) -> str:
+    """Return when a process started, in the kernel's own count; empty where it is gone."""
+    _, _, fields = (read_line(proc / str(pid) / "stat") or "").rpartition(")")
+    # proc(5): the 22nd field, and two of them are before the parenthesis that closes the name
+    return next(iter(fields.split()[19:20]), "")
 
 
 def _existing(path: Path) -> Path:
@@ -147,6 +189,21 @@ def _status_field(path: Path, name: str) -> str | None:
         key, _, value = line.partition(":")
         if key == name:
             return value.strip()
+    return None
+
+
+def _is_dying(folder: Path) -> bool:
+    """Whether a process has been killed and only cannot go yet: it runs no more code."""
+    pending = _status_field(folder / "status", "SigPnd")
+    return pending is not None and bool(int(pending, 16) >> SIGKILL_BIT & 1)
+
+
+def _number_in_table(path: Path, name: str) -> int | None:
+    """Read one line of a file of names and numbers."""
+    for line in (read_line(path) or "").splitlines():
+        key, _, value = line.partition(" ")
+        if key == name:
+            return number_in(value)
     return None
 
 
@@ -181,5 +238,6 @@ def _scheduler_processes(roots: Roots, own: int | None) -> Iterator[tuple[int, s
         if not comm.startswith("scx_") or folder.name == str(own):
             continue
         arguments = (read_line(folder / "cmdline") or "").split("\0")
-        if not CLIENT_OPTIONS.intersection(arguments) and arguments != [""]:
+        is_client = CLIENT_OPTIONS.intersection(arguments) or arguments == [""]
+        if not is_client and not _is_dying(folder):
             yield int(folder.name), comm

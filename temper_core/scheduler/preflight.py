@@ -27,6 +27,7 @@ KERNEL_CHECKS: tuple[Callable[[Roots], Check], ...] = (
     node_checks.privileges,
     node_checks.memory,
     node_checks.resctrl,
+    node_checks.cgroup_index,
     node_checks.runtime_directory,
 )
 FindEngine = Callable[[str], InstalledEngine]

@@ -30,7 +30,7 @@ class Roots:
 
     @property
     def engine_pid(self) -> Path:
-        """The file that names the engine the agent runs, for ``temper doctor``."""
+        """The file with process id and start of the agent's engine, for ``temper doctor``."""
         return self.run / "engine.pid"
 
 

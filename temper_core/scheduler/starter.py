@@ -1,5 +1,6 @@
 """Everything between a plan and a started engine: find, check, preflight, spawn."""
 
+from contextlib import suppress
 from pathlib import Path
 
 from attrs import evolve
@@ -29,6 +30,7 @@ class Starter:
         self._roots = roots
         self._access = access
         self._kernel_log: KernelLog | None = None
+        self._made_run = False
 
     @property
     def engine_name(self) -> str:
@@ -67,6 +69,7 @@ class Starter:
         self._kernel_log.forget()
         scheduler = self._settings.scheduler
         surroundings = Surroundings(self._roots, self._kernel_log, now)
+        self._made_run = self._made_run or not self._roots.run.exists()
         process = spawn(self._launch(generation, self.engine.path))
         period_s = min(self._settings.observe.period_s, LONGEST_STATS_PERIOD_S)
         stats = StatsClient(
@@ -81,10 +84,13 @@ class Starter:
         return EngineRun(generation, process, stats, surroundings, limits)
 
     def close(self) -> None:
-        """Let go of the kernel's log."""
+        """Let go of the kernel's log, and of the runtime directory if nothing else made it."""
         if self._kernel_log is not None:
             self._kernel_log.close()
             self._kernel_log = None
+        if self._made_run:
+            with suppress(OSError):  # it is not empty: somebody else uses it now
+                self._roots.run.rmdir()
 
     def _find(self, name: str) -> InstalledEngine:
         self.engine = None

@@ -46,6 +46,8 @@ class Node:
         self.put("sys/devices/system/cpu/possible", "0-3\n")
         self.put("sys/devices/system/cpu/online", "0-3\n")
         self.put("cgroup/cgroup.controllers", "cpu memory\n")
+        self.put("cgroup/cgroup.stat", "nr_descendants 120\nnr_dying_descendants 3\n")
+        self.put("proc/sys/fs/inotify/max_user_watches", "65536\n")
         self.put("proc/sys/kernel/osrelease", "6.18.15-test\n")
         self.put("proc/cmdline", "root=/dev/vda quiet\n")
         self.put("proc/self/status", "Name:\ttemper\nCapEff:\t000001ffffffffff\n")

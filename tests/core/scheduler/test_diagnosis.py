@@ -67,6 +67,11 @@ ENDS = [
     ),
     (1, "Error: another sched_ext scheduler is already running\n", "foreign_scheduler"),
     (1, "Error: sched_ext_ops.dump() missing, kernel too old?\n", "kernel_unsupported"),
+    (
+        1,
+        "Error: Failed to insert cgroup 4711(/a/b) into BPF map. Cgroup map may be full\n",
+        "too_many_cgroups",
+    ),
     (1, STALL_DUMP, "stall"),
     (1, "Error: EXIT: runnable task stall (watchdog failed to check in for 30.0s)\n", "stall"),
     (1, "Error: EXIT: disabled by sysrq-S\n", "sysrq"),

@@ -17,6 +17,8 @@ import pytest
 from temper_core.errors import EngineError
 from temper_core.scheduler import engine_launcher
 from temper_core.scheduler.engine_process import EngineProcess, Launch, spawn
+from temper_core.scheduler.node_checks import own_engine
+from temper_core.scheduler.roots import Roots
 
 AGENT = """
 import sys, time
@@ -175,8 +177,7 @@ def test_closing_does_not_wait_for_a_grandchild_that_holds_the_pipe(start):
 
 def test_the_pid_is_written_down_while_the_engine_lives(start, tmp_path):
     process = start("/bin/sh", "-c", "exec sleep 600")
-    file = tmp_path / "run/engine.pid"
-    assert int(file.read_text()) == process.pid
+    assert own_engine(Roots(run=tmp_path / "run")) == process.pid
 
     process.kill()
     wait_for(lambda: process.exit_code is not None)

@@ -33,10 +33,20 @@ class DeafProcess:
         self.is_closed = True
 
 
+class ObservedLog:
+    """A kernel's log that notes when it is read."""
+
+    def __init__(self) -> None:
+        self.moments: list[float] = []
+
+    def drain(self, now: float) -> None:
+        self.moments.append(now)
+
+
 @pytest.fixture
 def run_of(node, plan):
-    def make(process, **limits):
-        surroundings = Surroundings(node.roots, KernelLog(node.roots.kmsg), 0.0)
+    def make(process, log=None, **limits):
+        surroundings = Surroundings(node.roots, log or KernelLog(node.roots.kmsg), 0.0)
         generation = Generation(1, plan("a"), json.dumps([]))
         stats = StatsClient(str(node.roots.stats_socket))
         return EngineRun(generation, process, stats, surroundings, Limits(**limits))
@@ -85,6 +95,16 @@ def test_an_engine_that_has_attached_nothing_is_killed_at_once(run_of):
     run.stop(0.0)
 
     assert process.signals == ["KILL"]
+
+
+def test_the_kernels_log_is_kept_up_with_while_an_engine_runs(run_of):
+    log = ObservedLog()
+    run = run_of(DeafProcess(), log=log)
+
+    run.step(1.0)
+    run.step(2.0)
+
+    assert log.moments == [1.0, 2.0]
 
 
 def test_stopping_twice_starts_the_ladder_once(node, run_of):

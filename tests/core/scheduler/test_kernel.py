@@ -1,7 +1,9 @@
 """Reading sched_ext's state and the kernel's log, whatever is in them."""
 
+import fcntl
 import os
 import resource
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -147,6 +149,45 @@ def test_a_flood_keeps_only_the_newest_lines(node):
 
     assert len(lines) == 100
     assert lines[-1] == "sched_ext: line 4999"
+
+
+@pytest.fixture
+def device() -> Iterator[tuple[Path, int]]:
+    """Stand in for /dev/kmsg: a path where each read returns one record, and its other end."""
+    reading, writing = os.pipe2(os.O_DIRECT | os.O_CLOEXEC)
+    fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 256 * 1024)
+    yield Path(f"/proc/self/fd/{reading}"), writing
+    os.close(reading)
+    os.close(writing)
+
+
+def test_what_is_logged_under_a_flood_is_found_where_the_log_was_kept_up_with(device):
+    path, writing = device
+    log = KernelLog(path, drain_reads=10, tail_reads=10)
+
+    for moment in range(5):
+        for n in range(10):
+            os.write(writing, record(f"usb {moment}-{n}: new device").encode())
+        log.drain(moment * 10.0)
+    os.write(writing, record("sched_ext: ejected").encode())
+    lines = log.tail()
+    log.close()
+
+    assert lines == ("sched_ext: ejected",)
+
+
+def test_the_log_is_not_looked_at_more_often_than_every_ten_seconds(device):
+    path, writing = device
+    log = KernelLog(path, drain_reads=10, tail_reads=0)
+    log.drain(0.0)
+
+    os.write(writing, record("sched_ext: ejected").encode())
+    log.drain(9.9)
+    assert log.tail() == ()
+    log.drain(10.0)
+
+    assert log.tail() == ("sched_ext: ejected",)
+    log.close()
 
 
 def test_a_log_that_may_not_be_read_has_nothing_to_tell(tmp_path):

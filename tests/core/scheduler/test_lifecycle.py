@@ -652,9 +652,25 @@ def test_closing_ends_the_engine_and_leaves_no_file_behind(world, plan):
     scheduler.close()
 
     assert world.node.state == "disabled"
-    assert not list(world.node.roots.run.iterdir())
+    assert not world.node.roots.run.exists()
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
+
+
+@pytest.mark.parametrize("content", ["", "agent.sock"])
+def test_closing_leaves_a_runtime_directory_that_was_there_or_is_used(world, plan, content):
+    run = world.node.roots.run
+    if not content:
+        run.mkdir(mode=0o700)
+    scheduler = world.scheduler()
+    scheduler.submit(plan("a"))
+    world.settle(scheduler, "enforcing")
+    if content:
+        (run / content).touch()
+
+    scheduler.close()
+
+    assert [one.name for one in run.iterdir()] == [content] * bool(content)
 
 
 def test_closing_ends_an_engine_that_ignores_sigterm_too(world, plan):

@@ -20,6 +20,10 @@ def find(name: str) -> InstalledEngine:
     return InstalledEngine(Path(name), "1.1.4")
 
 
+def stat_of(start: int) -> str:
+    return f"321 (scx) (odd) S 1 {'0 ' * 17}{start} 0 0\n"
+
+
 def look(node, settings: Settings | None = None, **options):
     options.setdefault("find", find)
     checks = run_preflight(node.roots, settings or Settings(), **options)
@@ -73,6 +77,10 @@ HARMLESS = [
     ("privileges", "proc/self/status", "CapEff:\t000001ffff7fffff\n", "warning"),
     ("privileges", "proc/self/status", "Name:\tx\n", "unknown"),
     ("memory", "proc/meminfo", "MemTotal: 1 kB\n", "unknown"),
+    ("cgroup_index", "proc/sys/fs/inotify/max_user_watches", "239\n", "warning"),
+    ("cgroup_index", "proc/sys/fs/inotify/max_user_watches", "240\n", "ok"),
+    ("cgroup_index", "cgroup/cgroup.stat", "nr_descendants 16385\n", "warning"),
+    ("cgroup_index", "cgroup/cgroup.stat", "nr_dying_descendants 1\n", "unknown"),
     ("memory", "cgroup/memory.max", "max\n", "ok"),
     ("cpus_online", "sys/devices/system/cpu/online", "garbage\n", "unknown"),
     ("static_cpu_manager", "kubelet/cpu_manager_state", '{"policyName": "none"}', "ok"),
@@ -217,14 +225,36 @@ def test_a_read_only_runtime_directory_is_refused(node, tmp_path):
 
 
 def test_the_agents_engine_is_known_by_its_pid_file_while_it_lives(node):
-    node.put("run/engine.pid", "321\n")
+    node.put("run/engine.pid", "321 9876\n")
     assert own_engine(node.roots) is None
 
     node.put("proc/321/status", "Name:\tscx_layered\nState:\tS (sleeping)\n")
+    node.put("proc/321/stat", stat_of(9876))
     assert own_engine(node.roots) == 321
     node.put("proc/321/status", "Name:\tscx_layered\nState:\tZ (zombie)\n")
 
     assert own_engine(node.roots) is None
+
+
+@pytest.mark.parametrize("note", ["321\n", "321 9875\n", "321 \n", "-1 9876\n", "x 9876\n", ""])
+def test_a_process_that_got_the_engines_id_later_is_not_the_agents_engine(node, note):
+    node.put("proc/321/status", "Name:\tscx_layered\nState:\tS (sleeping)\n")
+    node.put("proc/321/stat", stat_of(9876))
+
+    node.put("run/engine.pid", note)
+
+    assert own_engine(node.roots) is None
+
+
+def test_a_scheduler_that_was_killed_and_cannot_go_yet_is_not_foreign(node):
+    node.put("proc/321/comm", "scx_layered\n")
+    node.put("proc/321/cmdline", "scx_layered\0f:/x\0")
+    node.put("proc/321/status", "State:\tD (disk sleep)\nSigPnd:\t0000000000000000\n")
+    assert look(node)[1].reason == "foreign_scheduler"
+
+    node.put("proc/321/status", "State:\tD (disk sleep)\nSigPnd:\t0000000000000100\n")
+
+    assert look(node)[1] is None
 
 
 def test_the_real_machine_can_be_looked_at():
