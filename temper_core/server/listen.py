@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from temper_core.server.serving import Serving
     from temper_core.server.token import Token
 
+HEAD_S = 10.0
 EXCHANGE_S = 30.0
+MOST_OPEN_OVER_TCP = 64
+MOST_OPEN_LOCALLY = 32
 SERIES_LIMIT = 5_000
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
@@ -26,8 +29,8 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 class AgentServer:
     """Serves *view*.
 
-    ``series_limit`` bounds ``/metrics``; ``exchange_s`` seconds are what one request and its
-    answer may take, after which the server hangs up.
+    ``series_limit`` bounds ``/metrics``; ``head_s`` and ``exchange_s`` seconds are what a request's
+    head, and a request with its answer, may take, after which the server hangs up.
     """
 
     def __init__(
@@ -36,11 +39,13 @@ class AgentServer:
         settings: ServerSettings,
         *,
         series_limit: int = SERIES_LIMIT,
+        head_s: float = HEAD_S,
         exchange_s: float = EXCHANGE_S,
     ) -> None:
         self._view = view
         self._settings = settings
         self._series_limit = series_limit
+        self._head_s = head_s
         self._exchange_s = exchange_s
         self._address: Address | None = None
         self._local: LocalSocket | None = None
@@ -92,14 +97,16 @@ class AgentServer:
             return None
 
     def _serve(self, tcp: socket | None) -> "Serving":
+        from temper_core.server.protocol import Timing  # noqa: PLC0415 - slow
         from temper_core.server.serving import Limits, Listener, Serving  # noqa: PLC0415 - slow
 
         listeners: list[Listener] = []
         if self._local is not None:
-            listeners.append(Listener(self._local.socket, is_trusted=True))
+            listeners.append(Listener(self._local.socket, True, MOST_OPEN_LOCALLY))
         if tcp is not None:
-            listeners.append(Listener(tcp, is_trusted=False))
-        limits = Limits(self._series_limit, self._exchange_s)
+            listeners.append(Listener(tcp, False, MOST_OPEN_OVER_TCP))
+        timing = Timing(self._head_s, self._exchange_s)
+        limits = Limits(self._series_limit, timing)
         return Serving(self._view, listeners, self._token(), self._settings.socket, limits)
 
     def _token(self) -> "Token":

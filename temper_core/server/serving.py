@@ -15,7 +15,8 @@ from temper_core.server.endpoints import CoreEndpoints
 from temper_core.server.index import describing
 from temper_core.server.lanes import Lanes
 from temper_core.server.metrics import Scraper
-from temper_core.server.protocol import StoppableServer, configure
+from temper_core.server.protocol import Timing, configure
+from temper_core.server.stoppable import StoppableServer
 from temper_core.server.table import Table, serve_all
 from temper_core.server.token import Token
 from temper_core.server.view import AgentView
@@ -29,18 +30,22 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 @frozen
 class Listener:
-    """A socket that is listened on; whoever comes through a trusted one may act."""
+    """A socket that is listened on, and how many connections it may have at a time.
+
+    Whoever comes through a trusted one may act.
+    """
 
     socket: socket
     is_trusted: bool
+    most_open: int
 
 
 @frozen
 class Limits:
-    """How much a scrape may hold, and how many seconds a request with its answer may take."""
+    """How much a scrape may hold, and how long a request may take."""
 
     series: int
-    exchange_s: float
+    timing: Timing
 
 
 def build_table(view: AgentView, limits: Limits) -> Table:
@@ -72,7 +77,8 @@ class Serving:
         self._servers = [
             self._server(
                 build_app(table, view, lanes, Doorkeeper(token, local, each.is_trusted)),
-                limits.exchange_s,
+                limits.timing,
+                each.most_open,
             )
             for each, lanes in zip(listeners, self._lanes, strict=True)
         ]
@@ -99,8 +105,8 @@ class Serving:
         for lanes in self._lanes:
             lanes.close()
 
-    def _server(self, app: Starlette, exchange_s: float) -> StoppableServer:
-        return StoppableServer(configure(app, exchange_s), self._one_started)
+    def _server(self, app: Starlette, timing: Timing, most_open: int) -> StoppableServer:
+        return StoppableServer(configure(app, timing), most_open, self._one_started)
 
     def _run(self) -> None:
         asyncio.run(self._serve())

@@ -105,13 +105,51 @@ def test_what_is_no_http_is_refused_and_the_next_client_is_served(agent):
 
 
 def test_a_client_that_is_too_slow_is_hung_up_on(start):
-    agent = start(exchange_s=0.3)
+    agent = start(head_s=0.3)
     with agent.connect() as silent, agent.connect() as slow:
         slow.sendall(b"GET /healthz HTTP/1.1\r\nhost: a\r\n")
 
         ends = [read_to_the_end(silent), read_to_the_end(slow)]
 
     assert ends == [b"", b""]
+
+
+def test_a_second_request_on_a_connection_must_not_be_slow_either(start):
+    agent = start(head_s=0.3)
+    with agent.connect() as raw:
+        raw.sendall(b"GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n")
+        answer = raw.recv(2000)
+        raw.sendall(b"GET /healthz HTTP/1.1\r\nhost: a\r\n")
+
+        end = read_to_the_end(raw)
+
+    assert answer.startswith(b"HTTP/1.1 200")
+    assert end == b""
+
+
+def test_an_answer_may_take_longer_than_a_head(start, view):
+    view.slow = threading.Event()
+    agent = start(head_s=0.1)
+    with agent.connect() as quick, agent.connect() as silent:
+        quick.sendall(b"GET /explain HTTP/1.1\r\nhost: a\r\n\r\n")
+        assert read_to_the_end(silent) == b""
+
+        view.slow.set()
+        answer = quick.recv(2000)
+
+    assert answer.startswith(b"HTTP/1.1 200")
+
+
+def test_an_answer_that_does_not_come_ends_the_connection(start, view):
+    view.slow = threading.Event()
+    agent = start(exchange_s=0.3)
+    with agent.connect() as raw:
+        raw.sendall(b"GET /explain HTTP/1.1\r\nhost: a\r\n\r\n")
+
+        end = read_to_the_end(raw)
+    view.slow.set()
+
+    assert end == b""
 
 
 def read_to_the_end(raw: socket.socket) -> bytes:
