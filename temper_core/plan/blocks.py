@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 
 from attrs import define, field
 
-from temper_core.engine.capabilities import LARGEST_OR_COUNT, LONGEST_COMM_BYTES
-from temper_core.plan.addresses import Address, Form, one_expression
+from temper_core.engine.capabilities import LARGEST_OR_COUNT
+from temper_core.plan.addresses import Address, Form, as_comm, one_expression
 from temper_core.plan.conditions import ANYTHING, Condition
 from temper_core.records.matching import Matcher
 from temper_core.settings.models import PlanSettings
@@ -43,13 +43,17 @@ class Draft:
     def blocks(self) -> tuple[Block, ...]:
         """Return the OR blocks, with regular expressions where there would be too many.
 
-        They are more than the engine takes only where there are that many conditions.
+        They are more than the engine takes only where there are that many conditions, or names of
+        processes, which no expression can join.
         """
         by_condition: defaultdict[Condition, list[Address]] = defaultdict(list)
-        for condition, address in self.places:
-            by_condition[condition].append(address)
-        joined = self._joined(by_condition)
         blocks = list(self.fixed)
+        for condition, address in self.places:
+            if address.form is Form.PROCESS:
+                blocks.append((address.matcher, *condition))
+            else:
+                by_condition[condition].append(address)
+        joined = self._joined(by_condition)
         for condition, addresses in by_condition.items():
             if condition in joined:
                 blocks.append((one_expression(addresses), *condition))
@@ -71,14 +75,18 @@ class Draft:
 
 def system_draft(settings: PlanSettings) -> tuple[Draft, tuple[str, ...]]:
     """Return the system layer without its pods, and the process names that found no room."""
-    names = [_as_comm(name) for name in (*OWN_PROCESSES, *settings.system_processes)]
+    names = [as_comm(name) for name in (*OWN_PROCESSES, *settings.system_processes)]
     names = list(dict.fromkeys(name for name in names if name))
-    kept = names[:MOST_PROCESSES]
-    processes = [(Matcher("PcommPrefix", name), ROOT) for name in kept]
+    # Root processes of a pod may have any name, so names count only where the host's own run.
+    places = [Matcher("CgroupPrefix", path) for path in settings.system_process_cgroups]
+    most = MOST_PROCESSES // max(1, len(places))
+    processes = [
+        (Matcher("PcommPrefix", name), ROOT, place) for name in names[:most] for place in places
+    ]
     draft = Draft(fixed=(KERNEL_THREADS, *processes))
     paths = [path.strip("/") for path in settings.system_cgroups]
     draft.add((ANYTHING,), [Address(Form.PATH, path) for path in paths if path])
-    return draft, tuple(names[MOST_PROCESSES:])
+    return draft, tuple(names[most:])
 
 
 def count_expressions(layers: Iterable[Sequence[Block]]) -> int:
@@ -86,7 +94,3 @@ def count_expressions(layers: Iterable[Sequence[Block]]) -> int:
     return sum(
         matcher.kind == "CgroupRegex" for blocks in layers for block in blocks for matcher in block
     )
-
-
-def _as_comm(name: str) -> str:
-    return name.encode()[:LONGEST_COMM_BYTES].decode(errors="ignore")

@@ -5,7 +5,7 @@ from itertools import pairwise
 from typing import Any
 
 from attrs import field, frozen
-from attrs.validators import and_, ge, gt, in_, le, matches_re
+from attrs.validators import and_, deep_iterable, ge, gt, in_, le, matches_re, max_len
 
 from temper_core.records.tiers import LayerKind, Tier
 
@@ -105,8 +105,14 @@ class PlanSettings:
         validator=and_(ge(100), le(SECOND_US)),
     )
     system_processes: tuple[str, ...] = setting(
-        ("kubelet", "containerd", "crio", "dockerd", "conmon", "runc"),
+        ("kubelet", "containerd", "crio", "dockerd"),
         "Root processes, by the first 15 bytes of their name, that the system layer keeps served.",
+    )
+    system_process_cgroups: tuple[str, ...] = setting(
+        ("system.slice/", "runtime.slice/", "user.slice/", "/"),
+        "Where those processes count, as prefixes of their cgroup ('/' is the root alone): a pod "
+        "could give any name to a process of its own.",
+        validator=and_(max_len(8), deep_iterable(matches_re(r"/|[^/]+(/[^/]+)*/"))),
     )
     system_cgroups: tuple[str, ...] = setting(
         (

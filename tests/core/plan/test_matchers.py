@@ -143,11 +143,17 @@ def test_the_system_layer_keeps_kernel_threads_and_system_cgroups(plan, layer_at
     assert layer_at(made, "system.slice/ssh.service/") == "open"
 
 
-def test_a_high_pod_does_not_get_the_threads_of_the_system_layer(plan, pod, layer_at):
+@pytest.mark.parametrize("name", ["runc", "kubelet", "temper-fake", "containerd-shim"])
+def test_a_pods_process_does_not_join_the_system_by_its_name(plan, pod, layer_at, name):
     made = plan(pod("a", HIGH, 100))
 
-    assert layer_at(made, SYSTEMD.format("a_0000_4000"), "runc", "runc", 0) == "system"
-    assert layer_at(made, SYSTEMD.format("a_0000_4000"), "runc", "runc", 1000) == "high"
+    assert layer_at(made, SYSTEMD.format("a_0000_4000"), name, name, 0) == "high"
+    assert layer_at(made, SYSTEMD.format("other_pod"), name, name, 0) == "open"
+
+
+@pytest.mark.parametrize("cgroup", ["/", "runtime.slice/kubelet.service/", "system.slice/k3s/"])
+def test_the_kubelet_is_served_wherever_a_host_runs_it(plan, layer_at, cgroup):
+    assert layer_at(plan(), cgroup, "kubelet", "kubelet", 0) == "system"
 
 
 def test_process_names_are_cut_to_what_the_kernel_keeps(plan):
@@ -159,7 +165,7 @@ def test_process_names_are_cut_to_what_the_kernel_keeps(plan):
 
     assert "a-name-of-more-" in prefixes
     assert "" not in prefixes
-    assert all(len(str(prefix).encode()) <= 15 for prefix in prefixes[1:4])
+    assert all(len(str(prefix).encode()) <= 15 for prefix in prefixes[1:13])
 
 
 def test_system_lists_beyond_the_engine_are_cut_with_a_note(plan, pod, codes, layer_at):
@@ -171,7 +177,7 @@ def test_system_lists_beyond_the_engine_are_cut_with_a_note(plan, pod, codes, la
 
     made = plan(system_pod, settings=attrs.evolve(Settings(), plan=wide))
 
-    assert len(blocks_of(made, "system")) == 32
+    assert len(blocks_of(made, "system")) == 30  # seven names in four places, and two more
     assert layer_at(made, "system.slice/s39.service/") == "system"
     assert layer_at(made, SYSTEMD.format("dns_0000_4000")) == "system"
     assert ("folded", "system") in codes(made)
