@@ -169,7 +169,9 @@ class KernelLog:
 
     def forget(self) -> None:
         """Drop what was logged up to now, so that a later tail is about one engine only."""
-        self.tail()
+        if self._descriptor is not None:
+            with suppress(OSError):
+                os.lseek(self._descriptor, 0, os.SEEK_END)
         self._lines.clear()
 
     def close(self) -> None:
