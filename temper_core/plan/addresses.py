@@ -1,4 +1,6 @@
-"""Where a pod's threads are found: cgroup matchers, one by one or as one regular expression.
+"""Where a pod's threads are found: by cgroup, or by process name where a rule gives only that.
+
+Cgroups are matched one by one or as one regular expression, names always one by one.
 
 The engine compares prefixes and substrings with a path that has no leading and one trailing
 slash; regular expressions see the absolute directory without the trailing slash, unanchored.
@@ -11,7 +13,7 @@ from enum import Enum
 
 from attrs import frozen
 
-from temper_core.engine.capabilities import LONGEST_CGROUP_BYTES
+from temper_core.engine.capabilities import LONGEST_CGROUP_BYTES, LONGEST_COMM_BYTES
 from temper_core.plan.fingerprints import containers_of
 from temper_core.records.matching import Matcher
 from temper_core.records.plans import Assignment
@@ -29,6 +31,7 @@ class Form(Enum):
     SYSTEMD = "the end of a pod slice's name"
     CGROUPFS = "the name of a pod's directory"
     CONTAINER = "the id of a container, anywhere in the path"
+    PROCESS = "what the name of a process begins with"
 
 
 @frozen
@@ -43,6 +46,8 @@ class Address:
         """The condition that holds for threads at this address."""
         if self.form is Form.PATH:
             return Matcher("CgroupPrefix", f"{self.text}/")
+        if self.form is Form.PROCESS:
+            return Matcher("PcommPrefix", self.text)
         shown = {
             Form.SYSTEMD: f"{self.text}/",
             Form.CGROUPFS: f"/{self.text}/",
@@ -55,12 +60,19 @@ def addresses_of(pod: Pod, cgroup_driver: str) -> tuple[Address, ...]:
     """Return where the threads of *pod* are; empty where nothing can tell them from others."""
     if pod.cgroups:
         paths = dict.fromkeys(path.strip("/") for path in pod.cgroups)
-        return tuple(Address(Form.PATH, path) for path in sorted(paths) if _is_usable(path))
-    if pod.origin is not Origin.KUBERNETES or not _is_usable(pod.uid):
+        return _usable(Address(Form.PATH, path) for path in sorted(paths))
+    if pod.origin is Origin.WORKLOAD:
+        return tuple(Address(Form.PROCESS, name) for name in process_names(pod))
+    if pod.origin is not Origin.KUBERNETES or not pod.uid:
         return ()
     if cgroup_driver == "cgroupfs":
-        return (Address(Form.CGROUPFS, f"pod{pod.uid}"),)
-    return (Address(Form.SYSTEMD, f"pod{pod.uid.replace('-', '_')}.slice"),)
+        return _usable((Address(Form.CGROUPFS, f"pod{pod.uid}"),))
+    return _usable((Address(Form.SYSTEMD, f"pod{pod.uid.replace('-', '_')}.slice"),))
+
+
+def as_comm(name: str) -> str:
+    """Cut *name* to the bytes that the kernel keeps of a thread's name."""
+    return name.encode()[:LONGEST_COMM_BYTES].decode(errors="ignore")
 
 
 @frozen(eq=False)
@@ -113,12 +125,30 @@ def one_expression(addresses: Iterable[Address]) -> Matcher:
     return Matcher("CgroupRegex", "|".join(sorted(parts)))
 
 
-def _is_usable(text: str) -> bool:
-    try:
-        size = len(text.encode())
-    except UnicodeEncodeError:  # a cgroup name that is no UTF-8, which JSON cannot say
+def process_names(pod: Pod) -> list[str]:
+    """Return what the names of the processes begin with that a rule gives for *pod*, sorted."""
+    names = {name for each in pod.containers for name in each.processes if _is_text(name)}
+    return sorted({as_comm(name) for name in names} - {""})
+
+
+def _usable(addresses: Iterable[Address]) -> tuple[Address, ...]:
+    return tuple(each for each in addresses if _is_usable(each))
+
+
+def _is_usable(address: Address) -> bool:
+    told = str(address.matcher.value)
+    # The engine's paths start below the mount; one that repeats it could never match.
+    if not address.text or not _is_text(told) or told.startswith(CGROUP_MOUNT[1:]):
         return False
-    return bool(text) and "\0" not in text and size < LONGEST_CGROUP_BYTES
+    return len(told.encode()) <= LONGEST_CGROUP_BYTES
+
+
+def _is_text(text: str) -> bool:
+    """Whether the engine can be told *text*: it reads UTF-8, and crashes on NUL."""
+    try:
+        return b"\0" not in text.encode()
+    except UnicodeEncodeError:
+        return False
 
 
 def _paths(texts: set[str]) -> str:

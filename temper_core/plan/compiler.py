@@ -1,6 +1,6 @@
 """Compile assignments into the layers of a plan."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 
 from attrs import evolve, frozen
 
@@ -10,6 +10,7 @@ from temper_core.plan.capacity import Capacity
 from temper_core.plan.drafting import Excess, Sketch, excess, over_layer_limit, sketch
 from temper_core.plan.groups import Crew, crews_of, wishes_of
 from temper_core.plan.layers import build_layers
+from temper_core.plan.process_names import rooms, with_room
 from temper_core.plan.rounds import SYSTEM
 from temper_core.plan.shares import Shares, share_out
 from temper_core.records.machine import MachineShape
@@ -27,15 +28,20 @@ def compile_plan(
     """
     ordered = tuple(sorted(assignments, key=_identity))
     capacity = Capacity.of(machine, settings.plan.reserve_cores)
-    pods = [locate(assignment, settings.pods.cgroup_driver) for assignment in ordered]
+    draft, dropped = system_draft(settings.plan)
+    pods, notes = with_room(
+        [locate(assignment, settings.pods.cgroup_driver) for assignment in ordered],
+        rooms(settings.tiers, len(draft.fixed)),
+    )
     system = [pod for pod in pods if pod.assignment.is_system and pod.whole]
     tiered = [pod for pod in pods if not pod.assignment.is_system and pod.whole]
     adrift = [pod for pod in pods if not pod.whole]
-    draft, dropped = _system(system, settings)
-    crews, notes = _crews(tiered)
+    _join_system(draft, system)
+    crews, refusals = _crews(tiered)
     fitted = _fit(crews, capacity, settings, draft, adrift)
+    notes += [*_adrift_notes(adrift, settings, {note.subject for note in notes}), *refusals]
     notes += [*fitted.notes, *fitted.shares.notes, *_node_notes(capacity)]
-    notes += [*_pod_notes(ordered, adrift, settings), *_process_notes(dropped)]
+    notes += [*_profile_notes(ordered), *_process_notes(dropped)]
     layers = build_layers(fitted.crews, fitted.shares, fitted.drawn, capacity, settings)
     return LayerPlan(machine, layers, ordered, tuple(sorted(set(notes), key=_note_order)))
 
@@ -88,12 +94,10 @@ def _crews(pods: Sequence[Located]) -> tuple[tuple[Crew, ...], list[Note]]:
     return tuple(crews), notes
 
 
-def _system(pods: Sequence[Located], settings: Settings) -> tuple[Draft, tuple[str, ...]]:
-    draft, dropped = system_draft(settings.plan)
+def _join_system(draft: Draft, pods: Sequence[Located]) -> None:
     for located in pods:
         draft.add(((),), located.whole)
         draft.members[located.pod.key] = None
-    return draft, dropped
 
 
 def _node_notes(capacity: Capacity) -> Iterator[Note]:
@@ -102,15 +106,19 @@ def _node_notes(capacity: Capacity) -> Iterator[Note]:
         yield Note("small_machine", "node", why)
 
 
-def _pod_notes(
-    assignments: Sequence[Assignment], adrift: Sequence[Located], settings: Settings
-) -> Iterator[Note]:
+def _profile_notes(assignments: Sequence[Assignment]) -> Iterator[Note]:
     for assignment in assignments:
         if assignment.profile is None and assignment.profile_reason:
             yield Note("profile_not_applied", assignment.pod.key, assignment.profile_reason)
+
+
+def _adrift_notes(
+    adrift: Sequence[Located], settings: Settings, noted: Container[str]
+) -> Iterator[Note]:
     for located in adrift:
         kind = settings.tiers.of(located.assignment.tier).kind
-        if located.assignment.is_system or kind is not LayerKind.OPEN:
+        matters = located.assignment.is_system or kind is not LayerKind.OPEN
+        if matters and located.pod.key not in noted:
             why = "its cgroup is not known, so its threads share the Open layer"
             yield Note("folded", located.pod.key, why)
 

@@ -82,6 +82,10 @@ def excess(crews: Sequence[Crew], shares: Shares, drawn: Sketch) -> Excess | Non
         found = _too_narrow(crew, shares)
         if found is not None:
             return found
+    for crew in crews:
+        for wish in crew.wishes:
+            if len(drawn.blocks.get(wish.name, ())) > LARGEST_OR_COUNT:
+                return Excess(wish, f"its layer would need more than {LARGEST_OR_COUNT} OR blocks")
     for tier in Tier:
         if len(drawn.blocks.get(tier.value, ())) > LARGEST_OR_COUNT:
             why = f"the {tier} layer would need more than {LARGEST_OR_COUNT} OR blocks"

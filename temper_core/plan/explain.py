@@ -7,12 +7,13 @@ from typing import Any
 import attrs
 
 from temper_core.errors import InputError
+from temper_core.plan.addresses import process_names
 from temper_core.plan.capacity import MILLIS, Capacity
 from temper_core.plan.demand import in_millis
 from temper_core.plan.groups import OWNING_TIERS, layer_name
 from temper_core.plan.render import SCHEMA_VERSION
 from temper_core.records.plans import Assignment, Layer, LayerPlan, Note
-from temper_core.records.pods import PROFILE_ANNOTATIONS, Pod, QosClass
+from temper_core.records.pods import PROFILE_ANNOTATIONS, Origin, Pod, QosClass
 from temper_core.records.tiers import LayerKind, Tier
 from temper_core.settings import Settings
 
@@ -108,8 +109,18 @@ def _inputs(pod: Pod) -> dict[str, str]:
         "cpu_request": in_millis(pod.cpu_request_millis),
         "cpu_limit": "none" if limit is None else in_millis(limit),
         "images": ", ".join(each.image for each in pod.containers if each.image) or "none",
-        "cgroups": ", ".join(pod.cgroups) or "not seen; found by the pod's uid",
+        "cgroups": ", ".join(pod.cgroups) or _found_by(pod),
     }
+
+
+def _found_by(pod: Pod) -> str:
+    """Say how the threads of a pod are found whose cgroup is not known."""
+    if pod.origin is Origin.KUBERNETES:
+        return "not seen; found by the pod's uid"
+    names = process_names(pod)
+    if pod.origin is Origin.WORKLOAD and names:
+        return f"any; found by process name, which begins with {' or '.join(names)}"
+    return "not seen"
 
 
 def _places(plan: LayerPlan, assignment: Assignment) -> Iterator[Place]:

@@ -1,0 +1,57 @@
+"""How many process names a layer can be told: each is an OR block, and nothing joins them."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+
+from attrs import evolve
+
+from temper_core.engine.capabilities import LARGEST_OR_COUNT
+from temper_core.plan.addresses import Address, Form, Located
+from temper_core.records.plans import Note
+from temper_core.records.tiers import LayerKind, Tier
+from temper_core.settings.models import Tiers
+
+# One block is kept for the expression that names every cgroup.
+MOST_NAMES = LARGEST_OR_COUNT - 1
+
+Station = Tier | None
+"""A tier, or ``None`` for the system layer."""
+
+
+def rooms(tiers: Tiers, system_blocks: int) -> Mapping[Station, int]:
+    """Return how many names each layer has room for; tiers that share Open are left out."""
+    owning = [tier for tier in Tier if tiers.of(tier).kind is not LayerKind.OPEN]
+    return {None: MOST_NAMES - system_blocks, **dict.fromkeys(owning, MOST_NAMES)}
+
+
+def with_room(
+    pods: Sequence[Located], room: Mapping[Station, int]
+) -> tuple[list[Located], list[Note]]:
+    """Take away the names for which the pods' layers have no room, and say so; first come."""
+    known: defaultdict[Station, dict[Address, None]] = defaultdict(dict)
+    found: list[Located] = []
+    notes: list[Note] = []
+    for located in pods:
+        station = None if located.assignment.is_system else located.assignment.tier
+        most = room.get(station)
+        kept = located.whole if most is None else tuple(_kept(located, known[station], most))
+        if len(kept) < len(located.whole):
+            notes.append(_note(located, kept))
+            located = evolve(located, whole=kept, inside=kept)  # noqa: PLW2901 - the pod, cut
+        found.append(located)
+    return found, notes
+
+
+def _kept(located: Located, known: dict[Address, None], most: int) -> Iterator[Address]:
+    for address in located.whole:
+        if address.form is not Form.PROCESS:
+            yield address
+        elif address in known or len(known) < most:
+            known[address] = None
+            yield address
+
+
+def _note(located: Located, kept: Sequence[Address]) -> Note:
+    names = [address.text for address in located.whole if address not in kept]
+    why = f"no OR block is left for its processes {', '.join(names)}; they share the Open layer"
+    return Note("folded", located.pod.key, why)
