@@ -2,7 +2,6 @@ import logging
 import os
 import resource
 import socket
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -10,7 +9,10 @@ from contextlib import ExitStack, contextmanager
 import pytest
 from structlog.testing import capture_logs
 
-EXPLAIN = b"GET /explain HTTP/1.1\r\nhost: a\r\n\r\n"
+UNFINISHED = (
+    b"PUT /safe-mode HTTP/1.1\r\nhost: a\r\nauthorization: Bearer 0123456789abcdef-the-secret\r\n"
+    b"expect: 100-continue\r\ncontent-length: 10\r\n\r\n"
+)
 HEALTH = b"GET /healthz HTTP/1.0\r\n\r\n"
 
 
@@ -44,10 +46,11 @@ def answer_of(connection) -> bytes:
         return b""
 
 
-def occupy(stack, connect, number):
-    """Have *number* requests answered slowly, and know that all have been accepted."""
-    for _ in range(number):
-        stack.enter_context(connect()).sendall(EXPLAIN)
+def begin_a_request(stack, connect):
+    """Begin a request, and know that the server reads it."""
+    connection = stack.enter_context(connect())
+    connection.sendall(UNFINISHED)
+    assert connection.recv(100).startswith(b"HTTP/1.1 100")
 
 
 @pytest.mark.parametrize(("way", "bound"), [("connect", 64), ("connect_locally", 32)])
@@ -66,16 +69,15 @@ def test_idle_connections_beyond_the_bound_make_room_for_those_that_ask(start, w
     assert not any(left[:50])
 
 
-def test_a_newcomer_is_closed_at_once_where_all_are_being_answered(start, view):
-    view.slow = threading.Event()
-    agent = start()
+def test_a_newcomer_is_closed_at_once_where_all_are_being_answered(start, token_file):
+    agent = start(token_file)
     with ExitStack() as stack, capture_logs() as logs:
-        occupy(stack, agent.connect, 64)
+        for _ in range(64):
+            begin_a_request(stack, agent.connect)
         newcomers = [stack.enter_context(agent.connect()) for _ in range(3)]
 
         ends = [answer_of(newcomer) for newcomer in newcomers]
         local = agent.unix.get("/healthz").status_code
-        view.slow.set()
 
     assert ends == [b""] * 3
     assert local == 200
