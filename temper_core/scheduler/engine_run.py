@@ -7,6 +7,7 @@ hears no SIGTERM and has attached nothing, so it is killed at once.
 """
 
 import os
+import socket
 from contextlib import suppress
 from enum import StrEnum
 
@@ -251,6 +252,7 @@ class EngineRun:
         self.released_at = self.released_at or now
         self.stats.close()
         self.process.close()
+        self._surroundings.remove_stale_socket()
 
 
 def _has_let_go(kernel: KernelState) -> bool:
@@ -266,6 +268,16 @@ class Surroundings:
         self.started_at = started_at
         self.enable_seq_before = self.kernel.read().enable_seq
         self._sysrq = roots.proc / "sysrq-trigger"
+        self._socket = roots.stats_socket
+
+    def remove_stale_socket(self) -> None:
+        """Remove the socket that an ended engine leaves behind; one that is listened on stays."""
+        with socket.socket(socket.AF_UNIX) as probe, suppress(OSError):
+            probe.setblocking(False)  # a hung listener is one, too
+            try:
+                probe.connect(str(self._socket))
+            except ConnectionRefusedError:
+                self._socket.unlink()
 
     def eject(self) -> None:
         """Have the kernel throw out whatever scheduler is attached (SysRq-S)."""

@@ -160,12 +160,15 @@ class SafeModeRequests:
         return dict(read.requests)
 
     def _persist(self) -> None:
-        """Replace the state as a whole, readable by its owner only."""
+        """Replace the state as a whole, readable by its owner only; without requests remove it."""
         with self._writing:
             with self._lock:
                 requests = {name: attrs.asdict(one) for name, one in self._requests.items()}
             try:
-                _replace(self._state, {"schema_version": SCHEMA_VERSION, "requests": requests})
+                if requests:
+                    _replace(self._state, {"schema_version": SCHEMA_VERSION, "requests": requests})
+                else:
+                    self._state.unlink(missing_ok=True)
             except OSError as error:
                 self.defect = f"{self._state} cannot be written: {error.strerror}"
                 log.warning("safe_mode_state_not_written", problem=self.defect)
