@@ -3,6 +3,7 @@
 import errno
 import socket
 import stat
+from contextlib import suppress
 from pathlib import Path
 
 from attrs import frozen
@@ -21,14 +22,21 @@ class LocalSocket:
     socket: socket.socket
     path: Path
     inode: int
+    made_directory: bool = False
 
     def remove(self) -> None:
-        """Remove the socket's file, unless another process has put its own there."""
+        """Remove the socket's file, unless another process has put its own there.
+
+        Its directory goes too if it was made for it and holds nothing else.
+        """
         try:
             if self.path.lstat().st_ino == self.inode:
                 self.path.unlink()
         except FileNotFoundError:
             return
+        if self.made_directory:
+            with suppress(OSError):
+                self.path.parent.rmdir()
 
 
 def bind_tcp(address: Address) -> socket.socket:
@@ -69,6 +77,7 @@ def bind_local(path: Path) -> LocalSocket:
     A socket that nobody answers on is left over, and replaced. Raises MachineError where an agent
     answers or something else is there, OSError where the socket cannot be made.
     """
+    made_directory = not path.parent.exists()
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     _clear(path)
     bound = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -77,7 +86,7 @@ def bind_local(path: Path) -> LocalSocket:
         # Nobody can connect before listen(), so the file is never open to others.
         path.chmod(0o600)
         bound.listen(BACKLOG)
-        return LocalSocket(bound, path, path.lstat().st_ino)
+        return LocalSocket(bound, path, path.lstat().st_ino, made_directory)
     except OSError:
         bound.close()
         raise

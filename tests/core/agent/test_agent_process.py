@@ -65,7 +65,6 @@ def start(tmp_path):
     agents = []
 
     def launch(*options, settings=""):
-        (tmp_path / "run").mkdir(mode=0o700, exist_ok=True)
         agents.append(RunningAgent(tmp_path, *options, settings=settings))
         return agents[-1]
 
@@ -118,7 +117,7 @@ def test_stopping_leaves_nothing_behind(start, tmp_path, number):
     code = agent.stop(number)
 
     assert code == 0
-    assert sorted(path.name for path in tmp_path.rglob("*")) == ["agent.toml", "log", "run"]
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["agent.toml", "log"]
     assert agent.events()[-1] == "agent_stopped"
 
 
