@@ -1,7 +1,6 @@
 """``temper explain``: why a pod is placed where it is, and what would change that."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,23 +15,14 @@ if TYPE_CHECKING:
 @click.argument("pod", metavar="POD")
 @input_options(pods_required=False)
 @click.option("--output", type=click.Choice(["table", "json"]), default="table")
-def command(
-    pod: str,
-    pods: str | None,
-    machine: Path | None,
-    settings: Path | None,
-    profiles: Path | None,
-    output: str,
-) -> None:
+def command(pod: str, output: str, **given: Any) -> None:  # noqa: ANN401 - a PlanInput's options
     """Say why POD (namespace/name, or a name that is unique) is placed where it is.
 
     With --pods it is planned from files, as by temper plan; without, the agent of this node is
     asked. Exit code 2 for a pod that is not there, 3 where no agent answers.
     """
-    if pods is None:
-        document = _asked(pod, settings, machine or profiles)
-    else:
-        document = _planned(pod, PlanInput(pods, machine, settings, profiles))
+    is_asked = given["pods"] is None
+    document = _asked(pod, given) if is_asked else _planned(pod, PlanInput(**given))
     if output == "json":
         import json
 
@@ -48,14 +38,15 @@ def _planned(pod: str, given: PlanInput) -> Mapping[str, Any]:
     return explanation_document(explain(plan, settings, pod))
 
 
-def _asked(pod: str, settings: Path | None, unused: Path | None) -> Mapping[str, Any]:
+def _asked(pod: str, given: Mapping[str, Any]) -> Mapping[str, Any]:
     from temper_core.client import ask_agent
     from temper_core.errors import MachineError
     from temper_core.settings import load
 
-    if unused is not None:
-        raise click.UsageError("--machine and --profiles need --pods: the agent has its own")
-    document = ask_agent("/explain", {"pod": pod}, settings=load(settings).settings)
+    if any(given[name] is not None for name in ("machine", "profiles", "node")):
+        message = "--machine, --profiles and --node need --pods: the agent has its own"
+        raise click.UsageError(message)
+    document = ask_agent("/explain", {"pod": pod}, settings=load(given["settings"]).settings)
     if not isinstance(document, dict) or "places" not in document:
         raise MachineError("the agent's answer to /explain is not an explanation")
     return document

@@ -2,8 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -27,16 +26,14 @@ FLAGS = ("exclusive", "protected", "preempt", "demoted")
 @click.command("plan")
 @input_options(pods_required=True)
 @click.option("--output", type=click.Choice(["table", "json", "engine"]), default="table")
-def command(
-    pods: str, machine: Path | None, settings: Path | None, profiles: Path | None, output: str
-) -> None:
+def command(output: str, **given: Any) -> None:  # noqa: ANN401 - the options of a PlanInput
     """Show the plan that the agent would make of the pods in a PodList.
 
     Nothing is touched: any user can run it, on any machine. The output engine is exactly what
     scx_layered is given. Exit code 0 whenever a plan could be made, whatever its notes say; 2
     where a file does not fit; 3 where no machine file is given and this machine cannot be read.
     """
-    plan, _ = make_plan(PlanInput(pods, machine, settings, profiles))
+    plan, _ = make_plan(PlanInput(**given))
     if output == "engine":
         _print_engine(plan)
     elif output == "json":
@@ -60,10 +57,13 @@ def _print_engine(plan: "LayerPlan") -> None:
 
 
 def _print_table(plan: "LayerPlan") -> None:
+    from temper_core.plan.capacity import counted
+
     console = wide_console()
     machine = plan.machine
-    shape = f"{machine.cores} cores, {len(machine.cpus)} CPUs, {machine.architecture}"
-    console.print(f"{len(plan.assignments)} pods on {shape}\n")
+    cores, cpus = counted(machine.cores, "core"), counted(len(machine.cpus), "CPU")
+    pods = counted(len(plan.assignments), "pod")
+    console.print(f"{pods} on {cores}, {cpus}, {machine.architecture}\n")
     _print_layers(console, plan)
     _print_pods(console, plan)
     if plan.notes:

@@ -1,5 +1,6 @@
 """What ``temper plan`` and ``temper explain`` share: their input, and the plan made of it."""
 
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -18,20 +19,25 @@ if TYPE_CHECKING:
     from temper_core.settings import Settings
 
 PIPED_WIDTH = 200
+MOST_NAMES = 5
+# Inside a string, such as an annotation, JSON's quotes are escaped, and YAML's key begins no line.
+NODE_IN_JSON = re.compile(r'"nodeName"\s*:\s*"([\w.-]+)"')
+NODE_IN_YAML = re.compile(r"""^[ -]*nodeName *: *["']?([\w.-]+)""", re.MULTILINE)
 
 
 @frozen
 class PlanInput:
-    """The files a plan is made from; no machine file means this machine."""
+    """What a plan is made from; no machine file means this machine, no node the settings' own."""
 
     pods: str
-    machine: Path | None
-    settings: Path | None
-    profiles: Path | None
+    machine: Path | None = None
+    settings: Path | None = None
+    profiles: Path | None = None
+    node: str | None = None
 
 
 def input_options(*, pods_required: bool) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Add the options that name the files of a PlanInput."""
+    """Add the options that make a PlanInput."""
     file = click.Path(path_type=Path)
     options = (
         click.option(
@@ -43,6 +49,7 @@ def input_options(*, pods_required: bool) -> Callable[[Callable[..., None]], Cal
         click.option("--machine", type=file, help="Machine file; without it, this machine."),
         click.option("--settings", type=file, help="The agent's settings file (TOML)."),
         click.option("--profiles", type=file, help="Directory of profile files."),
+        click.option("--node", help="Plan the pods of this node only; without it, the settings'."),
     )
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
@@ -54,7 +61,9 @@ def input_options(*, pods_required: bool) -> Callable[[Callable[..., None]], Cal
 
 
 def make_plan(given: PlanInput) -> "tuple[LayerPlan, Settings]":
-    """Decide as the agent does, from files; warn on stderr of profiles that could not be read.
+    """Decide as the agent does, from files.
+
+    Warns on stderr of profiles that could not be read, and of pods that share no node.
 
     Raises DocumentError for files that do not fit, MachineError where this machine's shape is
     wanted and cannot be read.
@@ -65,12 +74,22 @@ def make_plan(given: PlanInput) -> "tuple[LayerPlan, Settings]":
     from temper_core.settings import load
 
     settings = load(given.settings).settings
-    pods, machine = _pods(given.pods), _machine(given.machine)
+    pods, machine = _pods(given.pods, given.node or settings.node), _machine(given.machine)
     _require_directory(given.profiles)
     host = load_host(settings)
     catalogue = load_catalogue(settings, host, given.profiles)
     _tell_failures(catalogue)
     return Decider(settings, machine, host, catalogue).decide(pods), settings
+
+
+def node_names(text: str) -> tuple[str, ...]:
+    """Return the names of the nodes to which a PodList binds pods, sorted; JSON or YAML.
+
+    It looks at the text alone: to parse a large list again only to count would take longer.
+    """
+    is_json = text.lstrip("\ufeff \t\r\n").startswith(("{", "["))
+    found = (NODE_IN_JSON if is_json else NODE_IN_YAML).findall(text)
+    return tuple(sorted({*found} - {"null"}))
 
 
 def wide_console() -> "Console":
@@ -97,17 +116,32 @@ def cpus_text(low: int | None, high: int | None) -> str:
     return str(high) if low == high else f"{low}-{high}"
 
 
-def _pods(file: str) -> "tuple[Pod, ...]":
+def _pods(file: str, node: str) -> "tuple[Pod, ...]":
     from temper_core.node.podlist import read_pods
 
-    return read_pods(_text(file), source=file)
+    text = _text(file)
+    pods = read_pods(text, source=file, node=node or None)
+    _tell_nodes(file, node_names(text), node)
+    return pods
+
+
+def _tell_nodes(file: str, names: tuple[str, ...], node: str) -> None:
+    shown = ", ".join(names[:MOST_NAMES]) + (", ..." if len(names) > MOST_NAMES else "")
+    if node and names and node not in names:
+        click.echo(f"temper: {file}: no pod is on node {node!r}; there are {shown}", err=True)
+    elif not node and len(names) > 1:
+        told = f"has pods of {len(names)} nodes ({shown}), planned as if on one"
+        click.echo(f"temper: {file}: {told}; choose one with --node NAME", err=True)
 
 
 def _text(file: str) -> str:
     from temper_core.documents import read_stream, read_text
+    from temper_core.errors import DocumentError
 
     if file != "-":
         return read_text(Path(file), pipes=True)
+    if sys.stdin is None:  # where the shell was told to close it
+        raise DocumentError("-", ["standard input is closed"])
     return read_stream(sys.stdin.buffer, source="-")
 
 

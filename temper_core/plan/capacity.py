@@ -9,6 +9,11 @@ from temper_core.records.machine import MachineShape
 MILLIS = 1000
 
 
+def counted(count: int, noun: str) -> str:
+    """Write a number of things: 1 core, 2 cores."""
+    return f"{count} {noun}" + "s" * (count != 1)
+
+
 @frozen
 class Capacity:
     """Cores of ``unit`` CPUs each, of which ``reserved`` belong to nobody."""
@@ -35,4 +40,5 @@ class Capacity:
 
     def describe(self) -> str:
         """Say what can be owned, with the numbers."""
-        return f"{self.fenceable} of {self.cores} cores can be owned (reserve {self.reserved})"
+        cores = counted(self.cores, "core")
+        return f"{self.fenceable} of {cores} can be owned (reserve {self.reserved})"

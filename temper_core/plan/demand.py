@@ -5,7 +5,7 @@ from fractions import Fraction
 
 from attrs import frozen
 
-from temper_core.plan.capacity import Capacity
+from temper_core.plan.capacity import Capacity, counted
 from temper_core.plan.conditions import Goal, tier_conditions
 from temper_core.plan.groups import Crew
 from temper_core.records.profiles import Treatment
@@ -33,7 +33,7 @@ class Demand:
 
     def describe(self) -> str:
         """Say what is asked for, with the numbers."""
-        pods = "1 pod requests" if self.pods == 1 else f"{self.pods} pods request"
+        pods = f"{counted(self.pods, 'pod')} request" + "s" * (self.pods == 1)
         limits = "no limit" if self.limits is None else f"limits {in_millis(self.limits)}"
         return f"{pods} {in_millis(self.requests)} ({limits})"
 

@@ -8,7 +8,7 @@ import attrs
 
 from temper_core.errors import InputError
 from temper_core.plan.addresses import process_names
-from temper_core.plan.capacity import MILLIS, Capacity
+from temper_core.plan.capacity import MILLIS, Capacity, counted
 from temper_core.plan.demand import in_millis
 from temper_core.plan.groups import OWNING_TIERS, layer_name
 from temper_core.plan.render import SCHEMA_VERSION
@@ -190,8 +190,8 @@ def _tier_changes(assignment: Assignment, settings: Settings) -> Iterator[str]:
 
 def _size_changes(place: Place, tier: Tier, capacity: Capacity) -> Iterator[str]:
     if place.demoted:
-        most = capacity.fenceable * capacity.unit
-        yield f"{place.layer} is fenced where its requests need at most {most} CPUs in sum"
+        most = counted(capacity.fenceable * capacity.unit, "CPU")
+        yield f"{place.layer} is fenced where its requests need at most {most} in sum"
     elif place.layer == tier.value and place.cpus_min:
         step = place.cpus_min * MILLIS
         yield f"over {step}m of requests in sum, {place.layer} needs one more core"

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from attrs import evolve, frozen
 
-from temper_core.plan.capacity import Capacity
+from temper_core.plan.capacity import Capacity, counted
 from temper_core.plan.drafting import OPEN, Sketch
 from temper_core.plan.groups import Crew, Wish
 from temper_core.plan.rounds import SYSTEM, Grant
@@ -122,4 +122,4 @@ class _Builder:
         least, most = grant.least, grant.most
         sizes = f"{least}" if least == most else f"{least} to {most}"
         cores = "core" if most == 1 else "cores"
-        return f"{sizes} {cores} of {self.unit} CPU{'s' * (self.unit > 1)}"
+        return f"{sizes} {cores} of {counted(self.unit, 'CPU')}"

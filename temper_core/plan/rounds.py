@@ -5,7 +5,7 @@ from collections.abc import Container, Sequence
 
 from attrs import define, evolve, field
 
-from temper_core.plan.capacity import Capacity
+from temper_core.plan.capacity import Capacity, counted
 from temper_core.plan.conditions import Goal
 from temper_core.plan.demand import Demand, tier_demand
 from temper_core.plan.groups import Crew, Wish
@@ -148,16 +148,16 @@ class Round:
 
     def _serve_exclusive(self, wish: Wish) -> bool:
         """Fence the group, or demote it; tell whether it has a layer of its own."""
-        asked = f"{_cores(wish.cores)} for exclusive use, {self.left} left to own"
+        asked = f"{counted(wish.cores, 'core')} for exclusive use, {self.left} left to own"
         if wish.cores <= self.left:
             fraction = f"cpu_fraction {float(wish.fraction):g} of the requests"
-            reason = f"{fraction}: {_cores(wish.cores)} with idle siblings"
+            reason = f"{fraction}: {counted(wish.cores, 'core')} with idle siblings"
             grant = Grant.fixed(LayerKind.CONFINED, wish.tier, wish.cores, reason)
             self._take(wish.name, evolve(grant, exclusive=True))
             return True
         if self.left > (wish.tier in self.waiting):
             cores = min(wish.cores, max(1, self.left - len(self.waiting)))
-            why = f"{asked}: Grouped with {_cores(cores)} instead of fenced"
+            why = f"{asked}: Grouped with {counted(cores, 'core')} instead of fenced"
             self._note("demoted", wish.name, why)
             grant = Grant.fixed(LayerKind.GROUPED, wish.tier, cores, why, demoted=True)
             self._take(wish.name, grant)
@@ -197,10 +197,12 @@ class Round:
 
     def _demotion(self, tier: Tier, demand: Demand, wants: int) -> str:
         unit = self.capacity.unit
+        fits = self.capacity.fenceable * unit
         return (
-            f"{demand.describe()}: {_cores(wants)} of {unit} CPUs, but {self.left} left to fence; "
+            f"{demand.describe()}: {counted(wants, 'core')} of {counted(unit, 'CPU')}, "
+            f"but {self.left} left to fence; "
             f"{self.capacity.describe()}, so {tier} is Grouped, not Confined; what fits this node "
-            f"is at most {self.capacity.fenceable * unit} CPUs of {tier} requests in sum"
+            f"is at most {counted(fits, 'CPU')} of {tier} requests in sum"
         )
 
 
@@ -211,7 +213,3 @@ def _hoped(wish: Wish, served: Container[str]) -> Goal:
     if wish.treatment is Treatment.EXCLUSIVE or wish.name in served:
         return Goal.OWN
     return Goal.TIER
-
-
-def _cores(count: int) -> str:
-    return "1 core" if count == 1 else f"{count} cores"

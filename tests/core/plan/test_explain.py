@@ -103,10 +103,23 @@ def test_the_next_core_is_said(plan, pod):
     assert "over 4000m of requests in sum, high needs one more core" in changes
 
 
+def test_a_demotion_for_want_of_one_cpu_is_told_in_the_singular(plan, pod):
+    made = plan(pod("big", CRITICAL, 3000), cores=2, threads_per_core=1)
+
+    (note,) = (note for note in made.notes if note.code == "demoted")
+
+    assert "3 cores of 1 CPU, but 1 left to fence" in note.message
+    assert "at most 1 CPU of critical requests in sum" in note.message
+    assert (
+        "critical is fenced where its requests need at most 1 CPU in sum"
+        in explained(made, "big").changes
+    )
+
+
 def test_a_tier_without_a_core_is_told_what_it_lacks(plan, pod):
     changes = explained(plan(pod("api", HIGH, 500), cores=1), "api").changes
 
-    assert "high owns CPUs where a core is left: 0 of 1 cores can be owned (reserve 1)" in changes
+    assert "high owns CPUs where a core is left: 0 of 1 core can be owned (reserve 1)" in changes
 
 
 def test_a_pod_with_a_rule_is_told_that_priorities_do_not_count(plan, pod):

@@ -1,9 +1,11 @@
 import json
 import random
+import shlex
 import subprocess
 import sys
 
 import pytest
+import yaml
 from click.testing import CliRunner
 
 from temper_core.cli.explain import command as explain_command
@@ -116,6 +118,107 @@ def test_pods_can_come_from_standard_input(run, tmp_path):
     result = run(plan_command, pods="-", output="json", given=given)
 
     assert len(json.loads(result.stdout)["assignments"]) == 3
+
+
+def test_a_closed_standard_input_is_one_line(files):
+    options = {**files, "--pods": "-"}
+    line = shlex.join(part for option in options.items() for part in option)
+    program = "from temper_core.cli.main import main; main()"
+
+    done = subprocess.run(
+        ["sh", "-c", f"exec {shlex.quote(sys.executable)} -c '{program}' plan {line} <&-"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 2
+    assert done.stderr == "temper: -: standard input is closed\n"
+
+
+@pytest.fixture
+def cluster(tmp_path):
+    """Write a PodList of three nodes, JSON or YAML, and return its path."""
+
+    def write(as_yaml=False):
+        pods = [a_pod("db", 1_000_000, cpu="1"), a_pod("api"), a_pod("web"), a_pod("new")]
+        for pod, node in zip(pods, ("n1", "n2", "n3.example"), strict=False):
+            pod["spec"]["nodeName"] = node
+        pods[1]["metadata"]["annotations"]["applied"] = '{"spec": {"nodeName": "n4"}}'
+        pods[3]["status"]["phase"] = "Pending"
+        document = {"kind": "PodList", "items": pods}
+        path = tmp_path / "cluster"
+        path.write_text(yaml.safe_dump(document) if as_yaml else json.dumps(document))
+        return str(path)
+
+    return write
+
+
+def planned(result):
+    return {each["pod"] for each in json.loads(result.stdout)["assignments"]}
+
+
+@pytest.mark.parametrize("as_yaml", [False, True])
+def test_pods_of_several_nodes_are_planned_with_one_warning(run, cluster, as_yaml):
+    path = cluster(as_yaml)
+
+    plan = run(plan_command, pods=path, output="json")
+    explanation = run(explain_command, "db", pods=path, output="json")
+
+    assert plan.stderr == explanation.stderr
+    assert plan.stderr == (
+        f"temper: {path}: has pods of 3 nodes (n1, n2, n3.example), planned as if on one; "
+        "choose one with --node NAME\n"
+    )
+    assert plan.exit_code == explanation.exit_code == 0
+    assert len(planned(plan)) == 4
+
+
+def test_one_node_is_planned_without_a_warning(run, cluster):
+    plan = run(plan_command, pods=cluster(), node="n1", output="json")
+
+    assert planned(plan) == {"shop/db"}
+    assert plan.stderr == ""
+
+
+def test_without_an_option_the_node_is_the_settings_own(run, cluster, tmp_path):
+    (tmp_path / "node.toml").write_text('node = "n2"\n')
+    own = {"pods": cluster(), "settings": str(tmp_path / "node.toml"), "output": "json"}
+
+    assert planned(run(plan_command, **own)) == {"shop/api"}
+    assert planned(run(plan_command, **own, node="n3.example")) == {"shop/web"}
+
+
+def test_a_node_without_a_pod_is_told_with_those_that_there_are(run, cluster):
+    plan = run(plan_command, pods=cluster(), node="n9", output="json")
+
+    assert planned(plan) == set()
+    assert "no pod is on node 'n9'; there are n1, n2, n3.example" in plan.stderr
+
+
+def test_a_list_that_names_one_node_needs_no_choice(run):
+    assert run(plan_command).stderr == ""
+
+
+def test_one_pod_is_told_in_the_singular(run, tmp_path):
+    (tmp_path / "one.json").write_text(json.dumps(a_pod("db")))
+    (tmp_path / "small.json").write_text('{"cores": 1}')
+
+    text = run(
+        plan_command, pods=str(tmp_path / "one.json"), machine=str(tmp_path / "small.json")
+    ).stdout
+
+    assert text.startswith("1 pod on 1 core, 1 CPU, ")
+
+
+@pytest.mark.parametrize("option", [{"node": "n1"}, {"profiles": "."}])
+def test_the_agent_is_asked_without_what_only_files_need(run, option):
+    options = {"pods": None, "machine": None, "profiles": None, **option}
+
+    result = run(explain_command, "db", **options)
+
+    assert result.exit_code == 2
+    assert "need --pods" in result.stderr
 
 
 def test_the_order_of_the_list_changes_no_byte(run, tmp_path):
