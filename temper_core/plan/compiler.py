@@ -7,11 +7,12 @@ from attrs import evolve, frozen
 from temper_core.plan.addresses import Located, locate
 from temper_core.plan.blocks import Draft, system_draft
 from temper_core.plan.capacity import Capacity
+from temper_core.plan.conditions import Goal
 from temper_core.plan.drafting import Excess, Sketch, excess, over_layer_limit, sketch
 from temper_core.plan.groups import Crew, crews_of, wishes_of
 from temper_core.plan.layers import build_layers
 from temper_core.plan.process_names import rooms, with_room
-from temper_core.plan.rounds import SYSTEM
+from temper_core.plan.rounds import SIZED_BY_REQUESTS, SYSTEM
 from temper_core.plan.shares import Shares, share_out
 from temper_core.records.machine import MachineShape
 from temper_core.records.plans import Assignment, LayerPlan, Note
@@ -41,7 +42,7 @@ def compile_plan(
     fitted = _fit(crews, capacity, settings, draft, adrift)
     notes += [*_adrift_notes(adrift, settings, {note.subject for note in notes}), *refusals]
     notes += [*fitted.notes, *fitted.shares.notes, *_node_notes(capacity)]
-    notes += [*_profile_notes(ordered), *_process_notes(dropped)]
+    notes += [*_yield_notes(fitted, settings), *_profile_notes(ordered), *_process_notes(dropped)]
     layers = build_layers(fitted.crews, fitted.shares, fitted.drawn, capacity, settings)
     return LayerPlan(machine, layers, ordered, tuple(sorted(set(notes), key=_note_order)))
 
@@ -104,6 +105,23 @@ def _node_notes(capacity: Capacity) -> Iterator[Note]:
     if capacity.fenceable == 0:
         why = f"{capacity.describe()}, so every layer shares them and none is fenced"
         yield Note("small_machine", "node", why)
+
+
+def _yield_notes(fitted: _Fitted, settings: Settings) -> Iterator[Note]:
+    """Tell where what is left of an important pod yields: its main thread is among that."""
+    for crew in fitted.crews:
+        if (
+            crew.tier not in SIZED_BY_REQUESTS
+            or settings.tiers.of(crew.tier).kind is LayerKind.OPEN
+        ):
+            continue
+        for wish in crew.wishes:
+            if not wish.group.match and fitted.shares.goals[wish.name] is Goal.OPEN:
+                why = (
+                    f"every thread of these {crew.tier} pods that no other group takes, the main "
+                    "thread among them, shares the Open layer with best effort"
+                )
+                yield Note("group_yields", wish.name, why)
 
 
 def _profile_notes(assignments: Sequence[Assignment]) -> Iterator[Note]:

@@ -165,6 +165,7 @@ def _changes(
     plan: LayerPlan, settings: Settings, assignment: Assignment, places: Iterable[Place]
 ) -> Iterator[str]:
     yield from _tier_changes(assignment, settings)
+    yield from _yield_changes(plan, assignment)
     capacity = Capacity.of(plan.machine, settings.plan.reserve_cores)
     for place in places:
         yield from _size_changes(place, assignment.tier, capacity)
@@ -172,10 +173,40 @@ def _changes(
     if assignment.tier in OWNING_TIERS and not assignment.is_system and not has_layer:
         yield f"{assignment.tier} owns CPUs where a core is left: {capacity.describe()}"
     if assignment.profile is None and not assignment.is_system:
-        yield f"the annotation {PROFILE_ANNOTATIONS[0]}: <id> would choose a profile"
+        yield _profile_change(assignment.pod)
+
+
+def _profile_change(pod: Pod) -> str:
+    if pod.origin is Origin.KUBERNETES:
+        return f"the annotation {PROFILE_ANNOTATIONS[0]}: <id> would choose a profile"
+    if pod.origin is Origin.WORKLOAD:
+        return "profile = in its [[workloads]] rule, or temper run --profile, would choose one"
+    return "a [[workloads]] rule for it with profile = would choose a profile"
+
+
+def _yield_changes(plan: LayerPlan, assignment: Assignment) -> Iterator[str]:
+    subjects = {note.subject for note in plan.notes if note.code == "group_yields"}
+    if assignment.profile is None:
+        return
+    profile = assignment.profile.profile
+    for group in profile.thread_groups:
+        if layer_name(profile.id, group.name, assignment.tier) in subjects:
+            yield (
+                f'group {group.name} of profile {profile.id} with treatment = "normal" would keep '
+                f"the main thread, and all that no other group takes, in {assignment.tier}"
+            )
 
 
 def _tier_changes(assignment: Assignment, settings: Settings) -> Iterator[str]:
+    if assignment.pod.origin is Origin.KUBERNETES:
+        yield from _priority_changes(assignment, settings)
+    elif assignment.pod.origin is Origin.WORKLOAD:
+        yield "tier = in its [[workloads]] rule, or temper run --tier, sets the tier"
+    else:
+        yield "a [[workloads]] rule for it with tier = would set the tier"
+
+
+def _priority_changes(assignment: Assignment, settings: Settings) -> Iterator[str]:
     pod, mapping = assignment.pod, settings.priority_mapping
     if pod.tier is not None:
         yield "the tier is set by that rule, and priorities do not count"

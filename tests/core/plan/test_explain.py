@@ -4,6 +4,7 @@ import pytest
 
 from temper_core.errors import InputError
 from temper_core.plan import explain, explanation_document
+from temper_core.records.pods import Origin
 from temper_core.records.tiers import Tier
 from temper_core.settings import Settings
 
@@ -67,7 +68,14 @@ def test_every_layer_of_a_pod_with_groups_is_listed(plan, pod, mysql, with_image
     ]
     assert found.profile == "mysql"
     assert "image mysql:8" in found.profile_reason
-    assert [note.subject for note in found.notes] == ["mysql.innodb.critical"]
+    assert [(note.code, note.subject) for note in found.notes] == [
+        ("group_needs_steering", "mysql.innodb.critical"),
+        ("group_yields", "mysql.rest.critical"),
+    ]
+    assert (
+        'group rest of profile mysql with treatment = "normal" would keep the main thread, '
+        "and all that no other group takes, in critical"
+    ) in found.changes
 
 
 def test_a_demotion_is_explained_with_what_would_undo_it(plan, pod):
@@ -120,6 +128,32 @@ def test_a_tier_without_a_core_is_told_what_it_lacks(plan, pod):
     changes = explained(plan(pod("api", HIGH, 500), cores=1), "api").changes
 
     assert "high owns CPUs where a core is left: 0 of 1 core can be owned (reserve 1)" in changes
+
+
+@pytest.mark.parametrize(
+    ("origin", "told"),
+    [
+        (
+            Origin.WORKLOAD,
+            (
+                "tier = in its [[workloads]] rule, or temper run --tier, sets the tier",
+                "profile = in its [[workloads]] rule, or temper run --profile, would choose one",
+            ),
+        ),
+        (
+            Origin.UNIT,
+            (
+                "a [[workloads]] rule for it with tier = would set the tier",
+                "a [[workloads]] rule for it with profile = would choose a profile",
+            ),
+        ),
+    ],
+)
+@pytest.mark.parametrize("tier", [Tier.LOW, None])
+def test_what_is_no_kubernetes_pod_is_told_of_rules_alone(plan, pod, origin, told, tier):
+    unit = pod("db", origin=origin, tier=tier, cgroups=("system.slice/db.service/",))
+
+    assert explained(plan(unit), "db").changes == told
 
 
 def test_a_pod_with_a_rule_is_told_that_priorities_do_not_count(plan, pod):

@@ -318,3 +318,37 @@ def test_more_profiles_than_a_layer_has_blocks_fold_some_of_their_groups(
         expected = "high" if f"{each.name}.rest.high" in folded else "open"
         assert layer_of(made, each, "other") == expected
         assert layer_of(made, each, f"{each.name}-1") == "high"
+
+
+@pytest.fixture
+def yields(profile, group):
+    return profile(
+        "app", group("hot", "hot", treatment="latency"), group("rest", treatment="yield")
+    )
+
+
+@pytest.mark.parametrize(
+    ("priority", "subjects"),
+    [
+        (1_000_000, {"app.rest.critical"}),
+        (100_000, {"app.rest.high"}),
+        (1, set()),
+        (-1000, set()),
+    ],
+)
+def test_an_important_pod_whose_rest_yields_is_noted(
+    plan, pod, yields, with_image, priority, subjects
+):
+    made = plan(with_image(pod("a", priority, 1000), "app:1"), profiles=[yields])
+
+    assert {note.subject for note in made.notes if note.code == "group_yields"} == subjects
+
+
+def test_a_group_that_yields_by_name_takes_no_main_thread_along(
+    plan, pod, profile, group, with_image, codes
+):
+    app = profile("app", group("gc", "gc", treatment="yield"))
+
+    made = plan(with_image(pod("a", 1_000_000, 1000), "app:1"), profiles=[app])
+
+    assert codes(made) == set()
