@@ -4,18 +4,23 @@ import os
 import sys
 
 from temper_core.cli.remembered import recall
+from temper_core.standard_output import deliver
 
 
 def main() -> None:
-    """Run ``temper``."""
+    """Run ``temper``, and exit with its code."""
+    sys.exit(deliver(_run))
+
+
+def _run() -> int:
     if sys.argv[1:] in (["--help"], ["-h"]):
         text = recall(help_name())
         if text is not None:
             sys.stdout.write(text)
-            return
-    from temper_core.cli.main import main as run
+            return 0
+    from temper_core.cli.main import run
 
-    run()
+    return run()
 
 
 def help_name() -> str:

@@ -9,7 +9,8 @@ import click
 from temper_core import __version__
 from temper_core.cli.entry import help_name
 from temper_core.cli.remembered import remember
-from temper_core.errors import TemperError
+from temper_core.errors import EXIT_CLEAN, TemperError
+from temper_core.standard_output import deliver
 
 CORE_COMMANDS: Mapping[str, str] = {
     "agent": "Run the node agent.",
@@ -76,22 +77,21 @@ def temper() -> None:
 
 
 def main() -> None:
-    """Run ``temper``; print an error of ours as one line and exit with its code."""
+    """Run ``temper``, and exit with its code."""
+    sys.exit(deliver(run))
+
+
+def run() -> int:
+    """Run ``temper`` and return its exit code; print an error of ours as one line."""
     try:
         code = temper.main(standalone_mode=False)
-    except click.exceptions.Abort:
-        code = EXIT_INTERRUPTED
+    except (click.exceptions.Abort, KeyboardInterrupt):
+        return EXIT_INTERRUPTED
     except click.ClickException as error:
         error.show()
-        code = error.exit_code
-    except BrokenPipeError:
-        # Whoever read our output has gone; Python would complain once more at exit.
-        sys.stdout = None
-        code = 0
-    except KeyboardInterrupt:
-        code = EXIT_INTERRUPTED
+        return error.exit_code
     except TemperError as error:
         for line in str(error).splitlines():
             click.echo(f"temper: {line}", err=True)
-        code = error.exit_code
-    sys.exit(code if isinstance(code, int) else 0)
+        return error.exit_code
+    return code if isinstance(code, int) else EXIT_CLEAN

@@ -8,6 +8,8 @@ from typing import Any
 
 from attrs import define, field, frozen
 
+from temper_core.standard_output import enter_plugin_thread, leave_plugin_thread
+
 Returned = Any
 
 
@@ -88,12 +90,15 @@ class Worker:
 
 
 def _serve(requests: _Requests) -> None:
+    enter_plugin_thread()
     try:
         while (request := requests.get()) is not None:
             _answer(request)
             del request  # else the last arguments live until the next call
     except _LeftBehind:
         return
+    finally:
+        leave_plugin_thread()
 
 
 def _answer(request: _Request) -> None:

@@ -138,3 +138,70 @@ def test_a_reader_who_goes_away_is_no_error():
 
 def test_the_version_is_printed():
     assert temper("--version").stdout.startswith("temper, version 0.")
+
+
+def shell(line):
+    """Run *line* in a shell, where ``temper`` is the command, and report the code of each part."""
+    script = f'temper() {{ {TEMPER} "$@"; }}; {line}; echo codes ${{PIPESTATUS[*]}} >&2'
+    done = subprocess.run(["bash", "-c", script], check=False, capture_output=True, text=True)
+    *errors, codes = done.stderr.splitlines()
+    return errors, codes
+
+
+@pytest.mark.parametrize("arguments", ["--help", "settings", "plugins", "settings --output json"])
+def test_a_full_disk_is_one_line_and_code_3(arguments):
+    errors, codes = shell(f"temper {arguments} > /dev/full")
+
+    assert errors == ["temper: cannot write the result: No space left on device"]
+    assert codes == "codes 3"
+
+
+@pytest.mark.parametrize("arguments", ["--help", "settings"])
+def test_a_closed_standard_output_is_one_line_and_code_3(arguments):
+    errors, codes = shell(f"temper {arguments} >&-")
+
+    assert errors == ["temper: cannot write the result: Bad file descriptor"]
+    assert codes == "codes 3"
+
+
+@pytest.mark.parametrize("arguments", ["--help", "settings", "settings --output json", "plugins"])
+def test_a_reader_that_reads_nothing_is_silent_and_clean(arguments):
+    errors, codes = shell(f"temper {arguments} | true")
+
+    assert errors == []
+    assert codes == "codes 0 0"
+
+
+def test_a_command_that_ran_to_its_end_keeps_its_code_without_a_reader(tmp_path):
+    (tmp_path / "bad.toml").write_text("id = 3\n")
+
+    errors, codes = shell(f"temper profiles --profiles {tmp_path} | true")
+
+    assert len(errors) == 1
+    assert codes == "codes 1 0"
+
+
+NOISY = """
+from temper_core import Invariant, hookimpl
+
+print("noise at import")
+
+@hookimpl
+def temper_invariants():
+    print("noise in a hook")
+    return [Invariant("held", lambda snapshot: (), why="it always holds")]
+"""
+
+
+def test_what_a_plugin_prints_is_no_part_of_the_result(tmp_path):
+    (tmp_path / "noisy.py").write_text(NOISY)
+    info = tmp_path / "noisy-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: noisy\nVersion: 1\n")
+    (info / "entry_points.txt").write_text("[temper.plugins]\nnoisy = noisy\n")
+
+    done = temper("plugins", "--output", "json", env={**os.environ, "PYTHONPATH": str(tmp_path)})
+
+    states = {state["name"]: state["state"] for state in json.loads(done.stdout)}
+    assert states["noisy"] == "active"
+    assert done.stderr.splitlines() == ["noise at import", "noise in a hook"]

@@ -1,0 +1,136 @@
+"""Standard output is for results: plugins print elsewhere, and what cannot be written is told."""
+
+import io
+import os
+import sys
+import time
+from _thread import get_ident  # threading is slow to import
+from collections.abc import Callable
+from typing import Any, cast
+
+from temper_core.errors import EXIT_CLEAN, EXIT_MACHINE, MachineError
+
+GRACE_S = 1.0
+
+_plugin_threads: set[int] = set()
+
+
+class ReaderGone(Exception):  # noqa: N818 - names what happened
+    """Whoever read standard output has gone: no error, but no reason to go on either."""
+
+
+class ResultLost(MachineError):  # noqa: N818 - names what happened
+    """Standard output is closed, or takes no more."""
+
+    def __init__(self, error: OSError) -> None:
+        super().__init__(f"cannot write the result: {error.strerror or error}")
+
+
+def enter_plugin_thread() -> None:
+    """Send what the current thread prints to standard error from now on."""
+    _plugin_threads.add(get_ident())
+
+
+def leave_plugin_thread() -> None:
+    """Undo ``enter_plugin_thread``: a later thread may have the same number."""
+    _plugin_threads.discard(get_ident())
+
+
+def deliver(command: Callable[[], int]) -> int:
+    """Run *command* with ``sys.stdout`` guarded; return its exit code, or 3 if output was lost.
+
+    A reader that goes away is no error: the command goes on to its end and its code counts, but
+    one that still writes GRACE_S later, and may never end, is cut short with code 0.
+    """
+    original = sys.stdout
+    results = _Results(original)
+    sys.stdout = results
+    try:
+        code = _completed(command)
+        return _flushed(results, code)
+    finally:
+        sys.stdout = original
+
+
+def _completed(command: Callable[[], int]) -> int:
+    try:
+        return command()
+    except ReaderGone:
+        return EXIT_CLEAN
+
+
+def _flushed(results: "_Results", code: int) -> int:
+    try:
+        results.flush()
+    except ReaderGone:
+        return code
+    except ResultLost as error:
+        return _told(error)
+    return EXIT_MACHINE if results.descriptor.lost else code
+
+
+def _told(error: ResultLost) -> int:
+    if sys.stderr is not None:
+        sys.stderr.write(f"temper: {error}\n")
+    return error.exit_code
+
+
+class _Descriptor(io.RawIOBase):
+    """A file descriptor that fails once, and then takes anything: no later flush complains."""
+
+    lost = False
+    _gone_since: float | None = None
+
+    def __init__(self, number: int | None) -> None:
+        super().__init__()
+        self._number = number
+
+    def writable(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        return super().fileno() if self._number is None else self._number
+
+    def isatty(self) -> bool:
+        return self._number is not None and os.isatty(self._number)
+
+    def write(self, data: Any) -> int | None:  # noqa: ANN401 - whatever io hands over
+        if self._gone_since is not None and time.monotonic() - self._gone_since > GRACE_S:
+            raise ReaderGone
+        if self.lost or self._gone_since is not None:
+            return len(data)
+        try:
+            return os.write(-1 if self._number is None else self._number, data)
+        except BlockingIOError:
+            return None
+        except BrokenPipeError:
+            self._gone_since = time.monotonic()
+            return len(data)
+        except OSError as error:
+            self.lost = True
+            raise ResultLost(error) from error
+
+
+class _Results(io.TextIOWrapper):
+    """Text for standard output, but for what plugins print in their threads."""
+
+    def __init__(self, original: "io.TextIOBase | object | None") -> None:
+        self.descriptor = _Descriptor(_number_of(original))
+        super().__init__(
+            io.BufferedWriter(cast(io.RawIOBase, self.descriptor)),
+            encoding=getattr(original, "encoding", None) or "utf-8",
+            errors=getattr(original, "errors", None),
+            line_buffering=self.descriptor.isatty(),
+        )
+
+    def write(self, text: str) -> int:
+        """Write *text* where it belongs; raise ReaderGone or ResultLost, once, if it cannot."""
+        if get_ident() not in _plugin_threads:
+            return super().write(text)
+        return len(text) if sys.stderr is None else sys.stderr.write(text)
+
+
+def _number_of(stream: object) -> int | None:
+    fileno = getattr(stream, "fileno", None)
+    number: int | None = fileno() if fileno else None
+    return number
