@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from temper_core.plan.catalogue import Detect, ProfileCatalogue, detect_nothing
+from temper_core.plan.ordering import in_pod_order
 from temper_core.records.machine import MachineShape
 from temper_core.records.plans import Assignment
 from temper_core.records.pods import Pod, QosClass
@@ -21,7 +22,7 @@ def assign(
     detect: Detect = detect_nothing,
 ) -> tuple[Assignment, ...]:
     """Assign every pod, in the order of namespace, name and uid."""
-    ordered = sorted(pods, key=lambda pod: (pod.namespace, pod.name, pod.uid))
+    ordered = in_pod_order(pods, lambda pod: pod)
     return tuple(_assignment(pod, catalogue, machine, settings, detect) for pod in ordered)
 
 

@@ -11,6 +11,7 @@ from temper_core.plan.conditions import Goal
 from temper_core.plan.drafting import Excess, Sketch, excess, over_layer_limit, sketch
 from temper_core.plan.groups import Crew, crews_of, wishes_of
 from temper_core.plan.layers import build_layers
+from temper_core.plan.ordering import in_pod_order
 from temper_core.plan.process_names import rooms, with_room
 from temper_core.plan.rounds import SIZED_BY_REQUESTS, SYSTEM
 from temper_core.plan.shares import Shares, share_out
@@ -27,7 +28,7 @@ def compile_plan(
 
     Pure, and blind to the order of *assignments*: equal input gives an equal plan.
     """
-    ordered = tuple(sorted(assignments, key=_identity))
+    ordered = in_pod_order(assignments, lambda assignment: assignment.pod)
     capacity = Capacity.of(machine, settings.plan.reserve_cores)
     draft, dropped = system_draft(settings.plan)
     pods, notes = with_room(
@@ -144,10 +145,6 @@ def _adrift_notes(
 def _process_notes(dropped: Sequence[str]) -> Iterator[Note]:
     for name in dropped:
         yield Note("folded", SYSTEM, f"no OR block is left for the process {name!r}")
-
-
-def _identity(assignment: Assignment) -> tuple[str, str, str]:
-    return assignment.pod.namespace, assignment.pod.name, assignment.pod.uid
 
 
 def _note_order(note: Note) -> tuple[str, str, str]:
