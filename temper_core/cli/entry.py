@@ -6,6 +6,10 @@ import sys
 from temper_core.cli.remembered import recall
 from temper_core.standard_output import deliver
 
+# Between these click makes use of the width, and nowhere else.
+NARROWEST = 52
+WIDEST = 80
+
 
 def main() -> None:
     """Run ``temper``, and exit with its code."""
@@ -25,10 +29,18 @@ def _run() -> int:
 
 def help_name() -> str:
     """Return the name under which the help for this terminal's width is remembered."""
-    columns = os.environ.get("COLUMNS", "")
-    if not columns.isdecimal():
-        try:
-            columns = str(os.get_terminal_size(sys.__stdout__.fileno()).columns)  # type: ignore[union-attr]
-        except (OSError, ValueError, AttributeError):
-            columns = "80"
-    return f"help-{columns}.txt"
+    return f"help-{min(max(_columns(), NARROWEST), WIDEST)}.txt"
+
+
+def _columns() -> int:
+    """Return the terminal's width as click finds it."""
+    try:
+        columns = int(os.environ.get("COLUMNS", ""))
+    except ValueError:
+        columns = 0
+    if columns > 0:
+        return columns
+    try:
+        return os.get_terminal_size(sys.__stdout__.fileno()).columns or WIDEST  # type: ignore[union-attr]
+    except (OSError, ValueError, AttributeError):
+        return WIDEST

@@ -39,12 +39,14 @@ class LazyGroup(click.Group):
         """Name every command, the core's and the plugins'."""
         return sorted({**CORE_COMMANDS, **_plugin_summaries()})
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import the command of that name."""
         if cmd_name in CORE_COMMANDS:
             module = import_module(f"temper_core.cli.{cmd_name.replace('-', '_')}")
             command: click.Command = module.command
             return command
+        if ctx.resilient_parsing:  # a shell completes, and wants no explanation
+            return None
         from temper_core.cli.plugin_commands import load_command
 
         return load_command(cmd_name)

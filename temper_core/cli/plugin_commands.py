@@ -17,11 +17,24 @@ def summaries(reserved: frozenset[str]) -> Mapping[str, str]:
 
 
 def load_command(name: str) -> "click.Command | None":
-    """Import the plugin's command of that name; None where no plugin has it."""
+    """Import the plugin's command of that name; None where no plugin has it.
+
+    Raises InputError instead where a plugin that is set aside may be the one that has it.
+    """
+    from temper_core.errors import InputError
+
     host = _host()
     for contribution in _contributions(host):
         if contribution.record.name == name:
             return host.call(contribution.plugin, contribution.record.load)
+    reasons = [claim.reason for claim in host.contested("temper_commands") if claim.name == name]
+    reasons += [
+        f"plugin {state.name!r} is set aside: {state.failure}"
+        for state in host.states()
+        if state.state == "set_aside"
+    ]
+    if reasons:
+        raise InputError("; ".join([f"no plugin offers {name!r}", *reasons]))
     return None
 
 

@@ -10,8 +10,6 @@ import sys
 
 from temper_core import __version__
 
-SUFFIX = "-packages"
-
 
 def recall(name: str) -> str | None:
     """Return the text kept as *name*; None unless it was kept under today's stamp."""
@@ -25,15 +23,25 @@ def recall(name: str) -> str | None:
 
 def remember(name: str, text: str) -> None:
     """Keep *text* as *name*; where that cannot be done, the next start is slower and no more."""
-    path = _path(name)
+    path, stamp = _path(name), _stamp()
     partial = f"{path}.{os.getpid()}"
     try:
         os.makedirs(os.path.dirname(path), exist_ok=True)  # noqa: PTH103, PTH120 - the same
         with open(partial, "w", encoding="utf-8") as file:  # noqa: PTH123 - the same
-            file.write(f"{_stamp()}\n{text}")
+            file.write(f"{stamp}\n{text}")
         os.replace(partial, path)  # noqa: PTH105 - the same
+        _forget_others(os.path.dirname(path), stamp)  # noqa: PTH120 - the same
     except OSError:
         return
+
+
+def _forget_others(directory: str, stamp: str) -> None:
+    """Remove the copies that no start will use any more."""
+    for entry in os.scandir(directory):
+        with open(entry.path, "rb") as file:  # noqa: PTH123 - the same
+            is_current = file.readline().rstrip(b"\n") == stamp.encode()
+        if not is_current:
+            os.unlink(entry.path)  # noqa: PTH108 - the same
 
 
 def _path(name: str) -> str:
@@ -42,10 +50,12 @@ def _path(name: str) -> str:
 
 
 def _stamp() -> str:
-    """Return what changes with every install: Python, Temper, the directories' times."""
-    sites = [
-        f"{path}={os.stat(path).st_mtime_ns}"  # noqa: PTH116 - the same
-        for path in sys.path
-        if path.endswith(SUFFIX) and os.path.isdir(path)  # noqa: PTH112 - the same
-    ]
-    return " ".join([sys.executable, sys.version.split()[0], __version__, *sites])
+    """Return what changes with every install: Python, Temper, the path and its times."""
+    places: list[tuple[str, int]] = []
+    for path in sys.path:
+        try:
+            places.append((path, os.stat(path or ".").st_mtime_ns))  # noqa: PTH116 - the same
+        except (OSError, ValueError):
+            places.append((path, 0))
+    # As ASCII in one line, whatever the names of directories are made of.
+    return ascii((sys.executable, sys.version.split()[0], __version__, places))

@@ -27,17 +27,30 @@ def _offers() -> Iterator[Installed]:
     seen: set[str] = set()
     for distribution in metadata.distributions():
         # Parsing all the others' entry points would cost more, and one broken file fails it all.
-        text = distribution.read_text("entry_points.txt") or ""
+        unreadable = ""
+        try:
+            text = distribution.read_text("entry_points.txt") or ""
+        except Exception as error:  # noqa: BLE001 - any installer may have written anything
+            text, unreadable = ENTRY_POINTS, f"entry_points.txt cannot be read: {error}"
         if ENTRY_POINTS not in text:
             continue
-        name = distribution.metadata["Name"] or "unknown"
+        name, version = _name_and_version(distribution)
         if name.lower() not in seen:  # further down the path it cannot be imported
             seen.add(name.lower())
-            yield from _offers_of(distribution, name)
+            if unreadable:
+                yield Installed(name, name, version, _refusal(unreadable))
+            else:
+                yield from _offers_of(distribution, name, version)
 
 
-def _offers_of(distribution: metadata.Distribution, name: str) -> Iterator[Installed]:
-    version = distribution.metadata["Version"] or ""
+def _name_and_version(distribution: metadata.Distribution) -> tuple[str, str]:
+    try:
+        return distribution.metadata["Name"] or "unknown", distribution.metadata["Version"] or ""
+    except Exception:  # noqa: BLE001 - as above
+        return "unknown", ""
+
+
+def _offers_of(distribution: metadata.Distribution, name: str, version: str) -> Iterator[Installed]:
     try:
         entry_points = list(distribution.entry_points)
     except Exception as error:  # noqa: BLE001 - the parser of the standard library is not strict

@@ -8,6 +8,13 @@ import pytest
 
 from temper_core.cli.main import CORE_COMMANDS
 
+COMMANDING = """
+from temper_core import Command, hookimpl
+
+@hookimpl
+def temper_commands():
+    return [Command("brew", "Make coffee.", lambda: None)]
+"""
 TEMPER = str(Path(sys.executable).with_name("temper"))
 
 
@@ -63,6 +70,32 @@ def test_the_help_of_a_narrow_terminal_is_kept_apart(tmp_path):
 
     assert wide.stdout != narrow.stdout
     assert temper("--help", env={**environment, "COLUMNS": "50"}).stdout == narrow.stdout
+
+
+def test_the_help_is_made_anew_when_the_path_brings_other_plugins(tmp_path):
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    temper("--help", env=environment)
+    path = tmp_path / "path"
+    path.mkdir()
+    first = temper("--help", env={**environment, "PYTHONPATH": str(path)})
+    install(path, "acme", COMMANDING)
+
+    done = temper("--help", env={**environment, "PYTHONPATH": str(path)})
+
+    assert "brew" not in first.stdout
+    assert "  brew  " in done.stdout
+
+
+def test_few_copies_of_the_help_are_kept_and_none_that_is_out_of_date(tmp_path):
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
+    kept = tmp_path / "temper-agent"
+    kept.mkdir()
+    (kept / "help-70.txt").write_text("an old stamp\nUsage: nonsense")
+
+    for columns in ["80", "100", "250", "9" * 5000]:
+        temper("--help", env={**environment, "COLUMNS": columns})
+
+    assert [path.name for path in kept.iterdir()] == ["help-80.txt"]
 
 
 def test_the_help_works_where_nothing_can_be_remembered():
@@ -193,14 +226,26 @@ def temper_invariants():
 """
 
 
-def test_what_a_plugin_prints_is_no_part_of_the_result(tmp_path):
-    (tmp_path / "noisy.py").write_text(NOISY)
-    info = tmp_path / "noisy-1.dist-info"
+def install(directory, name, source, plugin=None):
+    """Put a distribution with one plugin on a path; return the environment that sees it."""
+    (directory / f"{name}.py").write_text(source)
+    info = directory / f"{name}-1.dist-info"
     info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: noisy\nVersion: 1\n")
-    (info / "entry_points.txt").write_text("[temper.plugins]\nnoisy = noisy\n")
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n")
+    (info / "entry_points.txt").write_text(f"[temper.plugins]\n{plugin or name} = {name}\n")
+    return {**os.environ, "PYTHONPATH": str(directory)}
 
-    done = temper("plugins", "--output", "json", env={**os.environ, "PYTHONPATH": str(tmp_path)})
+
+def test_a_command_whose_plugin_is_set_aside_says_why(tmp_path):
+    done = temper("lint", env=install(tmp_path, "impostor", NOISY, plugin="linter"))
+
+    assert done.returncode == 2
+    assert "no plugin offers 'lint'; plugin 'linter' is set aside: " in done.stderr
+    assert "impostor and temper-plugin-linter" in done.stderr
+
+
+def test_what_a_plugin_prints_is_no_part_of_the_result(tmp_path):
+    done = temper("plugins", "--output", "json", env=install(tmp_path, "noisy", NOISY))
 
     states = {state["name"]: state["state"] for state in json.loads(done.stdout)}
     assert states["noisy"] == "active"

@@ -151,3 +151,18 @@ def test_an_installed_plugin_cannot_take_the_place_of_one_that_is_built_in(
     assert by_name(host)["core"].distribution == "temper-agent"
     assert by_name(host)["core"].state == "active"
     assert ("plugin_refused", "core") in [(entry["event"], entry["plugin"]) for entry in logs]
+
+
+@pytest.mark.parametrize("file", ["entry_points.txt", "METADATA"])
+def test_metadata_that_is_no_text_costs_its_own_distribution_only(
+    file, install, steady, settings, tmp_path
+):
+    install("garbage", steady.format(name="garbage"))
+    install("steady", steady.format(name="steady"))
+    (tmp_path / "garbage-1.2.dist-info" / file).write_bytes(b"\xff\xfe\x00[\x80")
+
+    with capture_logs():
+        states = by_name(load_host(settings()))
+
+    assert states["steady"].state == "active"
+    assert file == "METADATA" or "cannot be read" in states["garbage"].failure
