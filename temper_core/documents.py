@@ -1,8 +1,10 @@
 """Read TOML and JSON documents into frozen models, naming every misfit by its path."""
 
 import json
+import math
 import os
 import stat
+import sys
 import types
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
@@ -119,6 +121,14 @@ def _refuse_long_numbers(table: object) -> None:
             raise ValueError(value.bit_length())
 
 
+def read_json(path: Path) -> Any:  # noqa: ANN401 - JSON may say anything
+    """Read the JSON at *path*, - being standard input; raise DocumentError where it is none."""
+    source = str(path)
+    if source == "-":
+        return parse_json(read_stream(sys.stdin.buffer, source=source), source=source)
+    return parse_json(read_text(path, pipes=True), source=source)
+
+
 def fit(table: object, model: type[Model], *, source: str) -> Model:
     """Fit an already parsed *table* to a *model*; *source* is what the messages name."""
     try:
@@ -152,6 +162,8 @@ def _exactly(value: object, kind: type) -> object:
         return float(value)
     if type(value) is not kind:
         raise _Misfit([("", f"must be {NOUNS[kind]}, not {value!r}")])
+    if isinstance(value, float) and not math.isfinite(value):
+        raise _Misfit([("", f"must be a finite number, not {value!r}")])
     return value
 
 

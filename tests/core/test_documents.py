@@ -60,6 +60,7 @@ class Car:
         ({"name": "a", "width": "w"}, "width: must be a whole number, not 'w' or must be a list"),
         ({"name": "a", "extras": {"abs": 1}}, "extras.abs: must be true or false, not 1"),
         ({"name": "a", "doors": [True]}, "doors[0]: must be a whole number, not True"),
+        ({"name": "a", "wheel": {"rpm": float("inf")}}, "wheel.rpm: must be a finite number"),
         ({"name": "Edsel"}, "document: nobody wants an Edsel"),
         ("text", "document: must be a table, not 'text'"),
     ],
