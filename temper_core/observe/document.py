@@ -8,6 +8,7 @@ from statistics import fmean
 from typing import Any
 
 from temper_core.plain_json import plain_scalar
+from temper_core.plan.render import machine_summary
 from temper_core.records.lint import Violation
 from temper_core.records.machine import MachineShape
 from temper_core.records.snapshots import (
@@ -60,16 +61,8 @@ def rfc3339(seconds: float) -> str:
 
 
 def _machine(machine: MachineShape) -> Json:
-    return {
-        "architecture": machine.architecture,
-        "cpus": len(machine.cpus),
-        "cores": machine.cores,
-        "threads_per_core": machine.threads_per_core,
-        "sockets": machine.sockets,
-        "numa_nodes": machine.numa_nodes,
-        "llcs": machine.llcs,
-        "siblings": [list(siblings) for siblings in machine.siblings],
-    }
+    siblings = [list(siblings) for siblings in machine.siblings]
+    return {**machine_summary(machine), "siblings": siblings}
 
 
 def _layer(layer: LayerSample) -> Json:
