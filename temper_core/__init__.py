@@ -7,6 +7,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "temper_core.client": ("ask_agent",),
+    "temper_core.documents": ("read_json",),
     "temper_core.errors": (
         "DocumentError",
         "EngineError",

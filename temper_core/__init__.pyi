@@ -1,4 +1,5 @@
 from temper_core.client import ask_agent
+from temper_core.documents import read_json
 from temper_core.errors import (
     DocumentError,
     EngineError,
@@ -92,4 +93,5 @@ __all__ = [
     "hookimpl",
     "load_settings",
     "parse_profile",
+    "read_json",
 ]

@@ -58,14 +58,12 @@ def _refuse_broken(states: "tuple[PluginState, ...]") -> None:
 
 
 def _print_table(states: "tuple[PluginState, ...]") -> None:
-    from rich.console import Console
-    from rich.table import Table
+    from temper_core.cli.tables import plain_table, results_console
 
-    table = Table("plugin", "version", "distribution", "state", "hooks", box=None, pad_edge=False)
-    table.add_column("failure", overflow="fold")
+    table = plain_table("plugin", "version", "distribution", "state", "hooks", "failure")
     for state in states:
         hooks = " ".join(hook.removeprefix("temper_") for hook in state.hooks)
         table.add_row(
             state.name, state.version, state.distribution, state.state, hooks, state.failure
         )
-    Console(markup=False, highlight=False).print(table)
+    results_console().print(table)

@@ -171,30 +171,28 @@ def _needs_steering(group: "ThreadGroup") -> bool:
 
 
 def _print_catalogue(catalogue: "ProfileCatalogue") -> None:
-    from rich.console import Console
-    from rich.table import Table
+    from temper_core.cli.tables import plain_table, results_console
 
-    table = Table(*COLUMNS, box=None, pad_edge=False)
+    table = plain_table(*COLUMNS)
     for loaded in catalogue.profiles:
         profile = loaded.profile
         groups = ", ".join(group.name for group in profile.thread_groups)
         shape = _given(profile.machine_shape) or "any"
         table.add_row(profile.id, loaded.source, shape, groups, profile.description)
-    Console(markup=False, highlight=False).print(table)
+    results_console().print(table)
 
 
 def _print_profile(loaded: "LoadedProfile") -> None:
-    from rich.console import Console
-    from rich.table import Table
+    from temper_core.cli.tables import plain_table, results_console
 
     profile = loaded.profile
-    console = Console(markup=False, highlight=False)
+    console = results_console()
     console.print(f"{profile.id}: {profile.description}".rstrip(": "))
     console.print(f"  from          {loaded.source}")
     console.print(f"  recognised by {_given(profile.fingerprint) or 'annotation only'}")
     console.print(f"  machine       {_given(profile.machine_shape) or 'any'}")
     console.print(f"  measured      {_given(profile.evidence) or 'no evidence given'}")
-    table = Table("group", "threads", "treatment", "cpu_fraction", box=None, pad_edge=False)
+    table = plain_table("group", "threads", "treatment", "cpu_fraction")
     for group in profile.thread_groups:
         fraction = "" if group.cpu_fraction is None else str(group.cpu_fraction)
         table.add_row(group.name, _threads_of(group), str(group.treatment), fraction)

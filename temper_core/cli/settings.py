@@ -44,10 +44,9 @@ def _plain(value: object) -> Any:  # noqa: ANN401 - whatever JSON can say
 def _print_table(rows: list[tuple[str, Any, str]]) -> None:
     import json
 
-    from rich.console import Console
-    from rich.table import Table
+    from temper_core.cli.tables import plain_table, results_console
 
-    table = Table(*_COLUMNS, box=None, pad_edge=False)
+    table = plain_table(*_COLUMNS)
     for setting, value, source in rows:
         table.add_row(setting, json.dumps(value), source)
-    Console().print(table)
+    results_console().print(table)

@@ -250,3 +250,60 @@ def test_what_a_plugin_prints_is_no_part_of_the_result(tmp_path):
     states = {state["name"]: state["state"] for state in json.loads(done.stdout)}
     assert states["noisy"] == "active"
     assert done.stderr.splitlines() == ["noise at import", "noise in a hook"]
+
+
+@pytest.mark.parametrize("columns", ["20", "80", "400"])
+def test_a_table_in_a_pipe_is_whole_whatever_the_width(columns, tmp_path):
+    path = tmp_path / "agent.toml"
+    words = "word " * 100
+    path.write_text(f"[plugins.acme]\nnote = '{words}'\n")
+    environment = {**os.environ, "COLUMNS": columns}
+
+    settings = temper("settings", "--settings", str(path), env=environment)
+    plugins = temper("plugins", env=environment)
+    profiles = temper("profiles", env=environment)
+
+    assert words in settings.stdout
+    assert "profiles" in plugins.stdout.splitlines()[1]
+    assert plugins.stdout.splitlines()[0].split() == [
+        "plugin",
+        "version",
+        "distribution",
+        "state",
+        "hooks",
+        "failure",
+    ]
+    assert profiles.stdout.splitlines()[0].split() == [
+        "profile",
+        "source",
+        "machine",
+        "groups",
+        "description",
+    ]
+    assert "…" not in plugins.stdout + profiles.stdout
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["settings", "--settings"],
+        ["profiles", "check"],
+        ["plan", "--pods", "none.json", "--settings"],
+    ],
+)
+def test_a_pipe_in_place_of_a_file_is_refused_at_once(arguments, tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+
+    done = temper(*arguments, str(pipe), timeout=20)
+
+    assert done.returncode == 2
+    assert done.stderr == f"temper: {pipe}: is not a regular file\n"
+
+
+@pytest.mark.parametrize("arguments", [["engine", "check"], ["plan", "--pods"], ["lint", "--from"]])
+def test_a_document_that_never_ends_is_refused(arguments):
+    done = temper(*arguments, "/dev/zero", timeout=20)
+
+    assert done.returncode == 2
+    assert done.stderr == "temper: /dev/zero: is larger than 67108864 bytes\n"

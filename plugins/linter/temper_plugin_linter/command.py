@@ -1,16 +1,17 @@
 """``temper lint``: the violations that stand, from the running agent or from a saved answer."""
 
 import json
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import click
 
-from temper_core import InputError, MachineError, ask_agent, load_settings
+from temper_core import InputError, MachineError, ask_agent, load_settings, read_json
 
 EXIT_VIOLATIONS = 1
+NARROWEST = 80
+PIPED_WIDTH = 10_000
 
 
 @click.command("lint")
@@ -29,7 +30,9 @@ def lint(context: click.Context, settings: Path | None, saved: Path | None, outp
     Exit code 1 where a violation stands, 0 where none does, 3 where no agent answers or it has
     not looked yet.
     """
-    answer = _read(saved) if saved else ask_agent("/violations", settings=load_settings(settings))
+    answer = (
+        read_json(saved) if saved else ask_agent("/violations", settings=load_settings(settings))
+    )
     found = _violations_in(answer)
     if output == "json":
         click.echo(json.dumps(found, indent=2))
@@ -38,16 +41,6 @@ def lint(context: click.Context, settings: Path | None, saved: Path | None, outp
     else:
         click.echo("No violation stands.")
     context.exit(EXIT_VIOLATIONS if found else 0)
-
-
-def _read(path: Path) -> Any:  # noqa: ANN401 - JSON may say anything
-    try:
-        text = sys.stdin.read() if str(path) == "-" else path.read_text(encoding="utf-8")
-        return json.loads(text)
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: is not JSON: {error}") from error
 
 
 def _violations_in(answer: object) -> list[Mapping[str, Any]]:
@@ -65,8 +58,13 @@ def _print_table(found: list[Mapping[str, Any]]) -> None:
     from rich.console import Console  # noqa: PLC0415 - slow, and for tables only
     from rich.table import Table  # noqa: PLC0415 - the same
 
-    table = Table("invariant", "subject", "what", "what to do", box=None, pad_edge=False)
+    table = Table(box=None, pad_edge=False)
+    for column in ("invariant", "subject", "what", "what to do"):
+        table.add_column(column, overflow="fold")
     for violation in found:
         cells = (violation.get(key, "") for key in ("invariant", "subject", "message", "fix"))
         table.add_row(*(str(cell) for cell in cells))
-    Console(markup=False, highlight=False).print(table)
+    console = Console(markup=False, highlight=False)
+    # A pipe has no width, and rich would squeeze the table into 80 columns.
+    width = max(console.width, NARROWEST) if console.is_terminal else PIPED_WIDTH
+    Console(markup=False, highlight=False, width=width).print(table)
