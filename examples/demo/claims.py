@@ -22,6 +22,7 @@ LIFE = {
     "fenced_not_starved": "so is the critical tier, and so is high",
     "nobody_starved": "no thread of any tier waits for long",
     "not_ejected": "the engine is attached throughout: the kernel did not have to eject it",
+    "in_place": "the linter misses no thread in its layer: what the engine counts is the plan",
     "killed": "a killed agent takes its engine along: the stock scheduler is back at once",
     "survivors": "the workloads go on",
     "restarted": "the next agent finds nothing in its way",

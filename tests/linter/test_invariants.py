@@ -187,6 +187,24 @@ def test_a_thread_that_is_no_mismatch_is_passed_over(thread, seen):
     assert judge(layer_mismatch, seen(stray)) == []
 
 
+def with_tasks(snapshot, layer, tasks):
+    layers = [
+        attrs.evolve(sample, tasks=tasks if sample.name == layer else sample.tasks)
+        for sample in snapshot.layers
+    ]
+    return attrs.evolve(snapshot, layers=tuple(layers))
+
+
+@pytest.mark.parametrize(("counted", "findings"), [(4, 0), (3, 0), (2, 1), (0, 1)])
+def test_a_layer_in_which_the_engine_misses_threads_is_a_mismatch(seen, counted, findings):
+    threads = [critical(tid=tid, expected_layer="critical") for tid in range(4)]
+
+    found = judge(layer_mismatch, with_tasks(seen(*threads), "critical", counted))
+
+    assert [finding.subject for finding in found] == ["layer critical"] * findings
+    assert all(finding.evidence == {"threads": 4, "counted": counted} for finding in found)
+
+
 def test_a_thousand_strays_of_one_pod_are_one_finding(seen):
     pod = {"pod": "db-0", "expected_layer": "critical"}
     strays = [best_effort(tid=tid, **pod) for tid in range(1000)]

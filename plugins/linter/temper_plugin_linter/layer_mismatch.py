@@ -1,7 +1,7 @@
 """``layer_mismatch``: every thread is in the layer that the plan wants it in."""
 
-from collections import defaultdict
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
 
 from temper_core import Finding, Snapshot, ThreadSample
 from temper_plugin_linter.limits import Limits
@@ -28,10 +28,35 @@ def layer_mismatch(snapshot: Snapshot, limits: Limits) -> Iterator[Finding]:
         is_known = bool(thread.layer and thread.expected_layer)
         if is_known and thread.age_s > settled_s and not thread.is_kthread:
             placed[owner_name(thread), thread.expected_layer].append(thread)
+    yield from _missing(snapshot, placed, limits)
     for (owner, wanted), threads in placed.items():
         strays = [thread for thread in threads if thread.layer != wanted]
         if strays:
             yield _finding(owner, wanted, strays, len(threads))
+
+
+def _missing(
+    snapshot: Snapshot,
+    placed: Mapping[tuple[str, str], list[ThreadSample]],
+    limits: Limits,
+) -> Iterator[Finding]:
+    """Find layers of which the engine counts fewer threads than belong there and ran.
+
+    Where a thread's own layer is only inferred, this is the engine's word against the plan.
+    """
+    wanted: Counter[str] = Counter()
+    for (_, layer), threads in placed.items():
+        wanted[layer] += sum(thread.layer == layer for thread in threads)
+    for sample in snapshot.layers:
+        belonging = wanted[sample.name]
+        if sample.tasks + max(1, limits.missing_ratio * belonging) < belonging:
+            yield Finding(
+                f"layer {sample.name}",
+                f"{belonging} threads that ran belong in layer {sample.name!r}, but the engine "
+                f"counts {sample.tasks} there",
+                FIX,
+                {"threads": belonging, "counted": sample.tasks},
+            )
 
 
 def _finding(owner: str, wanted: str, strays: list[ThreadSample], threads: int) -> Finding:

@@ -16,6 +16,9 @@ class Limits:
         Share of a layer's CPU use, or of its scheduling events, that may stray.
     ``idle_cpu``
         CPUs below which a layer uses too little to be judged by its share.
+    ``missing_ratio``
+        Share of the threads that belong in a layer, at least one, that the engine may not count
+        there: real-time threads, and those that just ended.
     ``settle_windows``
         Windows that a new thread has to reach its layer.
     """
@@ -24,4 +27,5 @@ class Limits:
     noisy_cpu: float = field(default=0.5, validator=and_(gt(0.0), le(1.0)))
     stray_ratio: float = field(default=0.05, validator=and_(gt(0.0), le(1.0)))
     idle_cpu: float = field(default=0.05, validator=ge(0.0))
+    missing_ratio: float = field(default=0.1, validator=and_(ge(0.0), le(1.0)))
     settle_windows: int = field(default=2, validator=ge(0))
