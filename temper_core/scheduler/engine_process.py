@@ -6,7 +6,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from attrs import field, frozen
@@ -164,19 +164,22 @@ def _environment(launch: Launch) -> dict[str, str]:
 def _drained(child: "subprocess.Popen[bytes]") -> OutputTail:
     """Begin to read what *child* says; where that is impossible, no child stays behind."""
     descriptors: dict[str, int] = {}
-    try:
+    with ExitStack() as undo:
+        undo.callback(_end, child)
         for name, pipe in (("stdout", child.stdout), ("stderr", child.stderr)):
             assert pipe is not None  # noqa: S101 - asked for in _start
             # The Popen object would close its own end when it is destroyed.
             descriptors[name] = os.dup(pipe.fileno())
+            undo.callback(os.close, descriptors[name])
             pipe.close()
-        return OutputTail(descriptors, OUTPUT_LIMIT_BYTES)
-    except BaseException:
-        child.kill()
-        child.wait()
-        for unread in (child.stdout, child.stderr):
-            if unread is not None:
-                unread.close()
-        for descriptor in descriptors.values():
-            os.close(descriptor)
-        raise
+        tail = OutputTail(descriptors, OUTPUT_LIMIT_BYTES)
+        undo.pop_all()
+    return tail
+
+
+def _end(child: "subprocess.Popen[bytes]") -> None:
+    child.kill()
+    child.wait()
+    for unread in (child.stdout, child.stderr):
+        if unread is not None:
+            unread.close()
