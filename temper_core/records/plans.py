@@ -9,6 +9,7 @@ from temper_core.records.machine import MachineShape
 from temper_core.records.matching import Matcher, ThreadIdentity, holds
 from temper_core.records.pods import Pod
 from temper_core.records.profiles import LoadedProfile
+from temper_core.records.steering import SteeredPlace
 from temper_core.records.tiers import LayerKind, Tier
 
 
@@ -74,12 +75,23 @@ class Layer:
 
 @define(frozen=True, slots=False)
 class LayerPlan:
-    """Everything that was decided for one node; ``layers`` in the order in which they match."""
+    """Everything that was decided for one node; ``layers`` in the order in which they match.
+
+    A plan with ``hints`` (by layer name) is *steered*: ``steering`` says which threads belong
+    where, and the layers' own matchers only catch those that carry no hint.
+    """
 
     machine: MachineShape
     layers: tuple[Layer, ...]
     assignments: tuple[Assignment, ...] = ()
     notes: tuple[Note, ...] = ()
+    hints: Mapping[str, int] = field(factory=dict)
+    steering: tuple[SteeredPlace, ...] = ()
+
+    @property
+    def is_steered(self) -> bool:
+        """Whether hints, not the engine's own matchers, put threads into layers."""
+        return bool(self.hints)
 
     def layer_of(self, thread: ThreadIdentity) -> Layer | None:
         """Return the first layer that matches *thread*, as the engine would choose it."""

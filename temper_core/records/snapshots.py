@@ -9,6 +9,7 @@ from temper_core.records.lint import Violation
 from temper_core.records.machine import MachineShape
 from temper_core.records.plans import LayerPlan
 from temper_core.records.profiles import ProfileFailure
+from temper_core.records.steering import SteeringState
 from temper_core.records.tiers import LayerKind, Tier
 
 SCHEMA_VERSION = 1
@@ -51,8 +52,9 @@ class ThreadSample:
     """One thread over one window.
 
     ``cpu_used`` in CPUs (1.0 = one CPU busy throughout), ``run_delay_ratio`` the time spent
-    runnable but waiting, as a share of the window. ``layer`` is where the thread was seen or
-    inferred to be, ``expected_layer`` where the plan wants it; both empty without an engine.
+    runnable but waiting, as a share of the window. ``layer`` is where the engine itself has the
+    thread (``layer_is_known``) or where it is inferred to be, ``expected_layer`` where the plan
+    wants it, ``hinted_layer`` where its hint sends it; all empty without an engine.
     ``start_ticks`` tells a reused tid from its predecessor.
     """
 
@@ -74,6 +76,8 @@ class ThreadSample:
     is_kthread: bool = False
     uid: int = 0
     age_s: float = 0.0
+    hinted_layer: str = ""
+    layer_is_known: bool = False
 
 
 @frozen
@@ -182,4 +186,5 @@ class Snapshot:
     profile_failures: tuple[ProfileFailure, ...] = ()
     defects: tuple[str, ...] = ()
     reserve_cores: int = 1
+    steering: SteeringState = SteeringState()
     schema_version: int = SCHEMA_VERSION

@@ -94,6 +94,17 @@ class PlanSettings:
     reserve_cores: int = setting(
         1, "Cores that no layer may own, so that everybody else can run.", validator=ge(1)
     )
+    headroom_cores: int = setting(
+        1,
+        "Cores beyond its requests that a layer may grow into where they are to spare, so that "
+        "the next pods need no other engine.",
+        validator=ge(0),
+    )
+    shrink_after_s: float = setting(
+        600.0,
+        "Seconds for which a layer must have been larger than its pods need before it shrinks.",
+        validator=ge(0),
+    )
     system_slice_us: int = setting(
         5 * MILLISECOND_US,
         "Time slice of the system layer in µs.",
@@ -154,6 +165,24 @@ class SchedulerSettings:
         30_000,
         "The kernel ejects the engine when a task waits this long; 30000 is the kernel's maximum.",
         validator=and_(ge(1_000), le(30_000)),
+    )
+    steering: str = setting(
+        "auto",
+        "How threads get into layers: auto steers them by hints where the kernel allows it, and "
+        "static leaves it to the engine's own matchers, where more changes need another engine.",
+        validator=in_(["auto", "static"]),
+    )
+    steering_pin: str = setting(
+        "/sys/fs/bpf/temper/hints",
+        "Where the map of hints is pinned for the engine; its directory admits this user only.",
+    )
+    steer_s: float = setting(
+        1.0, "Seconds between two walks that put every thread where it belongs.", validator=gt(0)
+    )
+    warm_swap: bool = setting(
+        True,
+        "Whether the next engine loads while the old one still schedules; it takes twice the "
+        "engine's memory for that time.",
     )
     quiet_s: float = setting(
         2.0, "Seconds without a further change before a reload.", validator=ge(0)

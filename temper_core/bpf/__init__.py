@@ -1,0 +1,1 @@
+"""BPF without a library: light skeletons built beforehand, loaded over bpf(2)."""
