@@ -4,6 +4,7 @@
 #       TEMPER_VM_KERNEL  default 6.18.15+deb13-amd64, a Debian kernel with sched_ext (the full flavour: the cloud one has no 9p)
 #       TEMPER_VM_SUITE   default trixie-backports, where that kernel is
 #       TEMPER_VM_MIRROR  default the Debian mirror of this machine's apt sources; an archived snapshot works too
+#       TEMPER_VM_QEMU_SUITE  default bookworm-backports, where a newer QEMU is for a machine whose own is too old for virtual time
 
 cache=${TEMPER_CACHE:-$HOME/.cache/temper}
 kernel_version=${TEMPER_VM_KERNEL:-6.18.15+deb13-amd64}
@@ -58,4 +59,25 @@ debian_mirror() {
         cat /etc/apt/sources.list /etc/apt/sources.list.d/*.list | sed 's/\[[^]]*\]//' | awk '$1 == "deb" {print $2}'
     } 2>/dev/null | awk '/\/debian\/?$/ && !found++'
     set -o pipefail
+}
+
+# private_apt INDEX COMMAND ... : apt with an index of its own below the cache; the system's is not touched.
+private_apt() {
+    local index=$cache/$1 command=$2
+    shift 2
+    "$command" -q -o "Dir::State::Lists=$index/lists" -o "Dir::Etc::SourceList=$index/sources.list" \
+        -o Dir::Etc::SourceParts=/dev/null -o "Dir::Cache=$index/cache" -o APT::Sandbox::User=root \
+        -o Acquire::Retries=3 -o Acquire::Check-Valid-Until=false "$@"
+}
+
+# open_index INDEX SUITE ... : reads what these suites of the mirror have into that index.
+open_index() {
+    local index=$1 suite mirror=${TEMPER_VM_MIRROR:-$(debian_mirror)}
+    local keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+    shift
+    [[ -n $mirror ]] || cannot "no Debian mirror in this machine's apt sources; name one in TEMPER_VM_MIRROR"
+    [[ -e $keyring ]] || cannot "no $keyring; install debian-archive-keyring"
+    mkdir -p "$cache/$index/lists/partial" "$cache/$index/cache/archives/partial"
+    for suite in "$@"; do echo "deb [signed-by=$keyring] $mirror $suite main"; done >"$cache/$index/sources.list"
+    private_apt "$index" apt-get update >&2 || private_apt "$index" apt-get update >&2 || cannot "cannot read $* from $mirror"
 }
