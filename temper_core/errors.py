@@ -7,10 +7,12 @@ TemperError
 ├── PluginError        an installed plugin cannot be used
 │   └── NameClash      two plugins contribute the same name
 └── MachineError       this machine cannot do what was asked
-    └── EngineError    the engine did not start, did not answer, or was thrown out
+    ├── EngineError    the engine did not start, did not answer, or was thrown out
+    └── BpfError       the kernel refused a call of bpf(2), or a BPF object is damaged
 """
 
 from collections.abc import Sequence
+from os import strerror
 from typing import ClassVar
 
 EXIT_CLEAN = 0
@@ -68,3 +70,15 @@ class MachineError(TemperError):
 
 class EngineError(MachineError):
     """The engine did not start, did not answer, or was thrown out by the kernel."""
+
+
+class BpfError(MachineError):
+    """The kernel refused a call of bpf(2), or a BPF object is damaged.
+
+    ``errno`` is 0 where the kernel was not asked; ``log`` is what its verifier said, if anything.
+    """
+
+    def __init__(self, what: str, errno: int = 0, log: str = "") -> None:
+        self.errno = errno
+        self.log = log
+        super().__init__(f"{what}: {strerror(errno)}" if errno else what)

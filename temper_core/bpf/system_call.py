@@ -1,0 +1,55 @@
+"""bpf(2) by its number: one command, one attribute block, a result or a ``BpfError``."""
+
+import ctypes
+import platform
+from collections.abc import Mapping
+from enum import IntEnum
+
+from temper_core.errors import BpfError
+
+NUMBERS: Mapping[str, int] = {"x86_64": 321, "aarch64": 280}
+"""The number of bpf(2) by the machine's name: the syscall tables of Linux."""
+
+
+class Command(IntEnum):
+    """The commands used here: ``enum bpf_cmd`` of linux/bpf.h."""
+
+    MAP_CREATE = 0
+    MAP_LOOKUP_ELEM = 1
+    MAP_UPDATE_ELEM = 2
+    MAP_DELETE_ELEM = 3
+    MAP_GET_NEXT_KEY = 4
+    PROG_LOAD = 5
+    OBJ_PIN = 6
+    OBJ_GET = 7
+    PROG_TEST_RUN = 10
+    MAP_GET_FD_BY_ID = 14
+    OBJ_GET_INFO_BY_FD = 15
+    RAW_TRACEPOINT_OPEN = 17
+    BTF_GET_FD_BY_ID = 19
+    MAP_UPDATE_BATCH = 26
+
+
+_library = ctypes.CDLL(None, use_errno=True)
+_number = NUMBERS.get(platform.machine())
+
+
+def call(command: Command, attributes: bytes | bytearray, what: str) -> tuple[int, bytes]:
+    """Ask the kernel; returns its result and the attributes as it left them.
+
+    Addresses in *attributes* must stay alive until this returns. *what* begins the message of
+    the ``BpfError`` that a refusal raises.
+    """
+    if _number is None:
+        known = ", ".join(NUMBERS)
+        raise BpfError(f"{what}: no number of bpf(2) is known for {platform.machine()} ({known})")
+    block = ctypes.create_string_buffer(bytes(attributes), len(attributes))
+    result = _library.syscall(_number, int(command), block, len(attributes))
+    if result < 0:
+        raise BpfError(what, ctypes.get_errno())
+    return result, block.raw
+
+
+def buffer(content: bytes) -> ctypes.Array[ctypes.c_char]:
+    """Copy *content* to where the kernel can read it, and write it."""
+    return ctypes.create_string_buffer(content, len(content))
