@@ -16,6 +16,7 @@ from temper_core.records.snapshots import (
     Snapshot,
     Status,
 )
+from temper_core.records.steering import SteeringState
 from temper_core.records.tiers import Tier
 from temper_core.server.view import Counters
 
@@ -146,6 +147,12 @@ def _threads(reading: Reading) -> Values:
     return [((), float(reading.overhead.threads_seen))] if reading.overhead else ()
 
 
+def _steering(read: Callable[[SteeringState], float]) -> Callable[[Reading], Values]:
+    return lambda reading: (
+        [((), float(read(reading.snapshot.steering)))] if reading.snapshot else ()
+    )
+
+
 FAMILIES: tuple[Family | HistogramFamily, ...] = (
     Family(
         "temper_build_info",
@@ -215,6 +222,41 @@ FAMILIES: tuple[Family | HistogramFamily, ...] = (
         "1 for a layer that could not be fenced as its tier asks, else 0.",
         lambda r: [((layer.name,), float(layer.demoted)) for layer in r.layers],
         ("layer",),
+    ),
+    Family(
+        "temper_steering",
+        "1 while threads are steered into their layers by hints, 0 where the engine's own matchers "
+        "do it.",
+        _steering(lambda state: state.mode == "hints"),
+    ),
+    Family(
+        "temper_steering_hints_written_total",
+        "Hints that walks over the threads of the node had to write.",
+        _steering(lambda state: state.steered),
+        kind="counter",
+    ),
+    Family(
+        "temper_steering_hints_corrected_total",
+        "Hints that somebody else had changed, and walks have set right.",
+        _steering(lambda state: state.corrected),
+        kind="counter",
+    ),
+    Family(
+        "temper_steering_kicks_total",
+        "Threads that were reniced by one and back so that they follow their hint.",
+        _steering(lambda state: state.kicked),
+        kind="counter",
+    ),
+    Family(
+        "temper_steering_threads_astray",
+        "Threads that the engine has in another layer than their hint says.",
+        _steering(lambda state: state.astray),
+    ),
+    Family(
+        "temper_steering_failures_total",
+        "Walks, table writes and decisions that failed.",
+        _steering(lambda state: state.failures),
+        kind="counter",
     ),
     Family(
         "temper_pressure_ratio",

@@ -187,6 +187,23 @@ def test_a_thread_that_is_no_mismatch_is_passed_over(thread, seen):
     assert judge(layer_mismatch, seen(stray)) == []
 
 
+def test_a_thread_whose_hint_leads_elsewhere_is_told_apart_from_one_that_follows_late(seen):
+    stray = {"expected_layer": "critical", "layer": "open", "layer_is_known": True}
+
+    [late] = judge(layer_mismatch, seen(best_effort(hinted_layer="critical", **stray)))
+    [misled] = judge(layer_mismatch, seen(best_effort(hinted_layer="open", **stray)))
+
+    assert (late.evidence["hinted_elsewhere"], misled.evidence["hinted_elsewhere"]) == (0, 1)
+    assert "renice" in late.fix
+    assert "Temper's table" in misled.fix
+
+
+def test_the_engines_count_is_no_second_finding_where_each_threads_layer_is_known(seen):
+    threads = [critical(tid=n, expected_layer="critical", layer_is_known=True) for n in range(4)]
+
+    assert judge(layer_mismatch, with_tasks(seen(*threads), "critical", 0)) == []
+
+
 def with_tasks(snapshot, layer, tasks):
     layers = [
         attrs.evolve(sample, tasks=tasks if sample.name == layer else sample.tasks)

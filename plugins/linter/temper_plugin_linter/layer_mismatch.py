@@ -7,16 +7,21 @@ from temper_core import Finding, Snapshot, ThreadSample
 from temper_plugin_linter.limits import Limits
 from temper_plugin_linter.placement import Placement, busiest, owner_name
 
-FIX = (
+FOLLOWS_LATE = (
     "the engine looks at a thread's name and cgroup again only when it wakes up: renice one that "
     "never sleeps by +1 and back; if that does not help, compare 'temper explain' with the "
     "thread's cgroup"
+)
+NOT_HINTED = (
+    "Temper's table sends these threads elsewhere: see 'steering' in 'temper observe' for scopes "
+    "that were not found, and whether the walks fail"
 )
 
 
 def layer_mismatch(snapshot: Snapshot, limits: Limits) -> Iterator[Finding]:
     """Find threads in another layer than the plan's, told once per pod and wanted layer.
 
+    Plan, hint and the engine's own record of the thread are compared where they are known.
     Threads younger than ``settle_windows`` may still be on their way, and the kernel's own
     threads are not ours to place.
     """
@@ -46,7 +51,8 @@ def _missing(
     """
     wanted: Counter[str] = Counter()
     for (_, layer), threads in placed.items():
-        wanted[layer] += sum(thread.layer == layer for thread in threads)
+        inferred = [thread for thread in threads if not thread.layer_is_known]
+        wanted[layer] += sum(thread.layer == layer for thread in inferred)
     for sample in snapshot.layers:
         belonging = wanted[sample.name]
         if sample.tasks + max(1, limits.missing_ratio * belonging) < belonging:
@@ -54,20 +60,22 @@ def _missing(
                 f"layer {sample.name}",
                 f"{belonging} threads that ran belong in layer {sample.name!r}, but the engine "
                 f"counts {sample.tasks} there",
-                FIX,
+                FOLLOWS_LATE,
                 {"threads": belonging, "counted": sample.tasks},
             )
 
 
 def _finding(owner: str, wanted: str, strays: list[ThreadSample], threads: int) -> Finding:
     actual = ", ".join(sorted({thread.layer for thread in strays}))
+    misled = [thread for thread in strays if thread.hinted_layer not in ("", wanted)]
     return Finding(
         f"{owner} in {wanted}",
         f"{len(strays)} of {threads} threads that belong in layer {wanted!r} run in {actual}: "
         f"{busiest(strays)}",
-        FIX,
+        NOT_HINTED if misled else FOLLOWS_LATE,
         {
             "strays": len(strays),
+            "hinted_elsewhere": len(misled),
             "threads": threads,
             "wanted": wanted,
             "actual": actual,
