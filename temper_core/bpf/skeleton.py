@@ -9,13 +9,13 @@ import errno
 import mmap
 import os
 import struct
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from types import TracebackType
 from typing import Self
 
 from temper_core.bpf.object_file import ObjectFile, parse
-from temper_core.bpf.system_call import Command, buffer, call
+from temper_core.bpf.system_call import Buffer, Command, buffer, call
 from temper_core.errors import BpfError
 
 _ARRAY_MAP = 2
@@ -40,7 +40,8 @@ _RETURN_VALUE = struct.Struct("<i")
 _RETURN_VALUE_OFFSET = 4
 _RAW_TRACEPOINT = struct.Struct("<QII")
 
-_LOG_BYTES = 1 << 20
+_CANNOT_LOAD = "cannot load the BPF object"
+_LOG_BYTES = 1 << 23
 _LOG_LINES = 12
 _TRIES = 5
 
@@ -75,14 +76,7 @@ class Skeleton:
         file = parse(data)
         sizes = _checked_sizes(file, max_entries or {})
         contents = _checked_contents(file, initial or {})
-        for attempt in range(_TRIES):
-            try:
-                return cls(file, _load(file, sizes, contents))
-            except BpfError as error:
-                # A signal that arrives while the verifier runs ends it.
-                if error.errno != errno.EAGAIN or attempt == _TRIES - 1:
-                    raise
-        raise AssertionError("the last attempt returns or raises")
+        return cls(file, _load(file, sizes, contents))
 
     def run(self, program: str) -> int:
         """Run a program of section ``syscall`` once, and return what it returned."""
@@ -103,16 +97,16 @@ class Skeleton:
 
         It stays valid after the skeleton is closed.
         """
-        if map_name not in self.maps:
-            raise BpfError(f"no map {map_name!r} among {', '.join(self.maps)}")
+        fd = _named(self.maps, map_name, "map")
         try:
-            return mmap.mmap(self.maps[map_name], size)
+            return mmap.mmap(fd, size)
         except (OSError, ValueError) as error:
             reason = getattr(error, "errno", None) or errno.EINVAL
             raise BpfError(f"cannot map {size} bytes of {map_name!r}", reason) from error
 
     def close(self) -> None:
         """Detach and let go of everything; a second time does nothing."""
+        self.maps, self.programs = {}, {}
         while self._descriptors:
             os.close(self._descriptors.pop())
 
@@ -128,11 +122,7 @@ class Skeleton:
         self.close()
 
     def _program(self, name: str) -> int:
-        if not self._descriptors:
-            raise BpfError(f"cannot use BPF program {name!r}: the object is closed")
-        if name not in self.programs:
-            raise BpfError(f"no program {name!r} among {', '.join(self.programs)}")
-        return self.programs[name]
+        return _named(self.programs, name, "program")
 
 
 def _checked_sizes(file: ObjectFile, sizes: Mapping[str, int]) -> list[int]:
@@ -156,25 +146,45 @@ def _checked_contents(file: ObjectFile, contents: Mapping[str, bytes]) -> list[b
     return [contents.get(each.name, b"") for each in file.maps]
 
 
-def _check_names(file: ObjectFile, named: Mapping[str, object]) -> None:
-    known = {each.name for each in file.maps}
-    if unknown := sorted(set(named) - known):
-        raise BpfError(f"no map {unknown[0]!r} among {', '.join(sorted(known))}")
+def _check_names(file: ObjectFile, names: Iterable[str]) -> None:
+    known = {each.name: 0 for each in file.maps}
+    for name in names:
+        _named(known, name, "map")
+
+
+def _named(known: Mapping[str, int], name: str, kind: str) -> int:
+    if name not in known:
+        raise BpfError(f"no {kind} {name!r} among those loaded: {', '.join(known) or 'none'}")
+    return known[name]
 
 
 def _load(file: ObjectFile, sizes: Sequence[int], contents: Sequence[bytes]) -> list[int]:
-    """Run the loading program; if it fails once more with the verifier's log, to say why."""
     with ExitStack() as opened:
         data = _data_map(file.data)
         opened.callback(os.close, data)
         loader = _loading_program(file.instructions, data)
         opened.callback(os.close, loader)
-        try:
-            return _run_loader(file, loader, sizes, contents, None)
-        except BpfError as error:
-            if error.errno == errno.EAGAIN:
-                raise
-        return _run_loader(file, loader, sizes, contents, ctypes.create_string_buffer(_LOG_BYTES))
+        return _run_patiently(lambda log: _run_loader(file, loader, sizes, contents, log))
+
+
+def _run_patiently(load: Callable[[Buffer | None], list[int]], tries: int = _TRIES) -> list[int]:
+    try:
+        return load(None)
+    except BpfError as error:
+        # A signal that arrives while the verifier runs ends it.
+        if error.errno == errno.EAGAIN and tries > 1:
+            return _run_patiently(load, tries - 1)
+        if not error.errno:
+            raise
+        raise BpfError(_CANNOT_LOAD, error.errno, _words_of_verifier(load)) from error
+
+
+def _words_of_verifier(load: Callable[[Buffer | None], list[int]]) -> str:
+    log = ctypes.create_string_buffer(_LOG_BYTES)
+    with suppress(BpfError):
+        for fd in load(log):
+            os.close(fd)
+    return "\n".join(log.value.decode(errors="replace").splitlines()[-_LOG_LINES:])
 
 
 def _data_map(data: bytes) -> int:
@@ -217,7 +227,7 @@ def _run_loader(
     loader: int,
     sizes: Sequence[int],
     contents: Sequence[bytes],
-    log: ctypes.Array[ctypes.c_char] | None,
+    log: Buffer | None,
 ) -> list[int]:
     values = [buffer(each) for each in contents]
     context = _loader_context(file, sizes, values, log)
@@ -225,19 +235,18 @@ def _run_loader(
     _TEST_RUN.pack_into(
         attributes, 0, loader, 0, 0, 0, 0, 0, 0, 0, len(context), 0, ctypes.addressof(context), 0
     )
-    what = "cannot load the BPF object"
-    _, answer = call(Command.PROG_TEST_RUN, attributes, what)
+    _, answer = call(Command.PROG_TEST_RUN, attributes, _CANNOT_LOAD)
     if (result := _returned(answer)) < 0:
-        raise BpfError(what, -result, _last_lines(log))
+        raise BpfError(_CANNOT_LOAD, -result)
     return _descriptors(file, context.raw)
 
 
 def _loader_context(
     file: ObjectFile,
     sizes: Sequence[int],
-    values: Sequence[ctypes.Array[ctypes.c_char]],
-    log: ctypes.Array[ctypes.c_char] | None,
-) -> ctypes.Array[ctypes.c_char]:
+    values: Sequence[Buffer],
+    log: Buffer | None,
+) -> Buffer:
     used = _CONTEXT.size + _MAP_IN_CONTEXT.size * len(file.maps)
     used += _DESCRIPTOR.size * len(file.programs)
     context = ctypes.create_string_buffer(used + -used % 8)
@@ -253,14 +262,16 @@ def _descriptors(file: ObjectFile, context: bytes) -> list[int]:
     after_maps = _CONTEXT.size + _MAP_IN_CONTEXT.size * len(file.maps)
     places = list(range(_CONTEXT.size, after_maps, _MAP_IN_CONTEXT.size))
     places += [after_maps + _DESCRIPTOR.size * place for place in range(len(file.programs))]
-    return [_DESCRIPTOR.unpack_from(context, place)[0] for place in places]
+    found = [_DESCRIPTOR.unpack_from(context, place)[0] for place in places]
+    if min(found, default=1) > 0:
+        return found
+    # The loading program has fewer maps or programs than the description says.
+    for fd in found:
+        if fd > 0:
+            os.close(fd)
+    raise BpfError("not a usable BPF object: its description and its program do not agree")
 
 
 def _returned(answer: bytes) -> int:
     value: int = _RETURN_VALUE.unpack_from(answer, _RETURN_VALUE_OFFSET)[0]
     return value
-
-
-def _last_lines(log: ctypes.Array[ctypes.c_char] | None) -> str:
-    text = log.value.decode(errors="replace") if log else ""
-    return "\n".join(text.splitlines()[-_LOG_LINES:])

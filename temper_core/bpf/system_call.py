@@ -4,11 +4,14 @@ import ctypes
 import platform
 from collections.abc import Mapping
 from enum import IntEnum
+from typing import TypeAlias
 
 from temper_core.errors import BpfError
 
 NUMBERS: Mapping[str, int] = {"x86_64": 321, "aarch64": 280}
 """The number of bpf(2) by the machine's name: the syscall tables of Linux."""
+
+Buffer: TypeAlias = ctypes.Array[ctypes.c_char]
 
 
 class Command(IntEnum):
@@ -50,6 +53,6 @@ def call(command: Command, attributes: bytes | bytearray, what: str) -> tuple[in
     return result, block.raw
 
 
-def buffer(content: bytes) -> ctypes.Array[ctypes.c_char]:
+def buffer(content: bytes) -> Buffer:
     """Copy *content* to where the kernel can read it, and write it."""
     return ctypes.create_string_buffer(content, len(content))

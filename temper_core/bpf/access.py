@@ -1,0 +1,217 @@
+"""Whether this process may use BPF here, and if not, whose word is missing and how to get it.
+
+The kernel answers most refusals with EPERM or EINVAL. What lies behind them is told apart by the
+process's own state in /proc and by what the kernel offers in /sys.
+"""
+
+import errno
+import platform
+import re
+from collections.abc import Mapping
+from enum import StrEnum
+from pathlib import Path
+
+from attrs import frozen
+
+from temper_core.bpf.package import load_object
+from temper_core.bpf.system_call import NUMBERS
+from temper_core.errors import BpfError
+
+OLDEST_KERNEL = (6, 7)
+"""The first with "bpf: Introduce task open coded iterator kfuncs"."""
+_CAP_SYS_ADMIN = 1 << 21
+_CAP_PERFMON = 1 << 38
+_CAP_BPF = 1 << 39
+_SECCOMP_FILTER = 2
+_ALL_IDS = ["0", "0", "4294967295"]
+_LACKS_A_PART = frozenset({errno.ENOENT, errno.ESRCH, errno.E2BIG, errno.EINVAL, errno.EOPNOTSUPP})
+_DENIED = frozenset({errno.EPERM, errno.EACCES})
+
+
+class AccessCode(StrEnum):
+    """Why BPF can or cannot be used; these words never change."""
+
+    ALLOWED = "allowed"
+    MACHINE = "machine"
+    NO_SYSTEM_CALL = "no_system_call"
+    SECCOMP = "seccomp"
+    USER_NAMESPACE = "user_namespace"
+    NO_CAP_BPF = "no_cap_bpf"
+    NO_CAP_PERFMON = "no_cap_perfmon"
+    LOCKDOWN = "lockdown"
+    NO_BTF = "no_btf"
+    KERNEL_TOO_OLD = "kernel_too_old"
+    REFUSED = "refused"
+    DAMAGED = "damaged"
+
+
+_WORDS: Mapping[AccessCode, tuple[str, str]] = {
+    AccessCode.ALLOWED: ("BPF objects load, run and attach", ""),
+    AccessCode.MACHINE: (
+        "bpf(2) is known for x86-64 and arm64 only",
+        "run on one of these, or without BPF",
+    ),
+    AccessCode.NO_SYSTEM_CALL: (
+        "this kernel has no bpf(2)",
+        "use a kernel built with CONFIG_BPF_SYSCALL; a sandbox such as gVisor has none",
+    ),
+    AccessCode.SECCOMP: (
+        "a seccomp filter keeps bpf(2) from this process, which has the capabilities for it",
+        "allow bpf(2) in the container's seccomp profile, or use the runtime's default profile",
+    ),
+    AccessCode.USER_NAMESPACE: (
+        "the capabilities of this process count only inside its own user namespace",
+        "run it in the host's user namespace (in Kubernetes hostUsers: true)",
+    ),
+    AccessCode.NO_CAP_BPF: (
+        "this process lacks CAP_BPF",
+        "run it as root, or give it the capabilities BPF and PERFMON",
+    ),
+    AccessCode.NO_CAP_PERFMON: (
+        "this process has CAP_BPF but lacks CAP_PERFMON",
+        "give it the capability PERFMON as well",
+    ),
+    AccessCode.LOCKDOWN: (
+        "the kernel is locked down (confidentiality): no BPF program may read kernel memory",
+        "boot with lockdown=integrity or less, or go without BPF",
+    ),
+    AccessCode.NO_BTF: (
+        "the kernel does not tell its types: there is no /sys/kernel/btf/vmlinux",
+        "use a kernel built with CONFIG_DEBUG_INFO_BTF, as those of all distributions are",
+    ),
+    AccessCode.KERNEL_TOO_OLD: (
+        "this kernel lacks a part of BPF that is needed",
+        "use Linux 6.7 or newer; sched_ext needs 6.12 anyway",
+    ),
+    AccessCode.REFUSED: (
+        "the kernel refused the BPF object",
+        "look in the audit log for a denial of bpf by SELinux or AppArmor; otherwise report it",
+    ),
+    AccessCode.DAMAGED: (
+        "the BPF object itself is unusable",
+        "install the package that ships it again",
+    ),
+}
+
+
+@frozen
+class Access:
+    """The answer: a stable code, what is missing, and what to do about it ("" if nothing)."""
+
+    code: AccessCode
+    reason: str
+    remedy: str
+
+    @property
+    def is_allowed(self) -> bool:
+        """Whether BPF can be used."""
+        return self.code is AccessCode.ALLOWED
+
+
+@frozen
+class Circumstances:
+    """What bears on BPF: of this process the effective capabilities (a mask) and the seccomp mode.
+
+    ``lockdown`` is the mode in force, "" where it cannot be told.
+    """
+
+    capabilities: int
+    seccomp: int
+    is_host_user_namespace: bool
+    has_btf: bool
+    lockdown: str
+    kernel: tuple[int, int]
+    machine: str
+
+
+def probe(proc_root: str = "/proc", sys_root: str = "/sys") -> Access:
+    """Load, run and attach a small object of our own, and let go of it again; 10 to 20 ms."""
+    try:
+        with load_object("temper_core.bpf", "probe") as loaded:
+            loaded.run("count_threads")
+            loaded.attach("count_fork")
+    except BpfError as error:
+        return explain(error, proc_root, sys_root)
+    return _access(AccessCode.ALLOWED)
+
+
+def explain(error: BpfError, proc_root: str = "/proc", sys_root: str = "/sys") -> Access:
+    """Say what lies behind a failed load, run or attach of any object, in this process."""
+    code = classify(error.errno, read_circumstances(proc_root, sys_root))
+    last_words = error.log.splitlines()[-1:] if code is AccessCode.REFUSED else []
+    return _access(code, str(error), *last_words)
+
+
+def read_circumstances(proc_root: str = "/proc", sys_root: str = "/sys") -> Circumstances:
+    """Read what bears on BPF; what cannot be read counts as not in the way."""
+    status = dict(
+        line.split(":", 1) for line in _text(proc_root, "self/status").splitlines() if ":" in line
+    )
+    lockdown = re.search(r"\[(\w+)\]", _text(sys_root, "kernel/security/lockdown"))
+    release = re.match(r"(\d+)\.(\d+)", _text(proc_root, "sys/kernel/osrelease"))
+    return Circumstances(
+        capabilities=int(status.get("CapEff", "").strip() or "0", 16),
+        seccomp=int(status.get("Seccomp", "").strip() or "0"),
+        is_host_user_namespace=_text(proc_root, "self/uid_map").split() in ([], _ALL_IDS),
+        has_btf=Path(sys_root, "kernel/btf/vmlinux").exists(),
+        lockdown=lockdown[1] if lockdown else "",
+        kernel=(int(release[1]), int(release[2])) if release else OLDEST_KERNEL,
+        machine=platform.machine(),
+    )
+
+
+def classify(reason: int, found: Circumstances) -> AccessCode:
+    """Tell why the kernel answered with the error number *reason*; 0 where it was not asked."""
+    if found.machine not in NUMBERS:
+        return AccessCode.MACHINE
+    if reason == 0:
+        return AccessCode.DAMAGED
+    if reason == errno.ENOSYS:
+        is_filtered = found.seccomp == _SECCOMP_FILTER
+        return AccessCode.SECCOMP if is_filtered else AccessCode.NO_SYSTEM_CALL
+    if reason in _DENIED:
+        return _missing_right(found) or _who_denied(reason, found)
+    if reason in _LACKS_A_PART:
+        return _missing_right(found) or _what_lacks(reason, found)
+    return AccessCode.REFUSED
+
+
+def _missing_right(found: Circumstances) -> AccessCode | None:
+    if found.capabilities & _CAP_SYS_ADMIN:
+        return None
+    if not found.capabilities & _CAP_BPF:
+        return AccessCode.NO_CAP_BPF
+    # Without it the verifier answers EINVAL, not EPERM.
+    return None if found.capabilities & _CAP_PERFMON else AccessCode.NO_CAP_PERFMON
+
+
+def _who_denied(reason: int, found: Circumstances) -> AccessCode:
+    if not found.is_host_user_namespace:
+        return AccessCode.USER_NAMESPACE
+    if found.lockdown == "confidentiality":
+        return AccessCode.LOCKDOWN
+    # The verifier's own refusals are EACCES, which no filter is known to use.
+    is_filtered = reason == errno.EPERM and found.seccomp == _SECCOMP_FILTER
+    return AccessCode.SECCOMP if is_filtered else AccessCode.REFUSED
+
+
+def _what_lacks(reason: int, found: Circumstances) -> AccessCode:
+    if not found.has_btf:
+        return AccessCode.NO_BTF
+    if found.lockdown == "confidentiality":
+        return AccessCode.LOCKDOWN
+    is_old = reason != errno.EINVAL or found.kernel < OLDEST_KERNEL
+    return AccessCode.KERNEL_TOO_OLD if is_old else AccessCode.REFUSED
+
+
+def _access(code: AccessCode, *said: str) -> Access:
+    reason, remedy = _WORDS[code]
+    details = "; ".join(part for part in said if part)
+    return Access(code, f"{reason} ({details})" if details else reason, remedy)
+
+
+def _text(root: str, path: str) -> str:
+    try:
+        return Path(root, path).read_text(errors="replace")
+    except OSError:
+        return ""
