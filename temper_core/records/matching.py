@@ -1,4 +1,4 @@
-"""What a thread is to the engine, and whether one of its matchers holds for it."""
+"""What a thread is to the engine and to profiles, and whether a condition holds for it."""
 
 import re
 from collections.abc import Callable
@@ -6,12 +6,31 @@ from functools import lru_cache
 
 from attrs import frozen
 
+from temper_core.records.profiles import Behaviour, ThreadMatch
+
 MatchValue = str | bool | int
 
 
 @frozen
+class ThreadBehaviour:
+    """What was seen of a thread; ``None`` where it was not measured.
+
+    ``cpu_share`` in CPUs (1.0 is one CPU busy throughout), ``run_us`` microseconds on a CPU per
+    run, ``wakeups_per_s`` how often it began to run.
+    """
+
+    cpu_share: float | None = None
+    run_us: float | None = None
+    wakeups_per_s: float | None = None
+
+
+@frozen
 class ThreadIdentity:
-    """What the engine's matchers look at. ``cgroup`` as the engine sees it: ``a/b/c/``."""
+    """What matchers look at. ``cgroup`` as the engine sees it: ``a/b/c/``.
+
+    The engine knows nothing of ``title`` (the process's command line, blanks between the words)
+    and ``behaviour``; only profiles ask for them.
+    """
 
     cgroup: str
     comm: str
@@ -19,6 +38,8 @@ class ThreadIdentity:
     uid: int = 0
     is_kthread: bool = False
     is_leader: bool = False
+    title: str = ""
+    behaviour: ThreadBehaviour | None = None
 
 
 @frozen
@@ -40,7 +61,47 @@ def holds(matcher: Matcher, thread: ThreadIdentity) -> bool:
     return test is not None and test(matcher.value, thread)
 
 
-@lru_cache(maxsize=64)
+def matches(match: ThreadMatch, thread: ThreadIdentity) -> bool:
+    """Judge a profile's match: every key that is given must hold.
+
+    Patterns are Python regular expressions, looked for anywhere in the name or title. A
+    behaviour that was not measured does not hold.
+    """
+    if not thread.comm.startswith(match.comm_prefix or ""):
+        return False
+    if not thread.process.startswith(match.process or ""):
+        return False
+    if match.leader not in (None, thread.is_leader):
+        return False
+    return match.is_static or _matches_by_sight(match, thread)
+
+
+def _matches_by_sight(match: ThreadMatch, thread: ThreadIdentity) -> bool:
+    if match.comm_pattern is not None and not _finds(match.comm_pattern, thread.comm):
+        return False
+    if match.title_pattern is not None and not _finds(match.title_pattern, thread.title):
+        return False
+    return match.behaviour is None or _behaves(match.behaviour, thread.behaviour)
+
+
+def _finds(pattern: str, text: str) -> bool:
+    return _compiled(pattern).search(text) is not None
+
+
+def _behaves(wanted: Behaviour, seen: ThreadBehaviour | None) -> bool:
+    seen = seen or ThreadBehaviour()
+    pairs = (
+        (wanted.cpu_share, seen.cpu_share),
+        (wanted.run_us, seen.run_us),
+        (wanted.wakeups_per_s, seen.wakeups_per_s),
+    )
+    return all(
+        bounds is None or (value is not None and bounds[0] <= value <= bounds[1])
+        for bounds, value in pairs
+    )
+
+
+@lru_cache(maxsize=256)
 def _compiled(pattern: str) -> "re.Pattern[str]":
     return re.compile(pattern)
 

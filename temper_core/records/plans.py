@@ -7,6 +7,7 @@ from attrs import define, field, frozen
 
 from temper_core.records.machine import MachineShape
 from temper_core.records.matching import Matcher, ThreadIdentity, holds
+from temper_core.records.place_index import PlaceIndex
 from temper_core.records.pods import Pod
 from temper_core.records.profiles import LoadedProfile
 from temper_core.records.steering import SteeredPlace
@@ -33,7 +34,7 @@ class Note:
     """Something the plan had to do differently; ``code`` is stable, ``message`` is for people.
 
     Codes: ``demoted``, ``folded``, ``no_own_core``, ``group_needs_steering``,
-    ``profile_not_applied``, ``small_machine``, ``group_yields``.
+    ``profile_not_applied``, ``small_machine``, ``group_yields``, ``waiting``.
     """
 
     code: str
@@ -72,6 +73,15 @@ class Layer:
         """What the layer is for, independent of its position."""
         return self.name
 
+    @property
+    def hint(self) -> int | None:
+        """The hint that leads here, where the plan is steered."""
+        for block in self.matches:
+            for matcher in block:
+                if matcher.kind == "HintEquals":
+                    return int(matcher.value)
+        return None
+
 
 @define(frozen=True, slots=False)
 class LayerPlan:
@@ -94,7 +104,12 @@ class LayerPlan:
         return bool(self.hints)
 
     def layer_of(self, thread: ThreadIdentity) -> Layer | None:
-        """Return the first layer that matches *thread*, as the engine would choose it."""
+        """Return the layer of *thread*: where it is steered to, else the first that matches it.
+
+        A thread that no rule of a steered plan knows belongs into the Open layer.
+        """
+        if self.is_steered:
+            return self.layer_named(self.places.layer_of(thread))
         for layer in self.layers:
             if any(all(holds(matcher, thread) for matcher in block) for block in layer.matches):
                 return layer
@@ -103,6 +118,11 @@ class LayerPlan:
     def layer_named(self, name: str) -> Layer | None:
         """Return the layer of that name, if the plan has one."""
         return self._layers_by_name.get(name)
+
+    @cached_property
+    def places(self) -> PlaceIndex:
+        """The places of a steered plan, ready to be asked for threads."""
+        return PlaceIndex(self.steering)
 
     @cached_property
     def layer_by_pod(self) -> Mapping[str, str]:

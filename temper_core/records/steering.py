@@ -4,14 +4,19 @@ A *hint* is a number that the engine looks up per thread in a map that Temper ow
 *identity* (its name) has one hint, which keeps its meaning from plan to plan.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from attrs import field, frozen
 
 from temper_core.errors import PlanError
 from temper_core.records.profiles import ThreadMatch
 from temper_core.records.tiers import Tier
+
+if TYPE_CHECKING:
+    from temper_core.records.plans import Layer
 
 LARGEST_HINT = 1_024
 """The engine ignores larger ones (scx_layered 1.1.4)."""
@@ -23,6 +28,10 @@ FIXED_HINTS: Mapping[str, int] = {
 }
 """0 is never given: an entry of the map that was never written would mean it."""
 FIRST_GROUP_HINT = 16
+SYSTEM = "system"
+OPEN = "open"
+NAME_PARTS = re.compile(r"[-.:]")
+"""What stands between the words of a container's directory: ``cri-containerd-<id>.scope``."""
 
 
 class ScopeKind(StrEnum):
@@ -48,6 +57,19 @@ class Scope:
     kind: ScopeKind
     text: str
     exact: bool = False
+
+    def is_at(self, path: str) -> bool:
+        """Whether the scope's own cgroup is the one at *path*, without slashes at either end.
+
+        What lies below belongs to the scope as well; that is for the caller to find.
+        """
+        name = path.rpartition("/")[2]
+        if self.kind is ScopeKind.PATH:
+            return path == self.text
+        if self.kind is ScopeKind.POD:
+            # systemd puts the names of all slices above in front, joined by dashes.
+            return self.text in (name, name.rpartition("-")[2])
+        return self.kind is ScopeKind.CONTAINER and self.text in NAME_PARTS.split(name)
 
 
 @frozen
@@ -77,6 +99,24 @@ class SteeredPlace:
     scope: Scope
     rules: tuple[SteeringRule, ...]
     pod: str = ""
+
+    @property
+    def outranks_processes(self) -> bool:
+        """Whether it counts where a process scope holds too: a pod's, and what is all system."""
+        return bool(self.pod) or all(rule.layer == SYSTEM for rule in self.rules)
+
+
+@frozen
+class Steering:
+    """What a steered plan has to keep to.
+
+    ``hints`` are all that were ever given, by layer name; ``in_force`` the layers of the engine
+    that runs. ``hold`` asks for the best plan that these layers can serve, without another engine.
+    """
+
+    hints: Mapping[str, int] = field(factory=lambda: FIXED_HINTS)
+    in_force: tuple["Layer", ...] = ()
+    hold: bool = False
 
 
 def hints_for(names: Iterable[str], known: Mapping[str, int] = FIXED_HINTS) -> dict[str, int]:
