@@ -9,6 +9,9 @@ LONGEST_WAIT_IN_QUIETS = 5
 class ReloadPolicy:
     """Decides when a pending change becomes a reload; every moment is given, in seconds.
 
+    A reload is another engine, whether by a warm swap or by a cold restart, and whether it comes
+    up or not: each takes its part of the hour's budget. Steering by hints takes none.
+
     A reload waits for *quiet_s* without a further change, but a node that never falls quiet is
     not kept waiting for ever: five quiet periods, or *min_interval_s* if that is longer.
     """
@@ -31,7 +34,7 @@ class ReloadPolicy:
         self._first_change = self._last_change = None
 
     def reloaded(self, now: float) -> None:
-        """Note that the engine is being replaced."""
+        """Note that another engine is being started, warm or cold."""
         self._reloads.append(now)
         self.settled()
 
@@ -49,16 +52,22 @@ class ReloadPolicy:
             return ""
         if self._earliest() < due:
             return f"waiting {due - now:.0f} s for the pods to fall quiet"
-        return f"waiting {due - now:.0f} s: reloads are at least {self._spacing()}"
+        if self._budget_free_at() < due:
+            apart = f"{self._min_interval_s:g} s apart"
+            return f"waiting {due - now:.0f} s: reloads are at least {apart}"
+        return (
+            f"all {self._reloads.maxlen} reloads of an hour are used up; "
+            f"the next is possible in {due - now:.0f} s"
+        )
 
     def _earliest(self) -> float:
         """Return when spacing and budget allow the next reload."""
         if not self._reloads:
             return float("-inf")
-        spaced = self._reloads[-1] + self._min_interval_s
-        if len(self._reloads) == self._reloads.maxlen:
-            return max(spaced, self._reloads[0] + HOUR_S)
-        return spaced
+        return max(self._reloads[-1] + self._min_interval_s, self._budget_free_at())
 
-    def _spacing(self) -> str:
-        return f"{self._min_interval_s:g} s apart and at most {self._reloads.maxlen} an hour"
+    def _budget_free_at(self) -> float:
+        """Return when the last hour has room for another reload."""
+        if len(self._reloads) < (self._reloads.maxlen or 0):
+            return float("-inf")
+        return self._reloads[0] + HOUR_S
