@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
  * What our BPF programs know of the kernel: by hand, and no more than they read.
  *
@@ -79,7 +79,12 @@ struct kernfs_node___old {
 	struct kernfs_node *parent;
 };
 
+struct cgroup_subsys_state {
+	struct cgroup_subsys_state *parent;
+};
+
 struct cgroup {
+	struct cgroup_subsys_state self;
 	int level;
 	struct kernfs_node *kn;
 	struct cgroup *ancestors[];
@@ -105,7 +110,46 @@ struct sched_info {
 	unsigned long long last_queued;
 };
 
+struct sched_entity {
+	u64 sum_exec_runtime;
+};
+
+struct signal_struct {
+	int nr_threads;
+};
+
+struct hlist_node {
+	struct hlist_node *next;
+};
+
+struct hlist_head {
+	struct hlist_node *first;
+};
+
+struct bpf_map {
+	u32 id;
+};
+
+struct bpf_local_storage_map {
+	struct bpf_map map;
+};
+
+struct bpf_local_storage_data {
+	struct bpf_local_storage_map *smap;
+	u8 data[];
+};
+
+struct bpf_local_storage_elem {
+	struct hlist_node snode;
+	struct bpf_local_storage_data sdata;
+};
+
+struct bpf_local_storage {
+	struct hlist_head list;
+};
+
 struct task_struct {
+	unsigned int __state;
 	unsigned int flags;
 	int prio;
 	int static_prio;
@@ -116,9 +160,13 @@ struct task_struct {
 	struct task_struct *group_leader;
 	u64 start_boottime;
 	const struct cred *cred;
+	const struct cred *real_cred;
 	char comm[TASK_COMM_LEN];
 	struct css_set *cgroups;
 	struct sched_info sched_info;
+	struct sched_entity se;
+	struct signal_struct *signal;
+	struct bpf_local_storage *bpf_storage;
 	int exit_state;
 };
 
@@ -154,5 +202,7 @@ extern struct task_struct *bpf_task_acquire(struct task_struct *task) __ksym;
 extern void bpf_task_release(struct task_struct *task) __ksym;
 extern void bpf_rcu_read_lock(void) __ksym;
 extern void bpf_rcu_read_unlock(void) __ksym;
+/* Since 6.2: reads through the result may fault, and then give 0. */
+extern void *bpf_rdonly_cast(const void *object, u32 btf_id) __ksym;
 
 #endif

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
 // The smallest object that needs what all of ours need: relocation, a map in memory, the walk over
 // tasks, and a tracepoint. If it loads, runs and attaches, BPF is allowed here.
 #include "temper_core/bpf/kernel.h"

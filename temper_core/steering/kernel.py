@@ -1,0 +1,219 @@
+"""The kernel side of steering: our BPF object, which owns the map of hints.
+
+Its hooks give every thread its hint at fork, exec, rename and cgroup attach; a walk does so for
+the whole node in one call, and tells of every thread where it should be and where it is.
+Nothing of it outlives this process but a pinned map.
+"""
+
+import itertools
+import mmap
+import os
+import stat
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from temper_core.bpf import maps
+from temper_core.bpf.package import load_object
+from temper_core.bpf.skeleton import Skeleton
+from temper_core.errors import BpfError
+from temper_core.steering.kernel_records import (
+    DECIDE_COUNTS,
+    ELSEWHERE,
+    EVENT_COUNTS,
+    HOOK_COUNTS,
+    MOST_POLICIES,
+    MOST_RULES,
+    MOST_WANTED,
+    POLICY_KEY,
+    THREAD,
+    U32_PAIR,
+    U64,
+    WALK_COUNTS,
+    WANTED,
+    Control,
+    Counted,
+    Decided,
+    EngineRecord,
+    KernelRule,
+    Policy,
+    ThreadRecord,
+    Walked,
+    read_threads,
+)
+
+__all__ = [
+    "MOST_POLICIES",
+    "MOST_RULES",
+    "Counted",
+    "Decided",
+    "EngineRecord",
+    "KernelRule",
+    "Policy",
+    "SteeringKernel",
+    "ThreadRecord",
+    "Walked",
+]
+
+HINTS = "scx_layered_task_hint_map"
+MOST_THREADS = 32_768
+HOOKS = ("on_fork", "on_rename", "on_move", "on_birth", "on_death")
+_OTHERS = 0o077
+
+
+class SteeringKernel:
+    """The loaded object with its hooks attached; ``open`` makes one, and it is to be closed."""
+
+    def __init__(self, skeleton: Skeleton, threads: int) -> None:
+        self._skeleton = skeleton
+        with ExitStack() as opened:
+            self._control = self._memory(opened, "control", Control.SIZE)
+            self._records = self._memory(opened, "records", THREAD.size * threads)
+            self._wants = self._memory(opened, "wants", WANTED.size * MOST_WANTED)
+            self._memories = opened.pop_all()
+        self._table: dict[bytes, bytes] = {}
+        self._generation = self._epoch = 0
+        self._recorded = 0
+        self._next_generation(bump=True)
+
+    @classmethod
+    def open(cls, *, threads: int = MOST_THREADS) -> Self:
+        """Load the object and attach its hooks, in some 25 ms; raises ``BpfError``.
+
+        No thread is touched before there is a table. A walk has room for *threads* records.
+        """
+        with ExitStack() as opened:
+            skeleton = load_object(__package__, "steer", max_entries={"records": threads})
+            opened.enter_context(skeleton)
+            kernel = cls(skeleton, threads)
+            opened.enter_context(kernel)
+            for hook in HOOKS:
+                skeleton.attach(hook)
+            opened.pop_all()
+        return kernel
+
+    @property
+    def map_id(self) -> int:
+        """The number that the kernel gave the map of hints."""
+        return maps.info(self._skeleton.maps[HINTS]).id
+
+    def set_table(
+        self,
+        policies: Mapping[int, Policy],
+        processes: Sequence[KernelRule],
+        default_hint: int,
+        *,
+        bump: bool = False,
+    ) -> None:
+        """Make the hooks and the next walk follow this table; only what differs is written.
+
+        *policies* are keyed by cgroup ids; where none covers a thread the rules in *processes*
+        count, and then *default_hint*. With *bump* no decision made before counts any more.
+        Raises ``BpfError``, with the old entries in part replaced, where there are more than
+        ``MOST_POLICIES``, and ValueError for too many rules.
+        """
+        elsewhere = Policy(tuple(processes), default_hint)
+        table = {POLICY_KEY.pack(cgroup): policy.pack() for cgroup, policy in policies.items()}
+        table[ELSEWHERE] = elsewhere.pack()
+        changed = [(key, value) for key, value in table.items() if self._table.get(key) != value]
+        removed = self._table.keys() - table.keys()
+        descriptor = self._skeleton.maps["policies"]
+        for key in removed:
+            maps.delete(descriptor, key)
+            del self._table[key]
+        # Forgotten before, remembered after: a failure in between is made good by the next call.
+        for key, _ in changed:
+            self._table.pop(key, None)
+        maps.update_many(descriptor, changed)
+        self._table.update(changed)
+        if changed or removed or bump:
+            self._next_generation(bump=bump)
+
+    def pin(self, path: Path) -> None:
+        """Give the map of hints a name for the engine, in a directory that is ours alone.
+
+        Raises ``BpfError`` where others may enter the directory: the engine makes the pin itself
+        writable for everybody. See ``PinPlace`` for making such a directory.
+        """
+        try:
+            found = path.parent.lstat()
+        except OSError as error:
+            raise BpfError(
+                f"cannot pin the map of hints: {path.parent}", error.errno or 0
+            ) from error
+        if found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & _OTHERS:
+            raise BpfError(f"{path.parent} is open to others, who could change hints")
+        maps.pin(self._skeleton.maps[HINTS], path)
+
+    def walk(self, *, engine: EngineRecord | None = None, write: bool = True) -> Walked:
+        """Look at every thread of the node, and correct its hint unless *write* is false.
+
+        About 0.3 us a thread. With *engine* the records tell the layer it has each thread in.
+        """
+        flags = Control.EMITS | (Control.WRITES if write else 0)
+        map_id, offset = (engine.map_id, engine.layer_offset) if engine else (0, 0)
+        U32_PAIR.pack_into(self._control, Control.EPOCH_AND_FLAGS, self._epoch, flags)
+        U32_PAIR.pack_into(self._control, Control.ENGINE, map_id, offset)
+        self._skeleton.run("walk")
+        counts = WALK_COUNTS.unpack_from(self._control, Control.WALK)
+        seen, self._recorded, dropped, written, corrected, took_ns = counts
+        return Walked(seen, written, corrected, dropped, took_ns)
+
+    def records(self) -> Iterator[ThreadRecord]:
+        """Return what the last walk saw; a later one changes nothing in it."""
+        return read_threads(self._records[: THREAD.size * self._recorded])
+
+    def decide(self, wanted: Iterable[tuple[int, int, int]]) -> Decided:
+        """Give threads hints that the table cannot: their tids, starts in ns, and the hints.
+
+        A decision counts until the thread is renamed or changes its cgroup, or *bump* ends it.
+        ``NO_HINT`` gives a thread back to the table.
+        """
+        rows = iter(wanted)
+        applied = gone = reused = 0
+        while some := list(itertools.islice(rows, MOST_WANTED)):
+            for place, (tid, start_ns, hint) in enumerate(some):
+                WANTED.pack_into(self._wants, WANTED.size * place, tid, hint, start_ns)
+            U64.pack_into(self._control, Control.WANTED, len(some))
+            self._skeleton.run("decide")
+            counts = DECIDE_COUNTS.unpack_from(self._control, Control.DECIDED)
+            applied, gone, reused = applied + counts[0], gone + counts[1], reused + counts[2]
+        return Decided(applied, gone, reused)
+
+    @property
+    def counted(self) -> Counted:
+        """What the hooks have done so far."""
+        return Counted(*HOOK_COUNTS.unpack_from(self._control, Control.HOOKS))
+
+    @property
+    def cgroup_events(self) -> int:
+        """How many cgroups were made or removed so far; a plain read of memory."""
+        births, deaths = EVENT_COUNTS.unpack_from(self._control, Control.EVENTS)
+        return int(births + deaths)
+
+    def close(self) -> None:
+        """Detach the hooks and let go of the maps; a second time does nothing."""
+        self._memories.close()
+        self._skeleton.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _memory(self, opened: ExitStack, name: str, size: int) -> mmap.mmap:
+        return opened.enter_context(self._skeleton.memory(name, size))
+
+    def _next_generation(self, *, bump: bool) -> None:
+        self._generation += 1
+        self._epoch += bump
+        U64.pack_into(self._control, Control.GENERATION, self._generation)
+        U32_PAIR.pack_into(self._control, Control.EPOCH_AND_FLAGS, self._epoch, 0)

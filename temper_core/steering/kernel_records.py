@@ -1,0 +1,240 @@
+"""What crosses between us and the steering object in the kernel, and how it lies in memory.
+
+``steer.bpf.c`` has the same layouts.
+"""
+
+import struct
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from attrs import field, frozen
+
+from temper_core.records.steering import NO_HINT
+
+MOST_RULES = 16
+MOST_POLICIES = 8_191
+MOST_WANTED = 4_096
+COMM_BYTES = 16
+"""A name in the kernel, with the zero that always ends it: no longer prefix ever matches."""
+LARGEST_SHOWN_HINT = NO_HINT - 1
+NO_LAYER = 255
+
+IS_KERNEL = 1
+IS_RUNNABLE = 2
+IS_DECIDED = 4
+IS_UNKNOWN = 8
+IS_LEADER = 16
+
+THREAD = struct.Struct("<IIQQQHHBBxx16s")
+WANTED = struct.Struct("<IIQ")
+POLICY_KEY = struct.Struct("<Q")
+ELSEWHERE = POLICY_KEY.pack(0)
+"""Under this key are the rules for threads that no cgroup's policy covers."""
+_RULE = struct.Struct("<16s16s16s16sHBB4x")
+_POLICY = struct.Struct("<HHI")
+_EXACT = 1
+_TRAIT_LEADER = 1
+_TRAIT_ROOT = 2
+
+
+class Control:
+    """Where the fields of ``struct control`` are; all but the two pairs are one u64 each."""
+
+    SIZE = 168
+    GENERATION = 0
+    EPOCH_AND_FLAGS = 8
+    ENGINE = 16
+    WANTED = 24
+    HOOKS = 32
+    EVENTS = 56
+    WALK = 96
+    DECIDED = 144
+    WRITES = 1
+    EMITS = 2
+
+
+U64 = struct.Struct("<Q")
+U32_PAIR = struct.Struct("<II")
+HOOK_COUNTS = struct.Struct("<7Q")
+EVENT_COUNTS = struct.Struct("<QQ")
+WALK_COUNTS = struct.Struct("<6Q")
+DECIDE_COUNTS = struct.Struct("<3Q")
+
+
+def _fits_hint(_: object, __: object, hint: int) -> None:
+    if not 0 <= hint <= NO_HINT:
+        raise ValueError(f"a hint is 0 to {NO_HINT}, not {hint}")
+
+
+@frozen
+class KernelRule:
+    """A rule that the kernel side can judge: threads for which all of it holds get the hint.
+
+    ``comm`` and ``process`` are what the names of the thread and of its leader begin with,
+    ``leader`` tells threads that lead their process from all others, ``root_only`` asks for the
+    effective user id 0.
+    """
+
+    hint: int = field(validator=_fits_hint)
+    comm: str = ""
+    process: str = ""
+    leader: bool | None = None
+    root_only: bool = False
+
+    def pack(self) -> bytes:
+        """Return it as ``struct rule``."""
+        traits_mask = (0 if self.leader is None else _TRAIT_LEADER) | (
+            _TRAIT_ROOT if self.root_only else 0
+        )
+        traits = (_TRAIT_LEADER if self.leader else 0) | (_TRAIT_ROOT if self.root_only else 0)
+        return _RULE.pack(
+            *_masked(self.comm), *_masked(self.process), self.hint, traits, traits_mask
+        )
+
+
+def _masked(prefix: str) -> tuple[bytes, bytes]:
+    text = prefix.encode(errors="surrogateescape")[:COMM_BYTES]
+    return text, b"\xff" * len(text)
+
+
+def _fits_rules(_: object, __: object, rules: Sequence[KernelRule]) -> None:
+    if len(rules) > MOST_RULES:
+        raise ValueError(f"{len(rules)} rules are more than {MOST_RULES}")
+
+
+@frozen
+class Policy:
+    """Where the threads of one cgroup, and of those below it, belong: the first rule that holds.
+
+    ``exact`` ones count for threads directly in the cgroup only. ``NO_HINT`` leaves a thread as
+    it is. More than ``MOST_RULES`` rules are a ValueError.
+    """
+
+    rules: tuple[KernelRule, ...] = field(validator=_fits_rules)
+    otherwise: int = field(validator=_fits_hint)
+    exact: bool = False
+
+    def pack(self) -> bytes:
+        """Return it as ``struct policy``."""
+        head = _POLICY.pack(len(self.rules), self.otherwise, _EXACT if self.exact else 0)
+        rules = b"".join(rule.pack() for rule in self.rules)
+        return head + rules + bytes(_RULE.size * (MOST_RULES - len(self.rules)))
+
+
+@frozen
+class EngineRecord:
+    """Where a running engine keeps the layer of each thread: in which map, and at which byte."""
+
+    map_id: int
+    layer_offset: int
+
+
+class ThreadRecord(NamedTuple):
+    """One thread as the last walk saw it; times in ns, the start since boot.
+
+    ``expected`` and ``hint`` are ``NO_HINT`` where there is none. ``layer`` is the engine's
+    number, ``None`` where it has no record of the thread; a number that no layer has means that
+    the engine has not placed it yet.
+    """
+
+    tid: int
+    tgid: int
+    start_ns: int
+    cgroup_id: int
+    run_ns: int
+    expected: int
+    hint: int
+    layer: int | None
+    flags: int
+    comm: str
+
+    @property
+    def is_kernel(self) -> bool:
+        """Whether it is a thread of the kernel, which is never steered."""
+        return bool(self.flags & IS_KERNEL)
+
+    @property
+    def is_runnable(self) -> bool:
+        """Whether it was running, or waiting for a CPU."""
+        return bool(self.flags & IS_RUNNABLE)
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether user space decided where it belongs."""
+        return bool(self.flags & IS_DECIDED)
+
+    @property
+    def is_leader(self) -> bool:
+        """Whether it leads its process."""
+        return bool(self.flags & IS_LEADER)
+
+
+class _Names(dict[bytes, str]):
+    """Names as text; the same few come again and again."""
+
+    def __missing__(self, comm: bytes) -> str:
+        text = self[comm] = comm.split(b"\0", 1)[0].decode(errors="surrogateescape")
+        return text
+
+
+def read_threads(content: bytes) -> Iterator[ThreadRecord]:
+    """Read the records of a walk."""
+    names = _Names()
+    for fields in THREAD.iter_unpack(content):
+        tid, tgid, start_ns, cgroup_id, run_ns, expected, hint, layer, flags, comm = fields
+        yield ThreadRecord(
+            tid,
+            tgid,
+            start_ns,
+            cgroup_id,
+            run_ns,
+            expected,
+            hint,
+            None if layer == NO_LAYER else layer,
+            flags,
+            names[comm],
+        )
+
+
+@frozen
+class Counted:
+    """What the hooks did since the object was loaded.
+
+    ``births`` and ``deaths`` are cgroups made and removed, ``written`` hints that the hooks gave
+    or changed, ``failed`` what the kernel had no memory for.
+    """
+
+    forks: int
+    renames: int
+    moves: int
+    births: int
+    deaths: int
+    written: int
+    failed: int
+
+
+@frozen
+class Walked:
+    """What one walk did.
+
+    Of the hints ``written``, those were ``corrected`` that somebody else had changed: the table
+    is the same as at the walk before. ``dropped`` threads found no room among the records.
+    """
+
+    seen: int
+    written: int
+    corrected: int
+    dropped: int
+    took_ns: int
+
+
+@frozen
+class Decided:
+    """What became of decisions: ``applied``, or the thread is ``gone``, or its tid was ``reused``.
+
+    Threads of the kernel, and such as are about to end, count as gone.
+    """
+
+    applied: int = 0
+    gone: int = 0
+    reused: int = 0
