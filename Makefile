@@ -11,7 +11,7 @@ COG_PAGES = $(shell grep -l '\[\[\[cog' docs/*.md README.md)
 export PYTHON LISTEN
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test lint unit test-python313 demo test-kernel bench clean
+.PHONY: help install run test lint unit test-python313 bpf bpf-check demo test-kernel bench clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,6 +43,12 @@ test-python313: $(VENV_313)/.installed  ## the same tests on Python 3.13
 $(VENV_313)/.installed: $(LOCKED)
 	@PYTHON= scripts/install $(VENV_313) 3.13
 	@touch $@
+
+bpf:  ## compile every *.bpf.c into the .bpfl beside it, which is committed (installs clang-19 as root)
+	@scripts/build-bpf
+
+bpf-check:  ## compile them anew and compare; make test does so too where clang-19 is
+	@scripts/build-bpf --check
 
 demo: install  ## boot a sched_ext kernel and watch temper enforce tiers on it (about 6 minutes)
 	@examples/demo/run

@@ -1,8 +1,8 @@
 # noqa: INP001 - a script that build-bpf runs by its path, with any python3
 """light_skeleton.py OBJECT.o RESULT.bpfl BUILT-WITH: from a compiled BPF object to what loads it.
 
-Needs libbpf.so.1 and no rights: nothing is loaded. Exit 3 where libbpf refuses the object; it says
-why on stderr.
+Needs libbpf.so.1 and no rights: nothing is loaded. Exit 2 where libbpf refuses the object; it says
+why on stderr. Without arguments it prints libbpf's version.
 """
 
 import ctypes
@@ -15,7 +15,8 @@ from pathlib import Path
 try:
     LIBBPF = ctypes.CDLL("libbpf.so.1", use_errno=True)
 except OSError as error:
-    sys.exit(f"light_skeleton.py: {error}; on Debian install libbpf-dev")
+    sys.stderr.write(f"light_skeleton.py: {error}; on Debian install libbpf-dev\n")
+    sys.exit(3)
 
 POINTER = ctypes.c_void_p
 
@@ -72,18 +73,18 @@ def main(source: str, result: str, built_with: str) -> int:
     """Write RESULT; see the module."""
     handle = ask("bpf_object__open_file", POINTER, source.encode(), POINTER(None))
     if not handle:
-        return 3
+        return 2
     opened = POINTER(handle)
     options = LoaderOptions(sz=ctypes.sizeof(LoaderOptions))
     if ask("bpf_object__gen_loader", ctypes.c_int, opened, ctypes.byref(options)):
-        return 3
+        return 2
     description = {
         "built_with": built_with,
         "maps": [describe_map(found) for found in each("map", opened)],
         "programs": [describe_program(found) for found in each("program", opened)],
     }
     if ask("bpf_object__load", ctypes.c_int, opened):
-        return 3
+        return 2
     text = json.dumps(description).encode()
     data = ctypes.string_at(options.data, options.data_sz)
     instructions = ctypes.string_at(options.insns, options.insns_sz)
@@ -92,5 +93,12 @@ def main(source: str, result: str, built_with: str) -> int:
     return 0
 
 
+def version() -> int:
+    """Print libbpf's version."""
+    found = ask("libbpf_version_string", ctypes.c_char_p).decode()
+    sys.stdout.write(found.removeprefix("v") + "\n")
+    return 0
+
+
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+    sys.exit(main(*sys.argv[1:]) if sys.argv[1:] else version())

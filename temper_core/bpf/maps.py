@@ -43,7 +43,10 @@ class MapInfo:
 
 
 def update(fd: int, key: bytes, value: bytes) -> None:
-    """Set an element, new or not; raises ``BpfError`` (E2BIG: full, ESRCH: that task ended)."""
+    """Set an element, new or not; raises ``BpfError``.
+
+    E2BIG tells that the map is full, ENOENT that the task of a pidfd has ended.
+    """
     key_there, value_there = buffer(key), buffer(value)
     addresses = ctypes.addressof(key_there), ctypes.addressof(value_there)
     call(Command.MAP_UPDATE_ELEM, _ELEMENT.pack(fd, 0, *addresses, 0), "cannot update a BPF map")
