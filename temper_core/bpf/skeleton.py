@@ -8,9 +8,10 @@ import ctypes
 import errno
 import mmap
 import os
+import signal
 import struct
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from types import TracebackType
 from typing import Self
 
@@ -160,6 +161,7 @@ def _named(known: Mapping[str, int], name: str, kind: str) -> int:
 
 def _load(file: ObjectFile, sizes: Sequence[int], contents: Sequence[bytes]) -> list[int]:
     with ExitStack() as opened:
+        opened.enter_context(_undisturbed())
         data = _data_map(file.data)
         opened.callback(os.close, data)
         loader = _loading_program(file.instructions, data)
@@ -167,11 +169,21 @@ def _load(file: ObjectFile, sizes: Sequence[int], contents: Sequence[bytes]) -> 
         return _run_patiently(lambda log: _run_loader(file, loader, sizes, contents, log))
 
 
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Hold back this thread's signals: one that arrives while the verifier works ends it."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _run_patiently(load: Callable[[Buffer | None], list[int]], tries: int = _TRIES) -> list[int]:
     try:
         return load(None)
     except BpfError as error:
-        # A signal that arrives while the verifier runs ends it.
+        # Some signals cannot be held back: those of a freezer, a debugger, SIGSTOP.
         if error.errno == errno.EAGAIN and tries > 1:
             return _run_patiently(load, tries - 1)
         if not error.errno:

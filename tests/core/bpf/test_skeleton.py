@@ -1,5 +1,6 @@
 import os
 import resource
+import signal
 import struct
 import subprocess
 import sys
@@ -18,10 +19,7 @@ COUNTS = struct.Struct("<QQ")
 
 def fork(times):
     for _ in range(times):
-        child = os.fork()
-        if not child:
-            os._exit(0)
-        os.waitpid(child, 0)
+        subprocess.run(["true"], check=True)
 
 
 @pytest.fixture
@@ -213,6 +211,21 @@ def test_the_verifiers_words_come_with_the_refusal(load):
 
     # 0xbad2310: the call an instruction becomes whose field the kernel does not have.
     assert "invalid func unknown#195896080" in raised.value.log
+
+
+def test_signals_during_a_load_are_held_back_and_then_delivered(load):
+    delivered = []
+    before = signal.signal(signal.SIGALRM, lambda *_: delivered.append(1))
+    signal.setitimer(signal.ITIMER_REAL, 0.0005, 0.0005)
+    try:
+        for _ in range(5):
+            load("tally").close()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+    assert delivered
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, []) == set()
 
 
 def test_running_out_of_descriptors_at_any_step_leaves_none(load, descriptors):
