@@ -1,0 +1,203 @@
+"""What steering costs the node: hooks per fork and rename, hints per second, a whole re-steer.
+
+    python bench/steering.py [--threads N] [--rounds N] [--json]
+
+Needs root and a kernel that lets it load BPF; no engine takes part, for hints cost the same
+without one. Forks and renames are timed with and without the hooks in turn, in this one run; the
+kernel's own count of the hooks' time (kernel.bpf_stats_enabled) stands beside it.
+"""
+
+import argparse
+import ctypes
+import json
+import os
+import re
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from observe_tick import threads_running
+
+from temper_core.bpf import maps
+from temper_core.bpf.access import probe
+from temper_core.errors import BpfError
+from temper_core.steering.kernel import HINTS, KernelRule, Policy, SteeringKernel
+
+PR_SET_NAME = 15
+SYS_PIDFD_OPEN = 434
+PIDFD_THREAD = os.O_EXCL
+RENAMES, FORKS, WRITES = 20_000, 150, 2_000
+STATS = Path("/proc/sys/kernel/bpf_stats_enabled")
+LIBC = ctypes.CDLL(None, use_errno=True)
+RULES = tuple(KernelRule(number, comm=f"prefix-{number:02}-") for number in range(20, 32))
+
+
+def us_per_rename() -> float:
+    """Return what one change of this thread's name takes, in µs."""
+    began = time.perf_counter()
+    for _ in range(RENAMES):
+        LIBC.prctl(PR_SET_NAME, b"bench-renames", 0, 0, 0)
+    return (time.perf_counter() - began) / RENAMES * 1e6
+
+
+def us_per_fork() -> float:
+    """Return what a fork, the child's exit and the wait for it take, in µs."""
+    began = time.perf_counter()
+    for _ in range(FORKS):
+        child = os.fork()
+        if child == 0:
+            os._exit(0)
+        os.waitpid(child, 0)
+    return (time.perf_counter() - began) / FORKS * 1e6
+
+
+def opened() -> SteeringKernel:
+    """Load the object with a table as full as a pod's can be, so that all its rules are tried."""
+    kernel = SteeringKernel.open()
+    own_cgroup = Path("/proc/self/cgroup").read_text().splitlines()[-1].rpartition(":")[2]
+    root = Path("/sys/fs/cgroup/unified")
+    place = (root if root.is_dir() else root.parent) / own_cgroup.lstrip("/")
+    kernel.set_table({place.stat().st_ino: Policy(RULES, 2)}, (), 2)
+    return kernel
+
+
+def with_and_without(work: Callable[[], float], rounds: int) -> dict[str, float]:
+    """Time *work* with and without the hooks in turn; medians, and their ratio."""
+    without, hooked = [], []
+    for _ in range(rounds):
+        without.append(work())
+        with opened():
+            hooked.append(work())
+    plain_us, hooked_us = statistics.median(without), statistics.median(hooked)
+    return {
+        "without_us": round(plain_us, 3),
+        "with_us": round(hooked_us, 3),
+        "ratio": round(hooked_us / plain_us, 3),
+    }
+
+
+@contextmanager
+def bpf_stats() -> Iterator[None]:
+    """Let the kernel count the run time of BPF programs for a while."""
+    before = STATS.read_text()
+    STATS.write_text("1")
+    try:
+        yield
+    finally:
+        STATS.write_text(before)
+
+
+def hook_ns() -> dict[str, int]:
+    """Return the mean ns that the kernel itself counts per run of each hook."""
+    with bpf_stats(), opened() as kernel:
+        us_per_rename()
+        us_per_fork()
+        programs = kernel._skeleton.programs  # noqa: SLF001 - nothing but a bench asks for these
+        found = {name: _mean_run_ns(fd) for name, fd in programs.items()}
+    return {name: mean for name, mean in found.items() if mean}
+
+
+def _mean_run_ns(descriptor: int) -> int:
+    text = Path(f"/proc/self/fdinfo/{descriptor}").read_text()
+    fields = dict(re.findall(r"^(run_time_ns|run_cnt):\s*(\d+)", text, re.MULTILINE))
+    runs = int(fields.get("run_cnt", 0))
+    return int(fields["run_time_ns"]) // runs if runs else 0
+
+
+def us_per_hint() -> dict[str, float]:
+    """Return what one hint costs by pidfd and by our program, for existing threads, in µs."""
+    with opened() as kernel:
+        kernel.walk()
+        rows = [row for row in kernel.records() if not row.flags & 1][:WRITES]
+        began = time.perf_counter()
+        decided = kernel.decide([(row.tid, row.start_ns, 20) for row in rows])
+        by_program = time.perf_counter() - began
+        hints = kernel._skeleton.maps[HINTS]  # noqa: SLF001 - as above
+        began = time.perf_counter()
+        for row in rows:
+            _hint_by_pidfd(hints, row.tid, 21)
+        by_pidfd = time.perf_counter() - began
+    return {
+        "threads": decided.applied,
+        "by_program_us": round(by_program / len(rows) * 1e6, 2),
+        "by_pidfd_us": round(by_pidfd / len(rows) * 1e6, 2),
+    }
+
+
+def _hint_by_pidfd(hints: int, tid: int, hint: int) -> None:
+    pidfd = LIBC.syscall(SYS_PIDFD_OPEN, tid, PIDFD_THREAD)
+    if pidfd < 0:
+        return  # it has ended
+    try:
+        value = hint.to_bytes(8, sys.byteorder) + bytes(24)
+        maps.update(hints, pidfd.to_bytes(4, sys.byteorder), value)
+    finally:
+        os.close(pidfd)
+
+
+def resteer_ms(rounds: int) -> dict[str, float]:
+    """Return what it takes to give every thread another hint, and to find that all are right."""
+    changed, unchanged, python = [], [], []
+    with opened() as kernel:
+        for number in range(rounds):
+            kernel.set_table({}, (), 3 + number % 2)
+            changed.append(kernel.walk())
+            unchanged.append(kernel.walk())
+            began = time.perf_counter()
+            sum(1 for _ in kernel.records())
+            python.append(time.perf_counter() - began)
+    return {
+        "threads": changed[-1].seen,
+        "hints_written": changed[-1].written,
+        "all_change_ms": round(statistics.median(w.took_ns for w in changed) / 1e6, 3),
+        "none_changes_ms": round(statistics.median(w.took_ns for w in unchanged) / 1e6, 3),
+        "ns_per_thread": round(
+            statistics.median(w.took_ns for w in unchanged) / unchanged[-1].seen
+        ),
+        "reading_every_record_ms": round(statistics.median(python) * 1e3, 2),
+    }
+
+
+def measure(threads: int, rounds: int) -> dict[str, Any]:
+    """Measure everything once."""
+    figures: dict[str, Any] = {
+        "rename": with_and_without(us_per_rename, rounds),
+        "fork": with_and_without(us_per_fork, rounds),
+        "hook_ns": hook_ns(),
+    }
+    with threads_running(threads, 0):
+        figures["hint"] = us_per_hint()
+        figures["resteer"] = resteer_ms(rounds)
+    return figures
+
+
+def main() -> int:
+    """Print the figures; return 0 also where this machine cannot, which is then said."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--threads", type=int, default=5_000)
+    parser.add_argument("--rounds", type=int, default=11)
+    parser.add_argument("--json", action="store_true")
+    arguments = parser.parse_args()
+    access = probe()
+    if not access.is_allowed:
+        print(f"not measured: {access.reason}; {access.remedy}")
+        return 0
+    try:
+        figures = measure(arguments.threads, arguments.rounds)
+    except BpfError as error:
+        print(f"failed: {error}", file=sys.stderr)
+        return 1
+    if arguments.json:
+        print(json.dumps(figures, indent=2))
+    else:
+        for name, values in figures.items():
+            print(f"{name:8}", ", ".join(f"{key} {value}" for key, value in values.items()))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
