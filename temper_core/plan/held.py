@@ -1,0 +1,103 @@
+"""Shares held to the layers in force: the best that can be had without another engine."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from temper_core.plan.capacity import Capacity, counted
+from temper_core.plan.conditions import Goal
+from temper_core.plan.demand import Demand, tier_demand
+from temper_core.plan.groups import Crew, Wish
+from temper_core.plan.rounds import Grant
+from temper_core.plan.shares import Shares, share_out
+from temper_core.records.plans import Layer, Note
+from temper_core.records.profiles import Treatment
+from temper_core.records.tiers import LayerKind, Tier
+from temper_core.settings.models import Tiers
+
+WAITING = "waiting"
+
+
+def held_shares(
+    in_force: Sequence[Layer], crews: Sequence[Crew], capacity: Capacity, tiers: Tiers
+) -> Shares:
+    """Return shares whose grants are those of the layers *in_force*, whatever the pods ask for.
+
+    Threads of a group go into its layer where that is in force, and stay in their tier's, or in
+    Open, where it is not. What the next engine will give and this one cannot is a note of the code
+    ``waiting``.
+    """
+    grants = {
+        layer.name: _grant(layer, capacity)
+        for layer in in_force
+        if layer.kind is not LayerKind.OPEN
+    }
+    goals = {wish.name: _goal(wish, grants) for crew in crews for wish in crew.wishes}
+    fresh = share_out(crews, capacity, tiers)
+    notes = [note for note in fresh.notes if _still_holds(note, grants, fresh)]
+    notes += _waiting(grants, fresh, capacity)
+    return Shares(grants, goals, _demands(crews, goals, tiers), tuple(notes))
+
+
+def _grant(layer: Layer, capacity: Capacity) -> Grant:
+    least, most = (layer.cpus_min or 0) // capacity.unit, (layer.cpus_max or 0) // capacity.unit
+    reason = layer.reason
+    if layer.tier is not None:
+        # The size, which comes last, is said anew by whoever builds the layer.
+        reason = reason.rpartition("; ")[0] or reason
+    return Grant(
+        kind=layer.kind,
+        tier=layer.tier,
+        least=least,
+        most=most,
+        wants=least,
+        ceiling=most,
+        demoted=layer.demoted,
+        reason=reason,
+        exclusive=layer.exclusive,
+    )
+
+
+def _goal(wish: Wish, grants: Mapping[str, Grant]) -> Goal:
+    if wish.treatment is Treatment.YIELD:
+        return Goal.OPEN
+    return Goal.OWN if wish.has_layer and wish.name in grants else Goal.TIER
+
+
+def _demands(
+    crews: Sequence[Crew], goals: Mapping[str, Goal], tiers: Tiers
+) -> Mapping[Tier, Demand]:
+    found = {}
+    for tier in Tier:
+        demand = tier_demand([crew for crew in crews if crew.tier is tier], goals)
+        if demand is not None and tiers.of(tier).kind is not LayerKind.OPEN:
+            found[tier] = demand
+    return found
+
+
+def _still_holds(note: Note, grants: Mapping[str, Grant], fresh: Shares) -> bool:
+    """Whether what a new plan could not give is not given now either."""
+    held, new = grants.get(note.subject), fresh.grants.get(note.subject)
+    if held is None:
+        return new is None
+    return held.demoted and new is not None and new.demoted
+
+
+def _waiting(grants: Mapping[str, Grant], fresh: Shares, capacity: Capacity) -> Iterator[Note]:
+    """Tell what a new plan would give and the layers in force cannot."""
+    for name, new in fresh.grants.items():
+        held = grants.get(name)
+        if held is None:
+            size = f"up to {counted(new.most, 'core')} of {counted(capacity.unit, 'CPU')}"
+            why = f"{size}, {new.reason}; until then {_meanwhile(name, new, grants)}"
+        elif new.least > held.most:
+            why = f"{counted(new.least, 'core')} needed, {held.most} in force, {new.reason}"
+        else:
+            continue
+        yield Note(WAITING, name, f"waits for the next engine: {why}")
+
+
+def _meanwhile(name: str, new: Grant, grants: Mapping[str, Grant]) -> str:
+    if new.tier is None:
+        return "it owns nothing"
+    if name != new.tier.value and new.tier.value in grants:
+        return "the threads stay in the layer of their tier"
+    return "the threads share the Open layer"
