@@ -4,6 +4,8 @@ import random
 from collections import deque
 from collections.abc import Callable
 
+from temper_core.settings.models import SchedulerSettings
+
 HOUR_S = 3600.0
 JITTER = 0.2
 
@@ -60,3 +62,8 @@ class Backoff:
             return 0.0
         doubled = self._first_s * 2.0 ** min(recent - 1, 32)
         return min(doubled, self.limit_s) * (1 - JITTER + 2 * JITTER * self._chance())
+
+
+def backoff_for(limits: SchedulerSettings, chance: Callable[[], float]) -> Backoff:
+    """Return a back-off as the settings want it, that has seen no failure."""
+    return Backoff(limits.backoff_s, limits.backoff_limit_s, limits.crash_budget, chance=chance)

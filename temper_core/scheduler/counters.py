@@ -1,24 +1,44 @@
 """What the scheduler counts: starts by cause, ends by kind, and the windows without an engine."""
 
 from collections import Counter
+from collections.abc import Mapping
+from enum import StrEnum
+from types import MappingProxyType
 
 from temper_core.records.histogram import Histogram
+
+
+class Way(StrEnum):
+    """How one engine follows another: loaded beside it, or after it."""
+
+    WARM = "warm"
+    COLD = "cold"
 
 
 class Counters:
     """Grows only; read from any thread.
 
-    ``reloads`` counts engine starts by cause: ``start``, ``plan``, ``rollback``, ``recovery``
+    ``reloads`` counts engine changes by cause: ``start``, ``plan``, ``rollback``, ``recovery``
     (after an unasked end or a failed start), ``safe_mode`` (after it was left) and ``hotplug``
-    (the engine re-attached by itself). A *stock window* is the time between the kernel dropping
-    one engine and taking the next in a planned change; ``stock_seconds`` holds them all.
+    (the engine re-attached by itself). ``swaps`` counts the planned ones that were proven, by
+    their way, and ``swap_failures`` the successors that were not, by the kind of their end. A
+    *stock window* is the time between the kernel dropping one engine and taking the next in a
+    planned change; ``stock_seconds`` holds them all, ``stock_seconds_by_way`` each way's.
     """
 
     def __init__(self) -> None:
         self.reloads: Counter[str] = Counter()
         self.ejections: Counter[str] = Counter()
+        self.swaps: Counter[str] = Counter()
+        self.swap_failures: Counter[str] = Counter()
         self.stock_seconds = Histogram()
+        self.stock_seconds_by_way: Mapping[Way, Histogram] = MappingProxyType(
+            {way: Histogram() for way in Way}
+        )
 
-    def note_window(self, seconds: float) -> None:
+    def note_window(self, seconds: float, way: Way = Way.COLD) -> None:
         """Count one window on the stock scheduler."""
         self.stock_seconds = self.stock_seconds.with_value(seconds)
+        by_way = {**self.stock_seconds_by_way}
+        by_way[way] = by_way[way].with_value(seconds)
+        self.stock_seconds_by_way = MappingProxyType(by_way)

@@ -1,8 +1,10 @@
-"""Becomes the engine: ``python -I -S engine_launcher.py PARENT NICE PROGRAM ARGUMENT...``.
+"""Becomes the engine: ``engine_launcher.py PARENT NICE GATE STATE PROGRAM ARGUMENT...``.
 
-Run as a script in a fresh process, because what it does must happen after the fork and before the
-exec, and a forked copy of a threaded agent may not safely run Python. It imports nothing of
-Temper's. Exit codes of its own: 125 the parent is gone, 127 the program cannot be run.
+Run as a script (``python -I -S``) in a fresh process, because what it does must happen after the
+fork and before the exec, and a forked copy of a threaded agent may not safely run Python. It
+imports nothing of Temper's. An empty GATE means none; otherwise it is mounted over STATE for this
+process alone. Exit codes of its own: 123 the gate cannot be mounted, 124 there is no mount
+namespace to be had, 125 the parent is gone, 127 the program cannot be run.
 """
 
 import ctypes
@@ -11,18 +13,28 @@ import signal
 import sys
 
 PR_SET_PDEATHSIG = 1
+CLONE_NEWNS = 0x20000
+MS_BIND, MS_REC, MS_SLAVE = 0x1000, 0x4000, 0x80000
+CANNOT_MOUNT_GATE = 123
+NO_MOUNT_NAMESPACE = 124
 PARENT_GONE = 125
 CANNOT_RUN = 127
+NO_GATE = (CANNOT_MOUNT_GATE, NO_MOUNT_NAMESPACE)
+"""The exit codes that mean: this engine can be started, but not behind a gate."""
 
 
 def main(arguments: list[str]) -> int:
     """Tie this process's life to the parent thread's, raise its priority, and exec."""
-    parent, nice, *command = arguments
-    if ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0) != 0:
+    parent, nice, gate, state, *command = arguments
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0) != 0:
         sys.stderr.write("temper: cannot ask for the parent-death signal\n")
         return CANNOT_RUN
     if os.getppid() != int(parent):
         return PARENT_GONE  # it died before the request, and no signal will come
+    refused = _mount_gate(libc, gate, state) if gate else 0
+    if refused:
+        return refused
     _raise_priority(int(nice))
     _restore_signals()
     try:
@@ -30,6 +42,25 @@ def main(arguments: list[str]) -> int:
     except OSError as error:
         sys.stderr.write(f"temper: cannot run {command[0]}: {error.strerror}\n")
     return CANNOT_RUN
+
+
+def _mount_gate(libc: ctypes.CDLL, gate: str, state: str) -> int:
+    """Mount *gate* over *state* in a namespace of this process's own; return an exit code.
+
+    The namespace is a slave: what is mounted here stays here, but what the host unmounts is
+    unmounted here too. A private one would keep the volumes of ended pods busy.
+    """
+    if libc.unshare(CLONE_NEWNS) != 0 or libc.mount(None, b"/", None, MS_REC | MS_SLAVE, None) != 0:
+        sys.stderr.write(f"temper: no mount namespace of its own: {_error()}\n")
+        return NO_MOUNT_NAMESPACE
+    if libc.mount(os.fsencode(gate), os.fsencode(state), None, MS_BIND, None) != 0:
+        sys.stderr.write(f"temper: cannot mount the gate over {state}: {_error()}\n")
+        return CANNOT_MOUNT_GATE
+    return 0
+
+
+def _error() -> str:
+    return os.strerror(ctypes.get_errno())
 
 
 def _raise_priority(nice: int) -> None:

@@ -13,12 +13,14 @@ from attrs import field, frozen
 
 from temper_core.errors import EngineError
 from temper_core.scheduler import engine_launcher
+from temper_core.scheduler.gate import Gate
 from temper_core.scheduler.node_checks import start_of
 from temper_core.scheduler.output_tail import OutputTail
 
 OUTPUT_LIMIT_BYTES = 256 * 1024
 NICE = -20
 PID_FILE = "engine.pid"
+NEXT_PID_FILE = "engine-next.pid"
 NOT_INHERITED = ("RUST_LOG", "RUST_BACKTRACE", "LD_PRELOAD", "PYTHONPATH")
 
 
@@ -27,7 +29,7 @@ class Launch:
     """How to start the engine once.
 
     ``config`` is what it is given, in a file below ``run``; ``environment`` comes on top of the
-    agent's own.
+    agent's own. With ``gated_file``, the kernel's state file, it gets a gate over that.
     """
 
     binary: Path
@@ -37,6 +39,12 @@ class Launch:
     watchdog_ms: int = 30_000
     arguments: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(factory=dict)
+    gated_file: Path | None = None
+
+    @property
+    def gate_path(self) -> Path:
+        """The name of the gate, for the moment in which it needs one."""
+        return self.run / f"engine-{self.number}.gate"
 
     @property
     def config_path(self) -> Path:
@@ -45,14 +53,24 @@ class Launch:
 
 
 class EngineProcess:
-    """A running engine. Made by ``spawn``; ``close`` leaves nothing behind."""
+    """A running engine. Made by ``spawn``; ``close`` leaves nothing behind.
+
+    ``gate`` is what it will stand at, or None; both end with ``close``.
+    """
 
     def __init__(
-        self, launch: Launch, child: "subprocess.Popen[bytes]", output: OutputTail
+        self,
+        launch: Launch,
+        child: "subprocess.Popen[bytes]",
+        output: OutputTail,
+        gate: Gate | None = None,
     ) -> None:
         self.launch = launch
+        self.gate = gate
         self._child = child
         self._output = output
+        self._note = f"{child.pid} {start_of(child.pid)}\n"
+        self._note_down(PID_FILE if gate is None else NEXT_PID_FILE)
 
     @property
     def pid(self) -> int:
@@ -87,40 +105,52 @@ class EngineProcess:
         """End it; the kernel then takes the scheduler out by itself."""
         self._child.kill()
 
+    def take_over(self) -> None:
+        """Note that this engine is now the one that schedules, in its predecessor's place."""
+        with suppress(OSError):
+            (self.launch.run / NEXT_PID_FILE).replace(self.launch.run / PID_FILE)
+
     def close(self) -> None:
         """Forget the process, which should have ended, and remove its files."""
         self._output.close()
-        for path in (self.launch.config_path, self.launch.run / PID_FILE):
+        if self.gate is not None:
+            self.gate.close()
+        notes = [self.launch.run / name for name in (PID_FILE, NEXT_PID_FILE)]
+        ours = [note for note in notes if _text_of(note) == self._note]
+        for path in (self.launch.config_path, *ours):
             with suppress(OSError):
                 path.unlink()
 
+    def _note_down(self, name: str) -> None:
+        with suppress(OSError):
+            (self.launch.run / name).write_text(self._note, encoding="ascii")
+
 
 def spawn(launch: Launch) -> EngineProcess:
-    """Start the engine; raise EngineError where it cannot be started.
+    """Start the engine; raise EngineError where it cannot be, GateError where no gate can be.
 
     Must be called from the main thread: the parent-death signal is sent when the *thread* that
     forked ends, and the main thread lives as long as the agent.
     """
     if threading.current_thread() is not threading.main_thread():
         raise RuntimeError("the engine must be spawned from the main thread")
-    try:
-        _prepare(launch)
-        child = _start(launch)
-        output = _drained(child)
-    except (OSError, RuntimeError) as error:  # RuntimeError: no thread can be started
-        with suppress(OSError):
-            launch.config_path.unlink()
-        raise EngineError(f"cannot start {launch.binary}: {error}") from error
-    process = EngineProcess(launch, child, output)
-    with suppress(OSError):
-        (launch.run / PID_FILE).write_text(
-            f"{process.pid} {start_of(process.pid)}\n", encoding="ascii"
-        )
-    return process
+    with ExitStack() as undo:
+        try:
+            _prepare(launch)
+            undo.callback(launch.config_path.unlink, missing_ok=True)
+            gate = _make_gate(launch)
+            if gate is not None:
+                undo.callback(gate.close)
+            child = _start(launch)
+            output = _drained(child)
+        except (OSError, RuntimeError) as error:  # RuntimeError: no thread can be started
+            raise EngineError(f"cannot start {launch.binary}: {error}") from error
+        undo.pop_all()
+    return EngineProcess(launch, child, output, gate)
 
 
 def _prepare(launch: Launch) -> None:
-    """Write the configuration where nobody else can change it; drop what a dead agent left."""
+    """Write the configuration where nobody else can change it."""
     launch.run.mkdir(mode=0o700, parents=True, exist_ok=True)
     found = launch.run.lstat()
     writable_by_others = found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
@@ -128,16 +158,33 @@ def _prepare(launch: Launch) -> None:
         raise EngineError(
             f"{launch.run} must be a directory that only its owner, this user, writes"
         )
-    for leftover in launch.run.glob("engine-*.json"):
-        leftover.unlink(missing_ok=True)
+    launch.config_path.unlink(missing_ok=True)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
     descriptor = os.open(launch.config_path, flags, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.write(launch.config)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(launch.config)
+    except OSError:  # the disk is full
+        launch.config_path.unlink(missing_ok=True)
+        raise
+
+
+def _make_gate(launch: Launch) -> Gate | None:
+    if launch.gated_file is None:
+        return None
+    launch.gate_path.unlink(missing_ok=True)
+    return Gate(launch.gate_path)
 
 
 def _start(launch: Launch) -> "subprocess.Popen[bytes]":
-    launcher = [sys.executable, "-I", "-S", engine_launcher.__file__, str(os.getpid()), str(NICE)]
+    gate = (
+        ("", "") if launch.gated_file is None else (str(launch.gate_path), str(launch.gated_file))
+    )
+    launcher = [
+        *(sys.executable, "-I", "-S", engine_launcher.__file__),
+        *(str(os.getpid()), str(NICE)),
+        *gate,
+    ]
     engine = [str(launch.binary), *launch.arguments, f"f:{launch.config_path}"]
     return subprocess.Popen(  # noqa: S603 - a fixed program; the binary is the operator's choice
         [*launcher, *engine],
@@ -175,6 +222,12 @@ def _drained(child: "subprocess.Popen[bytes]") -> OutputTail:
         tail = OutputTail(descriptors, OUTPUT_LIMIT_BYTES)
         undo.pop_all()
     return tail
+
+
+def _text_of(path: Path) -> str:
+    with suppress(OSError):
+        return path.read_text(encoding="ascii", errors="replace")
+    return ""
 
 
 def _end(child: "subprocess.Popen[bytes]") -> None:

@@ -1,45 +1,51 @@
 """The life cycle: which plan the kernel should run, and every step between wanting and having it.
 
-A polled state machine. ``step`` looks at safe-mode requests, the engine and the pending plan, does
+A polled state machine. ``step`` looks at safe-mode requests, the engines and the pending plan, does
 at most one thing that takes milliseconds, and says when it wants to be called again; so a request
-for safe mode takes effect while an engine is still loading. How a plan becomes active is known to
-``_start`` and ``_reload`` alone.
+for safe mode takes effect while an engine is still loading. A changed plan becomes active by a warm
+swap (``succession.py``), and by a cold restart only where there can be none.
 """
 
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import structlog
-from attrs import evolve, frozen
+from attrs import frozen
 
 from temper_core.engine.stats import EngineStats
 from temper_core.errors import EngineError
 from temper_core.records.plans import Generation, LayerPlan
-from temper_core.records.snapshots import Mode, SafeModeReason, Status
-from temper_core.scheduler.backoff import Backoff
+from temper_core.records.snapshots import Mode, Status
+from temper_core.scheduler.backoff import backoff_for
+from temper_core.scheduler.change import Change
 from temper_core.scheduler.checks import Check
-from temper_core.scheduler.counters import Counters
+from temper_core.scheduler.counters import Counters, Way
 from temper_core.scheduler.diagnosis import Diagnosis, EndKind
 from temper_core.scheduler.engine_access import EngineAccess
-from temper_core.scheduler.engine_run import KILL_S, VERIFY_S, EngineRun, Phase
+from temper_core.scheduler.engine_run import VERIFY_S, EngineRun, Phase
+from temper_core.scheduler.hint_map import HintMap
+from temper_core.scheduler.holds import Holds
 from temper_core.scheduler.kernel import SchedExt
-from temper_core.scheduler.plan_book import PlanBook, same
-from temper_core.scheduler.preflight import NO_SCHED_EXT, Hold, verdict
+from temper_core.scheduler.plan_book import PlanBook, did_not_attach
+from temper_core.scheduler.plan_changes import PlanChanges
+from temper_core.scheduler.preflight import Hold, verdict
 from temper_core.scheduler.recovery import Recovery
 from temper_core.scheduler.reload_policy import ReloadPolicy
 from temper_core.scheduler.roots import Roots
 from temper_core.scheduler.safe_mode import SafeModeRequests
 from temper_core.scheduler.starter import Starter
+from temper_core.scheduler.stop_ladder import KILL_S
+from temper_core.scheduler.succession import Succession, SuccessionError
+from temper_core.scheduler.telling import Circumstances, tell
 from temper_core.settings import Settings
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
+WINDOW_S = 0.0015
+"""How often to look while a swap has the node on the stock scheduler, or is about to."""
 SOON_S = 0.05
 STEADY_S = 0.5
-NOT_ASKED = "not_asked"
-NO_PLAN = "no_plan"
-IN_PLANNED_CHANGES = ("plan", "rollback")
 
 
 @frozen
@@ -54,9 +60,8 @@ class Clocks:
 class Scheduler:
     """Runs the engine for the wanted plan, or knows why it must not.
 
-    ``status``, ``generation`` and ``counters`` may be read from any thread; all else belongs to
-    the main thread, where the engine must be spawned. ``preflight`` and ``diagnosis`` are those
-    of the last start and the last unasked end.
+    ``status``, ``generation``, ``counters`` and ``can_swap`` may be read from any thread; all else
+    belongs to the main thread, where the engine must be spawned. A steered plan needs *hint_map*.
     """
 
     def __init__(
@@ -67,31 +72,38 @@ class Scheduler:
         roots: Roots | None = None,
         access: EngineAccess | None = None,
         clocks: Clocks | None = None,
+        hint_map: HintMap | None = None,
     ) -> None:
         roots = roots or Roots()
         limits = settings.scheduler
         self.counters = Counters()
-        self.preflight: tuple[Check, ...] = ()
-        self.diagnosis: Diagnosis | None = None
         self._settings = settings
         self._requests = requests
         self._clocks = clocks or Clocks()
-        self._kernel = SchedExt(roots.sched_ext)
-        self._starter = Starter(settings, roots, access or EngineAccess())
+        kernel = SchedExt(roots.sched_ext)
+        self._starter = Starter(settings, roots, access or EngineAccess(), hint_map)
+        self._succession = Succession(self._starter, kernel)
         self._plans = PlanBook()
         self._policy = ReloadPolicy(limits.quiet_s, limits.min_interval_s, limits.reloads_per_hour)
+        self._change = Change(self.counters)
         chance = self._clocks.chance
-        backoff = Backoff(
-            limits.backoff_s, limits.backoff_limit_s, limits.crash_budget, chance=chance
+        self._recovery = Recovery(backoff_for(limits, chance), limits.recheck_s)
+        self._holds = Holds(limits.enforce, kernel, requests, self._plans, self._recovery)
+        self._changes = PlanChanges(
+            starter=self._starter,
+            succession=self._succession,
+            plans=self._plans,
+            policy=self._policy,
+            change=self._change,
+            backoff=backoff_for(limits, chance),
+            recheck_s=limits.recheck_s,
         )
-        self._recovery = Recovery(backoff, limits.recheck_s)
         self._run: EngineRun | None = None
-        self._cause = "start"
-        self._stock_since: float | None = None
         self._plan_changed = False
+        self._is_tidy = False
         self._was_requested = bool(requests.active())
         self._next_file_look = 0.0
-        self._status = Status(Mode.OBSERVE_ONLY, NO_PLAN, since=self._clocks.wall())
+        self._status = Status(Mode.OBSERVE_ONLY, "no_plan", since=self._clocks.wall())
 
     @property
     def status(self) -> Status:
@@ -112,8 +124,29 @@ class Scheduler:
 
     @property
     def engine_pid(self) -> int | None:
-        """The engine's process id, from its start until it has ended."""
+        """The process id of the engine that has or will have the kernel, until it has ended."""
         return self._run.process.pid if self._run is not None else None
+
+    @property
+    def engine_pids(self) -> tuple[int, ...]:
+        """The process ids of all engines: beside that one, the next and those that still end."""
+        own = (self._run,) if self._run is not None else ()
+        return tuple(run.process.pid for run in (*own, *self._succession.runs))
+
+    @property
+    def can_swap(self) -> str:
+        """Why the next engine cannot load beside the one that runs; empty where it can."""
+        return self._starter.why_no_swap()
+
+    @property
+    def preflight(self) -> tuple[Check, ...]:
+        """The checks before the last start or change."""
+        return self._starter.checks
+
+    @property
+    def diagnosis(self) -> Diagnosis | None:
+        """Why the last engine ended that nobody had asked to."""
+        return self._change.diagnosis
 
     @property
     def refusal(self) -> str:
@@ -141,24 +174,34 @@ class Scheduler:
         self._look_around(now)
         if self._run is not None:
             self._follow(self._run, now)
-        self._act(self._hold(now), now)
+        failed_heir = self._succession.step(now)
+        if failed_heir is not None:
+            self._changes.heir_failed(failed_heir, self._run, now)
+        self._act(self._holds.first(now), now)
         self._publish(now)
         return self._wanted_in_s(now)
 
     def close(self) -> None:
-        """End the engine by the whole stop ladder; blocks, but no longer than its deadlines."""
-        run, clock = self._run, self._clocks.monotonic
-        if run is not None:
-            latest = clock() + self._settings.scheduler.stop_deadline_s + 2 * (KILL_S + VERIFY_S)
-            run.stop(clock())
-            while run.phase is not Phase.ENDED and clock() < latest:
-                run.step(clock())
-                time.sleep(SOON_S / 5)
-            log.info("engine_stopped", has_ended=run.phase is Phase.ENDED)
+        """End every engine by the whole stop ladder; blocks, but no longer than its deadlines."""
+        clock = self._clocks.monotonic
+        latest = clock() + self._settings.scheduler.stop_deadline_s + 2 * (KILL_S + VERIFY_S)
+        self._succession.drop("the agent ends", clock())
+        if self._run is not None:
+            self._run.stop(clock())
+            self._succession.dismiss(self._run)
+        had_engines = not self._succession.is_clear
+        while not self._succession.is_clear and clock() < latest:
+            self._succession.step(clock())
+            time.sleep(SOON_S / 5)
+        if had_engines:
+            log.info("engine_stopped", has_ended=self._succession.is_clear)
         self._run = None
         self._starter.close()
 
     def _look_around(self, now: float) -> None:
+        if not self._is_tidy:
+            self._starter.tidy()
+            self._is_tidy = True
         self._plans.look_at_clock(now)
         if now >= self._next_file_look:
             self._requests.poll_file()
@@ -174,44 +217,29 @@ class Scheduler:
     def _start_afresh(self) -> None:
         """Forget what went wrong: an operator has been through safe mode and left it."""
         self._recovery.forget()
-        self._plans.forgive()
-        self._cause = "safe_mode"
-
-    def _hold(self, now: float) -> Hold | None:
-        """Return why the engine must not run now, first cause first; None when it may."""
-        return next(self._holds(now), None)
-
-    def _holds(self, now: float) -> Iterator[Hold]:
-        if not self._settings.scheduler.enforce:
-            yield Hold(Mode.OBSERVE_ONLY, NOT_ASKED, "[scheduler] enforce is false")
-        if not self._kernel.is_supported:
-            yield Hold(Mode.OBSERVE_ONLY, NO_SCHED_EXT, f"{self._kernel.root} is missing")
-        standing = self._requests.active()
-        if standing:
-            told = "; ".join(f"{name}: {request.reason}" for name, request in standing.items())
-            yield Hold(Mode.SAFE_MODE, SafeModeReason.REQUESTED, told)
-        if self._plans.wanted is None:
-            yield Hold(Mode.OBSERVE_ONLY, NO_PLAN, "no plan has been made yet")
-        if self._plans.target() is None:
-            yield Hold(Mode.SAFE_MODE, SafeModeReason.INVALID_PLAN, self.refusal)
-        waiting = self._recovery.hold(now)
-        if waiting is not None:
-            yield waiting
+        self._changes.forgive()
+        self._change.begin_cold("safe_mode")
 
     def _act(self, hold: Hold | None, now: float) -> None:
-        run = self._run
+        run, succession = self._run, self._succession
         if hold is not None:
+            succession.drop(hold.detail, now)
             if run is not None:
                 run.stop(now)
+        elif succession.is_handing_over:
+            self._hand_over(now)
         elif run is None:
-            self._start(now)
+            succession.drop("the engine it was to follow has ended", now)
+            if succession.is_clear:
+                self._start(now)
         elif run.phase is Phase.ATTACHED:
-            self._reload_if_due(run, now)
+            self._changes.consider(run, now)
+        else:
+            succession.drop("the engine it was to follow is not attached any more", now)
 
     def _start(self, now: float) -> None:
         """Start an engine for the plan that should run, unless preflight forbids it."""
-        self.preflight = self._starter.preflight()
-        hold = verdict(self.preflight)
+        hold = verdict(self._starter.preflight())
         if hold is not None:
             self._recovery.look_again(hold, now)
             return
@@ -221,33 +249,28 @@ class Scheduler:
         if target is None:
             return  # the check refused the only plan there is; the next hold says so
         self._plans.started(target)
-        self.counters.reloads[self._cause] += 1
+        self._change.started()
         try:
             self._run = self._starter.start(target, now)
         except EngineError as error:
             self._fail(Diagnosis(EndKind.LAUNCH_FAILED, str(error)), target, now, attached=False)
             return
-        log.info("engine_started", generation=target.number, cause=self._cause)
+        log.info("engine_started", generation=target.number, cause=self._change.cause)
 
-    def _reload_if_due(self, run: EngineRun, now: float) -> None:
-        target = self._plans.target()
-        if target is None or same(target.config, run.generation.config):
-            self._policy.settled()
-            if target is not None:
-                run.generation = evolve(run.generation, plan=target.plan)
+    def _hand_over(self, now: float) -> None:
+        try:
+            heir = self._succession.hand_over(now)
+        except SuccessionError as error:
+            diagnosis = Diagnosis(EndKind.LAUNCH_FAILED, str(error))
+            self._fail(diagnosis, error.generation, now, attached=False)
             return
-        due = self._policy.due_at()
-        if due is None:
-            self._policy.changed(now)
-        elif due <= now:
-            self._reload(run, now)
-
-    def _reload(self, run: EngineRun, now: float) -> None:
-        """Replace the engine cold: stop it now, and the next plan starts once it has ended."""
-        self._policy.reloaded(now)
-        self._cause = "plan"
-        log.info("reload_begun", generation=run.generation.number)
-        run.stop(now)
+        if heir is None:
+            return
+        self._run = heir
+        self._change.planned(Way.WARM)
+        self._change.stock_since = heir.predecessor.released_at if heir.predecessor else now
+        self._change.started()
+        log.info("gate_opened", generation=heir.generation.number)
 
     def _follow(self, run: EngineRun, now: float) -> None:
         before = run.phase
@@ -255,22 +278,14 @@ class Scheduler:
         if run.phase is Phase.ENDED:
             self._run = None
             if run.enabled_at is not None:
-                self._stock_since = run.released_at
+                self._change.stock_since = run.released_at
             self._ended(run, now)
         elif before is not run.phase and run.phase is Phase.ATTACHED:
-            self._attached(run, now)
+            self._plans.proven(run.generation)
+            self._change.attached(run, now)
+            log.info("engine_attached", generation=run.generation.number)
         elif before is Phase.ATTACHED and run.phase is Phase.LOADING:
             log.warning("engine_detached", generation=run.generation.number)
-
-    def _attached(self, run: EngineRun, now: float) -> None:
-        if run.attach_count > 1:  # it restarted in place, as it does over CPU hotplug
-            self.counters.reloads["hotplug"] += 1
-        self._plans.proven(run.generation)
-        if self._stock_since is not None and self._cause in IN_PLANNED_CHANGES:
-            self.counters.note_window((run.enabled_at or now) - self._stock_since)
-        self._stock_since = None
-        self._cause = "recovery"
-        log.info("engine_attached", generation=run.generation.number, engine=self._status.engine)
 
     def _ended(self, run: EngineRun, now: float) -> None:
         if run.diagnosis is None:
@@ -283,51 +298,44 @@ class Scheduler:
         self, diagnosis: Diagnosis, generation: Generation, now: float, *, attached: bool
     ) -> None:
         """Count an unasked end, and see whether the last good plan may stand in."""
-        self.diagnosis = diagnosis
-        kind = diagnosis.kind.value
-        self.counters.ejections[kind] += 1
-        log.error("engine_failed", kind=kind, why=diagnosis.summary, was_attached=attached)
         may_roll_back = not attached and self._plans.failed(generation, diagnosis)
-        self._cause = "rollback" if may_roll_back else "recovery"
+        self._change.failed(diagnosis, may_roll_back=may_roll_back)
+        kind, why = diagnosis.kind.value, diagnosis.summary
+        log.error("engine_failed", kind=kind, why=why, was_attached=attached)
         again_at = self._recovery.failed(diagnosis, now, may_roll_back=may_roll_back)
         if may_roll_back and (not diagnosis.blames_the_plan or self._recovery.is_exhausted(now)):
-            self._plans.postpone(generation, diagnosis, again_at)
+            self._plans.postpone(did_not_attach(generation, diagnosis), again_at)
 
     def _publish(self, now: float) -> None:
         """Tell the state as it is after everything this step did."""
-        hold, run = self._hold(now), self._run
-        mode, reason, detail = self._told(hold, run, now)
+        run, succession = self._run, self._succession
+        facts = Circumstances(
+            hold=self._holds.first(now),
+            heir=succession.heir,
+            is_handing_over=succession.is_handing_over,
+            later=self.refusal or self._policy.why_later(now),
+            cold=self._change.why_cold,
+        )
+        told = tell(run, facts)
         old = self._status
-        has_changed = (mode, reason) != (old.mode, old.reason)
+        has_changed = (told.mode, told.reason) != (old.mode, old.reason)
         self._status = Status(
-            mode=mode,
-            reason=str(reason),
-            detail=detail,
+            mode=told.mode,
+            reason=told.reason,
+            detail=told.detail,
             generation=run.generation.number if run is not None else 0,
             engine=self._starter.engine_name,
             since=self._clocks.wall() if has_changed else old.since,
         )
         if has_changed:
-            log.info("mode_changed", mode=mode.value, reason=str(reason), detail=detail)
-
-    def _told(self, hold: Hold | None, run: EngineRun | None, now: float) -> tuple[Mode, str, str]:
-        if hold is not None:
-            still = f" ({run.problem or 'the engine is still stopping'})" if run else ""
-            return hold.mode, hold.reason, hold.detail + still
-        if run is None:
-            return Mode.RELOADING, "", "between two engines"
-        if run.diagnosis is not None:
-            return Mode.SAFE_MODE, SafeModeReason.EJECTED, run.diagnosis.summary
-        if run.phase is Phase.ATTACHED:
-            return Mode.ENFORCING, "", self.refusal or self._policy.why_later(now)
-        if run.phase is Phase.LOADING:
-            return Mode.RELOADING, "", f"loading generation {run.generation.number}: {run.missing}"
-        return Mode.RELOADING, "", f"stopping generation {run.generation.number}"
+            log.info("mode_changed", mode=told.mode.value, reason=told.reason, detail=told.detail)
 
     def _wanted_in_s(self, now: float) -> float:
         """Return how long nothing can happen that a later step would notice too late."""
-        run = self._run
-        if run is not None and run.phase is not Phase.ATTACHED:
+        run, succession = self._run, self._succession
+        if succession.is_handing_over or (run is not None and run.is_let_through):
+            return WINDOW_S
+        if not succession.is_clear or (run is not None and run.phase is not Phase.ATTACHED):
             return SOON_S
         if self._status.mode is Mode.RELOADING:
             return 0.0

@@ -96,16 +96,16 @@ class PlanBook:
         if diagnosis.kind is EndKind.FOREIGN_SCHEDULER:
             return False
         if diagnosis.blames_the_plan and same(self.wanted.config, generation.config):
-            self.refused(_did_not_attach(generation, diagnosis))
+            self.refused(did_not_attach(generation, diagnosis))
         return self.good is not None
 
-    def postpone(self, generation: Generation, diagnosis: Diagnosis, until: float) -> None:
-        """Let the last good plan stand in until then, because *generation* did not attach.
+    def postpone(self, why: str, until: float) -> None:
+        """Let the last good plan stand in until then, because of *why*.
 
         That holds for whatever is wanted meanwhile too: its cause may well be the machine's.
         """
         self._postponed_until = until
-        self._why_postponed = _did_not_attach(generation, diagnosis)
+        self._why_postponed = why
 
     def look_at_clock(self, now: float) -> None:
         """End the postponement that is over by *now*."""
@@ -119,7 +119,8 @@ class PlanBook:
             self.wanted = evolve(self.wanted, problem="", is_checked=False)
 
 
-def _did_not_attach(generation: Generation, diagnosis: Diagnosis) -> str:
+def did_not_attach(generation: Generation, diagnosis: Diagnosis) -> str:
+    """Say that *generation* did not, and why."""
     return f"generation {generation.number} did not attach: {diagnosis.summary}"
 
 

@@ -4,6 +4,7 @@
 raised a moment after ``state`` says enabled, so a proof is taken again until it is complete.
 """
 
+import json
 from collections.abc import Set as AbstractSet
 
 from attrs import frozen
@@ -45,6 +46,11 @@ def prove(
         (layers_seen in (None, layers_wanted), _layer_clause(layers_wanted, layers_seen)),
     ]
     return Proof(tuple(clause for holds, clause in clauses if not holds))
+
+
+def layer_names(config: str) -> frozenset[str]:
+    """Return the names of the layers that a configuration makes, which the plan alone may lack."""
+    return frozenset(layer["name"] for layer in json.loads(config))
 
 
 def _was_raised(seq: int | None, before: int | None) -> bool:

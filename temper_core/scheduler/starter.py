@@ -11,24 +11,41 @@ from temper_core.records.plans import Generation, LayerPlan
 from temper_core.scheduler.checks import Check
 from temper_core.scheduler.engine_access import EngineAccess, InstalledEngine
 from temper_core.scheduler.engine_process import Launch, spawn
-from temper_core.scheduler.engine_run import EngineRun, Limits, Surroundings
+from temper_core.scheduler.engine_run import EngineRun, Limits
+from temper_core.scheduler.hint_map import HintMap
 from temper_core.scheduler.kernel import KernelLog
+from temper_core.scheduler.leftovers import remove_leftovers
 from temper_core.scheduler.plan_book import Candidate
 from temper_core.scheduler.preflight import run_preflight
 from temper_core.scheduler.roots import Roots
+from temper_core.scheduler.surroundings import Surroundings
+from temper_core.scheduler.swap_memory import why_no_room
 from temper_core.settings import Settings
 
 LONGEST_STATS_PERIOD_S = 10.0
 
 
 class Starter:
-    """Knows the installed engine and starts it; keeps the kernel's log open from then on."""
+    """Knows the installed engine and starts it; keeps the kernel's log open from then on.
 
-    def __init__(self, settings: Settings, roots: Roots, access: EngineAccess) -> None:
+    ``checks`` are those of the last preflight, ``gate_refusal`` is what keeps this process from
+    holding an engine back at a gate, once that is known.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        roots: Roots,
+        access: EngineAccess,
+        hint_map: HintMap | None = None,
+    ) -> None:
         self.engine: InstalledEngine | None = None
+        self.checks: tuple[Check, ...] = ()
+        self.gate_refusal = ""
         self._settings = settings
         self._roots = roots
         self._access = access
+        self._hint_map = hint_map
         self._kernel_log: KernelLog | None = None
         self._made_run = False
 
@@ -37,9 +54,25 @@ class Starter:
         """The engine's name and version; the name alone before it was found."""
         return f"scx_layered {self.engine.version}" if self.engine else "scx_layered"
 
-    def preflight(self) -> tuple[Check, ...]:
-        """Look for all that a start needs; the engine is looked for anew."""
-        return run_preflight(self._roots, self._settings, find=self._find)
+    def tidy(self) -> None:
+        """Remove what an agent that was killed left here."""
+        remove_leftovers(self._roots)
+
+    def preflight(self, own_engine: int | None = None) -> tuple[Check, ...]:
+        """Look for all that a start needs; the engine is looked for anew.
+
+        *own_engine* is the process id of the one that runs, if any.
+        """
+        self.checks = run_preflight(
+            self._roots, self._settings, find=self._find, own_engine=own_engine
+        )
+        return self.checks
+
+    def why_no_swap(self) -> str:
+        """Say why the next engine cannot load beside the one that runs; empty where it can."""
+        if not self._settings.scheduler.warm_swap:
+            return "[scheduler] warm_swap is false"
+        return self.gate_refusal or why_no_room(self._roots)
 
     def candidate(self, plan: LayerPlan) -> Candidate:
         """Render *plan* and hold it against the engine's rules, if an engine is installed."""
@@ -61,7 +94,45 @@ class Starter:
         return evolve(candidate, is_checked=True)
 
     def start(self, generation: Generation, now: float) -> EngineRun:
-        """Spawn an engine for *generation*; raise EngineError where that is impossible."""
+        """Spawn an engine for *generation* where none runs; raise EngineError if it cannot be."""
+        self.make_hints_ready(generation.plan)
+        return self._spawn(generation, now, is_gated=False)
+
+    def start_beside(self, generation: Generation, running: Generation, now: float) -> EngineRun:
+        """Spawn an engine that loads while that of *running* schedules, and waits at a gate.
+
+        Raises EngineError where it cannot be started, GateError where only there can be no gate.
+        """
+        if generation.plan.is_steered and not self._is_hint_map_pinned():
+            # An engine that finds no map makes one of its own. The hints of the plan in force are
+            # right for the engine that reads them now.
+            self.make_hints_ready(running.plan if running.plan.is_steered else generation.plan)
+        return self._spawn(generation, now, is_gated=True)
+
+    def make_hints_ready(self, plan: LayerPlan) -> None:
+        """Have the hints of a steered plan right before its engine reads them.
+
+        Raises EngineError where that cannot be.
+        """
+        if not plan.is_steered:
+            return
+        try:
+            self._steering().ready(plan)
+        except TemperError as error:
+            raise EngineError(f"the hints for the plan cannot be given: {error}") from error
+
+    def _steering(self) -> HintMap:
+        if self._hint_map is None:
+            raise EngineError("the plan is steered, and there is no map of hints")
+        return self._hint_map
+
+    def _is_hint_map_pinned(self) -> bool:
+        try:
+            return self._steering().path.exists()
+        except OSError:
+            return False
+
+    def _spawn(self, generation: Generation, now: float, *, is_gated: bool) -> EngineRun:
         if self.engine is None:
             raise EngineError("no engine has been found")
         if self._kernel_log is None:
@@ -70,7 +141,7 @@ class Starter:
         scheduler = self._settings.scheduler
         surroundings = Surroundings(self._roots, self._kernel_log, now)
         self._made_run = self._made_run or not self._roots.run.exists()
-        process = spawn(self._launch(generation, self.engine.path))
+        process = spawn(self._launch(generation, self.engine.path, is_gated=is_gated))
         period_s = min(self._settings.observe.period_s, LONGEST_STATS_PERIOD_S)
         stats = StatsClient(
             str(self._roots.stats_socket), scheduler.stats_timeout_s, period_s=period_s
@@ -97,14 +168,22 @@ class Starter:
         self.engine = self._access.find(name)
         return self.engine
 
-    def _launch(self, generation: Generation, binary: Path) -> Launch:
+    def _launch(self, generation: Generation, binary: Path, *, is_gated: bool) -> Launch:
         scheduler = self._settings.scheduler
+        hints = (
+            ("--task-hint-map", str(self._steering().path)) if generation.plan.is_steered else ()
+        )
         return Launch(
             binary=binary,
             config=generation.config,
             run=self._roots.run,
             number=generation.number,
             watchdog_ms=scheduler.watchdog_ms,
-            arguments=("--max-exec-us", str(scheduler.max_exec_us), *self._access.arguments),
+            arguments=(
+                *("--max-exec-us", str(scheduler.max_exec_us)),
+                *hints,
+                *self._access.arguments,
+            ),
             environment=self._access.environment,
+            gated_file=self._roots.sched_ext / "state" if is_gated else None,
         )

@@ -38,7 +38,7 @@ class Node:
             },
             kmsg=folder / "kmsg",
         )
-        self.put("sys/kernel/sched_ext/state", "disabled\n")
+        (folder / "state").hardlink_to(self.put("sys/kernel/sched_ext/state", "disabled\n"))
         self.put("sys/kernel/sched_ext/enable_seq", "7\n")
         self.put("sys/kernel/sched_ext/switch_all", "0\n")
         self.put("sys/kernel/sched_ext/nr_rejected", "0\n")
@@ -126,6 +126,7 @@ class World:
         return {
             "FAKE_SCRIPT": str(self.node.folder / "script.json"),
             "FAKE_KERNEL": str(self.node.roots.sched_ext),
+            "FAKE_STATE": str(self.node.folder / "state"),
             "FAKE_STATS": str(self.node.roots.stats_socket),
         }
 

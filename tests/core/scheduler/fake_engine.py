@@ -1,8 +1,10 @@
 """A small stand-in for scx_layered and for what the kernel does when it attaches and dies.
 
 It reads the script named by FAKE_SCRIPT at its start, writes a fake sched_ext directory
-(FAKE_KERNEL) and speaks the statistics protocol on a Unix socket (FAKE_STATS). A forked watcher
+(FAKE_KERNEL) and speaks the statistics protocol on a Unix socket (FAKE_STATS). As the engine does,
+it reads the kernel's state when it has loaded, which is where a gate holds it. A forked watcher
 plays the kernel: when the engine is gone, however it went, the state falls back to disabled.
+FAKE_STATE is a second name of the state file, which no gate lies over.
 """
 
 import contextlib
@@ -21,10 +23,16 @@ OPS = "layered_1.1.4_x86_64_unknown_linux_gnu"
 
 
 class FakeKernel:
-    """The files of /sys/kernel/sched_ext, each replaced as a whole."""
+    """The files of /sys/kernel/sched_ext, each replaced as a whole, but the state for its names."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, state: Path) -> None:
         self.root = root
+        self.state = state
+
+    def say(self, word: str) -> None:
+        descriptor = os.open(self.state, os.O_WRONLY)
+        os.pwrite(descriptor, f"{word:<15}\n".encode(), 0)
+        os.close(descriptor)
 
     def put(self, name: str, value: object) -> None:
         path = self.root / name
@@ -33,20 +41,29 @@ class FakeKernel:
         beside.write_text(f"{value}\n")
         beside.replace(path)
 
+    @property
+    def owner(self) -> Path:
+        return self.state.with_name("owner")
+
     def enable(self, ops: str = OPS) -> None:
-        self.put("state", "enabling")
+        self.say("enabling")
+        self.owner.write_text(str(os.getpid()))
         self.put("root/ops", ops)
         self.put("switch_all", 1)
-        self.put("state", "enabled")
+        self.say("enabled")
         self.put("enable_seq", int((self.root / "enable_seq").read_text()) + 1)
 
-    def disable(self) -> None:
-        self.put("state", "disabled")
-        shutil.rmtree(self.root / "root", ignore_errors=True)
+    def disable(self, pid: int) -> None:
+        """Take out the scheduler of that process, if it is the one that is in."""
+        if self.owner.exists() and self.owner.read_text() == str(pid):
+            self.owner.unlink()
+            shutil.rmtree(self.root / "root", ignore_errors=True)
+            self.say("disabled")
 
 
 def watch(kernel: FakeKernel) -> None:
     """Fork the kernel's part: wait for the engine's end of a pipe to close, then disable."""
+    engine = os.getpid()
     reading, writing = os.pipe()
     os.set_inheritable(writing, False)
     if os.fork():
@@ -57,7 +74,7 @@ def watch(kernel: FakeKernel) -> None:
     for descriptor in (0, 1, 2):
         os.close(descriptor)
     os.read(reading, 1)
-    kernel.disable()
+    kernel.disable(engine)
     os._exit(0)
 
 
@@ -105,6 +122,26 @@ def load(script: dict, layers: list[str]) -> None:
         time.sleep(1)
 
 
+def pass_gate(kernel: FakeKernel) -> None:
+    """Look whether another scheduler is there, as the engine does just before it attaches."""
+    if (kernel.root / "state").read_text().strip() == "enabled":
+        sys.stderr.write("Error: another sched_ext scheduler is already running\n")
+        sys.stderr.flush()
+        os._exit(1)
+
+
+def fail_after_the_gate(script: dict, layers: list[str]) -> None:
+    """Do what an attach may do instead of succeeding."""
+    if script.get("attach_if_layer", layers[0]) not in layers:
+        return
+    if "attach_die" in script:
+        sys.stderr.write(script["attach_die"])
+        sys.stderr.flush()
+        os._exit(1)
+    while script.get("attach_hang"):
+        time.sleep(1)
+
+
 def schedule(script: dict, kernel: FakeKernel) -> None:
     """Run until a signal, or until the script's trigger file tells to be ejected."""
     stopped = threading.Event()
@@ -114,17 +151,21 @@ def schedule(script: dict, kernel: FakeKernel) -> None:
     trigger, detach = Path(script["trigger"]), Path(script["detach"])
     while not stopped.wait(0.01):
         if trigger.exists():
-            kernel.disable()
+            kernel.disable(os.getpid())
             sys.stderr.write(trigger.read_text())
             sys.stderr.flush()
             os._exit(script.get("trigger_exit", 1))
         if detach.exists():
-            kernel.disable()
+            kernel.disable(os.getpid())
             detach.unlink()
             time.sleep(script.get("detached_s", 0.2))
+            pass_gate(kernel)
             kernel.enable()
-    kernel.disable()
+    time.sleep(script.get("stop_s", 0))
+    kernel.disable(os.getpid())
     sys.stderr.write("EXIT: unregistered from user space\n")
+    sys.stderr.flush()
+    time.sleep(script.get("linger_s", 0))
 
 
 def main(arguments: list[str]) -> None:
@@ -137,8 +178,10 @@ def main(arguments: list[str]) -> None:
     Path(script["started"]).write_text(
         json.dumps({"pid": os.getpid(), "environment": dict(os.environ), "arguments": arguments})
     )
+    kernel = FakeKernel(Path(os.environ["FAKE_KERNEL"]), Path(os.environ["FAKE_STATE"]))
     load(script, layers)
-    kernel = FakeKernel(Path(os.environ["FAKE_KERNEL"]))
+    pass_gate(kernel)
+    fail_after_the_gate(script, layers)
     if not script.get("keep_attached"):
         watch(kernel)
     manner = script.get("stats", "answer")

@@ -7,8 +7,9 @@ from structlog.testing import capture_logs
 
 from temper_core.engine.stats import StatsClient
 from temper_core.records.plans import Generation
-from temper_core.scheduler.engine_run import EngineRun, Limits, Phase, Surroundings
+from temper_core.scheduler.engine_run import EngineRun, Limits, Phase
 from temper_core.scheduler.kernel import KernelLog
+from temper_core.scheduler.surroundings import Surroundings
 
 
 class DeafProcess:
@@ -16,6 +17,7 @@ class DeafProcess:
 
     pid = 4711
     exit_code = None
+    gate = None
     is_output_complete = True
     errors = log = ""
 

@@ -131,8 +131,8 @@ def test_the_same_plan_again_reloads_nothing(world, plan):
     assert sum(scheduler.counters.reloads.values()) == 1
 
 
-def test_a_changed_plan_reloads_after_the_quiet_period(world, plan):
-    scheduler = world.scheduler(quiet_s=2.0)
+def test_a_changed_plan_reloads_cold_after_the_quiet_period(world, plan):
+    scheduler = world.scheduler(warm_swap=False, quiet_s=2.0)
     scheduler.submit(plan("a", "rest"))
     world.settle(scheduler, "enforcing")
     pid = scheduler.engine_pid
@@ -196,7 +196,7 @@ def test_a_refused_plan_with_nothing_to_fall_back_to_is_safe_mode_until_it_chang
 
 
 def test_a_plan_that_does_not_load_is_rolled_back_once(world, plan):
-    scheduler = world.scheduler()
+    scheduler = world.scheduler(warm_swap=False)
     scheduler.submit(plan("a"))
     world.settle(scheduler, "enforcing")
 
@@ -216,7 +216,7 @@ def test_a_plan_that_does_not_load_is_rolled_back_once(world, plan):
 
 
 def test_a_plan_after_a_rolled_back_one_gets_its_chance(world, plan):
-    scheduler = world.scheduler()
+    scheduler = world.scheduler(warm_swap=False)
     scheduler.submit(plan("a"))
     world.settle(scheduler, "enforcing")
     world.script(die="Error: Argument list too long (os error 7)\n", die_if_layer="bad")
@@ -328,7 +328,7 @@ TRANSIENT = [
 def test_a_plan_that_failed_for_want_of_luck_is_tried_again_after_the_wait(
     world, plan, script, kind
 ):
-    scheduler = world.scheduler(backoff_s=100.0)
+    scheduler = world.scheduler(warm_swap=False, backoff_s=100.0)
     scheduler.submit(plan("a"))
     world.settle(scheduler, "enforcing")
     world.script(**script, die_if_layer="b")
@@ -354,7 +354,7 @@ def test_a_plan_that_failed_for_want_of_luck_is_tried_again_after_the_wait(
 
 
 def test_a_scheduler_that_came_first_is_held_against_no_plan(world, plan):
-    scheduler = world.scheduler(recheck_s=60.0)
+    scheduler = world.scheduler(warm_swap=False, recheck_s=60.0)
     scheduler.submit(plan("a"))
     world.settle(scheduler, "enforcing")
     world.script(die="Error: another sched_ext scheduler is already running\n", die_if_layer="b")
@@ -372,7 +372,9 @@ def test_a_scheduler_that_came_first_is_held_against_no_plan(world, plan):
 
 
 def test_no_churn_of_failing_plans_takes_the_good_one_down_more_often_than_the_budget(world, plan):
-    scheduler = world.scheduler(crash_budget=2, min_interval_s=0.0, stats_silence_s=86_400.0)
+    scheduler = world.scheduler(
+        warm_swap=False, crash_budget=2, min_interval_s=0.0, stats_silence_s=86_400.0
+    )
     scheduler.submit(plan("a"))
     world.settle(scheduler, "enforcing")
     world.script(die="thread 'main' panicked\n", exit=101, die_if_layer="bad")

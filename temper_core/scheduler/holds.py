@@ -1,0 +1,47 @@
+"""Why the engine must not run now: everything that keeps it away, first cause first."""
+
+from collections.abc import Iterator
+
+from attrs import frozen
+
+from temper_core.records.snapshots import Mode, SafeModeReason
+from temper_core.scheduler.kernel import SchedExt
+from temper_core.scheduler.plan_book import PlanBook
+from temper_core.scheduler.preflight import NO_SCHED_EXT, Hold
+from temper_core.scheduler.recovery import Recovery
+from temper_core.scheduler.safe_mode import SafeModeRequests
+
+NOT_ASKED = "not_asked"
+NO_PLAN = "no_plan"
+
+
+@frozen
+class Holds:
+    """What may keep the engine away; ``enforce`` is the operator's general wish."""
+
+    enforce: bool
+    kernel: SchedExt
+    requests: SafeModeRequests
+    plans: PlanBook
+    recovery: Recovery
+
+    def first(self, now: float) -> Hold | None:
+        """Return the first cause that holds at *now*; None when the engine may run."""
+        return next(self._all(now), None)
+
+    def _all(self, now: float) -> Iterator[Hold]:
+        if not self.enforce:
+            yield Hold(Mode.OBSERVE_ONLY, NOT_ASKED, "[scheduler] enforce is false")
+        if not self.kernel.is_supported:
+            yield Hold(Mode.OBSERVE_ONLY, NO_SCHED_EXT, f"{self.kernel.root} is missing")
+        standing = self.requests.active()
+        if standing:
+            told = "; ".join(f"{name}: {request.reason}" for name, request in standing.items())
+            yield Hold(Mode.SAFE_MODE, SafeModeReason.REQUESTED, told)
+        if self.plans.wanted is None:
+            yield Hold(Mode.OBSERVE_ONLY, NO_PLAN, "no plan has been made yet")
+        if self.plans.target() is None:
+            yield Hold(Mode.SAFE_MODE, SafeModeReason.INVALID_PLAN, self.plans.problem)
+        waiting = self.recovery.hold(now)
+        if waiting is not None:
+            yield waiting
