@@ -1,7 +1,7 @@
 """What the engine makes of a configuration as a whole."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from temper_core.engine.capabilities import (
     LARGEST_LAYER_COUNT,
@@ -34,13 +34,17 @@ def counts_are_within_limits(judged: Judged) -> Iterator[Problem]:
 
 
 def only_the_last_takes_everything(judged: Judged) -> Iterator[Problem]:
-    """Want exactly ``[[]]`` in the last layer; one that takes everything earlier hides the rest."""
+    """Want exactly ``[[]]`` in the last layer; one that takes everything earlier hides the rest.
+
+    Right before the last one a layer with a hint may: the last cannot have any.
+    """
+    hiding = _within_reach(judged.layers)[:-1]
     for layer in judged.layers[:-1]:
         if layer.matches == ():
             message = "is empty; only `[[]]` matches everything, and only in the last layer"
             yield refused(f"{layer.where}: matches", message)
         for index, block in enumerate(layer.blocks):
-            if _takes_everything(block):
+            if _takes_everything(block) and layer in hiding:
                 message = "matches every thread, so no later layer gets any"
                 yield ignored(f"{layer.where}: matches[{index}]", message)
     if judged.layers and judged.layers[-1].matches not in (None, ((),)):
@@ -81,7 +85,7 @@ def nobody_starves(judged: Judged) -> Iterator[Problem]:
     """On each CPU several Open layers are served in a fixed order, whatever their weight."""
     layers = [
         layer
-        for layer in judged.layers
+        for layer in _within_reach(judged.layers)
         if layer.kind == "Open" and not layer.options.get("preempt")
     ]
     if len(layers) > 1:
@@ -120,6 +124,16 @@ def arguments_exist(judged: Judged) -> Iterator[Problem]:
 
 def _takes_everything(block: Block) -> bool:
     return all(each.kind in ALWAYS_TRUE_WHEN_EMPTY and each.value == "" for each in block)
+
+
+def _within_reach(layers: Sequence[LayerText]) -> Sequence[LayerText]:
+    """Leave out a last layer that stands there for form's sake: the one before has it all.
+
+    That one has a hint too, which the last must not have.
+    """
+    before_last = layers[-2].blocks if len(layers) > 1 else ()
+    hints = [each for block in before_last for each in block if each.kind == "HintEquals"]
+    return layers[:-1] if hints and any(map(_takes_everything, before_last)) else layers
 
 
 def _most_cpus(layer: LayerText, cpus: int) -> int:

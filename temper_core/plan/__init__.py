@@ -10,6 +10,7 @@ from temper_core.plan.render import plan_document, render_engine
 from temper_core.records.machine import MachineShape
 from temper_core.records.plans import LayerPlan
 from temper_core.records.pods import Pod
+from temper_core.records.steering import Steering
 from temper_core.settings import Settings
 
 __all__ = [
@@ -31,6 +32,9 @@ def decide(
     machine: MachineShape,
     settings: Settings,
     detect: Detect = detect_nothing,
+    *,
+    steering: Steering | None = None,
 ) -> LayerPlan:
     """Assign every pod and compile the plan: the one decision path of agent and command line."""
-    return compile_plan(assign(pods, catalogue, machine, settings, detect), machine, settings)
+    assignments = assign(pods, catalogue, machine, settings, detect)
+    return compile_plan(assignments, machine, settings, steering=steering)

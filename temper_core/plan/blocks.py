@@ -73,20 +73,30 @@ class Draft:
         return joined
 
 
-def system_draft(settings: PlanSettings) -> tuple[Draft, tuple[str, ...]]:
-    """Return the system layer without its pods, and the process names that found no room."""
+def system_names(settings: PlanSettings) -> tuple[str, ...]:
+    """Return what the names of the node's own processes begin with, as the kernel keeps them."""
     names = [as_comm(name) for name in (*OWN_PROCESSES, *settings.system_processes)]
-    names = list(dict.fromkeys(name for name in names if name))
+    return tuple(dict.fromkeys(name for name in names if name))
+
+
+def system_draft(
+    settings: PlanSettings, first: Sequence[Block] = ()
+) -> tuple[Draft, tuple[str, ...]]:
+    """Return the system layer without its pods, and the process names that found no room.
+
+    The blocks *first* stand before all others.
+    """
+    names = system_names(settings)
     # Root processes of a pod may have any name, so names count only where the host's own run.
     places = [Matcher("CgroupPrefix", path) for path in settings.system_process_cgroups]
-    most = MOST_PROCESSES // max(1, len(places))
+    most = (MOST_PROCESSES - len(first)) // max(1, len(places))
     processes = [
         (Matcher("PcommPrefix", name), ROOT, place) for name in names[:most] for place in places
     ]
-    draft = Draft(fixed=(KERNEL_THREADS, *processes))
+    draft = Draft(fixed=(*first, KERNEL_THREADS, *processes))
     paths = [path.strip("/") for path in settings.system_cgroups]
     draft.add((ANYTHING,), [Address(Form.PATH, path) for path in paths if path])
-    return draft, tuple(names[most:])
+    return draft, names[most:]
 
 
 def count_expressions(layers: Iterable[Sequence[Block]]) -> int:

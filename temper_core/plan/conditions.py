@@ -31,7 +31,11 @@ class Goal(Enum):
 
 @frozen
 class Part:
-    """One group of a profile as far as the engine can see it; no match takes what is left."""
+    """One group of a profile; no match takes what is left.
+
+    Matches that need steering count as if their names alone took the threads, but no thread is
+    sure to be taken by them.
+    """
 
     matches: tuple[ThreadMatch, ...]
     goal: Goal
@@ -41,7 +45,10 @@ class Part:
 def own_conditions(parts: Sequence[Part], position: int) -> tuple[Condition, ...]:
     """Return what the threads are that the part at *position* takes into its own layer."""
     earlier = [
-        match for part in parts[:position] if part.goal is not Goal.OWN for match in part.matches
+        match
+        for part in parts[:position]
+        for match in part.matches
+        if match.is_static and part.goal is not Goal.OWN
     ]
     return _without_all(_positives(parts[position]), earlier)
 
@@ -57,7 +64,7 @@ def tier_conditions(parts: Sequence[Part]) -> tuple[Condition, ...]:
     yielded: list[ThreadMatch] = []
     for part in parts:
         if part.goal is Goal.OPEN:
-            yielded += part.matches
+            yielded += [match for match in part.matches if match.is_static]
         elif part.goal is Goal.TIER and not part.takes_rest:
             found += _without_all(_positives(part), yielded)
     if _rest_goal(parts) is Goal.TIER:

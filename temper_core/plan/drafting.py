@@ -20,13 +20,13 @@ from temper_core.plan.conditions import (
     tier_conditions,
 )
 from temper_core.plan.groups import Crew, Wish
-from temper_core.plan.rounds import SYSTEM
 from temper_core.plan.shares import Shares
+from temper_core.records.plans import Note
 from temper_core.records.profiles import Treatment
+from temper_core.records.steering import OPEN, SYSTEM
 from temper_core.records.tiers import LayerKind, Tier
 from temper_core.settings.models import Tiers
 
-OPEN = "open"
 ALWAYS = (SYSTEM, OPEN)
 
 
@@ -46,20 +46,39 @@ class Sketch:
     blocks: Mapping[str, tuple[Block, ...]]
 
 
-def over_layer_limit(crews: Sequence[Crew], tiers: Tiers) -> Iterator[Excess]:
-    """Find the least important groups for which the engine has no layer left."""
+def over_layer_limit(
+    crews: Sequence[Crew], tiers: Tiers, most: int = LARGEST_LAYER_COUNT
+) -> Iterator[Excess]:
+    """Find the least important groups for which no layer is left of *most*."""
     own = {crew.tier for crew in crews if tiers.of(crew.tier).kind is not LayerKind.OPEN}
-    room = LARGEST_LAYER_COUNT - len(ALWAYS) - len(own)
+    room = most - len(ALWAYS) - len(own)
     wishes = [wish for crew in crews for wish in crew.wishes if wish.has_layer]
     for wish in sorted(wishes, key=lambda wish: wish.importance)[room:]:
         why = f"the engine takes {LARGEST_LAYER_COUNT} layers, {room} of them for thread groups"
         yield Excess(wish, why)
 
 
+def fold(crews: Sequence[Crew], over: Excess) -> tuple[tuple[Crew, ...], Note]:
+    """Leave the threads of the group in their tier's layer, and say so."""
+    kept = tuple(crew.without((over.wish.name,)) for crew in crews)
+    why = f"{over.why}; the threads stay in the layer of their tier"
+    return kept, Note("folded", over.wish.name, why)
+
+
 def sketch(
     crews: Sequence[Crew], shares: Shares, system: Draft, adrift: Iterable[Located]
 ) -> Sketch:
     """Draw up every layer's matchers and members; *adrift* are pods without an address."""
+    drafts = drafts_of(crews, shares, system, adrift)
+    kept = {name: each for name, each in drafts.items() if name in ALWAYS or not each.is_empty}
+    blocks = {name: draft.blocks() for name, draft in kept.items() if name != OPEN}
+    return Sketch(kept, {**blocks, OPEN: ((),)})
+
+
+def drafts_of(
+    crews: Sequence[Crew], shares: Shares, system: Draft, adrift: Iterable[Located]
+) -> dict[str, Draft]:
+    """Put every pod's threads into drafts by the layer's name, in the order of a static plan."""
     drafts = {SYSTEM: system}
     for crew in crews:
         for position, wish in enumerate(crew.wishes):
@@ -71,9 +90,7 @@ def sketch(
         _settle(crew, shares, drafts)
     for located in adrift:
         drafts[OPEN].members[located.pod.key] = None
-    kept = {name: each for name, each in drafts.items() if name in ALWAYS or not each.is_empty}
-    blocks = {name: draft.blocks() for name, draft in kept.items() if name != OPEN}
-    return Sketch(kept, {**blocks, OPEN: ((),)})
+    return drafts
 
 
 def excess(crews: Sequence[Crew], shares: Shares, drawn: Sketch) -> Excess | None:
@@ -135,7 +152,7 @@ def _settle(crew: Crew, shares: Shares, drafts: Mapping[str, Draft]) -> None:
     """Put the threads that no group takes away into the layer of the tier, or into Open."""
     tier = drafts.get(crew.tier.value)
     conditions = tier_conditions(crew.parts(shares.goals))
-    rest = _rest_goal(crew, shares)
+    rest = rest_goal(crew, shares.goals)
     yields = any(shares.goals[wish.name] is Goal.OPEN for wish in crew.wishes)
     for member in crew.members:
         key = member.pod.key
@@ -157,6 +174,7 @@ def _place(tier: Draft, member: Located, conditions: Sequence[Condition]) -> Non
     tier.add((ANYTHING,), member.outside)
 
 
-def _rest_goal(crew: Crew, shares: Shares) -> Goal:
+def rest_goal(crew: Crew, goals: Mapping[str, Goal]) -> Goal:
+    """Say where the threads go that no match of the crew's profile takes."""
     rest = [wish.name for wish in crew.wishes if not wish.group.match]
-    return shares.goals[rest[0]] if rest else Goal.TIER
+    return goals[rest[0]] if rest else Goal.TIER

@@ -12,6 +12,7 @@ from temper_core.plan.capacity import MILLIS, Capacity, counted
 from temper_core.plan.demand import in_millis
 from temper_core.plan.groups import OWNING_TIERS, layer_name
 from temper_core.plan.render import SCHEMA_VERSION
+from temper_core.plan.rule_words import threads_in
 from temper_core.records.plans import Assignment, Layer, LayerPlan, Note
 from temper_core.records.pods import PROFILE_ANNOTATIONS, Origin, Pod, QosClass
 from temper_core.records.tiers import LayerKind, Tier
@@ -22,7 +23,10 @@ SUGGESTIONS = 5
 
 @attrs.frozen
 class Place:
-    """One layer in which threads of the pod live; sizes in CPUs, ``None`` where it owns none."""
+    """One layer in which threads of the pod live; sizes in CPUs, ``None`` where it owns none.
+
+    ``hint`` is what sends them there, where the plan is steered.
+    """
 
     layer: str
     kind: LayerKind
@@ -31,6 +35,7 @@ class Place:
     cpus_max: int | None
     demoted: bool
     reason: str
+    hint: int | None = None
 
 
 @attrs.frozen
@@ -126,24 +131,24 @@ def _found_by(pod: Pod) -> str:
 def _places(plan: LayerPlan, assignment: Assignment) -> Iterator[Place]:
     key = assignment.pod.key
     for layer in plan.layers:
-        if key in layer.members:
-            threads = "every thread that no group takes" if assignment.profile else "every thread"
-        elif key in layer.group_members:
-            threads = _group_text(layer)
-        else:
+        if key not in layer.members and key not in layer.group_members:
             continue
+        said = threads_in(layer.name, plan.steering, assignment.pod)
         yield Place(
             layer.name,
             layer.kind,
-            threads,
+            said or _static_text(layer, assignment),
             layer.cpus_min,
             layer.cpus_max,
             layer.demoted,
             layer.reason,
+            plan.hints.get(layer.name),
         )
 
 
-def _group_text(layer: Layer) -> str:
+def _static_text(layer: Layer, assignment: Assignment) -> str:
+    if assignment.pod.key in layer.members:
+        return "every thread that no group takes" if assignment.profile else "every thread"
     is_tier = layer.tier is None or layer.name == layer.tier.value
     return "threads of some of the profile's groups" if is_tier else "threads of this group"
 

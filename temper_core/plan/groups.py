@@ -56,6 +56,7 @@ class Crew:
     loaded: LoadedProfile | None
     members: tuple[Located, ...]
     wishes: tuple[Wish, ...] = ()
+    is_steered: bool = False
 
     @property
     def profile(self) -> str:
@@ -76,19 +77,32 @@ class Crew:
         return evolve(self, wishes=kept)
 
     def parts(self, goals: Mapping[str, Goal]) -> tuple[Part, ...]:
-        """Return the groups as the engine can see them, each with where it goes."""
-        return tuple(
-            Part(
-                matches=tuple(match for match in wish.group.match if match.is_static),
-                goal=goals[wish.name],
-                takes_rest=not wish.group.match,
-            )
-            for wish in self.wishes
-        )
+        """Return the groups as far as they can be told, each with where it goes."""
+        return tuple(self.part(wish.group, goals[wish.name]) for wish in self.wishes)
+
+    def part(self, group: ThreadGroup, goal: Goal) -> Part:
+        """Return *group* as far as it can be told: the engine alone knows only names."""
+        known = tuple(match for match in group.match if self.is_steered or match.is_static)
+        return Part(known, goal, takes_rest=not group.match)
 
 
-def crews_of(pods: Iterable[Located]) -> tuple[Crew, ...]:
-    """Gather the pods by tier and profile, most important tier first."""
+def crews_of(
+    pods: Iterable[Located], *, is_steered: bool = False
+) -> tuple[tuple[Crew, ...], tuple[Note, ...]]:
+    """Gather the pods by tier and profile, each with what its groups ask for.
+
+    The most important tier comes first. The notes are on what no node could give.
+    """
+    crews: list[Crew] = []
+    notes: list[Note] = []
+    for crew in _gathered(pods):
+        wishes, refusals = wishes_of(evolve(crew, is_steered=is_steered))
+        crews.append(evolve(crew, wishes=wishes, is_steered=is_steered))
+        notes += refusals
+    return tuple(crews), tuple(notes)
+
+
+def _gathered(pods: Iterable[Located]) -> tuple[Crew, ...]:
     found: defaultdict[tuple[int, str], list[Located]] = defaultdict(list)
     for located in pods:
         assignment = located.assignment
@@ -141,8 +155,7 @@ def _settled(crew: Crew, position: int) -> Settled:
     if group.treatment is Treatment.NORMAL:
         return Treatment.NORMAL, ()
     if group.treatment is Treatment.BOOST:
-        why = "boost needs steering; the threads stay in the layer of their tier"
-        return Treatment.NORMAL, (("group_needs_steering", why),)
+        return Treatment.NORMAL, (_no_boost(crew),)
     unseen = _unseen(crew, position)
     if unseen and not any(match.is_static for match in group.match):
         return Treatment.NORMAL, unseen
@@ -152,8 +165,18 @@ def _settled(crew: Crew, position: int) -> Settled:
     return treatment, (*unseen, *refusals)
 
 
+def _no_boost(crew: Crew) -> Refusal:
+    if crew.is_steered:
+        why = "boost: the engine has no weights within a layer"
+        return "folded", f"{why}; the threads stay in the layer of their tier"
+    why = "boost needs steering; the threads stay in the layer of their tier"
+    return "group_needs_steering", why
+
+
 def _unseen(crew: Crew, position: int) -> tuple[Refusal, ...]:
     """Say what the engine cannot see of the group, whose names are all that it knows."""
+    if crew.is_steered:
+        return ()
     group = crew.groups[position]
     blind = [each.name for each in crew.groups[:position] if not _is_static(each)]
     if not group.match and blind:
@@ -189,10 +212,7 @@ def _sized(crew: Crew, group: ThreadGroup) -> Settled:
 
 def _is_shadowed(crew: Crew, group: ThreadGroup) -> bool:
     position = crew.groups.index(group)
-    parts = [
-        Part(tuple(match for match in each.match if match.is_static), Goal.TIER, not each.match)
-        for each in crew.groups[: position + 1]
-    ]
+    parts = [crew.part(each, Goal.TIER) for each in crew.groups[: position + 1]]
     return not own_conditions(parts, position)
 
 

@@ -1,16 +1,17 @@
 """Build the records of a plan's layers from shares and sketch."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from temper_core.plan.capacity import Capacity, counted
-from temper_core.plan.drafting import OPEN, Sketch
+from temper_core.plan.drafting import Sketch
 from temper_core.plan.groups import Crew, Wish
-from temper_core.plan.rounds import SYSTEM, Grant
+from temper_core.plan.rounds import Grant
 from temper_core.plan.shares import Shares
-from temper_core.records.plans import Layer
+from temper_core.records.plans import Layer, Note
 from temper_core.records.profiles import Treatment
+from temper_core.records.steering import OPEN, SYSTEM, SteeredPlace
 from temper_core.records.tiers import LayerKind, Tier
 from temper_core.settings import Settings
 
@@ -18,6 +19,16 @@ SYSTEM_WEIGHT = 1000
 SYSTEM_UTIL_RANGE = (0.4, 0.7)
 LATENCY_SLICE_US = 3_000
 OPEN_REASON = "what is idle; shared by low, background, everything unmatched, and who has no core"
+
+
+@frozen
+class Compiled:
+    """What becomes of the pods: layers, notes, and where the plan is steered hints and places."""
+
+    layers: tuple[Layer, ...]
+    notes: tuple[Note, ...]
+    hints: Mapping[str, int] = field(factory=dict)
+    places: tuple[SteeredPlace, ...] = ()
 
 
 def build_layers(

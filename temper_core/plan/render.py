@@ -3,19 +3,28 @@
 import json
 from typing import Any
 
+from attrs import evolve
+
 from temper_core.records.machine import MachineShape
 from temper_core.records.plans import Assignment, Layer, LayerPlan
 from temper_core.records.tiers import LayerKind
 
 SCHEMA_VERSION = 1
+UNMATCHED = "unmatched"
+"""The engine insists on a last layer without conditions; no thread of a steered plan gets there."""
 
 
 def render_engine(plan: LayerPlan) -> str:
     """Return the configuration for scx_layered: canonical JSON, one layer per line.
 
+    A steered plan's Open layer has a hint, so the layer ``unmatched`` follows it.
+
     It says nothing of the pods beyond the matchers, so that what changes no layer changes no byte.
     """
-    lines = [json.dumps(_engine_layer(layer), separators=(",", ":")) for layer in plan.layers]
+    layers = list(plan.layers)
+    if plan.is_steered:
+        layers.append(evolve(layers[-1], name=UNMATCHED, matches=((),)))
+    lines = [json.dumps(_engine_layer(layer), separators=(",", ":")) for layer in layers]
     return "[\n" + ",\n".join(lines) + "\n]\n"
 
 
@@ -24,8 +33,11 @@ def plan_document(plan: LayerPlan, generation: int = 0) -> dict[str, Any]:
     return {
         "schema_version": SCHEMA_VERSION,
         "generation": generation,
+        "steered": plan.is_steered,
         "machine": machine_summary(plan.machine),
-        "layers": [_layer_document(layer) for layer in plan.layers],
+        "layers": [
+            {**_layer_document(layer), "hint": plan.hints.get(layer.name)} for layer in plan.layers
+        ],
         "assignments": [_assignment_document(each) for each in plan.assignments],
         "notes": [
             {"code": note.code, "subject": note.subject, "message": note.message}
@@ -82,6 +94,8 @@ def _common(layer: Layer) -> dict[str, Any]:
 
 
 def _comment(layer: Layer) -> str:
+    if layer.name == UNMATCHED:
+        return "what the engine wants last; no thread gets here"
     if layer.tier is None:
         return "the node itself" if layer.preempt else "everything else"
     demoted = ", demoted" if layer.demoted else ""

@@ -3,18 +3,18 @@
 from collections import defaultdict
 from collections.abc import Container, Sequence
 
-from attrs import define, evolve, field
+from attrs import define, evolve, field, frozen
 
 from temper_core.plan.capacity import Capacity, counted
 from temper_core.plan.conditions import Goal
 from temper_core.plan.demand import Demand, tier_demand
-from temper_core.plan.groups import Crew, Wish
+from temper_core.plan.groups import OWNING_TIERS, Crew, Wish
 from temper_core.records.plans import Note
 from temper_core.records.profiles import Treatment
+from temper_core.records.steering import SYSTEM
 from temper_core.records.tiers import LayerKind, Tier
 from temper_core.settings.models import Tiers
 
-SYSTEM = "system"
 SIZED_BY_REQUESTS = (Tier.CRITICAL, Tier.HIGH)
 
 Station = Tier | None
@@ -46,6 +46,18 @@ class Grant:
         return cls(kind, tier, cores, cores, cores, cores, demoted, reason)
 
 
+@frozen
+class Spare:
+    """What a steered plan makes room for: pods that are not there yet.
+
+    ``headroom_cores`` beyond the requests of a tier, and of the engine's ``layers`` those that
+    may be used at all.
+    """
+
+    headroom_cores: int
+    layers: int
+
+
 @define
 class Round:
     """One attempt: the cores that are left, and who still waits for one."""
@@ -54,6 +66,7 @@ class Round:
     capacity: Capacity
     tiers: Tiers
     latency: Sequence[Wish] = ()
+    spare: Spare | None = None
     left: int = field(init=False)
     waiting: set[Station] = field(init=False, factory=set)
     grants: dict[str, Grant] = field(init=False, factory=dict)
@@ -92,15 +105,38 @@ class Round:
         self._note("folded", wish.name, why)
 
     def grow(self, stations: Sequence[Station]) -> None:
-        """Raise the maxima: up to all requests in order, then core by core up to the limits."""
-        names = [station.value for station in stations if station is not None]
-        growing = [self.grants[name] for name in names if name in self.grants]
-        for grant in growing:
+        """Raise the maxima: up to all requests in order, then core by core up to the limits.
+
+        Pods to come have their share between the two.
+        """
+        tiers = [station for station in stations if station is not None]
+        for grant in self._granted(tiers):
             self._raise(grant, grant.wants - grant.most)
+        if self.spare is not None:
+            self._make_room(tiers, self.spare)
+        growing = self._granted(tiers)
         while growing and self.left:
             growing = [each for each in growing if each.ceiling is None or each.most < each.ceiling]
             for grant in growing:
                 self._raise(grant, 1)
+
+    def _granted(self, tiers: Sequence[Tier]) -> list[Grant]:
+        return [self.grants[tier.value] for tier in tiers if tier.value in self.grants]
+
+    def _make_room(self, tiers: Sequence[Tier], spare: Spare) -> None:
+        """Let tiers without pods stand by, and every tier grow beyond its requests."""
+        for tier in tiers:
+            room = spare.layers - len({SYSTEM, *self.grants}) - 1
+            if self.left and room > 0 and self._may_stand_by(tier):
+                self._take(tier.value, _standing(self.tiers.of(tier).kind, tier))
+        for _ in range(spare.headroom_cores):
+            for grant in self._granted(tiers):
+                self._raise(grant, 1)
+
+    def _may_stand_by(self, tier: Tier) -> bool:
+        # A plan with a core to spare has one for system too, and then any tier's kind still loads.
+        is_owning = tier in OWNING_TIERS and self.tiers.of(tier).kind is not LayerKind.OPEN
+        return is_owning and tier.value not in self.grants
 
     def _raise(self, grant: Grant, cores: int) -> None:
         more = max(0, min(self.left, cores))
@@ -204,6 +240,11 @@ class Round:
             f"{self.capacity.describe()}, so {tier} is Grouped, not Confined; what fits this node "
             f"is at most {counted(fits, 'CPU')} of {tier} requests in sum"
         )
+
+
+def _standing(kind: LayerKind, tier: Tier) -> Grant:
+    """Return what a tier without pods gets: a core to grow into, of which it holds none."""
+    return Grant(kind, tier, 0, 1, 1, 1, reason="no pods yet, so it holds no core")
 
 
 def _hoped(wish: Wish, served: Container[str]) -> Goal:

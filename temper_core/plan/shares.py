@@ -11,9 +11,10 @@ from temper_core.plan.capacity import Capacity
 from temper_core.plan.conditions import Goal
 from temper_core.plan.demand import Demand
 from temper_core.plan.groups import Crew
-from temper_core.plan.rounds import SYSTEM, Grant, Round, Station
+from temper_core.plan.rounds import Grant, Round, Spare, Station
 from temper_core.records.plans import Note
 from temper_core.records.profiles import Treatment
+from temper_core.records.steering import SYSTEM
 from temper_core.records.tiers import LayerKind, Tier
 from temper_core.settings.models import Tiers
 
@@ -47,35 +48,41 @@ class Shares:
         return len(loops) <= MOST_LOOPS
 
 
-def share_out(crews: Sequence[Crew], capacity: Capacity, tiers: Tiers) -> Shares:
-    """Hand out the cores.
+def share_out(
+    crews: Sequence[Crew], capacity: Capacity, tiers: Tiers, spare: Spare | None = None
+) -> Shares:
+    """Hand out the cores; with *spare*, to pods that are yet to come as well.
 
     The system layer takes its core after ``high``; it leaves the last one to ``normal`` where it
     can do with none, because a plan of those kinds still loads.
     """
-    chosen = _with_latency(crews, capacity, tiers, SYSTEM_AFTER_HIGH)
+    chosen = _with_latency(crews, capacity, tiers, SYSTEM_AFTER_HIGH, spare)
     if chosen.normal_is_left_out and SYSTEM in chosen.grants:
-        other = _with_latency(crews, capacity, tiers, SYSTEM_AFTER_NORMAL)
+        other = _with_latency(crews, capacity, tiers, SYSTEM_AFTER_NORMAL, spare)
         if other.loads(tiers) and not other.normal_is_left_out:
             chosen = other
     if not chosen.loads(tiers):
-        chosen = _with_latency(crews, capacity, tiers, SYSTEM_FIRST)
+        chosen = _with_latency(crews, capacity, tiers, SYSTEM_FIRST, spare)
     return chosen
 
 
 def _with_latency(
-    crews: Sequence[Crew], capacity: Capacity, tiers: Tiers, stations: Sequence[Station]
+    crews: Sequence[Crew],
+    capacity: Capacity,
+    tiers: Tiers,
+    stations: Sequence[Station],
+    spare: Spare | None,
 ) -> Shares:
     """Give latency groups the cores that nobody else needs, most important first."""
     wishes = [wish for crew in crews for wish in crew.wishes]
     latency = [wish for wish in wishes if wish.treatment is Treatment.LATENCY]
-    first = Round(crews, capacity, tiers)
+    first = Round(crews, capacity, tiers, spare=spare)
     first.serve(stations)
     served = sorted(latency, key=lambda wish: wish.importance)[: first.left]
     final = first
     if served:
         # Without these groups a tier may keep no thread at all, and need no core.
-        final = Round(crews, capacity, tiers, served)
+        final = Round(crews, capacity, tiers, served, spare)
         final.serve(stations)
     for wish in latency:
         final.serve_latency(wish, wish in served)

@@ -1,8 +1,13 @@
 """Pods, profiles and machines that the tests of the plan are made of."""
 
+import os
+import shutil
+from pathlib import Path
+
 import attrs
 import pytest
 
+from temper_core.engine.binary import EngineBinary, find_engine
 from temper_core.plan import ProfileCatalogue, decide
 from temper_core.records.pods import Container, QosClass
 from temper_core.records.profiles import (
@@ -13,6 +18,7 @@ from temper_core.records.profiles import (
     Treatment,
     WorkloadProfile,
 )
+from temper_core.records.steering import FIXED_HINTS, Steering
 from temper_core.settings import Settings
 from temper_core.testing import make_machine, make_pod
 
@@ -86,9 +92,20 @@ def with_image():
 def plan():
     """Decide for some pods, on 8 cores of 2 CPUs unless another machine is given."""
 
-    def make(*pods, cores=8, threads_per_core=2, profiles=(), settings=None, machine=None):
-        shape = machine or make_machine(cores, threads_per_core)
-        return decide(pods, ProfileCatalogue(tuple(profiles)), shape, settings or Settings())
+    def make(*pods, cores=8, threads_per_core=2, profiles=(), settings=None, **given):
+        shape = given.pop("machine", None) or make_machine(cores, threads_per_core)
+        catalogue = ProfileCatalogue(tuple(profiles))
+        return decide(pods, catalogue, shape, settings or Settings(), **given)
+
+    return make
+
+
+@pytest.fixture
+def steered(plan):
+    """Decide a steered plan for some pods; *hints* and *in_force* are as in Steering."""
+
+    def make(*pods, hints=FIXED_HINTS, in_force=(), hold=False, **given):
+        return plan(*pods, steering=Steering(hints, in_force, hold), **given)
 
     return make
 
@@ -101,3 +118,21 @@ def codes():
         return {(note.code, note.subject) for note in plan.notes}
 
     return of
+
+
+@pytest.fixture(scope="session")
+def engine() -> EngineBinary:
+    cache = Path(os.environ.get("TEMPER_CACHE", "~/.cache/temper")).expanduser()
+    cached = sorted(map(str, cache.glob("engine/*/bin/scx_layered")))
+    given = [os.environ.get("TEMPER_ENGINE"), shutil.which("scx_layered"), *cached]
+    found = [path for path in given if path]
+    if not found:
+        pytest.skip("no scx_layered: not in TEMPER_ENGINE, not on PATH, not in TEMPER_CACHE")
+    return find_engine(found[0])
+
+
+@pytest.fixture(scope="session")
+def offline_engine(engine: EngineBinary) -> EngineBinary:
+    if Path("/sys/kernel/sched_ext").exists():
+        pytest.skip("this kernel has sched_ext: the engine would attach instead of ending")
+    return engine

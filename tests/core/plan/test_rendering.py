@@ -1,11 +1,9 @@
 import json
-import os
-import shutil
 from pathlib import Path
 
 import pytest
 
-from temper_core.engine.binary import find_engine, print_and_exit, verify_offline
+from temper_core.engine.binary import print_and_exit, verify_offline
 from temper_core.engine.capabilities import capabilities_of
 from temper_core.engine.configuration_check import check
 from temper_core.plan import plan_document, render_engine
@@ -23,6 +21,7 @@ LAYER_KEYS = {
     "weight",
     "matches",
     "pods",
+    "hint",
 }
 
 
@@ -73,17 +72,6 @@ def test_the_check_finds_nothing_to_say(full_plan, version):
     assert check(render_engine(full_plan), capabilities_of(version), cpus=32) == ()
 
 
-@pytest.fixture(scope="module")
-def engine():
-    cache = Path(os.environ.get("TEMPER_CACHE", "~/.cache/temper")).expanduser()
-    cached = sorted(map(str, cache.glob("engine/*/bin/scx_layered")))
-    given = [os.environ.get("TEMPER_ENGINE"), shutil.which("scx_layered"), *cached]
-    found = [path for path in given if path]
-    if not found:
-        pytest.skip("no scx_layered: not in TEMPER_ENGINE, not on PATH, not in TEMPER_CACHE")
-    return find_engine(found[0])
-
-
 @pytest.mark.parametrize("cores", [1, 2, 4, 64])
 def test_the_engine_itself_takes_the_plan(plan, pod, mysql, with_image, engine, cores):
     database = with_image(pod("db", CRITICAL, 1500), "mysql:8")
@@ -104,6 +92,7 @@ def test_the_document_keeps_its_promise(full_plan):
     assert document.keys() == {
         "schema_version",
         "generation",
+        "steered",
         "machine",
         "layers",
         "assignments",

@@ -1,0 +1,64 @@
+"""The notes of a plan that no single layer is the subject of, and their order."""
+
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+
+from temper_core.plan.addresses import Located
+from temper_core.plan.capacity import Capacity
+from temper_core.plan.conditions import Goal
+from temper_core.plan.groups import Crew
+from temper_core.plan.rounds import SIZED_BY_REQUESTS
+from temper_core.records.plans import Assignment, Note
+from temper_core.records.steering import SYSTEM
+from temper_core.records.tiers import LayerKind
+from temper_core.settings.models import Tiers
+
+
+def in_note_order(notes: Iterable[Note]) -> tuple[Note, ...]:
+    """Return each of *notes* once, by code, subject and message."""
+    return tuple(sorted(set(notes), key=lambda note: (note.code, note.subject, note.message)))
+
+
+def node_notes(capacity: Capacity) -> Iterator[Note]:
+    """Say so where the node is too small to fence anything."""
+    if capacity.fenceable == 0:
+        why = f"{capacity.describe()}, so every layer shares them and none is fenced"
+        yield Note("small_machine", "node", why)
+
+
+def yield_notes(crews: Iterable[Crew], goals: Mapping[str, Goal], tiers: Tiers) -> Iterator[Note]:
+    """Tell where what is left of an important pod yields: its main thread is among that."""
+    for crew in crews:
+        if crew.tier not in SIZED_BY_REQUESTS or tiers.of(crew.tier).kind is LayerKind.OPEN:
+            continue
+        for wish in crew.wishes:
+            if not wish.group.match and goals[wish.name] is Goal.OPEN:
+                why = (
+                    f"every thread of these {crew.tier} pods that no other group takes, the main "
+                    "thread among them, shares the Open layer with best effort"
+                )
+                yield Note("group_yields", wish.name, why)
+
+
+def profile_notes(assignments: Sequence[Assignment]) -> Iterator[Note]:
+    """Name the pods that a profile claims and that got none."""
+    for assignment in assignments:
+        if assignment.profile is None and assignment.profile_reason:
+            yield Note("profile_not_applied", assignment.pod.key, assignment.profile_reason)
+
+
+def adrift_notes(
+    adrift: Sequence[Located], tiers: Tiers, noted: Container[str] = ()
+) -> Iterator[Note]:
+    """Name the pods that would live elsewhere if their cgroup were known, but those *noted*."""
+    for located in adrift:
+        kind = tiers.of(located.assignment.tier).kind
+        matters = located.assignment.is_system or kind is not LayerKind.OPEN
+        if matters and located.pod.key not in noted:
+            why = "its cgroup is not known, so its threads share the Open layer"
+            yield Note("folded", located.pod.key, why)
+
+
+def process_notes(dropped: Sequence[str]) -> Iterator[Note]:
+    """Name the processes for which the system layer has no OR block left."""
+    for name in dropped:
+        yield Note("folded", SYSTEM, f"no OR block is left for the process {name!r}")

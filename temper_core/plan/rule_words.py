@@ -1,0 +1,71 @@
+"""The rules of a steered plan in words: which threads of a pod a hint takes into a layer."""
+
+from collections.abc import Iterable, Iterator
+
+from temper_core.records.pods import Pod
+from temper_core.records.profiles import Behaviour, ThreadMatch
+from temper_core.records.steering import ScopeKind, SteeredPlace, SteeringRule
+
+MEASURES = (
+    ("cpu_share", "share of a CPU"),
+    ("run_us", "µs per run"),
+    ("wakeups_per_s", "wake-ups per second"),
+)
+
+
+def threads_in(layer: str, places: Iterable[SteeredPlace], pod: Pod) -> str:
+    """Say which threads of *pod* its *places* send into *layer*; empty where none is."""
+    own = [place for place in places if place.pod == pod.key]
+    is_split = any(place.scope.kind is ScopeKind.CONTAINER for place in own)
+    said = [
+        f"{_where(place, pod, is_split=is_split)}{words}"
+        for place in own
+        for words in _sentences(place, layer)
+    ]
+    return "; ".join(dict.fromkeys(said))
+
+
+def match_words(match: ThreadMatch) -> str:
+    """Say what a thread must be for *match* to hold."""
+    return " and ".join(_conditions(match))
+
+
+def _where(place: SteeredPlace, pod: Pod, *, is_split: bool) -> str:
+    if place.scope.kind is ScopeKind.CONTAINER:
+        names = [each.name for each in pod.containers if each.runtime_id == place.scope.text]
+        return f"in container {names[0] if names else place.scope.text}: "
+    return "elsewhere in the pod: " if is_split else ""
+
+
+def _sentences(place: SteeredPlace, layer: str) -> Iterator[str]:
+    for number, rule in enumerate(place.rules):
+        if rule.layer == layer:
+            yield _rule_words(rule, is_alone=number == 0)
+
+
+def _rule_words(rule: SteeringRule, *, is_alone: bool) -> str:
+    if rule.match is None:
+        return "every thread" if is_alone else "every thread that no group takes"
+    user = " of root" if rule.root_only else ""
+    return f"threads{user} whose {match_words(rule.match)}"
+
+
+def _conditions(match: ThreadMatch) -> Iterator[str]:
+    if match.comm_prefix is not None:
+        yield f"name begins with {match.comm_prefix!r}"
+    if match.comm_pattern is not None:
+        yield f"name has /{match.comm_pattern}/"
+    if match.process is not None:
+        yield f"process's name begins with {match.process!r}"
+    if match.title_pattern is not None:
+        yield f"command line has /{match.title_pattern}/"
+    if match.leader is not None:
+        yield f"process is{'' if match.leader else ' not'} led by them"
+    if match.behaviour is not None:
+        yield _behaviour_words(match.behaviour)
+
+
+def _behaviour_words(behaviour: Behaviour) -> str:
+    given = [(getattr(behaviour, name), text) for name, text in MEASURES]
+    bounds = [f"{text} {each[0]:g} to {each[1]:g}" for each, text in given if each is not None]
+    return f"behaviour is {', '.join(bounds) or 'anything'}"

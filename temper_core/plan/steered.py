@@ -1,0 +1,123 @@
+"""Compile a steered plan: layers that match by hint alone, and the places that hints go by."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from attrs import evolve, frozen
+
+from temper_core.engine.capabilities import LARGEST_LAYER_COUNT
+from temper_core.plan.addresses import Located
+from temper_core.plan.blocks import Block, Draft, system_draft
+from temper_core.plan.capacity import Capacity
+from temper_core.plan.drafting import ALWAYS, Sketch, drafts_of, fold, over_layer_limit
+from temper_core.plan.groups import Crew, crews_of
+from temper_core.plan.held import held_shares
+from temper_core.plan.layers import Compiled, build_layers
+from temper_core.plan.places import Homes, places_of
+from temper_core.plan.remarks import adrift_notes, process_notes, yield_notes
+from temper_core.plan.roll import Roll
+from temper_core.plan.rounds import Spare
+from temper_core.plan.shares import Shares, share_out
+from temper_core.records.matching import Matcher
+from temper_core.records.plans import Layer, Note
+from temper_core.records.steering import FIXED_HINTS, OPEN, SYSTEM, Steering, hints_for
+from temper_core.records.tiers import Tier
+from temper_core.settings import Settings
+
+MOST_LAYERS = LARGEST_LAYER_COUNT - 1
+"""One is the layer without any condition that the engine wants last."""
+EVERYTHING: Block = (Matcher("CgroupPrefix", ""),)
+
+
+def compile_steered(
+    pods: Sequence[Located], capacity: Capacity, settings: Settings, steering: Steering
+) -> Compiled:
+    """Compile the layers that hints lead to; held to those in force where *steering* says so."""
+    roll = Roll.of(pods)
+    crews, notes = crews_of(roll.tiered, is_steered=True)
+    if steering.hold:
+        shared = _Shared(crews, held_shares(steering.in_force, crews, capacity, settings.tiers))
+    else:
+        shared = _share_out(crews, capacity, settings)
+    system, dropped = system_draft(settings.plan, ((_hint(FIXED_HINTS[SYSTEM]),),))
+    system.members.update(dict.fromkeys(located.pod.key for located in roll.system))
+    drafts = drafts_of(shared.crews, shared.shares, system, roll.adrift)
+    if steering.hold:
+        hints = _hints([layer.name for layer in steering.in_force], steering)
+        layers = tuple(_held(steering.in_force, drafts, shared.shares))
+    else:
+        drawn = _drawn(drafts, shared.shares, steering)
+        hints = _hints(drawn.drafts, steering)
+        layers = build_layers(shared.crews, shared.shares, drawn, capacity, settings)
+    goals = shared.shares.goals
+    notes = (*notes, *shared.notes, *shared.shares.notes, *process_notes(dropped))
+    return Compiled(
+        layers,
+        (
+            *notes,
+            *adrift_notes(roll.adrift, settings.tiers),
+            *yield_notes(shared.crews, goals, settings.tiers),
+        ),
+        hints,
+        places_of(roll.system, shared.crews, Homes({*hints}, goals), settings.plan),
+    )
+
+
+@frozen
+class _Shared:
+    crews: tuple[Crew, ...]
+    shares: Shares
+    notes: tuple[Note, ...] = ()
+
+
+def _share_out(crews: tuple[Crew, ...], capacity: Capacity, settings: Settings) -> _Shared:
+    """Hand out the cores; groups fold where the engine has no layer left, and only there."""
+    notes: list[Note] = []
+    for homeless in over_layer_limit(crews, settings.tiers, MOST_LAYERS):
+        crews, note = fold(crews, homeless)
+        notes.append(note)
+    spare = Spare(settings.plan.headroom_cores, MOST_LAYERS)
+    shares = share_out(crews, capacity, settings.tiers, spare)
+    return _Shared(crews, shares, tuple(notes))
+
+
+def _drawn(drafts: Mapping[str, Draft], shares: Shares, steering: Steering) -> Sketch:
+    """Put the layers in order, hints before everything that the engine matches by itself."""
+    tiers = [tier.value for tier in Tier]
+    groups = [name for name in drafts if name not in (*ALWAYS, *tiers)]
+    owning = [name for name in tiers if name in shares.grants]
+    kept = [name for name in (*groups, *owning) if name in shares.grants]
+    ordered = {name: drafts[name] for name in (*kept, *ALWAYS)}
+    hints = _hints(ordered, steering)
+    blocks: dict[str, tuple[Block, ...]] = {name: ((_hint(hints[name]),),) for name in ordered}
+    blocks[SYSTEM] = drafts[SYSTEM].blocks()
+    blocks[OPEN] = (*blocks[OPEN], EVERYTHING)
+    return Sketch(ordered, blocks)
+
+
+def _held(
+    in_force: Sequence[Layer], drafts: Mapping[str, Draft], shares: Shares
+) -> Iterator[Layer]:
+    """Return the layers in force as they are, with the pods that live there now."""
+    for layer in in_force:
+        draft = drafts.get(layer.name, Draft())
+        demand = shares.demands.get(layer.tier) if layer.tier is not None else None
+        reason = layer.reason
+        if demand is not None and layer.name == layer.tier:
+            reason = f"{demand.describe()}; {layer.reason.rpartition('; ')[2]}"
+        yield evolve(
+            layer,
+            members=tuple(sorted(draft.members)),
+            group_members=tuple(sorted(draft.group_members)),
+            reason=reason,
+        )
+
+
+def _hints(names: Sequence[str] | Mapping[str, object], steering: Steering) -> dict[str, int]:
+    """Return the hints of layers *names*; the engine in force knows what it was given."""
+    told = {layer.name: layer.hint for layer in steering.in_force}
+    known = {name: hint for name, hint in told.items() if hint is not None}
+    return hints_for(names, {**steering.hints, **known})
+
+
+def _hint(number: int) -> Matcher:
+    return Matcher("HintEquals", number)
