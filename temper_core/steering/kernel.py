@@ -163,7 +163,11 @@ class SteeringKernel:
 
     def records(self) -> Iterator[ThreadRecord]:
         """Return what the last walk saw; a later one changes nothing in it."""
-        return read_threads(self._records[: THREAD.size * self._recorded])
+        return read_threads(self.content())
+
+    def content(self) -> bytes:
+        """Return what the last walk saw as it lies in memory, for who wants few of the records."""
+        return self._records[: THREAD.size * self._recorded]
 
     def decide(self, wanted: Iterable[tuple[int, int, int]]) -> Decided:
         """Give threads hints that the table cannot: their tids, starts in ns, and the hints.

@@ -1,0 +1,42 @@
+"""Where a running engine keeps the layer that it has each thread in.
+
+scx_layered has a task storage map ``task_ctxs``, whose ``struct task_ctx`` has a ``layer_id``; the
+engine's own type information says where.
+"""
+
+import errno
+import os
+from pathlib import Path
+
+from temper_core.bpf import btf, maps
+from temper_core.errors import BpfError
+from temper_core.steering.kernel_records import EngineRecord
+
+MAP = "task_ctxs"
+STRUCT = "task_ctx"
+MEMBER = "layer_id"
+
+
+def find_engine_record(pid: int, proc_root: Path | str = "/proc") -> EngineRecord | None:
+    """Find it among the maps that process *pid* holds open; ``None`` before it has loaded any.
+
+    Raises ``BpfError`` where the map's types cannot be read, or have another layout altogether.
+    """
+    for map_id in maps.map_ids_of(pid, proc_root):
+        info = _info(map_id)
+        if info is not None and info.name == MAP:
+            return EngineRecord(map_id, btf.member_offset(info.btf_id, STRUCT, MEMBER))
+    return None
+
+
+def _info(map_id: int) -> maps.MapInfo | None:
+    try:
+        descriptor = maps.open_by_id(map_id)
+    except BpfError as error:
+        if error.errno == errno.ENOENT:  # it has gone since it was listed
+            return None
+        raise
+    try:
+        return maps.info(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,170 @@
+"""The walk over all threads of this machine: what it corrects, and what it tells."""
+
+import os
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from temper_core.bpf import maps
+from temper_core.records.steering import NO_HINT
+from temper_core.steering.kernel import KernelRule, SteeringKernel
+from tests.core.steering.processes import DEFAULT, STAYS, named, number, until
+
+
+@pytest.fixture
+def poison(kernel):
+    """Write a hint into the map from outside, as somebody with the rights to it could."""
+
+    def write(pid, hint):
+        hints, process = maps.open_by_id(kernel.map_id), os.pidfd_open(pid)
+        maps.update(hints, process.to_bytes(4, sys.byteorder), hint.to_bytes(32, "little"))
+        os.close(hints)
+        os.close(process)
+
+    return write
+
+
+def test_threads_that_were_there_before_get_their_hints(kernel, thread, look):
+    kernel.set_table({}, (), DEFAULT)
+    before = look(thread)
+
+    walked = kernel.walk()
+
+    assert (before.expected, before.hint, look(thread).hint) == (DEFAULT, NO_HINT, DEFAULT)
+    assert walked.written > 0
+    assert walked.corrected == 0
+    assert {r.hint for r in kernel.records() if not r.is_kernel} == {DEFAULT}
+
+
+def test_a_second_walk_finds_nothing_to_do(kernel, look, thread):
+    kernel.set_table({}, (), DEFAULT)
+    kernel.walk()
+
+    walked = kernel.walk()
+
+    assert (walked.written, walked.corrected) == (0, 0)
+    assert look(thread).hint == DEFAULT
+
+
+def test_a_walk_that_may_not_write_only_tells(kernel, thread):
+    kernel.set_table({}, (), DEFAULT)
+
+    walked = [kernel.walk(write=False) for _ in range(2)]
+
+    found = next(record for record in kernel.records() if record.tid == thread)
+    assert [each.written for each in walked] == [0, 0]
+    assert (found.expected, found.hint) == (DEFAULT, NO_HINT)
+
+
+def test_threads_of_the_kernel_are_never_steered(kernel):
+    kernel.set_table({}, (KernelRule(50),), DEFAULT)
+
+    kernel.walk()
+
+    found = [record for record in kernel.records() if record.is_kernel]
+    assert "kthreadd" in {record.comm for record in found}
+    assert {(record.expected, record.hint) for record in found} == {(NO_HINT, NO_HINT)}
+
+
+def test_no_thread_is_touched_before_there_is_a_table(kernel, thread, rename, look):
+    rename(thread, "vip")
+
+    walked = kernel.walk()
+
+    assert (walked.written, look(thread).hint, look(thread).expected) == (0, NO_HINT, NO_HINT)
+
+
+@pytest.mark.parametrize("hint", [0, 7, 1_000, 99_999, 2**64 - 1])
+def test_a_hint_that_somebody_changed_is_put_right_and_counted(kernel, spawn, look, poison, hint):
+    kernel.set_table({}, (), DEFAULT)
+    pid = named(spawn(*STAYS))
+    kernel.walk()
+    poison(pid, hint)
+    poisoned = look(pid)
+
+    walked = kernel.walk()
+
+    assert (poisoned.hint, look(pid).hint) == (min(hint, NO_HINT - 1), DEFAULT)
+    assert (walked.written, walked.corrected) == (1, 1)
+
+
+def test_what_a_new_table_changes_was_nobodys_doing(kernel, thread, look):
+    kernel.set_table({}, (), DEFAULT)
+    kernel.walk()
+
+    kernel.set_table({}, (), 3)
+    walked = kernel.walk()
+
+    assert (look(thread).hint, walked.corrected) == (3, 0)
+    assert walked.written > 0
+
+
+def test_a_hint_on_a_thread_of_the_kernel_is_left_to_itself(kernel, look, poison):
+    kernel.set_table({}, (), DEFAULT)
+    kernel.walk()
+    pid = next(record.tid for record in kernel.records() if record.comm == "kthreadd")
+    poison(pid, 7)
+
+    walked = kernel.walk()
+
+    assert walked.written == 0
+    assert (look(pid).expected, look(pid).hint) == (NO_HINT, 7)
+
+
+def test_a_record_is_what_proc_says(spawn, look, unified):
+    pid = named(spawn(*STAYS, cgroup=unified))
+
+    record = until(lambda: at_rest(look(pid)))
+
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    run_ns = int(Path(f"/proc/{pid}/schedstat").read_text().split()[0])
+    ns_per_tick = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
+    assert (record.start_ns // ns_per_tick, record.run_ns) == (int(fields[19]), run_ns)
+    assert (record.tgid, record.comm, record.cgroup_id) == (pid, "sleep", number(unified))
+    assert (record.is_leader, record.is_kernel, record.layer) == (True, False, None)
+
+
+def at_rest(record):
+    return None if record.is_runnable else record
+
+
+def test_who_walks_is_running_and_who_sleeps_is_not(thread, look):
+    until(lambda: not look(thread).is_runnable)
+
+    assert look(threading.get_native_id()).is_runnable
+
+
+def test_every_thread_of_this_process_is_found(kernel, thread):
+    kernel.walk()
+
+    found = {record.tid for record in kernel.records() if record.tgid == os.getpid()}
+    assert thread in found
+    assert found == {int(task.name) for task in Path("/proc/self/task").iterdir()}
+
+
+def test_records_stay_as_they_were_while_others_are_made(kernel):
+    kernel.walk()
+    first, pending = list(kernel.records()), kernel.records()
+
+    kernel.set_table({}, (), DEFAULT)
+    kernel.walk()
+
+    assert list(pending) == first
+
+
+@pytest.mark.usefixtures("bpf_allowed")
+def test_threads_without_room_among_the_records_are_counted_and_steered(thread):
+    with SteeringKernel.open(threads=4) as kernel:
+        kernel.set_table({}, (), DEFAULT)
+        walked = kernel.walk()
+
+        assert len(list(kernel.records())) == 4
+        assert walked.dropped == walked.seen - 4 > 0
+        hints, own = maps.open_by_id(kernel.map_id), os.pidfd_open(os.getpid())
+        found = maps.lookup(hints, own.to_bytes(4, sys.byteorder), 32)
+        os.close(hints)
+        os.close(own)
+    assert found == DEFAULT.to_bytes(32, "little")
+    assert thread
