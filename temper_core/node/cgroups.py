@@ -177,16 +177,18 @@ class CgroupTree:
         """Every directory as of the last refresh, without outer slashes; the root is empty."""
         return tuple(self._listings)
 
+    @property
+    def inodes(self) -> dict[str, int]:
+        """Inode by path, which for cgroup v2 is the cgroup's id; paths as in ``paths``."""
+        return {path: listing.inode for path, listing in self._listings.items()}
+
     def refresh(self) -> bool:
         """Look again; tell whether any directory appeared, vanished or was made anew."""
-        before = self._inodes()
+        before = self.inodes
         for _ in range(_RESCANS):
             if self._walk():
                 break
-        return before != self._inodes()
-
-    def _inodes(self) -> dict[str, int]:
-        return {path: listing.inode for path, listing in self._listings.items()}
+        return before != self.inodes
 
     def _walk(self) -> bool:
         """Visit every directory; false if a known child had gone, so that its parent is stale."""

@@ -20,6 +20,7 @@ from temper_core.records.snapshots import (
     Snapshot,
     ThreadSample,
 )
+from temper_core.records.steering import SteeringState
 
 REST = "rest"
 DIGITS = 6
@@ -49,6 +50,7 @@ def observe_document(snapshot: Snapshot, top: int) -> Json:
         },
         "violations": [_violation(violation) for violation in snapshot.violations],
         "plugins": [_plugin(plugin) for plugin in snapshot.plugins],
+        "steering": _steering(snapshot.steering),
         "overhead": _overhead(snapshot),
         "defects": list(snapshot.defects),
     }
@@ -104,6 +106,8 @@ def _thread(thread: ThreadSample) -> Json:
         "tier": _name_or_none(thread.tier),
         "layer": thread.layer,
         "expected_layer": thread.expected_layer,
+        "hinted_layer": thread.hinted_layer,
+        "layer_is_known": thread.layer_is_known,
         "cpu": thread.cpu,
         "cpu_used": _rounded(thread.cpu_used),
         "run_delay_ratio": _rounded(thread.run_delay_ratio),
@@ -125,6 +129,8 @@ def _rest(namespace: str, pod: str, threads: Sequence[ThreadSample]) -> Json:
         "tier": _name_or_none(threads[0].tier) if pod else None,
         "layer": _if_same(thread.layer for thread in threads),
         "expected_layer": _if_same(thread.expected_layer for thread in threads),
+        "hinted_layer": _if_same(thread.hinted_layer for thread in threads),
+        "layer_is_known": all(thread.layer_is_known for thread in threads),
         "cpu": None,
         "cpu_used": _rounded(sum(thread.cpu_used for thread in threads)),
         "run_delay_ratio": _rounded(fmean(thread.run_delay_ratio for thread in threads)),
@@ -193,6 +199,22 @@ def _plugin(plugin: PluginState) -> Json:
         "version": plugin.version,
         "state": plugin.state,
         "failure": plugin.failure,
+    }
+
+
+def _steering(state: SteeringState) -> Json:
+    return {
+        "mode": state.mode,
+        "reason": state.reason,
+        "threads": state.threads,
+        "steered": state.steered,
+        "corrected": state.corrected,
+        "kicked": state.kicked,
+        "astray": state.astray,
+        "unresolved": list(state.unresolved),
+        "failures": state.failures,
+        "walk_ns": state.walk_ns,
+        "by_hook": dict(state.by_hook),
     }
 
 

@@ -15,7 +15,7 @@ from temper_core.observe.overhead import OwnCost
 from temper_core.observe.pacing import Pace
 from temper_core.observe.places import Places
 from temper_core.observe.pressure import node_pressure
-from temper_core.observe.samples import pod_samples, thread_samples
+from temper_core.observe.samples import Truth, pod_samples, thread_samples
 from temper_core.observe.thread_rows import ThreadReader, ThreadRows
 from temper_core.observe.threads import ProcThreads
 from temper_core.records.machine import MachineShape
@@ -69,12 +69,16 @@ class Observer:
         engine_pid: int | None = None,
         plugins: Iterable[PluginState] = (),
         profile_failures: Iterable[ProfileFailure] = (),
+        truth: Truth | None = None,
     ) -> Snapshot:
-        """Look once. Whatever cannot be read is named in ``defects``; nothing raises."""
+        """Look once. Whatever cannot be read is named in ``defects``; nothing raises.
+
+        *truth* is what the kernel side knows of threads, by tid, as of a moment ago.
+        """
         began_s = time.thread_time()
         overhead = self.cost.take(engine_pid=engine_pid, period_s=self.period_s)
         with self.cost.part("observe"):
-            snapshot = self._look(plan, status, stats)
+            snapshot = self._look(plan, status, stats, truth)
         cost_s = time.thread_time() - began_s
         if snapshot.window_s > 0:  # the baseline opens every file once: no measure of a tick
             self._pace.note(cost_s)
@@ -92,13 +96,25 @@ class Observer:
         self._cgroups.close()
         self._pressure.close()
 
-    def _look(self, plan: LayerPlan | None, status: Status, stats: EngineStats | None) -> Snapshot:
+    def _look(
+        self,
+        plan: LayerPlan | None,
+        status: Status,
+        stats: EngineStats | None,
+        truth: Truth | None,
+    ) -> Snapshot:
         self._follow(plan)
         at, monotonic_s = time.time(), time.monotonic()
         rows = self._read_threads()
         window_s = 0.0 if self._looked_at is None else monotonic_s - self._looked_at
         self._looked_at = monotonic_s
-        is_enforcing = status.mode is Mode.ENFORCING
+        threads = thread_samples(
+            rows.rows,
+            self._places,
+            window_s,
+            is_enforcing=status.mode is Mode.ENFORCING,
+            truth=truth,
+        )
         usage = self._cgroups.read(chain.from_iterable(self._places.pods.values()))
         layers, missing = layer_samples(plan, stats, status)
         pressure = self._pressure.read()
@@ -109,7 +125,7 @@ class Observer:
             node=self._node,
             machine=self.machine,
             status=status,
-            threads=thread_samples(rows.rows, self._places, window_s, is_enforcing=is_enforcing),
+            threads=threads,
             pods=pod_samples(self._places, rows, usage, window_s),
             layers=layers,
             pressure=pressure,

@@ -6,31 +6,43 @@ from collections.abc import Mapping, Sequence
 
 from temper_core.observe.cgroup_usage import CgroupUsage
 from temper_core.observe.places import Places
-from temper_core.observe.process_text import TICKS_PER_S
+from temper_core.observe.process_text import NS_PER_TICK, TICKS_PER_S
 from temper_core.observe.thread_rows import ThreadRow, ThreadRows
 from temper_core.records.plans import Assignment
 from temper_core.records.snapshots import PodSample, ThreadSample
+from temper_core.records.steering import ThreadTruth
 
 NS_PER_S = 1_000_000_000
 US_PER_S = 1_000_000
 
+Truth = Mapping[int, ThreadTruth]
+UNKNOWN = ThreadTruth(tid=0, tgid=0, start_ns=0, comm="", cgroup_id=0, run_ns=0)
+
 
 def thread_samples(
-    rows: Sequence[ThreadRow], places: Places, window_s: float, *, is_enforcing: bool
+    rows: Sequence[ThreadRow],
+    places: Places,
+    window_s: float,
+    *,
+    is_enforcing: bool,
+    truth: Truth | None = None,
 ) -> tuple[ThreadSample, ...]:
     """Return who ran in the window; nothing for a window of no length.
 
-    Without the engine's own record of it, a thread's ``layer`` is inferred: while the plan is
-    enforced it is the expected one.
+    Without the engine's own record of it in *truth*, a thread's ``layer`` is inferred: while the
+    plan is enforced it is the expected one. What user space decided is expected as decided.
     """
     if window_s <= 0:
         return ()
+    truth = truth or {}
     window_ns = window_s * NS_PER_S
     uptime_s = time.clock_gettime(time.CLOCK_BOOTTIME)
     samples = []
     for row in rows:
         place = places.of(row.cgroup, row.process)
-        expected = places.layer_of(row)
+        told = _truth_of(row, truth)
+        expected = told.expected if told.is_decided else places.layer_of(row)
+        inferred = expected if is_enforcing else ""
         samples.append(
             ThreadSample(
                 tid=row.tid,
@@ -48,14 +60,24 @@ def thread_samples(
                 pod=place.pod,
                 container=place.container,
                 tier=place.tier,
-                layer=expected if is_enforcing else "",
+                layer=told.layer or inferred,
                 expected_layer=expected,
                 is_kthread=row.is_kthread,
                 uid=row.uid,
                 age_s=max(0.0, uptime_s - row.start_ticks / TICKS_PER_S),
+                hinted_layer=told.hinted,
+                layer_is_known=bool(told.layer),
             )
         )
     return tuple(samples)
+
+
+def _truth_of(row: ThreadRow, truth: Truth) -> ThreadTruth:
+    """Return what the kernel side says of a thread, unless it means an earlier one of that tid."""
+    told = truth.get(row.tid)
+    if told is None or abs(told.start_ns // NS_PER_TICK - row.start_ticks) > 1:
+        return UNKNOWN
+    return told
 
 
 def pod_samples(

@@ -145,7 +145,8 @@ class ThreadTruth:
     """One thread as the kernel side sees it: where it should be, what its hint says, where it is.
 
     ``layer`` is the engine's own record, empty where it has none yet; ``hinted`` is empty without
-    a hint. ``start_ns`` (since boot) tells a reused tid from its predecessor.
+    a hint. ``start_ns`` (since boot) tells a reused tid from its predecessor. What user space
+    decided by what the kernel side cannot see ``is_decided``.
     """
 
     tid: int
@@ -157,6 +158,7 @@ class ThreadTruth:
     expected: str = ""
     hinted: str = ""
     layer: str = ""
+    is_decided: bool = False
 
 
 @frozen

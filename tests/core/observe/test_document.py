@@ -25,6 +25,7 @@ from temper_core.records.snapshots import (
     SafeModeReason,
     Status,
 )
+from temper_core.records.steering import SteeringState
 from temper_core.records.tiers import LayerKind, Tier
 from temper_core.settings.models import Settings
 from temper_core.testing import make_snapshot, make_thread
@@ -255,3 +256,28 @@ def test_a_moment_is_written_as_rfc_3339():
 
     assert rfc3339(moment.timestamp()) == "2026-02-03T04:05:06.700Z"
     assert rfc3339(0) == "1970-01-01T00:00:00.000Z"
+
+
+def test_steering_is_told_with_its_reason_and_counters():
+    state = SteeringState("hints", "why", threads=7, unresolved=("podabc",), by_hook={"fork": 3})
+
+    document = observe_document(evolve(a_full_snapshot(), steering=state), 10)
+
+    assert list(misfits(document, SCHEMA)) == []
+    told = document["steering"]
+    assert (told["mode"], told["reason"], told["threads"]) == ("hints", "why", 7)
+    assert (told["unresolved"], told["by_hook"]) == (["podabc"], {"fork": 3})
+
+
+def test_a_threads_hint_and_whether_its_layer_is_known_are_told():
+    thread = make_thread("t", tid=3, hinted_layer="high", layer="open", layer_is_known=True)
+
+    [row] = observe_document(make_snapshot(thread), 1)["threads"]
+    [rest] = observe_document(make_snapshot(thread), 0)["threads"]
+
+    for told in (row, rest):
+        assert (told["hinted_layer"], told["layer"], told["layer_is_known"]) == (
+            "high",
+            "open",
+            True,
+        )

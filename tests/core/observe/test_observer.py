@@ -18,6 +18,7 @@ from temper_core.records.matching import Matcher
 from temper_core.records.plans import Assignment, Layer, LayerPlan
 from temper_core.records.pods import Container, Origin, Pod
 from temper_core.records.snapshots import Mode, Status
+from temper_core.records.steering import ThreadTruth
 from temper_core.records.tiers import LayerKind, Tier
 from temper_core.settings.models import ObserveSettings, PlanSettings, Settings
 
@@ -233,3 +234,59 @@ def test_the_bench_prints_what_a_tick_costs():
 
     assert '"threads_made": 20' in done.stdout
     assert '"core_share_percent"' in done.stdout
+
+
+def truth_of(child, **known):
+    start_ns = start_ticks_of(child.pid) * NS_PER_TICK
+    told = ThreadTruth(child.pid, child.pid, start_ns, "python", 1, 0, **known)
+    return {child.pid: told}
+
+
+def start_ticks_of(pid):
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])
+
+
+def test_the_engines_own_record_of_a_layer_counts_before_what_is_inferred(observer, spawn, let_run):
+    child = spawn(BUSY)
+    pod = Pod("u", "shop", "web", containers=(Container("main", processes=("python",)),))
+    plan = plan_for(evolve(pod, origin=Origin.WORKLOAD), Matcher("PcommPrefix", "python"))
+    observer.tick(plan=plan, status=ENFORCING)
+    let_run(child.pid)
+
+    seen = observer.tick(
+        plan=plan, status=ENFORCING, truth=truth_of(child, hinted="high", layer="open")
+    )
+
+    thread = sample_of(child.pid, seen)
+    assert (thread.layer, thread.layer_is_known, thread.hinted_layer) == ("open", True, "high")
+    assert thread.expected_layer == "high"
+
+
+def test_what_user_space_decided_is_expected_as_decided(observer, spawn, let_run):
+    child = spawn(BUSY)
+    observer.tick(plan=None, status=ENFORCING)
+    let_run(child.pid)
+
+    seen = observer.tick(
+        plan=None, status=ENFORCING, truth=truth_of(child, expected="system", is_decided=True)
+    )
+
+    thread = sample_of(child.pid, seen)
+    assert (thread.expected_layer, thread.layer) == ("system", "system")
+    assert not thread.layer_is_known
+
+
+def test_what_is_known_of_an_earlier_thread_of_that_tid_is_not_said_of_this_one(
+    observer, spawn, let_run
+):
+    child = spawn(BUSY)
+    [told] = truth_of(child, hinted="high", layer="open").values()
+    observer.tick(plan=None, status=ENFORCING)
+    let_run(child.pid)
+
+    seen = observer.tick(
+        plan=None, status=ENFORCING, truth={child.pid: evolve(told, start_ns=NS_PER_TICK)}
+    )
+
+    thread = sample_of(child.pid, seen)
+    assert (thread.hinted_layer, thread.layer, thread.layer_is_known) == ("", "", False)

@@ -1,0 +1,67 @@
+"""Places turned into cgroup ids: what the kernel side's table is keyed by.
+
+A cgroup's id is the inode number of its directory (``kernfs_node.id`` on 64-bit kernels).
+"""
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from attrs import field, frozen
+
+from temper_core.records.plans import LayerPlan
+from temper_core.records.steering import Scope, ScopeKind, SteeredPlace
+
+
+class CgroupIds(Protocol):
+    """The directories of the cgroup v2 hierarchy, by their inode numbers."""
+
+    @property
+    def inodes(self) -> Mapping[str, int]:
+        """Inode by path without outer slashes, as of the last refresh; the root is empty."""
+        ...
+
+    def refresh(self) -> bool:
+        """Look again; tell whether any directory appeared, vanished or was made anew."""
+        ...
+
+
+@frozen
+class PlacedCgroups:
+    """The node's cgroups by their ids, and the places of one plan that hold there.
+
+    ``places`` knows every cgroup, ``entries`` only those where another place begins than the
+    cgroup above passes down. ``missing`` are pods' scopes that have no cgroup yet.
+    """
+
+    paths: Mapping[int, str] = field(factory=dict)
+    places: Mapping[int, SteeredPlace | None] = field(factory=dict)
+    entries: Mapping[int, SteeredPlace] = field(factory=dict)
+    missing: tuple[Scope, ...] = ()
+
+
+def place_cgroups(plan: LayerPlan, inodes: Mapping[str, int]) -> PlacedCgroups:
+    """Find the place of every directory of the hierarchy, as the plan itself would."""
+    passed_down: dict[str, SteeredPlace | None] = {}
+    places: dict[int, SteeredPlace | None] = {}
+    entries: dict[int, SteeredPlace] = {}
+    for path in sorted(inodes):  # who is above comes first
+        inherited = passed_down.get(path.rpartition("/")[0]) if path else None
+        place = plan.places.place_at(path)
+        places[inodes[path]] = place
+        is_exact = place is not None and place.scope.exact
+        passed_down[path] = inherited if is_exact else place
+        if place is not None and place is not inherited:
+            entries[inodes[path]] = place
+    return PlacedCgroups(
+        {number: path for path, number in inodes.items()},
+        places,
+        entries,
+        tuple(_missing(plan, entries)),
+    )
+
+
+def _missing(plan: LayerPlan, entries: Mapping[int, SteeredPlace]) -> list[Scope]:
+    """Return pods' scopes without a cgroup; the node's own processes may well not be there."""
+    found = {place.scope for place in entries.values()}
+    wanted = (place.scope for place in plan.steering if place.pod)
+    return [s for s in wanted if s not in found and s.kind is not ScopeKind.PROCESS]

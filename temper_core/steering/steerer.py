@@ -1,0 +1,274 @@
+"""Steering: every thread of the node gets the hint of the layer where a plan wants it.
+
+The kernel side gives hints at birth and on every change; the walks of ``turn`` put right whatever
+that missed, decide what only user space can judge, and kick those who do not follow.
+"""
+
+import os
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import structlog
+from attrs import define, evolve, frozen
+
+from temper_core.errors import BpfError, MachineError
+from temper_core.records.plans import LayerPlan
+from temper_core.records.steering import NO_HINT, SteeringState
+from temper_core.steering.columns import Wanted, at_rest, pick
+from temper_core.steering.deciding import Decision, Judge
+from temper_core.steering.engine_layers import NO_ENGINE, EngineLayers, RunningEngine
+from temper_core.steering.kernel import SteeringKernel, ThreadRecord, Walked
+from temper_core.steering.kicking import Kicker, Stray
+from temper_core.steering.pin import PinPlace
+from temper_core.steering.scopes import CgroupIds, PlacedCgroups, place_cgroups
+from temper_core.steering.table import Table, build_table
+from temper_core.steering.truth import Truths, layer_name
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+SOON_S = 0.2
+"""Until the next walk where this one has left something to be looked at again."""
+JUDGED_S = 0.5
+"""Between two walks at most while user space judges threads, which the hooks cannot."""
+OWN_EVERY_S = 5.0
+"""How often all threads are searched for new ones of the agent and its engines."""
+PIN_EVERY_S = 60.0
+MOST_UNRESOLVED = 20
+
+
+@frozen
+class KernelSide:
+    """What steering holds of the kernel: our BPF object, the map's pin, and the cgroups."""
+
+    object: SteeringKernel
+    pin: PinPlace
+    cgroups: CgroupIds
+
+
+@define
+class _Dues:
+    """When what is not done at every walk is due again, in monotonic seconds."""
+
+    own: float = 0.0
+    pin: float = 0.0
+
+
+class Steerer:
+    """Steers this node; implements the scheduler's ``HintMap``. Belongs to the agent's main thread.
+
+    ``state`` is what the snapshot tells, and is replaced as a whole. Without a *kicker* threads
+    that do not follow are only counted.
+    """
+
+    def __init__(
+        self, kernel: KernelSide, judge: Judge, kicker: Kicker | None, *, period_s: float
+    ) -> None:
+        self.state = SteeringState(mode="hints")
+        self._kernel = kernel.object
+        self._pin = kernel.pin
+        self._cgroups = kernel.cgroups
+        self._judge = judge
+        self._kicker = kicker
+        self._period_s = period_s
+        self._engine = EngineLayers()
+        self._plan: LayerPlan | None = None
+        self._placed = PlacedCgroups()
+        self._table = Table()
+        self._names: dict[int, str] = {}
+        self._at_rest: frozenset[int] = frozenset()
+        self._events_seen = -1
+        self._is_table_old = False
+        self._pin_problem = ""
+        self._dues = _Dues()
+
+    @property
+    def path(self) -> Path:
+        """Where the map of hints is pinned."""
+        return self._pin.path
+
+    @property
+    def cgroup_events(self) -> int:
+        """How many cgroups were made or removed so far; costs nothing to ask."""
+        return self._kernel.cgroup_events
+
+    def ready(self, plan: LayerPlan) -> None:
+        """Pin the map, and give every thread the hint that *plan* wants.
+
+        Raises MachineError where one or the other is impossible.
+        """
+        self._ensure_pin()
+        self._follow_plan(plan)
+        self._set_table(plan)
+        self._dues.own = 0.0
+        self._walk(plan, time.monotonic())
+
+    def apply(self, plan: LayerPlan) -> None:
+        """Steer by *plan* from now on; the next ``turn`` moves whoever is there already."""
+        self._follow_plan(plan)
+        self._is_table_old = True
+
+    def turn(self, now: float, engine: RunningEngine = NO_ENGINE) -> float:
+        """Look at every thread once, and return in how many seconds to look again.
+
+        Failures are told by ``state``, and never raised.
+        """
+        plan = self._plan
+        if plan is None:
+            return self._period_s
+        self._follow_engine(plan, engine, now)
+        self._look_after_pin(now)
+        try:
+            if self._is_table_old or self._kernel.cgroup_events != self._events_seen:
+                self._set_table(plan)
+            threads, has_decided = self._walk(plan, now)
+        except BpfError as error:
+            self._fail(str(error))
+            return self._period_s
+        is_soon = self._kick(threads, now) or has_decided
+        longest_s = JUDGED_S if self._table.judged_here else self._period_s
+        return SOON_S if is_soon else min(longest_s, self._period_s)
+
+    def truth(self) -> Truths | None:
+        """Return all threads as they are now; None before there is a plan, or if that fails."""
+        if self._plan is None:
+            return None
+        try:
+            self._kernel.walk(engine=self._engine.record)
+        except BpfError as error:
+            self._fail(str(error))
+            return None
+        content, names = self._kernel.content(), dict(self._names)
+        return Truths(self._plan, self._placed, content, names, self._layers)
+
+    def close(self) -> None:
+        """Take the pin away and detach from the kernel; the threads' hints go with the map."""
+        self._pin.remove()
+        self._kernel.close()
+
+    @property
+    def _layers(self) -> Sequence[str]:
+        return self._engine.engine.layers
+
+    def _follow_plan(self, plan: LayerPlan) -> None:
+        self._plan = plan
+        self._names.update((hint, name) for name, hint in plan.hints.items())
+        self._at_rest = at_rest(plan.hints, self._layers)
+
+    def _follow_engine(self, plan: LayerPlan, engine: RunningEngine, now: float) -> None:
+        is_another = engine != self._engine.engine
+        self._engine.follow(engine, now)
+        if is_another:
+            self._at_rest = at_rest(plan.hints, engine.layers)
+            self._dues = _Dues()  # it has opened the pin to everybody, and has threads of its own
+
+    def _set_table(self, plan: LayerPlan) -> None:
+        """Write the table anew for the plan and the cgroups there are now."""
+        events = self._kernel.cgroup_events
+        if events != self._events_seen:
+            self._cgroups.refresh()
+        self._placed = place_cgroups(plan, self._cgroups.inodes)
+        self._table = table = build_table(plan, self._placed)
+        self._kernel.set_table(table.policies, table.processes, table.default_hint)
+        self._events_seen, self._is_table_old = events, False
+        missing = [scope.text for scope in self._placed.missing[:MOST_UNRESOLVED]]
+        self.state = evolve(self.state, unresolved=tuple(missing))
+
+    def _walk(self, plan: LayerPlan, now: float) -> tuple[Sequence[ThreadRecord], bool]:
+        """Walk and decide; return the threads worth a look, and whether any was decided anew."""
+        walked = self._kernel.walk(engine=self._engine.record)
+        own = frozenset((os.getpid(), *self._engine.engine.pids))
+        is_own_due = now >= self._dues.own
+        if is_own_due:
+            self._dues.own = now + OWN_EVERY_S
+        here = self._table.judged_here
+        wanted = Wanted(self._at_rest, here, own if is_own_due else frozenset())
+        threads = [t for t in pick(self._kernel.content(), wanted) if not t.is_kernel]
+        judged = [t for t in threads if t.cgroup_id in here or t.tgid in own]
+        decisions = [
+            *self._judge.decide(plan, self._placed, judged, own),
+            *self._taken_back(threads, own),
+        ]
+        if decisions:
+            self._kernel.decide(decisions)
+        self._tell(walked)
+        return threads, bool(decisions)
+
+    def _kick(self, threads: Sequence[ThreadRecord], now: float) -> bool:
+        """Kick who does not follow; tell whether somebody is soon to be looked at again."""
+        strays = [Stray(t.tid, t.start_ns, t.run_ns) for t in threads if self._is_astray(t)]
+        is_soon = self._kicker.look(strays, now) if self._kicker else False
+        kicked = self._kicker.kicked if self._kicker else 0
+        self.state = evolve(self.state, astray=len(strays), kicked=kicked)
+        return is_soon
+
+    def _taken_back(
+        self, threads: Sequence[ThreadRecord], own: frozenset[int]
+    ) -> Iterator[Decision]:
+        """Return decisions that count no more, because the kernel side can judge the thread now."""
+        for thread in threads:
+            is_judged = thread.cgroup_id in self._table.judged_here or thread.tgid in own
+            if thread.is_decided and not is_judged:
+                yield Decision(thread.tid, thread.start_ns, NO_HINT)
+
+    def _is_astray(self, thread: ThreadRecord) -> bool:
+        """Whether the engine has the thread, in another layer than its hint's."""
+        there = layer_name(self._layers, thread.layer)
+        wanted = self._names.get(thread.hint, "")
+        return bool(there) and wanted in self._layers and there != wanted
+
+    def _tell(self, walked: Walked) -> None:
+        counted, state = self._kernel.counted, self.state
+        crowded = f"{walked.dropped} threads are too many to look at" if walked.dropped else ""
+        self.state = evolve(
+            state,
+            reason=self._pin_problem or self._engine.problem or crowded,
+            threads=walked.seen,
+            steered=state.steered + walked.written,
+            corrected=state.corrected + walked.corrected,
+            walk_ns=walked.took_ns,
+            by_hook={
+                "fork": counted.forks,
+                "rename": counted.renames,
+                "move": counted.moves,
+                "cgroup_made": counted.births,
+                "cgroup_removed": counted.deaths,
+            },
+        )
+
+    def _fail(self, reason: str) -> None:
+        if reason != self.state.reason:
+            log.error("steering_failed", reason=reason)
+        self.state = evolve(self.state, reason=reason, failures=self.state.failures + 1)
+
+    def _look_after_pin(self, now: float) -> None:
+        """Repair the pin every minute: the next engine will want it."""
+        if now < self._dues.pin:
+            return
+        self._dues.pin = now + PIN_EVERY_S
+        try:
+            self._ensure_pin()
+            self._pin_problem = ""
+        except MachineError as error:
+            self._pin_problem = str(error)
+            self._fail(self._pin_problem)
+
+    def _ensure_pin(self) -> None:
+        """Pin the map where it is not, or not for us alone; raise MachineError if that fails."""
+        problem = self._pin.problem()
+        if not problem:
+            return
+        self._pin.prepare()
+        if self._pin.is_pinned:
+            log.warning("pin_lost", reason=problem)
+            self.state = evolve(self.state, failures=self.state.failures + 1)
+            if not self._pin.problem():
+                return
+        if self._pin.clear():
+            log.warning("other_pin_removed", path=str(self._pin.path))
+        self._pin.forget()
+        try:
+            self._kernel.pin(self._pin.path)
+        except OSError as error:
+            raise MachineError(f"{self._pin.path}: {error.strerror or error}") from error
+        self._pin.note()

@@ -1,0 +1,115 @@
+"""The plan as the kernel side's table: what it can judge itself, and what user space judges."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from attrs import field, frozen
+
+from temper_core.records.plans import LayerPlan
+from temper_core.records.steering import OPEN, ScopeKind, SteeredPlace, SteeringRule
+from temper_core.steering.kernel import MOST_RULES, KernelRule, Policy
+from temper_core.steering.scopes import PlacedCgroups
+
+
+@frozen
+class Table:
+    """What ``SteeringKernel.set_table`` takes, and where that is not the whole plan.
+
+    ``judged_here`` are the cgroups with threads that only user space can judge: the kernel side
+    puts them where the first rule sends them that it can judge.
+    """
+
+    policies: Mapping[int, Policy] = field(factory=dict)
+    processes: tuple[KernelRule, ...] = ()
+    default_hint: int = 0
+    judged_here: frozenset[int] = frozenset()
+
+
+@frozen
+class _Judged:
+    """The kernel's rules for one place; ``is_whole`` unless some of the place's are missing."""
+
+    rules: tuple[KernelRule, ...]
+    otherwise: int
+    is_whole: bool
+
+
+def build_table(plan: LayerPlan, cgroups: PlacedCgroups) -> Table:
+    """Write the table of *plan* for the cgroups there are now."""
+    named = _named_processes(plan)
+    judged: dict[int, _Judged] = {}  # by the place's id(): hashing one means hashing all its rules
+    policies: dict[int, Policy] = {}
+    for number, place in cgroups.entries.items():
+        if id(place) not in judged:
+            judged[id(place)] = _judged(place, plan.hints, named)
+        mine = judged[id(place)]
+        policies[number] = Policy(mine.rules, mine.otherwise, exact=place.scope.exact)
+    return Table(
+        policies,
+        named.rules,
+        plan.hints[OPEN],
+        frozenset(_judged_here(cgroups, judged, named)),
+    )
+
+
+def _judged_here(
+    cgroups: PlacedCgroups, judged: Mapping[int, _Judged], named: _Judged
+) -> Iterator[int]:
+    for number, place in cgroups.places.items():
+        if not (named if place is None else judged[id(place)]).is_whole:
+            yield number
+
+
+def _named_processes(plan: LayerPlan) -> _Judged:
+    """Return the rules of all process scopes in one row; of several the longest name counts."""
+    places = [place for place in plan.steering if place.scope.kind is ScopeKind.PROCESS]
+    rules: list[KernelRule] = []
+    is_whole = True
+    for place in sorted(places, key=lambda place: -len(place.scope.text)):
+        mine = _judged(place, plan.hints)
+        last = KernelRule(mine.otherwise)
+        found = (_within(rule, place.scope.text) for rule in (*mine.rules, last))
+        rules.extend(rule for rule in found if rule is not None)
+        is_whole = is_whole and mine.is_whole
+    return _bounded(rules, plan.hints[OPEN], is_whole=is_whole)
+
+
+def _judged(place: SteeredPlace, hints: Mapping[str, int], named: _Judged | None = None) -> _Judged:
+    """Return what the kernel can judge of a place; *named* are process scopes that may outrank."""
+    first = named if named is not None and not place.outranks_processes else None
+    rules: list[KernelRule] = [*first.rules] if first else []
+    is_whole = first is None or first.is_whole
+    otherwise = hints[OPEN]
+    for rule in place.rules:
+        if not rule.is_for_kernel:
+            is_whole = False
+        elif rule.match is None and not rule.root_only:
+            otherwise = hints[rule.layer]
+            break
+        else:
+            rules.append(_kernel_rule(rule, hints[rule.layer]))
+    return _bounded(rules, otherwise, is_whole=is_whole)
+
+
+def _bounded(rules: Sequence[KernelRule], otherwise: int, *, is_whole: bool) -> _Judged:
+    return _Judged(tuple(rules[:MOST_RULES]), otherwise, is_whole and len(rules) <= MOST_RULES)
+
+
+def _kernel_rule(rule: SteeringRule, hint: int) -> KernelRule:
+    match = rule.match
+    if match is None:
+        return KernelRule(hint, root_only=rule.root_only)
+    return KernelRule(
+        hint,
+        comm=match.comm_prefix or "",
+        process=match.process or "",
+        leader=match.leader,
+        root_only=rule.root_only,
+    )
+
+
+def _within(rule: KernelRule, process: str) -> KernelRule | None:
+    """Return the rule for processes of that name alone; ``None`` where it can never hold."""
+    longer, shorter = sorted((rule.process, process), key=len, reverse=True)
+    if not longer.startswith(shorter):
+        return None
+    return KernelRule(rule.hint, rule.comm, longer, rule.leader, rule.root_only)

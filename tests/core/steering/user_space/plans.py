@@ -1,0 +1,26 @@
+"""Steered plans in few words."""
+
+from temper_core.records.plans import Layer, LayerPlan
+from temper_core.records.profiles import ThreadMatch
+from temper_core.records.steering import FIXED_HINTS, Scope, ScopeKind, SteeredPlace, SteeringRule
+from temper_core.records.tiers import LayerKind
+from temper_core.testing import make_machine
+
+
+def rule(layer, root_only=False, **match):
+    return SteeringRule(layer, ThreadMatch(**match) if match else None, root_only=root_only)
+
+
+def at(path, *rules, pod="", exact=False):
+    return SteeredPlace(Scope(ScopeKind.PATH, path, exact=exact), rules, pod)
+
+
+def named(process, *rules, pod=""):
+    return SteeredPlace(Scope(ScopeKind.PROCESS, process), rules, pod)
+
+
+def steered(*places, **groups):
+    """Return a steered plan of the usual layers and *groups* (hints by name)."""
+    hints = {**FIXED_HINTS, **groups}
+    layers = tuple(Layer(name, LayerKind.OPEN, ()) for name in hints)
+    return LayerPlan(make_machine(), layers, hints=hints, steering=places)

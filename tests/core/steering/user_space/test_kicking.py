@@ -1,0 +1,155 @@
+"""Threads that do not follow, and a real one that is reniced and gets its value back."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from temper_core.steering.kicking import Kicker, Stray, may_renice, renice_and_back
+
+
+class Kicks(list):
+    def __call__(self, tid):
+        self.append(tid)
+        return True
+
+
+@pytest.fixture
+def spinner():
+    child = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    yield child
+    child.kill()
+    child.wait()
+
+
+def stray(run_ns, tid=7, start_ns=1):
+    return Stray(tid, start_ns, run_ns)
+
+
+def test_a_thread_that_ran_in_two_walks_and_did_not_follow_is_kicked():
+    kicks = Kicks()
+    kicker = Kicker(kicks)
+
+    for now, run_ns in enumerate([10, 20, 30]):
+        kicker.look([stray(run_ns)], float(now))
+
+    assert kicks == [7]
+    assert kicker.kicked == 1
+
+
+def test_a_thread_that_sleeps_is_left_until_it_runs():
+    kicks = Kicks()
+    kicker = Kicker(kicks)
+
+    for now in range(10):
+        kicker.look([stray(10)], float(now))
+
+    assert kicks == []
+
+
+def test_a_thread_that_followed_meanwhile_begins_anew():
+    kicks = Kicks()
+    kicker = Kicker(kicks)
+
+    for now, strays in enumerate([[stray(1)], [stray(2)], [], [stray(3)], [stray(4)]]):
+        kicker.look(strays, float(now))
+
+    assert kicks == []
+
+
+def test_another_thread_of_the_same_tid_begins_anew():
+    kicks = Kicks()
+    kicker = Kicker(kicks)
+
+    for now in range(4):
+        kicker.look([stray(now, start_ns=now // 2)], float(now))
+
+    assert kicks == []
+
+
+def test_kicks_that_do_not_help_become_rarer():
+    kicks = Kicks()
+    kicker = Kicker(kicks)
+
+    for now in range(120):
+        kicker.look([stray(now)], float(now))
+
+    assert 4 <= len(kicks) <= 8
+
+
+def test_a_thread_that_may_not_be_kicked_is_not_counted():
+    kicker = Kicker(lambda _tid: False)
+
+    for now in range(5):
+        kicker.look([stray(now)], float(now))
+
+    assert kicker.kicked == 0
+
+
+def test_whoever_is_due_soon_asks_for_a_soon_look_and_the_hopeless_do_not():
+    kicker = Kicker(Kicks())
+
+    is_soon = [kicker.look([stray(now)], float(now)) for now in range(3)]
+
+    assert is_soon == [True, True, False]
+    assert not kicker.look([], 5.0)
+
+
+@pytest.mark.parametrize("nice", [0, 5, 19])
+def test_a_real_spinning_thread_has_its_nice_value_back(spinner, nice):
+    os.setpriority(os.PRIO_PROCESS, spinner.pid, nice)
+
+    assert renice_and_back(spinner.pid)
+    assert os.getpriority(os.PRIO_PROCESS, spinner.pid) == nice
+    assert spinner.poll() is None
+
+
+def test_a_thread_that_has_gone_is_no_error(spinner):
+    spinner.kill()
+    spinner.wait()
+
+    assert not renice_and_back(spinner.pid)
+
+
+def test_a_value_that_cannot_be_set_changes_nothing(spinner, monkeypatch):
+    def refuse(*_given):
+        raise PermissionError
+
+    monkeypatch.setattr(os, "setpriority", refuse)
+
+    assert not renice_and_back(spinner.pid)
+    assert os.getpriority(os.PRIO_PROCESS, spinner.pid) == 0
+
+
+def test_an_owner_who_sets_another_value_meanwhile_keeps_it(spinner, monkeypatch):
+    really = os.setpriority
+
+    def set_and_be_overtaken(which, tid, _value):
+        really(which, tid, 12)
+
+    monkeypatch.setattr(os, "setpriority", set_and_be_overtaken)
+
+    renice_and_back(spinner.pid)
+
+    assert os.getpriority(os.PRIO_PROCESS, spinner.pid) == 12
+
+
+@pytest.mark.parametrize(
+    ("text", "may"),
+    [
+        ("CapEff:\t000001ffffffffff\n", True),
+        ("CapEff:\t0000000000000000\n", False),
+        ("Name:\tx\nCapEff:\t0000000000800000\n", True),
+        ("", False),
+    ],
+)
+def test_the_right_to_take_a_value_back_is_read_from_the_capabilities(tmp_path, text, may):
+    (tmp_path / "self").mkdir()
+    (tmp_path / "self/status").write_text(text)
+
+    assert may_renice(tmp_path) is may
+
+
+def test_without_proc_no_thread_is_kicked(tmp_path):
+    assert not may_renice(tmp_path)

@@ -1,0 +1,156 @@
+"""Titles and behaviour of real processes."""
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from temper_core.steering.sight import Sight
+
+TITLED = "import time\nprint('up', flush=True)\ntime.sleep(60)"
+SLEEPS = "import time\nprint('up', flush=True)\nwhile True: time.sleep(0.005)"
+SPINS = "print('up', flush=True)\nwhile True: pass"
+
+
+class Clock:
+    def __init__(self):
+        self.now = 100.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def sight(clock):
+    return Sight(clock=clock)
+
+
+@pytest.fixture
+def spawn():
+    children = []
+
+    def start(code, *words):
+        command = [sys.executable, "-c", code, *words]
+        child = subprocess.Popen(command, stdout=subprocess.PIPE)
+        child.stdout.readline()
+        children.append(child)
+        return child
+
+    yield start
+    for child in children:
+        child.kill()
+        child.wait()
+        child.stdout.close()
+
+
+def fake(root, **files):
+    (root / "5/task/5").mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        path = root / "5/task/5/schedstat" if name == "schedstat" else root / "5" / name
+        path.write_text(text)
+
+
+def test_a_title_is_the_command_line_with_blanks_between_the_words(sight, spawn):
+    child = spawn(TITLED, "writer", "process")
+
+    assert sight.title(child.pid).endswith("writer process")
+    assert sight.process(child.pid) == Path(f"/proc/{child.pid}/comm").read_text().strip()
+    assert sight.is_root(child.pid) is (os.geteuid() == 0)
+
+
+def test_of_a_process_that_has_gone_nothing_is_known(sight, spawn):
+    child = spawn(TITLED)
+    child.kill()
+    child.wait()
+
+    assert sight.title(child.pid) == ""
+    assert sight.process(child.pid) == ""
+    assert not sight.is_root(child.pid)
+
+
+def test_a_young_process_is_read_anew_and_an_old_one_now_and_then(tmp_path, clock):
+    sight = Sight(tmp_path, clock)
+    titles = []
+
+    for text, later_s in [("one", 0), ("two", 1), ("three", 19), ("four", 4), ("five", 2)]:
+        clock.now += later_s
+        fake(tmp_path, cmdline=text)
+        titles.append(sight.title(5))
+
+    assert titles == ["one", "two", "three", "three", "five"]
+
+
+def test_a_forgotten_process_is_young_again(tmp_path, clock):
+    sight = Sight(tmp_path, clock)
+    fake(tmp_path, cmdline="old")
+    sight.title(5)
+    clock.now += 60
+    sight.title(5)
+    fake(tmp_path, cmdline="new")
+
+    sight.keep(frozenset(), frozenset())
+
+    assert sight.title(5) == "new"
+
+
+def test_the_effective_user_counts(tmp_path):
+    fake(tmp_path, status="Name:\tx\nUid:\t1000\t0\t1000\t1000\n")
+
+    assert Sight(tmp_path).is_root(5)
+
+
+def test_a_busy_thread_and_a_sleeper_behave_differently(spawn):
+    sight = Sight()
+    spinner, sleeper = spawn(SPINS), spawn(SLEEPS)
+    children = (spinner, sleeper)
+    for child in children:
+        assert sight.behaviour(child.pid, child.pid, 1) is None
+
+    time.sleep(2.1)
+    busy, idle = (sight.behaviour(child.pid, child.pid, 1) for child in children)
+
+    assert busy.cpu_share > idle.cpu_share
+    assert busy.run_us > idle.run_us
+    assert idle.wakeups_per_s > 1
+
+
+def test_within_a_window_the_last_one_stands(tmp_path, clock):
+    sight = Sight(tmp_path, clock)
+    fake(tmp_path, schedstat="0 0 0\n")
+    sight.behaviour(5, 5, 1)
+    clock.now += 4
+    fake(tmp_path, schedstat="2000000000 0 100\n")
+    first = sight.behaviour(5, 5, 1)
+    clock.now += 1
+    fake(tmp_path, schedstat="3000000000 0 100\n")
+
+    assert (first.cpu_share, first.run_us, first.wakeups_per_s) == (0.5, 20_000, 25)
+    assert sight.behaviour(5, 5, 1) is first
+
+
+def test_another_thread_of_the_same_tid_is_measured_from_its_own_begin(tmp_path, clock):
+    sight = Sight(tmp_path, clock)
+    fake(tmp_path, schedstat="0 0 0\n")
+    sight.behaviour(5, 5, 1)
+    clock.now += 4
+
+    assert sight.behaviour(5, 5, 2) is None
+
+
+def test_a_thread_that_never_ran_has_no_run_length(tmp_path, clock):
+    sight = Sight(tmp_path, clock)
+    fake(tmp_path, schedstat="5 0 1\n")
+    sight.behaviour(5, 5, 1)
+    clock.now += 2
+
+    seen = sight.behaviour(5, 5, 1)
+
+    assert (seen.cpu_share, seen.run_us, seen.wakeups_per_s) == (0, None, 0)
