@@ -88,7 +88,7 @@ def _waiting(grants: Mapping[str, Grant], fresh: Shares, capacity: Capacity) -> 
         if held is None:
             size = f"up to {counted(new.most, 'core')} of {counted(capacity.unit, 'CPU')}"
             why = f"{size}, {new.reason}; until then {_meanwhile(name, new, grants)}"
-        elif new.least > held.most:
+        elif new.least > held.most or (new.demoted and not held.demoted):
             why = f"{counted(new.least, 'core')} needed, {held.most} in force, {new.reason}"
         else:
             continue
