@@ -166,7 +166,7 @@ class EngineRun:
             raise ValueError(f"the engine is {self.phase}, not at a gate")
         self._seq_before = self._surroundings.kernel.read().enable_seq
         self._opened_at = now
-        self.phase = Phase.ATTACHING
+        self.phase, self.missing = Phase.ATTACHING, "its gate was opened"
         self.predecessor = predecessor
         predecessor.has_successor = True
         try:

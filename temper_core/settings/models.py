@@ -144,7 +144,10 @@ class SchedulerSettings:
     enforce: bool = setting(True, "Whether to run the engine at all; false only observes.")
     engine: str = setting("scx_layered", "The engine's binary: a path, or a name on PATH.")
     start_deadline_s: float = setting(
-        60.0, "Seconds until a started engine must be attached and proven.", validator=gt(0)
+        60.0,
+        "CPU seconds a started engine may use until it is attached and proven, most of them in the "
+        "kernel's verifier; ten times that by the clock, and as long without any progress.",
+        validator=gt(0),
     )
     stop_deadline_s: float = setting(10.0, "Seconds after SIGTERM before SIGKILL.", validator=gt(0))
     stats_timeout_s: float = setting(
