@@ -40,7 +40,7 @@ _TRAIT_ROOT = 2
 class Control:
     """Where the fields of ``struct control`` are; all but the two pairs are one u64 each."""
 
-    SIZE = 168
+    SIZE = 176
     GENERATION = 0
     EPOCH_AND_FLAGS = 8
     ENGINE = 16

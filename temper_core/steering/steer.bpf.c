@@ -97,6 +97,7 @@ struct control {
 	u64 seen, records, dropped, rewritten, corrected, took_ns;
 	/* Of the last decide. */
 	u64 applied, gone, reused;
+	u64 has_decided; /* since the load */
 };
 
 struct {
@@ -258,8 +259,11 @@ __noinline u32 chosen_by_table(struct who *who)
 static __always_inline u32 decided(struct task_struct *task, struct who *who,
 				   struct control *control)
 {
-	struct decision *decision = bpf_task_storage_get(&decisions, task, 0, 0);
+	struct decision *decision;
 
+	if (!control->has_decided)
+		return NO_HINT;
+	decision = bpf_task_storage_get(&decisions, task, 0, 0);
 	if (!decision)
 		return NO_HINT;
 	if (decision->cgroup == who->cgroup_id && decision->epoch >= control->epoch)
@@ -268,11 +272,16 @@ static __always_inline u32 decided(struct task_struct *task, struct who *who,
 	return NO_HINT;
 }
 
+static __always_inline struct task_hint *hint_of(struct task_struct *task)
+{
+	return bpf_task_storage_get(&scx_layered_task_hint_map, task, 0, 0);
+}
+
 /* Returns whether it changed anything. */
-static __always_inline bool put(struct task_struct *task, u32 hint, struct control *control)
+static __always_inline bool put(struct task_struct *task, struct task_hint *stored, u32 hint,
+				struct control *control)
 {
 	struct task_hint fresh = { .hint = hint };
-	struct task_hint *stored = bpf_task_storage_get(&scx_layered_task_hint_map, task, 0, 0);
 
 	if (stored) {
 		if (stored->hint == hint)
@@ -298,7 +307,7 @@ static __noinline int steer(struct task_struct *task, struct who *who, struct co
 	hint = decided(task, who, control);
 	if (hint == NO_HINT)
 		hint = chosen_by_table(who);
-	if (hint != NO_HINT && put(task, hint, control))
+	if (hint != NO_HINT && put(task, hint_of(task), hint, control))
 		count(control->written);
 	return 0;
 }
@@ -428,21 +437,16 @@ __noinline u32 layer_of(struct who *who)
 }
 
 static __always_inline void emit(struct task_struct *task, struct who *who, u32 expected,
-				 u32 flags, struct control *control)
+				 u64 hint, u32 flags, struct control *control)
 {
 	u32 place = control->records;
 	struct record *record = bpf_map_lookup_elem(&records, &place);
-	struct task_hint *stored;
-	u64 hint = NO_HINT;
 
 	if (!record) {
 		control->dropped++;
 		return;
 	}
 	control->records = place + 1;
-	stored = bpf_task_storage_get(&scx_layered_task_hint_map, task, 0, 0);
-	if (stored)
-		hint = stored->hint < LARGEST_SHOWN ? stored->hint : LARGEST_SHOWN;
 	record->tid = task->pid;
 	record->tgid = task->tgid;
 	record->start_boottime = task->start_boottime;
@@ -463,14 +467,12 @@ static __always_inline void emit(struct task_struct *task, struct who *who, u32 
 }
 
 /* Two walks without a change of the table between them should find every hint as it was left. */
-static __always_inline void rewrite(struct task_struct *task, u32 expected,
-				    struct control *control)
+static __always_inline void rewrite(struct task_struct *task, struct task_hint *stored,
+				    u32 expected, struct control *control)
 {
-	struct task_hint *stored = bpf_task_storage_get(&scx_layered_task_hint_map, task, 0, 0);
-	bool is_known = control->walked_generation == control->generation;
-	bool is_foreign = is_known && stored && stored->hint != expected;
+	bool is_foreign = stored && control->walked_generation == control->generation;
 
-	if (!put(task, expected, control))
+	if (!put(task, stored, expected, control))
 		return;
 	control->rewritten++;
 	if (is_foreign)
@@ -479,7 +481,9 @@ static __always_inline void rewrite(struct task_struct *task, u32 expected,
 
 static __noinline int look_at(struct task_struct *task, struct control *control)
 {
+	struct task_hint *stored = hint_of(task);
 	u32 expected = NO_HINT, flags = 0;
+	u64 hint = NO_HINT;
 	struct who who;
 
 	describe(&who, task);
@@ -492,10 +496,15 @@ static __noinline int look_at(struct task_struct *task, struct control *control)
 		else
 			expected = chosen_by_table(&who);
 	}
-	if (expected != NO_HINT && control->flags & CONTROL_WRITE)
-		rewrite(task, expected, control);
+	if (expected != NO_HINT && control->flags & CONTROL_WRITE) {
+		rewrite(task, stored, expected, control);
+		if (!stored)
+			stored = hint_of(task);
+	}
+	if (stored)
+		hint = stored->hint < LARGEST_SHOWN ? stored->hint : LARGEST_SHOWN;
 	if (control->flags & CONTROL_EMIT)
-		emit(task, &who, expected, flags, control);
+		emit(task, &who, expected, hint, flags, control);
 	return 0;
 }
 
@@ -546,7 +555,7 @@ static __always_inline void apply(struct task_struct *task, u32 hint, struct con
 		return;
 	}
 	*decision = fresh;
-	put(task, hint, control);
+	put(task, hint_of(task), hint, control);
 }
 
 static __noinline int grant(struct want *want, struct control *control)
@@ -583,6 +592,7 @@ int decide(void *unused)
 	if (!control)
 		return -1;
 	control->applied = control->gone = control->reused = 0;
+	control->has_decided = 1;
 	bpf_iter_num_new(&places, 0, MOST_WANTS);
 	while ((place = bpf_iter_num_next(&places))) {
 		key = *place;
