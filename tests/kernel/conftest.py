@@ -1,10 +1,18 @@
-"""Boots one guest per walk, for all tests of it; without ``--kernel`` they skip."""
+"""Boots one guest per walk or group of faults, for all tests of it; without ``--kernel`` all skip.
 
+Faults are played in the background while the walks are taken, so that two guests run at once at
+most.
+"""
+
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from tests.kernel.guest import Walked, walk
+from tests.kernel.guest import Fault, Walked, known_faults, play_faults, walk
+
+IN_EVERY_RUN = ("loading", "enforcing")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -13,6 +21,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="boot the sched_ext kernel; whatever keeps it from booting is then a failure",
     )
+    parser.addoption("--all-faults", action="store_true", help="play the slow groups of faults too")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "fault" not in metafunc.fixturenames:
+        return
+    wants_all = metafunc.config.getoption("--all-faults", default=False)
+    faults = [fault for fault in known_faults() if wants_all or fault.group in IN_EVERY_RUN]
+    metafunc.parametrize("fault", faults, ids=[f"{each.group}:{each.id}" for each in faults])
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -23,6 +40,22 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.kernel)
             if not is_wanted:
                 item.add_marker(pytest.mark.skip(reason="boots a kernel: make test-kernel"))
+    items.sort(key=lambda item: _fault_of(item) is not None)  # last: they are played meanwhile
+
+
+def _fault_of(item: pytest.Item) -> Fault | None:
+    parameters = getattr(item, "callspec", None)
+    found: Fault | None = parameters.params.get("fault") if parameters else None
+    return found
+
+
+@pytest.fixture(scope="session", autouse=True)
+def played(request: pytest.FixtureRequest) -> Iterator[Mapping[str, Future[Walked]]]:
+    """The groups of faults that are wanted, being played one after another."""
+    faults = filter(None, map(_fault_of, request.session.items))
+    with ThreadPoolExecutor(1) as pool:
+        yield {group: pool.submit(play_faults, group) for group in {f.group: None for f in faults}}
+        pool.shutdown(cancel_futures=True)
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,62 @@
+"""What cases do to the node and ask of it, in more than one group."""
+
+import json
+import os
+import signal
+from pathlib import Path
+
+from scene import Scene, claim
+from temper_agent import SETTINGS, temper
+from traces import OWN
+
+RUN = Path("/run/temper")
+STATE = Path("/var/lib/temper")
+STATS = Path("/run/scx/root/stats")
+ONE_LAYER = ({"name": "all", "comment": "", "matches": [[]], "kind": {"Open": {}}},)
+OPTIONS = ("--settings", str(SETTINGS))
+
+
+def signal_engine(scene: Scene, number: signal.Signals) -> None:
+    """Send the engine a signal from outside: that is the fault."""
+    engine = scene.engine()
+    scene.strike()
+    os.kill(engine, number)
+
+
+def safe_mode(wish: str) -> None:
+    """Ask for safe mode, or take it back, by the command."""
+    ended = temper("safe-mode", wish, "--reason", "fault", *OPTIONS)
+    claim(ended.returncode == 0, f"temper safe-mode {wish}: {ended.stdout}{ended.stderr}")
+
+
+def claim_refused(code: int, words: str) -> None:
+    """Start an agent that must end with *code* and those *words*, and without a traceback."""
+    ended = temper("agent", *OPTIONS)
+    claim(ended.returncode == code, f"exit code {ended.returncode}: {ended.stderr}")
+    claim(words in ended.stderr and "Traceback" not in ended.stderr, ended.stderr)
+
+
+def stop_in_order(scene: Scene) -> None:
+    """Stop the agent; claim that it ends with exit code 0."""
+    code = scene.agent.stop()
+    claim(code == 0, f"the agent ended with exit code {code}")
+
+
+def told_pods(scene: Scene) -> int:
+    """Return how many pods the agent plans for."""
+    return len(scene.agent.ask("/explain").get("pods", ()))
+
+
+def rival(config: object = ONE_LAYER) -> list[str]:
+    """Return the command of somebody else's scheduler: the same engine by another name."""
+    program = OWN / "scx_rival"
+    program.unlink(missing_ok=True)
+    program.symlink_to(os.environ["FAULT_ENGINE"])
+    return [str(program), f"f:{scratch('rival.json', json.dumps(config))}"]
+
+
+def scratch(name: str, text: str) -> Path:
+    """Return a file of the suite's own with that *text*."""
+    path = OWN / name
+    path.write_text(text)
+    return path
