@@ -26,7 +26,7 @@ def threads_in(layer: str, places: Iterable[SteeredPlace], pod: Pod) -> str:
 
 
 def match_words(match: ThreadMatch) -> str:
-    """Say what a thread must be for *match* to hold."""
+    """Say of threads, as a relative clause, what they must be for *match* to hold."""
     return " and ".join(_conditions(match))
 
 
@@ -47,20 +47,20 @@ def _rule_words(rule: SteeringRule, *, is_alone: bool) -> str:
     if rule.match is None:
         return "every thread" if is_alone else "every thread that no group takes"
     user = " of root" if rule.root_only else ""
-    return f"threads{user} whose {match_words(rule.match)}"
+    return f"threads{user} {match_words(rule.match)}"
 
 
 def _conditions(match: ThreadMatch) -> Iterator[str]:
     if match.comm_prefix is not None:
-        yield f"name begins with {match.comm_prefix!r}"
+        yield f"whose name begins with {match.comm_prefix!r}"
     if match.comm_pattern is not None:
-        yield f"name has /{match.comm_pattern}/"
+        yield f"whose name has /{match.comm_pattern}/"
     if match.process is not None:
-        yield f"process's name begins with {match.process!r}"
+        yield f"whose process's name begins with {match.process!r}"
     if match.title_pattern is not None:
-        yield f"command line has /{match.title_pattern}/"
+        yield f"whose command line has /{match.title_pattern}/"
     if match.leader is not None:
-        yield f"process is{'' if match.leader else ' not'} led by them"
+        yield "that lead their process" if match.leader else "that do not lead their process"
     if match.behaviour is not None:
         yield _behaviour_words(match.behaviour)
 
@@ -68,4 +68,4 @@ def _conditions(match: ThreadMatch) -> Iterator[str]:
 def _behaviour_words(behaviour: Behaviour) -> str:
     given = [(getattr(behaviour, name), text) for name, text in MEASURES]
     bounds = [f"{text} {each[0]:g} to {each[1]:g}" for each, text in given if each is not None]
-    return f"behaviour is {', '.join(bounds) or 'anything'}"
+    return f"whose behaviour is {', '.join(bounds) or 'anything'}"

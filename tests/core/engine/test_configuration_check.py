@@ -99,6 +99,38 @@ def test_layers_that_may_own_every_cpu_leave_none_to_open_ones(cpus, warnings):
     assert len(lines) == warnings
 
 
+HINTED = {
+    "name": "open",
+    "matches": [[{"HintEquals": 2}], [{"CgroupPrefix": ""}]],
+    "kind": {"Open": {}},
+}
+HINTLESS = {**HINTED, "matches": [[{"CgroupPrefix": ""}]]}
+
+
+def test_a_hinted_layer_may_take_everything_right_before_the_last():
+    text = json.dumps([HINTED, REST])
+
+    assert said(text, arguments=["--task-hint-map=/x"]) == []
+
+
+@pytest.mark.parametrize(
+    "layers", [[HINTLESS, REST], [HINTED, json.loads(plan())[0], REST], [HINTED, HINTLESS, REST]]
+)
+def test_any_other_layer_that_takes_everything_hides_the_rest(layers):
+    lines = said(json.dumps(layers), arguments=["--task-hint-map=/x"])
+
+    assert [line for line in lines if "matches every thread" in line], lines
+    assert [line for line in lines if "Open layers without preempt" in line], lines
+
+
+def test_a_last_layer_behind_a_hinted_one_still_must_be_empty():
+    last = {**REST, "matches": [[{"CommPrefix": "x"}]]}
+
+    (line,) = said(json.dumps([HINTED, last]), arguments=["--task-hint-map=/x"])
+
+    assert "must be exactly `[[]]`" in line
+
+
 def test_every_mistake_is_named_at_once_and_the_refused_come_first():
     text = plan({"CommPrefix": ""}, {"Unknown": 1}, kind={"Grouped": {"slice_ms": 1}}, name=5)
 

@@ -5,6 +5,7 @@ import pytest
 from temper_core.errors import InputError
 from temper_core.plan import explain, explanation_document
 from temper_core.records.pods import Origin
+from temper_core.records.profiles import Behaviour, ThreadGroup, ThreadMatch, Treatment
 from temper_core.records.tiers import Tier
 from temper_core.settings import Settings
 
@@ -166,3 +167,68 @@ def test_the_document_is_json(plan, pod):
     document = explanation_document(explained(plan(pod("api", HIGH, 500)), "api"))
 
     assert json.loads(json.dumps(document))["places"][0]["layer"] == "high"
+
+
+def test_a_steered_place_shows_its_hint_and_its_rules_in_words(steered, pod, mysql, with_image):
+    made = steered(with_image(pod("db", CRITICAL, 1500), "mysql:8"), profiles=[mysql])
+
+    places = {place.layer: place for place in explained(made, "db").places}
+
+    hot = places["mysql.connections.critical"]
+    assert (hot.hint, hot.threads) == (16, "threads whose name begins with 'connection'")
+    assert (places["critical"].hint, places["open"].hint) == (3, 2)
+    assert places["critical"].threads == "threads whose name begins with 'ib_'"
+    assert places["open"].threads == "every thread that no group takes"
+
+
+def test_a_static_place_has_no_hint(plan, pod):
+    (place,) = explained(plan(pod("web", HIGH)), "web").places
+
+    assert place.hint is None
+
+
+@pytest.mark.parametrize(
+    ("match", "words"),
+    [
+        (ThreadMatch(comm_pattern="^gc[0-9]"), "threads whose name has /^gc[0-9]/"),
+        (ThreadMatch(title_pattern="--io"), "threads whose command line has /--io/"),
+        (
+            ThreadMatch("a", process="b"),
+            "threads whose name begins with 'a' and whose process's name begins with 'b'",
+        ),
+        (ThreadMatch(leader=True), "threads that lead their process"),
+        (ThreadMatch(leader=False), "threads that do not lead their process"),
+        (
+            ThreadMatch(behaviour=Behaviour((0.5, 1), wakeups_per_s=(10, 2e3))),
+            "behaviour is share of a CPU 0.5 to 1, wake-ups per second 10 to 2000",
+        ),
+    ],
+)
+def test_every_kind_of_match_has_its_words(steered, pod, profile, match, words):
+    web = profile("web", ThreadGroup("gc", (match,), Treatment.YIELD))
+    asked = pod("web", HIGH, annotations={"temper.codes/workload-profile": "web"})
+
+    (_, place) = explained(steered(asked, profiles=[web]), "web").places
+
+    assert place.layer == "open"
+    assert words in place.threads
+
+
+def test_the_containers_of_a_steered_pod_are_told_apart(steered, pod, mysql, with_image):
+    mixed = with_image(pod("db", HIGH, 3000), "mysql:8", "envoy:1", runtime_ids=["aa", "bb"])
+
+    made = steered(mixed, profiles=[mysql])
+
+    places = {place.layer: place.threads for place in explained(made, "db").places}
+    assert places["open"] == "in container c0: every thread that no group takes"
+    assert places["high"] == (
+        "elsewhere in the pod: every thread; in container c0: threads whose name begins with 'ib_'"
+    )
+
+
+def test_a_steered_pod_without_a_place_shares_open(steered, pod):
+    made = steered(pod("web", HIGH, uid=""))
+
+    (place,) = explained(made, "web").places
+
+    assert (place.layer, place.hint, place.threads) == ("open", 2, "every thread")

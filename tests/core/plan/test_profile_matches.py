@@ -1,0 +1,66 @@
+"""What a profile's match holds for, with all that only user space can see."""
+
+import pytest
+
+from temper_core.records.matching import ThreadBehaviour, ThreadIdentity, matches
+from temper_core.records.profiles import Behaviour, ThreadMatch
+
+
+def thread(comm="any", process="main", **changes):
+    return ThreadIdentity("pod/", comm, process, **changes)
+
+
+@pytest.mark.parametrize(
+    ("match", "taken", "left"),
+    [
+        (ThreadMatch(comm_prefix="io_"), thread("io_1"), thread("a_io_1")),
+        (ThreadMatch(comm_prefix="a.c"), thread("a.c"), thread("abc")),
+        (ThreadMatch(process="java"), thread(process="java"), thread("java", "bash")),
+        (ThreadMatch(leader=True), thread(is_leader=True), thread()),
+        (ThreadMatch(leader=False), thread(), thread(is_leader=True)),
+        (ThreadMatch(comm_pattern="_sch"), thread("10_dirty_io_sch"), thread("dirty_io")),
+        (ThreadMatch(comm_pattern=r"^\d+_sch$"), thread("9_sch"), thread("9_sche")),
+        (ThreadMatch(comm_pattern="^G1 Conc#"), thread("G1 Conc#0"), thread("G1 Main")),
+        (
+            ThreadMatch(title_pattern="checkpointer"),
+            thread(title="postgres: main: checkpointer "),
+            thread("checkpointer", title="postgres: walwriter"),
+        ),
+        (ThreadMatch(title_pattern="x"), thread(title="x"), thread()),
+    ],
+)
+def test_each_key_takes_what_it_names_and_leaves_the_rest(match, taken, left):
+    assert matches(match, taken)
+    assert not matches(match, left)
+
+
+@pytest.mark.parametrize(
+    "changes", [{"comm": "a"}, {"process": "a"}, {"title": "a"}, {"is_leader": True}]
+)
+def test_every_key_that_is_given_must_hold(changes):
+    match = ThreadMatch("io", "1$", "main", "serve", leader=False)
+    good = {"comm": "io_1", "process": "main", "title": "serve", "is_leader": False}
+
+    assert matches(match, thread(**good))
+    assert not matches(match, thread(**{**good, **changes}))
+
+
+@pytest.mark.parametrize(
+    ("bounds", "seen", "holds"),
+    [
+        ({"cpu_share": (0.5, 1.0)}, ThreadBehaviour(cpu_share=0.5), True),
+        ({"cpu_share": (0.5, 1.0)}, ThreadBehaviour(cpu_share=1.0), True),
+        ({"cpu_share": (0.5, 1.0)}, ThreadBehaviour(cpu_share=0.49), False),
+        ({"run_us": (0, 100)}, ThreadBehaviour(run_us=100.5), False),
+        ({"run_us": (0, 100)}, ThreadBehaviour(run_us=0), True),
+        ({"wakeups_per_s": (10, 20)}, ThreadBehaviour(0.1, 5, 15), True),
+        ({"wakeups_per_s": (10, 20), "run_us": (1, 2)}, ThreadBehaviour(0.1, 5, 15), False),
+        ({"wakeups_per_s": (10, 20)}, ThreadBehaviour(cpu_share=0.1), False),
+        ({"cpu_share": (0, 1)}, None, False),
+        ({}, None, True),
+    ],
+)
+def test_a_behaviour_holds_within_its_bounds_and_only_where_it_was_measured(bounds, seen, holds):
+    match = ThreadMatch(comm_prefix="a", behaviour=Behaviour(**bounds))
+
+    assert matches(match, thread(behaviour=seen)) is holds
