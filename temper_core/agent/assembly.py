@@ -2,15 +2,18 @@
 
 import platform
 import threading
+from contextlib import nullcontext
 from pathlib import Path
 
 from temper_core.agent import builtin_plugin
 from temper_core.agent.decider import Decider
+from temper_core.agent.helm import Helm
 from temper_core.agent.loop import Agent, Parts
 from temper_core.agent.pod_watch import open_pod_source
 from temper_core.agent.profiles import load_catalogue
 from temper_core.agent.published import Published
-from temper_core.node.cgroups import detect_cgroups
+from temper_core.errors import MachineError
+from temper_core.node.cgroups import CgroupTree, detect_cgroups
 from temper_core.node.topology import read_machine
 from temper_core.observe.cgroup_usage import CgroupRoots
 from temper_core.observe.lint_windows import Linter
@@ -18,10 +21,15 @@ from temper_core.observe.observer import Observer
 from temper_core.plugin_host import PluginHost, load_host
 from temper_core.records.contributions import PodSourceContext
 from temper_core.records.lint import Invariant
+from temper_core.scheduler.agent_lock import agent_lock
+from temper_core.scheduler.kernel import SchedExt
 from temper_core.scheduler.lifecycle import Scheduler
+from temper_core.scheduler.roots import Roots
 from temper_core.scheduler.safe_mode import SafeModeRequests
 from temper_core.server.listen import AgentServer
 from temper_core.settings.models import Settings
+from temper_core.steering.opening import open_steerer
+from temper_core.steering.steerer import Steerer
 
 
 def assemble(settings: Settings) -> Agent:
@@ -39,20 +47,34 @@ def assemble(settings: Settings) -> Agent:
     requests = SafeModeRequests(
         Path(settings.safe_mode.file), Path(settings.safe_mode.state), changed=wake.set
     )
-    scheduler = Scheduler(settings, requests)
+    limits = settings.scheduler
+    helm = Helm(lambda: _open_steering(settings), Path(limits.steering_pin))
+    scheduler = Scheduler(settings, requests, hint_map=helm)
     published = Published(settings, host, scheduler, requests, pods, decider.catalogue.failures)
     parts = Parts(
         settings=settings,
         host=host,
         pods=pods,
         decider=decider,
+        helm=helm,
         scheduler=scheduler,
         observer=Observer(machine, settings, node=node, cgroup_roots=_cgroup_roots()),
         linter=_linter(settings, host),
         published=published,
         server=AgentServer(published, settings.server, series_limit=settings.observe.series_limit),
+        lock=agent_lock if limits.enforce else nullcontext,
     )
     return Agent(parts, wake)
+
+
+def _open_steering(settings: Settings) -> Steerer:
+    """Open steering where there can be an engine; raise MachineError where there is none to be."""
+    if not settings.scheduler.enforce:
+        raise MachineError("no engine is to run: [scheduler] enforce is false")
+    if not SchedExt(Roots().sched_ext).is_supported:
+        raise MachineError("no engine can run: this kernel has no sched_ext")
+    unified = detect_cgroups().unified
+    return open_steerer(settings.scheduler, CgroupTree(unified) if unified is not None else None)
 
 
 def _linter(settings: Settings, host: PluginHost) -> Linter:

@@ -1,14 +1,15 @@
-"""The agent's loop: pods, plan, scheduler, observation, lint; each when it is due."""
+"""The agent's loop: pods, plan, scheduler, steering, observation, lint; each when it is due."""
 
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 import structlog
 from attrs import evolve, frozen
 
 from temper_core.agent.decider import Decider
+from temper_core.agent.helm import Helm
 from temper_core.agent.pod_watch import PodWatch
 from temper_core.agent.published import Published
 from temper_core.observe.lint_windows import Linter
@@ -37,11 +38,21 @@ class Parts:
     host: PluginHost
     pods: PodWatch
     decider: Decider
+    helm: Helm
     scheduler: Scheduler
     observer: Observer
     linter: Linter
     published: Published
     server: AgentServer
+    lock: Callable[[], AbstractContextManager[object]] = nullcontext
+
+
+@frozen
+class _Basis:
+    """What a decision rests on besides the pods: the engine in force, and whether it can steer."""
+
+    generation: int
+    can_steer: bool
 
 
 class Agent:
@@ -52,6 +63,8 @@ class Agent:
         self._wake = wake
         self._is_stopping = False
         self._plan: LayerPlan | None = None
+        self._basis = _Basis(0, can_steer=False)
+        self._again_at: float | None = None
         self._defects: dict[str, str] = {}
         self._pods_due = 0.0
         self._look_due = 0.0
@@ -65,12 +78,20 @@ class Agent:
         self._is_stopping = True
 
     def run(self) -> None:
-        """Serve and turn until ``stop``; then end the engine and let everything go."""
+        """Serve and turn until ``stop``; then end the engine and let everything go.
+
+        Raises MachineError where another agent runs on this node.
+        """
+        with self._parts.lock():
+            self._run()
+
+    def _run(self) -> None:
         parts = self._parts
         try:
             parts.server.start()
             address = parts.server.address
             log.info("agent_started", address=str(address) if address else "local socket only")
+            parts.helm.try_again(time.monotonic())
             while not self._is_stopping:
                 self._wake.wait(self._turn(time.monotonic()))
                 self._wake.clear()
@@ -82,19 +103,24 @@ class Agent:
         """Do what is due; return in how many seconds something will be."""
         parts = self._parts
         parts.published.turned()
-        if now >= self._pods_due:
+        if now >= self._pods_due or self._basis != self._basis_now() or parts.helm.sees_news(now):
             with parts.observer.cost.part("decide"), self._surviving("decide"):
-                self._follow_pods()
-            self._pods_due = time.monotonic() + parts.settings.pods.poll_s
+                self._follow_pods(now)
+            ended = time.monotonic()
+            self._pods_due = ended + parts.settings.pods.poll_s
+            parts.helm.rest(ended, took_s=ended - now)
         with parts.observer.cost.part("schedule"):
             wanted_in_s = parts.scheduler.step(time.monotonic())
+        steer_in_s = LONGEST_WAIT_S
+        with parts.observer.cost.part("steer"), self._surviving("steer"):
+            steer_in_s = parts.helm.turn(time.monotonic(), parts.scheduler)
         if now >= self._look_due:
             with self._surviving("observe"):
                 self._look()
             self._look_due = now + min(parts.observer.period_s, self._next_window_s)
             self._next_window_s = parts.observer.period_s
         now = time.monotonic()
-        due_in_s = min(wanted_in_s, self._pods_due - now, self._look_due - now)
+        due_in_s = min(wanted_in_s, steer_in_s, self._pods_due - now, self._look_due - now)
         return min(max(0.0, due_in_s), LONGEST_WAIT_S)
 
     @contextmanager
@@ -112,16 +138,35 @@ class Agent:
         else:
             self._defects.pop(part, None)
 
-    def _follow_pods(self) -> None:
-        parts = self._parts
-        has_changed = parts.pods.look() or "decide" in self._defects
-        if not has_changed and self._plan is not None and not parts.decider.is_unfinished:
+    def _follow_pods(self, now: float) -> None:
+        parts, scheduler = self._parts, self._parts.scheduler
+        basis, generation = self._basis_now(), scheduler.generation
+        if not parts.pods.look() and not self._must_decide(now, basis):
             return
-        plan = parts.decider.decide(parts.pods.pods)
-        self._tell_notes(plan)
-        self._plan = plan
-        parts.published.show_plan(plan)
-        parts.scheduler.submit(plan)
+        self._basis = basis
+        decision = parts.decider.decide(
+            parts.pods.pods,
+            generation.plan if generation is not None else None,
+            steered=basis.can_steer,
+            can_swap=not scheduler.can_swap,
+            now=now,
+        )
+        self._tell_notes(decision.by_now)
+        self._plan, self._again_at = decision.by_now, decision.again_at
+        parts.helm.decided(decision.by_now, generation)
+        parts.published.show_plan(decision.by_now)
+        scheduler.submit(decision.wanted)
+
+    def _must_decide(self, now: float, basis: _Basis) -> bool:
+        """Whether there is anything to decide although the pods are the same."""
+        is_due = self._again_at is not None and now >= self._again_at
+        is_open = self._plan is None or "decide" in self._defects
+        return is_due or is_open or basis != self._basis or self._parts.decider.is_unfinished
+
+    def _basis_now(self) -> _Basis:
+        generation = self._parts.scheduler.generation
+        number = generation.number if generation is not None else 0
+        return _Basis(number, self._parts.helm.can_steer)
 
     def _tell_notes(self, plan: LayerPlan) -> None:
         known = set(self._plan.notes) if self._plan is not None else set()
@@ -132,16 +177,19 @@ class Agent:
     def _look(self) -> None:
         parts, scheduler = self._parts, self._parts.scheduler
         generation = scheduler.generation
+        with parts.observer.cost.part("steer"):
+            truth = parts.helm.truth()
         snapshot = parts.observer.tick(
-            plan=generation.plan if generation is not None else self._plan,
+            plan=self._plan if generation is None else parts.helm.plan_for(generation),
             status=scheduler.status,
             stats=scheduler.stats,
             engine_pid=scheduler.engine_pid,
             plugins=parts.host.states(),
             profile_failures=parts.decider.catalogue.failures,
+            truth=truth,
         )
         with parts.observer.cost.part("lint"):
-            parts.published.show_snapshot(self._judged(snapshot))
+            parts.published.show_snapshot(self._judged(snapshot), truth)
 
     def _judged(self, snapshot: Snapshot) -> Snapshot:
         parts = self._parts
@@ -152,12 +200,14 @@ class Agent:
             violations=parts.linter.judge(snapshot),
             invariants=parts.linter.names,
             defects=snapshot.defects + defects,
+            steering=parts.helm.state,
         )
 
     def _close(self) -> None:
         """End the engine first: whatever else goes wrong, the node is on the stock scheduler."""
         parts = self._parts
         parts.scheduler.close()
+        parts.helm.close()
         parts.server.stop()
         parts.pods.close()
         parts.observer.close()

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import attrs
 
+from temper_core.agent.pod_threads import pod_threads
 from temper_core.agent.pod_watch import PodWatch
 from temper_core.errors import InputError
 from temper_core.observe.document import observe_document
@@ -20,6 +21,7 @@ from temper_core.scheduler.lifecycle import Scheduler
 from temper_core.scheduler.safe_mode import SafeModeRequests
 from temper_core.server.view import Counters
 from temper_core.settings.models import Settings
+from temper_core.steering.truth import Truths
 
 STALE_S = 60.0
 """A loop that has not turned for so long counts as hung; one turn takes milliseconds, but a plugin
@@ -49,6 +51,7 @@ class Published:
         self._exporters = host.gather("temper_exporters", Exporter)
         self._endpoints = host.gather("temper_endpoints", Endpoint)
         self._snapshot: Snapshot | None = None
+        self._truth: Truths | None = None
         self._plan: LayerPlan | None = None
         self._turned_at = time.monotonic()
 
@@ -57,12 +60,12 @@ class Published:
         self._turned_at = time.monotonic()
 
     def show_plan(self, plan: LayerPlan) -> None:
-        """Publish the plan that is wanted."""
+        """Publish the plan by which pods are placed now."""
         self._plan = plan
 
-    def show_snapshot(self, snapshot: Snapshot) -> None:
-        """Publish the last observation."""
-        self._snapshot = snapshot
+    def show_snapshot(self, snapshot: Snapshot, truth: Truths | None = None) -> None:
+        """Publish the last observation, and what the kernel knew of all threads then."""
+        self._truth, self._snapshot = truth, snapshot
 
     def snapshot(self) -> Snapshot | None:
         """Return the last observation; None before the first."""
@@ -83,13 +86,21 @@ class Published:
         return observe_document(self._snapshot, top or self._settings.observe.top_threads)
 
     def explain(self, pod: str | None) -> Any:  # noqa: ANN401 - JSON
-        """Return why *pod*, or every pod, is where it is; raise InputError for an unknown pod."""
+        """Return why *pod*, or every pod, is where it is; raise InputError for an unknown pod.
+
+        One pod comes with its threads: where plan, hint and the engine's own record have them.
+        """
         if self._plan is None:
             raise InputError("nothing has been planned yet")
         plan = self._plan
-        keys = [pod] if pod else [assignment.pod.key for assignment in plan.assignments]
-        told = [explanation_document(explain(plan, self._settings, key)) for key in keys]
-        return told[0] if pod else {"pods": told}
+        if not pod:
+            keys = [assignment.pod.key for assignment in plan.assignments]
+            told = [explanation_document(explain(plan, self._settings, key)) for key in keys]
+            return {"pods": told}
+        found = explain(plan, self._settings, pod)
+        top = self._settings.observe.top_threads
+        threads = pod_threads(found.pod, self._truth, self._snapshot, top)
+        return {**explanation_document(found), "threads": threads}
 
     def safe_mode_requests(self) -> Mapping[str, Any]:
         """Return who asks for safe mode, with reason and since when."""

@@ -103,6 +103,10 @@ class Steerer:
         self._dues.own = 0.0
         self._walk(plan, time.monotonic())
 
+    def mend(self) -> None:
+        """Pin the map if it is not; raise MachineError where that is impossible."""
+        self._ensure_pin()
+
     def apply(self, plan: LayerPlan) -> None:
         """Steer by *plan* from now on; the next ``turn`` moves whoever is there already."""
         self._follow_plan(plan)

@@ -1,11 +1,17 @@
+import math
 import threading
 from contextlib import contextmanager
 from types import SimpleNamespace
 
+import pytest
+from attrs import evolve
 from structlog.testing import capture_logs
 
 from temper_core.agent.loop import Agent, Parts
+from temper_core.errors import MachineError
+from temper_core.records.plans import Generation
 from temper_core.records.snapshots import Mode, Snapshot, Status
+from temper_core.records.steering import SteeringState
 from temper_core.settings.models import PodSettings, Settings
 from temper_core.testing import make_machine
 
@@ -22,9 +28,11 @@ class FakeObserver:
 
     def __init__(self):
         self.looks = 0
+        self.given = {}
 
-    def tick(self, **_given):
+    def tick(self, **given):
         self.looks += 1
+        self.given = given
         return Snapshot(0.0, 0.0, 1.0, "n", make_machine(), Status(Mode.ENFORCING))
 
     def close(self):
@@ -35,6 +43,8 @@ class FakeScheduler:
     """Counts its steps, and ends the loop after so many."""
 
     generation = stats = engine_pid = None
+    engine_pids = ()
+    can_swap = ""
     status = Status(Mode.ENFORCING)
     refusal = ""
 
@@ -63,20 +73,65 @@ class FakeDecider:
 
     def __init__(self, *answers):
         self.answers = list(answers)
+        self.asked = []
 
-    def decide(self, _pods):
+    def decide(self, _pods, in_force, **given):
+        self.asked.append((in_force, given))
         answer = self.answers.pop(0)
         if isinstance(answer, Exception):
             raise answer
         return answer
 
 
-def agent_with(decider, steps=20, linter=None):
+class FakeHelm:
+    """Notes what it is told; ``news`` are the answers to whether cgroups came or went."""
+
+    can_steer = False
+    state = SteeringState(reason="because")
+
+    def __init__(self, news=()):
+        self.news = list(news)
+        self.steered_by = []
+        self.is_closed = False
+
+    def try_again(self, _now):
+        pass
+
+    def sees_news(self, _now):
+        return bool(self.news) and self.news.pop(0)
+
+    def rest(self, _now, took_s):
+        assert took_s >= 0
+
+    def decided(self, plan, generation):
+        self.steered_by.append((plan, generation))
+
+    def plan_for(self, generation):
+        return self.steered_by[-1][0] if self.steered_by else generation.plan
+
+    def turn(self, _now, _scheduler):
+        return math.inf
+
+    def truth(self):
+        return {1: "truth"}
+
+    def close(self):
+        self.is_closed = True
+
+
+def decision(name="plan", held=None, again_at=None):
+    wanted = SimpleNamespace(name=name, notes=())
+    return SimpleNamespace(wanted=wanted, by_now=held or wanted, again_at=again_at)
+
+
+def agent_with(decider, steps=20, linter=None, helm=None, **more):
     shown = []
     scheduler = FakeScheduler(steps)
     nothing = SimpleNamespace(start=lambda: None, stop=lambda: None, address=None)
     published = SimpleNamespace(
-        turned=lambda: None, show_plan=lambda _plan: None, show_snapshot=shown.append
+        turned=lambda: None,
+        show_plan=lambda _plan: None,
+        show_snapshot=lambda snapshot, _truth: shown.append(snapshot),
     )
     pods = SimpleNamespace(look=lambda: False, pods=(), defect="", close=lambda: None)
     parts = Parts(
@@ -84,11 +139,13 @@ def agent_with(decider, steps=20, linter=None):
         host=SimpleNamespace(states=lambda: ()),
         pods=pods,
         decider=decider,
+        helm=helm or FakeHelm(),
         scheduler=scheduler,
         observer=FakeObserver(),
         linter=linter or SimpleNamespace(judge=lambda _snapshot: (), names=()),
         published=published,
         server=nothing,
+        **more,
     )
     agent = Agent(parts, threading.Event())
     scheduler.agent = agent
@@ -96,13 +153,13 @@ def agent_with(decider, steps=20, linter=None):
 
 
 def test_a_decision_that_fails_is_told_tried_again_and_ends_nothing():
-    plan = SimpleNamespace(notes=())
-    agent, scheduler, shown = agent_with(FakeDecider(TypeError("odd pod"), plan))
+    good = decision()
+    agent, scheduler, shown = agent_with(FakeDecider(TypeError("odd pod"), good))
 
     with capture_logs() as logs:
         agent.run()
 
-    assert scheduler.submitted == [plan]
+    assert scheduler.submitted == [good.wanted]
     assert any("decide failed: TypeError('odd pod')" in line for line in shown[0].defects)
     assert shown[-1].defects == ()
     assert [entry["part"] for entry in logs if entry["event"] == "agent_part_failed"] == ["decide"]
@@ -114,9 +171,7 @@ def test_a_linter_that_fails_leaves_the_scheduler_stepping_and_is_logged_once():
         raise ZeroDivisionError
 
     linter = SimpleNamespace(judge=judge, names=())
-    agent, scheduler, shown = agent_with(
-        FakeDecider(SimpleNamespace(notes=())), steps=20, linter=linter
-    )
+    agent, scheduler, shown = agent_with(FakeDecider(decision()), steps=20, linter=linter)
 
     with capture_logs() as logs:
         agent.run()
@@ -127,11 +182,113 @@ def test_a_linter_that_fails_leaves_the_scheduler_stepping_and_is_logged_once():
 
 
 def test_detectors_that_were_not_all_asked_are_asked_on():
-    plans = [SimpleNamespace(notes=()), SimpleNamespace(notes=())]
-    decider = FakeDecider(*plans)
+    decisions = [decision("one"), decision("two")]
+    decider = FakeDecider(*decisions)
     decider.is_unfinished = True
     agent, scheduler, _ = agent_with(decider, steps=2)
 
     agent.run()
 
-    assert scheduler.submitted == plans
+    assert scheduler.submitted == [each.wanted for each in decisions]
+
+
+def test_threads_are_steered_by_what_the_layers_in_force_serve_while_another_plan_is_wanted():
+    held = SimpleNamespace(name="held", notes=())
+    helm = FakeHelm()
+    agent, scheduler, _ = agent_with(FakeDecider(decision(held=held)), steps=2, helm=helm)
+
+    agent.run()
+
+    assert [plan.name for plan in scheduler.submitted] == ["plan"]
+    assert helm.steered_by == [(held, None)]
+    assert helm.is_closed
+
+
+def test_another_engine_in_force_is_decided_for_anew():
+    in_force = SimpleNamespace(name="in force", notes=())
+    decider = FakeDecider(decision("one"), decision("two"))
+    agent, scheduler, _ = agent_with(decider, steps=4)
+    step = scheduler.step
+
+    def attach_at_the_second_step(now):
+        scheduler.generation = Generation(7, in_force, "[]") if scheduler.steps_left < 4 else None
+        return step(now)
+
+    scheduler.step = attach_at_the_second_step
+    agent.run()
+
+    assert [asked for asked, _ in decider.asked] == [None, in_force]
+
+
+def test_whether_threads_can_be_steered_is_part_of_what_a_decision_rests_on():
+    helm = FakeHelm()
+    decider = FakeDecider(decision("static"), decision("steered"))
+    agent, scheduler, _ = agent_with(decider, steps=4, helm=helm)
+    step = scheduler.step
+
+    def learn_to_steer(now):
+        helm.can_steer = True
+        return step(now)
+
+    scheduler.step = learn_to_steer
+    agent.run()
+
+    assert [given["steered"] for _, given in decider.asked] == [False, True]
+
+
+def test_a_decision_is_looked_at_again_when_it_says_so():
+    decider = FakeDecider(decision(again_at=0.0), decision())
+    agent, scheduler, _ = agent_with(decider, steps=30)
+
+    agent.run()
+
+    assert len(decider.asked) == 2
+    assert len(scheduler.submitted) == 2
+
+
+def test_news_of_cgroups_has_the_pods_looked_at_at_once():
+    looks = []
+    helm = FakeHelm(news=[False, True, False])
+    agent, _, _ = agent_with(FakeDecider(decision()), steps=4, helm=helm)
+    parts = agent._parts
+    parts.pods.look = lambda: looks.append(1)
+    agent._parts = evolve(parts, settings=Settings(pods=PodSettings(poll_s=3600)))
+
+    agent.run()
+
+    assert len(looks) == 2
+
+
+def test_the_observer_is_given_the_truth_and_the_snapshot_tells_of_steering():
+    agent, _, shown = agent_with(FakeDecider(decision()), steps=3)
+
+    agent.run()
+
+    assert agent._parts.observer.given["truth"] == {1: "truth"}
+    assert shown[-1].steering.reason == "because"
+
+
+def test_a_node_that_has_an_agent_is_left_alone():
+    @contextmanager
+    def taken():
+        raise MachineError("another agent runs on this node")
+        yield
+
+    agent, scheduler, _ = agent_with(FakeDecider(), lock=taken)
+
+    with pytest.raises(MachineError, match="another agent"):
+        agent.run()
+
+    assert not scheduler.is_closed
+
+
+def test_a_helm_that_fails_leaves_the_scheduler_stepping_and_is_told():
+    helm = FakeHelm()
+    helm.turn = lambda *_given: 1 / 0
+    agent, scheduler, shown = agent_with(FakeDecider(decision()), steps=5, helm=helm)
+
+    with capture_logs():
+        agent.run()
+
+    assert scheduler.steps_left == 0
+    assert any("steer failed: ZeroDivisionError" in line for line in shown[-1].defects)
