@@ -5,13 +5,24 @@ import json
 import sys
 from pathlib import Path
 
+import loading_on_machines
+import loading_with_agents
 import while_ejected
 import while_enforcing
 import while_loading
+import while_steering
+import while_swapping
 
-GROUPS = {
-    module.GROUP.name: module.GROUP for module in (while_loading, while_enforcing, while_ejected)
-}
+MODULES = (
+    while_loading,
+    loading_on_machines,
+    loading_with_agents,
+    while_enforcing,
+    while_steering,
+    while_swapping,
+    while_ejected,
+)
+GROUPS = {module.GROUP.name: module.GROUP for module in MODULES}
 
 
 def main() -> None:

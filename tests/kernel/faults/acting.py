@@ -3,7 +3,10 @@
 import json
 import os
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from scene import Scene, claim
 from temper_agent import SETTINGS, temper
@@ -11,8 +14,11 @@ from traces import OWN
 
 RUN = Path("/run/temper")
 STATE = Path("/var/lib/temper")
+BPFFS = Path("/sys/fs/bpf")
+PIN = BPFFS / "temper/hints"
 STATS = Path("/run/scx/root/stats")
 ONE_LAYER = ({"name": "all", "comment": "", "matches": [[]], "kind": {"Open": {}}},)
+HIGH = 100_000
 OPTIONS = ("--settings", str(SETTINGS))
 
 
@@ -23,15 +29,33 @@ def signal_engine(scene: Scene, number: signal.Signals) -> None:
     os.kill(engine, number)
 
 
+def kill_engine(scene: Scene) -> None:
+    """Have the agent start another engine, which meets the fault."""
+    signal_engine(scene, signal.SIGKILL)
+
+
 def safe_mode(wish: str) -> None:
     """Ask for safe mode, or take it back, by the command."""
     ended = temper("safe-mode", wish, "--reason", "fault", *OPTIONS)
     claim(ended.returncode == 0, f"temper safe-mode {wish}: {ended.stdout}{ended.stderr}")
 
 
-def claim_refused(code: int, words: str) -> None:
+@contextmanager
+def another_plan(scene: Scene) -> Iterator[None]:
+    """Have a pod of another tier, so that the plan needs another layer."""
+    payments = scene.pods["payments"]
+    before, payments.priority = payments.priority, HIGH
+    scene.list_pods()
+    try:
+        yield
+    finally:
+        payments.priority = before
+        scene.list_pods()
+
+
+def claim_refused(code: int, words: str, settings: Path = SETTINGS) -> None:
     """Start an agent that must end with *code* and those *words*, and without a traceback."""
-    ended = temper("agent", *OPTIONS)
+    ended = temper("agent", "--settings", str(settings))
     claim(ended.returncode == code, f"exit code {ended.returncode}: {ended.stderr}")
     claim(words in ended.stderr and "Traceback" not in ended.stderr, ended.stderr)
 
@@ -40,6 +64,12 @@ def stop_in_order(scene: Scene) -> None:
     """Stop the agent; claim that it ends with exit code 0."""
     code = scene.agent.stop()
     claim(code == 0, f"the agent ended with exit code {code}")
+
+
+def steering(scene: Scene) -> dict[str, Any]:
+    """Return what the agent says of its steering, once it has looked at the node."""
+    told = scene.wait_for("an observation", lambda: scene.agent.ask("/observe").get("steering"))
+    return dict(told)
 
 
 def told_pods(scene: Scene) -> int:

@@ -150,6 +150,14 @@ class Scene:
             time.sleep(LOOK_S)
         return seen
 
+    def wait_for(self, what: str, tell: Callable[[], Any], within_s: float = QUIET_S) -> Any:
+        """Return what *tell* returns as soon as that is something; raise NotSo if it never is."""
+        latest = time.monotonic() + within_s
+        while not (told := tell()):
+            claim(time.monotonic() < latest, f"no {what} within {within_s:.0f} s")
+            time.sleep(LOOK_S)
+        return told
+
     def safe(self, what: str, holds: Callable[[Seen], object], within_s: float = 0.0) -> Seen:
         """As expect; what is waited for is the safe state, and the time to it is kept."""
         seen = self.expect(what, holds, within_s)
@@ -197,6 +205,12 @@ class Scene:
         told = self.agent.ask("/config")
         given = json.loads(Path(_argument_of(engine)).read_text())
         claim(told == given, f"in force is {given}, the agent says {told}")
+
+    def heir(self, engine: int) -> int:
+        """Wait until another engine loads beside *engine*; return its process id."""
+        seen = self.expect("a second engine", lambda seen: len(seen.engines) > 1)
+        (heir,) = {*seen.engines} - {engine}
+        return heir
 
     def engine(self) -> int:
         """Return the process id of the one engine."""

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import kernel
-from acting import STATS, rival, safe_mode, scratch, signal_engine
+from acting import STATS, another_plan, rival, safe_mode, scratch, signal_engine
 from catalogue import Group
 from damage import caged, offline
 from hogs import bound, hogging
@@ -156,14 +156,11 @@ def plan_too_big(scene: Scene) -> None:
     good = scene.agent.ask("/config")
     scene.order("other", str(scratch("four.json", json.dumps(four_kinds()))))
     scene.strike()
-    scene.pods["backup"].priority = 0
-    scene.list_pods()
-    scene.undo.callback(scene.list_pods)
-    scene.undo.callback(setattr, scene.pods["backup"], "priority", -1000)
-    scene.expect("refused", lambda _: scene.agent.count("temper_ejections_total") > 0)
-    scene.order("run")
-    scene.safe("the good plan", lambda seen: is_enforcing(seen) and "verifier" in seen.detail)
-    claim(scene.agent.ask("/config") == good, "another plan is in force")
+    with another_plan(scene):
+        scene.expect("refused", lambda seen: "verifier" in seen.detail)
+        scene.order("run")
+        scene.safe("the good plan", lambda seen: is_enforcing(seen) and "verifier" in seen.detail)
+        claim(scene.agent.ask("/config") == good, "another plan is in force")
 
 
 @fault(

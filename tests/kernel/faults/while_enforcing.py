@@ -152,7 +152,7 @@ def clock_jumps_in_force(scene: Scene) -> None:
 def second_agent_in_force(scene: Scene) -> None:
     with enduring(scene):
         scene.strike()
-        claim_refused(3, "another agent answers")
+        claim_refused(3, "another agent")
 
 
 @fault("2,000 cgroups made and removed are nothing to an attached engine")
