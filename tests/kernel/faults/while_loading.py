@@ -4,8 +4,10 @@ Between cases an agent runs whose engine is still loading, so the stock schedule
 This module has the engine's faults; those of its surroundings join the group from theirs.
 """
 
+import os
 import signal
 import time
+from pathlib import Path
 
 from acting import (
     OPTIONS,
