@@ -7,83 +7,51 @@ ends. First match wins, most telling first: a BPF error is both an ``EXIT:`` lin
 import re
 import signal
 from collections.abc import Callable, Sequence
-from enum import StrEnum
+from pathlib import Path
 
 from attrs import frozen
 
-from temper_core.scheduler.engine_launcher import CANNOT_RUN, PARENT_GONE
+from temper_core.scheduler.endings import Diagnosis, EndKind
+from temper_core.scheduler.engine_launcher import (
+    CANNOT_MOUNT_GATE,
+    CANNOT_RUN,
+    NO_MOUNT_NAMESPACE,
+    PARENT_GONE,
+)
+from temper_core.scheduler.stalls import read_stall
+
+__all__ = ["Diagnosis", "End", "EndKind", "diagnose"]
 
 DETAIL_BYTES = 2_000
 USAGE_EXITS = (2, 255)
 PANIC_EXITS = (101, 134, -signal.SIGABRT)
-
-
-class EndKind(StrEnum):
-    """How an engine ended; ``temper_ejections_total{kind}`` counts by these."""
-
-    CONFIG = "config"
-    USAGE = "usage"
-    VERIFIER_TOO_LARGE = "verifier_too_large"
-    KCONFIG_MISSING = "kconfig_missing"
-    BTF_MISMATCH = "btf_mismatch"
-    KERNEL_UNSUPPORTED = "kernel_unsupported"
-    FOREIGN_SCHEDULER = "foreign_scheduler"
-    STALL = "stall"
-    LOCKUP = "lockup"
-    SYSRQ = "sysrq"
-    HOTPLUG = "hotplug"
-    BPF_ERROR = "bpf_error"
-    RUNTIME_ERROR = "runtime_error"
-    UNREGISTERED = "unregistered"
-    PANIC = "panic"
-    TOO_MANY_CGROUPS = "too_many_cgroups"
-    OUT_OF_MEMORY = "out_of_memory"
-    KILLED = "killed"
-    TERMINATED = "terminated"
-    LAUNCH_FAILED = "launch_failed"
-    START_TIMEOUT = "start_timeout"
-    HUNG = "hung"
-    DETACHED = "detached"
-    UNKNOWN = "unknown"
-
-
-DECISIVE = frozenset({EndKind.CONFIG, EndKind.USAGE, EndKind.VERIFIER_TOO_LARGE})
-
-
-@frozen
-class Diagnosis:
-    """Why an engine ended: ``summary`` in one line for people, ``detail`` the evidence."""
-
-    kind: EndKind
-    summary: str
-    detail: str = ""
-
-    @property
-    def blames_the_plan(self) -> bool:
-        """Whether the same plan would fail again, however often it is tried."""
-        return self.kind in DECISIVE
+OF_THE_LAUNCHER = (CANNOT_MOUNT_GATE, NO_MOUNT_NAMESPACE, PARENT_GONE, 126, CANNOT_RUN)
 
 
 @frozen
 class End:
-    """What is left of an engine that has ended."""
+    """What is left of an engine that has ended; ``proc`` shows what the node runs now."""
 
     exit_code: int
     errors: str = ""
     log: str = ""
     kernel_log: Sequence[str] = ()
     pid: int = 0
+    proc: Path = Path("/proc")
 
 
 def diagnose(end: End) -> Diagnosis:
     """Name the reason *end* shows; UNKNOWN with the exit code where nothing tells."""
     kind, summary = _from_exit_line(end) or _from_text(end) or _from_exit_code(end)
-    return Diagnosis(kind, summary, _detail(end))
+    return Diagnosis(kind, " ".join(summary.split()), _detail(end))
 
 
 EXIT_LINE = re.compile(r"EXIT: (?P<reason>[^(\n]+?)(?: \((?P<message>.*)\))?$", re.MULTILINE)
-DISABLED_LINE = re.compile(r'BPF scheduler "(?P<ops>[^"]+)" disabled \((?P<reason>.+)\)$')
-STALLED_TASK = re.compile(r"(?P<task>\S.*\[\d+\]) failed to run for (?P<seconds>[\d.]+)s")
+SWITCH_LINE = re.compile(
+    r'BPF scheduler "(?P<ops>[^"]+)" (?:enabled|disabled \((?P<reason>.+)\))$', re.MULTILINE
+)
+LOCKED_UP = re.compile(r"soft lockup - CPU#\d+ stuck for \S+ \[(?P<comm>.+):(?P<pid>\d+)\]")
+BY_ITSELF = "unregistered from user space"
 Reason = tuple[EndKind, str]
 
 
@@ -93,10 +61,10 @@ def _from_exit_line(end: End) -> Reason | None:
     if matches:
         return _ejection(matches[-1]["reason"], matches[-1]["message"] or "", end)
     for index in range(len(end.kernel_log) - 1, -1, -1):
-        found = DISABLED_LINE.search(end.kernel_log[index])
-        if found and found["reason"] != "unregistered from user space":
+        found = SWITCH_LINE.search(end.kernel_log[index])
+        if found:  # an older line is about an attachment before the last one
             message = _message_after(found["ops"], end.kernel_log[index + 1 :])
-            return _ejection(found["reason"], message, end)
+            return _ejection(found["reason"], message, end) if found["reason"] else None
     return None
 
 
@@ -106,15 +74,14 @@ def _message_after(ops: str, lines: Sequence[str]) -> str:
 
 
 def _ejection(reason: str, message: str, end: End) -> Reason | None:
-    if reason == "unregistered from user space":
+    if reason == BY_ITSELF:
         return None  # it detached by itself or was signalled; the exit code tells which
     told = f"{reason}: {message}" if message else reason
     if reason == "runnable task stall" or "failed to run for" in message:
-        return EndKind.STALL, _stall(message, end.errors)
-    for kind, pattern in EXIT_REASONS:
-        if re.search(pattern, told):
-            return kind, f"the kernel ejected the engine: {told}"
-    return EndKind.RUNTIME_ERROR, f"the kernel ejected the engine: {told}"
+        return _stall(message, end)
+    kind = next((kind for kind, pattern in EXIT_REASONS if re.search(pattern, told)), None)
+    who = _locked_up(end.kernel_log) if kind is EndKind.LOCKUP else ""
+    return kind or EndKind.RUNTIME_ERROR, f"the kernel ejected the engine: {told}{who}"
 
 
 EXIT_REASONS: tuple[tuple[EndKind, str], ...] = (
@@ -122,37 +89,36 @@ EXIT_REASONS: tuple[tuple[EndKind, str], ...] = (
     (EndKind.HOTPLUG, r"going (?:off|on)line|hotplug seq"),
     (EndKind.LOCKUP, r"soft lockup|hardlockup|RCU CPU stall"),
     (EndKind.STALL, r"watchdog failed to check in|runnable task stall"),
+    (EndKind.PERF_TARGET, r"Invalid cpuperf target"),
+    (EndKind.NO_LAYER, r"didn't match any layer"),
+    # SCX_DSQ_LOCAL and SCX_DSQ_GLOBAL without their upper half
+    (EndKind.BTF_TRUNCATED, r"non-existent DSQ 0x[12]\b"),
     (EndKind.BPF_ERROR, r"^scx_bpf_error"),
     (EndKind.UNREGISTERED, r"^unregistered from (?:BPF|the main kernel)"),
 )
 
 
-def _stall(message: str, dump: str) -> str:
-    """Tell who waited for how long, and on which CPU the dump shows it."""
-    stalled = STALLED_TASK.search(message)
-    if stalled is None:
-        return f"the kernel ejected the engine: runnable task stall {message}".rstrip()
-    cpu = _cpu_of(stalled["task"], dump)
-    where = "" if cpu is None else f" on CPU {cpu}"
-    return f"{stalled['task']} could not run for {stalled['seconds']} s{where}"
+def _locked_up(kernel_log: Sequence[str]) -> str:
+    found = [match for match in map(LOCKED_UP.search, kernel_log) if match]
+    return f", by {found[-1]['comm']}[{found[-1]['pid']}]" if found else ""
 
 
-def _cpu_of(task: str, dump: str) -> int | None:
-    """Find the CPU whose block of the debug dump lists *task* as runnable."""
-    cpu: int | None = None
-    for line in dump.splitlines():
-        heading = re.match(r"\s*CPU (\d+)\s*:", line)
-        if heading:
-            cpu = int(heading[1])
-        elif re.match(rf"\s*\*?[A-Z] {re.escape(task)}", line.rstrip()):
-            return cpu
-    return None
+def _stall(message: str, end: End) -> Reason:
+    """Tell who waited for how long, on which CPU, and whether a real-time thread kept it."""
+    stall = read_stall(message, end.errors or end.log, end.proc)
+    if stall is None:
+        told = f"the kernel ejected the engine: runnable task stall {message}"
+        return EndKind.STALL, told.rstrip()
+    return EndKind.RT_HOG if stall.hog else EndKind.STALL, str(stall)
 
 
 TEXTS: tuple[tuple[EndKind, str, str], ...] = (
     (
         EndKind.FOREIGN_SCHEDULER,
-        r"another sched_ext scheduler is already running",
+        (
+            r"another sched_ext scheduler is already running"
+            r"|attach[\s\S]{0,200}Device or resource busy \(os error 16\)"
+        ),
         "another sched_ext scheduler was attached first",
     ),
     (
@@ -180,7 +146,23 @@ TEXTS: tuple[tuple[EndKind, str, str], ...] = (
         r"failed to open system Kconfig|Failed to load BPF program[\s\S]*Invalid argument",
         "the kernel refused the engine's program; its configuration file may be missing",
     ),
+    (
+        EndKind.OUT_OF_MEMORY,
+        r"Cannot allocate memory \(os error 12\)",
+        "there is no memory for the engine's maps",
+    ),
+    (
+        EndKind.VERIFIER_REFUSED,
+        r"Failed to load BPF program[\s\S]*Permission denied \(os error 13\)",
+        "this kernel's verifier refused the engine's program",
+    ),
+    (
+        EndKind.NOT_PERMITTED,
+        r"(?:BPF|attach)[\s\S]*(?:Operation not permitted \(os error 1\)|Permission denied)",
+        "the engine may not load its program here",
+    ),
 )
+PANICKED = re.compile(r"panicked at [^\n]*:\n(.{1,200})")
 CONFIG_ERROR = re.compile(
     r"Failed to parse specs|No layer spec|Too many layer specs|Terminal spec|Non-terminal spec"
     r"|Spec \"[^\"]*\" has|has hint value|HintEquals match|invalid type: |unknown variant"
@@ -208,6 +190,9 @@ def _error_line(text: str) -> str:
 
 
 def _from_exit_code(end: End) -> Reason:
+    if end.exit_code in PANIC_EXITS:
+        said = PANICKED.search(end.errors)
+        return EndKind.PANIC, f"the engine panicked: {said[1]}" if said else "the engine panicked"
     for applies, reason in _EXIT_CODES:
         if applies(end):
             return reason
@@ -234,13 +219,12 @@ _EXIT_CODES: tuple[tuple[Callable[[End], bool], Reason], ...] = (
         lambda end: end.exit_code == 0,
         (EndKind.TERMINATED, "the engine ended by itself or at somebody's signal (exit 0)"),
     ),
-    (lambda end: end.exit_code in PANIC_EXITS, (EndKind.PANIC, "the engine panicked")),
     (
         lambda end: end.exit_code in USAGE_EXITS,
         (EndKind.USAGE, "the engine does not know one of its options"),
     ),
     (
-        lambda end: end.exit_code in (CANNOT_RUN, PARENT_GONE, 126),
+        lambda end: end.exit_code in OF_THE_LAUNCHER,
         (EndKind.LAUNCH_FAILED, "the engine could not be started"),
     ),
 )

@@ -1,10 +1,18 @@
 """Every way an engine ends, from texts recorded on a real kernel."""
 
+import os
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from temper_core.scheduler.diagnosis import End, diagnose
+from temper_core.scheduler.diagnosis import Diagnosis, End, EndKind, diagnose
+from temper_core.scheduler.stalls import realtime_threads
 
 OPS = "layered_1.1.4_x86_64_unknown_linux_gnu"
 STALL_DUMP = """
@@ -66,20 +74,46 @@ ENDS = [
         "btf_mismatch",
     ),
     (1, "Error: another sched_ext scheduler is already running\n", "foreign_scheduler"),
+    (
+        1,
+        "Error: Failed to attach struct ops\n\nCaused by:\n  Device or resource busy (os error 16)\n",
+        "foreign_scheduler",
+    ),
+    (
+        1,
+        "Error: Failed to load BPF program\n\nCaused by:\n  Cannot allocate memory (os error 12)\n",
+        "out_of_memory",
+    ),
+    (
+        1,
+        "Error: Failed to load BPF program\n\nCaused by:\n  Permission denied (os error 13)\n",
+        "verifier_refused",
+    ),
+    (
+        1,
+        "Error: Failed to open BPF object\n\nCaused by:\n  Operation not permitted (os error 1)\n",
+        "not_permitted",
+    ),
     (1, "Error: sched_ext_ops.dump() missing, kernel too old?\n", "kernel_unsupported"),
     (
         1,
         "Error: Failed to insert cgroup 4711(/a/b) into BPF map. Cgroup map may be full\n",
         "too_many_cgroups",
     ),
-    (1, STALL_DUMP, "stall"),
+    (1, STALL_DUMP, "rt_hog"),
+    (1, STALL_DUMP.replace("=rt_sched", "=ext_sched"), "stall"),
     (1, "Error: EXIT: runnable task stall (watchdog failed to check in for 30.0s)\n", "stall"),
     (1, "Error: EXIT: disabled by sysrq-S\n", "sysrq"),
     (1, "Error: EXIT: unregistered from the main kernel (cpu 3 going offline)\n", "hotplug"),
     (0, "EXIT: unregistered from the main kernel\n", "unregistered"),
     (0, "EXIT: unregistered from BPF\n", "unregistered"),
-    (1, "Error: EXIT: scx_bpf_error ([x]12 didn't match any layer)\n", "bpf_error"),
-    (1, "Error: EXIT: runtime error (Invalid cpuperf target 2000)\n", "runtime_error"),
+    (1, "Error: EXIT: scx_bpf_error ([x]12 didn't match any layer)\n", "no_layer"),
+    (1, "Error: EXIT: scx_bpf_error (something else)\n", "bpf_error"),
+    (1, "Error: EXIT: runtime error (Invalid cpuperf target 2000)\n", "perf_target"),
+    (1, "Error: EXIT: runtime error (non-existent DSQ 0x2 for x[12])\n", "btf_truncated"),
+    (1, "Error: EXIT: runtime error (non-existent DSQ 0x20003 for x[12])\n", "runtime_error"),
+    (1, "Error: EXIT: runtime error (RCU CPU stall on CPUs (2))\n", "lockup"),
+    (1, "Error: EXIT: unregistered from the main kernel (expected hotplug seq 3)\n", "hotplug"),
     (1, "Error: EXIT: runtime error (soft lockup - CPU 2 stuck)\n", "lockup"),
     (101, "thread 'main' panicked at src/main.rs:3:\nHoles in CPU ids\n", "panic"),
     (134, "", "panic"),
@@ -106,10 +140,102 @@ def test_each_recorded_end_has_its_kind(exit_code, errors, kind):
     assert "\n" not in diagnosis.summary
 
 
+@pytest.mark.parametrize("kind", EndKind)
+def test_each_kind_of_end_has_a_remedy_in_one_line(kind):
+    diagnosis = Diagnosis(kind, "it ended")
+
+    assert diagnosis.remedy
+    assert "\n" not in diagnosis.remedy
+    assert Diagnosis(kind, "it ended", remedy="wait").remedy == "wait"
+
+
 def test_a_stall_names_who_waited_for_how_long_and_where():
-    diagnosis = diagnose(End(1, STALL_DUMP))
+    diagnosis = diagnose(End(1, STALL_DUMP.replace("=rt_sched", "=ext_sched")))
 
     assert diagnosis.summary == "taskset[248] could not run for 5.508 s on CPU 3"
+
+
+def test_a_stall_behind_a_real_time_thread_names_that_thread():
+    diagnosis = diagnose(End(1, STALL_DUMP))
+
+    assert diagnosis.summary == (
+        "taskset[248] could not run for 5.508 s on CPU 3, which hog[240] (real-time) keeps"
+    )
+    assert "real-time thread" in diagnosis.remedy
+
+
+def test_what_a_dump_leaves_out_is_looked_for_on_the_node(tmp_path):
+    put_thread(tmp_path, 248, "task (1)", state="R", cpu=3, policy=0)
+    put_thread(tmp_path, 250, "elsewhere", state="R", cpu=1, policy=1)
+    put_thread(tmp_path, 251, "asleep", state="S", cpu=3, policy=1)
+    message = "Error: EXIT: runnable task stall (task (1)[248] failed to run for 31.2s)\n"
+
+    alone = diagnose(End(1, message, proc=tmp_path))
+    put_thread(tmp_path, 252, "hog", state="R", cpu=3, policy=2)
+    hogged = diagnose(End(1, message, proc=tmp_path))
+
+    assert (alone.kind, alone.summary) == (
+        "stall",
+        "task (1)[248] could not run for 31.2 s on CPU 3",
+    )
+    assert hogged.kind == "rt_hog"
+    assert hogged.summary == f"{alone.summary}, which hog[252] (SCHED_RR) keeps"
+
+
+def test_a_thread_that_got_the_blocked_ones_id_is_not_taken_for_it(tmp_path):
+    put_thread(tmp_path, 248, "another", state="R", cpu=3, policy=1)
+    message = "Error: EXIT: runnable task stall (taskset[248] failed to run for 31.2s)\n"
+
+    diagnosis = diagnose(End(1, message, proc=tmp_path))
+
+    assert diagnosis.summary == "taskset[248] could not run for 31.2 s"
+
+
+def put_thread(proc, tid, comm, *, state, cpu, policy):
+    """Write /proc/PID/stat and that of its only thread, as proc(5) has them."""
+    text = f"{tid} ({comm}) {state} {'0 ' * 35}{cpu} 0 {policy} 0 0 0\n"
+    for path in (proc / str(tid) / "stat", proc / str(tid) / "task" / str(tid) / "stat"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+HOG = """
+import os, sys, time
+os.sched_setaffinity(0, {int(sys.argv[1])})
+os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+until = time.monotonic() + 5.0
+while time.monotonic() < until:
+    pass
+"""
+
+
+@contextmanager
+def hogging(cpu):
+    """Keep a real CPU with a real FIFO thread, for tenths of a second."""
+    with subprocess.Popen([sys.executable, "-I", "-S", "-c", HOG, str(cpu)]) as hog:
+        try:
+            yield hog
+        finally:
+            hog.kill()
+
+
+def becomes_realtime(hog):
+    while hog.poll() is None:
+        if os.sched_getscheduler(hog.pid) == os.SCHED_FIFO:
+            return True
+        time.sleep(0.01)
+    return False
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="a real-time thread needs root")
+def test_a_real_hog_is_found_on_its_cpu_by_its_name():
+    cpu = max(os.sched_getaffinity(0))
+    with hogging(cpu) as hog:
+        if not becomes_realtime(hog):
+            pytest.skip("no real-time thread may be started here")
+        found = [each for each in realtime_threads(Path("/proc")) if each.tid == hog.pid]
+
+    assert [(each.cpu, each.policy) for each in found] == [(cpu, "SCHED_FIFO")]
 
 
 def test_a_refused_configuration_carries_the_engines_words():
@@ -140,6 +266,38 @@ def test_an_orderly_line_in_the_kernels_log_does_not_hide_who_killed_it():
 
     assert diagnose(End(-9, kernel_log=log, pid=77)).kind == "out_of_memory"
     assert diagnose(End(-9, kernel_log=log, pid=78)).kind == "killed"
+
+
+def test_what_ended_an_earlier_attachment_is_not_what_ended_this_one():
+    log = (
+        f'sched_ext: BPF scheduler "{OPS}" disabled (unregistered from the main kernel)',
+        f"sched_ext: {OPS}: cpu 3 going offline, exiting scheduler",
+        f'sched_ext: BPF scheduler "{OPS}" enabled',
+        f'sched_ext: BPF scheduler "{OPS}" disabled (unregistered from user space)',
+    )
+
+    assert diagnose(End(-9, kernel_log=log[:2])).kind == "hotplug"
+    assert diagnose(End(-9, kernel_log=log[:3])).kind == "killed"
+    assert diagnose(End(-9, kernel_log=log)).kind == "killed"
+
+
+def test_a_lockup_names_the_thread_that_the_kernels_log_names():
+    log = (
+        "watchdog: BUG: soft lockup - CPU#2 stuck for 22s! [spin (x):240]",
+        f'sched_ext: BPF scheduler "{OPS}" disabled (runtime error)',
+        f"sched_ext: {OPS}: soft lockup - CPU 2 stuck for 22s",
+    )
+
+    diagnosis = diagnose(End(1, kernel_log=log))
+
+    assert diagnosis.kind == "lockup"
+    assert "by spin (x)[240]" in diagnosis.summary
+
+
+def test_a_panic_tells_its_own_words():
+    diagnosis = diagnose(End(101, "thread 'main' panicked at src/main.rs:3:\nHoles in CPU ids\n"))
+
+    assert diagnosis.summary == "the engine panicked: Holes in CPU ids"
 
 
 def test_isolated_cpus_are_read_from_the_kernels_log():
