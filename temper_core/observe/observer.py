@@ -60,7 +60,7 @@ class Observer:
         """Seconds between two ticks: the setting, or more while looking costs too much."""
         return self._pace.period_s
 
-    def tick(
+    def tick(  # noqa: PLR0913 - one keyword for each source of what a snapshot tells
         self,
         *,
         plan: LayerPlan | None,

@@ -4,7 +4,7 @@ A node has thousands of threads, and nearly all are where they belong. Their rec
 columns of 64-bit words, and only what is left after that becomes a ``ThreadRecord``.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import product
 
@@ -12,6 +12,7 @@ from attrs import frozen
 
 from temper_core.records.steering import NO_HINT
 from temper_core.steering.kernel_records import (
+    IS_DECIDED,
     IS_KERNEL,
     IS_LEADER,
     IS_RUNNABLE,
@@ -33,18 +34,21 @@ _HINT_SHIFT, _LAYER_SHIFT, _FLAGS_SHIFT = 16, 32, 40
 
 @frozen
 class Wanted:
-    """Which threads are to be spelt out: those in ``cgroups``, of ``processes``, or not at rest."""
+    """Which threads are to be spelt out: who is not at rest, and more.
+
+    All of ``processes``; those of ``cgroups`` unless they are ``settled``; with ``decided`` all
+    for whom user space decided.
+    """
 
     at_rest: AbstractSet[int]
     cgroups: AbstractSet[int] = frozenset()
+    settled: Container[bytes] = ()
     processes: AbstractSet[int] = frozenset()
+    decided: bool = False
 
 
 def at_rest(hints: Mapping[str, int], layers: Sequence[str]) -> frozenset[int]:
-    """Return all states of threads that need nothing: hinted as expected, and there if placed.
-
-    What user space decided is never at rest, since it may have to be taken back.
-    """
+    """Return all states of threads that need nothing: hinted as expected, and there if placed."""
     common = [sum(flags) for flags in product((0, IS_RUNNABLE), (0, IS_LEADER))]
     nowhere = {NO_LAYER, NOT_PLACED}
     numbers = {name: number for number, name in enumerate(layers)}
@@ -56,7 +60,8 @@ def at_rest(hints: Mapping[str, int], layers: Sequence[str]) -> frozenset[int]:
     }
     for name, hint in hints.items():
         there = {numbers[name]} if name in numbers else set()
-        for layer, flags, extra in product(there | nowhere, common, (0, IS_UNKNOWN)):
+        extras = (0, IS_UNKNOWN, IS_DECIDED, IS_UNKNOWN | IS_DECIDED)
+        for layer, flags, extra in product(there | nowhere, common, extras):
             found.add(_state(hint, layer, flags | extra))
     return frozenset(found)
 
@@ -68,19 +73,36 @@ def _state(hint: int, layer: int, flags: int) -> int:
 def pick(content: bytes, wanted: Wanted) -> Iterator[ThreadRecord]:
     """Return the records in *content*, as a walk left it, that are *wanted*."""
     words = memoryview(content).cast("Q")
-    numbers = {
-        number
-        for number, state in enumerate(words[_STATE::WORDS].tolist())
-        if state not in wanted.at_rest
-    }
+    states = words[_STATE::WORDS].tolist()
+    numbers = {number for number, state in enumerate(states) if state not in wanted.at_rest}
+    if wanted.decided:
+        decided = IS_DECIDED << _FLAGS_SHIFT
+        numbers.update(n for n, state in enumerate(states) if state & decided)
     if wanted.cgroups:
         cgroups = words[_CGROUP::WORDS].tolist()
-        numbers.update(n for n, cgroup in enumerate(cgroups) if cgroup in wanted.cgroups)
+        inside = [n for n, cgroup in enumerate(cgroups) if cgroup in wanted.cgroups]
+        numbers.update(n for n in inside if _key_at(content, n) not in wanted.settled)
     if wanted.processes:
         ids = words[_IDS::WORDS].tolist()
         numbers.update(n for n, each in enumerate(ids) if each >> _TGID_SHIFT in wanted.processes)
     size = THREAD.size
     return read_threads(b"".join(content[n * size : (n + 1) * size] for n in sorted(numbers)))
+
+
+def _key_at(content: bytes, number: int) -> bytes:
+    """Return what a judgement of the thread rests on, and what is expected of it by now."""
+    at = number * THREAD.size
+    who, expected, name = (
+        content[at : at + 24],
+        content[at + 32 : at + 34],
+        content[at + 40 : at + 56],
+    )
+    return who + expected + name
+
+
+def key_of(record: ThreadRecord) -> bytes:
+    """Return the key of a thread that is judged: another name or place makes another one."""
+    return _key_at(THREAD.pack(*record[:7], 0, 0, record.comm.encode(errors="surrogateescape")), 0)
 
 
 def tids(content: bytes) -> list[int]:

@@ -5,6 +5,7 @@ the system layer whatever cgroup they were started in.
 """
 
 from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 from attrs import define, frozen
@@ -17,6 +18,8 @@ from temper_core.steering.scopes import PlacedCgroups
 from temper_core.steering.sight import Sight
 
 MOST_REMEMBERED = 16_384
+LASTS_S = 30.0
+"""How long it is believed that the name of a process, and its user, stay as they are."""
 
 
 class Decision(NamedTuple):
@@ -62,26 +65,35 @@ class Judge:
         plan: LayerPlan,
         cgroups: PlacedCgroups,
         records: Iterable[ThreadRecord],
-        own: frozenset[int],
+        own: AbstractSet[int],
     ) -> tuple[Decision, ...]:
         """Return the decisions for those of *records* that are not expected where they belong.
 
-        *own* are the processes that belong to the system layer. Whoever is not in *records* any
-        more is forgotten.
+        *own* are the processes that belong to the system layer.
         """
         self._follow(plan)
         found: list[Decision] = []
-        seen = list(records)
-        for record in seen:
+        for record in records:
             layer = SYSTEM if record.tgid in own else self._layer(plan, cgroups, record)
             hint = plan.hints.get(layer)
             if hint is not None and hint != record.expected:
                 found.append(Decision(record.tid, record.start_ns, hint))
-        tids = frozenset(record.tid for record in seen)
-        self._sight.keep(frozenset(record.tgid for record in seen), tids)
-        for tid in self._steady.keys() - tids:
-            del self._steady[tid]
         return tuple(found)
+
+    def lasts_s(self, cgroups: PlacedCgroups, record: ThreadRecord) -> float:
+        """Return for how long what was judged of a thread holds, if its name and place do."""
+        if record.cgroup_id not in cgroups.paths:
+            return 0.0
+        needs = self._needs_of(cgroups.places.get(record.cgroup_id))
+        if needs.behaviour:
+            return 0.0
+        return self._sight.title_lasts_s(record.tgid) if needs.title else LASTS_S
+
+    def keep(self, alive: AbstractSet[int]) -> None:
+        """Forget all threads and processes but those *alive*."""
+        self._sight.keep(alive)
+        for tid in self._steady.keys() - alive:
+            del self._steady[tid]
 
     def _follow(self, plan: LayerPlan) -> None:
         if plan is self._plan:

@@ -53,19 +53,23 @@ class Kicker:
     def look(self, strays: Iterable[Stray], now: float) -> bool:
         """Judge the strays of one walk, kick whom it is time for; all others are forgotten.
 
-        Tells whether any of them is soon to be looked at again.
+        Tells whether any of them is soon to be looked at again: it is new, or runs on. One that
+        sleeps follows by itself when it wakes up.
         """
         before, self._known = self._known, {}
+        is_soon = False
         for stray in strays:
             known = before.get(stray.tid)
             if known is None or known.start_ns != stray.start_ns:
-                known = _Known(stray.start_ns, stray.run_ns)
-            elif stray.run_ns > known.run_ns:
-                known.walks, known.run_ns = known.walks + 1, stray.run_ns
+                known, has_run = _Known(stray.start_ns, stray.run_ns), True
+            else:
+                has_run = stray.run_ns > known.run_ns
+                known.walks, known.run_ns = known.walks + has_run, stray.run_ns
             self._known[stray.tid] = known
             if known.walks >= WALKS_ASTRAY and now >= known.not_before_s:
                 self._kick_one(stray.tid, known, now)
-        return any(known.not_before_s <= now for known in self._known.values())
+            is_soon = is_soon or (has_run and known.not_before_s <= now)
+        return is_soon
 
     def _kick_one(self, tid: int, known: _Known, now: float) -> None:
         if self._kick(tid):

@@ -3,6 +3,7 @@
 import os
 import time
 from collections.abc import Callable
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 
 from attrs import define
@@ -13,9 +14,8 @@ NS_PER_S = 1_000_000_000
 US_PER_S = 1_000_000
 WINDOW_S = 2.0
 """A behaviour is measured over so long, at least."""
-YOUNG_S = 10.0
 TITLE_AGE_S = 5.0
-"""An old process's title is read again so often; a young one's whenever it is asked for."""
+"""A process's title is read again so often; that of a young one when its age has doubled."""
 LONGEST_TITLE = 4_096
 
 
@@ -80,13 +80,14 @@ class Sight:
         self._measured[tid] = fresh
         return fresh.seen
 
-    def keep(self, tgids: frozenset[int], tids: frozenset[int]) -> None:
-        """Forget all other processes and threads."""
-        for known, alive in (
-            (self._titles, tgids),
-            (self._names, tgids),
-            (self._measured, tids),
-        ):
+    def title_lasts_s(self, tgid: int) -> float:
+        """Return for how long what was read of a process's title is taken to hold."""
+        known = self._titles.get(tgid)
+        return self._lasts_s(known, self._clock()) if known is not None else 0.0
+
+    def keep(self, alive: AbstractSet[int]) -> None:
+        """Forget all processes and threads but those *alive*."""
+        for known in (self._titles, self._names, self._measured):
             for number in known.keys() - alive:
                 del known[number]
 
@@ -101,7 +102,7 @@ class Sight:
 
     @staticmethod
     def _lasts_s(title: _Title, now: float) -> float:
-        return TITLE_AGE_S if now - title.born_s > YOUNG_S else 0.0
+        return min(TITLE_AGE_S, now - title.born_s)
 
     def _text(self, tgid: int, file: str) -> str:
         try:

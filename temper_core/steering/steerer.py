@@ -15,7 +15,7 @@ from attrs import define, evolve, frozen
 from temper_core.errors import BpfError, MachineError
 from temper_core.records.plans import LayerPlan
 from temper_core.records.steering import NO_HINT, SteeringState
-from temper_core.steering.columns import Wanted, at_rest, pick
+from temper_core.steering.columns import Wanted, at_rest, key_of, pick, tids
 from temper_core.steering.deciding import Decision, Judge
 from temper_core.steering.engine_layers import NO_ENGINE, EngineLayers, RunningEngine
 from temper_core.steering.kernel import SteeringKernel, ThreadRecord, Walked
@@ -33,7 +33,8 @@ JUDGED_S = 0.5
 """Between two walks at most while user space judges threads, which the hooks cannot."""
 OWN_EVERY_S = 5.0
 """How often all threads are searched for new ones of the agent and its engines."""
-PIN_EVERY_S = 60.0
+PIN_EVERY_S = 10.0
+FORGET_EVERY_S = 60.0
 MOST_UNRESOLVED = 20
 
 
@@ -52,6 +53,7 @@ class _Dues:
 
     own: float = 0.0
     pin: float = 0.0
+    forget: float = 0.0
 
 
 class Steerer:
@@ -79,6 +81,8 @@ class Steerer:
         self._at_rest: frozenset[int] = frozenset()
         self._events_seen = -1
         self._is_table_old = False
+        self._is_table_new = False
+        self._settled: dict[bytes, float] = {}
         self._pin_problem = ""
         self._dues = _Dues()
 
@@ -174,7 +178,7 @@ class Steerer:
         self._placed = place_cgroups(plan, self._cgroups.inodes)
         self._table = table = build_table(plan, self._placed)
         self._kernel.set_table(table.policies, table.processes, table.default_hint)
-        self._events_seen, self._is_table_old = events, False
+        self._events_seen, self._is_table_old, self._is_table_new = events, False, True
         missing = [scope.text for scope in self._placed.missing[:MOST_UNRESOLVED]]
         self.state = evolve(self.state, unresolved=tuple(missing))
 
@@ -182,21 +186,44 @@ class Steerer:
         """Walk and decide; return the threads worth a look, and whether any was decided anew."""
         walked = self._kernel.walk(engine=self._engine.record)
         own = frozenset((os.getpid(), *self._engine.engine.pids))
-        is_own_due = now >= self._dues.own
-        if is_own_due:
-            self._dues.own = now + OWN_EVERY_S
+        content = self._kernel.content()
+        threads = [t for t in pick(content, self._wanted(own, now)) if not t.is_kernel]
         here = self._table.judged_here
-        wanted = Wanted(self._at_rest, here, own if is_own_due else frozenset())
-        threads = [t for t in pick(self._kernel.content(), wanted) if not t.is_kernel]
         judged = [t for t in threads if t.cgroup_id in here or t.tgid in own]
         decisions = [
             *self._judge.decide(plan, self._placed, judged, own),
             *self._taken_back(threads, own),
         ]
-        if decisions:
-            self._kernel.decide(decisions)
+        self._kernel.decide(decisions)
+        for thread in judged:
+            self._settled[key_of(thread)] = now + self._judge.lasts_s(self._placed, thread)
+        self._forget(content, now)
         self._tell(walked)
         return threads, bool(decisions)
+
+    def _wanted(self, own: frozenset[int], now: float) -> Wanted:
+        """Return which threads are worth a look in this walk."""
+        is_own_due, is_table_new = now >= self._dues.own, self._is_table_new
+        if is_own_due:
+            self._dues.own = now + OWN_EVERY_S
+        self._is_table_new = False
+        if is_table_new:
+            self._settled.clear()
+        for key in [key for key, until in self._settled.items() if until <= now]:
+            del self._settled[key]
+        return Wanted(
+            self._at_rest,
+            cgroups=self._table.judged_here,
+            settled=self._settled,
+            processes=own if is_own_due else frozenset(),
+            decided=is_own_due or is_table_new,
+        )
+
+    def _forget(self, content: bytes, now: float) -> None:
+        """Now and then forget who has ended."""
+        if now >= self._dues.forget:
+            self._dues.forget = now + FORGET_EVERY_S
+            self._judge.keep(frozenset(tids(content)))
 
     def _kick(self, threads: Sequence[ThreadRecord], now: float) -> bool:
         """Kick who does not follow; tell whether somebody is soon to be looked at again."""
@@ -246,7 +273,7 @@ class Steerer:
         self.state = evolve(self.state, reason=reason, failures=self.state.failures + 1)
 
     def _look_after_pin(self, now: float) -> None:
-        """Repair the pin every minute: the next engine will want it."""
+        """Repair the pin now and then: the next engine will want it."""
         if now < self._dues.pin:
             return
         self._dues.pin = now + PIN_EVERY_S

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from temper_core.records.steering import NO_HINT
-from temper_core.steering.columns import Wanted, at_rest, pick, record_at, tids
+from temper_core.steering.columns import Wanted, at_rest, key_of, pick, record_at, tids
 from temper_core.steering.kernel import SteeringKernel
 from temper_core.steering.kernel_records import (
     IS_DECIDED,
@@ -44,6 +44,7 @@ def picked(*records, **more):
         {"expected": 1, "hint": 1, "layer": 1},
         {"layer": NO_LAYER, "flags": IS_UNKNOWN},
         {"layer": 16},
+        {"flags": IS_DECIDED | IS_LEADER},
         {"expected": NO_HINT, "hint": NO_HINT, "layer": 1, "flags": IS_KERNEL | IS_LEADER},
         {"expected": NO_HINT, "hint": NO_HINT, "layer": NO_LAYER, "flags": IS_KERNEL | IS_UNKNOWN},
     ],
@@ -59,11 +60,10 @@ def test_a_thread_that_is_where_it_belongs_is_at_rest(given):
         {"hint": 2, "layer": 2},
         {"expected": 2},
         {"hint": NO_HINT},
-        {"flags": IS_DECIDED},
         {"expected": 99, "hint": 99},
     ],
 )
-def test_a_thread_that_is_elsewhere_or_was_decided_is_not(given):
+def test_a_thread_that_is_elsewhere_is_not(given):
     assert picked(record(), record(tid=11, **given)) == [11]
 
 
@@ -71,6 +71,21 @@ def test_threads_of_cgroups_and_processes_are_picked_wherever_they_are():
     records = (record(), record(tid=11, cgroup=8), record(tid=12, tgid=12), record(tid=13))
 
     assert picked(*records, cgroups={8}, processes={12}) == [11, 12]
+
+
+def test_threads_of_cgroups_that_are_settled_are_left_out_until_they_change():
+    old = record(tid=11, cgroup=8)
+    [settled] = pick(old, Wanted(RESTING, cgroups={8}))
+    later = [record(tid=11, cgroup=8, run=99, flags=IS_RUNNABLE), record(tid=11, cgroup=8, start=2)]
+    renamed = record(tid=11, cgroup=8, comm=b"other")
+
+    for given, is_picked in ((old, 0), (later[0], 0), (later[1], 1), (renamed, 1)):
+        found = picked(given, cgroups={8}, settled={key_of(settled)})
+        assert len(found) == is_picked
+
+
+def test_what_user_space_decided_can_be_asked_for():
+    assert picked(record(), record(tid=11, flags=IS_DECIDED), decided=True) == [11]
 
 
 def test_without_an_engine_hints_are_all_that_counts():

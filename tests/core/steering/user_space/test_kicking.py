@@ -42,10 +42,10 @@ def test_a_thread_that_sleeps_is_left_until_it_runs():
     kicks = Kicks()
     kicker = Kicker(kicks)
 
-    for now in range(10):
-        kicker.look([stray(10)], float(now))
+    is_soon = [kicker.look([stray(10)], float(now)) for now in range(10)]
 
     assert kicks == []
+    assert is_soon == [True] + [False] * 9
 
 
 def test_a_thread_that_followed_meanwhile_begins_anew():

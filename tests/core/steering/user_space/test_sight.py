@@ -76,7 +76,7 @@ def test_of_a_process_that_has_gone_nothing_is_known(sight, spawn):
     assert not sight.is_root(child.pid)
 
 
-def test_a_young_process_is_read_anew_and_an_old_one_now_and_then(tmp_path, clock):
+def test_a_young_process_is_read_anew_more_often_than_an_old_one(tmp_path, clock):
     sight = Sight(tmp_path, clock)
     titles = []
 
@@ -96,7 +96,7 @@ def test_a_forgotten_process_is_young_again(tmp_path, clock):
     sight.title(5)
     fake(tmp_path, cmdline="new")
 
-    sight.keep(frozenset(), frozenset())
+    sight.keep(frozenset())
 
     assert sight.title(5) == "new"
 
