@@ -21,7 +21,7 @@ from temper_core.scheduler.diagnosis import Diagnosis, End, EndKind, diagnose
 from temper_core.scheduler.engine_launcher import NO_GATE
 from temper_core.scheduler.engine_process import EngineProcess
 from temper_core.scheduler.gate import FREE, GateError
-from temper_core.scheduler.kernel import KernelState, KernelWord
+from temper_core.scheduler.kernel import KernelState
 from temper_core.scheduler.proof import layer_names, prove
 from temper_core.scheduler.start_deadline import StartDeadline, cpu_seconds
 from temper_core.scheduler.stop_ladder import Rung, StopLadder
@@ -210,7 +210,7 @@ class EngineRun:
         gate, opened_at = self.process.gate, self._opened_at
         if gate is None or opened_at is None or now - opened_at < NEXT_ARRIVAL_S:
             return
-        if not _is_out(kernel):
+        if not kernel.is_without_us:
             return
         try:
             if gate.look():
@@ -305,7 +305,7 @@ class EngineRun:
             return
         if not self._was_asked and self.diagnosis is None:
             self.diagnosis = self._diagnose(exit_code)
-        if self.has_let_go or _is_out(kernel):
+        if self.has_let_go or kernel.is_without_us:
             self._end(now)
         elif waited >= VERIFY_S:
             self._insist(kernel, now)
@@ -322,7 +322,8 @@ class EngineRun:
 
     def _diagnose(self, exit_code: int) -> Diagnosis:
         if self.is_held_back and exit_code in NO_GATE:
-            self.gate_refusal = self.process.errors.strip().removeprefix("temper: ")
+            told = self.process.errors.strip().removeprefix("temper: ")
+            self.gate_refusal = told or f"the launcher ended with {exit_code}"
         return diagnose(
             End(
                 exit_code=exit_code,
@@ -342,7 +343,3 @@ class EngineRun:
         self.process.close()
         if is_last:
             self._surroundings.remove_stale_socket()
-
-
-def _is_out(kernel: KernelState) -> bool:
-    return kernel.is_free or (kernel.word is KernelWord.ENABLED and not kernel.is_layered)

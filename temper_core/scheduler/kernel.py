@@ -62,6 +62,12 @@ class KernelState:
         """Whether an engine of our kind is attached; whose it is, only its process tells."""
         return self.word is KernelWord.ENABLED and self.ops.startswith(OUR_OPS)
 
+    @property
+    def is_without_us(self) -> bool:
+        """Whether no engine of our kind can be attached; one without a name may just be going."""
+        is_foreign = self.word is KernelWord.ENABLED and self.ops != "" and not self.is_layered
+        return self.is_free or is_foreign
+
 
 class SchedExt:
     """The kernel's sched_ext interface below *root*."""

@@ -21,6 +21,10 @@ from temper_core.scheduler.starter import Starter
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
+RELEASE_S = 1.0
+"""How long the kernel may take to be free once the old engine has ended."""
+
+
 class SuccessionError(EngineError):
     """The old engine has gone and the heir may not attach; ``generation`` was the heir's."""
 
@@ -109,7 +113,8 @@ class Succession:
             self.heir = self._giving_way = None
             self.dismiss(old)
             return heir
-        if old.is_stuck or (old.phase is Phase.ENDED and not is_free):
+        ended_at = old.released_at if old.phase is Phase.ENDED else None
+        if old.is_stuck or (ended_at is not None and now - ended_at > RELEASE_S):
             self.drop("the kernel does not become free", now)
         return None
 

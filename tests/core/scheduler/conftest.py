@@ -18,13 +18,14 @@ from temper_core.records.machine import MachineShape
 from temper_core.records.plans import Layer, LayerPlan
 from temper_core.records.tiers import LayerKind
 from temper_core.scheduler.engine_access import EngineAccess, InstalledEngine
+from temper_core.scheduler.hint_map import HintMap
 from temper_core.scheduler.lifecycle import Clocks, Scheduler
 from temper_core.scheduler.roots import Roots
 from temper_core.scheduler.safe_mode import SafeModeRequests
 from temper_core.settings import Settings
 
 FAKE_ENGINE = Path(__file__).with_name("fake_engine.py")
-REAL_S = 15.0
+REAL_S = 6.0
 
 
 class Node:
@@ -81,14 +82,20 @@ class Node:
         return (self.roots.sched_ext / "state").read_text().strip()
 
 
-def plan_of(*names: str, slice_us: int = 20_000) -> LayerPlan:
-    """Make up a plan of layers with these names; it means nothing but to the fake engine."""
-    layers = tuple(Layer(name, LayerKind.OPEN, ((),), slice_us=slice_us) for name in names)
-    return LayerPlan(MachineShape.uniform(4), layers)
+def plan_of(
+    *names: str, slice_us: int = 20_000, weight: int = 100, steered: bool = False
+) -> LayerPlan:
+    """Make up a plan of layers with these names; the engine is not told of the weight."""
+    layers = tuple(
+        Layer(name, LayerKind.OPEN, ((),), slice_us=slice_us, weight=weight) for name in names
+    )
+    hints = {name: 16 + index for index, name in enumerate(names)} if steered else {}
+    return LayerPlan(MachineShape.uniform(4), layers, hints=hints)
 
 
 def render(plan: LayerPlan) -> str:
-    return json.dumps([{"name": one.name, "slice_us": one.slice_us} for one in plan.layers])
+    layers = [{"name": one.name, "slice_us": one.slice_us} for one in plan.layers]
+    return json.dumps([*layers, {"name": "unmatched"}] if plan.is_steered else layers)
 
 
 class World:
@@ -103,6 +110,8 @@ class World:
         self.started = node.folder / "started.json"
         self.trigger = node.folder / "trigger"
         self.detach = node.folder / "detach"
+        self.garble = node.folder / "garble"
+        self.hold = node.folder / "hold"
         self.binary = node.put(
             "scx_layered",
             f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -I -S {FAKE_ENGINE} "$@"\n',
@@ -117,6 +126,8 @@ class World:
             "started": str(self.started),
             "trigger": str(self.trigger),
             "detach": str(self.detach),
+            "garble": str(self.garble),
+            "hold": str(self.hold),
         }
         beside = self.node.put("script.new", json.dumps({**files, **script}))
         beside.replace(self.node.folder / "script.json")
@@ -134,7 +145,7 @@ class World:
         chosen = {"engine": str(self.binary), "quiet_s": 2.0, "min_interval_s": 30.0, **scheduler}
         return Settings(scheduler=attrs.evolve(Settings().scheduler, **chosen))
 
-    def scheduler(self, **settings: Any) -> Scheduler:
+    def scheduler(self, hint_map: HintMap | None = None, **settings: Any) -> Scheduler:
         def check(config: str, _version: str, _cpus: int) -> None:
             self.checked.append(config)
             if self.refusals:
@@ -151,6 +162,7 @@ class World:
                 environment=self.environment,
             ),
             clocks=Clocks(wall=lambda: self.now, chance=lambda: 0.5),
+            hint_map=hint_map,
         )
         self.schedulers.append(made)
         return made
@@ -177,6 +189,20 @@ class World:
         """Drive until no engine is left."""
         self.drive(scheduler, lambda: scheduler.engine_pid is None)
 
+    def enforce(self, plan: LayerPlan, **settings: Any) -> Scheduler:
+        """Make a scheduler, and have it enforce *plan* as generation 1."""
+        scheduler = self.scheduler(**settings)
+        scheduler.submit(plan)
+        self.settle(scheduler, "enforcing", generation=1)
+        return scheduler
+
+    def change(self, scheduler: Scheduler, plan: LayerPlan) -> None:
+        """Want *plan*, and let the quiet period and the spacing of reloads pass."""
+        scheduler.submit(plan)
+        scheduler.step(self.now)
+        self.now += 31.0
+        scheduler.step(self.now)
+
     def engine(self) -> dict[str, Any]:
         """What the engine that was started last saw of itself."""
         found: dict[str, Any] = json.loads(self.started.read_text())
@@ -194,8 +220,7 @@ def world(node) -> Iterator[World]:
     yield made
     made.script()
     for scheduler in made.schedulers:
-        pid = scheduler.engine_pid
-        if pid is not None:
+        for pid in scheduler.engine_pids:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         scheduler.close()

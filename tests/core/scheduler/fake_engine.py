@@ -57,6 +57,7 @@ class FakeKernel:
         """Take out the scheduler of that process, if it is the one that is in."""
         if self.owner.exists() and self.owner.read_text() == str(pid):
             self.owner.unlink()
+            self.say("disabling")
             shutil.rmtree(self.root / "root", ignore_errors=True)
             self.say("disabled")
 
@@ -81,10 +82,11 @@ def watch(kernel: FakeKernel) -> None:
 class Statistics:
     """Answers on the socket as the script says."""
 
-    def __init__(self, path: str, layers: list[str], manner: str) -> None:
+    def __init__(self, path: str, layers: list[str], manner: str, garble: Path) -> None:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         Path(path).unlink(missing_ok=True)
         self.manner = manner
+        self.garble = garble
         tables = {name: {"index": n, "cpus": [1 << n]} for n, name in enumerate(layers)}
         self.answer = {"errno": 0, "args": {"resp": {"at": 1.0, "layers": tables}}}
         self.listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -100,7 +102,7 @@ class Statistics:
     def converse(self, connection: socket.socket) -> None:
         with contextlib.suppress(OSError):
             for _ in connection.makefile("rb"):
-                if self.manner == "garbage":
+                if self.manner == "garbage" or self.garble.exists():
                     connection.sendall(b"\xff{not json\n")
                 elif self.manner == "answer":
                     connection.sendall(json.dumps(self.answer).encode() + b"\n")
@@ -112,7 +114,8 @@ def load(script: dict, layers: list[str]) -> None:
         for stream in (sys.stdout, sys.stderr):
             stream.write("x" * int(script["chatty_bytes"]))
             stream.flush()
-    time.sleep(script.get("load_s", 0))
+    while Path(script["hold"]).exists():
+        time.sleep(0.005)
     condemned = script.get("die_if_layer")
     if "die" in script and (condemned is None or condemned in layers):
         sys.stderr.write(script["die"])
@@ -138,6 +141,7 @@ def fail_after_the_gate(script: dict, layers: list[str]) -> None:
         sys.stderr.write(script["attach_die"])
         sys.stderr.flush()
         os._exit(1)
+    time.sleep(script.get("attach_hang_s", 0))
     while script.get("attach_hang"):
         time.sleep(1)
 
@@ -185,7 +189,8 @@ def main(arguments: list[str]) -> None:
     if not script.get("keep_attached"):
         watch(kernel)
     manner = script.get("stats", "answer")
-    Statistics(os.environ["FAKE_STATS"], script.get("names", layers), manner)
+    names, garble = script.get("names", layers), Path(script["garble"])
+    Statistics(os.environ["FAKE_STATS"], names, manner, garble)
     kernel.enable(script.get("ops", OPS))
     schedule(script, kernel)
 

@@ -14,13 +14,9 @@ import pytest
 from temper_core.scheduler import engine_launcher
 from temper_core.scheduler.engine_process import EngineProcess, Launch, spawn
 from temper_core.scheduler.gate import Gate, GateError
+from tests.core.scheduler.rights import can_gate
 
 READER = 'read word < {state} && echo "read $word" && exec sleep 600'
-can_mount = pytest.mark.skipif(
-    os.geteuid() != 0
-    or subprocess.run(["unshare", "-m", "true"], check=False, capture_output=True).returncode != 0,
-    reason="a mount namespace of one's own needs CAP_SYS_ADMIN",
-)
 
 
 def wait_for(fact: Callable[[], object]) -> None:
@@ -156,7 +152,7 @@ def start(tmp_path) -> Iterator[Callable[..., EngineProcess]]:
     assert not list((tmp_path / "run").iterdir())
 
 
-@can_mount
+@can_gate
 def test_a_gated_engine_reads_the_gate_where_everybody_else_reads_the_file(start, tmp_path):
     process = start()
     wait_for(process.gate.look)
@@ -169,7 +165,7 @@ def test_a_gated_engine_reads_the_gate_where_everybody_else_reads_the_file(start
     assert process.log == "read disabled\n"
 
 
-@can_mount
+@can_gate
 def test_the_mount_is_the_engines_own_and_goes_with_it(start, tmp_path):
     process = start()
     wait_for(process.gate.look)
@@ -184,7 +180,7 @@ def test_the_mount_is_the_engines_own_and_goes_with_it(start, tmp_path):
     assert Path("/proc/self/mountinfo").read_text() == own
 
 
-@can_mount
+@can_gate
 def test_an_engine_may_come_to_its_gate_again(start):
     process = start("for turn in 1 2; do read word < {state}; echo $word; done; exec sleep 600")
     wait_for(process.gate.look)
@@ -197,7 +193,7 @@ def test_an_engine_may_come_to_its_gate_again(start):
     wait_for(lambda: process.log == "one\ntwo\n")
 
 
-@can_mount
+@can_gate
 def test_what_the_host_unmounts_is_unmounted_in_the_engines_namespace_too(tmp_path):
     """As for the volumes of a pod that ends, which a private namespace would keep busy."""
     script = """
@@ -225,7 +221,7 @@ kill $!
     assert ended.stdout.split() == ["1", "0"], ended.stderr
 
 
-@can_mount
+@can_gate
 def test_a_file_that_no_gate_can_lie_over_is_told_from_an_engine_that_fails(start, tmp_path):
     process = start(gated_file=tmp_path / "no-such-file")
     wait_for(lambda: process.exit_code is not None and process.is_output_complete)
@@ -235,7 +231,7 @@ def test_a_file_that_no_gate_can_lie_over_is_told_from_an_engine_that_fails(star
     assert "No such file" in process.errors
 
 
-@can_mount
+@can_gate
 def test_a_process_that_may_not_unshare_says_so(tmp_path):
     launcher = [sys.executable, "-I", "-S", engine_launcher.__file__, str(os.getpid()), "0"]
 
@@ -267,7 +263,7 @@ time.sleep(600)
 """
 
 
-@can_mount
+@can_gate
 def test_an_engine_at_the_gate_dies_with_an_agent_that_is_killed(tmp_path):
     state = tmp_path / "state"
     state.write_text("enabled\n")
