@@ -116,18 +116,13 @@ def test_a_hint_on_a_thread_of_the_kernel_is_left_to_itself(kernel, look, poison
 def test_a_record_is_what_proc_says(spawn, look, unified):
     pid = named(spawn(*STAYS, cgroup=unified))
 
-    record = until(lambda: at_rest(look(pid)))
+    until(lambda: look(pid).run_ns == int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]))
 
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    run_ns = int(Path(f"/proc/{pid}/schedstat").read_text().split()[0])
-    ns_per_tick = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
-    assert (record.start_ns // ns_per_tick, record.run_ns) == (int(fields[19]), run_ns)
+    record = look(pid)
+    started = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])
+    assert record.start_ns * os.sysconf("SC_CLK_TCK") // 1_000_000_000 == started
     assert (record.tgid, record.comm, record.cgroup_id) == (pid, "sleep", number(unified))
     assert (record.is_leader, record.is_kernel, record.layer) == (True, False, None)
-
-
-def at_rest(record):
-    return None if record.is_runnable else record
 
 
 def test_who_walks_is_running_and_who_sleeps_is_not(thread, look):
