@@ -1,6 +1,6 @@
-"""``temper doctor``: every preflight check of this machine, with its remedy."""
+"""``temper doctor``: every check of this machine with its remedy, and what went wrong last."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,41 +10,86 @@ from temper_core.errors import EXIT_MACHINE
 
 if TYPE_CHECKING:
     from temper_core.scheduler.checks import Check
+    from temper_core.scheduler.kernel_messages import KernelMessage
     from temper_core.scheduler.preflight import Hold
+    from temper_core.settings import Settings
 
 NOTE = (
     "While the engine is attached the kernel does not enforce cgroup cpu.max and cpu.weight; "
     "the ceilings of the layers contain pods instead. Memory limits are not affected."
 )
 MARKS = {"ok": "ok", "warning": "warn", "failed": "FAIL", "unknown": "?"}
+TOLD_OF_THE_AGENT = ("mode", "reason", "detail", "generation", "engine")
 
 
 @click.command("doctor")
 @click.option("--settings", "path", type=click.Path(path_type=Path), help="Settings file (TOML).")
 @click.option("--output", type=click.Choice(["table", "json"]), default="table")
 def command(path: Path | None, output: str) -> None:
-    """Check what enforcing needs on this machine.
+    """Check what enforcing needs on this machine, and say what threw the engine out last.
 
-    Looks only, and changes nothing. Exit code 0 when the engine may be started (there may be
-    warnings), 3 when a check failed that enforcing needs.
+    Looks, tries a BPF object and a mount of its own, and leaves nothing behind. Exit code 0 when
+    the engine may be started (there may be warnings), 3 when a check failed that enforcing needs.
     """
+    from temper_core.scheduler.kernel_messages import last_messages
     from temper_core.scheduler.node_checks import own_engine
-    from temper_core.scheduler.preflight import run_preflight, verdict
+    from temper_core.scheduler.preflight import look_closely, run_preflight, verdict
     from temper_core.scheduler.roots import Roots
     from temper_core.settings import load
 
     settings, roots = load(path).settings, Roots()
-    checks = run_preflight(roots, settings, own_engine=own_engine(roots))
+    engine = own_engine(roots)
+    checks = run_preflight(roots, settings, own_engine=engine)
     hold = verdict(checks)
+    checks = (*checks, *look_closely(roots, settings, own_engine=engine))
+    agent, messages = _ask_agent(settings), last_messages(roots.kmsg)
+    last_end = _last_end(agent, messages, roots.proc)
     if output == "json":
-        _print_json(checks, hold)
+        _print_json(checks, hold, {**agent, "last_end": last_end}, messages)
     else:
         _print_table(checks, hold)
+        _print_agent(agent, last_end, messages)
     if hold is not None:
         raise click.exceptions.Exit(EXIT_MACHINE)
 
 
-def _print_json(checks: Sequence["Check"], hold: "Hold | None") -> None:
+def _ask_agent(settings: "Settings") -> dict[str, Any]:
+    """Return the state of the agent that runs here; ``mode`` is None where none answers."""
+    from temper_core.cli.client import observation
+    from temper_core.client import NoAgentError
+    from temper_core.errors import TemperError
+
+    try:
+        document = observation(settings, top=1)
+    except NoAgentError:
+        return {"mode": None, "detail": "no agent answers here"}
+    except TemperError as error:  # it listens, and cannot answer now
+        return {"mode": None, "detail": str(error)}
+    told = {name: document.get(name) for name in TOLD_OF_THE_AGENT}
+    return {**told, "last_end": document.get("last_end")}
+
+
+def _last_end(
+    agent: Mapping[str, Any], messages: tuple["KernelMessage", ...], proc: Path
+) -> Mapping[str, Any] | None:
+    """Return the agent's diagnosis of the engine's last end, or else the kernel's word on it."""
+    from temper_core.scheduler.kernel_messages import last_ejection
+
+    told = agent.get("last_end")
+    if isinstance(told, dict):
+        return told
+    found = last_ejection(messages, proc)
+    if found is None:
+        return None
+    return {"kind": str(found.kind), "summary": found.summary, "remedy": found.remedy}
+
+
+def _print_json(
+    checks: Sequence["Check"],
+    hold: "Hold | None",
+    agent: Mapping[str, Any],
+    messages: Sequence["KernelMessage"],
+) -> None:
     import json
 
     import attrs
@@ -55,6 +100,8 @@ def _print_json(checks: Sequence["Check"], hold: "Hold | None") -> None:
         "mode": hold.mode if hold else "enforcing",
         "reason": str(hold.reason) if hold else "",
         "checks": [attrs.asdict(check) for check in checks],
+        "agent": agent,
+        "kernel_log": [str(message) for message in messages],
         "notes": [NOTE],
     }
     click.echo(json.dumps(told, indent=2))
@@ -67,6 +114,25 @@ def _print_table(checks: Sequence["Check"], hold: "Hold | None") -> None:
         if check.remedy:
             click.echo(f"{'':<5} {'':<{width}}  -> {check.remedy}")
     click.echo(f"\n{_conclusion(hold)}\n{NOTE}")
+
+
+def _print_agent(
+    agent: Mapping[str, Any],
+    last_end: Mapping[str, Any] | None,
+    messages: Sequence["KernelMessage"],
+) -> None:
+    if agent["mode"] is None:
+        click.echo(f"\nAgent: {agent['detail']}.")
+    else:
+        why = ": ".join(filter(None, (agent["reason"], agent["detail"])))
+        click.echo(f"\nAgent: {agent['mode']}{f' ({why})' if why else ''}.")
+    if last_end is not None:
+        click.echo(f"Last end of an engine ({last_end.get('kind')}): {last_end.get('summary')}")
+        click.echo(f"-> {last_end.get('remedy')}")
+    if agent["mode"] is None and messages:
+        click.echo("The kernel's log on schedulers:")
+        for message in messages:
+            click.echo(f"  {message}")
 
 
 def _conclusion(hold: "Hold | None") -> str:

@@ -2,12 +2,17 @@
 
 import os
 import re
+from pathlib import Path
 
 from temper_core.scheduler.checks import Check, failed, ok, unknown, warning
+from temper_core.scheduler.kernel_types import DECLARATION_TAG, ENUM, ENUM64, KernelTypes
 from temper_core.scheduler.roots import Roots, read_line
 
 LARGEST_CPU_COUNT = 512
-FIRST_KERNEL_WITH_IMPLICIT_KFUNC_ARGUMENTS = 7
+FIRST_WITH_IMPLICIT_KFUNC_ARGUMENTS = (7, 0)
+FIRST_WITHOUT_THE_CPUSET_TRAP = (7, 1)
+UNPROVEN = ((6, 13),)
+"""Kernels on which scx_layered's own authors do not load it, because it does not verify there."""
 ISOLATION_FLAGS = frozenset({"nohz", "domain", "managed_irq"})
 
 
@@ -35,20 +40,67 @@ def btf(roots: Roots) -> Check:
     )
 
 
-def btf_prototypes(roots: Roots) -> Check:
-    """Warn of kernels from 7.0 on that an old pahole gave kfunc prototypes the engine refuses."""
-    name, version = "btf_prototypes", release(roots)
-    major = re.match(r"\d+", version)
-    if major is None:
+def kernel_version(roots: Roots) -> Check:
+    """Warn of kernels that the engine's authors have given up, though they have sched_ext."""
+    name, told = "kernel_version", release(roots)
+    found = version(roots)
+    if found is None:
         return unknown(name, "the kernel does not say its release")
-    if int(major[0]) < FIRST_KERNEL_WITH_IMPLICIT_KFUNC_ARGUMENTS:
-        return ok(name, f"kernel {version} is older than the trap")
+    if found in UNPROVEN:
+        return warning(
+            name,
+            f"kernel {told}: the engine's own tests leave this series out",
+            "use 6.18 or another long-term kernel, if the engine fails to load here",
+        )
+    return ok(name, f"kernel {told}")
+
+
+def btf_prototypes(roots: Roots) -> Check:
+    """Warn of kernels from 7.0 on that an old pahole gave kfunc prototypes the engine refuses.
+
+    pahole marks kfuncs by a tag from 1.26 on; without it the kernel's build leaves the implicit
+    argument in their prototypes.
+    """
+    name, found = "btf_prototypes", version(roots)
+    if found is None:
+        return unknown(name, "the kernel does not say its release")
+    if found < FIRST_WITH_IMPLICIT_KFUNC_ARGUMENTS:
+        return ok(name, f"kernel {release(roots)} is older than the trap")
+    types = _types(roots)
+    if types is not None and types.has("bpf_kfunc", DECLARATION_TAG):
+        return ok(name, "the kernel's BTF tells kfuncs apart")
     return warning(
         name,
-        f"kernel {version} may have been built by a pahole older than 1.26",
-        "if the engine ends with 'malformed scx kfunc prototype(s)', use a kernel whose BTF was "
+        f"kernel {release(roots)} was built by a pahole older than 1.26, as its BTF shows",
+        "where the engine ends with 'malformed scx kfunc prototype(s)', use a kernel whose BTF was "
         "made by pahole 1.26 or later",
     )
+
+
+def btf_enums(roots: Roots) -> Check:
+    """Warn where 64-bit constants were cut in the kernel's BTF, so that queues have wrong names.
+
+    Seen with GKE's COS: engines before 1.1.3 are ejected at once ("non-existent DSQ 0x2").
+    """
+    name, types = "btf_enums", _types(roots)
+    if types is None:
+        return unknown(name, "the kernel's BTF cannot be read")
+    is_cut = types.has("scx_dsq_id_flags", ENUM) and not types.has("scx_dsq_id_flags", ENUM64)
+    if not is_cut:
+        return ok(name, "64-bit constants are whole")
+    return warning(
+        name,
+        "the kernel's BTF has no 64-bit enumerations: sched_ext's constants are cut to 32 bits",
+        "use scx_layered 1.1.4 or later; older ones end with 'non-existent DSQ 0x2'",
+    )
+
+
+def bpf_jit(roots: Roots) -> Check:
+    """Check that BPF is compiled to machine code; kernel functions cannot be called otherwise."""
+    name, path = "bpf_jit", roots.proc / "sys/net/core/bpf_jit_enable"
+    if read_line(path, limit=16) != "0":  # not there in a network namespace of its own
+        return ok(name, "BPF's compiler is not switched off")
+    return failed(name, f"{path} is 0", "sysctl -w net.core.bpf_jit_enable=1")
 
 
 def cgroup_v2(roots: Roots) -> Check:
@@ -72,12 +124,22 @@ def kernel_config(roots: Roots) -> Check:
     for path in candidates:
         if os.access(path, os.R_OK):
             return ok("kernel_config", f"{path} is readable")
-    return failed(
-        "kernel_config",
-        f"neither {candidates[0]} nor {candidates[1]} can be read",
-        f"put the kernel's configuration at {candidates[1]} (some distributions keep it in "
-        "/usr/lib/modules), or mount the host's /boot into the container",
+    elsewhere = _config_elsewhere(roots)
+    remedy = (
+        f"cp {elsewhere} {candidates[1]} (libbpf does not look where it is)"
+        if elsewhere is not None
+        else f"put the kernel's configuration at {candidates[1]}, or mount the host's /boot into "
+        "the container"
     )
+    told = f"neither {candidates[0]} nor {candidates[1]} can be read"
+    return failed("kernel_config", told, remedy)
+
+
+def _config_elsewhere(roots: Roots) -> Path | None:
+    """Find where else distributions keep it: Debian from 7.x on, and Fedora."""
+    root = roots.boot.parent
+    folders = [root / where / release(roots) for where in ("usr/lib/modules", "lib/modules")]
+    return next((path / "config" for path in folders if os.access(path / "config", os.R_OK)), None)
 
 
 def cpus_online(roots: Roots) -> Check:
@@ -133,14 +195,33 @@ def isolcpus(roots: Roots) -> Check:
                 f"the kernel was booted with {word}",
                 "boot without isolcpus=; sched_ext is not compatible with its domain isolation",
             )
-    isolated = read_line(roots.sys / "devices/system/cpu/isolated")
-    if isolated:
-        return warning(
+    return _isolated_partitions(roots)
+
+
+def _isolated_partitions(roots: Roots) -> Check:
+    """Judge CPUs that cpusets have isolated at run time.
+
+    The kernel shows in ``isolated`` what it holds against the engine before 7.1: its housekeeping
+    CPUs, which from 7.0 on leave out those of isolated partitions (HK_TYPE_DOMAIN).
+    """
+    housekeeping = read_line(roots.sys / "devices/system/cpu/isolated")
+    partitions = read_line(roots.cgroup / "cpuset.cpus.isolated")
+    if not housekeeping and not partitions:
+        return ok("isolcpus", "no CPU is isolated")
+    detail = f"CPUs {housekeeping or partitions} are isolated by a cpuset partition"
+    is_past = (version(roots) or (0, 0)) >= FIRST_WITHOUT_THE_CPUSET_TRAP
+    if housekeeping and not is_past:
+        return failed(
             "isolcpus",
-            f"CPUs {isolated} are isolated",
-            "before Linux 7.1 isolated cpuset partitions keep the engine from attaching",
+            detail,
+            "echo member > cpuset.cpus.partition in that cgroup, or use Linux 7.1 or later",
         )
-    return ok("isolcpus", "no CPU is isolated")
+    return warning(
+        "isolcpus",
+        detail,
+        "layers count these CPUs as theirs, though their threads cannot run there; and before "
+        "Linux 7.1 the engine may not attach: echo member > cpuset.cpus.partition in that cgroup",
+    )
 
 
 def lockdown(roots: Roots) -> Check:
@@ -158,6 +239,12 @@ def lockdown(roots: Roots) -> Check:
 def release(roots: Roots) -> str:
     """Return the kernel's release, as ``uname -r`` prints it."""
     return read_line(roots.proc / "sys/kernel/osrelease") or os.uname().release
+
+
+def version(roots: Roots) -> tuple[int, int] | None:
+    """Return the first two numbers of the kernel's release."""
+    found = re.match(r"(\d{1,4})\.(\d{1,4})", release(roots), re.ASCII)
+    return (int(found[1]), int(found[2])) if found else None
 
 
 def cpu_list(cpus: list[int] | tuple[int, ...]) -> str:
@@ -182,3 +269,10 @@ def _cpus(roots: Roots, name: str) -> tuple[int, ...]:
         first = int(match[1])
         found.extend(range(first, int(match[2] or first) + 1))
     return tuple(found)
+
+
+def _types(roots: Roots) -> KernelTypes | None:
+    try:
+        return KernelTypes.read((roots.sys / "kernel/btf/vmlinux").read_bytes())
+    except OSError:
+        return None

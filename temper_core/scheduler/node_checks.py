@@ -2,21 +2,27 @@
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
+from temper_core.bpf.access import read_circumstances
 from temper_core.scheduler.checks import Check, failed, ok, unknown, warning
-from temper_core.scheduler.kernel import SchedExt
+from temper_core.scheduler.kernel import KernelWord, SchedExt
 from temper_core.scheduler.roots import Roots, number_in, read_line, read_number
 from temper_core.settings import Settings
 
 MIB = 1024 * 1024
 SMALLEST_MEMORY_BYTES = 512 * MIB
+ENGINE_BYTES = 192 * MIB
+"""What scx_layered 1.1.4 holds once it is loaded."""
 CAPABILITIES = {21: "CAP_SYS_ADMIN", 38: "CAP_PERFMON", 39: "CAP_BPF"}
 NICE_CAPABILITY = 23
 SIGKILL_BIT = 8
 MOST_INDEXED_CGROUPS = 16_384
 WATCHES_PER_CGROUP = 2
+SERVICES = ("scx.service", "scx_loader.service")
+NEXT_ENGINE_PID = "engine-next.pid"
+"""The note of the engine that loads beside the agent's own (``engine_process.NEXT_PID_FILE``)."""
 CLIENT_OPTIONS = frozenset(
     {"--monitor", "--version", "-V", "--help", "--help-stats", "--print-and-exit", "--example"}
 )
@@ -28,6 +34,12 @@ def privileges(roots: Roots) -> Check:
     if text is None:
         return unknown("privileges", f"{roots.proc}/self/status does not tell the capabilities")
     held = int(text, 16)
+    if not read_circumstances(str(roots.proc), str(roots.sys)).is_host_user_namespace:
+        return failed(
+            "privileges",
+            "this process has a user namespace of its own, where its capabilities end",
+            "run the agent in the host's user namespace (in Kubernetes hostUsers: true)",
+        )
     lacking = [name for bit, name in CAPABILITIES.items() if not held >> bit & 1]
     if lacking:
         return failed(
@@ -44,10 +56,15 @@ def privileges(roots: Roots) -> Check:
     return ok("privileges", "may load BPF schedulers")
 
 
-def memory(roots: Roots) -> Check:
-    """Check that the engine's maps (about 190 MB, twice that while loading) fit."""
-    limit = _memory_limit(roots)
-    available = _available_memory(roots)
+def memory(roots: Roots, *, own_engine: int | None = None) -> Check:
+    """Check that the engine's maps (about 190 MB, twice that while loading) fit.
+
+    An engine of the agent's own, *own_engine*, has taken its part of what is available already.
+    """
+    limit = memory_limit(roots)
+    available = available_memory(roots)
+    if available is not None and own_engine is not None:
+        available += ENGINE_BYTES
     need = f"{SMALLEST_MEMORY_BYTES // MIB} MiB"
     if limit is not None and limit < SMALLEST_MEMORY_BYTES:
         return failed(
@@ -69,18 +86,35 @@ def memory(roots: Roots) -> Check:
 def foreign_scheduler(roots: Roots, *, own_engine: int | None = None) -> Check:
     """Check that no other sched_ext scheduler runs, loads, or is kept running by a service.
 
-    *own_engine* is the process id of an engine of the agent's own, which is not foreign.
+    *own_engine* is the process id of an engine of the agent's own, which is not foreign, and
+    neither is the one that loads beside it.
     """
     name = "foreign_scheduler"
-    attached = SchedExt(roots.sched_ext).foreign(ours=own_engine is not None)
     remedy = "stop it (systemctl disable --now scx.service scx_loader.service); Temper never does"
+    attached = _attached_foreign(roots, is_ours=own_engine is not None)
     if attached is not None:
         return failed(name, f"{attached} is attached and is not Temper's", remedy)
-    for pid, comm in _scheduler_processes(roots, own_engine):
+    ours = (
+        set()
+        if own_engine is None
+        else {own_engine, noted_engine(roots.run / NEXT_ENGINE_PID, roots.proc)}
+    )
+    for pid, comm in _scheduler_processes(roots, ours):
         return failed(name, f"{comm} runs as process {pid}", remedy)
+    for unit in SERVICES:
+        if _number_in_table(roots.cgroup / "system.slice" / unit / "cgroup.events", "populated"):
+            return failed(name, f"{unit} is active, and starts schedulers", remedy)
     if own_engine is not None:
         return ok(name, f"the agent's own engine is attached (process {own_engine})")
     return ok(name, "no other sched_ext scheduler")
+
+
+def _attached_foreign(roots: Roots, *, is_ours: bool) -> str | None:
+    kernel = SchedExt(roots.sched_ext)
+    state = kernel.read()
+    if is_ours and state.word is KernelWord.ENABLED and state.ops and not state.is_layered:
+        return state.ops
+    return kernel.foreign(ours=is_ours)
 
 
 def static_cpu_manager(roots: Roots, settings: Settings) -> Check:
@@ -157,18 +191,23 @@ def runtime_directory(roots: Roots) -> Check:
 
 
 def own_engine(roots: Roots) -> int | None:
-    """Return the process id of the engine that an agent runs here, if it still lives.
+    """Return the process id of the engine that an agent runs here, if it still lives."""
+    return noted_engine(roots.engine_pid, roots.proc)
+
+
+def noted_engine(note: Path, proc: Path) -> int | None:
+    """Return the process id that an agent wrote into *note*, if that process still lives.
 
     An agent that was killed leaves its note behind, and another process may have got the id since;
     the moment it started tells them apart.
     """
-    pid, _, noted_start = (read_line(roots.engine_pid, limit=64) or "").partition(" ")
+    pid, _, noted_start = (read_line(note, limit=64) or "").partition(" ")
     if not pid.isdigit() or not noted_start:
         return None
-    state = _status_field(roots.proc / pid / "status", "State")
+    state = _status_field(proc / pid / "status", "State")
     if state is None or state.startswith(("Z", "X")):
         return None
-    return int(pid) if start_of(int(pid), roots.proc) == noted_start else None
+    return int(pid) if start_of(int(pid), proc) == noted_start else None
 
 
 def start_of(pid: int, proc: Path = Path("/proc")) -> str:
@@ -207,21 +246,23 @@ def _number_in_table(path: Path, name: str) -> int | None:
     return None
 
 
-def _available_memory(roots: Roots) -> int | None:
+def available_memory(roots: Roots) -> int | None:
+    """Return how many bytes the machine can give without swapping; None where it does not say."""
     kilobytes = _status_field(roots.proc / "meminfo", "MemAvailable")
     return int(kilobytes.split()[0]) * 1024 if kilobytes else None
 
 
-def _memory_limit(roots: Roots) -> int | None:
-    """Return the tightest memory.max from this process's cgroup up to the root."""
+def memory_limit(roots: Roots) -> int | None:
+    """Return the tightest limit in bytes from this process's cgroup up to the root.
+
+    ``memory.high`` counts as well: beyond it the kernel slows a load down until it never ends.
+    """
     lines = (read_line(roots.proc / "self/cgroup") or "").splitlines()
     unified = next((line[3:] for line in lines if line.startswith("0::")), "/")
     folder = roots.cgroup / unified.strip("/")
-    folders = [folder, *folder.parents]
-    limits = [
-        read_number(each / "memory.max") for each in folders if each.is_relative_to(roots.cgroup)
-    ]
-    return min((limit for limit in limits if limit is not None), default=None)
+    folders = [each for each in (folder, *folder.parents) if each.is_relative_to(roots.cgroup)]
+    files = [each / name for each in folders for name in ("memory.max", "memory.high")]
+    return min((limit for limit in map(read_number, files) if limit is not None), default=None)
 
 
 def _mounts(roots: Roots, kind: str) -> Iterator[Path]:
@@ -231,11 +272,11 @@ def _mounts(roots: Roots, kind: str) -> Iterator[Path]:
             yield Path(fields[1])
 
 
-def _scheduler_processes(roots: Roots, own: int | None) -> Iterator[tuple[int, str]]:
+def _scheduler_processes(roots: Roots, own: Collection[int | None]) -> Iterator[tuple[int, str]]:
     """Find processes that are sched_ext schedulers or their loader, but for mere clients."""
     for folder in roots.proc.glob("[0-9]*"):
         comm = read_line(folder / "comm", limit=64) or ""
-        if not comm.startswith("scx_") or folder.name == str(own):
+        if not comm.startswith("scx_") or int(folder.name) in own:
             continue
         arguments = (read_line(folder / "cmdline") or "").split("\0")
         is_client = CLIENT_OPTIONS.intersection(arguments) or arguments == [""]

@@ -6,7 +6,7 @@ from attrs import frozen
 
 from temper_core.errors import TemperError
 from temper_core.records.snapshots import Mode, SafeModeReason
-from temper_core.scheduler import kernel_checks, node_checks
+from temper_core.scheduler import change_checks, kernel_checks, node_checks
 from temper_core.scheduler.checks import Check, CheckState, failed, ok, warning
 from temper_core.scheduler.engine_access import InstalledEngine, find_installed
 from temper_core.scheduler.roots import Roots
@@ -15,8 +15,11 @@ from temper_core.settings import Settings
 NO_SCHED_EXT = "no_sched_ext"
 KERNEL_CHECKS: tuple[Callable[[Roots], Check], ...] = (
     kernel_checks.sched_ext,
+    kernel_checks.kernel_version,
     kernel_checks.btf,
     kernel_checks.btf_prototypes,
+    kernel_checks.btf_enums,
+    kernel_checks.bpf_jit,
     kernel_checks.lockdown,
     kernel_checks.cgroup_v2,
     kernel_checks.kernel_config,
@@ -25,7 +28,6 @@ KERNEL_CHECKS: tuple[Callable[[Roots], Check], ...] = (
     kernel_checks.cpu_count,
     kernel_checks.isolcpus,
     node_checks.privileges,
-    node_checks.memory,
     node_checks.resctrl,
     node_checks.cgroup_index,
     node_checks.runtime_directory,
@@ -56,9 +58,24 @@ def run_preflight(
     """
     return (
         *(check(roots) for check in KERNEL_CHECKS),
+        node_checks.memory(roots, own_engine=own_engine),
         node_checks.static_cpu_manager(roots, settings),
         engine(settings.scheduler.engine, find),
         node_checks.foreign_scheduler(roots, own_engine=own_engine),
+    )
+
+
+def look_closely(
+    roots: Roots, settings: Settings, *, own_engine: int | None = None
+) -> tuple[Check, ...]:
+    """Say how well changes will go: none of these ever refuses, and some try things out.
+
+    Tenths of a second at most; BPF objects and mounts that are tried are gone again afterwards.
+    """
+    return (
+        change_checks.steering(roots, settings),
+        change_checks.warm_swap(roots, settings, own_engine=own_engine),
+        change_checks.pinned_pods(roots),
     )
 
 

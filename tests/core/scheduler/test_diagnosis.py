@@ -76,7 +76,7 @@ ENDS = [
     (1, "Error: another sched_ext scheduler is already running\n", "foreign_scheduler"),
     (
         1,
-        "Error: Failed to attach struct ops\n\nCaused by:\n  Device or resource busy (os error 16)\n",
+        "Error: Failed to attach\n\nCaused by:\n  Device or resource busy (os error 16)\n",
         "foreign_scheduler",
     ),
     (

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import struct
 import subprocess
 from pathlib import Path
 
@@ -14,6 +15,26 @@ from temper_core.scheduler.node_checks import own_engine
 from temper_core.scheduler.preflight import run_preflight, verdict
 from temper_core.scheduler.roots import Roots
 from temper_core.settings import Settings
+
+STRUCT, ENUM, TAG, ENUM64 = 4, 6, 17, 19
+
+
+def btf(*types: tuple[str, int]) -> bytes:
+    """Make up the kernel's BTF with these types, of these kinds (linux/btf.h)."""
+    names, records = b"\0", b""
+    for name, kind in types:
+        records += struct.pack("<III", len(names), kind << 24, 0)
+        names += name.encode() + b"\0"
+    sizes = (0, len(records), len(records), len(names))
+    return struct.pack("<HBBIIIII", 0xEB9F, 1, 0, 24, *sizes) + records + names
+
+
+@pytest.fixture
+def node(node):
+    (node.folder / "sys/kernel/btf/vmlinux").write_bytes(
+        btf(("task_struct", STRUCT), ("scx_dsq_id_flags", ENUM64), ("bpf_kfunc", TAG))
+    )
+    return node
 
 
 def find(name: str) -> InstalledEngine:
@@ -46,6 +67,10 @@ WRONG = [
     ("cpu_count", "sys/devices/system/cpu/online", "0-512\n"),
     ("isolcpus", "proc/cmdline", "quiet isolcpus=2-3\n"),
     ("isolcpus", "proc/cmdline", "isolcpus=nohz,domain,2-3\n"),
+    ("isolcpus", "sys/devices/system/cpu/isolated", "2-3\n"),
+    ("bpf_jit", "proc/sys/net/core/bpf_jit_enable", "0\n"),
+    ("privileges", "proc/self/uid_map", "0 100000 65536\n"),
+    ("memory", "cgroup/memory.high", "268435456\n"),
     ("lockdown", "sys/kernel/security/lockdown", "none integrity [confidentiality]\n"),
     ("privileges", "proc/self/status", "CapEff:\t0000000000000000\n"),
     ("privileges", "proc/self/status", "CapEff:\t000000ffffdfffff\n"),
@@ -72,8 +97,13 @@ def test_each_thing_that_is_wrong_fails_its_own_check_with_a_remedy(node, name, 
 
 HARMLESS = [
     ("isolcpus", "proc/cmdline", "isolcpus=nohz,2-3\n", "ok"),
-    ("isolcpus", "sys/devices/system/cpu/isolated", "2-3\n", "warning"),
-    ("btf_prototypes", "proc/sys/kernel/osrelease", "7.2.12\n", "warning"),
+    ("isolcpus", "cgroup/cpuset.cpus.isolated", "2-3\n", "warning"),
+    ("kernel_version", "proc/sys/kernel/osrelease", "6.13.7\n", "warning"),
+    ("kernel_version", "proc/sys/kernel/osrelease", "6.12.1\n", "ok"),
+    ("kernel_version", "proc/sys/kernel/osrelease", "custom\n", "unknown"),
+    ("btf_prototypes", "proc/sys/kernel/osrelease", "custom\n", "unknown"),
+    ("bpf_jit", "proc/sys/net/core/bpf_jit_enable", "1\n", "ok"),
+    ("privileges", "proc/self/uid_map", "0 0 4294967295\n", "ok"),
     ("privileges", "proc/self/status", "CapEff:\t000001ffff7fffff\n", "warning"),
     ("privileges", "proc/self/status", "Name:\tx\n", "unknown"),
     ("memory", "proc/meminfo", "MemTotal: 1 kB\n", "unknown"),
@@ -98,6 +128,103 @@ def test_what_does_not_stand_in_the_way_is_told_all_the_same(node, name, path, t
 
     assert checks[name].state == state
     assert hold is None
+
+
+@pytest.mark.parametrize(
+    ("release", "types", "state"),
+    [
+        ("6.18.15", (), "ok"),
+        ("7.2.12", (("bpf_kfunc", TAG),), "ok"),
+        ("7.2.12", (("bpf_kfunc", STRUCT),), "warning"),
+        ("7.2.12", (), "warning"),
+    ],
+)
+def test_the_kernels_own_types_show_whether_an_old_pahole_made_them(node, release, types, state):
+    node.put("proc/config.gz", "")
+    node.put("proc/sys/kernel/osrelease", f"{release}\n")
+    (node.folder / "sys/kernel/btf/vmlinux").write_bytes(btf(("task_struct", STRUCT), *types))
+
+    checks, hold = look(node)
+
+    assert checks["btf_prototypes"].state == state
+    assert hold is None
+
+
+@pytest.mark.parametrize(
+    ("content", "state"),
+    [
+        (btf(("scx_dsq_id_flags", ENUM64)), "ok"),
+        (btf(("scx_dsq_id_flags", ENUM)), "warning"),
+        (btf(("scx_dsq_id_flags_too", ENUM)), "ok"),
+        (b"", "unknown"),
+        (b"\x9f\xeb" + b"\xff" * 40, "unknown"),
+    ],
+)
+def test_constants_that_were_cut_in_the_kernels_types_are_told(node, content, state):
+    (node.folder / "sys/kernel/btf/vmlinux").write_bytes(content)
+
+    checks, hold = look(node)
+
+    assert checks["btf_enums"].state == state
+    assert hold is None
+
+
+def test_isolated_partitions_do_not_keep_the_engine_away_from_7_1_on(node):
+    node.put("proc/config.gz", "")
+    node.put("sys/devices/system/cpu/isolated", "2-3\n")
+    node.put("proc/sys/kernel/osrelease", "7.0.9\n")
+    assert look(node)[0]["isolcpus"].state == "failed"
+
+    node.put("proc/sys/kernel/osrelease", "7.1.0\n")
+
+    assert look(node)[0]["isolcpus"].state == "warning"
+
+
+def test_a_kernel_configuration_that_libbpf_does_not_look_for_is_one_copy_away(node):
+    node.remove("boot/config-6.18.15-test")
+    kept = node.put("usr/lib/modules/6.18.15-test/config", "CONFIG_SCHED_CLASS_EXT=y\n")
+
+    remedy = look(node)[0]["kernel_config"].remedy
+
+    assert remedy.startswith(f"cp {kept} {node.roots.boot}/config-6.18.15-test ")
+
+
+def test_memory_that_the_agents_own_engine_holds_already_is_not_missed(node):
+    node.put("proc/meminfo", "MemAvailable: 400000 kB\n")
+    assert look(node)[0]["memory"].state == "failed"
+
+    assert look(node, own_engine=4711)[0]["memory"].state == "ok"
+
+
+def test_a_service_that_keeps_another_scheduler_is_found_though_none_is_seen(node):
+    node.put("cgroup/system.slice/scx.service/cgroup.events", "populated 0\nfrozen 0\n")
+    assert look(node)[1] is None
+
+    node.put("cgroup/system.slice/scx.service/cgroup.events", "populated 1\nfrozen 0\n")
+    checks, hold = look(node)
+
+    assert hold.reason == "foreign_scheduler"
+    assert checks["foreign_scheduler"].detail.startswith("scx.service is active")
+
+
+def test_another_scheduler_is_foreign_though_the_agents_engine_lives(node):
+    node.attach("lavd_1.0.19")
+
+    checks, hold = look(node, own_engine=4711)
+
+    assert hold.reason == "foreign_scheduler"
+    assert checks["foreign_scheduler"].detail.startswith("lavd_1.0.19 is attached")
+
+
+def test_the_engine_that_loads_beside_the_agents_own_is_not_foreign(node):
+    node.put("proc/321/comm", "scx_layered\n")
+    node.put("proc/321/cmdline", "scx_layered\0f:/x\0")
+    node.put("proc/321/status", "State:\tR (running)\nSigPnd:\t0000000000000000\n")
+    node.put("proc/321/stat", stat_of(9876))
+    node.put("run/engine-next.pid", "321 9876\n")
+
+    assert look(node, own_engine=4711)[1] is None
+    assert look(node)[1].reason == "foreign_scheduler"
 
 
 def test_a_kernel_without_sched_ext_means_observing_whatever_else_is_wrong(node):
