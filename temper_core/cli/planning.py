@@ -79,7 +79,7 @@ def make_plan(given: PlanInput) -> "tuple[LayerPlan, Settings]":
     host = load_host(settings)
     catalogue = load_catalogue(settings, host, given.profiles)
     _tell_failures(catalogue)
-    return Decider(settings, machine, host, catalogue).decide(pods), settings
+    return Decider(settings, machine, host, catalogue).decide(pods).wanted, settings
 
 
 def node_names(text: str) -> tuple[str, ...]:

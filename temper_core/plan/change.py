@@ -94,15 +94,13 @@ def misfits(in_force: LayerPlan, wanted: LayerPlan, slack: int = 0) -> tuple[Rea
     for layer in wanted.layers:
         old = in_force.layer_named(layer.name)
         if old is None:
-            why = f"is not in force ({layer.reason})"
-            found.append(Reason(ReasonCode.MISSING, layer.name, why, is_urgent=True))
+            found += _missing(layer)
         else:
             found += _settings(old, layer)
             found += _sizes(old, layer, slack, requests.get(layer.name, 0))
     for old in in_force.layers:
         if wanted.layer_named(old.name) is None:
-            why = f"no thread belongs there any more; it may own {_cpus(old.cpus_max)}"
-            found.append(Reason(ReasonCode.SURPLUS, old.name, why, is_urgent=False))
+            found += _needless(old)
     return tuple(found)
 
 
@@ -185,6 +183,20 @@ def _about_all(in_force: LayerPlan, wanted: LayerPlan) -> Iterator[Reason]:
         if in_force.is_steered:
             why = "the engine in force goes by hints, and there are none any more"
         yield Reason(ReasonCode.STEERING, "", why, is_urgent=True)
+
+
+def _missing(layer: Layer) -> Iterator[Reason]:
+    """Tell of a layer that threads wait for; one that only stands by is no reason."""
+    if layer.members or layer.group_members or layer.kind is LayerKind.OPEN:
+        why = f"is not in force ({layer.reason})"
+        yield Reason(ReasonCode.MISSING, layer.name, why, is_urgent=True)
+
+
+def _needless(old: Layer) -> Iterator[Reason]:
+    """Tell of a layer that keeps CPUs for nobody; one that holds none may stand by."""
+    if old.cpus_min:
+        why = f"no thread belongs there any more; it owns {_size(old)}"
+        yield Reason(ReasonCode.SURPLUS, old.name, why, is_urgent=False)
 
 
 def _settings(old: Layer, new: Layer) -> Iterator[Reason]:

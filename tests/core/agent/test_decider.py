@@ -40,8 +40,8 @@ def decider_with(host, tmp_path):
     return build
 
 
-def reason_of(plan):
-    return plan.assignments[0].profile_reason
+def reason_of(decision):
+    return decision.wanted.assignments[0].profile_reason
 
 
 def test_a_pod_is_shown_to_a_detector_once_until_it_changes(decider_with):
@@ -69,9 +69,9 @@ def test_a_detector_that_raises_costs_only_its_own_opinion(decider_with, host):
         Detecting("bad", error=ZeroDivisionError()), Detecting("good", profile="found-it")
     )
 
-    plan = decider.decide([make_pod(name="a")])
+    decision = decider.decide([make_pod(name="a")])
 
-    assert "found-it" in reason_of(plan)
+    assert "found-it" in reason_of(decision)
     assert host.failures["bad"] == 1
 
 
