@@ -11,10 +11,10 @@ COG_PAGES = $(shell grep -l '\[\[\[cog' docs/*.md README.md)
 export PYTHON LISTEN
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test lint unit test-python313 bpf bpf-check demo test-kernel bench clean
+.PHONY: help install run test lint unit test-python313 bpf bpf-check demo test-kernel test-kernel-full bench clean
 
 help:  ## list the targets
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 install: $(VENV)/.installed  ## make .venv with temper in it (PYTHON=... chooses the interpreter)
 
@@ -53,8 +53,12 @@ bpf-check:  ## compile them anew and compare; make test does so too where clang-
 demo: install  ## boot a sched_ext kernel and watch temper enforce tiers on it (about 6 minutes)
 	@examples/demo/run
 
-test-kernel: install  ## assert the same on the same kernel with the real engine
+test-kernel: install  ## assert the same, and what follows from faults, on the same kernel
 	$(BIN)/pytest tests/kernel --kernel
+
+test-kernel-full: install  ## play every fault there is (up to an hour); docs/fault-suite.md keeps the result
+	$(BIN)/pytest tests/kernel/test_faults.py --kernel --all-faults; \
+	status=$$?; $(BIN)/python -m tests.kernel.fault_page && exit $$status
 
 bench: install  ## measure start-up, plan compilation, observation and the agent's own cost
 	@$(BIN)/python bench

@@ -31,6 +31,8 @@ from while_loading import GROUP
 
 fault = GROUP.fault
 SOMEBODY = 1000
+# What keeps an agent from steering is looked at again once a minute.
+TRIED_AGAIN_S = 120.0
 
 
 @fault("with a full runtime directory no engine is started, and one is when there is room")
@@ -127,13 +129,12 @@ def restart(scene: Scene, mode: str, reason: str = "") -> None:
     claim(told["mode"] == mode and reason in told["reason"], f"not {mode}, {reason}: {told}")
 
 
-@fault("without a bpffs an agent does without hints and says why; with one it steers")
+@fault("without a bpffs an agent does without hints and says why; it steers once there is one")
 def bpffs_missing(scene: Scene) -> None:
     stop_in_order(scene)
     with unmounted(BPFFS, "bpf"):
         restart(scene, "static", "no BPF file system")
-        stop_in_order(scene)
-    restart(scene, "hints")
+    scene.wait_for("hints", lambda: steering(scene)["mode"] == "hints", TRIED_AGAIN_S)
 
 
 @fault("with a read-only bpffs an agent does without hints and says why")
@@ -141,8 +142,6 @@ def bpffs_read_only(scene: Scene) -> None:
     stop_in_order(scene)
     with read_only(BPFFS):
         restart(scene, "static", "Read-only file system")
-        stop_in_order(scene)
-    restart(scene, "hints")
 
 
 @fault("an agent trusts no directory for its pin that somebody else owns")
@@ -151,9 +150,7 @@ def pin_directory_of_somebody(scene: Scene) -> None:
     PIN.parent.mkdir(exist_ok=True)
     os.chown(PIN.parent, SOMEBODY, SOMEBODY)
     restart(scene, "static", f"belongs to uid {SOMEBODY}")
-    stop_in_order(scene)
     PIN.parent.rmdir()
-    restart(scene, "hints")
 
 
 @fault("an agent puts its own map where it finds another's")

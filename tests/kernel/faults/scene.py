@@ -21,8 +21,8 @@ ORDERS = OWN / "orders"
 BELL = OWN / "bell"
 STAND_IN = Path(__file__).with_name("scx_layered")
 # An attach takes 20 s in a quiet emulator and minutes in a busy one.
-SAFE_S = 240.0
-QUIET_S = 60.0
+SAFE_S = 400.0
+QUIET_S = 180.0
 LOOK_S = 0.05
 
 

@@ -21,7 +21,7 @@ PODS = OWN / "pods.json"
 PROFILES = OWN / "profiles"
 ENGINE = OWN / "bin/scx_layered"
 PORT = 9100
-STOPPED_S = 60.0
+STOPPED_S = 120.0
 ANSWER_S = 10.0
 LOG_LINES = 12
 
