@@ -1,6 +1,6 @@
 """``temper explain``: why a pod is placed where it is, and what would change that."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,7 +19,8 @@ def command(pod: str, output: str, **given: Any) -> None:  # noqa: ANN401 - a Pl
     """Say why POD (namespace/name, or a name that is unique) is placed where it is.
 
     With --pods it is planned from files, as by temper plan; without, the agent of this node is
-    asked. Exit code 2 for a pod that is not there, 3 where no agent answers.
+    asked, which also shows the pod's threads: where the plan wants each, what its hint says, and
+    where the engine has it. Exit code 2 for a pod that is not there, 3 where no agent answers.
     """
     is_asked = given["pods"] is None
     document = _asked(pod, given) if is_asked else _planned(pod, PlanInput(**given))
@@ -66,11 +67,47 @@ def _print(document: Mapping[str, Any]) -> None:
         console.print(f"note     {note['code']}, {note['subject']}: {note['message']}")
     for change in document["changes"]:
         console.print(f"change   {change}")
+    _print_threads(console, document.get("threads"))
 
 
 def _print_place(console: "Console", place: Mapping[str, Any]) -> None:
     size = cpus_text(place["cpus_min"], place["cpus_max"])
     demoted = ", demoted" if place["demoted"] else ""
-    console.print(f"layer    {place['layer']}: {place['threads']}")
+    hint = place.get("hint")
+    by_hint = "" if hint is None else f", by hint {hint}"
+    console.print(f"layer    {place['layer']}{by_hint}: {place['threads']}")
     console.print(f"         {place['kind']}{demoted}, CPUs of its own: {size}")
     console.print(f"         {place['reason']}")
+
+
+def _print_threads(console: "Console", threads: Sequence[Mapping[str, Any]] | None) -> None:
+    """Show the threads of a pod; only an agent knows them."""
+    from temper_core.cli.observe import table_of
+
+    if threads is None:
+        return
+    astray = sum(bool(row.get("is_astray")) for row in threads)
+    console.print(f"threads  {len(threads)} shown, {astray} astray")
+    columns = (
+        ("tid", lambda row: row.get("tid")),
+        ("thread", lambda row: row.get("comm")),
+        ("plan", lambda row: row.get("expected_layer") or "-"),
+        ("hint", lambda row: row.get("hinted_layer") or "-"),
+        ("engine", _engine_layer),
+        ("cpus used", lambda row: row.get("cpu_used")),
+        ("", _remark),
+    )
+    table = table_of("", columns, threads)
+    if table is not None:
+        console.print(table)
+
+
+def _engine_layer(row: Mapping[str, Any]) -> str:
+    """Name the layer where the engine has a thread; by its matchers where nobody has asked it."""
+    layer = str(row.get("layer") or "-")
+    return layer if layer == "-" or row.get("layer_is_known") else f"{layer} (inferred)"
+
+
+def _remark(row: Mapping[str, Any]) -> str:
+    told = {"is_astray": "astray", "is_decided": "decided in user space"}
+    return ", ".join(words for key, words in told.items() if row.get(key))
