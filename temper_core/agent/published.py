@@ -11,7 +11,7 @@ from temper_core.agent.pod_threads import pod_threads
 from temper_core.agent.pod_watch import PodWatch
 from temper_core.errors import InputError
 from temper_core.observe.document import observe_document
-from temper_core.plan import explain, explanation_document
+from temper_core.plan import explain, explanation_document, plan_document
 from temper_core.plugin_host import PluginHost
 from temper_core.records.contributions import Endpoint, Exporter
 from temper_core.records.plans import Generation, LayerPlan
@@ -74,6 +74,15 @@ class Published:
     def generation(self) -> Generation | None:
         """Return the plan in force; None while there is none."""
         return self._scheduler.generation
+
+    def plan_document(self) -> Any | None:  # noqa: ANN401 - JSON
+        """Return ``/plan``: the plan in force, and whether it can be swapped; None without one."""
+        generation = self._scheduler.generation
+        if generation is None:
+            return None
+        why_not = self._scheduler.can_swap
+        swap = {"can_swap": not why_not, "why_no_swap": why_not}
+        return {**plan_document(generation.plan, generation.number), **swap}
 
     def status(self) -> Status:
         """Return the mode, and why."""

@@ -122,7 +122,7 @@ def change_between(
         return Change(ChangeKind.START, (), moves_between(None, wanted))
     moves = moves_between(in_force, held or wanted)
     if same_layers(in_force, wanted):
-        steers = bool(moves) or in_force.steering != wanted.steering
+        steers = wanted.is_steered and (moves or _is_found_elsewhere(in_force, wanted))
         return Change(ChangeKind.HINTS if steers else ChangeKind.NONE, (), moves)
     reasons = misfits(in_force, wanted) if reasons is None else reasons
     if _hints_do(in_force, wanted, reasons, is_due=is_due):
@@ -161,6 +161,11 @@ def layers_by_pod(plan: LayerPlan) -> Mapping[str, tuple[str, ...]]:
 _BY_MATCHERS = Reason(
     ReasonCode.SETTINGS, "", "the engine's own matchers tell pods apart", is_urgent=True
 )
+
+
+def _is_found_elsewhere(in_force: LayerPlan, wanted: LayerPlan) -> bool:
+    """Whether threads are found by other places; a plan read from a document names none."""
+    return bool(in_force.steering) and in_force.steering != wanted.steering
 
 
 def _hints_do(

@@ -113,6 +113,7 @@ def _layer_document(layer: Layer) -> dict[str, Any]:
         "exclusive": layer.exclusive,
         "protected": layer.protected,
         "preempt": layer.preempt,
+        "util_range": list(layer.util_range) if layer.util_range else None,
         "slice_us": layer.slice_us,
         "weight": layer.weight,
         "matches": _matches(layer),

@@ -79,6 +79,13 @@ class CoreEndpoints:
                 self._config,
             ),
             Endpoint(
+                "get-plan",
+                "GET",
+                "/plan",
+                "The plan in force, and whether the next can be swapped for it.",
+                self._plan,
+            ),
+            Endpoint(
                 "explain-placement",
                 "GET",
                 "/explain",
@@ -132,10 +139,12 @@ class CoreEndpoints:
     def _config(self, _: Request) -> Answer:
         generation = self.view.generation()
         if generation is None:
-            status = self.view.status()
-            why = " ".join(filter(None, [status.mode, status.reason, status.detail]))
-            return error_answer(NOT_FOUND, f"no configuration is in force ({why})")
+            return _none_in_force(self.view, "configuration")
         return Answer(generation.config.encode())
+
+    def _plan(self, _: Request) -> Any:  # noqa: ANN401 - JSON
+        document = self.view.plan_document()
+        return _none_in_force(self.view, "plan") if document is None else document
 
     def _explain(self, request: Request) -> Any:  # noqa: ANN401 - JSON
         try:
@@ -154,6 +163,12 @@ class CoreEndpoints:
             return self._safe_mode(request)
         released = self.view.release_safe_mode(wish.requester)
         return {**self._safe_mode(request), "released": released}
+
+
+def _none_in_force(view: AgentView, what: str) -> Answer:
+    status = view.status()
+    why = " ".join(filter(None, [status.mode, status.reason, status.detail]))
+    return error_answer(NOT_FOUND, f"no {what} is in force ({why})")
 
 
 def _state(view: AgentView) -> dict[str, Any]:

@@ -43,6 +43,10 @@ class AgentView(Protocol):
         """Return the plan in force; None while there is none."""
         ...
 
+    def plan_document(self) -> Any | None:  # noqa: ANN401 - JSON
+        """Return ``/plan``: the plan in force, and whether it can be swapped; None without one."""
+        ...
+
     def status(self) -> Status:
         """Return the mode, and why."""
         ...

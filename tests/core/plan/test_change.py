@@ -152,6 +152,25 @@ def test_the_same_layers_need_hints_only_where_threads_move():
     )
 
 
+def test_pods_that_are_found_elsewhere_need_hints_though_they_stay_in_their_layer(steered, pod):
+    old = steered(pod("a", 100_000, 500))
+    new = steered(pod("a", 100_000, 500, cgroups=("kubepods.slice/a/",)))
+
+    change = change_between(old, new, can_swap=True)
+
+    assert (change.kind, change.moves) == (ChangeKind.HINTS, ())
+    assert kind_of(attrs.evolve(old, steering=()), new) is ChangeKind.NONE
+
+
+def test_pods_of_open_come_and_go_without_hints_where_there_are_none(plan, pod):
+    old, new = plan(pod("a")), plan(pod("a"), pod("b"))
+
+    change = change_between(old, new, can_swap=True)
+
+    assert change.kind is ChangeKind.NONE
+    assert change.moves == (Move("default/b", (), ("open",)),)
+
+
 def test_layers_that_serve_need_no_engine_whatever_their_sizes():
     old, new = a_plan(a_layer(), an_open()), a_plan(a_layer(most=12), an_open())
 

@@ -9,6 +9,7 @@ from attrs import define, field
 
 from temper_core.errors import InputError, PluginError
 from temper_core.observe.document import observe_document
+from temper_core.plan.render import plan_document
 from temper_core.records.contributions import Endpoint, Exporter
 from temper_core.records.histogram import Histogram
 from temper_core.records.lint import Severity, Violation
@@ -107,6 +108,7 @@ class FakeView:
     served: list[tuple[str, Endpoint]] = field(factory=list)
     alive: bool = True
     pods_age: float = 0.0
+    no_swap: str = ""
     slow: threading.Event | None = None
     requests: dict[str, dict[str, Any]] = field(factory=dict)
     failed: list[str] = field(factory=list)
@@ -117,6 +119,12 @@ class FakeView:
 
     def generation(self) -> Generation | None:
         return self.in_force
+
+    def plan_document(self) -> Any | None:
+        if self.in_force is None:
+            return None
+        told = plan_document(self.in_force.plan, self.in_force.number)
+        return {**told, "can_swap": not self.no_swap, "why_no_swap": self.no_swap}
 
     def status(self) -> Status:
         return self.state

@@ -7,7 +7,7 @@ from temper_core.records.snapshots import Mode, Status
 
 
 def test_every_endpoint_of_the_core_answers_on_both_sockets(agent):
-    paths = ["/", "/metrics", "/observe", "/healthz", "/readyz", "/plugins", "/config"]
+    paths = ["/", "/metrics", "/observe", "/healthz", "/readyz", "/plugins", "/config", "/plan"]
     paths += ["/explain", "/safe-mode", "/openapi.json"]
 
     statuses = {
@@ -153,6 +153,26 @@ def test_config_is_byte_for_byte_what_the_engine_was_given(agent, view):
 
     assert response.text == view.in_force.config
     assert response.headers["content-type"] == "application/json"
+
+
+def test_the_plan_in_force_is_a_document(agent, view):
+    view.no_swap = "too little memory"
+
+    document = agent.tcp.get("/plan").json()
+
+    assert document["generation"] == 7
+    assert [layer["name"] for layer in document["layers"]] == ["critical"]
+    assert (document["can_swap"], document["why_no_swap"]) == (False, "too little memory")
+
+
+def test_a_node_without_a_plan_in_force_says_why(agent, view):
+    view.in_force = None
+    view.state = Status(Mode.SAFE_MODE, "requested", "by alice")
+
+    response = agent.tcp.get("/plan")
+
+    assert response.status_code == 404
+    assert response.json()["error"] == "no plan is in force (safe_mode requested by alice)"
 
 
 def test_config_says_why_there_is_none(agent, view):
