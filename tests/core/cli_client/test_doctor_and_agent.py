@@ -1,0 +1,86 @@
+import json
+
+import pytest
+
+from temper_core.cli import doctor
+from temper_core.scheduler import kernel_messages
+from temper_core.scheduler.kernel_messages import KernelMessage
+
+OPS = "layered_1.1.4"
+LOG = tuple(
+    KernelMessage(12.5, line)
+    for line in (
+        f'sched_ext: BPF scheduler "{OPS}" enabled',
+        f'sched_ext: BPF scheduler "{OPS}" disabled (disabled by sysrq-S)',
+    )
+)
+END = {
+    "kind": "stall",
+    "summary": "x[7] could not run for 31 s on CPU 3",
+    "remedy": "look at CPU 3",
+}
+
+
+@pytest.fixture(autouse=True)
+def _log(monkeypatch):
+    monkeypatch.setattr(kernel_messages, "last_messages", lambda _path: LOG)
+
+
+def with_last_end(view, last_end):
+    document = {**view.observe_document(1), "last_end": last_end}
+    view.observe_document = lambda _top=None: document
+
+
+@pytest.mark.usefixtures("agent")
+def test_the_running_agent_says_how_it_stands_and_what_it_last_diagnosed(temper, view):
+    with_last_end(view, END)
+
+    output = temper(doctor.command).output
+
+    assert "Agent: enforcing" in output
+    assert f"Last end of an engine (stall): {END['summary']}\n-> look at CPU 3\n" in output
+    assert "kernel's log" not in output
+
+
+@pytest.mark.usefixtures("agent")
+def test_machines_get_the_agents_state_and_its_diagnosis(temper, view):
+    with_last_end(view, END)
+
+    told = json.loads(temper(doctor.command, "--output", "json").output)
+
+    assert (told["agent"]["mode"], told["agent"]["generation"]) == ("enforcing", 7)
+    assert told["agent"]["last_end"] == END
+
+
+@pytest.mark.usefixtures("agent")
+@pytest.mark.parametrize("nothing", [None, "stall", []])
+def test_an_agent_that_diagnosed_nothing_leaves_the_word_to_the_kernel(temper, view, nothing):
+    with_last_end(view, nothing)
+
+    told = json.loads(temper(doctor.command, "--output", "json").output)
+
+    assert told["agent"]["last_end"]["kind"] == "sysrq"
+
+
+def test_without_an_agent_the_kernels_log_tells_what_there_was(temper):
+    result = temper(doctor.command)
+
+    assert "Agent: no agent answers here.\n" in result.output
+    assert "Last end of an engine (sysrq): the kernel ejected the engine" in result.output
+    assert f"  [12.500000] {LOG[-1].text}\n" in result.output
+
+
+def test_machines_get_the_kernels_lines_as_well(temper):
+    told = json.loads(temper(doctor.command, "--output", "json").output)
+
+    assert told["agent"]["mode"] is None
+    assert told["kernel_log"] == [str(message) for message in LOG]
+
+
+@pytest.mark.usefixtures("agent")
+def test_an_agent_that_has_observed_nothing_yet_is_told_in_its_own_words(temper, view):
+    view.last = None
+
+    output = temper(doctor.command).output
+
+    assert "Agent: the agent says: nothing was observed yet" in output
