@@ -188,7 +188,8 @@ def main(arguments: list[str]) -> None:
     fail_after_the_gate(script, layers)
     if not script.get("keep_attached"):
         watch(kernel)
-    manner = script.get("stats", "answer")
+    is_garbled = script.get("garbage_if_layer", layers[0]) in layers
+    manner = script.get("stats", "answer") if is_garbled else "answer"
     names, garble = script.get("names", layers), Path(script["garble"])
     Statistics(os.environ["FAKE_STATS"], names, manner, garble)
     kernel.enable(script.get("ops", OPS))

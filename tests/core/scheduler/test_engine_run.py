@@ -149,3 +149,24 @@ def test_a_kernel_that_cannot_be_looked_at_ends_no_run(node, run_of):
         run.step(now)
 
     assert run.phase is Phase.STOPPING
+
+
+def test_an_old_process_that_stays_is_not_ended_through_its_successors_scheduler(node, run_of):
+    trigger = node.put("proc/sysrq-trigger", "")
+    process = DeafProcess()
+    node.attach("layered_1.1.4")
+    run = run_of(process, stop_deadline_s=10.0, sysrq=True)
+    run.stop(0.0)
+    assert not run.has_let_go
+    node.detach()
+    run.step(1.0)
+    assert run.has_let_go
+
+    node.attach("layered_1.1.4")
+    for now in (10.1, 15.2, 20.3):
+        run.step(now)
+
+    assert process.signals == ["TERM", "KILL", "KILL"]
+    assert trigger.read_text() == ""
+    assert run.phase is Phase.ENDED
+    assert node.state == "enabled"

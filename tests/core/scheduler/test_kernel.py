@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from temper_core.scheduler.kernel import KernelLog, KernelWord, SchedExt
+from temper_core.scheduler.kernel import KernelLog, KernelState, KernelWord, SchedExt
 
 
 @pytest.mark.parametrize(
@@ -204,3 +204,17 @@ def test_the_real_log_is_read_without_waiting():
 
     assert isinstance(log.tail(), tuple)
     log.close()
+
+
+@pytest.mark.parametrize(
+    ("word", "ops", "is_without_us"),
+    [
+        ("disabled", "", True),
+        ("enabled", "bpfland_1.0", True),
+        ("enabled", "layered_1.1.4", False),
+        ("enabled", "", False),  # between two files that were read, it went
+        ("disabling", "", False),
+    ],
+)
+def test_only_a_free_kernel_or_a_named_other_scheduler_is_without_us(word, ops, is_without_us):
+    assert KernelState(KernelWord(word), ops).is_without_us is is_without_us
