@@ -179,9 +179,10 @@ def main(arguments: list[str]) -> None:
     script = json.loads(Path(os.environ["FAKE_SCRIPT"]).read_text())
     config = json.loads(Path(arguments[-1].removeprefix("f:")).read_text())
     layers = [layer["name"] for layer in config]
-    Path(script["started"]).write_text(
-        json.dumps({"pid": os.getpid(), "environment": dict(os.environ), "arguments": arguments})
-    )
+    told = {"pid": os.getpid(), "environment": dict(os.environ), "arguments": arguments}
+    beside = Path(f"{script['started']}.{os.getpid()}")
+    beside.write_text(json.dumps(told))
+    beside.replace(script["started"])
     kernel = FakeKernel(Path(os.environ["FAKE_KERNEL"]), Path(os.environ["FAKE_STATE"]))
     load(script, layers)
     pass_gate(kernel)
