@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 
 import structlog
 from attrs import evolve, frozen
@@ -206,8 +206,8 @@ class Agent:
     def _close(self) -> None:
         """End the engine first: whatever else goes wrong, the node is on the stock scheduler."""
         parts = self._parts
-        parts.scheduler.close()
-        parts.helm.close()
-        parts.server.stop()
-        parts.pods.close()
-        parts.observer.close()
+        with ExitStack() as ending:
+            for close in (parts.observer.close, parts.pods.close, parts.server.stop):
+                ending.callback(close)
+            ending.callback(parts.helm.close)
+            ending.callback(parts.scheduler.close)

@@ -28,12 +28,13 @@ def open_steerer(
 
     Raises MachineError where steering is not to be had here, with cause and remedy.
     """
+    pin = PinPlace(Path(settings.steering_pin), proc_root=proc_root)
     if settings.steering == "static":
+        pin.sweep()
         raise MachineError("[scheduler] steering is static")
     if cgroups is None:
         raise MachineError("no cgroup v2 is mounted, by which threads are told apart; mount it")
     _check_pid_namespace(proc_root)
-    pin = PinPlace(Path(settings.steering_pin), proc_root=proc_root)
     pin.prepare()
     found = access.probe(proc_root, sys_root)
     if not found.is_allowed:

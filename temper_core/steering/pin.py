@@ -6,6 +6,7 @@ itself writable for everybody (scx_layered 1.1.4); so it is the directory that k
 
 import os
 import stat
+from contextlib import suppress
 from pathlib import Path
 
 from temper_core.errors import MachineError
@@ -60,6 +61,13 @@ class PinPlace:
         except OSError as error:
             raise MachineError(f"{self.path}: {_told(error)}; remove it") from error
         return True
+
+    def sweep(self) -> None:
+        """Remove what an agent that was killed left, if the directory is ours; never fails."""
+        with suppress(OSError):
+            if self._directory.lstat().st_uid == os.geteuid():
+                self.path.unlink(missing_ok=True)
+                self._directory.rmdir()
 
     def note(self) -> None:
         """Remember the pin that was just made as ours; raise MachineError where there is none."""

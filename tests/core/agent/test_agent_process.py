@@ -109,6 +109,22 @@ def test_without_sched_ext_it_only_observes_and_says_why(start):
     assert agent.get("/config").status_code == 404
 
 
+@pytest.mark.parametrize(
+    ("settings", "why"),
+    [("", "no sched_ext"), ("[scheduler]\nenforce = false\n", "enforce is false")],
+)
+def test_where_no_engine_can_run_no_thread_is_steered_and_the_reason_is_told(start, settings, why):
+    if Path("/sys/kernel/sched_ext").exists():
+        pytest.skip("this kernel has sched_ext")
+    agent = start(settings=settings)
+
+    steering = agent.wait_for(agent.observation, "observation")["steering"]
+
+    assert steering["mode"] == "static"
+    assert why in steering["reason"]
+    assert steering["threads"] == 0
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_stopping_leaves_nothing_behind(start, tmp_path, number):
     agent = start()
