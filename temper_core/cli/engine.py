@@ -1,12 +1,21 @@
 """``temper engine``: judge configurations of the engine."""
 
 import sys
+from typing import TYPE_CHECKING, Any
 
 import click
+from attrs import evolve, frozen
 
 from temper_core.engine.problems import Problem, Severity
 from temper_core.errors import EXIT_CLEAN, EXIT_FINDINGS, EXIT_INPUT
 
+if TYPE_CHECKING:
+    from temper_core.engine.binary import EngineBinary
+    from temper_core.engine.capabilities import Capabilities
+    from temper_core.engine.rehearsal import Rehearsal
+
+VERIFY_S = 30.0
+LOAD_S = 300.0
 SCHEMA_VERSION = 1
 
 
@@ -26,33 +35,124 @@ def command() -> None:
     metavar="OPTION",
     help="An option the engine is started with, such as --argument=--task-hint-map=PATH.",
 )
+@click.option(
+    "--binary",
+    is_flag=False,
+    flag_value="",
+    metavar="[PATH]",
+    help="Let the engine itself judge it too: PATH, or the one that [scheduler] engine names.",
+)
+@click.option(
+    "--load",
+    is_flag=True,
+    help="With --binary: load it into this kernel as well, without attaching.",
+)
+@click.option(
+    "--timeout",
+    "timeout_s",
+    type=click.FloatRange(min=0.1),
+    metavar="SECONDS",
+    help="How long the engine may take: 30, and 300 with --load.",
+)
 @click.option("--output", type=click.Choice(["table", "json"]), default="table")
 @click.pass_context
 def check_command(
     context: click.Context,
+    /,
     file: str,
-    engine_version: str | None,
-    cpus: int | None,
-    arguments: tuple[str, ...],
     output: str,
+    **options: Any,  # noqa: ANN401 - those of _Asked
 ) -> None:
     """Say what scx_layered would make of the configuration in FILE.
 
-    Exit 2 where the engine would refuse it, crash on it or be ejected for it; 1 where it would
-    silently ignore or misread something; 0 otherwise.
+    With --binary the engine itself is asked, after Temper's own rules: it reads and verifies the
+    configuration, and attaches nothing. Where the kernel has sched_ext it only reads it, unless
+    --load lets it load behind a gate that is never opened; that takes root and a minute.
+
+    Exit 2 where the engine would refuse it, crash on it or be ejected for it, or does refuse it;
+    1 where it would silently ignore or misread something; 3 where the engine cannot be asked here;
+    0 otherwise.
     """
+    asked = _Asked(**options)
+    asked.ensure_sense()
+    engine = None if asked.binary is None else _find(asked.binary)
+    text = _read(file)
+    judged = _judge(text, asked, engine)
+    if engine is not None:
+        judged = evolve(judged, rehearsal=_rehearse(text, asked, engine))
+    if judged.capabilities.assumed:
+        click.echo(judged.capabilities.assumption, err=True)
+    if output == "json":
+        _print_json(judged)
+    else:
+        _print_lines(judged)
+    context.exit(judged.exit_code)
+
+
+@frozen
+class _Asked:
+    """The options of ``engine check``, by the names click gives them."""
+
+    engine_version: str | None
+    cpus: int | None
+    arguments: tuple[str, ...]
+    binary: str | None
+    load: bool
+    timeout_s: float | None
+
+    def ensure_sense(self) -> None:
+        """Raise UsageError where options contradict each other."""
+        if self.binary is None and (self.load or self.timeout_s is not None):
+            raise click.UsageError("--load and --timeout need --binary")
+        if self.binary is not None and self.engine_version is not None:
+            raise click.UsageError("--binary knows its version: leave --engine-version out")
+
+
+@frozen
+class _Judged:
+    """What the rules say of a configuration, and the engine itself if it was asked."""
+
+    problems: tuple[Problem, ...]
+    capabilities: "Capabilities"
+    engine: "EngineBinary | None" = None
+    rehearsal: "Rehearsal | None" = None
+
+    @property
+    def exit_code(self) -> int:
+        is_refused = any(problem.severity is Severity.REFUSED for problem in self.problems)
+        if is_refused or (self.rehearsal is not None and not self.rehearsal.is_taken):
+            return EXIT_INPUT
+        return EXIT_FINDINGS if self.problems else EXIT_CLEAN
+
+
+def _find(name: str) -> "EngineBinary":
+    from temper_core.engine.binary import find_engine
+    from temper_core.settings import load
+
+    return find_engine(name or load(None).settings.scheduler.engine)
+
+
+def _judge(text: str, asked: _Asked, engine: "EngineBinary | None") -> _Judged:
+    """Hold *text* against Temper's own rules."""
     from temper_core.engine.capabilities import capabilities_of
     from temper_core.engine.configuration_check import check
+    from temper_core.engine.rehearsal import with_hint_map
 
-    capabilities = capabilities_of(engine_version)
-    problems = check(_read(file), capabilities, arguments=arguments, cpus=cpus)
-    if capabilities.assumed:
-        click.echo(capabilities.assumption, err=True)
-    if output == "json":
-        _print_json(problems, capabilities.version, capabilities.known_as)
-    else:
-        _print_lines(problems, capabilities.version)
-    context.exit(_exit_code(problems))
+    capabilities = capabilities_of(asked.engine_version if engine is None else engine.version)
+    options = asked.arguments if engine is None else with_hint_map(text, asked.arguments)
+    problems = check(text, capabilities, arguments=options, cpus=asked.cpus)
+    return _Judged(problems, capabilities, engine)
+
+
+def _rehearse(text: str, asked: _Asked, engine: "EngineBinary") -> "Rehearsal":
+    """Let the engine itself judge *text*."""
+    if not asked.load:
+        from temper_core.engine.rehearsal import rehearse
+
+        return rehearse(engine, text, asked.arguments, timeout_s=asked.timeout_s or VERIFY_S)
+    from temper_core.scheduler.load_trial import load_once
+
+    return load_once(engine.path, text, asked.arguments, timeout_s=asked.timeout_s or LOAD_S)
 
 
 def _read(file: str) -> str:
@@ -65,29 +165,31 @@ def _read(file: str) -> str:
     return read_stream(sys.stdin.buffer, source="-")
 
 
-def _exit_code(problems: tuple[Problem, ...]) -> int:
-    if any(problem.severity is Severity.REFUSED for problem in problems):
-        return EXIT_INPUT
-    return EXIT_FINDINGS if problems else EXIT_CLEAN
-
-
-def _print_json(problems: tuple[Problem, ...], version: str, known_as: str) -> None:
+def _print_json(judged: _Judged) -> None:
     import json
 
     import attrs
 
     document = {
         "schema_version": SCHEMA_VERSION,
-        "engine_version": version,
-        "judged_as": known_as,
-        "accepted": _exit_code(problems) != EXIT_INPUT,
-        "problems": [attrs.asdict(problem) for problem in problems],
+        "engine_version": judged.capabilities.version,
+        "judged_as": judged.capabilities.known_as,
+        "accepted": judged.exit_code != EXIT_INPUT,
+        "problems": [attrs.asdict(problem) for problem in judged.problems],
     }
+    if judged.engine is not None and judged.rehearsal is not None:
+        told = {"path": str(judged.engine.path), "stage": judged.rehearsal.stage.value}
+        said = {"taken": judged.rehearsal.is_taken, "said": judged.rehearsal.said}
+        document["engine"] = {**told, **said}
     click.echo(json.dumps(document, indent=2))
 
 
-def _print_lines(problems: tuple[Problem, ...], version: str) -> None:
-    for problem in problems:
+def _print_lines(judged: _Judged) -> None:
+    for problem in judged.problems:
         click.echo(f"{problem.severity.value}  {problem.line}")
-    if not problems:
+    version = judged.capabilities.version
+    if judged.rehearsal is not None:
+        prefix = f"scx_layered {version}: " if judged.rehearsal.is_taken else ""
+        click.echo(f"{prefix}{judged.rehearsal.line}")
+    elif not judged.problems:
         click.echo(f"scx_layered {version} would take it as it is written")

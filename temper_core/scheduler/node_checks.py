@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from temper_core.bpf.access import read_circumstances
@@ -21,8 +21,6 @@ SIGKILL_BIT = 8
 MOST_INDEXED_CGROUPS = 16_384
 WATCHES_PER_CGROUP = 2
 SERVICES = ("scx.service", "scx_loader.service")
-NEXT_ENGINE_PID = "engine-next.pid"
-"""The note of the engine that loads beside the agent's own (``engine_process.NEXT_PID_FILE``)."""
 CLIENT_OPTIONS = frozenset(
     {"--monitor", "--version", "-V", "--help", "--help-stats", "--print-and-exit", "--example"}
 )
@@ -86,20 +84,15 @@ def memory(roots: Roots, *, own_engine: int | None = None) -> Check:
 def foreign_scheduler(roots: Roots, *, own_engine: int | None = None) -> Check:
     """Check that no other sched_ext scheduler runs, loads, or is kept running by a service.
 
-    *own_engine* is the process id of an engine of the agent's own, which is not foreign, and
-    neither is the one that loads beside it.
+    *own_engine* is the process id of an engine of the agent's own, which is not foreign. Neither
+    is one behind a gate (``gate.py``): the next of a warm swap, or one of ``engine check --load``.
     """
     name = "foreign_scheduler"
     remedy = "stop it (systemctl disable --now scx.service scx_loader.service); Temper never does"
     attached = _attached_foreign(roots, is_ours=own_engine is not None)
     if attached is not None:
         return failed(name, f"{attached} is attached and is not Temper's", remedy)
-    ours = (
-        set()
-        if own_engine is None
-        else {own_engine, noted_engine(roots.run / NEXT_ENGINE_PID, roots.proc)}
-    )
-    for pid, comm in _scheduler_processes(roots, ours):
+    for pid, comm in _scheduler_processes(roots, own_engine):
         return failed(name, f"{comm} runs as process {pid}", remedy)
     for unit in SERVICES:
         if _number_in_table(roots.cgroup / "system.slice" / unit / "cgroup.events", "populated"):
@@ -191,23 +184,18 @@ def runtime_directory(roots: Roots) -> Check:
 
 
 def own_engine(roots: Roots) -> int | None:
-    """Return the process id of the engine that an agent runs here, if it still lives."""
-    return noted_engine(roots.engine_pid, roots.proc)
-
-
-def noted_engine(note: Path, proc: Path) -> int | None:
-    """Return the process id that an agent wrote into *note*, if that process still lives.
+    """Return the process id of the engine that an agent runs here, if it still lives.
 
     An agent that was killed leaves its note behind, and another process may have got the id since;
     the moment it started tells them apart.
     """
-    pid, _, noted_start = (read_line(note, limit=64) or "").partition(" ")
+    pid, _, noted_start = (read_line(roots.engine_pid, limit=64) or "").partition(" ")
     if not pid.isdigit() or not noted_start:
         return None
-    state = _status_field(proc / pid / "status", "State")
+    state = _status_field(roots.proc / pid / "status", "State")
     if state is None or state.startswith(("Z", "X")):
         return None
-    return int(pid) if start_of(int(pid), proc) == noted_start else None
+    return int(pid) if start_of(int(pid), roots.proc) == noted_start else None
 
 
 def start_of(pid: int, proc: Path = Path("/proc")) -> str:
@@ -235,6 +223,12 @@ def _is_dying(folder: Path) -> bool:
     """Whether a process has been killed and only cannot go yet: it runs no more code."""
     pending = _status_field(folder / "status", "SigPnd")
     return pending is not None and bool(int(pending, 16) >> SIGKILL_BIT & 1)
+
+
+def _is_gated(folder: Path, roots: Roots) -> bool:
+    """Whether something is mounted over the kernel's state file, as this process sees it."""
+    mounts = read_line(folder / "mountinfo", limit=MIB) or ""
+    return f" {roots.sched_ext / 'state'} " in mounts
 
 
 def _number_in_table(path: Path, name: str) -> int | None:
@@ -272,13 +266,13 @@ def _mounts(roots: Roots, kind: str) -> Iterator[Path]:
             yield Path(fields[1])
 
 
-def _scheduler_processes(roots: Roots, own: Collection[int | None]) -> Iterator[tuple[int, str]]:
+def _scheduler_processes(roots: Roots, own: int | None) -> Iterator[tuple[int, str]]:
     """Find processes that are sched_ext schedulers or their loader, but for mere clients."""
     for folder in roots.proc.glob("[0-9]*"):
         comm = read_line(folder / "comm", limit=64) or ""
-        if not comm.startswith("scx_") or int(folder.name) in own:
+        if not comm.startswith("scx_") or folder.name == str(own):
             continue
         arguments = (read_line(folder / "cmdline") or "").split("\0")
         is_client = CLIENT_OPTIONS.intersection(arguments) or arguments == [""]
-        if not is_client and not _is_dying(folder):
+        if not (is_client or _is_dying(folder) or _is_gated(folder, roots)):
             yield int(folder.name), comm

@@ -216,15 +216,16 @@ def test_another_scheduler_is_foreign_though_the_agents_engine_lives(node):
     assert checks["foreign_scheduler"].detail.startswith("lavd_1.0.19 is attached")
 
 
-def test_the_engine_that_loads_beside_the_agents_own_is_not_foreign(node):
+def test_an_engine_that_is_held_back_behind_a_gate_is_not_foreign(node):
     node.put("proc/321/comm", "scx_layered\n")
     node.put("proc/321/cmdline", "scx_layered\0f:/x\0")
-    node.put("proc/321/status", "State:\tR (running)\nSigPnd:\t0000000000000000\n")
-    node.put("proc/321/stat", stat_of(9876))
-    node.put("run/engine-next.pid", "321 9876\n")
-
-    assert look(node, own_engine=4711)[1] is None
+    node.put("proc/321/mountinfo", "24 31 0:22 / /sys rw - sysfs sysfs rw\n")
     assert look(node)[1].reason == "foreign_scheduler"
+
+    state = node.roots.sched_ext / "state"
+    node.put("proc/321/mountinfo", f"55 24 0:26 /temper/engine-2.gate {state} rw - tmpfs t rw\n")
+
+    assert look(node)[1] is None
 
 
 def test_a_kernel_without_sched_ext_means_observing_whatever_else_is_wrong(node):
