@@ -132,7 +132,9 @@ class Published:
             ejections=dict(counted.ejections),
             plugin_failures=self._host.failures,
             profile_failures=dict(failures),
-            stock_seconds=counted.stock_seconds,
+            swaps=dict(counted.swaps),
+            swap_failures=dict(counted.swap_failures),
+            stock_seconds={way.value: held for way, held in counted.stock_seconds_by_way.items()},
         )
 
     def plugins(self) -> tuple[PluginState, ...]:

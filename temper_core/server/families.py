@@ -22,6 +22,7 @@ from temper_core.server.view import Counters
 
 CONTENTION_RATIO = 0.10
 MILLICORES = 1000
+WAYS = ("warm", "cold")
 
 Values = Iterable[tuple[tuple[str, ...], float]]
 
@@ -61,12 +62,12 @@ class Family:
 
 @frozen
 class HistogramFamily:
-    """A family whose one histogram ``read`` returns."""
+    """A family of histograms: ``read`` returns them by the value of the one label."""
 
     name: str
     help: str
-    read: Callable[[Reading], Histogram]
-    labels: tuple[str, ...] = ()
+    read: Callable[[Reading], Mapping[str, Histogram]]
+    labels: tuple[str]
     kind: str = "histogram"
 
 
@@ -181,8 +182,23 @@ FAMILIES: tuple[Family | HistogramFamily, ...] = (
     ),
     HistogramFamily(
         "temper_reload_stock_seconds",
-        "Seconds that a reload left the node to the stock scheduler.",
+        "Seconds that a planned change left the node to the stock scheduler, by its way.",
         lambda r: r.counters.stock_seconds,
+        ("way",),
+    ),
+    Family(
+        "temper_swaps_total",
+        "Planned changes of the engine: warm, loaded beside the old one, or cold, after it.",
+        lambda r: _counted(r.counters.swaps, always=WAYS),
+        ("way",),
+        "counter",
+    ),
+    Family(
+        "temper_swap_failures_total",
+        "Next engines that could not take over, by kind of their end.",
+        lambda r: _counted(r.counters.swap_failures),
+        ("kind",),
+        "counter",
     ),
     Family(
         "temper_ejections_total",

@@ -109,7 +109,12 @@ class Scraper:
 def group_of(family: Family | HistogramFamily, reading: Reading) -> Group:
     """Read one of the core's families."""
     if isinstance(family, HistogramFamily):
-        series = tuple(_buckets(family.name, family.read(reading)))
+        (label,) = family.labels
+        series = tuple(
+            line
+            for value, histogram in family.read(reading).items()
+            for line in _buckets(family.name, (label, value), histogram)
+        )
         return Group(family.name, family.kind, family.help, series, whole=True)
     return group_with(family, family.read(reading))
 
@@ -149,14 +154,14 @@ def _checked_labels(name: str, labels: Iterable[tuple[str, str]]) -> tuple[tuple
     return checked
 
 
-def _buckets(name: str, histogram: Histogram) -> Iterator[Series]:
+def _buckets(name: str, label: tuple[str, str], histogram: Histogram) -> Iterator[Series]:
     below = 0
     for bound, count in zip((*histogram.bounds, math.inf), histogram.counts, strict=True):
         below += count
         limit = "+Inf" if bound == math.inf else str(bound)
-        yield Series(f"{name}_bucket", (("le", limit),), below)
-    yield Series(f"{name}_count", (), below)
-    yield Series(f"{name}_sum", (), histogram.total)
+        yield Series(f"{name}_bucket", (label, ("le", limit)), below)
+    yield Series(f"{name}_count", (label,), below)
+    yield Series(f"{name}_sum", (label,), histogram.total)
 
 
 def names_of(group: Group) -> set[str]:

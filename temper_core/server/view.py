@@ -19,14 +19,18 @@ class Counters:
 
     ``reloads`` by cause, ``ejections`` by kind, ``plugin_failures`` by plugin; ``profile_failures``
     are the profiles that could not be loaded, by profile id (or file, where the id is unknown);
-    ``stock_seconds`` is how long each reload left the node to the stock scheduler.
+    ``swaps`` are the planned changes of the engine by their way (``warm``, ``cold``),
+    ``swap_failures`` the successors that could not take over, by kind, and ``stock_seconds`` by
+    way how long the node was on the stock scheduler meanwhile.
     """
 
     reloads: Mapping[str, int] = field(factory=dict)
     ejections: Mapping[str, int] = field(factory=dict)
     plugin_failures: Mapping[str, int] = field(factory=dict)
     profile_failures: Mapping[str, int] = field(factory=dict)
-    stock_seconds: Histogram = field(factory=Histogram)
+    swaps: Mapping[str, int] = field(factory=dict)
+    swap_failures: Mapping[str, int] = field(factory=dict)
+    stock_seconds: Mapping[str, Histogram] = field(factory=dict)
 
 
 class AgentView(Protocol):

@@ -99,7 +99,11 @@ class FakeView:
     in_force: Generation | None = Generation(7, PLAN, '[{"name": "critical"}]')
     state: Status = Status(Mode.ENFORCING, generation=7)
     counted: Counters = Counters(
-        reloads={"pods": 3}, ejections={"stall": 1}, stock_seconds=Histogram().with_value(0.052)
+        reloads={"pods": 3},
+        ejections={"stall": 1},
+        swaps={"warm": 2},
+        swap_failures={"config": 1},
+        stock_seconds={"warm": Histogram().with_value(0.052)},
     )
     found: tuple[PluginState, ...] = (
         PluginState("linter", "0.1.0", "temper-plugin-linter", ("temper_invariants",), "active"),

@@ -27,7 +27,9 @@ PUBLISHED = {
     "temper_tier_cpu_request_cores": {"tier"},
     "temper_config_generation": set(),
     "temper_reloads_total": {"cause"},
-    "temper_reload_stock_seconds": set(),
+    "temper_reload_stock_seconds": {"way"},
+    "temper_swaps_total": {"way"},
+    "temper_swap_failures_total": {"kind"},
     "temper_mode": {"mode"},
     "temper_safe_mode": {"reason"},
     "temper_ejections_total": {"kind"},
@@ -177,16 +179,17 @@ def test_a_histogram_counts_each_value_once_in_the_bucket_that_holds_it(values):
 
 def test_the_stock_window_is_a_histogram_prometheus_understands(view):
     view.counted = Counters(
-        stock_seconds=Histogram().with_value(0.05).with_value(40).with_value(90)
+        stock_seconds={"cold": Histogram().with_value(0.05).with_value(40).with_value(90)}
     )
 
     series = scrape(view, OPENMETRICS)
 
     name = "temper_reload_stock_seconds_bucket"
-    assert series[name, ("le", "0.05")] == 1
-    assert series[name, ("le", "60.0")] == 2
-    assert series[name, ("le", "+Inf")] == 3
-    assert series["temper_reload_stock_seconds_sum",] == pytest.approx(130.05)
+    cold = ("way", "cold")
+    assert series[name, ("le", "0.05"), cold] == 1
+    assert series[name, ("le", "60.0"), cold] == 2
+    assert series[name, ("le", "+Inf"), cold] == 3
+    assert series["temper_reload_stock_seconds_sum", cold] == pytest.approx(130.05)
 
 
 def test_a_plugins_metrics_are_exported(view):
