@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,6 +13,7 @@ from temper_core.cli.planning import (
     input_options,
     make_plan,
     plain_table,
+    prepare,
     wide_console,
 )
 
@@ -26,14 +28,39 @@ FLAGS = ("exclusive", "protected", "preempt", "demoted")
 @click.command("plan")
 @input_options(pods_required=True)
 @click.option("--output", type=click.Choice(["table", "json", "engine"]), default="table")
-def command(output: str, **given: Any) -> None:  # noqa: ANN401 - the options of a PlanInput
+@click.option("--steered", is_flag=True, help="Plan for hints, as where the kernel allows them.")
+@click.option("--diff", is_flag=True, help="Say what it would change of the plan in force.")
+@click.option(
+    "--against",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="For --diff: a plan as --output json writes it; without it, the running agent's.",
+)
+@click.pass_context
+def command(
+    context: click.Context,
+    /,
+    output: str,
+    steered: bool,
+    diff: bool,
+    against: Path | None,
+    **given: Any,  # noqa: ANN401 - the options of a PlanInput
+) -> None:
     """Show the plan that the agent would make of the pods in a PodList.
 
     Nothing is touched: any user can run it, on any machine. The output engine is exactly what
     scx_layered is given. Exit code 0 whenever a plan could be made, whatever its notes say; 2
     where a file does not fit; 3 where no machine file is given and this machine cannot be read.
+
+    With --diff: which of the three ways the change takes (hints, warm swap, cold restart), why,
+    and which pods move. Exit code 0 where hints do, 1 where an engine has to load, 3 where no
+    agent answers.
     """
-    plan, _ = make_plan(PlanInput(**given))
+    if diff:
+        context.exit(_differ(PlanInput(**given), output, against, steered=steered))
+    if against is not None:
+        raise click.UsageError("--against is for --diff")
+    plan, _ = make_plan(PlanInput(**given), steered=steered)
     if output == "engine":
         _print_engine(plan)
     elif output == "json":
@@ -46,13 +73,29 @@ def command(output: str, **given: Any) -> None:  # noqa: ANN401 - the options of
         _print_table(plan)
 
 
+def _differ(given: PlanInput, output: str, against: Path | None, *, steered: bool) -> int:
+    if output == "engine":
+        raise click.UsageError("--diff has no output engine")
+    from temper_core.cli.client import print_json
+    from temper_core.cli.plan_difference import difference, difference_document, print_difference
+
+    told = difference(prepare(given), against, steered=steered)
+    if output == "json":
+        print_json(difference_document(told))
+    else:
+        print_difference(told)
+    return told.exit_code
+
+
 def _print_engine(plan: "LayerPlan") -> None:
     from temper_core.engine.capabilities import capabilities_of
     from temper_core.engine.configuration_check import ensure_accepted
     from temper_core.plan import render_engine
 
     text = render_engine(plan)
-    ensure_accepted(text, capabilities_of(None), cpus=len(plan.machine.cpus))
+    options = ["--task-hint-map=PIN"] if plan.is_steered else []
+    cpus = len(plan.machine.cpus)
+    ensure_accepted(text, capabilities_of(None), arguments=options, cpus=cpus)
     click.echo(text, nl=False)
 
 

@@ -12,6 +12,7 @@ from attrs import frozen
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from temper_core.agent.decider import Decider
     from temper_core.plan import ProfileCatalogue
     from temper_core.records.machine import MachineShape
     from temper_core.records.plans import LayerPlan
@@ -60,8 +61,24 @@ def input_options(*, pods_required: bool) -> Callable[[Callable[..., None]], Cal
     return decorate
 
 
-def make_plan(given: PlanInput) -> "tuple[LayerPlan, Settings]":
-    """Decide as the agent does, from files.
+@frozen
+class Prepared:
+    """Everything that a plan is made of, read and ready."""
+
+    pods: "tuple[Pod, ...]"
+    machine: "MachineShape"
+    settings: "Settings"
+    decider: "Decider"
+
+
+def make_plan(given: PlanInput, *, steered: bool = False) -> "tuple[LayerPlan, Settings]":
+    """Decide as the agent does, from files; raises as ``prepare``."""
+    ready = prepare(given)
+    return ready.decider.decide(ready.pods, steered=steered).wanted, ready.settings
+
+
+def prepare(given: PlanInput) -> Prepared:
+    """Read what a plan is made from.
 
     Warns on stderr of profiles that could not be read, and of pods that share no node.
 
@@ -79,7 +96,7 @@ def make_plan(given: PlanInput) -> "tuple[LayerPlan, Settings]":
     host = load_host(settings)
     catalogue = load_catalogue(settings, host, given.profiles)
     _tell_failures(catalogue)
-    return Decider(settings, machine, host, catalogue).decide(pods).wanted, settings
+    return Prepared(pods, machine, settings, Decider(settings, machine, host, catalogue))
 
 
 def node_names(text: str) -> tuple[str, ...]:

@@ -90,6 +90,8 @@ def misfits(in_force: LayerPlan, wanted: LayerPlan, slack: int = 0) -> tuple[Rea
     *slack* is how many CPUs a layer may hold beyond what it needs without being too large.
     """
     found = [*_about_all(in_force, wanted)]
+    if found:
+        return tuple(found)  # one layer says nothing about the other then
     requests = _requests_of_tiers(wanted)
     for layer in wanted.layers:
         old = in_force.layer_named(layer.name)
@@ -222,7 +224,7 @@ def _settings(old: Layer, new: Layer) -> Iterator[Reason]:
     if not is_by_demand and not _is_same_range(old, new):
         told.append(f"grows and shrinks by {old.util_range}, is to by {new.util_range}")
     if old.matches != new.matches:
-        told.append("its matchers are others")
+        told.append("the engine is to match other threads")
     if told:
         yield Reason(ReasonCode.SETTINGS, new.name, "; ".join(told), is_urgent=True)
 

@@ -209,7 +209,7 @@ def test_a_plan_without_hints_takes_an_engine_for_every_byte(plan, pod):
     change = change_between(old, new, can_swap=True)
 
     assert change.kind is ChangeKind.WARM_SWAP
-    assert "matchers" in change.reasons[0].message
+    assert "match other threads" in change.reasons[0].message
     assert change.moves == (Move("default/b", (), ("critical",)),)
 
 

@@ -1,0 +1,198 @@
+"""``temper plan --diff``: what a plan would change of the one in force, and how."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from attrs import evolve, frozen
+
+from temper_core.cli.plan_in_force import InForce, ask_in_force, read_in_force
+from temper_core.cli.planning import Prepared, plain_table, wide_console
+from temper_core.errors import EXIT_CLEAN, EXIT_FINDINGS
+from temper_core.plan.capacity import counted
+from temper_core.plan.change import Change, ChangeKind, change_between, layers_by_pod
+from temper_core.plan.render import SCHEMA_VERSION
+from temper_core.records.plans import Layer, LayerPlan
+from temper_core.records.steering import OPEN
+
+WORDS: Mapping[ChangeKind, str] = {
+    ChangeKind.NONE: "nothing changes",
+    ChangeKind.HINTS: "threads move by hints, the engine is not touched",
+    ChangeKind.WARM_SWAP: "the next engine loads while the one in force schedules",
+    ChangeKind.COLD_RESTART: "the engine stops, and the node is on the stock scheduler until the "
+    "next has loaded",
+    ChangeKind.START: "an engine starts",
+}
+
+
+@frozen
+class PodMove:
+    """The layers of a pod's threads: in force, at once, and with the wanted plan in force."""
+
+    pod: str
+    before: tuple[str, ...]
+    at_once: tuple[str, ...]
+    after: tuple[str, ...]
+
+
+@frozen
+class Difference:
+    """What is told of a change."""
+
+    in_force: InForce
+    change: Change
+    moves: tuple[PodMove, ...]
+    pods: int
+    swap: str
+    patience_s: float
+
+    @property
+    def exit_code(self) -> int:
+        """1 where another engine has to load, 0 where hints do."""
+        return EXIT_FINDINGS if self.change.kind.needs_engine else EXIT_CLEAN
+
+
+def difference(ready: Prepared, against: Path | None, *, steered: bool) -> Difference:
+    """Decide against the plan of the agent, or of the file *against*.
+
+    The plan is steered if the one in force is, or else as *steered* says. Raises NoAgentError
+    where none answers, DocumentError for a file that is no plan.
+    """
+    settings = ready.settings
+    if against is None:
+        in_force = ask_in_force(settings, ready.machine)
+    else:
+        in_force = read_in_force(against, ready.machine)
+    limits, old = settings.scheduler, in_force.plan
+    can_swap = limits.warm_swap if in_force.can_swap is None else in_force.can_swap
+    is_steered = limits.steering != "static" and (steered or old is None or old.is_steered)
+    decision = ready.decider.decide(ready.pods, old, steered=is_steered, can_swap=can_swap)
+    change = decision.change
+    if old is not None and not (old.is_steered or is_steered):
+        change = change_between(old, _as_known(old, decision.wanted), can_swap=can_swap)
+    return Difference(
+        in_force,
+        change,
+        tuple(_pod_moves(old, decision.held, decision.wanted, change)),
+        len(ready.pods),
+        _swap_text(in_force, change.kind, can_swap=can_swap),
+        settings.plan.shrink_after_s,
+    )
+
+
+def difference_document(told: Difference) -> dict[str, Any]:
+    """Return the difference ready for JSON."""
+    in_force = told.in_force
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "against": in_force.source,
+        "generation": in_force.generation,
+        "steered": in_force.plan is not None and in_force.plan.is_steered,
+        "change": told.change.kind.value,
+        "can_swap": in_force.can_swap,
+        "remark": in_force.remark,
+        "reasons": [
+            {
+                "code": reason.code.value,
+                "layer": reason.layer,
+                "urgent": reason.is_urgent,
+                "message": reason.message,
+            }
+            for reason in told.change.reasons
+        ],
+        "moves": [
+            {
+                "pod": each.pod,
+                "before": list(each.before),
+                "at_once": list(each.at_once),
+                "after": list(each.after),
+            }
+            for each in told.moves
+        ],
+    }
+
+
+def print_difference(told: Difference) -> None:
+    """Print the difference as a table for people."""
+    console = wide_console()
+    number = f", generation {told.in_force.generation}" if told.in_force.generation else ""
+    console.print(f"against  {told.in_force.source}{number}")
+    console.print(f"change   {told.change.kind.value}: {WORDS[told.change.kind]}")
+    if told.swap:
+        console.print(f"swap     {told.swap}")
+    if told.change.reasons:
+        _print_reasons(console, told)
+    staying = told.pods - len([each for each in told.moves if each.after])
+    console.print(
+        f"\n{counted(len(told.moves), 'pod')} in other layers than before, {staying} stay"
+    )
+    if told.moves:
+        _print_pod_moves(console, told)
+
+
+def _print_reasons(console: Any, told: Difference) -> None:  # noqa: ANN401 - rich's console
+    console.print()
+    later = "with it" if told.change.kind.needs_engine else f"after {told.patience_s:g} s"
+    table = plain_table("reason", "layer", "engine", "why")
+    for reason in told.change.reasons:
+        when = "now" if reason.is_urgent else later
+        table.add_row(reason.code.value, reason.layer or "-", when, reason.message)
+    console.print(table)
+
+
+def _print_pod_moves(console: Any, told: Difference) -> None:  # noqa: ANN401 - rich's console
+    is_twofold = told.change.kind.needs_engine
+    table = plain_table("pod", "in force", "at once", *(["with the engine"] if is_twofold else []))
+    for each in told.moves:
+        steps = (each.before, each.at_once, *([each.after] if is_twofold else []))
+        table.add_row(each.pod, *(", ".join(layers) or "-" for layers in steps))
+    console.print(table)
+
+
+def _pod_moves(
+    old: LayerPlan | None, held: LayerPlan | None, wanted: LayerPlan, change: Change
+) -> Iterator[PodMove]:
+    before = layers_by_pod(old) if old is not None else {}
+    after = layers_by_pod(wanted)
+    at_once = layers_by_pod(held) if held is not None else after
+    if held is None and change.kind.needs_engine:
+        # Nobody steers: whom the matchers in force do not know is in Open until then.
+        newcomer = (OPEN,) if old is not None else ()
+        at_once = {pod: before.get(pod, newcomer) for pod in after}
+    for pod in sorted({**before, **after}):
+        steps = tuple(each.get(pod, ()) for each in (before, at_once, after))
+        if len({*steps}) > 1:
+            yield PodMove(pod, *steps)
+
+
+def _as_known(old: LayerPlan, wanted: LayerPlan) -> LayerPlan:
+    """Let layers of the same pods match as they do in force.
+
+    The agent knows by cgroup where its pods are, and a PodList does not.
+    """
+    layers = [
+        evolve(layer, matches=known.matches)
+        if (known := old.layer_named(layer.name)) and _who(known) == _who(layer)
+        else layer
+        for layer in wanted.layers
+    ]
+    return evolve(wanted, layers=tuple(layers))
+
+
+def _who(layer: Layer) -> object:
+    conditions = {
+        tuple(each for each in block if not each.kind.startswith("Cgroup"))
+        for block in layer.matches
+    }
+    return layer.members, layer.group_members, conditions
+
+
+def _swap_text(in_force: InForce, kind: ChangeKind, *, can_swap: bool) -> str:
+    if in_force.plan is None:
+        return f"nothing to swap: {in_force.remark}"
+    if not kind.needs_engine:
+        return ""
+    if in_force.can_swap is None:
+        why = "is" if can_swap else "is not"
+        return f"not known: {in_force.source} does not say; [scheduler] warm_swap {why} set"
+    return "the agent can" if can_swap else f"the agent cannot: {in_force.remark}"
