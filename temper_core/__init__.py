@@ -6,9 +6,11 @@ from typing import Any
 __version__ = "0.1.0"
 
 _HOMES = {
+    "temper_core.bpf.package": ("load_object",),
     "temper_core.client": ("ask_agent",),
     "temper_core.documents": ("read_json",),
     "temper_core.errors": (
+        "BpfError",
         "DocumentError",
         "EngineError",
         "InputError",

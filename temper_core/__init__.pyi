@@ -1,6 +1,8 @@
+from temper_core.bpf.package import load_object
 from temper_core.client import ask_agent
 from temper_core.documents import read_json
 from temper_core.errors import (
+    BpfError,
     DocumentError,
     EngineError,
     InputError,
@@ -45,6 +47,7 @@ __version__: str
 
 __all__ = [
     "Assignment",
+    "BpfError",
     "Command",
     "Container",
     "Cpu",
@@ -91,6 +94,7 @@ __all__ = [
     "ask_agent",
     "fit_settings",
     "hookimpl",
+    "load_object",
     "load_settings",
     "parse_profile",
     "read_json",
