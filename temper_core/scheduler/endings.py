@@ -37,7 +37,6 @@ class EndKind(StrEnum):
     LAUNCH_FAILED = "launch_failed"
     START_TIMEOUT = "start_timeout"
     HUNG = "hung"
-    DETACHED = "detached"
     UNKNOWN = "unknown"
 
 
@@ -74,7 +73,6 @@ REMEDIES: Mapping[EndKind, str] = {
     EndKind.LAUNCH_FAILED: "see 'engine' and 'runtime_directory' in temper doctor",
     EndKind.START_TIMEOUT: "raise [scheduler] start_deadline_s on a slow or busy machine",
     EndKind.HUNG: "look whether the engine was stopped (SIGSTOP) or gets no CPU",
-    EndKind.DETACHED: "look in the kernel's log why it dropped the scheduler",
     EndKind.UNKNOWN: f"{_REPORT}: Temper does not know this end",
 }
 

@@ -149,6 +149,13 @@ def test_each_kind_of_end_has_a_remedy_in_one_line(kind):
     assert Diagnosis(kind, "it ended", remedy="wait").remedy == "wait"
 
 
+@pytest.mark.parametrize("kind", sorted(set(EndKind) - {EndKind.UNKNOWN}))
+def test_each_kind_of_end_is_in_the_manual(kind):
+    manual = (Path(__file__).parents[3] / "docs" / "lifecycle.md").read_text()
+
+    assert f"`{kind.value}`" in manual
+
+
 def test_a_stall_names_who_waited_for_how_long_and_where():
     diagnosis = diagnose(End(1, STALL_DUMP.replace("=rt_sched", "=ext_sched")))
 
