@@ -3,15 +3,21 @@
 import json
 from typing import Any
 
+from attrs import evolve
 from startup import CORES, PODS, podlist
 from timing import median_ms
 
+from temper_core.agent.decider import Decider
 from temper_core.node.podlist import read_pods
 from temper_core.plan import ProfileCatalogue, decide
+from temper_core.plugin_host import PluginHost
 from temper_core.records.machine import MachineShape
+from temper_core.records.pods import Pod
 from temper_core.settings.models import Settings
 
 ROUNDS = 25
+MORE_MILLIS = 300
+"""Added to every request, so that the layers in force do not do and a held plan is made too."""
 
 
 def measure() -> dict[str, Any]:
@@ -28,6 +34,22 @@ def measure() -> dict[str, Any]:
         "read_pods_ms": median_ms(lambda: read_pods(text, source="bench"), ROUNDS),
         "decide_ms": compiled,
         "decide_to_json_loads": round(compiled / parse, 3),
+        **_steered(pods, machine, settings),
+    }
+
+
+def _steered(pods: tuple[Pod, ...], machine: MachineShape, settings: Settings) -> dict[str, Any]:
+    """Measure what the agent does where hints are allowed: once or twice, against what runs."""
+    decider = Decider(settings, machine, PluginHost(), ProfileCatalogue())
+    in_force = decider.decide(pods, steered=True).wanted
+    larger = [evolve(pod, cpu_request_millis=pod.cpu_request_millis + MORE_MILLIS) for pod in pods]
+    return {
+        "decide_steered_ms": median_ms(
+            lambda: decider.decide(pods, in_force, steered=True), ROUNDS
+        ),
+        "decide_steered_and_held_ms": median_ms(
+            lambda: decider.decide(larger, in_force, steered=True), ROUNDS
+        ),
     }
 
 
