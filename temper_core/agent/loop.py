@@ -66,7 +66,7 @@ class Agent:
         self._basis = _Basis(0, can_steer=False)
         self._again_at: float | None = None
         self._defects: dict[str, str] = {}
-        self._pods_due = 0.0
+        self._pods_due = self._step_due = 0.0
         self._look_due = 0.0
         self._next_window_s = FIRST_WINDOW_S
 
@@ -93,8 +93,9 @@ class Agent:
             log.info("agent_started", address=str(address) if address else "local socket only")
             parts.helm.try_again(time.monotonic())
             while not self._is_stopping:
-                self._wake.wait(self._turn(time.monotonic()))
-                self._wake.clear()
+                if self._wake.wait(self._turn(time.monotonic())):
+                    self._wake.clear()
+                    self._step_due = 0.0
         finally:
             self._close()
         log.info("agent_stopped")
@@ -109,8 +110,11 @@ class Agent:
             ended = time.monotonic()
             self._pods_due = ended + parts.settings.pods.poll_s
             parts.helm.rest(ended, took_s=ended - now)
-        with parts.observer.cost.part("schedule"):
-            wanted_in_s = parts.scheduler.step(time.monotonic())
+            self._step_due = 0.0
+        if now >= self._step_due:
+            with parts.observer.cost.part("schedule"):
+                wanted_in_s = parts.scheduler.step(time.monotonic())
+            self._step_due = time.monotonic() + min(wanted_in_s, LONGEST_WAIT_S)
         steer_in_s = LONGEST_WAIT_S
         with parts.observer.cost.part("steer"), self._surviving("steer"):
             steer_in_s = parts.helm.turn(time.monotonic(), parts.scheduler)
@@ -119,9 +123,8 @@ class Agent:
                 self._look()
             self._look_due = now + min(parts.observer.period_s, self._next_window_s)
             self._next_window_s = parts.observer.period_s
-        now = time.monotonic()
-        due_in_s = min(wanted_in_s, steer_in_s, self._pods_due - now, self._look_due - now)
-        return min(max(0.0, due_in_s), LONGEST_WAIT_S)
+        due = min(self._step_due, self._pods_due, self._look_due)
+        return min(max(0.0, due - time.monotonic()), steer_in_s, LONGEST_WAIT_S)
 
     @contextmanager
     def _surviving(self, part: str) -> Iterator[None]:

@@ -27,7 +27,7 @@ from temper_core.steering.truth import Truths, layer_name
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
-SOON_S = 0.2
+SOON_S = 0.1
 """Until the next walk where this one has left something to be looked at again."""
 JUDGED_S = 0.5
 """Between two walks at most while user space judges threads, which the hooks cannot."""

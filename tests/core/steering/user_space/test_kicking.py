@@ -113,26 +113,28 @@ def test_a_thread_that_has_gone_is_no_error(spinner):
 
 
 def test_a_value_that_cannot_be_set_changes_nothing(spinner, monkeypatch):
+    before = os.getpriority(os.PRIO_PROCESS, spinner.pid)
+
     def refuse(*_given):
         raise PermissionError
 
     monkeypatch.setattr(os, "setpriority", refuse)
 
     assert not renice_and_back(spinner.pid)
-    assert os.getpriority(os.PRIO_PROCESS, spinner.pid) == 0
+    assert os.getpriority(os.PRIO_PROCESS, spinner.pid) == before
 
 
 def test_an_owner_who_sets_another_value_meanwhile_keeps_it(spinner, monkeypatch):
     really = os.setpriority
 
     def set_and_be_overtaken(which, tid, _value):
-        really(which, tid, 12)
+        really(which, tid, 17)
 
     monkeypatch.setattr(os, "setpriority", set_and_be_overtaken)
 
     renice_and_back(spinner.pid)
 
-    assert os.getpriority(os.PRIO_PROCESS, spinner.pid) == 12
+    assert os.getpriority(os.PRIO_PROCESS, spinner.pid) == 17
 
 
 @pytest.mark.parametrize(
