@@ -38,10 +38,8 @@ class Patience:
         return weighed
 
     def forget(self) -> None:
-        """Let everything start anew: no engine runs, so nothing stands."""
+        """Let all that stands start anew: no engine runs, as between two of them."""
         self._since.clear()
-        self._given_up.clear()
-        self._in_force = frozenset()
 
     def due_at(self) -> float | None:
         """Return from when on the oldest reason counts; None while there is none."""

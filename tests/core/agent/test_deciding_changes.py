@@ -159,6 +159,7 @@ def test_a_groups_layer_that_was_just_given_up_is_not_urgent_again(decider):
 
     first_time = decider.decide([web], without, steered=True, now=0.0)
     decider.decide([web], with_group, steered=True, now=10.0)
+    decider.decide([web], None, steered=True, now=15.0)
     given_up = decider.decide([web], without, steered=True, now=20.0)
 
     assert first_time.change.kind is ChangeKind.WARM_SWAP
