@@ -111,12 +111,6 @@ def cgroups_missing_in_force(scene: Scene) -> None:
         last(scene)
 
 
-@fault("a bpffs that is gone is nothing to an attached engine")
-def bpffs_missing_in_force(scene: Scene) -> None:
-    with enduring(scene), unmounted(Path("/sys/fs/bpf"), "bpf"):
-        last(scene)
-
-
 @fault("a kernel's log that is gone is nothing to an attached engine")
 def kernel_log_missing_in_force(scene: Scene) -> None:
     with enduring(scene), covered(Path("/dev/kmsg")):
@@ -161,9 +155,9 @@ def cgroup_storm(scene: Scene) -> None:
         pass
 
 
-@fault("2,000 processes one after another are nothing to an attached engine")
+@fault("1,000 processes one after another are nothing to an attached engine")
 def fork_storm(scene: Scene) -> None:
-    with enduring(scene), storm(scene, "fork", 2000):
+    with enduring(scene), storm(scene, "fork", 1000):
         pass
 
 

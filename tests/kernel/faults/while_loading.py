@@ -78,7 +78,7 @@ def engine_floods_in_load(scene: Scene) -> None:
 
 @fault(
     "an engine that hangs while it loads is ended at its deadline",
-    scheduler={"start_deadline_s": 4.0},
+    scheduler={"start_deadline_s": 12.0},
 )
 def engine_hangs_in_load(scene: Scene) -> None:
     scene.strike()
@@ -87,7 +87,7 @@ def engine_hangs_in_load(scene: Scene) -> None:
 
 @fault(
     "an engine that is stopped while it loads is ended at its deadline",
-    scheduler={"start_deadline_s": 4.0},
+    scheduler={"start_deadline_s": 12.0},
 )
 def engine_stopped_in_load(scene: Scene) -> None:
     signal_engine(scene, signal.SIGSTOP)

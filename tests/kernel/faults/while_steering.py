@@ -10,6 +10,7 @@ from bpf_objects import Hints, pin_another_map
 from catalogue import Group
 from damage import unmounted
 from scene import Scene, claim
+from traces import CGROUPS
 from while_enforcing import enduring
 
 GROUP = Group("steering", home="enforcing", order="run")
@@ -85,13 +86,14 @@ def pin_directory_opened(scene: Scene) -> None:
         scene.wait_for("0700", lambda: stat.S_IMODE(PIN.parent.stat().st_mode) == 0o700, MENDED_S)
 
 
-def unmount_for_a_while() -> None:
-    """Have no bpffs for some seconds; the next one is empty."""
-    with unmounted(BPFFS, "bpf"):
+@fault("a bpffs that goes and comes back has the pin again, and threads are steered all the time")
+def bpffs_missing_while_steering(scene: Scene) -> None:
+    with mended(scene), unmounted(BPFFS, "bpf"):
         time.sleep(5)
 
 
-@fault("a bpffs that goes and comes back has the pin again, and threads are steered all the time")
-def bpffs_missing_while_steering(scene: Scene) -> None:
-    with mended(scene):
-        unmount_for_a_while()
+@fault("a cgroup hierarchy that is gone for a while moves no thread that is steered")
+def cgroups_missing_while_steering(scene: Scene) -> None:
+    with mended(scene) as right, unmounted(CGROUPS, "cgroup2"):
+        time.sleep(5)
+        claim(has_right_hints(right), "threads were moved")
