@@ -16,7 +16,7 @@ from temper_core.observe.lint_windows import Linter
 from temper_core.observe.observer import Observer
 from temper_core.plugin_host import PluginHost
 from temper_core.records.plans import LayerPlan
-from temper_core.records.snapshots import Snapshot
+from temper_core.records.snapshots import EngineEnd, Snapshot
 from temper_core.scheduler.lifecycle import Scheduler
 from temper_core.server.listen import AgentServer
 from temper_core.settings.models import Settings
@@ -204,7 +204,14 @@ class Agent:
             invariants=parts.linter.names,
             defects=snapshot.defects + defects,
             steering=parts.helm.state,
+            last_end=self._last_end(),
         )
+
+    def _last_end(self) -> EngineEnd | None:
+        diagnosis = self._parts.scheduler.diagnosis
+        if diagnosis is None:
+            return None
+        return EngineEnd(diagnosis.kind.value, diagnosis.summary, diagnosis.remedy)
 
     def _close(self) -> None:
         """End the engine first: whatever else goes wrong, the node is on the stock scheduler."""

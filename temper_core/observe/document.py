@@ -12,6 +12,7 @@ from temper_core.plan.render import machine_summary
 from temper_core.records.lint import Violation
 from temper_core.records.machine import MachineShape
 from temper_core.records.snapshots import (
+    EngineEnd,
     LayerSample,
     PluginState,
     PodSample,
@@ -40,6 +41,7 @@ def observe_document(snapshot: Snapshot, top: int) -> Json:
         "detail": snapshot.status.detail,
         "generation": snapshot.status.generation,
         "engine": snapshot.status.engine,
+        "last_end": None if snapshot.last_end is None else _end(snapshot.last_end),
         "machine": _machine(snapshot.machine),
         "layers": [_layer(layer) for layer in snapshot.layers],
         "threads": _threads(snapshot.threads, top),
@@ -65,6 +67,10 @@ def rfc3339(seconds: float) -> str:
 def _machine(machine: MachineShape) -> Json:
     siblings = [list(siblings) for siblings in machine.siblings]
     return {**machine_summary(machine), "siblings": siblings}
+
+
+def _end(end: EngineEnd) -> Json:
+    return {"kind": end.kind, "summary": end.summary, "remedy": end.remedy}
 
 
 def _layer(layer: LayerSample) -> Json:

@@ -147,6 +147,15 @@ class Overhead:
 
 
 @frozen
+class EngineEnd:
+    """How the last engine that ended unasked did: kind, what happened, and what to do about it."""
+
+    kind: str
+    summary: str
+    remedy: str
+
+
+@frozen
 class PluginState:
     """One plugin as the host knows it; ``failure`` is empty unless it was set aside."""
 
@@ -187,4 +196,5 @@ class Snapshot:
     defects: tuple[str, ...] = ()
     reserve_cores: int = 1
     steering: SteeringState = SteeringState()
+    last_end: EngineEnd | None = None
     schema_version: int = SCHEMA_VERSION

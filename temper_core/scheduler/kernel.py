@@ -23,7 +23,10 @@ TAIL_READS = 40_000
 DRAIN_S = 10.0
 FILE_BYTES = 256
 RECORD_BYTES = 8_192
-RELEVANT = re.compile(r"sched_ext|scx_|sysrq: Disable|Killed process|Out of memory|oom-kill")
+RELEVANT = re.compile(
+    r"sched_ext|scx_|sysrq: Disable|Killed process|Out of memory|oom-kill|"
+    r"soft lockup - CPU#|RT throttling"
+)
 
 
 class KernelWord(StrEnum):

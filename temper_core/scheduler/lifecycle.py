@@ -301,7 +301,8 @@ class Scheduler:
         may_roll_back = not attached and self._plans.failed(generation, diagnosis)
         self._change.failed(diagnosis, may_roll_back=may_roll_back)
         kind, why = diagnosis.kind.value, diagnosis.summary
-        log.error("engine_failed", kind=kind, why=why, was_attached=attached)
+        told = {"kind": kind, "why": why, "what_to_do": diagnosis.remedy}
+        log.error("engine_failed", **told, was_attached=attached)
         again_at = self._recovery.failed(diagnosis, now, may_roll_back=may_roll_back)
         if may_roll_back and (not diagnosis.blames_the_plan or self._recovery.is_exhausted(now)):
             self._plans.postpone(did_not_attach(generation, diagnosis), again_at)

@@ -12,6 +12,7 @@ from temper_core.errors import MachineError
 from temper_core.records.plans import Generation
 from temper_core.records.snapshots import Mode, Snapshot, Status
 from temper_core.records.steering import SteeringState
+from temper_core.scheduler.endings import Diagnosis, EndKind
 from temper_core.settings.models import PodSettings, Settings
 from temper_core.testing import make_machine
 
@@ -40,6 +41,7 @@ class FakeObserver:
 
 
 class FakeScheduler:
+    diagnosis = None
     """Counts its steps, and ends the loop after so many."""
 
     generation = stats = engine_pid = None
@@ -292,3 +294,14 @@ def test_a_helm_that_fails_leaves_the_scheduler_stepping_and_is_told():
 
     assert scheduler.steps_left == 0
     assert any("steer failed: ZeroDivisionError" in line for line in shown[-1].defects)
+
+
+def test_how_the_last_engine_ended_is_in_the_snapshot_with_what_to_do():
+    agent, scheduler, shown = agent_with(FakeDecider(decision()), steps=3)
+    scheduler.diagnosis = Diagnosis(EndKind.SYSRQ, "disabled by sysrq-S")
+
+    agent.run()
+
+    end = shown[-1].last_end
+    assert (end.kind, end.summary) == ("sysrq", "disabled by sysrq-S")
+    assert end.remedy
