@@ -20,6 +20,8 @@ fault = GROUP.fault
 
 SYSRQ = Path("/proc/sysrq-trigger")
 APART = OWN / "scx"
+# The verifier gives up only after a million instructions.
+REFUSED_S = 1200.0
 # {Open, Grouped} x {preempt, not}, all four in one plan, pass the verifier's million instructions.
 FOUR_KINDS = [
     {"Grouped": {"preempt": True, "util_range": [0.5, 0.8]}},
@@ -157,7 +159,7 @@ def plan_too_big(scene: Scene) -> None:
     scene.order("other", str(scratch("four.json", json.dumps(four_kinds()))))
     scene.strike()
     with another_plan(scene):
-        scene.expect("refused", lambda seen: "verifier" in seen.detail)
+        scene.expect("refused", lambda seen: "verifier" in seen.detail, REFUSED_S)
         scene.order("run")
         scene.safe("the good plan", lambda seen: is_enforcing(seen) and "verifier" in seen.detail)
         claim(scene.agent.ask("/config") == good, "another plan is in force")
