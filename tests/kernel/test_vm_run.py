@@ -59,6 +59,10 @@ def test_a_guest_that_dies_is_reported_with_the_last_words_of_its_kernel():
     [
         (["--cpus", "none", "true"], "--cpus must be a number from 1, not 'none'"),
         (["--timeout", "-3", "true"], "--timeout must be a number of seconds, not '-3'"),
+        (
+            ["--cpus", 3, "--threads-per-core", 2, "true"],
+            "--threads-per-core must divide --cpus, 3, not be '2'",
+        ),
         (["--gpu", "1", "true"], "no option --gpu"),
         (["--cpus"], "--cpus needs a value"),
         ([], "run [OPTION ...] COMMAND"),
