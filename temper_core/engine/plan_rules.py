@@ -107,7 +107,7 @@ def cpus_are_there(judged: Judged) -> Iterator[Problem]:
             message = f"asks for {max(low, high)} CPUs, of {judged.cpus} that there are"
             yield ignored(layer.option("cpus_range"), message)
     owned = sum(_most_cpus(layer, judged.cpus) for layer in judged.layers)
-    if owned >= judged.cpus and any(layer.kind == "Open" for layer in judged.layers):
+    if owned >= judged.cpus and any(_only_takes_what_is_left(layer) for layer in judged.layers):
         message = f"layers may own {owned} of {judged.cpus} CPUs, which leaves none to Open layers"
         yield ignored(WHOLE, message)
 
@@ -120,6 +120,10 @@ def arguments_exist(judged: Judged) -> Iterator[Problem]:
         if is_option and name not in judged.capabilities.cli_fields:
             message = f"scx_layered {judged.capabilities.version} has no option --{name}"
             yield refused("arguments", message)
+
+
+def _only_takes_what_is_left(layer: LayerText) -> bool:
+    return layer.kind == "Open" and not layer.options.get("preempt")
 
 
 def _takes_everything(block: Block) -> bool:

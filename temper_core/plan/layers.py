@@ -120,7 +120,7 @@ class _Builder:
             cpus_min=grant.least * self.unit,
             cpus_max=grant.most * self.unit,
             util_range=given.util_range,
-            preempt=given.preempt,
+            preempt=given.preempt and self._may_preempt(grant),
             slice_us=given.slice_us,
             weight=given.weight,
             members=tuple(sorted(draft.members)),
@@ -128,6 +128,10 @@ class _Builder:
             reason=f"{grant.reason}; {self._size(grant)}",
             group_members=tuple(sorted(draft.group_members)),
         )
+
+    def _may_preempt(self, grant: Grant) -> bool:
+        """Whether it would not keep what nobody owns, where the system layer lives on that."""
+        return grant.kind is LayerKind.CONFINED or SYSTEM in self.shares.grants
 
     def _size(self, grant: Grant) -> str:
         least, most = grant.least, grant.most

@@ -7,25 +7,56 @@ from attrs import evolve
 
 from temper_core.records.machine import MachineShape
 from temper_core.records.plans import Assignment, Layer, LayerPlan
+from temper_core.records.steering import SYSTEM
 from temper_core.records.tiers import LayerKind
 
 SCHEMA_VERSION = 1
 UNMATCHED = "unmatched"
 """The engine insists on a last layer without conditions; no thread of a steered plan gets there."""
 
+OPEN_UTIL_RANGE = (0.5, 0.8)
+
 
 def render_engine(plan: LayerPlan) -> str:
     """Return the configuration for scx_layered: canonical JSON, one layer per line.
 
-    A steered plan's Open layer has a hint, so the layer ``unmatched`` follows it.
-
     It says nothing of the pods beyond the matchers, so that what changes no layer changes no byte.
     """
-    layers = list(plan.layers)
-    if plan.is_steered:
-        layers.append(evolve(layers[-1], name=UNMATCHED, matches=((),)))
-    lines = [json.dumps(_engine_layer(layer), separators=(",", ":")) for layer in layers]
+    written = (_engine_layer(layer) for layer in engine_layers(plan))
+    lines = [json.dumps(layer, separators=(",", ":")) for layer in written]
     return "[\n" + ",\n".join(lines) + "\n]\n"
+
+
+def engine_layers(plan: LayerPlan) -> tuple[Layer, ...]:
+    """Return the layers as the engine gets them.
+
+    What no other layer may own belongs to the Open layer, which is therefore Grouped to the engine:
+    a CPU that nobody owns stays with whichever Grouped layer came by and is always busy, and an
+    Open layer would starve. Not where the system layer owns nothing: it would then have no CPU.
+    A steered plan's Open layer has a hint, so that ``unmatched`` follows it; it preempts, because
+    all four kinds of dispatch loop are one too many.
+    """
+    *others, shared = plan.layers
+    kept = _left_over(plan)
+    last = evolve(shared, name=UNMATCHED, matches=((),), preempt=True)
+    written = _owning(shared, kept) if kept else shared
+    return (*others, written, last) if plan.is_steered else (*others, written)
+
+
+def _owning(layer: Layer, cpus: int) -> Layer:
+    return evolve(
+        layer, kind=LayerKind.GROUPED, cpus_min=cpus, cpus_max=cpus, util_range=OPEN_UTIL_RANGE
+    )
+
+
+def _left_over(plan: LayerPlan) -> int:
+    """Count the CPUs of whole cores that no layer may own; 0 where the system layer needs them."""
+    system = plan.layer_named(SYSTEM)
+    if system is None or not system.cpus_max:
+        return 0
+    unit = len(plan.machine.siblings[0])
+    owned = sum(layer.cpus_max or 0 for layer in plan.layers)
+    return max(0, len(plan.machine.cpus) - owned) // unit * unit
 
 
 def plan_document(plan: LayerPlan, generation: int = 0) -> dict[str, Any]:

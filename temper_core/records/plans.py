@@ -34,7 +34,8 @@ class Note:
     """Something the plan had to do differently; ``code`` is stable, ``message`` is for people.
 
     Codes: ``demoted``, ``folded``, ``no_own_core``, ``group_needs_steering``,
-    ``profile_not_applied``, ``small_machine``, ``group_yields``, ``waiting``.
+    ``profile_not_applied``, ``small_machine``, ``group_yields``, ``waiting``,
+    ``unproven_shape``.
     """
 
     code: str

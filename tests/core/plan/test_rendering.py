@@ -61,10 +61,20 @@ def test_each_layer_is_one_line_of_the_engines_json(full_plan):
     assert layers[-1]["matches"] == [[]]
 
 
-def test_an_open_layer_has_none_of_the_options_that_only_owners_have(full_plan):
-    kind = json.loads(render_engine(full_plan))[-1]["kind"]
+def test_an_open_layer_has_none_of_the_options_that_only_owners_have(plan):
+    kind = json.loads(render_engine(plan(cores=1)))[-1]["kind"]
 
     assert not {"util_range", "cpus_range", "protected"} & kind["Open"].keys()
+
+
+def test_to_the_engine_the_open_layer_owns_what_no_other_layer_may(full_plan):
+    kind = json.loads(render_engine(full_plan))[-1]["kind"]
+
+    owned = sum(layer.cpus_max or 0 for layer in full_plan.layers)
+    left = len(full_plan.machine.cpus) - owned
+    assert left > 0
+    assert kind["Grouped"]["cpus_range"] == [left, left]
+    assert not kind["Grouped"]["preempt"]
 
 
 @pytest.mark.parametrize("version", [None, "1.0.19", "1.0.23", "1.1.0"])
