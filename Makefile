@@ -2,6 +2,7 @@
 
 PYTHON ?=
 LISTEN ?= 127.0.0.1:9100
+MINUTES ?= 600
 VENV := .venv
 VENV_313 := build/venv-3.13
 BIN := $(VENV)/bin
@@ -11,7 +12,7 @@ COG_PAGES = $(shell grep -l '\[\[\[cog' docs/*.md README.md)
 export PYTHON LISTEN
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test lint unit test-python313 bpf bpf-check demo test-kernel test-kernel-full bench clean
+.PHONY: help install run test lint unit test-python313 bpf bpf-check demo test-kernel test-kernel-full judge-shapes bench clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -59,6 +60,9 @@ test-kernel: install  ## assert the same, and what follows from faults, on the s
 test-kernel-full: install  ## play every fault there is (up to an hour); docs/fault-suite.md keeps the result
 	$(BIN)/pytest tests/kernel/test_faults.py --kernel --all-faults; \
 	status=$$?; $(BIN)/python -m tests.kernel.fault_page && exit $$status
+
+judge-shapes: install  ## saturate every shape of plan without a row in proven_shapes.json (hours; MINUTES=... for less)
+	$(BIN)/python -m tests.kernel.starvation.judge --minutes $(MINUTES)
 
 bench: install  ## measure start-up, plan compilation, observation and the agent's own cost
 	@$(BIN)/python bench

@@ -21,6 +21,7 @@ from temper_core.plan.remarks import (
     yield_notes,
 )
 from temper_core.plan.roll import Roll
+from temper_core.plan.shapes import judged
 from temper_core.plan.shares import Shares, share_out
 from temper_core.plan.steered import compile_steered
 from temper_core.records.machine import MachineShape
@@ -49,7 +50,7 @@ def compile_plan(
     else:
         made = compile_steered(pods, capacity, settings, steering)
     notes = in_note_order([*made.notes, *node_notes(capacity), *profile_notes(ordered)])
-    return LayerPlan(machine, made.layers, ordered, notes, made.hints, made.places)
+    return judged(LayerPlan(machine, made.layers, ordered, notes, made.hints, made.places))
 
 
 def _compile_static(located: Sequence[Located], capacity: Capacity, settings: Settings) -> Compiled:

@@ -9,5 +9,5 @@ def test_a_pod_whose_cgroup_is_no_utf_8_shares_the_open_layer_with_a_note():
     plan = decide([pod], ProfileCatalogue(), make_machine(), Settings())
 
     assert plan.layer_by_pod == {pod.key: "open"}
-    assert [note.code for note in plan.notes] == ["folded"]
+    assert "folded" in [note.code for note in plan.notes]
     assert render_engine(plan).isascii()

@@ -1,0 +1,48 @@
+"""The shapes of plans, proven or not, as a page; cog writes it into ``starvation.md``."""
+
+from collections.abc import Iterator, Mapping
+
+from temper_core.plan.shapes import Verdict, proven_shapes
+from tests.kernel.starvation.emitted import emitted
+from tests.kernel.starvation.judge import MACHINES
+
+ROLES = ("system", "owning", "open")
+
+
+def shapes_reference() -> str:
+    """Render the rows of the table, and what has none."""
+    return "\n".join([*_proven(), "", *_unproven()])
+
+
+def _proven() -> Iterator[str]:
+    table = proven_shapes()
+    yield f"{table.engine}, Linux {table.kernel}, {table.date}. {len(table.rows)} shapes judged."
+    yield ""
+    yield "| CPUs | shape | s of each | system | owning | open | verdict |"
+    yield "| --- | --- | --- | --- | --- | --- | --- |"
+    for row in table.rows:
+        cells = " | ".join(_worst(row.worst_ms, role) for role in ROLES)
+        verdict = f"{row.verdict}: {row.ended}" if row.ended else str(row.verdict)
+        cpus = f"{row.cpus} = {row.cpus // row.threads_per_core} x {row.threads_per_core}"
+        yield f"| {cpus} | `{row.shape}` | {row.seconds:g} | {cells} | {verdict} |"
+
+
+def _worst(worst_ms: Mapping[str, Mapping[str, float]], role: str) -> str:
+    found = [by_role[role] for by_role in worst_ms.values() if role in by_role]
+    return f"{max(found):.0f} ms" if found else "-"
+
+
+def _unproven() -> Iterator[str]:
+    """Say of each size of machine what the compiler emits and nobody has judged."""
+    table = proven_shapes()
+    for cpus, machine in MACHINES.items():
+        shapes = {
+            str(shape)
+            for is_steered in (True, False)
+            for shape in emitted(machine, is_steered=is_steered)
+            if table.verdict(shape, cpus) is Verdict.UNPROVEN
+        }
+        yield f"**Unproven on {cpus} CPUs: {len(shapes)}**"
+        yield ""
+        yield from (f"- `{shape}`" for shape in sorted(shapes))
+        yield ""

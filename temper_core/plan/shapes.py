@@ -1,0 +1,147 @@
+"""The shapes of plans, and which of them starve nobody as far as was seen on the real kernel.
+
+A plan's *shape* is what the engine's dispatch depends on: the layers in order, each with its kind
+and flags, not its name, size or matchers. ``proven_shapes.json`` beside this module says what
+became of each shape under saturation; ``docs/starvation.md`` tells how that was judged.
+"""
+
+import json
+from collections.abc import Mapping
+from enum import StrEnum
+from functools import cache
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from attrs import evolve, field, frozen
+
+from temper_core.plan.render import engine_layers
+from temper_core.records.plans import Layer, LayerPlan, Note
+from temper_core.records.steering import SYSTEM
+from temper_core.records.tiers import LayerKind
+
+TABLE = Path(__file__).with_name("proven_shapes.json")
+
+
+class Verdict(StrEnum):
+    """What is known of a shape on a number of CPUs."""
+
+    GOOD = "good"
+    BAD = "bad"
+    UNPROVEN = "unproven"
+
+
+@frozen
+class LayerShape:
+    """What dispatch depends on in one layer.
+
+    ``keeps_cpus`` tells that it owns some CPUs always and not only when busy, ``is_system`` that it
+    is the layer to which the sharper promise is made.
+    """
+
+    kind: LayerKind
+    preempt: bool = False
+    protected: bool = False
+    exclusive: bool = False
+    keeps_cpus: bool = False
+    is_system: bool = False
+
+    def __str__(self) -> str:
+        """Write it as ``system:Grouped+preempt``; ``from-0`` owns CPUs only when busy."""
+        flags = [flag for flag in ("preempt", "protected", "exclusive") if getattr(self, flag)]
+        if self.kind is not LayerKind.OPEN and not self.keeps_cpus:
+            flags.append("from-0")
+        prefix = "system:" if self.is_system else ""
+        return prefix + "+".join([self.kind.value, *flags])
+
+
+@frozen
+class Shape:
+    """A plan's layers in order; as text, runs of alike layers are counted: ``2*Grouped Open``."""
+
+    layers: tuple[LayerShape, ...]
+
+    def __str__(self) -> str:
+        """Write the layers in the order in which they match."""
+        runs = [(str(layer), len(list(run))) for layer, run in groupby(self.layers)]
+        return " ".join(f"{count}*{text}" if count > 1 else text for text, count in runs)
+
+
+@frozen
+class Row:
+    """What was seen of one shape on a machine of ``cpus`` CPUs, for ``seconds`` of saturation.
+
+    ``worst_ms`` is the longest that anybody waited, by scenario and then by ``system``, ``owning``
+    and ``open`` layers; ``ended`` is why the engine ended, empty where it stayed.
+    """
+
+    shape: str
+    cpus: int
+    threads_per_core: int
+    loads: bool
+    seconds: float
+    verdict: Verdict
+    worst_ms: Mapping[str, Mapping[str, float]] = field(factory=dict)
+    ended: str = ""
+
+
+@frozen
+class ShapeTable:
+    """All rows, and where they were seen."""
+
+    engine: str
+    kernel: str
+    date: str
+    rows: tuple[Row, ...] = ()
+
+    def verdict(self, shape: Shape, cpus: int) -> Verdict:
+        """Judge *shape* on *cpus* CPUs by the rows of the largest machine that is no larger.
+
+        The larger a machine, the more CPUs there are that nobody owns: what was good on a smaller
+        one is good. One bad row among those of the same size is enough.
+        """
+        rows = [row for row in self.rows if row.shape == str(shape) and row.cpus <= cpus]
+        nearest = max((row.cpus for row in rows), default=0)
+        found = {row.verdict for row in rows if row.cpus == nearest}
+        if Verdict.BAD in found:
+            return Verdict.BAD
+        return Verdict.GOOD if Verdict.GOOD in found else Verdict.UNPROVEN
+
+
+def shape_of(plan: LayerPlan) -> Shape:
+    """Return the shape of *plan* as the engine gets it."""
+    return Shape(tuple(_shape_of_layer(layer) for layer in engine_layers(plan)))
+
+
+def verdict(plan: LayerPlan) -> Verdict:
+    """Tell what is known of the shape of *plan* on a machine of its size."""
+    return proven_shapes().verdict(shape_of(plan), len(plan.machine.cpus))
+
+
+def judged(plan: LayerPlan) -> LayerPlan:
+    """Return *plan*, with a note unless its shape was seen to starve nobody."""
+    found = verdict(plan)
+    if found is Verdict.GOOD:
+        return plan
+    known = "starved somebody" if found is Verdict.BAD else "was not judged"
+    why = f"a plan of this shape {known} under saturation on the test kernel: {shape_of(plan)}"
+    return evolve(plan, notes=(*plan.notes, Note("unproven_shape", "plan", why)))
+
+
+@cache
+def proven_shapes(path: Path = TABLE) -> ShapeTable:
+    """Read the table; it is our own, so a fault in it is a bug."""
+    document: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    rows = [{**row, "verdict": Verdict(row["verdict"])} for row in document.pop("rows")]
+    return ShapeTable(**document, rows=tuple(Row(**row) for row in rows))
+
+
+def _shape_of_layer(layer: Layer) -> LayerShape:
+    return LayerShape(
+        kind=layer.kind,
+        preempt=layer.preempt,
+        protected=layer.protected,
+        exclusive=layer.exclusive,
+        keeps_cpus=bool(layer.cpus_min),
+        is_system=layer.name == SYSTEM,
+    )
