@@ -99,6 +99,13 @@ def test_layers_that_may_own_every_cpu_leave_none_to_open_ones(cpus, warnings):
     assert len(lines) == warnings
 
 
+def test_an_open_layer_that_preempts_may_be_left_without_a_cpu():
+    rest = {**REST, "kind": {"Open": {"preempt": True}}}
+    text = json.dumps([json.loads(plan())[0], rest])
+
+    assert said(text, cpus=4) == []
+
+
 HINTED = {
     "name": "open",
     "matches": [[{"HintEquals": 2}], [{"CgroupPrefix": ""}]],

@@ -77,6 +77,19 @@ def test_to_the_engine_the_open_layer_owns_what_no_other_layer_may(full_plan):
     assert not kind["Grouped"]["preempt"]
 
 
+def test_where_the_system_layer_owns_nothing_it_lives_on_what_nobody_owns(plan, pod):
+    layers = json.loads(render_engine(plan(pod("api", HIGH, 100), cores=2)))
+
+    kinds = {layer["name"]: layer["kind"] for layer in layers}
+    assert {name: [*kind] for name, kind in kinds.items()} == {
+        "system": ["Open"],
+        "high": ["Grouped"],
+        "open": ["Open"],
+    }
+    assert kinds["system"]["Open"]["preempt"]
+    assert not kinds["high"]["Grouped"]["preempt"]
+
+
 @pytest.mark.parametrize("version", [None, "1.0.19", "1.0.23", "1.1.0"])
 def test_the_check_finds_nothing_to_say(full_plan, version):
     assert check(render_engine(full_plan), capabilities_of(version), cpus=32) == ()
