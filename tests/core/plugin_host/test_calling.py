@@ -22,6 +22,12 @@ from temper_core.plugin_host import PluginHost
 from temper_core.settings.models import PluginHostSettings, Settings
 from temper_core.testing import make_pod, make_snapshot
 
+# A thread that is told to end may just be inside hypothesis' own hook of the garbage collector,
+# which cannot raise; it is told again, and the tests look that it goes.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:Exception ignored in.*gc_callback:pytest.PytestUnraisableExceptionWarning"
+)
+
 
 class Plugin:
     """Contributes what it is made with."""
