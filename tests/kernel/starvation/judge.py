@@ -1,6 +1,6 @@
 """Judge the shapes of plans in the guest, and keep the rows: ``make judge-shapes``.
 
-    python -m tests.kernel.starvation.judge [--minutes N] [--seconds S] [--cpus N ...]
+    python -m tests.kernel.starvation.judge [--minutes N] [--seconds S] [--cpus N ...] [--shape T]
 
 Takes the shapes of which there is no row yet, or none of that many seconds, one guest after the
 other. A row is written as soon as it is there, so whatever ends the work loses one shape at most.
@@ -130,7 +130,6 @@ def watch(share: Path, cases: Sequence[Case], cpus: int) -> Iterator[Row]:
         assert guest.stdout is not None
         for line in guest.stdout:
             if line.startswith("{"):
-                sys.stderr.write(line)
                 seen = json.loads(line)
                 yield by_shape[seen["shape"]].row(seen)
 
@@ -173,11 +172,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--minutes", type=float, default=600.0, help="begin no guest after that")
     parser.add_argument("--seconds", type=float, default=10.0, help="of each kind of saturation")
     parser.add_argument("--cpus", type=int, nargs="*", choices=MACHINES, default=list(MACHINES))
+    parser.add_argument("--shape", default="", help="only shapes whose text contains this")
     given = parser.parse_args(arguments)
     until = time.monotonic() + 60 * given.minutes
     table = proven_shapes()
     for cpus in given.cpus:
-        cases = sorted(wanted(cpus, given.seconds, table), key=lambda case: -len(case.shape.layers))
+        found = wanted(cpus, given.seconds, table)
+        asked = [case for case in found if given.shape in str(case.shape)]
+        cases = sorted(asked, key=lambda case: -len(case.shape.layers))
         while cases and time.monotonic() < until:
             batch, cases = cases[:SHAPES_PER_GUEST], cases[SHAPES_PER_GUEST:]
             with tempfile.TemporaryDirectory() as share:
