@@ -142,6 +142,8 @@ def bpffs_read_only(scene: Scene) -> None:
     stop_in_order(scene)
     with read_only(BPFFS):
         restart(scene, "static", "Read-only file system")
+        stop_in_order(scene)
+    restart(scene, "hints")
 
 
 @fault("an agent trusts no directory for its pin that somebody else owns")
@@ -150,7 +152,9 @@ def pin_directory_of_somebody(scene: Scene) -> None:
     PIN.parent.mkdir(exist_ok=True)
     os.chown(PIN.parent, SOMEBODY, SOMEBODY)
     restart(scene, "static", f"belongs to uid {SOMEBODY}")
+    stop_in_order(scene)
     PIN.parent.rmdir()
+    restart(scene, "hints")
 
 
 @fault("an agent puts its own map where it finds another's")
