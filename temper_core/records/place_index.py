@@ -14,14 +14,17 @@ from temper_core.records.steering import (
 
 MOST_REMEMBERED = 16_384
 """Cgroups whose place is kept; a node that makes and removes them all day has ever new ones."""
+SESSIONS = "user.slice"
+"""Below it, systemd lets users make cgroups of any name."""
 
 
 class PlaceIndex:
     """Judges threads by the places of one plan, as the kernel side does by its table.
 
     The innermost cgroup that has a place counts; of several at one cgroup the first. Names of
-    pods count only outside of other pods, those of containers not inside of another's. A process
-    scope counts where that place does not outrank it; of several the longest name.
+    pods count only outside of all pods, those of containers not inside of another's pod, and
+    neither in users' sessions. A process scope counts where that place does not outrank it; of
+    several the longest name.
     """
 
     def __init__(self, places: Iterable[SteeredPlace]) -> None:
@@ -89,15 +92,21 @@ class PlaceIndex:
 
     def _first_at(self, path: str, around: Sequence[SteeredPlace]) -> SteeredPlace | None:
         name = path.rpartition("/")[2]
-        found = [self._paths.get(path)]
-        # Who may make cgroups inside a pod could name one like a better pod, or its container.
-        if all(each.scope.kind is not ScopeKind.POD for each in around):
-            found += [self._pods.get(name), self._pods.get(name.rpartition("-")[2])]
+        named: list[SteeredPlace | None] = []
+        # Who may make cgroups inside a pod could name one like a better pod, or its container;
+        # however the pod around was found. Paths are safe: nobody can make one somewhere else.
         pods = {each.pod for each in around if each.pod}
+        if not pods:
+            named += [self._pods.get(name), self._pods.get(name.rpartition("-")[2])]
         inside = [self._containers.get(part) for part in NAME_PARTS.split(name)]
-        found += [each for each in inside if each and pods <= {each.pod}]
+        named += [each for each in inside if each and pods <= {each.pod}]
+        found = [self._paths.get(path), *([] if _is_in_a_session(path) else named)]
         places = [place for place in found if place is not None]
         return min(places, key=lambda place: self._order[id(place)], default=None)
+
+
+def _is_in_a_session(path: str) -> bool:
+    return path.partition("/")[0] == SESSIONS
 
 
 def _from_the_root(path: str) -> Iterator[str]:

@@ -43,6 +43,13 @@ def workload(pod):
     return make
 
 
+@pytest.fixture
+def better(pod, mysql, with_image):
+    """Return a pod whose place, or container's, others would like to be in, and the profiles."""
+    database = pod("db", CRITICAL, 1500, uid="u-1")
+    return with_image(database, "mysql:8", "envoy:1", runtime_ids=[ID, OTHER_ID]), [mysql]
+
+
 @pytest.mark.parametrize(
     "cgroup",
     [
@@ -140,15 +147,54 @@ def test_a_container_that_the_profile_is_not_about_gets_its_tier_only(
 
 
 def test_a_directory_inside_a_pod_that_is_named_like_a_better_one_changes_nothing(
-    steered, pod, mysql, with_image, layer_of
+    steered, pod, better, layer_of
 ):
-    better = pod("db", CRITICAL, 1500, uid="u-1")
-    better = with_image(better, "mysql:8", "envoy:1", runtime_ids=[ID, OTHER_ID])
-    made = steered(better, pod("mine", BACKGROUND, uid="u-2"), profiles=[mysql])
+    database, profiles = better
+    made = steered(database, pod("mine", BACKGROUND, uid="u-2"), profiles=profiles)
     mine = path_of(pod("mine", uid="u-2"))
 
     assert layer_of(made, f"{mine}x-podu_1.slice/") == "open"
     assert layer_of(made, f"{mine}cri-containerd-{ID}.scope/", "connection") == "open"
+
+
+@pytest.mark.parametrize("driver", ["systemd", "cgroupfs"])
+@pytest.mark.parametrize("around", ["x.slice/", "kubepods.slice/kubepods-podu_2.slice/"])
+def test_inside_a_pod_that_is_known_by_its_path_no_name_makes_another_pod(
+    steered, pod, better, layer_of, driver, around
+):
+    database, profiles = better
+    mine = pod("mine", BACKGROUND, uid="u-2", cgroups=(around,))
+    settings = Settings(pods=PodSettings(cgroup_driver=driver))
+
+    made = steered(database, mine, profiles=profiles, settings=settings)
+
+    for name in ("kubepods-podu_1.slice/", "podu-1/", f"cri-containerd-{ID}.scope/", f"{ID}/"):
+        for inner in (name, f"a/b/{name}", f"{name}{name}"):
+            assert layer_of(made, f"{around}{inner}", "connection") == "open"
+
+
+def test_a_container_of_the_pod_itself_is_found_inside_of_it(
+    steered, pod, mysql, with_image, layer_of
+):
+    mixed = pod("a", HIGH, 3000, cgroups=("x.slice/a/",))
+    mixed = with_image(mixed, "mysql:8", "envoy:1", runtime_ids=[ID, OTHER_ID])
+
+    made = steered(mixed, profiles=[mysql])
+
+    assert layer_of(made, f"x.slice/a/{ID}/", "connection") == "mysql.connections.high"
+    assert layer_of(made, f"x.slice/a/{OTHER_ID}/", "connection") == "high"
+
+
+def test_a_cgroup_of_a_users_session_is_no_pod_whatever_its_name(steered, pod, better, layer_of):
+    session = "user.slice/user-1000.slice/user@1000.service/"
+    database, profiles = better
+    known = pod("mine", HIGH, cgroups=(f"{session}app.slice/",))
+
+    made = steered(database, known, profiles=profiles)
+
+    assert layer_of(made, f"{session}kubepods-podu_1.slice/") == "open"
+    assert layer_of(made, f"{session}docker-{ID}.scope/", "connection") == "open"
+    assert layer_of(made, f"{session}app.slice/") == "high"
 
 
 def test_a_system_pod_is_in_the_system_layer(steered, pod, layer_of):

@@ -33,6 +33,20 @@ def test_an_inner_place_begins_within_an_outer_one():
     assert placed.places[5] is outer
 
 
+def test_no_entry_begins_in_a_pod_where_a_directory_is_named_like_another_pod():
+    mine = at("a", rule("background"), pod="shop/mine")
+    container = SteeredPlace(Scope(ScopeKind.CONTAINER, "4f4f"), (rule("critical"),), "shop/web")
+
+    placed = place_cgroups(
+        steered(POD, container, mine),
+        inodes("a", "a/x-podabc.slice", "a/x-podabc.slice/cri-4f4f.scope", "b-podabc.slice"),
+    )
+
+    assert placed.entries == {2: mine, 5: POD}
+    assert placed.places[4] is mine
+    assert placed.missing == (container.scope,)
+
+
 def test_an_exact_place_is_not_passed_down():
     root, below = at("", rule("system"), exact=True), at("a", rule("high"))
 
