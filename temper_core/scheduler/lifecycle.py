@@ -196,6 +196,8 @@ class Scheduler:
         if had_engines:
             log.info("engine_stopped", has_ended=self._succession.is_clear)
         self._run = None
+        if self._is_tidy and self._succession.is_clear:
+            self._starter.tidy()
         self._starter.close()
 
     def _look_around(self, now: float) -> None:
@@ -250,6 +252,8 @@ class Scheduler:
             return  # the check refused the only plan there is; the next hold says so
         self._plans.started(target)
         self._change.started()
+        if self._succession.is_clear:
+            self._starter.tidy()
         try:
             self._run = self._starter.start(target, now)
         except EngineError as error:

@@ -55,7 +55,7 @@ class Starter:
         return f"scx_layered {self.engine.version}" if self.engine else "scx_layered"
 
     def tidy(self) -> None:
-        """Remove what an agent that was killed left here."""
+        """Remove what a killed agent, or an engine's end on a full or broken disk, left here."""
         remove_leftovers(self._roots)
 
     def preflight(self, own_engine: int | None = None) -> tuple[Check, ...]:

@@ -706,3 +706,14 @@ def test_a_runtime_directory_that_others_may_write_is_not_used(world, plan):
 
     assert "only its owner" in scheduler.status.detail
     assert not world.started.exists()
+
+
+def test_what_could_not_be_removed_at_an_engines_end_goes_with_the_next_chance(world, plan):
+    scheduler = world.scheduler()
+    scheduler.submit(plan("a"))
+    world.settle(scheduler, "enforcing")
+    world.node.put("run/engine-7.json", "")
+
+    scheduler.close()
+
+    assert not world.node.roots.run.exists()
