@@ -31,6 +31,7 @@ def main() -> None:
 def _live(node: Node) -> None:
     node.judge_layers()
     life.raise_priority(node)
+    life.grow(node)
     life.go_through_safe_mode(node)
     life.spin(node, LIFE_S)
     life.kill(node)

@@ -66,6 +66,14 @@ class Agent:
         except (OSError, ValueError):
             return {}
 
+    def metric(self, name: str, label: str) -> float:
+        """Return the sample of that name with that value of its label; 0 without one."""
+        with urllib.request.urlopen(f"http://{ADDRESS}/metrics", timeout=30) as answer:
+            for line in answer.read().decode().splitlines():
+                if line.startswith(f"{name}{{") and f'"{label}"' in line:
+                    return float(line.rpartition(" ")[2])
+        return 0.0
+
     def wait_for(self, mode: str, generation: int = 0) -> Any:  # noqa: ANN401 - JSON may say anything
         """Wait until the agent is in *mode*; return that observation, or raise NotInTime."""
         start, seen = time.monotonic(), {}

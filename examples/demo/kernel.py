@@ -1,5 +1,6 @@
 """What the kernel says of its scheduler."""
 
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -60,3 +61,26 @@ def wait_until(what: str, holds: Callable[[], object], within_s: float) -> float
             raise NotInTime(f"{what}: not within {within_s:.0f} s")
         time.sleep(0.02)
     return time.monotonic() - start
+
+
+class StateWatch:
+    """Adds up the time without a scheduler of ours, from now on, to some milliseconds."""
+
+    def __init__(self) -> None:
+        self._without_s = 0.0
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._watch)
+        self._thread.start()
+
+    def end(self) -> float:
+        """Stop watching; return the seconds in which the state was not ``enabled``."""
+        self._is_over.set()
+        self._thread.join()
+        return self._without_s
+
+    def _watch(self) -> None:
+        before = time.monotonic()
+        while not self._is_over.wait(0.005):
+            is_ours, now = state() == "enabled", time.monotonic()
+            self._without_s += 0.0 if is_ours else now - before
+            before = now

@@ -5,9 +5,15 @@ import time
 import kernel
 from agent import SETTINGS, temper
 from node import Node, lateness, milliseconds
-from observations import layer_of, leftovers
+from observations import layer_of, leftovers, planned_sizes, size_faults
 
 RAISED = 200_000
+GROWN = "4"
+# How much shorter than a cold start the stock window of a warm swap has to be.
+COLD_TO_WARM = 10
+# By hints a pod moves at once; the emulator's agent has to get round to it.
+MOVED_S = 60.0
+LOOK_S = 0.5
 SPINNERS = 8
 # Emulated, a CPU may stand still for a while; on real hardware these are milliseconds.
 SERVED_S = 1.0
@@ -16,29 +22,63 @@ REVERTED_S = 2.0
 
 
 def raise_priority(node: Node) -> None:
-    """Let a pod rise by its priority, and judge whether its threads move."""
+    """Let a pod rise by its priority, and judge whether its threads move by hints alone."""
     report, web, attaches = node.report, node.pods["web"], kernel.attaches()
     seen = node.agent.ask("/observe?top=500")
-    generation = seen["generation"]
     old, target = layer_of(seen, "web"), layer_of(seen, "api")
     report.step(f"The priority of web rises from {web.priority} to {RAISED}")
     web.priority = RAISED
     node.list_pods()
-    node.agent.wait_for("enforcing", generation + 1)
+    took = _wait_for_layer(node, "web", target["name"])
     seen = node.agent.settled()
     node.show_layers(seen)
     new = layer_of(seen, "web")
     report.claim(
         "moved",
-        new["name"] == target["name"] != old["name"]
-        and new["tasks"] == target["tasks"] + len(web.members),
-        f"{old['name']} -> {new['name']}, tasks there: {target['tasks']} -> {new['tasks']}",
+        new["name"] == target["name"] != old["name"] and new["tasks"] >= len(web.members),
+        f"{old['name']} -> {new['name']} after {took:.1f} s, {new['tasks']} tasks there",
     )
-    generations, attached = seen["generation"] - generation, kernel.attaches() - attaches
+    attached = kernel.attaches() - attaches
+    report.claim("steered", attached == 0, f"{attached} attaches more")
+
+
+def _wait_for_layer(node: Node, pod: str, layer: str) -> float:
+    """Wait until the engine itself has every thread of a pod there; return the seconds."""
+
+    def is_there() -> bool:
+        time.sleep(LOOK_S)  # every answer takes emulated CPU time from the agent's loop
+        rows = node.agent.ask(f"/explain?pod=shop/{pod}").get("threads", [])
+        return bool(rows) and all(row["layer"] == layer for row in rows)
+
+    return kernel.wait_until(f"{pod} in {layer}", is_there, MOVED_S)
+
+
+def grow(node: Node) -> None:
+    """Let a pod outgrow its layer, and judge the swap of the engine that this takes."""
+    report, payments, attaches = node.report, node.pods["payments"], kernel.attaches()
+    generation = node.agent.ask("/observe?top=1")["generation"]
+    report.step(f"The request of payments grows from {payments.cpu} to {GROWN} CPUs")
+    payments.cpu = GROWN
+    watch = kernel.StateWatch()
+    node.list_pods()
+    node.agent.wait_for("enforcing", generation + 1)
+    without_s = watch.end()
+    seen = node.agent.settled()
+    node.show_layers(seen)
+    attached, warm = kernel.attaches() - attaches, node.agent.metric("temper_swaps_total", "warm")
     report.claim(
-        "reloaded",
-        (generations, attached) == (1, 1),
-        f"{generations} generation and {attached} attach more",
+        "swapped",
+        (attached, warm) == (1, 1.0),
+        f"{attached} attach more, {warm:.0f} warm swap",
+    )
+    own, engine = (seen["overhead"][key] >> 20 for key in ("memory_bytes", "engine_memory_bytes"))
+    report.tell(f"memory: the agent {own} MiB, the engine {engine} MiB")
+    faults = size_faults(seen, planned_sizes(node.agent.ask("/config")))
+    report.claim("grown", not faults, "; ".join(faults) or "every layer has its CPUs")
+    report.claim(
+        "swap_window",
+        without_s * COLD_TO_WARM < node.cold_s,
+        f"{without_s:.2f} s without an engine; a cold start took {node.cold_s:.0f} s",
     )
 
 

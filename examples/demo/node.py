@@ -62,7 +62,9 @@ class Node:
         """Start the first agent, and judge whether the kernel runs what it planned."""
         report, attaches = self.report, kernel.attaches()
         report.step("The agent starts: it plans, checks, and attaches the engine (half a minute)")
+        began = time.monotonic()
         seen = self.start_agent()
+        self.cold_s = time.monotonic() - began
         attached, state, operations = (
             kernel.attaches() - attaches,
             kernel.state(),
