@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from damage import caged
 from scene import Scene, claim
 from temper_agent import SETTINGS, temper
 from traces import OWN
@@ -51,6 +52,16 @@ def another_plan(scene: Scene) -> Iterator[None]:
     finally:
         payments.priority = before
         scene.list_pods()
+
+
+@contextmanager
+def caged_agent(scene: Scene) -> Iterator[Path]:
+    """Have another agent, whose memory counts in a cgroup of its own from its start."""
+    stop_in_order(scene)
+    scene.start_agent()
+    with caged(scene.agent.pid) as cage:
+        scene.recover()
+        yield cage
 
 
 def claim_refused(code: int, words: str, settings: Path = SETTINGS) -> None:

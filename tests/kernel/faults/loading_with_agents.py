@@ -8,13 +8,13 @@ import kernel
 from acting import (
     RUN,
     STATS,
+    caged_agent,
     claim_refused,
     kill_engine,
     stop_in_order,
     told_pods,
 )
 from damage import (
-    caged,
     named_process,
     saying,
     without,
@@ -127,7 +127,7 @@ def agent_stopped_in_load(scene: Scene) -> None:
 
 @fault("an agent out of memory takes its engine along; the next one starts afresh")
 def agent_out_of_memory_in_load(scene: Scene) -> None:
-    with caged(scene.agent.pid) as cage:
+    with caged_agent(scene) as cage:
         scene.strike()
         (cage / "memory.max").write_text("1M")
         scene.agent.wait()

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import kernel
-from acting import STATS, another_plan, rival, safe_mode, scratch, signal_engine
+from acting import STATS, another_plan, caged_agent, rival, safe_mode, scratch, signal_engine
 from catalogue import Group
 from damage import caged, offline
 from hogs import bound, hogging
@@ -93,7 +93,7 @@ def agent_killed(scene: Scene) -> None:
 
 @fault("an agent out of memory takes its engine along; the next one finds nothing in its way")
 def agent_out_of_memory(scene: Scene) -> None:
-    with caged(scene.agent.pid) as cage:
+    with caged_agent(scene) as cage:
         scene.strike()
         (cage / "memory.max").write_text("1M")
         scene.agent.wait()
