@@ -70,6 +70,16 @@ def test_a_directory_that_was_there_or_is_used_stays(tmp_path):
     assert [one.name for one in (tmp_path / "run").iterdir()] == ["agent.sock"]
 
 
+def test_a_lock_that_cannot_be_removed_does_not_spoil_the_end(tmp_path):
+    lock = tmp_path / "agent.lock"
+
+    with agent_lock(tmp_path):
+        lock.unlink()
+        lock.mkdir()
+
+    assert lock.is_dir()
+
+
 def test_the_lock_is_free_again_after_the_agent_failed(tmp_path):
     def fail() -> None:
         with agent_lock(tmp_path / "run"):
