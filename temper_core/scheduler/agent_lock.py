@@ -49,7 +49,8 @@ def agent_lock(run: Path | None = None) -> Iterator[bool]:
         yield True
     finally:
         # While it is held, so that nobody can lock the file that is about to go.
-        path.unlink(missing_ok=True)
+        with suppress(OSError):  # it has gone, or the file system is read-only by now
+            path.unlink()
         os.close(descriptor)
         if not had_directory:
             with suppress(OSError):  # something else lives there now

@@ -177,10 +177,11 @@ class SchedulerSettings:
     )
     steering_pin: str = setting(
         "/sys/fs/bpf/temper/hints",
-        "Where the map of hints is pinned for the engine; its directory admits this user only.",
+        "Absolute path where the map of hints is pinned for the engine, in a directory of its own.",
+        validator=matches_re(r"(/[^/\x00]+){2,}"),
     )
     steer_s: float = setting(
-        1.0, "Seconds between two walks that put every thread where it belongs.", validator=gt(0)
+        1.0, "Seconds between two walks that put every thread where it belongs.", validator=ge(0.1)
     )
     warm_swap: bool = setting(
         True,

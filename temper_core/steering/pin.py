@@ -63,8 +63,12 @@ class PinPlace:
         return True
 
     def sweep(self) -> None:
-        """Remove what an agent that was killed left, if the directory is ours; never fails."""
-        with suppress(OSError):
+        """Remove what an agent that was killed left, if the directory is ours; never fails.
+
+        Only a BPF file system is swept: nobody else has looked at the setting before.
+        """
+        with suppress(OSError, MachineError):
+            self._check_file_system()
             if self._directory.lstat().st_uid == os.geteuid():
                 self.path.unlink(missing_ok=True)
                 self._directory.rmdir()

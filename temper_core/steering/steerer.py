@@ -138,11 +138,14 @@ class Steerer:
         return SOON_S if is_soon else min(longest_s, self._period_s)
 
     def truth(self) -> Truths | None:
-        """Return all threads as they are now; None before there is a plan, or if that fails."""
+        """Return all threads as they are now; None before there is a plan, or if that fails.
+
+        Changes nothing, so that a hint that somebody else has written is seen, and counted later.
+        """
         if self._plan is None:
             return None
         try:
-            self._kernel.walk(engine=self._engine.record)
+            self._kernel.walk(engine=self._engine.record, write=False)
         except BpfError as error:
             self._fail(str(error))
             return None

@@ -125,3 +125,21 @@ def test_what_an_earlier_agent_left_is_cleared(place):
 
     assert place.clear()
     assert not place.clear()
+
+
+def test_what_a_killed_agent_left_is_swept_away(place):
+    place.prepare()
+    place.path.symlink_to("elsewhere")
+
+    place.sweep()
+
+    assert not place.path.parent.exists()
+
+
+def test_a_file_that_the_setting_names_by_mistake_is_not_swept_away(tmp_path):
+    precious = tmp_path / "precious"
+    precious.write_text("data")
+
+    PinPlace(precious).sweep()
+
+    assert precious.read_text() == "data"

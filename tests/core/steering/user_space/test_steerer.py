@@ -234,6 +234,20 @@ def test_hints_that_somebody_else_changed_are_put_right_and_counted(
     assert steerer.state.corrected == before + 1
 
 
+def test_a_hint_that_somebody_else_changed_is_seen_before_it_is_put_right(steerer, workload, clock):
+    inside = workload()
+    steerer.ready(steered())
+    steerer.turn(clock.now)
+    before = steerer.state.corrected
+
+    poison(steerer.path, inside.pid, 3)
+    truth = steerer.truth()[inside.pid]
+    steerer.turn(clock.later())
+
+    assert (truth.expected, truth.hinted) == ("open", "critical")
+    assert steerer.state.corrected == before + 1
+
+
 def poison(path, pid, hint):
     map_fd, pidfd = maps.open_pinned(path), os.pidfd_open(pid)
     try:
