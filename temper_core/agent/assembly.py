@@ -10,7 +10,7 @@ from temper_core.agent.decider import Decider
 from temper_core.agent.helm import Helm
 from temper_core.agent.loop import Agent, Parts
 from temper_core.agent.pod_watch import open_pod_source
-from temper_core.agent.profiles import load_catalogue
+from temper_core.agent.profile_watch import ProfileWatch
 from temper_core.agent.published import Published
 from temper_core.errors import MachineError
 from temper_core.node.cgroups import CgroupTree, detect_cgroups
@@ -41,7 +41,7 @@ def assemble(settings: Settings) -> Agent:
     machine = read_machine()
     node = settings.node or platform.node()
     host = load_host(settings, extra={builtin_plugin.NAME: builtin_plugin})
-    decider = Decider(settings, machine, host, load_catalogue(settings, host))
+    profiles = ProfileWatch(settings, host)
     context = PodSourceContext(settings.pods, settings.workloads, machine, node=node)
     pods = open_pod_source(host, settings.pods.source, context)
     requests = SafeModeRequests(
@@ -50,12 +50,13 @@ def assemble(settings: Settings) -> Agent:
     limits = settings.scheduler
     helm = Helm(lambda: _open_steering(settings), Path(limits.steering_pin))
     scheduler = Scheduler(settings, requests, hint_map=helm)
-    published = Published(settings, host, scheduler, requests, pods, decider.catalogue.failures)
+    published = Published(settings, host, scheduler, requests, pods, profiles)
     parts = Parts(
         settings=settings,
         host=host,
         pods=pods,
-        decider=decider,
+        profiles=profiles,
+        decider=Decider(settings, machine, host, profiles.catalogue),
         helm=helm,
         scheduler=scheduler,
         observer=Observer(machine, settings, node=node, cgroup_roots=_cgroup_roots()),

@@ -60,6 +60,17 @@ class Decider:
         self._patience = Patience(settings.plan.shrink_after_s)
         self.is_unfinished = False
 
+    def follow(self, catalogue: ProfileCatalogue) -> None:
+        """Decide by *catalogue* from now on; what was concluded from the former is forgotten.
+
+        Detectors are not asked again: what they said is about the pods alone, and until all had
+        answered, pods would lose their profiles.
+        """
+        if catalogue.profiles != self.catalogue.profiles:
+            self._patience = Patience(self._settings.plan.shrink_after_s)
+        self.catalogue = catalogue
+        self.is_unfinished = True
+
     def decide(
         self,
         pods: Iterable[Pod],
@@ -75,7 +86,8 @@ class Decider:
         beside the old one, *now* is a moment in seconds of any clock that never goes back.
 
         All detectors together have one deadline; pods that they could not be shown count as not
-        detected, ``is_unfinished`` says so, and the next call goes on with them.
+        detected, ``is_unfinished`` says so, and the next call goes on with them. So it does while
+        nothing has been decided by another catalogue yet.
         """
         assignments = self._assigned(tuple(pods))
         if in_force is not None:

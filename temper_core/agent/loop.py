@@ -1,8 +1,8 @@
-"""The agent's loop: pods, plan, scheduler, steering, observation, lint; each when it is due."""
+"""The agent's loop: pods, profiles, plan, scheduler, steering, observation, lint; each when due."""
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 
 import structlog
@@ -11,11 +11,13 @@ from attrs import evolve, frozen
 from temper_core.agent.decider import Decider
 from temper_core.agent.helm import Helm
 from temper_core.agent.pod_watch import PodWatch
+from temper_core.agent.profile_watch import ProfileWatch
 from temper_core.agent.published import Published
 from temper_core.observe.lint_windows import Linter
 from temper_core.observe.observer import Observer
 from temper_core.plugin_host import PluginHost
 from temper_core.records.plans import LayerPlan
+from temper_core.records.profiles import ProfileFailure
 from temper_core.records.snapshots import EngineEnd, Snapshot
 from temper_core.scheduler.lifecycle import Scheduler
 from temper_core.server.listen import AgentServer
@@ -27,6 +29,9 @@ FIRST_WINDOW_S = 1.0
 LONGEST_WAIT_S = 0.5
 """How late a request to stop may be noticed."""
 
+MOST_FAILURES_TOLD = 20
+"""In the defects; the log and the metrics have all profiles that could not be loaded."""
+
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
@@ -37,6 +42,7 @@ class Parts:
     settings: Settings
     host: PluginHost
     pods: PodWatch
+    profiles: ProfileWatch
     decider: Decider
     helm: Helm
     scheduler: Scheduler
@@ -143,6 +149,8 @@ class Agent:
 
     def _follow_pods(self, now: float) -> None:
         parts, scheduler = self._parts, self._parts.scheduler
+        if parts.profiles.look():
+            parts.decider.follow(parts.profiles.catalogue)
         basis, generation = self._basis_now(), scheduler.generation
         if not parts.pods.look() and not self._must_decide(now, basis):
             return
@@ -188,7 +196,7 @@ class Agent:
             stats=scheduler.stats,
             engine_pid=scheduler.engine_pid,
             plugins=parts.host.states(),
-            profile_failures=parts.decider.catalogue.failures,
+            profile_failures=parts.profiles.catalogue.failures,
             truth=truth,
         )
         with parts.observer.cost.part("lint"):
@@ -197,7 +205,10 @@ class Agent:
     def _judged(self, snapshot: Snapshot) -> Snapshot:
         parts = self._parts
         failed = [f"{part} failed: {error}" for part, error in self._defects.items()]
-        defects = tuple(filter(None, [parts.pods.defect, parts.scheduler.refusal, *failed]))
+        spoilt = [f"profiles: {each.source}: {each.reason}" for each in self._told_failures()]
+        defects = tuple(
+            filter(None, [parts.pods.defect, parts.scheduler.refusal, *failed, *spoilt])
+        )
         return evolve(
             snapshot,
             violations=parts.linter.judge(snapshot),
@@ -206,6 +217,9 @@ class Agent:
             steering=parts.helm.state,
             last_end=self._last_end(),
         )
+
+    def _told_failures(self) -> Sequence[ProfileFailure]:
+        return self._parts.profiles.catalogue.failures[:MOST_FAILURES_TOLD]
 
     def _last_end(self) -> EngineEnd | None:
         diagnosis = self._parts.scheduler.diagnosis

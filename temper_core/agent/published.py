@@ -9,13 +9,13 @@ import attrs
 
 from temper_core.agent.pod_threads import pod_threads
 from temper_core.agent.pod_watch import PodWatch
+from temper_core.agent.profile_watch import ProfileWatch
 from temper_core.errors import InputError
 from temper_core.observe.document import observe_document
 from temper_core.plan import explain, explanation_document, plan_document
 from temper_core.plugin_host import PluginHost
 from temper_core.records.contributions import Endpoint, Exporter
 from temper_core.records.plans import Generation, LayerPlan
-from temper_core.records.profiles import ProfileFailure
 from temper_core.records.snapshots import PluginState, Snapshot, Status
 from temper_core.scheduler.lifecycle import Scheduler
 from temper_core.scheduler.safe_mode import SafeModeRequests
@@ -40,14 +40,14 @@ class Published:
         scheduler: Scheduler,
         requests: SafeModeRequests,
         pods: PodWatch,
-        profile_failures: Sequence[ProfileFailure],
+        profiles: ProfileWatch,
     ) -> None:
         self._settings = settings
         self._host = host
         self._scheduler = scheduler
         self._requests = requests
         self._pods = pods
-        self._profile_failures = profile_failures
+        self._profiles = profiles
         self._exporters = host.gather("temper_exporters", Exporter)
         self._endpoints = host.gather("temper_endpoints", Endpoint)
         self._snapshot: Snapshot | None = None
@@ -126,7 +126,8 @@ class Published:
     def counters(self) -> Counters:
         """Return what was counted so far."""
         counted = self._scheduler.counters
-        failures = Counter(failure.profile or failure.source for failure in self._profile_failures)
+        failed = self._profiles.catalogue.failures
+        failures = Counter(failure.profile or failure.source for failure in failed)
         return Counters(
             reloads=dict(counted.reloads),
             ejections=dict(counted.ejections),

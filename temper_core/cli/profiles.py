@@ -90,14 +90,14 @@ def show_profile(
 @click.pass_context
 def check_files(context: click.Context, files: tuple[Path, ...]) -> None:
     """Check profile files, and the *.toml of directories; exit code 2 where one is wrong."""
-    from temper_core import documents
+    from temper_core.agent.profile_files import read_profile_text
     from temper_core.errors import DocumentError
     from temper_core.records.profile_documents import parse_profile
 
     wrong = 0
     for file in list(_each_file(files)):
         try:
-            profile = parse_profile(documents.read_text(file), str(file))
+            profile = parse_profile(read_profile_text(file), str(file))
         except DocumentError as error:
             wrong = error.exit_code
             for line in str(error).splitlines():
@@ -108,7 +108,7 @@ def check_files(context: click.Context, files: tuple[Path, ...]) -> None:
 
 
 def _each_file(paths: tuple[Path, ...]) -> Iterator[Path]:
-    from temper_core.agent.profiles import profile_files
+    from temper_core.agent.profile_files import profile_files
     from temper_core.errors import DocumentError
 
     for path in paths:

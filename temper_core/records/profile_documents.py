@@ -43,7 +43,7 @@ def _match_misfits(match: ThreadMatch) -> Iterator[tuple[str, str]]:
         value = getattr(match, name)
         try:
             re.compile(value or "")
-        except re.error as error:
+        except (re.error, OverflowError, RecursionError) as error:
             yield f".{name}", f"is no regular expression: {error}"
     if match.behaviour is not None:
         yield from _behaviour_misfits(match.behaviour)

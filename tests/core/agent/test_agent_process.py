@@ -163,6 +163,31 @@ def test_a_pod_list_is_followed_and_explained(start, tmp_path):
     assert agent.get("/explain?pod=shop/nobody").status_code == 404
 
 
+def test_profiles_are_followed_and_their_failures_counted(start, tmp_path):
+    profile, pods = tmp_path / "profiles" / "web.toml", tmp_path / "pods.json"
+    profile.parent.mkdir()
+    named = _pod("web", -5)
+    named["metadata"]["annotations"] = {"temper.codes/workload-profile": "web"}
+    pods.write_text(json.dumps({"kind": "PodList", "items": [named]}))
+    agent = start("--pods", str(pods), settings=f'[profiles]\ndirectory = "{profile.parent}"\n')
+    first = agent.wait_for(lambda: _explained(agent, "shop/web"), "explanation")
+
+    profile.write_text('schema_version = 1\nid = "web"\n[[thread_groups]]\nname = "rest"\n')
+    agent.wait_for(lambda: _explained(agent, "shop/web").get("profile"), "profile")
+    profile.write_text("id = ")
+    failed = 'temper_profile_load_failures{profile="web"} 1.0'
+    agent.wait_for(lambda: failed in agent.get("/metrics").text, "failure in the metrics")
+    kept = _explained(agent, "shop/web")
+    stays = "its last good version stays in force"
+    agent.wait_for(lambda: stays in str(agent.observation()["defects"]), "defect")
+    profile.unlink()
+    agent.wait_for(lambda: failed not in agent.get("/metrics").text, "end of the failure")
+
+    assert not first["profile"]
+    assert kept["profile"] == "web"
+    agent.wait_for(lambda: not _explained(agent, "shop/web")["profile"], "end of the profile")
+
+
 def test_safe_mode_is_asked_for_and_survives_a_restart(start):
     agent = start()
     agent.wait_for(agent.observation, "observation")

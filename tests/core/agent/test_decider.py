@@ -5,6 +5,8 @@ import pytest
 from temper_core import Detection, Detector, hookimpl
 from temper_core.agent.decider import Decider
 from temper_core.agent.profiles import load_catalogue
+from temper_core.plan import ProfileCatalogue
+from temper_core.records.profiles import LoadedProfile, ThreadGroup, WorkloadProfile
 from temper_core.settings.models import PluginHostSettings, Settings
 from temper_core.testing import make_machine, make_pod
 
@@ -89,3 +91,19 @@ def test_detectors_share_one_deadline_and_the_next_call_goes_on(host, tmp_path):
     while decider.is_unfinished:
         decider.decide(pods)
     assert slow.asked == len(pods)
+
+
+def test_another_catalogue_is_decided_by_and_detectors_are_not_asked_again(decider_with):
+    detecting = Detecting("one", profile="search")
+    decider = decider_with(detecting)
+    without = reason_of(decider.decide([make_pod(name="a")]))
+    search = WorkloadProfile("search", (ThreadGroup("rest"),))
+
+    decider.follow(ProfileCatalogue((LoadedProfile(search, "search.toml"),)))
+    is_to_do = decider.is_unfinished
+    decision = decider.decide([make_pod(name="a")])
+
+    assert "there is no such profile" in without
+    assert decision.wanted.assignments[0].profile.profile == search
+    assert (is_to_do, decider.is_unfinished) == (True, False)
+    assert detecting.asked == 1

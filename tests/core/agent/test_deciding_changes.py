@@ -11,6 +11,7 @@ from temper_core.records.pods import Container
 from temper_core.records.profiles import (
     Fingerprint,
     LoadedProfile,
+    ProfileFailure,
     ThreadGroup,
     ThreadMatch,
     Treatment,
@@ -29,6 +30,10 @@ def a_profile(name, *treatments):
         ThreadGroup(f"g{n}", (ThreadMatch(comm_prefix=f"t{n}"),), treatment)
         for n, treatment in enumerate(treatments)
     ]
+    return with_groups(name, *groups)
+
+
+def with_groups(name, *groups):
     images = Fingerprint(images=(f"{name}:*",))
     return LoadedProfile(WorkloadProfile(id=name, thread_groups=groups, fingerprint=images), "test")
 
@@ -126,6 +131,44 @@ def test_a_layer_that_became_too_large_shrinks_only_after_a_while(decider):
     assert render_engine(still.wanted) == render_engine(first)
     assert due.change.kind is ChangeKind.WARM_SWAP
     assert due.wanted.layer_named("critical").cpus_min == 2
+
+
+def test_an_edited_profile_costs_hints_only_where_the_layers_in_force_serve_it(decider):
+    pods = [a_pod("a", CRITICAL, 3000, "web:1")]
+    first = in_force_for(decider, *pods)
+    renamed = ThreadGroup("g0", (ThreadMatch(comm_prefix="new"),), Treatment.LATENCY)
+
+    decider.follow(ProfileCatalogue((with_groups("web", renamed),)))
+    decision = decider.decide(pods, first, steered=True)
+
+    (place,) = [each for each in decision.wanted.steering if each.pod]
+    assert decision.change.kind is ChangeKind.HINTS
+    assert render_engine(decision.wanted) == render_engine(first)
+    assert [rule.match for rule in place.rules] == [ThreadMatch(comm_prefix="new"), None]
+
+
+def test_a_group_that_an_edit_adds_wants_an_engine_at_once(decider):
+    pods = [a_pod("a", CRITICAL, 3000, "web:1")]
+    first = in_force_for(decider, *pods)
+
+    decider.follow(ProfileCatalogue((a_profile("web", Treatment.LATENCY, Treatment.EXCLUSIVE),)))
+    decision = decider.decide(pods, first, steered=True)
+
+    assert decision.change.kind is ChangeKind.WARM_SWAP
+    assert decision.wanted.layer_named("web.g1.critical") is not None
+
+
+def test_what_stood_under_former_profiles_begins_anew_but_not_for_another_failure(decider):
+    small = [a_pod("a", CRITICAL, 500)]
+    first = in_force_for(decider, a_pod("a", CRITICAL, 9000))
+    decider.decide(small, first, steered=True, now=0.0)
+
+    decider.follow(ProfileCatalogue(CATALOGUE.profiles, (ProfileFailure("x.toml", "", "odd"),)))
+    told = decider.decide(small, first, steered=True, now=100.0)
+    decider.follow(ProfileCatalogue(CATALOGUE.profiles[:1]))
+    edited = decider.decide(small, first, steered=True, now=200.0)
+
+    assert (told.again_at, edited.again_at) == (LATER, 200.0 + LATER)
 
 
 def test_a_break_makes_the_while_begin_anew(decider):

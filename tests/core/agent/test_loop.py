@@ -10,6 +10,7 @@ from structlog.testing import capture_logs
 from temper_core.agent.loop import Agent, Parts
 from temper_core.errors import MachineError
 from temper_core.records.plans import Generation
+from temper_core.records.profiles import ProfileFailure
 from temper_core.records.snapshots import Mode, Snapshot, Status
 from temper_core.records.steering import SteeringState
 from temper_core.scheduler.endings import Diagnosis, EndKind
@@ -71,18 +72,37 @@ class FakeScheduler:
 
 class FakeDecider:
     is_unfinished = False
-    catalogue = SimpleNamespace(failures=())
 
     def __init__(self, *answers):
         self.answers = list(answers)
         self.asked = []
+        self.catalogues = []
+
+    def follow(self, catalogue):
+        self.catalogues.append(catalogue)
+        self.is_unfinished = True
 
     def decide(self, _pods, in_force, **given):
         self.asked.append((in_force, given))
         answer = self.answers.pop(0)
+        self.is_unfinished = self.is_unfinished and not self.catalogues
         if isinstance(answer, Exception):
             raise answer
         return answer
+
+
+class FakeProfiles:
+    """Has another catalogue at each look that is told to."""
+
+    def __init__(self, news=()):
+        self.news = list(news)
+        self.catalogue = SimpleNamespace(failures=())
+
+    def look(self):
+        has_news = bool(self.news) and self.news.pop(0)
+        if has_news:
+            self.catalogue = SimpleNamespace(failures=(ProfileFailure("web.toml", "web", "odd"),))
+        return has_news
 
 
 class FakeHelm:
@@ -126,7 +146,7 @@ def decision(name="plan", held=None, again_at=None):
     return SimpleNamespace(wanted=wanted, by_now=held or wanted, again_at=again_at)
 
 
-def agent_with(decider, steps=20, linter=None, helm=None, **more):
+def agent_with(decider, steps=20, linter=None, helm=None, profiles=None, **more):
     shown = []
     scheduler = FakeScheduler(steps)
     nothing = SimpleNamespace(start=lambda: None, stop=lambda: None, address=None)
@@ -140,6 +160,7 @@ def agent_with(decider, steps=20, linter=None, helm=None, **more):
         settings=Settings(pods=PodSettings(poll_s=0.001)),
         host=SimpleNamespace(states=lambda: ()),
         pods=pods,
+        profiles=profiles or FakeProfiles(),
         decider=decider,
         helm=helm or FakeHelm(),
         scheduler=scheduler,
@@ -246,6 +267,31 @@ def test_a_decision_is_looked_at_again_when_it_says_so():
 
     assert len(decider.asked) == 2
     assert len(scheduler.submitted) == 2
+
+
+def test_other_profiles_are_decided_by_although_the_pods_are_the_same():
+    decider = FakeDecider(decision("one"), decision("two"))
+    profiles = FakeProfiles(news=[False, True])
+    agent, scheduler, shown = agent_with(decider, steps=30, profiles=profiles)
+
+    agent.run()
+
+    assert decider.catalogues == [profiles.catalogue]
+    assert [plan.name for plan in scheduler.submitted] == ["one", "two"]
+    assert agent._parts.observer.given["profile_failures"] == profiles.catalogue.failures
+    assert shown[-1].defects == ("profiles: web.toml: odd",)
+
+
+def test_profiles_that_cannot_be_decided_by_are_tried_again():
+    decider = FakeDecider(decision("one"), ValueError("odd profile"), decision("two"))
+    profiles = FakeProfiles(news=[False, True])
+    agent, scheduler, shown = agent_with(decider, steps=30, profiles=profiles)
+
+    with capture_logs():
+        agent.run()
+
+    assert [plan.name for plan in scheduler.submitted] == ["one", "two"]
+    assert not any("decide" in defect for defect in shown[-1].defects)
 
 
 def test_news_of_cgroups_has_the_pods_looked_at_at_once():

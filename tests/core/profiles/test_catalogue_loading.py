@@ -91,7 +91,7 @@ def test_a_pipe_is_not_waited_for(host, write):
 
     [failure] = load(host, write.directory).failures
 
-    assert failure.reason == "is not a file"
+    assert failure.reason == "is not a regular file"
 
 
 def test_a_file_in_place_of_the_directory_is_a_failure(host, write):

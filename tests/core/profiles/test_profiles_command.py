@@ -128,3 +128,10 @@ def test_a_directory_without_profiles_is_told(write):
 
     assert isinstance(result.exception, InputError)
     assert "holds no profile" in str(result.exception)
+
+
+def test_a_file_that_the_agent_would_not_read_is_not_well_formed(write):
+    result = run("check", write("large.toml", extra="#" * 300_000))
+
+    assert result.exit_code == 2
+    assert "is larger than 262144 bytes" in result.stderr

@@ -1,0 +1,47 @@
+"""The node's profiles while the agent runs: edited files count from the next look on."""
+
+from pathlib import Path
+
+import structlog
+
+from temper_core.agent.profile_files import ProfileFiles
+from temper_core.agent.profiles import catalogue_of, shipped_profiles
+from temper_core.plan.catalogue import ProfileCatalogue
+from temper_core.plugin_host import PluginHost
+from temper_core.settings.models import Settings
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+class ProfileWatch:
+    """Holds the catalogue as of the last look, replaced whole; it may be read from any thread.
+
+    Plugins are asked for theirs once, when it is made.
+    """
+
+    def __init__(self, settings: Settings, host: PluginHost) -> None:
+        self.catalogue = ProfileCatalogue()
+        self._files = ProfileFiles(Path(settings.profiles.directory))
+        self._shipped = tuple(shipped_profiles(host))
+        self.look()
+
+    def look(self) -> bool:
+        """Read the files that changed; return whether the catalogue is another than before."""
+        former, self.catalogue = self.catalogue, catalogue_of((*self._files.look(), *self._shipped))
+        if self.catalogue == former:
+            return False
+        _tell(former, self.catalogue)
+        return True
+
+
+def _tell(former: ProfileCatalogue, catalogue: ProfileCatalogue) -> None:
+    for failure in catalogue.failures:
+        if failure not in former.failures:
+            log.warning("profile_not_loaded", source=failure.source, reason=failure.reason)
+    for loaded in catalogue.profiles:
+        if loaded not in former.profiles:
+            log.info("profile_loaded", source=loaded.source, profile=loaded.profile.id)
+    kept = {(loaded.source, loaded.profile.id) for loaded in catalogue.profiles}
+    for loaded in former.profiles:
+        if (loaded.source, loaded.profile.id) not in kept:
+            log.info("profile_dropped", source=loaded.source, profile=loaded.profile.id)

@@ -1,0 +1,90 @@
+"""The catalogue of a running agent: follows files, keeps what plugins ship, tells in the log."""
+
+import pytest
+from structlog.testing import capture_logs
+
+from temper_core.agent.profile_watch import ProfileWatch
+from temper_core.settings.models import ProfileSettings, Settings
+
+
+@pytest.fixture
+def watch_on(host, write):
+    def make(*plugins):
+        for number, plugin in enumerate(plugins):
+            host.add(plugin, f"plugin{number}")
+        return ProfileWatch(
+            Settings(profiles=ProfileSettings(directory=str(write.directory))), host
+        )
+
+    return make
+
+
+def ids(catalogue):
+    return [loaded.profile.id for loaded in catalogue.profiles]
+
+
+def test_it_knows_the_profiles_at_once_and_the_same_files_are_no_news(watch_on, write, shipping):
+    write("a.toml", id="one")
+
+    watch = watch_on(shipping("web"))
+    former = watch.catalogue
+
+    assert ids(former) == ["one", "web"]
+    assert not watch.look()
+    assert watch.catalogue == former
+
+
+def test_an_edit_is_news_once_and_shipped_profiles_stay(watch_on, write, shipping):
+    path = write("a.toml", id="one")
+    watch = watch_on(shipping("web"))
+
+    write("a.toml", id="two")
+    looks = [watch.look(), watch.look()]
+    edited = watch.catalogue
+    path.unlink()
+    watch.look()
+
+    assert looks == [True, False]
+    assert ids(edited) == ["two", "web"]
+    assert ids(watch.catalogue) == ["web"]
+
+
+def test_a_touched_file_is_no_news(watch_on, write):
+    path = write("a.toml", id="one")
+    watch = watch_on()
+
+    path.touch()
+
+    assert not watch.look()
+
+
+def test_what_cannot_be_read_is_news_too(watch_on, write):
+    watch = watch_on()
+
+    write("a.toml", text="id = ")
+
+    assert watch.look()
+    assert [failure.profile for failure in watch.catalogue.failures] == [""]
+
+
+def test_each_change_is_told_in_the_log_once(watch_on, write):
+    path = write("a.toml", id="one")
+
+    with capture_logs() as logs:
+        watch = watch_on()
+        write("a.toml", id="two")
+        watch.look()
+        write("a.toml", text="id = ")
+        watch.look()
+        watch.look()
+        path.unlink()
+        watch.look()
+
+    assert [(entry["event"], entry.get("profile")) for entry in logs] == [
+        ("profile_loaded", "one"),
+        ("profile_loaded", "two"),
+        ("profile_dropped", "one"),
+        ("profile_not_loaded", None),
+        ("profile_dropped", "two"),
+    ]
+    assert {entry["source"] for entry in logs} == {str(path)}
