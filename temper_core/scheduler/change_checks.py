@@ -94,7 +94,10 @@ def pinned_pods(roots: Roots) -> Check:
 
 def _pin_refusal(folder: Path) -> tuple[str, str] | None:
     """Say why the map of hints cannot be pinned in *folder*, and what to do about it."""
-    standing = next(path for path in (folder, *folder.parents) if path.exists())
+    try:
+        standing = next(path for path in (folder, *folder.parents) if path.exists())
+    except OSError as error:  # as for anybody but root where systemd mounted it
+        return f"{error.filename}: {error.strerror}", "run the agent as root"
     if _file_system(standing) != BPF_FS_MAGIC:
         return f"{standing} is on no BPF file system", "mount -t bpf bpf /sys/fs/bpf"
     if os.statvfs(standing).f_flag & os.ST_RDONLY:

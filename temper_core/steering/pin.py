@@ -130,10 +130,12 @@ class PinPlace:
 
     def _check_file_system(self) -> None:
         """Raise MachineError unless the directory is, or would be, on a BPF file system."""
-        standing = next((path for path in self._directory.parents if path.is_dir()), Path("/"))
-        if self._directory.is_dir():
-            standing = self._directory
-        device = standing.stat().st_dev
+        around = (self._directory, *self._directory.parents)
+        try:
+            standing = next((path for path in around if path.is_dir()), Path("/"))
+            device = standing.stat().st_dev
+        except OSError as error:  # as for anybody but root where systemd mounted it
+            raise MachineError(f"{error.filename}: {_told(error)}") from error
         if f"{os.major(device)}:{os.minor(device)}" not in self._bpf_devices():
             raise MachineError(
                 f"{standing} is on no BPF file system, where the map of hints must be pinned; "

@@ -92,6 +92,21 @@ def test_a_pin_directory_that_somebody_else_owns_is_refused(bpf_folder):
     assert check.detail.startswith(f"static mode: {folder} is no directory of this user's")
 
 
+def test_a_bpf_file_system_that_only_root_may_enter_is_told(bpf_folder):
+    pin = bpf_folder / "temper/hints"
+    bpf_folder.chmod(0o700)
+
+    os.seteuid(65534)
+    try:
+        check = steering(Roots(), settings(steering_pin=str(pin)))
+    finally:
+        os.seteuid(0)
+
+    assert check.detail.startswith("static mode: ")
+    assert check.detail.endswith("Permission denied")
+    assert check.remedy == "run the agent as root"
+
+
 def test_a_read_only_bpf_file_system_is_called_so(bpf_folder):
     subprocess.run(["mount", "-o", "remount,ro", str(bpf_folder)], check=True)
 

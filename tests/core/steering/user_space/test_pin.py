@@ -55,6 +55,19 @@ def test_where_no_bpf_file_system_is_mounted_the_remedy_says_how(tmp_path):
     assert not place.path.parent.exists()
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="becoming somebody else needs root")
+def test_a_file_system_that_only_root_may_enter_is_told(place, bpffs):
+    bpffs.chmod(0o700)
+
+    os.seteuid(65534)
+    try:
+        with pytest.raises(MachineError, match="Permission denied; steering needs root"):
+            place.prepare()
+        place.sweep()
+    finally:
+        os.seteuid(0)
+
+
 def test_a_read_only_file_system_is_named(place, bpffs):
     subprocess.run(["mount", "-o", "remount,ro", str(bpffs)], check=True)
 
