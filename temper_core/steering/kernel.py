@@ -61,6 +61,7 @@ HINTS = "scx_layered_task_hint_map"
 MOST_THREADS = 32_768
 HOOKS = ("on_fork", "on_rename", "on_move", "on_birth", "on_death")
 _OTHERS = 0o077
+_NOT_KNOWN = b""
 
 
 class SteeringKernel:
@@ -114,22 +115,22 @@ class SteeringKernel:
         Raises ``BpfError``, with the old entries in part replaced, where there are more than
         ``MOST_POLICIES``, and ValueError for too many rules.
         """
-        elsewhere = Policy(tuple(processes), default_hint)
-        table = {POLICY_KEY.pack(cgroup): policy.pack() for cgroup, policy in policies.items()}
-        table[ELSEWHERE] = elsewhere.pack()
+        # First, so that it is there even where not all others find room.
+        table = {ELSEWHERE: Policy(tuple(processes), default_hint).pack()}
+        table |= {POLICY_KEY.pack(cgroup): policy.pack() for cgroup, policy in policies.items()}
         changed = [(key, value) for key, value in table.items() if self._table.get(key) != value]
         removed = self._table.keys() - table.keys()
+        if changed or removed or bump:
+            self._next_generation(bump=bump)
         descriptor = self._skeleton.maps["policies"]
         for key in removed:
             maps.delete(descriptor, key)
             del self._table[key]
-        # Forgotten before, remembered after: a failure in between is made good by the next call.
-        for key, _ in changed:
-            self._table.pop(key, None)
+        # Not known before, remembered after: a failure in between is made good by the next call,
+        # which writes them anew, or removes what is wanted no more.
+        self._table.update((key, _NOT_KNOWN) for key, _ in changed)
         maps.update_many(descriptor, changed)
         self._table.update(changed)
-        if changed or removed or bump:
-            self._next_generation(bump=bump)
 
     def pin(self, path: Path) -> None:
         """Give the map of hints a name for the engine, in a directory that is ours alone.

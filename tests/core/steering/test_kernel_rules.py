@@ -191,6 +191,30 @@ def test_a_table_for_more_cgroups_than_there_is_room_for_is_refused(kernel, thre
     assert look(thread).hint == 3
 
 
+def test_after_a_table_that_was_too_large_there_is_room_for_another(kernel, thread, look):
+    kernel.set_table({}, (), 76)
+    many = range(10**9, 10**9 + MOST_POLICIES + 1)
+    others = range(2 * 10**9, 2 * 10**9 + MOST_POLICIES)
+
+    with pytest.raises(BpfError):
+        kernel.set_table({cgroup: Policy((), 40) for cgroup in many}, (), DEFAULT)
+    kernel.walk()
+    put_right = kernel.walk().corrected
+    kernel.set_table({cgroup: Policy((), 41) for cgroup in others}, (), 77)
+
+    assert put_right == 0
+    assert look(thread).expected == 77
+
+
+def test_where_not_all_cgroups_find_room_the_default_counts(kernel, thread, look):
+    many = range(10**9, 10**9 + MOST_POLICIES + 1)
+
+    with pytest.raises(BpfError):
+        kernel.set_table({cgroup: Policy((), 40) for cgroup in many}, (), DEFAULT)
+
+    assert look(thread).expected == DEFAULT
+
+
 def test_only_as_many_rules_as_there_is_room_for_are_taken(kernel):
     with pytest.raises(ValueError, match="17 rules are more than 16"):
         kernel.set_table({}, (KernelRule(1),) * 17, DEFAULT)
