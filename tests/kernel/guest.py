@@ -83,7 +83,7 @@ def play_faults(group: str) -> Walked:
         check=False,
     )
     (share / "output").write_text(ended.stdout)
-    return Walked(ended.returncode, ended.stdout, _read_outcomes(share / "report.jsonl"))
+    return Walked(ended.returncode, ended.stdout, read_outcomes(share / "report.jsonl"))
 
 
 def walk(share: Path, name: str, cpus: int) -> Walked:
@@ -97,10 +97,11 @@ def walk(share: Path, name: str, cpus: int) -> Walked:
         errors="replace",
         check=False,
     )
-    return Walked(ended.returncode, ended.stdout, _read_outcomes(share / "report.jsonl"))
+    return Walked(ended.returncode, ended.stdout, read_outcomes(share / "report.jsonl"))
 
 
-def _read_outcomes(report: Path) -> Mapping[str, Outcome]:
+def read_outcomes(report: Path) -> Mapping[str, Outcome]:
+    """Return the outcomes that a report holds, by claim."""
     lines = report.read_text().splitlines() if report.exists() else []
     told = [json.loads(line) for line in lines]
     return {line["claim"]: Outcome(line["holds"], line["measured"]) for line in told}

@@ -1,0 +1,52 @@
+"""Pods that come, go and change: which engine changes it takes, and how soon threads follow.
+
+Time is the guest's own (``vm/run --virtual-time``): how soon is then no matter of the host.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.kernel.guest import BUILD_ENGINE, VM_RUN, Walked, read_outcomes
+
+CHURN = Path(__file__).parent / "churn"
+CHANGES, ALL_CHANGES = 60, 1_000
+CLAIMS = {
+    "budget": "the changes take at most five other engines",
+    "followed": "every thread of every pod gets into its planned layer, by the engine's own record",
+    "in_time": "within a second of the change",
+    "newborn": "new threads are there before they have used 10 ms of CPU, in the median",
+    "settled": "in the end no thread is astray",
+}
+
+
+@pytest.fixture(scope="module")
+def churned(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Walked:
+    share = tmp_path_factory.mktemp("churn")
+    changes = ALL_CHANGES if request.config.getoption("--all-faults") else CHANGES
+    engine = subprocess.run([BUILD_ENGINE], stdout=subprocess.PIPE, text=True, check=True)
+    ended = subprocess.run(
+        [
+            *(VM_RUN, "--virtual-time", "--cpus", "8", "--timeout", "5000", "--share", share),
+            *(sys.executable, CHURN, "--engine", engine.stdout.strip()),
+            *("--changes", str(changes), "--report", "/share/report.jsonl"),
+        ],
+        env=os.environ,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    return Walked(ended.returncode, ended.stdout, read_outcomes(share / "report.jsonl"))
+
+
+@pytest.mark.parametrize("claim", CLAIMS)
+def test_while_pods_come_go_and_change(claim: str, churned: Walked):
+    outcome = churned.outcomes.get(claim)
+
+    assert outcome is not None, f"it did not come to: {CLAIMS[claim]}\n{churned.output}"
+    assert outcome.holds, f"not so: {CLAIMS[claim]}\n{outcome.measured}\n\n{churned.output}"
