@@ -126,7 +126,10 @@ def _why_missing(name: str) -> str:
     path = Path(name)
     if path.name == name:
         return "there is no such program on PATH"
-    return "is not executable" if path.is_file() else "there is no such file"
+    try:
+        return "is not executable" if path.is_file() else "there is no such file"
+    except OSError as error:  # its directory is closed to this user
+        return error.strerror or str(error)
 
 
 def _last_words(stderr: str) -> str:

@@ -41,13 +41,20 @@ def load(path: Path | None) -> Effective:
     Raises DocumentError, with every misfit, where a file that was named is missing or wrong.
     """
     chosen = path
-    if chosen is None and DEFAULT_PATH.exists():
+    if chosen is None and _is_there(DEFAULT_PATH):
         chosen = DEFAULT_PATH
     if chosen is None:
         return Effective(Settings(), "default", {})
     table = documents.read_table(chosen)
     settings = documents.fit(table, Settings, source=str(chosen))
     return Effective(settings, str(chosen), table)
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # its directory is closed to this user, as reading it will say
+        return True
 
 
 def _origins(

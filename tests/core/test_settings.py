@@ -1,3 +1,5 @@
+import os
+
 import attrs
 import pytest
 
@@ -67,6 +69,19 @@ def test_without_a_file_the_defaults_are_in_force(tmp_path, monkeypatch):
 
     assert effective.settings == Settings()
     assert {origin.source for origin in effective.origins()} == {"default"}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="becoming somebody else needs root")
+def test_a_default_file_that_may_not_be_looked_at_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr("temper_core.settings.reader.DEFAULT_PATH", tmp_path / "agent.toml")
+    tmp_path.chmod(0o700)
+
+    os.seteuid(65534)
+    try:
+        with pytest.raises(DocumentError, match=r"agent\.toml: Permission denied"):
+            settings.load(None)
+    finally:
+        os.seteuid(0)
 
 
 def test_a_file_that_was_named_must_be_there(tmp_path):

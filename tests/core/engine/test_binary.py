@@ -1,4 +1,5 @@
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -68,6 +69,18 @@ def test_a_name_that_is_not_on_path_names_the_setting(tmp_path, monkeypatch):
 def test_a_path_without_a_file_says_so(tmp_path):
     with pytest.raises(EngineError, match="there is no such file"):
         find_engine(str(tmp_path / "scx_layered"))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="becoming somebody else needs root")
+def test_an_engine_that_may_not_be_looked_at_is_told(tmp_path):
+    tmp_path.chmod(0o700)
+
+    os.seteuid(65534)
+    try:
+        with pytest.raises(EngineError, match="Permission denied"):
+            find_engine(str(tmp_path / "scx_layered"))
+    finally:
+        os.seteuid(0)
 
 
 def test_a_file_that_is_not_executable_says_so(tmp_path):
