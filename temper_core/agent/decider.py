@@ -91,7 +91,8 @@ class Decider:
         """
         assignments = self._assigned(tuple(pods))
         if in_force is not None:
-            self._hints.update(in_force.hints)
+            # First, so that no layer that comes back takes the number of one in force.
+            self._hints = {**in_force.hints, **self._hints, **in_force.hints}
         fresh = self._compiled(assignments, Steering(self._hints) if steered else None)
         if in_force is None:
             self._patience.forget()

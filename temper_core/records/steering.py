@@ -123,11 +123,13 @@ def hints_for(names: Iterable[str], known: Mapping[str, int] = FIXED_HINTS) -> d
     """Return the hints of layers *names*: those *known*, and new numbers for the others.
 
     Numbers of layers that are gone are given again only when all others are in use, because old
-    ones may still be in the map. Raises PlanError where there are more layers than numbers.
+    ones may still be in the map; of two known layers of one number the first keeps it. Raises
+    PlanError where there are more layers than numbers.
     """
-    wanted = list(dict.fromkeys(names))
-    known = {**known, **FIXED_HINTS}
-    found = {name: known[name] for name in wanted if name in known}
+    wanted = dict.fromkeys(names)
+    known = {**FIXED_HINTS, **known, **FIXED_HINTS}
+    owners = {number: name for name, number in reversed(known.items()) if name in wanted}
+    found = {name: known[name] for name in wanted if name in known and owners[known[name]] == name}
     fresh = max([FIRST_GROUP_HINT - 1, *known.values()]) + 1
     spare = iter(sorted({*range(FIRST_GROUP_HINT, LARGEST_HINT)} - {*found.values()}))
     for name in wanted:
