@@ -21,6 +21,7 @@ from temper_core.scheduler.node_checks import MIB, available_memory, memory_limi
 from temper_core.scheduler.roots import Roots, read_line
 from temper_core.scheduler.swap_memory import why_no_room
 from temper_core.settings import Settings
+from temper_core.steering.pin import MOUNT, is_replaceable
 
 BPF_FS_MAGIC = 0xCAFE4A11
 """``BPF_FS_MAGIC`` (linux/magic.h), the first word of statfs(2)."""
@@ -99,13 +100,14 @@ def _pin_refusal(folder: Path) -> tuple[str, str] | None:
     except OSError as error:  # as for anybody but root where systemd mounted it
         return f"{error.filename}: {error.strerror}", "run the agent as root"
     if _file_system(standing) != BPF_FS_MAGIC:
-        return f"{standing} is on no BPF file system", "mount -t bpf bpf /sys/fs/bpf"
+        return f"{standing} is on no BPF file system", MOUNT
     if os.statvfs(standing).f_flag & os.ST_RDONLY:
         return f"{standing} is read-only", "mount -o remount,rw /sys/fs/bpf"
     if not os.access(standing, os.W_OK):
         return f"{standing} cannot be written", "run the agent as root"
     found = folder.lstat() if standing == folder else None
-    if found is None or (stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid()):
+    is_ours = found is None or (stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid())
+    if is_ours or is_replaceable(folder):
         return None
     return (
         f"{folder} is no directory of this user's, so others could change hints",

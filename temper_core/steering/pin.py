@@ -14,6 +14,8 @@ from temper_core.errors import MachineError
 OWNER_ONLY = 0o700
 PIN_MODE = 0o600
 _OTHERS = 0o077
+MOUNT = "mount -t bpf -o mode=700 bpf /sys/fs/bpf"
+"""Without a mode anybody could make directories there, and the pin's own first."""
 
 
 class PinPlace:
@@ -33,9 +35,13 @@ class PinPlace:
     def prepare(self) -> None:
         """Make the directory, or take it back to this user alone.
 
-        Raises MachineError, with cause and remedy, where that is impossible.
+        Root replaces what somebody else put in its place, if that holds nothing. Raises
+        MachineError, with cause and remedy, where that is impossible.
         """
         self._check_file_system()
+        if is_replaceable(self._directory):
+            with suppress(OSError):  # who was quicker again is refused below
+                self._directory.rmdir()
         try:
             self._directory.mkdir(mode=OWNER_ONLY, parents=True, exist_ok=True)
             found = self._directory.lstat()
@@ -139,7 +145,7 @@ class PinPlace:
         if f"{os.major(device)}:{os.minor(device)}" not in self._bpf_devices():
             raise MachineError(
                 f"{standing} is on no BPF file system, where the map of hints must be pinned; "
-                "mount one: mount -t bpf bpf /sys/fs/bpf"
+                f"mount one: {MOUNT}"
             )
 
     def _bpf_devices(self) -> set[str]:
@@ -150,6 +156,19 @@ class PinPlace:
             return set()
         halves = (line.partition(" - ") for line in lines)
         return {left.split()[2] for left, _, right in halves if right.startswith("bpf ")}
+
+
+def is_replaceable(directory: Path) -> bool:
+    """Whether this user is root, and *directory* an empty one of somebody else.
+
+    Links are not followed; ``rmdir(2)`` follows none either, and removes nothing that is in use.
+    """
+    try:
+        found = directory.lstat()
+        is_foreign = stat.S_ISDIR(found.st_mode) and found.st_uid != os.geteuid()
+        return os.geteuid() == 0 and is_foreign and next(directory.iterdir(), None) is None
+    except OSError:
+        return False
 
 
 def _told(error: OSError) -> str:

@@ -54,7 +54,7 @@ def test_a_pin_that_is_on_no_bpf_file_system_means_static_mode(node):
     check = steering(node.roots, settings(steering_pin=str(node.folder / "temper/hints")))
 
     assert check.detail == f"static mode: {node.folder} is on no BPF file system"
-    assert check.remedy == "mount -t bpf bpf /sys/fs/bpf"
+    assert check.remedy == "mount -t bpf -o mode=700 bpf /sys/fs/bpf"
 
 
 def test_a_pid_namespace_of_its_own_means_static_mode(node):
@@ -84,12 +84,22 @@ def test_a_mounted_bpf_file_system_leaves_it_to_what_the_kernel_allows(bpf_folde
 
 def test_a_pin_directory_that_somebody_else_owns_is_refused(bpf_folder):
     folder = bpf_folder / "temper"
-    folder.mkdir()
+    (folder / "theirs").mkdir(parents=True)
     os.chown(folder, 12345, 12345)
 
     check = steering(Roots(), settings(steering_pin=str(folder / "hints")))
 
     assert check.detail.startswith(f"static mode: {folder} is no directory of this user's")
+
+
+def test_an_empty_pin_directory_of_somebody_else_is_no_finding(bpf_folder):
+    folder = bpf_folder / "temper"
+    folder.mkdir()
+    os.chown(folder, 12345, 12345)
+
+    check = steering(Roots(), settings(steering_pin=str(folder / "hints")))
+
+    assert "no directory of this user's" not in check.detail
 
 
 def test_a_bpf_file_system_that_only_root_may_enter_is_told(bpf_folder):

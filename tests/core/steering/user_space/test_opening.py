@@ -89,7 +89,7 @@ def test_where_nothing_can_be_pinned_the_remedy_is_a_mount(tmp_path, tree):
 
 
 def test_a_directory_of_somebody_else_is_told(settings, tree, bpffs):
-    (bpffs / "temper").mkdir()
+    (bpffs / "temper/theirs").mkdir(parents=True)
     subprocess.run(["chown", "65534", str(bpffs / "temper")], check=True)
 
     with pytest.raises(MachineError, match="belongs to uid 65534"):

@@ -39,17 +39,40 @@ def test_a_directory_that_others_may_enter_is_taken_back(place):
 
 
 def test_a_directory_of_somebody_else_is_refused_with_a_remedy(place):
-    place.path.parent.mkdir()
+    (place.path.parent / "theirs").mkdir(parents=True)
     os.chown(place.path.parent, 65534, 65534)
 
     with pytest.raises(MachineError, match=r"belongs to uid 65534.*remove it, or set"):
         place.prepare()
 
 
+def test_an_empty_directory_that_somebody_else_made_first_is_replaced(place):
+    place.path.parent.mkdir(mode=0o777)
+    os.chown(place.path.parent, 65534, 65534)
+
+    place.prepare()
+
+    found = place.path.parent.lstat()
+    assert (stat.S_IMODE(found.st_mode), found.st_uid) == (0o700, 0)
+
+
+def test_a_link_that_somebody_else_made_first_is_not_followed(place, bpffs):
+    (bpffs / "theirs").mkdir(mode=0o755)
+    os.chown(bpffs / "theirs", 65534, 65534)
+    place.path.parent.symlink_to(bpffs / "theirs")
+    os.lchown(place.path.parent, 65534, 65534)
+
+    with pytest.raises(MachineError, match="is no directory; remove it"):
+        place.prepare()
+
+    found = (bpffs / "theirs").lstat()
+    assert (stat.S_IMODE(found.st_mode), found.st_uid) == (0o755, 65534)
+
+
 def test_where_no_bpf_file_system_is_mounted_the_remedy_says_how(tmp_path):
     place = PinPlace(tmp_path / "temper" / "hints")
 
-    with pytest.raises(MachineError, match="mount -t bpf bpf /sys/fs/bpf"):
+    with pytest.raises(MachineError, match="mount -t bpf -o mode=700 bpf /sys/fs/bpf"):
         place.prepare()
 
     assert not place.path.parent.exists()
