@@ -172,4 +172,5 @@ def _trimmed(rules: Sequence[SteeringRule], rest: str) -> Sequence[SteeringRule]
 
 def _unknown_pods(homes: Homes) -> Iterator[SteeredPlace]:
     for path, tier in UNKNOWN_PODS:
-        yield SteeredPlace(Scope(ScopeKind.PATH, path), (SteeringRule(homes.of_tier(tier)),))
+        rules = (SteeringRule(homes.of_tier(tier)),)
+        yield SteeredPlace(Scope(ScopeKind.PATH, path), rules, is_of_pods=True)

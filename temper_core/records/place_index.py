@@ -1,6 +1,6 @@
 """Which rules count for a thread, among all the places of a steered plan."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 from temper_core.records.matching import ThreadIdentity, matches
 from temper_core.records.steering import (
@@ -11,20 +11,19 @@ from temper_core.records.steering import (
     SteeredPlace,
     SteeringRule,
 )
+from temper_core.records.tenancy import NamesCount, where_names_count
 
 MOST_REMEMBERED = 16_384
 """Cgroups whose place is kept; a node that makes and removes them all day has ever new ones."""
-SESSIONS = "user.slice"
-"""Below it, systemd lets users make cgroups of any name."""
 
 
 class PlaceIndex:
     """Judges threads by the places of one plan, as the kernel side does by its table.
 
     The innermost cgroup that has a place counts; of several at one cgroup the first. Names of
-    pods count only outside of all pods, those of containers not inside of another's pod, and
-    neither in users' sessions. A process scope counts where that place does not outrank it; of
-    several the longest name.
+    pods and containers count only where the node's own tools make cgroups (``NamesCount``), and
+    not inside of another's pod that is known. A process scope counts where that place does not
+    outrank it; of several the longest name.
     """
 
     def __init__(self, places: Iterable[SteeredPlace]) -> None:
@@ -60,11 +59,15 @@ class PlaceIndex:
     def place_at(self, cgroup: str) -> SteeredPlace | None:
         """Return the innermost place of a cgroup's path, process scopes left out."""
         path = cgroup.strip("/")
-        if path not in self._known:
-            if len(self._known) >= MOST_REMEMBERED:
-                self._known.clear()
-            self._known[path] = self._search(path)
-        return self._known[path]
+        try:
+            return self._known[path]
+        except KeyError:
+            place = self._search(path)
+        # Threads of the server ask too: what is remembered may be cleared at any moment.
+        if len(self._known) >= MOST_REMEMBERED:
+            self._known.clear()
+        self._known[path] = place
+        return place
 
     def _enter(self, place: SteeredPlace) -> None:
         scope = place.scope
@@ -84,36 +87,25 @@ class PlaceIndex:
         if exact is not None:
             return exact
         around: list[SteeredPlace] = []
-        for inner in _from_the_root(path):
-            place = self._first_at(inner, around)
+        for inner, count in where_names_count(path):
+            place = self._first_at(inner, around, count)
             if place is not None:
                 around.append(place)
         return around[-1] if around else None
 
-    def _first_at(self, path: str, around: Sequence[SteeredPlace]) -> SteeredPlace | None:
+    def _first_at(
+        self, path: str, around: Sequence[SteeredPlace], count: NamesCount
+    ) -> SteeredPlace | None:
         name = path.rpartition("/")[2]
-        named: list[SteeredPlace | None] = []
-        # Who may make cgroups inside a pod could name one like a better pod, or its container;
-        # however the pod around was found. Paths are safe: nobody can make one somewhere else.
+        found = [self._paths.get(path)]  # nobody can make one of that path somewhere else
         pods = {each.pod for each in around if each.pod}
-        if not pods:
-            named += [self._pods.get(name), self._pods.get(name.rpartition("-")[2])]
-        inside = [self._containers.get(part) for part in NAME_PARTS.split(name)]
-        named += [each for each in inside if each and pods <= {each.pod}]
-        found = [self._paths.get(path), *([] if _is_in_a_session(path) else named)]
+        if count.pods and not pods:
+            found += [self._pods.get(name), self._pods.get(name.rpartition("-")[2])]
+        if count.containers:
+            inside = [self._containers.get(part) for part in NAME_PARTS.split(name)]
+            found += [each for each in inside if each and pods <= {each.pod}]
         places = [place for place in found if place is not None]
         return min(places, key=lambda place: self._order[id(place)], default=None)
-
-
-def _is_in_a_session(path: str) -> bool:
-    return path.partition("/")[0] == SESSIONS
-
-
-def _from_the_root(path: str) -> Iterator[str]:
-    yield ""
-    if path:
-        parts = path.split("/")
-        yield from ("/".join(parts[: depth + 1]) for depth in range(len(parts)))
 
 
 def rule_for(place: SteeredPlace, thread: ThreadIdentity) -> SteeringRule | None:

@@ -93,17 +93,19 @@ class SteeringRule:
 class SteeredPlace:
     """The rules of one scope, of which the first that matches wins; ``pod`` is a pod's key.
 
+    ``is_of_pods`` says that pods live there which nobody has told of yet.
     A thread for which no rule holds goes where the plan's unknown threads go: the Open layer.
     """
 
     scope: Scope
     rules: tuple[SteeringRule, ...]
     pod: str = ""
+    is_of_pods: bool = False
 
     @property
     def outranks_processes(self) -> bool:
-        """Whether it counts where a process scope holds too: a pod's, and what is all system."""
-        return bool(self.pod) or all(rule.layer == SYSTEM for rule in self.rules)
+        """Whether it counts where a process scope holds too: any pod's, and what is all system."""
+        return bool(self.pod) or self.is_of_pods or all(rule.layer == SYSTEM for rule in self.rules)
 
 
 @frozen

@@ -1,7 +1,11 @@
 """Where a steered plan wants each thread: which place counts, and which rule of it."""
 
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
+from temper_core.records import place_index
 from temper_core.records.matching import ThreadBehaviour, ThreadIdentity
 from temper_core.records.place_index import PlaceIndex
 from temper_core.records.pods import Container, Origin, QosClass
@@ -185,6 +189,45 @@ def test_a_container_of_the_pod_itself_is_found_inside_of_it(
     assert layer_of(made, f"x.slice/a/{OTHER_ID}/", "connection") == "high"
 
 
+@pytest.mark.parametrize(
+    "inside",
+    [
+        "kubepods.slice/kubepods-podu_9.slice/cri-containerd-a.scope/",
+        "kubepods.slice/kubepods-podu_9.slice/a/b/",
+        "kubepods/podu-9/a/",
+        "kubepods/podu-9/a/kubepods.slice/",
+        f"kubepods.slice/kubepods-podu_9.slice:cri-containerd:{'9a' * 32}/kubepods/",
+        "x.slice/x-pod0123abcd_0123_0123_0123_0123456789ab.slice/a/",
+        f"system.slice/docker-{'9a' * 32}.scope/",
+        f"docker/{'9a' * 32}/a/b/",
+    ],
+)
+@pytest.mark.parametrize("driver", ["systemd", "cgroupfs"])
+def test_inside_a_container_that_nobody_has_told_of_no_name_counts(
+    steered, better, layer_of, inside, driver
+):
+    database, profiles = better
+    settings = Settings(pods=PodSettings(cgroup_driver=driver))
+
+    made = steered(database, profiles=profiles, settings=settings)
+
+    for name in ("kubepods-podu_1.slice/", "podu-1/", f"cri-containerd-{ID}.scope/", f"{ID}/"):
+        for inner in (name, f"a/b/{name}", f"{name}{name}"):
+            expected = layer_of(made, inside, "connection")
+            assert expected in ("normal", "open")
+            assert layer_of(made, f"{inside}{inner}", "connection") == expected
+
+
+@pytest.mark.parametrize("node", [f"docker/{OTHER_ID}/", f"system.slice/docker-{OTHER_ID}.scope/"])
+@pytest.mark.parametrize("tree", ["kubelet/kubepods/", "kubelet.slice/kubelet-kubepods.slice/"])
+def test_the_pods_of_a_node_that_is_a_container_are_found(steered, pod, layer_of, node, tree):
+    made = steered(pod("a", HIGH, uid="u-1"))
+    own, other = f"{node}{tree}kubelet-kubepods-podu_1.slice/", f"{node}{tree}x-podu_2.slice/"
+
+    assert layer_of(made, f"{own}cri-containerd-{ID}.scope/") == "high"
+    assert layer_of(made, f"{other}a/kubelet-kubepods-podu_1.slice/") == "open"
+
+
 def test_a_cgroup_of_a_users_session_is_no_pod_whatever_its_name(steered, pod, better, layer_of):
     session = "user.slice/user-1000.slice/user@1000.service/"
     database, profiles = better
@@ -277,6 +320,21 @@ def test_a_process_rule_counts_wherever_no_pods_place_does(steered, pod, workloa
     assert layer_of(made, KUBELET, process="ffmpeg") == "system"
 
 
+@pytest.mark.parametrize(
+    ("cgroup", "expected"),
+    [
+        ("kubepods.slice/kubepods-pod9.slice/a/", "normal"),
+        ("kubepods/besteffort/pod9/a/", "open"),
+    ],
+)
+def test_a_process_rule_takes_nothing_from_pods_that_are_not_known_yet(
+    steered, workload, layer_of, cgroup, expected
+):
+    made = steered(workload("video", "ffmpeg", tier=Tier.HIGH))
+
+    assert layer_of(made, cgroup, process="ffmpeg") == expected
+
+
 def test_of_two_process_rules_the_longer_name_counts(steered, workload, layer_of):
     made = steered(
         workload("all", "ff", tier=Tier.HIGH),
@@ -339,6 +397,29 @@ def test_the_place_of_more_cgroups_than_are_remembered_is_still_right():
 
     assert layers == {"high"}
     assert index.layer_of(ThreadIdentity("a/7/", "x", "x")) == "high"
+
+
+@pytest.fixture
+def eager_threads():
+    """Let threads take turns far more often than they do."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+def test_several_threads_may_ask_while_what_is_remembered_is_cleared(monkeypatch, eager_threads):
+    monkeypatch.setattr(place_index, "MOST_REMEMBERED", 1)
+    rules = (SteeringRule("high"),)
+    index = PlaceIndex([SteeredPlace(Scope(ScopeKind.PATH, "a"), rules, "pod")])
+
+    def ask(_asker):
+        return {index.place_at(f"a/{n % 5}").pod for n in range(4000)}
+
+    with ThreadPoolExecutor(4) as askers:
+        found = list(askers.map(ask, range(4)))
+
+    assert found == [{"pod"}] * 4
 
 
 @pytest.mark.parametrize(

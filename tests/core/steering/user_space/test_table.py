@@ -5,13 +5,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from temper_core.records.matching import ThreadIdentity
-from temper_core.records.steering import FIXED_HINTS, OPEN
+from temper_core.records.steering import FIXED_HINTS, OPEN, Scope, ScopeKind, SteeredPlace
 from temper_core.steering.kernel import MOST_RULES, KernelRule, Policy
 from temper_core.steering.scopes import place_cgroups
 from temper_core.steering.table import build_table
 from tests.core.steering.user_space.plans import at, named, rule, steered
 
 TREE = {"": 1, "a": 2, "a/b": 3, "c": 4}
+ID = "4f" * 32
+PODS = ("kubepods.slice", "kubepods.slice/k-pod1.slice", "kubepods.slice/k-pod2.slice", f"c/{ID}")
+INNER = (f"cri-{ID}.scope", "x-pod1.slice")
+LARGE_TREE = {
+    path: number
+    for number, path in enumerate(
+        (
+            *TREE,
+            *PODS,
+            *(f"{pod}/{a}{b}" for pod in PODS for a in INNER for b in ("", "/x-pod2.slice")),
+        ),
+        start=1,
+    )
+}
 HIGH, LOW, SYSTEM = FIXED_HINTS["high"], FIXED_HINTS["low"], FIXED_HINTS["system"]
 
 
@@ -130,10 +144,28 @@ PLACES = st.lists(
     st.one_of(
         st.builds(
             lambda path, rules, pod, exact: at(path, *rules, pod=pod, exact=exact),
-            st.sampled_from(list(TREE)),
+            st.sampled_from(list(LARGE_TREE)),
             st.lists(RULES, max_size=3),
             st.sampled_from(["", "p"]),
             st.booleans(),
+        ),
+        st.builds(
+            lambda scope, rules, pod: SteeredPlace(Scope(*scope), tuple(rules), pod),
+            st.sampled_from(
+                [
+                    (ScopeKind.POD, "pod1.slice"),
+                    (ScopeKind.POD, "pod2.slice"),
+                    (ScopeKind.CONTAINER, ID),
+                ]
+            ),
+            st.lists(RULES, max_size=3),
+            st.sampled_from(["p", "q"]),
+        ),
+        st.builds(
+            lambda rules: SteeredPlace(
+                Scope(ScopeKind.PATH, "kubepods.slice"), tuple(rules), is_of_pods=True
+            ),
+            st.lists(RULES, max_size=3),
         ),
         st.builds(
             lambda process, rules: named(process, *rules, pod="n"),
@@ -147,7 +179,7 @@ THREADS = st.builds(
     lambda path, comm, process, uid, leader: ThreadIdentity(
         f"{path}/", comm, process, uid, is_leader=leader
     ),
-    st.sampled_from(list(TREE)),
+    st.sampled_from(list(LARGE_TREE)),
     NAMES,
     NAMES,
     st.sampled_from([0, 1000]),
@@ -159,7 +191,7 @@ def kernel_says(table, thread):
     """Judge as the kernel side does: the innermost cgroup's policy, else the process rules."""
     path, is_own = thread.cgroup.strip("/"), True
     while True:
-        policy = table.policies.get(TREE[path])
+        policy = table.policies.get(LARGE_TREE[path])
         if policy is not None and (is_own or not policy.exact):
             break
         if not path:
@@ -177,6 +209,6 @@ def kernel_says(table, thread):
 @given(PLACES, THREADS)
 def test_the_kernel_side_puts_a_thread_where_the_plan_wants_it(places, thread):
     plan = steered(*places)
-    table = build_table(plan, place_cgroups(plan, TREE))
+    table = build_table(plan, place_cgroups(plan, LARGE_TREE))
 
     assert kernel_says(table, thread) == plan.hints[plan.places.layer_of(thread)]
