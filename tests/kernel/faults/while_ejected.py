@@ -121,7 +121,7 @@ def cpu_offline_in_force(scene: Scene) -> None:
 def foreign_before(scene: Scene) -> None:
     safe_mode("on")
     scene.expect("stock", lambda seen: seen.is_stock)
-    with subprocess.Popen(rival(), stderr=subprocess.DEVNULL) as process:
+    with subprocess.Popen(rival(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         scene.undo.callback(process.kill)
         kernel.wait_until("the rival", lambda: kernel.state() == "enabled", SAFE_S)
         scene.strike()
