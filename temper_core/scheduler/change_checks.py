@@ -15,13 +15,13 @@ from itertools import islice
 from pathlib import Path
 
 from temper_core.bpf import access
+from temper_core.bpf.file_system import MOUNT, is_replaceable
 from temper_core.scheduler import engine_launcher
 from temper_core.scheduler.checks import Check, ok, warning
 from temper_core.scheduler.node_checks import MIB, available_memory, memory_limit
 from temper_core.scheduler.roots import Roots, read_line
 from temper_core.scheduler.swap_memory import why_no_room
 from temper_core.settings import Settings
-from temper_core.steering.pin import MOUNT, is_replaceable
 
 BPF_FS_MAGIC = 0xCAFE4A11
 """``BPF_FS_MAGIC`` (linux/magic.h), the first word of statfs(2)."""

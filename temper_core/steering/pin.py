@@ -9,13 +9,12 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
+from temper_core.bpf.file_system import MOUNT, is_replaceable
 from temper_core.errors import MachineError
 
 OWNER_ONLY = 0o700
 PIN_MODE = 0o600
 _OTHERS = 0o077
-MOUNT = "mount -t bpf -o mode=700 bpf /sys/fs/bpf"
-"""Without a mode anybody could make directories there, and the pin's own first."""
 
 
 class PinPlace:
@@ -156,19 +155,6 @@ class PinPlace:
             return set()
         halves = (line.partition(" - ") for line in lines)
         return {left.split()[2] for left, _, right in halves if right.startswith("bpf ")}
-
-
-def is_replaceable(directory: Path) -> bool:
-    """Whether this user is root, and *directory* an empty one of somebody else.
-
-    Links are not followed; ``rmdir(2)`` follows none either, and removes nothing that is in use.
-    """
-    try:
-        found = directory.lstat()
-        is_foreign = stat.S_ISDIR(found.st_mode) and found.st_uid != os.geteuid()
-        return os.geteuid() == 0 and is_foreign and next(directory.iterdir(), None) is None
-    except OSError:
-        return False
 
 
 def _told(error: OSError) -> str:

@@ -1,11 +1,7 @@
 """Where a steered plan wants each thread: which place counts, and which rule of it."""
 
-import sys
-from concurrent.futures import ThreadPoolExecutor
-
 import pytest
 
-from temper_core.records import place_index
 from temper_core.records.matching import ThreadBehaviour, ThreadIdentity
 from temper_core.records.place_index import PlaceIndex
 from temper_core.records.pods import Container, Origin, QosClass
@@ -397,29 +393,6 @@ def test_the_place_of_more_cgroups_than_are_remembered_is_still_right():
 
     assert layers == {"high"}
     assert index.layer_of(ThreadIdentity("a/7/", "x", "x")) == "high"
-
-
-@pytest.fixture
-def eager_threads():
-    """Let threads take turns far more often than they do."""
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    yield
-    sys.setswitchinterval(before)
-
-
-def test_several_threads_may_ask_while_what_is_remembered_is_cleared(monkeypatch, eager_threads):
-    monkeypatch.setattr(place_index, "MOST_REMEMBERED", 1)
-    rules = (SteeringRule("high"),)
-    index = PlaceIndex([SteeredPlace(Scope(ScopeKind.PATH, "a"), rules, "pod")])
-
-    def ask(_asker):
-        return {index.place_at(f"a/{n % 5}").pod for n in range(4000)}
-
-    with ThreadPoolExecutor(4) as askers:
-        found = list(askers.map(ask, range(4)))
-
-    assert found == [{"pod"}] * 4
 
 
 @pytest.mark.parametrize(
