@@ -1,6 +1,5 @@
 """Reading a workload profile: the strict reader, and what a single value cannot tell."""
 
-import re
 from collections.abc import Iterator
 
 from temper_core import documents
@@ -39,12 +38,6 @@ def _match_misfits(match: ThreadMatch) -> Iterator[tuple[str, str]]:
         # The kernel keeps 15 bytes of a name; the model counts characters.
         if value is not None and len(value.encode()) > LONGEST_COMM:
             yield f".{name}", f"must be at most {LONGEST_COMM} bytes of UTF-8"
-    for name in ("comm_pattern", "title_pattern"):
-        value = getattr(match, name)
-        try:
-            re.compile(value or "")
-        except (re.error, OverflowError, RecursionError) as error:
-            yield f".{name}", f"is no regular expression: {error}"
     if match.behaviour is not None:
         yield from _behaviour_misfits(match.behaviour)
 

@@ -2,14 +2,23 @@
 
 from enum import StrEnum
 
-from attrs import astuple, field, frozen
+from attrs import Attribute, astuple, field, frozen
 from attrs.validators import and_, ge, gt, in_, le, matches_re, max_len, min_len, optional
+
+from temper_core.records.patterns import require_pattern
 
 SCHEMA_VERSION = 1
 IDENTIFIER = matches_re(r"[a-z][a-z0-9-]{0,62}")
 LONGEST_COMM = 15
 
 Bounds = int | tuple[int, int]
+
+
+def _is_pattern(_: object, attribute: "Attribute[str]", value: str) -> None:
+    try:
+        require_pattern(value)
+    except ValueError as error:
+        raise ValueError(f"{attribute.name!r} {error}") from error
 
 
 class Treatment(StrEnum):
@@ -38,11 +47,11 @@ class ThreadMatch:
     comm_prefix: str | None = field(
         default=None, validator=optional(and_(min_len(1), max_len(LONGEST_COMM)))
     )
-    comm_pattern: str | None = None
+    comm_pattern: str | None = field(default=None, validator=optional(_is_pattern))
     process: str | None = field(
         default=None, validator=optional(and_(min_len(1), max_len(LONGEST_COMM)))
     )
-    title_pattern: str | None = None
+    title_pattern: str | None = field(default=None, validator=optional(_is_pattern))
     leader: bool | None = None
     behaviour: Behaviour | None = None
 

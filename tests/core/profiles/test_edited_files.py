@@ -226,11 +226,11 @@ def test_of_too_many_files_the_first_by_name_are_read(files, write):
     assert "1002 profiles" in told[0].reason
 
 
-@pytest.mark.parametrize("pattern", ["(" * 5000 + ")" * 5000, "a{99999999999999}", "("])
-def test_a_pattern_that_python_cannot_compile_is_a_failure(files, write, pattern):
+@pytest.mark.parametrize("pattern", ["(" * 5000 + ")" * 5000, "(a{1000}){1000}", "("])
+def test_a_pattern_that_cannot_be_compiled_is_a_failure(files, write, pattern):
     text = '[[thread_groups]]\nname = "hot"\nmatch = [{ comm_pattern = "%s" }]\n'
     write("a.toml", extra=text % pattern)
 
     [failure] = files.look()
 
-    assert "is no regular expression" in failure.reason
+    assert "thread_groups[0].match[0].comm_pattern: must be" in failure.reason

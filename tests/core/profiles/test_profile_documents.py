@@ -59,7 +59,7 @@ def test_every_misfit_is_named_at_once():
         (
             'comm_prefix = "query-"',
             'comm_pattern = "("',
-            "thread_groups[0].match[0].comm_pattern: is no regular expression",
+            "thread_groups[0].match[0].comm_pattern: must be a regular expression",
         ),
         (
             'comm_prefix = "query-"',

@@ -1,0 +1,117 @@
+"""Patterns of profiles, on texts that a pod's threads choose."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from temper_core import DocumentError, parse_profile
+from temper_core.records.matching import LONGEST_TITLE, ThreadIdentity, matches
+from temper_core.records.patterns import LONGEST_PATTERN, finds, require_pattern
+from temper_core.records.profiles import ThreadMatch
+
+PROFILE = """
+schema_version = 1
+id = "search"
+[[thread_groups]]
+name = "hot"
+match = [{ KEY = 'PATTERN' }]
+"""
+
+
+def thread(comm="any", title=""):
+    return ThreadIdentity("pod/", comm, "main", title=title)
+
+
+@pytest.mark.parametrize("pattern", [r"(\w+\s?)+$", "(a+)+$", "(a|a)+$", "(a|aa)+$", "(.*a){20}$"])
+def test_a_title_that_holds_up_a_backtracking_engine_for_ever_is_judged(pattern):
+    hostile = "a" * 4_000 + "!"
+
+    assert not finds(pattern, hostile)
+    assert finds(pattern, hostile[:-1])
+
+
+def test_a_pattern_looks_at_no_more_than_the_begin_of_a_title():
+    match = ThreadMatch(title_pattern="here")
+
+    assert matches(match, thread(title="x" * (LONGEST_TITLE - 4) + "here"))
+    assert not matches(match, thread(title="x" * (LONGEST_TITLE - 3) + "here"))
+
+
+@pytest.mark.parametrize(
+    "pattern", ["(?=a)", "(?!a)", "(?<=a)", "(?<!a)", r"(a)\1", "(?>a)", "a*+"]
+)
+@pytest.mark.parametrize("key", ["comm_pattern", "title_pattern"])
+def test_what_needs_backtracking_is_refused_in_one_line(key, pattern):
+    text = PROFILE.replace("KEY", key).replace("PATTERN", pattern)
+
+    with pytest.raises(DocumentError) as caught:
+        parse_profile(text, "search.toml")
+
+    [problem] = caught.value.problems
+    assert problem.startswith(
+        f"thread_groups[0].match[0].{key}: must be a regular expression as RE2 takes them, "
+        f"without look-around and backreferences, not {pattern!r}: "
+    )
+    assert "\n" not in problem
+
+
+def test_a_plugin_cannot_make_a_match_that_cannot_be_judged():
+    with pytest.raises(ValueError, match="'title_pattern' must be a regular expression"):
+        ThreadMatch(title_pattern="(?=a)")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "problem"),
+    [
+        ("a" * (LONGEST_PATTERN + 1), "at most 1000 characters, not 1001"),
+        (r"(?:\pL?\pN?){200}", "pattern too large"),
+        ("\ud800", "it is no Unicode text"),
+    ],
+)
+def test_a_pattern_that_is_too_much_or_no_text_is_refused(pattern, problem):
+    with pytest.raises(ValueError, match=problem):
+        require_pattern(pattern)
+
+
+def test_a_name_that_is_no_utf_8_is_judged_all_the_same():
+    named = thread(comm=b"io-\xff-1".decode(errors="surrogateescape"))
+
+    assert matches(ThreadMatch(comm_pattern="^io-.-1$"), named)
+    assert not matches(ThreadMatch(comm_pattern="^io-1$"), named)
+
+
+def test_letters_beyond_ascii_are_single_characters():
+    assert finds("^größe.$", "größe→")
+
+
+SIMPLE = st.recursive(
+    st.sampled_from(["a", "b", "ä", ".", "[ab]", "[^a]", r"\.", "^", "$"]),
+    lambda inner: (
+        st.tuples(inner, inner).map("".join)
+        | st.tuples(inner, inner).map(lambda pair: "(?:{}|{})".format(*pair))
+        | st.tuples(inner, st.sampled_from("*+?")).map(lambda pair: "(?:{}){}".format(*pair))
+    ),
+    max_leaves=6,
+)
+
+
+@given(SIMPLE, st.text("abä.", max_size=8))
+def test_what_both_engines_take_means_the_same_to_both(pattern, text):
+    assert finds(pattern, text) == (re.search(pattern, text) is not None)
+
+
+def test_the_engine_of_patterns_is_loaded_by_the_first_of_them_only():
+    script = (
+        "import sys; from temper_core.records.profiles import ThreadMatch; ThreadMatch('io');"
+        "print('re2' in sys.modules); ThreadMatch(comm_pattern='io'); print('re2' in sys.modules)"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+
+    assert done.stdout.split() == ["False", "True"]
