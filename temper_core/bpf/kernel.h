@@ -86,7 +86,9 @@ struct cgroup_subsys_state {
 struct cgroup {
 	struct cgroup_subsys_state self;
 	int level;
+	int nr_populated_threaded_children;
 	struct kernfs_node *kn;
+	struct cgroup *dom_cgrp;
 	struct cgroup *ancestors[];
 };
 

@@ -19,6 +19,7 @@ from temper_core.bpf import maps
 from temper_core.bpf.package import load_object
 from temper_core.bpf.skeleton import Skeleton
 from temper_core.errors import BpfError
+from temper_core.records.steering import FIXED_HINTS, SYSTEM
 from temper_core.steering.kernel_records import (
     DECIDE_COUNTS,
     ELSEWHERE,
@@ -111,7 +112,8 @@ class SteeringKernel:
         """Make the hooks and the next walk follow this table; only what differs is written.
 
         *policies* are keyed by cgroup ids; where none covers a thread the rules in *processes*
-        count, and then *default_hint*. With *bump* no decision made before counts any more.
+        count, and then *default_hint*; a hint found on a thread of the kernel becomes that of the
+        system layer. With *bump* no decision made before counts any more.
         Raises ``BpfError``, with the old entries in part replaced, where there are more than
         ``MOST_POLICIES``, and ValueError for too many rules.
         """
@@ -122,6 +124,7 @@ class SteeringKernel:
         removed = self._table.keys() - table.keys()
         if changed or removed or bump:
             self._next_generation(bump=bump)
+        U64.pack_into(self._control, Control.KERNEL_HINT, FIXED_HINTS[SYSTEM])
         descriptor = self._skeleton.maps["policies"]
         for key in removed:
             maps.delete(descriptor, key)

@@ -33,6 +33,7 @@ ELSEWHERE = POLICY_KEY.pack(0)
 _RULE = struct.Struct("<16s16s16s16sHBB4x")
 _POLICY = struct.Struct("<HHI")
 _EXACT = 1
+_BY_PROCESS = 2
 _TRAIT_LEADER = 1
 _TRAIT_ROOT = 2
 
@@ -40,22 +41,23 @@ _TRAIT_ROOT = 2
 class Control:
     """Where the fields of ``struct control`` are; all but the two pairs are one u64 each."""
 
-    SIZE = 176
+    SIZE = 200
     GENERATION = 0
     EPOCH_AND_FLAGS = 8
     ENGINE = 16
     WANTED = 24
-    HOOKS = 32
-    EVENTS = 56
-    WALK = 96
-    DECIDED = 144
+    KERNEL_HINT = 32
+    HOOKS = 40
+    EVENTS = 64
+    WALK = 120
+    DECIDED = 168
     WRITES = 1
     EMITS = 2
 
 
 U64 = struct.Struct("<Q")
 U32_PAIR = struct.Struct("<II")
-HOOK_COUNTS = struct.Struct("<7Q")
+HOOK_COUNTS = struct.Struct("<8Q")
 EVENT_COUNTS = struct.Struct("<QQ")
 WALK_COUNTS = struct.Struct("<6Q")
 DECIDE_COUNTS = struct.Struct("<3Q")
@@ -116,7 +118,9 @@ class Policy:
 
     def pack(self) -> bytes:
         """Return it as ``struct policy``."""
-        head = _POLICY.pack(len(self.rules), self.otherwise, _EXACT if self.exact else 0)
+        by_process = any(rule.process for rule in self.rules)
+        flags = (_EXACT if self.exact else 0) | (_BY_PROCESS if by_process else 0)
+        head = _POLICY.pack(len(self.rules), self.otherwise, flags)
         rules = b"".join(rule.pack() for rule in self.rules)
         return head + rules + bytes(_RULE.size * (MOST_RULES - len(self.rules)))
 
@@ -150,7 +154,7 @@ class ThreadRecord(NamedTuple):
 
     @property
     def is_kernel(self) -> bool:
-        """Whether it is a thread of the kernel, which is never steered."""
+        """Whether it is a thread of the kernel, which gets no hint but in place of a wrong one."""
         return bool(self.flags & IS_KERNEL)
 
     @property
@@ -201,7 +205,8 @@ class Counted:
     """What the hooks did since the object was loaded.
 
     ``births`` and ``deaths`` are cgroups made and removed, ``written`` hints that the hooks gave
-    or changed, ``failed`` what the kernel had no memory for.
+    or changed, ``failed`` what the kernel had no memory for, ``postponed`` threads of processes
+    too large for a hook, which the next walk puts right.
     """
 
     forks: int
@@ -211,6 +216,7 @@ class Counted:
     deaths: int
     written: int
     failed: int
+    postponed: int
 
 
 @frozen
@@ -218,7 +224,8 @@ class Walked:
     """What one walk did.
 
     Of the hints ``written``, those were ``corrected`` that somebody else had changed: the table
-    is the same as at the walk before. ``dropped`` threads found no room among the records.
+    is the same as at the walk before, and no hook has postponed any. ``dropped`` threads found no
+    room among the records.
     """
 
     seen: int

@@ -8,6 +8,7 @@
 #define MOST_LEVELS 24
 #define MOST_STORAGES 32
 #define MOST_WANTS 4096
+#define MOST_AT_ONCE 256
 #define NO_HINT 0xffff
 #define LARGEST_SHOWN 0xfffe
 #define NO_LAYER 0xff
@@ -31,6 +32,7 @@ struct rule {
 
 enum policy_flag {
 	POLICY_EXACT = 1, /* for threads directly in this cgroup only */
+	POLICY_BY_PROCESS = 2, /* some rule asks for the process's name */
 };
 
 struct policy {
@@ -89,11 +91,13 @@ struct control {
 	u32 engine_map;
 	u32 layer_offset;
 	u64 wanted;
+	u64 kernel_hint; /* what a hint found on a kernel thread becomes; 0 leaves it */
 	/* Counted by the hooks, from the load on. */
 	u64 forks, renames, moves, births, deaths;
 	u64 written, failed;
-	/* Of the last walk, but for the generation: that of the last walk that wrote. */
-	u64 walked_generation;
+	u64 postponed; /* threads left to the next walk */
+	/* Of the last walk, but for these two, which are those of the last walk that wrote. */
+	u64 walked_generation, walked_postponed;
 	u64 seen, records, dropped, rewritten, corrected, took_ns;
 	/* Of the last decide. */
 	u64 applied, gone, reused;
@@ -297,6 +301,39 @@ static __always_inline bool put(struct task_struct *task, struct task_hint *stor
 	return false;
 }
 
+/* Whether threads belong elsewhere once their leader, which this is, has another name. */
+__noinline u32 follows_its_leader(struct who *who)
+{
+	struct cgroup *cgroup;
+	struct policy *policy;
+
+	if (!who)
+		return 1;
+	cgroup = bpf_rdonly_cast(who->cgroup, bpf_core_type_id_kernel(struct cgroup));
+	/* Threads in cgroups of their own may have other policies. */
+	if (cgroup->dom_cgrp != cgroup || cgroup->nr_populated_threaded_children)
+		return 1;
+	policy = policy_of(cgroup);
+	return policy && policy->flags & POLICY_BY_PROCESS;
+}
+
+/*
+ * Whether this is one thread too many for a hook, where nothing else runs on the CPU meanwhile.
+ * Those left over are counted, and the next walk puts them right. By an iterator, because of a
+ * counter of our own the verifier would follow every value.
+ */
+static __always_inline bool is_too_many(struct bpf_iter_num *places, struct who *who,
+					struct control *control)
+{
+	u32 threads = who->threads;
+
+	if (bpf_iter_num_next(places))
+		return false;
+	__sync_fetch_and_add(&control->postponed,
+			     threads > MOST_AT_ONCE ? threads - MOST_AT_ONCE : 1);
+	return true;
+}
+
 /* For the hooks: what the thread is called comes from them. */
 static __noinline int steer(struct task_struct *task, struct who *who, struct control *control)
 {
@@ -333,6 +370,7 @@ int BPF_PROG(on_rename, struct task_struct *task, const char *comm)
 	struct bpf_iter_task threads;
 	struct task_struct *thread;
 	u64 name[2] = {};
+	struct bpf_iter_num places;
 	struct who who;
 
 	if (!control || bpf_probe_read_kernel_str(name, sizeof(name), comm) < 0)
@@ -347,11 +385,14 @@ int BPF_PROG(on_rename, struct task_struct *task, const char *comm)
 		who.process[1] = name[1];
 	}
 	steer(task, &who, control);
-	if (!(who.traits & TRAIT_LEADER) || who.threads < 2)
+	if (!(who.traits & TRAIT_LEADER) || who.threads < 2 || !follows_its_leader(&who))
 		return 0;
+	bpf_iter_num_new(&places, 0, MOST_AT_ONCE);
 	bpf_iter_task_new(&threads, task, BPF_TASK_ITER_PROC_THREADS);
 	while ((thread = bpf_iter_task_next(&threads))) {
 		describe(&who, thread);
+		if (is_too_many(&places, &who, control))
+			break;
 		if (who.traits & TRAIT_LEADER)
 			continue;
 		who.process[0] = name[0];
@@ -359,6 +400,7 @@ int BPF_PROG(on_rename, struct task_struct *task, const char *comm)
 		steer(thread, &who, control);
 	}
 	bpf_iter_task_destroy(&threads);
+	bpf_iter_num_destroy(&places);
 	return 0;
 }
 
@@ -369,6 +411,7 @@ int BPF_PROG(on_move, struct cgroup *to, const char *path, struct task_struct *t
 	struct control *control = the_control();
 	struct bpf_iter_task threads;
 	struct task_struct *thread;
+	struct bpf_iter_num places;
 	struct who who;
 
 	if (!control)
@@ -378,12 +421,16 @@ int BPF_PROG(on_move, struct cgroup *to, const char *path, struct task_struct *t
 		describe(&who, task);
 		return steer(task, &who, control);
 	}
+	bpf_iter_num_new(&places, 0, MOST_AT_ONCE);
 	bpf_iter_task_new(&threads, task, BPF_TASK_ITER_PROC_THREADS);
 	while ((thread = bpf_iter_task_next(&threads))) {
 		describe(&who, thread);
+		if (is_too_many(&places, &who, control))
+			break;
 		steer(thread, &who, control);
 	}
 	bpf_iter_task_destroy(&threads);
+	bpf_iter_num_destroy(&places);
 	return 0;
 }
 
@@ -466,11 +513,15 @@ static __always_inline void emit(struct task_struct *task, struct who *who, u32 
 	record->comm[1] = who->comm[1];
 }
 
-/* Two walks without a change of the table between them should find every hint as it was left. */
+/*
+ * Two walks should find every hint as it was left, unless the table changed between them or a hook
+ * left threads to the second.
+ */
 static __always_inline void rewrite(struct task_struct *task, struct task_hint *stored,
 				    u32 expected, struct control *control)
 {
-	bool is_foreign = stored && control->walked_generation == control->generation;
+	bool is_foreign = stored && control->walked_generation == control->generation &&
+			  control->walked_postponed == control->postponed;
 
 	if (!put(task, stored, expected, control))
 		return;
@@ -489,6 +540,9 @@ static __noinline int look_at(struct task_struct *task, struct control *control)
 	describe(&who, task);
 	if (task->flags & PF_KTHREAD) {
 		flags = RECORD_KERNEL;
+		/* Not deleted: that would leave it where the hint has sent it. */
+		if (stored && control->kernel_hint)
+			expected = control->kernel_hint;
 	} else {
 		expected = decided(task, &who, control);
 		if (expected != NO_HINT)
@@ -515,9 +569,11 @@ int walk(void *unused)
 	u64 began = bpf_ktime_get_ns();
 	struct bpf_iter_task threads;
 	struct task_struct *task;
+	u64 postponed;
 
 	if (!control)
 		return -1;
+	postponed = control->postponed;
 	control->seen = control->records = control->dropped = 0;
 	control->rewritten = control->corrected = 0;
 	bpf_rcu_read_lock();
@@ -530,8 +586,10 @@ int walk(void *unused)
 	}
 	bpf_iter_task_destroy(&threads);
 	bpf_rcu_read_unlock();
-	if (control->flags & CONTROL_WRITE)
+	if (control->flags & CONTROL_WRITE) {
 		control->walked_generation = control->generation;
+		control->walked_postponed = postponed;
+	}
 	control->took_ns = bpf_ktime_get_ns() - began;
 	return 0;
 }

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from temper_core.bpf import maps
 from temper_core.bpf.access import probe
 from temper_core.node.cgroups import detect_cgroups
 from temper_core.steering.kernel import SteeringKernel
@@ -146,6 +147,19 @@ def look(kernel):
         return next((record for record in kernel.records() if record.tid == tid), None)
 
     return at
+
+
+@pytest.fixture
+def poison(kernel):
+    """Write a hint into the map from outside, as somebody with the rights to it could."""
+
+    def write(pid, hint):
+        hints, process = maps.open_by_id(kernel.map_id), os.pidfd_open(pid)
+        maps.update(hints, process.to_bytes(4, sys.byteorder), hint.to_bytes(32, "little"))
+        os.close(hints)
+        os.close(process)
+
+    return write
 
 
 @pytest.fixture

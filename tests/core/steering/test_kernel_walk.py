@@ -8,22 +8,9 @@ from pathlib import Path
 import pytest
 
 from temper_core.bpf import maps
-from temper_core.records.steering import NO_HINT
+from temper_core.records.steering import FIXED_HINTS, NO_HINT, SYSTEM
 from temper_core.steering.kernel import KernelRule, SteeringKernel
 from tests.core.steering.processes import DEFAULT, STAYS, named, number, until
-
-
-@pytest.fixture
-def poison(kernel):
-    """Write a hint into the map from outside, as somebody with the rights to it could."""
-
-    def write(pid, hint):
-        hints, process = maps.open_by_id(kernel.map_id), os.pidfd_open(pid)
-        maps.update(hints, process.to_bytes(4, sys.byteorder), hint.to_bytes(32, "little"))
-        os.close(hints)
-        os.close(process)
-
-    return write
 
 
 def test_threads_that_were_there_before_get_their_hints(kernel, thread, look):
@@ -101,16 +88,30 @@ def test_what_a_new_table_changes_was_nobodys_doing(kernel, thread, look):
     assert walked.written > 0
 
 
-def test_a_hint_on_a_thread_of_the_kernel_is_left_to_itself(kernel, look, poison):
+def kthreadd(kernel):
+    kernel.walk(write=False)
+    return next(record.tid for record in kernel.records() if record.comm == "kthreadd")
+
+
+def test_a_hint_on_a_thread_of_the_kernel_becomes_that_of_the_system(kernel, look, poison):
     kernel.set_table({}, (), DEFAULT)
     kernel.walk()
-    pid = next(record.tid for record in kernel.records() if record.comm == "kthreadd")
+    pid = kthreadd(kernel)
+    poison(pid, 7)
+
+    walked, again = kernel.walk(), kernel.walk()
+
+    assert (walked.written, walked.corrected, again.corrected) == (1, 1, 0)
+    assert (look(pid).hint, look(pid).is_kernel) == (FIXED_HINTS[SYSTEM], True)
+
+
+def test_before_there_is_a_table_no_thread_of_the_kernel_is_touched(kernel, look, poison):
+    pid = kthreadd(kernel)
     poison(pid, 7)
 
     walked = kernel.walk()
 
-    assert walked.written == 0
-    assert (look(pid).expected, look(pid).hint) == (NO_HINT, 7)
+    assert (walked.written, look(pid).hint) == (0, 7)
 
 
 def test_a_record_is_what_proc_says(spawn, look, unified):
