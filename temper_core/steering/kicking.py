@@ -18,6 +18,7 @@ FIRST_PAUSE_S = 1.0
 LONGEST_PAUSE_S = 60.0
 LOWEST_NICE = 19
 _CAP_SYS_NICE = 23
+NS_PER_TICK = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 
 
 class Stray(NamedTuple):
@@ -45,7 +46,7 @@ class Kicker:
     ``kicked`` counts from the start. ``kick`` may be replaced by tests.
     """
 
-    def __init__(self, kick: Callable[[int], bool] | None = None) -> None:
+    def __init__(self, kick: Callable[[int, int], bool] | None = None) -> None:
         self.kicked = 0
         self._kick = renice_and_back if kick is None else kick
         self._known: dict[int, _Known] = {}
@@ -72,18 +73,21 @@ class Kicker:
         return is_soon
 
     def _kick_one(self, tid: int, known: _Known, now: float) -> None:
-        if self._kick(tid):
+        if self._kick(tid, known.start_ns):
             self.kicked += 1
         pause_s = min(FIRST_PAUSE_S * 2**known.kicks, LONGEST_PAUSE_S)
         known.walks, known.kicks, known.not_before_s = 0, known.kicks + 1, now + pause_s
 
 
-def renice_and_back(tid: int) -> bool:
-    """Change the nice value of *tid* by one and restore it; tell whether that was done.
+def renice_and_back(tid: int, start_ns: int) -> bool:
+    """Change the nice value of a thread by one and restore it; tell whether that was done.
 
-    The value only rises, and comes back, so nobody gains by it; a thread at the very end of the
-    scale can only be moved the other way.
+    It is *tid*, started *start_ns* after boot; another that has taken its number since is left
+    alone. The value only rises, and comes back, so nobody gains by it; a thread at the very end
+    of the scale can only be moved the other way.
     """
+    if not _is_same(tid, start_ns):
+        return False
     try:
         before = os.getpriority(os.PRIO_PROCESS, tid)
         other = before + 1 if before < LOWEST_NICE else before - 1
@@ -95,6 +99,16 @@ def renice_and_back(tid: int) -> bool:
     except OSError:  # it has gone, or may not be touched
         return False
     return True
+
+
+def _is_same(tid: int, start_ns: int) -> bool:
+    """Whether *tid* is the thread of that start, as exactly as proc_pid_stat(5) tells it."""
+    try:
+        told = Path(f"/proc/{tid}/stat").read_bytes()
+    except OSError:
+        return False  # it has gone
+    ticks = int(told.rpartition(b")")[2].split()[19])
+    return abs(ticks - start_ns // NS_PER_TICK) <= 1  # the kernel rounds by another way
 
 
 def may_renice(proc_root: Path | str = Path("/proc")) -> bool:

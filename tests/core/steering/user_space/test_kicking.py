@@ -3,14 +3,15 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from temper_core.steering.kicking import Kicker, Stray, may_renice, renice_and_back
+from temper_core.steering.kicking import NS_PER_TICK, Kicker, Stray, may_renice, renice_and_back
 
 
 class Kicks(list):
-    def __call__(self, tid):
+    def __call__(self, tid, _start_ns):
         self.append(tid)
         return True
 
@@ -21,6 +22,12 @@ def spinner():
     yield child
     child.kill()
     child.wait()
+
+
+def start_of(pid):
+    """Return when a process started, in nanoseconds since boot, as exactly as /proc tells it."""
+    stat = Path(f"/proc/{pid}/stat").read_text()
+    return int(stat.rpartition(")")[2].split()[19]) * NS_PER_TICK
 
 
 def stray(run_ns, tid=7, start_ns=1):
@@ -79,7 +86,7 @@ def test_kicks_that_do_not_help_become_rarer():
 
 
 def test_a_thread_that_may_not_be_kicked_is_not_counted():
-    kicker = Kicker(lambda _tid: False)
+    kicker = Kicker(lambda _tid, _start_ns: False)
 
     for now in range(5):
         kicker.look([stray(now)], float(now))
@@ -100,16 +107,27 @@ def test_whoever_is_due_soon_asks_for_a_soon_look_and_the_hopeless_do_not():
 def test_a_real_spinning_thread_has_its_nice_value_back(spinner, nice):
     os.setpriority(os.PRIO_PROCESS, spinner.pid, nice)
 
-    assert renice_and_back(spinner.pid)
+    assert renice_and_back(spinner.pid, start_of(spinner.pid))
     assert os.getpriority(os.PRIO_PROCESS, spinner.pid) == nice
     assert spinner.poll() is None
 
 
 def test_a_thread_that_has_gone_is_no_error(spinner):
+    start_ns = start_of(spinner.pid)
     spinner.kill()
     spinner.wait()
 
-    assert not renice_and_back(spinner.pid)
+    assert not renice_and_back(spinner.pid, start_ns)
+
+
+@pytest.mark.parametrize("apart_s", [-1, 1])
+def test_another_thread_that_took_the_number_is_left_alone(spinner, monkeypatch, apart_s):
+    start_ns = start_of(spinner.pid) + apart_s * 1_000_000_000
+    touched = []
+    monkeypatch.setattr(os, "setpriority", lambda *given: touched.append(given))
+
+    assert not renice_and_back(spinner.pid, start_ns)
+    assert touched == []
 
 
 def test_a_value_that_cannot_be_set_changes_nothing(spinner, monkeypatch):
@@ -120,7 +138,7 @@ def test_a_value_that_cannot_be_set_changes_nothing(spinner, monkeypatch):
 
     monkeypatch.setattr(os, "setpriority", refuse)
 
-    assert not renice_and_back(spinner.pid)
+    assert not renice_and_back(spinner.pid, start_of(spinner.pid))
     assert os.getpriority(os.PRIO_PROCESS, spinner.pid) == before
 
 
@@ -132,7 +150,7 @@ def test_an_owner_who_sets_another_value_meanwhile_keeps_it(spinner, monkeypatch
 
     monkeypatch.setattr(os, "setpriority", set_and_be_overtaken)
 
-    renice_and_back(spinner.pid)
+    renice_and_back(spinner.pid, start_of(spinner.pid))
 
     assert os.getpriority(os.PRIO_PROCESS, spinner.pid) == 17
 
