@@ -1,8 +1,9 @@
 """Put an agent together from settings: every part, and what each needs of the others."""
 
+import os
 import platform
 import threading
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from pathlib import Path
 
 from temper_core.agent import builtin_plugin
@@ -29,6 +30,7 @@ from temper_core.scheduler.safe_mode import SafeModeRequests
 from temper_core.server.listen import AgentServer
 from temper_core.settings.models import Settings
 from temper_core.steering.opening import open_steerer
+from temper_core.steering.pin import PinPlace
 from temper_core.steering.steerer import Steerer
 
 
@@ -48,7 +50,7 @@ def assemble(settings: Settings) -> Agent:
         Path(settings.safe_mode.file), Path(settings.safe_mode.state), changed=wake.set
     )
     limits = settings.scheduler
-    helm = Helm(lambda: _open_steering(settings), Path(limits.steering_pin))
+    helm = Helm(lambda: open_steering(settings), Path(limits.steering_pin))
     scheduler = Scheduler(settings, requests, hint_map=helm)
     published = Published(settings, host, scheduler, requests, pods, profiles)
     parts = Parts(
@@ -68,14 +70,29 @@ def assemble(settings: Settings) -> Agent:
     return Agent(parts, wake)
 
 
-def _open_steering(settings: Settings) -> Steerer:
-    """Open steering where there can be an engine; raise MachineError where there is none to be."""
+def open_steering(settings: Settings, roots: Roots | None = None) -> Steerer:
+    """Open steering where there can be an engine; raise MachineError where there is none to be.
+
+    Then what an agent that was killed left pinned is taken away as well.
+    """
+    roots = roots or Roots()
+    pin = PinPlace(Path(settings.scheduler.steering_pin))
     if not settings.scheduler.enforce:
+        if os.path.lexists(pin.path):
+            _sweep_alone(pin, roots)
         raise MachineError("no engine is to run: [scheduler] enforce is false")
-    if not SchedExt(Roots().sched_ext).is_supported:
+    if not SchedExt(roots.sched_ext).is_supported:
+        pin.sweep()
         raise MachineError("no engine can run: this kernel has no sched_ext")
     unified = detect_cgroups().unified
     return open_steerer(settings.scheduler, CgroupTree(unified) if unified is not None else None)
+
+
+def _sweep_alone(pin: PinPlace, roots: Roots) -> None:
+    """Sweep unless another agent runs, beside which this one may observe: the pin is its own."""
+    with suppress(MachineError), agent_lock(roots.run) as is_held:
+        if is_held:
+            pin.sweep()
 
 
 def _linter(settings: Settings, host: PluginHost) -> Linter:

@@ -1,0 +1,51 @@
+"""What an agent that is not to steer does about the pin of one that was killed."""
+
+import subprocess
+
+import pytest
+
+from temper_core.agent.assembly import open_steering
+from temper_core.errors import MachineError
+from temper_core.scheduler.agent_lock import agent_lock
+from temper_core.scheduler.roots import Roots
+from temper_core.settings.models import SchedulerSettings, Settings
+
+
+@pytest.fixture
+def pin(tmp_path):
+    """Leave something at a pin's path on a BPF file system, as a killed agent does."""
+    mounted = tmp_path / "bpf"
+    mounted.mkdir()
+    mount = ["mount", "-t", "bpf", "bpf", str(mounted)]
+    done = subprocess.run(mount, check=False, capture_output=True, text=True)
+    if done.returncode:
+        pytest.skip(f"no BPF file system can be mounted here: {done.stderr.strip()}")
+    path = mounted / "temper/hints"
+    path.parent.mkdir(mode=0o700)
+    path.symlink_to("elsewhere")
+    yield path
+    subprocess.run(["umount", "-l", str(mounted)], check=True)
+
+
+@pytest.fixture
+def roots(tmp_path):
+    return Roots(sys=tmp_path / "sys", run=tmp_path / "run")
+
+
+def settings(pin, enforce):
+    return Settings(scheduler=SchedulerSettings(steering_pin=str(pin), enforce=enforce))
+
+
+@pytest.mark.parametrize(("enforce", "why"), [(False, "enforce is false"), (True, "no sched_ext")])
+def test_what_a_killed_agent_pinned_goes_where_no_engine_is_to_be(pin, roots, enforce, why):
+    with pytest.raises(MachineError, match=why):
+        open_steering(settings(pin, enforce), roots)
+
+    assert not pin.parent.exists()
+
+
+def test_an_agent_that_only_observes_leaves_the_pin_of_one_that_runs(pin, roots):
+    with agent_lock(roots.run), pytest.raises(MachineError, match="enforce is false"):
+        open_steering(settings(pin, enforce=False), roots)
+
+    assert pin.is_symlink()
