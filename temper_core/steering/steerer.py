@@ -36,6 +36,8 @@ OWN_EVERY_S = 5.0
 PIN_EVERY_S = 10.0
 FORGET_EVERY_S = 60.0
 MOST_UNRESOLVED = 20
+TABLE_REST = 10
+"""After the table was written, so many times as long it is not written again for new cgroups."""
 
 
 @frozen
@@ -52,6 +54,7 @@ class _Dues:
     """When what is not done at every walk is due again, in monotonic seconds."""
 
     own: float = 0.0
+    table: float = 0.0
     pin: float = 0.0
     forget: float = 0.0
 
@@ -127,8 +130,11 @@ class Steerer:
         self._follow_engine(plan, engine, now)
         self._look_after_pin(now)
         try:
-            if self._is_table_old or self._kernel.cgroup_events != self._events_seen:
+            if self._is_table_due(now):
+                started = time.monotonic()
                 self._set_table(plan)
+                took_s = time.monotonic() - started
+                self._dues.table = now + took_s * (1 + TABLE_REST)
             threads, has_decided = self._walk(plan, now)
         except BpfError as error:
             self._fail(str(error))
@@ -171,7 +177,14 @@ class Steerer:
         self._engine.follow(engine, now)
         if is_another:
             self._at_rest = at_rest(plan.hints, engine.layers)
-            self._dues = _Dues()  # it has opened the pin to everybody, and has threads of its own
+            self._dues = _Dues(
+                table=self._dues.table
+            )  # it has opened the pin to everybody, and has threads of its own
+
+    def _is_table_due(self, now: float) -> bool:
+        """Whether the plan is new, or cgroups are and writing them would not take all our time."""
+        has_news = self._kernel.cgroup_events != self._events_seen
+        return self._is_table_old or (has_news and now >= self._dues.table)
 
     def _set_table(self, plan: LayerPlan) -> None:
         """Write the table anew for the plan and the cgroups there are now."""

@@ -351,3 +351,31 @@ def test_a_failing_kernel_side_is_told_and_never_raised(steerer, clock, monkeypa
 
     assert (steerer.state.reason, steerer.state.failures) == ("no walk", 1)
     assert steerer.truth() is None
+
+
+def test_in_a_storm_of_cgroups_the_table_is_written_again_only_after_a_rest(
+    steerer, cgroups, clock
+):
+    plan = steered(*(at(cgroups.path(cgroups.top / n), rule("high"), pod=n) for n in "ab"))
+    steerer.apply(plan)
+    steerer.turn(clock.now)
+    cgroups.make("a")
+    steerer.turn(clock.later())
+    cgroups.make("b")
+
+    steerer.turn(clock.now)
+    at_once = steerer.state.unresolved
+    steerer.turn(clock.later())
+
+    assert at_once == (cgroups.path(cgroups.top / "b"),)
+    assert steerer.state.unresolved == ()
+
+
+def test_a_new_plan_waits_for_no_rest(steerer, cgroups, clock):
+    steerer.apply(steered(at(cgroups.path(cgroups.make("a")), rule("high"), pod="a")))
+    steerer.turn(clock.now)
+
+    steerer.apply(steered(at("nowhere", rule("high"), pod="b")))
+    steerer.turn(clock.now)
+
+    assert steerer.state.unresolved == ("nowhere",)
