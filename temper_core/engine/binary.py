@@ -3,8 +3,10 @@
 import os
 import re
 import shutil
+import signal
 import subprocess
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from attrs import frozen
@@ -105,21 +107,34 @@ def _run(
     command: Sequence[str], *, timeout_s: float, given: str = ""
 ) -> subprocess.CompletedProcess[str]:
     try:
-        return subprocess.run(  # noqa: S603 - the binary that the settings name
+        child = subprocess.Popen(  # noqa: S603 - the binary that the settings name
             command,
-            input=given,
-            capture_output=True,
-            check=False,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             encoding="utf-8",
             env={**os.environ, **QUIET},
             errors="replace",
-            timeout=timeout_s,
+            start_new_session=True,
         )
-    except subprocess.TimeoutExpired as error:
-        raise EngineError(f"{command[0]} did not end within {timeout_s:g} s") from error
     except OSError as error:
         why = error.strerror or str(error)
         raise EngineError(f"engine {command[0]} cannot be run: {why}; {REMEDY}") from error
+    with child:
+        try:
+            stdout, stderr = child.communicate(given, timeout=timeout_s)
+        except subprocess.TimeoutExpired as error:
+            raise EngineError(f"{command[0]} did not end within {timeout_s:g} s") from error
+        finally:
+            _end_all(child)
+    return subprocess.CompletedProcess(command, child.returncode, stdout, stderr)
+
+
+def _end_all(child: subprocess.Popen[str]) -> None:
+    """Kill a child that was not waited for, and what it started: all of it holds the pipes."""
+    if child.returncode is None:
+        with suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)
 
 
 def _why_missing(name: str) -> str:

@@ -1,5 +1,6 @@
 import json
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,14 @@ from temper_core.engine.binary import (
 from temper_core.errors import EngineError
 
 SOUND = json.dumps([{"name": "all", "matches": [[]], "kind": {"Open": {}}}])
+
+
+def runs(pid):
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    return ") Z " not in stat
 
 
 def program(folder: Path, script: str, name: str = "scx_layered") -> Path:
@@ -112,6 +121,20 @@ def test_an_engine_that_does_not_end_is_given_up(tmp_path):
 
     with pytest.raises(EngineError, match=r"did not end within 0\.2 s"):
         print_and_exit(EngineBinary(path, "1.1.4"), SOUND, timeout_s=0.2)
+
+
+@pytest.mark.parametrize("then", ["wait", "exit 0"])
+def test_what_a_wrapper_of_the_engine_started_ends_with_it(tmp_path, then):
+    noted = tmp_path / "pid"
+    path = program(tmp_path, f"sleep 60 & echo $! > {noted}; {then}")
+
+    with pytest.raises(EngineError, match="did not end within 1 s"):
+        print_and_exit(EngineBinary(path, "1.1.4"), SOUND, timeout_s=1)
+
+    until = time.monotonic() + 10
+    while runs(noted.read_text().strip()) and time.monotonic() < until:
+        time.sleep(0.01)
+    assert not runs(noted.read_text().strip())
 
 
 def test_a_kernel_that_could_be_taken_over_is_never_given_to_the_engine(tmp_path):
