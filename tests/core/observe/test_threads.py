@@ -40,6 +40,13 @@ def schedstat(pid, tid=None):
     return [int(field) for field in content.split()]
 
 
+def has_become(pid, name):
+    try:
+        return Path(f"/proc/{pid}/comm").read_text() == f"{name}\n"
+    except ProcessLookupError:  # its leader is just being replaced by the thread that executes
+        return False
+
+
 def rows_of(pid, rows):
     return [row for row in rows.rows if row.tgid == pid]
 
@@ -178,7 +185,7 @@ def test_a_process_that_executes_another_program_keeps_its_thread(reader, spawn,
     base = reader.snapshot(0)
     child.stdin.write("go\n")
     child.stdin.flush()
-    wait_until(lambda: Path(f"/proc/{child.pid}/comm").read_text() == "sleep\n")
+    wait_until(lambda: has_become(child.pid, "sleep"))
 
     [row] = rows_of(child.pid, reader.snapshot(base.clock_ns))
 
@@ -195,7 +202,7 @@ def test_a_thread_that_executes_takes_over_its_leader_without_a_leap(reader, spa
     base = reader.snapshot(0)
     child.stdin.write("go\n")
     child.stdin.flush()
-    wait_until(lambda: Path(f"/proc/{child.pid}/comm").read_text() == "sleep\n")
+    wait_until(lambda: has_become(child.pid, "sleep"))
 
     rows = rows_of(child.pid, reader.snapshot(base.clock_ns))
 

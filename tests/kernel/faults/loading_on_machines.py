@@ -135,6 +135,7 @@ def bpffs_missing(scene: Scene) -> None:
     with unmounted(BPFFS, "bpf"):
         restart(scene, "static", "no BPF file system")
     scene.wait_for("hints", lambda: steering(scene)["mode"] == "hints", TRIED_AGAIN_S)
+    scene.wait_for("a pin", PIN.exists, TRIED_AGAIN_S)
 
 
 @fault("with a read-only bpffs an agent does without hints and says why")
@@ -150,10 +151,20 @@ def bpffs_read_only(scene: Scene) -> None:
 def pin_directory_of_somebody(scene: Scene) -> None:
     stop_in_order(scene)
     PIN.parent.mkdir(exist_ok=True)
+    pin_another_map(PIN)
     os.chown(PIN.parent, SOMEBODY, SOMEBODY)
     restart(scene, "static", f"belongs to uid {SOMEBODY}")
     stop_in_order(scene)
+    PIN.unlink()
     PIN.parent.rmdir()
+    restart(scene, "hints")
+
+
+@fault("an agent replaces an empty directory that somebody else made for its pin")
+def empty_pin_directory_of_somebody(scene: Scene) -> None:
+    stop_in_order(scene)
+    PIN.parent.mkdir(exist_ok=True)
+    os.chown(PIN.parent, SOMEBODY, SOMEBODY)
     restart(scene, "hints")
 
 
