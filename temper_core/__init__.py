@@ -42,6 +42,7 @@ _HOMES = {
     "temper_core.records.snapshots": (
         "LayerSample",
         "Mode",
+        "Observing",
         "Overhead",
         "PodSample",
         "Pressure",
@@ -50,6 +51,7 @@ _HOMES = {
         "ThreadSample",
     ),
     "temper_core.records.tiers": ("LayerKind", "Tier"),
+    "temper_core.records.wakes": ("Blocking", "Party", "WaitHistogram", "WakeEdge", "WakeWindow"),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 

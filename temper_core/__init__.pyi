@@ -34,6 +34,7 @@ from temper_core.records.profiles import ThreadGroup, Treatment, WorkloadProfile
 from temper_core.records.snapshots import (
     LayerSample,
     Mode,
+    Observing,
     Overhead,
     PodSample,
     Pressure,
@@ -42,11 +43,13 @@ from temper_core.records.snapshots import (
     ThreadSample,
 )
 from temper_core.records.tiers import LayerKind, Tier
+from temper_core.records.wakes import Blocking, Party, WaitHistogram, WakeEdge, WakeWindow
 
 __version__: str
 
 __all__ = [
     "Assignment",
+    "Blocking",
     "BpfError",
     "Command",
     "Container",
@@ -70,9 +73,11 @@ __all__ = [
     "MetricSample",
     "Mode",
     "Note",
+    "Observing",
     "OpenPodSource",
     "Origin",
     "Overhead",
+    "Party",
     "PluginError",
     "Pod",
     "PodSample",
@@ -90,6 +95,9 @@ __all__ = [
     "Tier",
     "Treatment",
     "Violation",
+    "WaitHistogram",
+    "WakeEdge",
+    "WakeWindow",
     "WorkloadProfile",
     "ask_agent",
     "fit_settings",

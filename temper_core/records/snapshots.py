@@ -11,6 +11,7 @@ from temper_core.records.plans import LayerPlan
 from temper_core.records.profiles import ProfileFailure
 from temper_core.records.steering import SteeringState
 from temper_core.records.tiers import LayerKind, Tier
+from temper_core.records.wakes import WakeWindow
 
 SCHEMA_VERSION = 1
 
@@ -56,6 +57,11 @@ class ThreadSample:
     thread (``layer_is_known``) or where it is inferred to be, ``expected_layer`` where the plan
     wants it, ``hinted_layer`` where its hint sends it; all empty without an engine.
     ``start_ticks`` tells a reused tid from its predecessor.
+
+    Counts are of the window, -1 where the tier of observation cannot tell: ``runs`` (times it was
+    given a CPU), ``voluntary`` and ``involuntary`` switches, ``migrations``. ``policy`` is
+    sched(7)'s name (``other``, ``fifo``, ...), empty if unknown; ``affinity`` the CPUs it is bound
+    to, empty where it may use all; ``waiting_s`` how long it had waited when it was looked at.
     """
 
     tid: int
@@ -78,11 +84,27 @@ class ThreadSample:
     age_s: float = 0.0
     hinted_layer: str = ""
     layer_is_known: bool = False
+    runs: int = -1
+    voluntary: int = -1
+    involuntary: int = -1
+    migrations: int = -1
+    policy: str = ""
+    nice: int = 0
+    rt_priority: int = 0
+    affinity: tuple[int, ...] = ()
+    waiting_s: float = 0.0
 
 
 @frozen
 class PodSample:
-    """One pod over one window; throttling is of the kernel's CFS quota."""
+    """One pod over one window; throttling is of the kernel's CFS quota.
+
+    ``cpu_used`` and ``run_delay`` are in CPUs; ``short_lived_cpu_used`` is the part of it that ran
+    in threads that came and went between two looks. ``throttled_s`` sums over CPUs. ``quota_cores``
+    and ``weight`` are what the cgroup asks the kernel for (None where nothing is asked), ``cpuset``
+    the CPUs it is confined to, empty for all. ``unthrottled_pressure`` is the share of the window
+    in which somebody waited for a CPU (PSI cpu ``some``) less what throttling explains of it.
+    """
 
     namespace: str
     pod: str
@@ -94,6 +116,14 @@ class PodSample:
     memory_bytes: int = 0
     profile: str = ""
     pressure: Mapping[str, "Pressure"] = field(factory=dict)
+    short_lived_cpu_used: float = 0.0
+    run_delay: float = 0.0
+    switches: int = 0
+    throttled_s: float = 0.0
+    quota_cores: float | None = None
+    weight: int | None = None
+    cpuset: tuple[int, ...] = ()
+    unthrottled_pressure: float | None = None
 
 
 @frozen
@@ -147,6 +177,24 @@ class Overhead:
 
 
 @frozen
+class Observing:
+    """How the node is looked at: the tier of observation, and why it is not a better one.
+
+    ``period_s`` is the time between two looks, ``asked_period_s`` the setting; ``stretched`` says
+    why they differ. Threads that ran or waited less than ``least_s`` in the window have no sample
+    of their own: ``unlisted`` counts them.
+    """
+
+    tier: str = "proc"
+    reason: str = ""
+    period_s: float = 0.0
+    asked_period_s: float = 0.0
+    stretched: str = ""
+    least_s: float = 0.0
+    unlisted: int = 0
+
+
+@frozen
 class EngineEnd:
     """How the last engine that ended unasked did: kind, what happened, and what to do about it."""
 
@@ -173,7 +221,10 @@ class PluginState:
 class Snapshot:
     """The node over one window, from ``monotonic_s - window_s`` to ``monotonic_s``.
 
-    ``threads`` are all threads that ran in the window; what is published is the busiest.
+    ``threads`` are the threads that ran in the window, but for those that ran too little to matter
+    (``observing``); what is published is the busiest. ``pressure_events`` counts, by resource, how
+    often the kernel has told of stalls since the agent's start. ``wakes`` is the last window in
+    which wake-ups were watched, None while nobody asks for that.
     ``defects`` name what could not be read, so that nothing is missing in silence.
     """
 
@@ -197,4 +248,7 @@ class Snapshot:
     reserve_cores: int = 1
     steering: SteeringState = SteeringState()
     last_end: EngineEnd | None = None
+    observing: Observing = Observing()
+    pressure_events: Mapping[str, int] = field(factory=dict)
+    wakes: WakeWindow | None = None
     schema_version: int = SCHEMA_VERSION

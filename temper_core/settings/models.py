@@ -269,6 +269,22 @@ class ObserveSettings:
         "Share of one core that observing may cost; over it the period stretches.",
         validator=and_(gt(0), le(1)),
     )
+    tier: str = setting(
+        "auto",
+        "How threads are looked at: bpf, bpf-iter or proc; auto takes the first that works.",
+        validator=in_(["auto", "bpf", "bpf-iter", "proc"]),
+    )
+    detail_threads: int = setting(
+        256,
+        "Threads that are told one by one per look, the busiest and longest waiting; the others "
+        "are summed up by cgroup, where the kernel side can do that.",
+        validator=and_(ge(16), le(20_000)),
+    )
+    edges: bool = setting(
+        False,
+        "Whether wake-ups and waits are watched in short windows from the start, not only when "
+        "somebody asks.",
+    )
     top_threads: int = setting(
         50, "Busiest threads that /observe lists.", validator=and_(ge(1), le(5_000))
     )
