@@ -34,6 +34,9 @@ LAST_WORDS_S = 0.5
 NEXT_ARRIVAL_S = 1.0
 """An engine does not come to its gate a second time any sooner: it loads in between."""
 
+LET_THROUGH_IDLE_S = 30.0
+"""An engine that was let through holds the node on the stock scheduler until it attaches."""
+
 
 class Phase(StrEnum):
     """Where an engine is in its life."""
@@ -174,7 +177,7 @@ class EngineRun:
         except GateError as error:
             self._fail(EndKind.UNKNOWN, str(error), now)
         self.process.take_over()
-        self.deadline.restart(now)
+        self.deadline.restart(now, idle_s=LET_THROUGH_IDLE_S)
 
     def stop(self, now: float) -> None:
         """Begin to end the engine; does nothing where that has begun already."""

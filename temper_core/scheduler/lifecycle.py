@@ -6,12 +6,9 @@ for safe mode takes effect while an engine is still loading. A changed plan beco
 swap (``succession.py``), and by a cold restart only where there can be none.
 """
 
-import random
 import time
-from collections.abc import Callable
 
 import structlog
-from attrs import frozen
 
 from temper_core.engine.stats import EngineStats
 from temper_core.errors import EngineError
@@ -20,6 +17,7 @@ from temper_core.records.snapshots import Mode, Status
 from temper_core.scheduler.backoff import backoff_for
 from temper_core.scheduler.change import Change
 from temper_core.scheduler.checks import Check
+from temper_core.scheduler.clocks import Clocks
 from temper_core.scheduler.counters import Counters, Way
 from temper_core.scheduler.diagnosis import Diagnosis, EndKind
 from temper_core.scheduler.engine_access import EngineAccess
@@ -46,15 +44,6 @@ WINDOW_S = 0.0015
 """How often to look while a swap has the node on the stock scheduler, or is about to."""
 SOON_S = 0.05
 STEADY_S = 0.5
-
-
-@frozen
-class Clocks:
-    """Time and chance. ``monotonic`` serves ``close`` alone; ``step`` is told the time."""
-
-    monotonic: Callable[[], float] = time.monotonic
-    wall: Callable[[], float] = time.time
-    chance: Callable[[], float] = random.random
 
 
 class Scheduler:

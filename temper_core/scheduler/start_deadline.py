@@ -4,6 +4,7 @@ Nearly all of a start is the kernel's verifier, which runs on the engine's own t
 slow node the same work takes many times as long, and is no failure for that.
 """
 
+import math
 import os
 from pathlib import Path
 
@@ -24,9 +25,13 @@ class StartDeadline:
         self._seen_s: float | None = None
         self.restart(now)
 
-    def restart(self, now: float) -> None:
-        """Give it the whole time again, as after it stood at a gate."""
+    def restart(self, now: float, *, idle_s: float = math.inf) -> None:
+        """Give it the whole time again, as after it stood at a gate.
+
+        It may stand still for the limit, or for *idle_s* where that is less.
+        """
         self._started_at = self._progress_at = now
+        self._idle_s = min(self._limit_s, idle_s)
         self._before_s = self._seen_s or 0.0
 
     def look(self, now: float, cpu_s: float | None) -> None:
@@ -41,7 +46,7 @@ class StartDeadline:
             return f"it used {self._used_s:.0f} s of CPU"
         if now - self._started_at >= WALL_TIME_FACTOR * self._limit_s:
             return f"it took {now - self._started_at:.0f} s"
-        if now - self._progress_at >= self._limit_s:
+        if now - self._progress_at >= self._idle_s:
             return f"it did nothing for {now - self._progress_at:.0f} s"
         return ""
 

@@ -16,7 +16,7 @@ WINDOW_S = 2.0
 """A behaviour is measured over so long, at least."""
 TITLE_AGE_S = 5.0
 """A process's title is read again so often; that of a young one when its age has doubled."""
-LONGEST_TITLE = 4_096
+LONGEST_TEXT = 4_096
 
 
 @define
@@ -110,7 +110,7 @@ class Sight:
         except OSError:
             return ""
         try:
-            return os.read(descriptor, LONGEST_TITLE).decode("utf-8", "replace")
+            return os.read(descriptor, LONGEST_TEXT).decode("utf-8", "replace")
         except OSError:
             return ""
         finally:

@@ -17,9 +17,10 @@ import pytest
 from temper_core.records.machine import MachineShape
 from temper_core.records.plans import Layer, LayerPlan
 from temper_core.records.tiers import LayerKind
+from temper_core.scheduler.clocks import Clocks
 from temper_core.scheduler.engine_access import EngineAccess, InstalledEngine
 from temper_core.scheduler.hint_map import HintMap
-from temper_core.scheduler.lifecycle import Clocks, Scheduler
+from temper_core.scheduler.lifecycle import Scheduler
 from temper_core.scheduler.roots import Roots
 from temper_core.scheduler.safe_mode import SafeModeRequests
 from temper_core.settings import Settings

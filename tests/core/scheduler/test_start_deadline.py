@@ -54,6 +54,16 @@ def test_a_restart_gives_it_the_whole_time_again():
     assert str(deadline) == "used 45 of 60 s of CPU"
 
 
+def test_a_restart_may_leave_it_less_time_to_stand_still():
+    deadline = StartDeadline(60.0, 0.0)
+
+    deadline.restart(10.0, idle_s=30.0)
+    deadline.look(20.0, 1.0)
+
+    assert deadline.passed(49.9) == ""
+    assert deadline.passed(50.0) == "it did nothing for 30 s"
+
+
 def test_the_cpu_time_of_a_real_process_counts_all_its_threads():
     spin = "threading.Thread(target=sum, args=(range(1 << 40),)).start()"
     with subprocess.Popen([sys.executable, "-c", f"import threading; {spin}; {spin}"]) as process:
