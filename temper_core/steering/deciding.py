@@ -95,6 +95,10 @@ class Judge:
         for tid in self._steady.keys() - alive:
             del self._steady[tid]
 
+    def close(self) -> None:
+        """Let go of what sees threads."""
+        self._sight.close()
+
     def _follow(self, plan: LayerPlan) -> None:
         if plan is self._plan:
             return

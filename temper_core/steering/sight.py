@@ -9,6 +9,7 @@ from pathlib import Path
 from attrs import define
 
 from temper_core.records.matching import ThreadBehaviour
+from temper_core.steering.patient_reading import PatientReader
 
 NS_PER_S = 1_000_000_000
 US_PER_S = 1_000_000
@@ -50,14 +51,23 @@ class Sight:
         self._titles: dict[int, _Title] = {}
         self._names: dict[int, _Title] = {}
         self._measured: dict[int, _Measured] = {}
+        self._command_lines = PatientReader(lambda tgid: self._text(tgid, "cmdline"))
+
+    def close(self) -> None:
+        """Let go of the thread that reads titles."""
+        self._command_lines.close()
 
     def title(self, tgid: int) -> str:
-        """Return the command line of a process, words apart by blanks; empty if it has gone."""
-        return self._read(self._titles, tgid, "cmdline").replace("\0", " ").strip()
+        """Return the command line of a process, words apart by blanks; empty if it has gone.
+
+        The last known one while the process's memory is locked.
+        """
+        text = self._read(self._titles, tgid, self._command_lines.read)
+        return text.replace("\0", " ").strip()
 
     def process(self, tgid: int) -> str:
         """Return a process's name; empty if it has gone."""
-        return self._read(self._names, tgid, "comm").rstrip("\n")
+        return self._read(self._names, tgid, self._name).rstrip("\n")
 
     def is_root(self, tgid: int) -> bool:
         """Whether a process's effective user is root (proc(5), ``Uid`` in ``status``)."""
@@ -91,18 +101,23 @@ class Sight:
             for number in known.keys() - alive:
                 del known[number]
 
-    def _read(self, known: dict[int, _Title], tgid: int, file: str) -> str:
+    def _read(self, known: dict[int, _Title], tgid: int, read: Callable[[int], str | None]) -> str:
         now = self._clock()
         before = known.get(tgid)
         if before is not None and now < before.read_s + self._lasts_s(before, now):
             return before.text
-        text = self._text(tgid, file)
+        text = read(tgid)
+        if text is None:
+            text = before.text if before is not None else ""
         known[tgid] = _Title(text, before.born_s if before else now, now)
         return text
 
     @staticmethod
     def _lasts_s(title: _Title, now: float) -> float:
         return min(TITLE_AGE_S, now - title.born_s)
+
+    def _name(self, tgid: int) -> str:
+        return self._text(tgid, "comm")
 
     def _text(self, tgid: int, file: str) -> str:
         try:

@@ -162,6 +162,7 @@ class Steerer:
         """Take the pin away and detach from the kernel; the threads' hints go with the map."""
         self._pin.remove()
         self._kernel.close()
+        self._judge.close()
 
     @property
     def _layers(self) -> Sequence[str]:

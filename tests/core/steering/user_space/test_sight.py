@@ -30,7 +30,9 @@ def clock():
 
 @pytest.fixture
 def sight(clock):
-    return Sight(clock=clock)
+    sight = Sight(clock=clock)
+    yield sight
+    sight.close()
 
 
 @pytest.fixture
@@ -154,3 +156,40 @@ def test_a_thread_that_never_ran_has_no_run_length(tmp_path, clock):
     seen = sight.behaviour(5, 5, 1)
 
     assert (seen.cpu_share, seen.run_us, seen.wakeups_per_s) == (0, None, 0)
+
+
+def test_a_title_that_cannot_be_read_now_is_the_last_known_one(tmp_path, clock):
+    fake(tmp_path, cmdline="server\0--main\0", comm="server\n")
+    sight = Sight(tmp_path, clock)
+    before = sight.title(5)
+    path = tmp_path / "5/cmdline"
+    path.unlink()
+    os.mkfifo(path)  # as a process whose memory is locked: who opens it waits
+    clock.now += 60
+
+    began = time.monotonic()
+    after = sight.title(5)
+    took_s = time.monotonic() - began
+
+    release(path)
+    sight.close()
+    assert before == after == "server --main"
+    assert took_s < 5  # and not for ever
+
+
+def test_a_process_never_seen_whose_memory_is_locked_has_no_title(tmp_path, clock):
+    fake(tmp_path, comm="server\n")
+    path = tmp_path / "5/cmdline"
+    os.mkfifo(path)
+    sight = Sight(tmp_path, clock)
+
+    title = sight.title(5)
+
+    release(path)
+    sight.close()
+    assert title == ""
+
+
+def release(pipe):
+    """Let go of whoever waits in the pipe, by being its writer for a moment."""
+    os.close(os.open(pipe, os.O_WRONLY))
