@@ -88,10 +88,13 @@ class Skeleton:
 
     def attach(self, program: str) -> None:
         """Attach a program to the tracepoint its section names (``tp_btf/…``), until closed."""
+        self._descriptors.append(self.link(program))
+
+    def link(self, program: str) -> int:
+        """Attach a program as ``attach`` does, for as long as the caller keeps the descriptor."""
         attributes = _RAW_TRACEPOINT.pack(0, self._program(program), 0)
         what = f"cannot attach BPF program {program!r}"
-        link, _ = call(Command.RAW_TRACEPOINT_OPEN, attributes, what)
-        self._descriptors.append(link)
+        return call(Command.RAW_TRACEPOINT_OPEN, attributes, what)[0]
 
     def memory(self, map_name: str, size: int) -> mmap.mmap:
         """Map the first *size* bytes of an array made with ``BPF_F_MMAPABLE``, to read and write.

@@ -30,7 +30,10 @@ class Command(IntEnum):
     OBJ_GET_INFO_BY_FD = 15
     RAW_TRACEPOINT_OPEN = 17
     BTF_GET_FD_BY_ID = 19
+    MAP_LOOKUP_AND_DELETE_BATCH = 25
     MAP_UPDATE_BATCH = 26
+    LINK_CREATE = 28
+    ITER_CREATE = 33
 
 
 _library = ctypes.CDLL(None, use_errno=True)
@@ -43,14 +46,23 @@ def call(command: Command, attributes: bytes | bytearray, what: str) -> tuple[in
     Addresses in *attributes* must stay alive until this returns. *what* begins the message of
     the ``BpfError`` that a refusal raises.
     """
+    block = ctypes.create_string_buffer(bytes(attributes), len(attributes))
+    result = attempt(command, block, what)
+    if result < 0:
+        raise BpfError(what, -result)
+    return result, block.raw
+
+
+def attempt(command: Command, block: Buffer, what: str) -> int:
+    """Ask as ``call`` does, but with attributes in *block*, where the kernel writes its answer.
+
+    Returns the result, or the error number negated: some answers come with an error.
+    """
     if _number is None:
         known = ", ".join(NUMBERS)
         raise BpfError(f"{what}: no number of bpf(2) is known for {platform.machine()} ({known})")
-    block = ctypes.create_string_buffer(bytes(attributes), len(attributes))
-    result = _library.syscall(_number, int(command), block, len(attributes))
-    if result < 0:
-        raise BpfError(what, ctypes.get_errno())
-    return result, block.raw
+    result: int = _library.syscall(_number, int(command), block, len(block))
+    return result if result >= 0 else -ctypes.get_errno()
 
 
 def buffer(content: bytes) -> Buffer:

@@ -1,0 +1,244 @@
+"""The kernel side of wakes: our BPF object, attached in windows only.
+
+It is loaded while somebody wants to know, and costs nothing between two windows. Nothing of it
+outlives this process, and a window ends by itself.
+"""
+
+import errno
+import mmap
+import os
+import re
+import struct
+import time
+from collections import deque
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from attrs import field, frozen
+
+from temper_core.bpf import maps
+from temper_core.bpf.draining import drain
+from temper_core.bpf.package import load_object
+from temper_core.bpf.skeleton import Skeleton
+from temper_core.errors import BpfError
+from temper_core.observe.wakes.kernel_records import (
+    CONTROL_BYTES,
+    COUNT,
+    LIMITS,
+    OPEN,
+    PAIR,
+    PARTY,
+    REST,
+    STATE,
+    STATE_AT,
+    TALLY,
+    TID,
+    WAITS,
+    PartyRecord,
+    State,
+    Tally,
+)
+
+NS_PER_S = 1_000_000_000
+LONG_WAIT_S = 0.001
+OUTSIDE_NS = 45
+"""What an event costs besides the program, the way into it and back: half of what was measured
+for an empty program on both events."""
+PROGRAMS = ("on_switch", "on_waking")
+MOST_CPUS = 8_192
+
+Pair = tuple[int, int]
+
+
+@frozen
+class Room:
+    """How many threads, edges and blockings one window has room for."""
+
+    parties: int = 8_192
+    edges: int = 8_192
+    blockings: int = 2_048
+
+
+@frozen
+class Counted:
+    """All that was counted in a window of ``length_s``.
+
+    ``edges`` are wakes by waker and wakee, ``blockings`` waits and their ns by waiter and runner,
+    ``parties`` the threads by their tid; tid 0 as one end is nobody. ``lost`` edges and blockings
+    and ``nameless`` threads found no room. ``kernel_s`` is the CPU time that counting took, of
+    whatever was running.
+    """
+
+    length_s: float
+    switches: int = 0
+    wakes: int = 0
+    lost: int = 0
+    nameless: int = 0
+    kernel_s: float = 0.0
+    edges: Mapping[Pair, int] = field(factory=dict)
+    blockings: Mapping[Pair, tuple[int, int]] = field(factory=dict)
+    parties: Mapping[int, PartyRecord] = field(factory=dict)
+    knows_waits: bool = True
+    knows_interrupts: bool = False
+
+
+class WakeKernel:
+    """The loaded object; ``open`` makes one, ``begin`` and ``end`` a window, and ``close`` it."""
+
+    def __init__(self, skeleton: Skeleton, cpus: int) -> None:
+        self._skeleton = skeleton
+        self._cpus = cpus
+        self._links: list[int] = []
+        self._is_dirty = False
+        self._began_s = 0.0
+        self._length_s = 0.0
+        with ExitStack() as opened:
+            self._control = self._memory(opened, "control", CONTROL_BYTES)
+            self._tallies = self._memory(opened, "tallies", TALLY.size * cpus)
+            self._memories = opened.pop_all()
+
+    @classmethod
+    def open(cls, room: Room | None = None, *, sys_root: str = "/sys") -> Self:
+        """Load the object, in some 20 to 40 ms; raises ``BpfError``. Nothing is attached."""
+        cpus = _possible_cpus(sys_root)
+        room = room or Room()
+        sizes = {
+            "tallies": cpus,
+            "parties": room.parties,
+            "edges": room.edges,
+            "blockings": room.blockings,
+        }
+        with ExitStack() as opened:
+            skeleton = opened.enter_context(_load(sizes))
+            kernel = cls(skeleton, cpus)
+            opened.pop_all()
+        return kernel
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a window has begun and was not ended."""
+        return bool(self._links)
+
+    def begin(self, length_s: float, *, long_wait_s: float = LONG_WAIT_S) -> None:
+        """Attach and count from now on, for *length_s* at most, whenever ``end`` is called.
+
+        Waits of *long_wait_s* or more are told with who ran meanwhile. Raises ``BpfError``.
+        """
+        self._detach()
+        if self._is_dirty:
+            self._empty()
+        self._is_dirty = True
+        self._tallies[:] = bytes(len(self._tallies))
+        limits = int(length_s * NS_PER_S), int(long_wait_s * NS_PER_S)
+        LIMITS.pack_into(self._control, 0, *limits)
+        STATE.pack_into(self._control, STATE_AT, 0, 0, 0, 0, 0)
+        maps.update(self._skeleton.maps["parties"], TID.pack(REST), bytes(PARTY.size))
+        try:
+            for program in PROGRAMS:
+                self._links.append(self._skeleton.link(program))
+        except BpfError:
+            self._detach()
+            raise
+        self._length_s, self._began_s = length_s, time.monotonic()
+        OPEN.pack_into(self._control, STATE_AT, 1)
+
+    def end(self) -> Counted:
+        """Detach, and take what was counted since ``begin``; raises ``BpfError``."""
+        OPEN.pack_into(self._control, STATE_AT, 0)
+        length_s = min(self._length_s, time.monotonic() - self._began_s)
+        self._detach()
+        state = State(*STATE.unpack_from(self._control, STATE_AT))
+        tally = self._tally()
+        counted = Counted(
+            length_s=length_s,
+            switches=tally.switches,
+            wakes=tally.wakes,
+            lost=tally.lost,
+            nameless=tally.nameless,
+            kernel_s=_kernel_s(tally),
+            edges={pair: value[0] for pair, value in self._pairs("edges", COUNT)},
+            blockings={pair: (n, ns) for pair, (n, ns) in self._pairs("blockings", WAITS)},
+            parties=self._take_parties(),
+            knows_waits=bool(state.knows_waits),
+            knows_interrupts=bool(state.knows_interrupts),
+        )
+        self._is_dirty = False
+        return counted
+
+    def close(self) -> None:
+        """Detach and let go of everything; a second time does nothing."""
+        self._detach()
+        self._memories.close()
+        self._skeleton.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _memory(self, opened: ExitStack, name: str, size: int) -> mmap.mmap:
+        return opened.enter_context(self._skeleton.memory(name, size))
+
+    def _detach(self) -> None:
+        while self._links:
+            os.close(self._links.pop())
+
+    def _empty(self) -> None:
+        """Forget what a window left that was begun and not ended."""
+        for name, key, value in (("edges", PAIR, COUNT), ("blockings", PAIR, WAITS)):
+            deque(drain(self._skeleton.maps[name], key.size, value.size), maxlen=0)
+        deque(drain(self._skeleton.maps["parties"], TID.size, PARTY.size), maxlen=0)
+
+    def _tally(self) -> Tally:
+        content = self._tallies[: TALLY.size * self._cpus]
+        return Tally(*map(sum, zip(*TALLY.iter_unpack(content), strict=True)))
+
+    def _pairs(self, name: str, value: struct.Struct) -> Iterator[tuple[Pair, tuple[int, ...]]]:
+        for keys, values in drain(self._skeleton.maps[name], PAIR.size, value.size):
+            yield from zip(PAIR.iter_unpack(keys), value.iter_unpack(values), strict=True)
+
+    def _take_parties(self) -> dict[int, PartyRecord]:
+        found: dict[int, PartyRecord] = {}
+        for keys, values in drain(self._skeleton.maps["parties"], TID.size, PARTY.size):
+            records = map(PartyRecord._make, PARTY.iter_unpack(values))
+            found.update(zip((tid for (tid,) in TID.iter_unpack(keys)), records, strict=True))
+        return found
+
+
+def _load(sizes: Mapping[str, int]) -> Skeleton:
+    """Load the object that tells interrupts best, or where the kernel keeps that back, the other.
+
+    Where the count of interrupts lies is a symbol for CONFIG_KALLSYMS_ALL, as of Linux 6.18.
+    """
+    try:
+        return load_object(__package__, "wakes", max_entries=sizes)
+    except BpfError as error:
+        if error.errno != errno.ENOENT:
+            raise
+    return load_object(__package__, "wakes_plain", max_entries=sizes)
+
+
+def _kernel_s(tally: Tally) -> float:
+    """Return what all events cost, by those that were measured."""
+    events = tally.switches + tally.wakes
+    mean_ns = tally.timed_ns / tally.timed if tally.timed else 0.0
+    return (events * mean_ns + (events + tally.passed) * OUTSIDE_NS) / NS_PER_S
+
+
+def _possible_cpus(sys_root: str) -> int:
+    """Return one more than the highest number a CPU can have here."""
+    try:
+        text = Path(sys_root, "devices/system/cpu/possible").read_text()
+        highest = int(re.split("[-,]", text.strip())[-1])
+    except (OSError, ValueError):
+        return os.cpu_count() or 1
+    return min(highest + 1, MOST_CPUS)

@@ -1,0 +1,67 @@
+"""What is said with the kernel side of wakes, byte by byte: ``wakes.h`` has the same layouts."""
+
+import struct
+from typing import NamedTuple
+
+BUCKETS = 24
+REST = 0
+"""The tid under which waits are counted of threads that found no room."""
+
+CONTROL_BYTES = 40
+LIMITS = struct.Struct("<QQ")
+"""Length of the window and of a wait that is told with who ran meanwhile, in ns."""
+STATE = struct.Struct("<IIQII")
+STATE_AT = 16
+OPEN = struct.Struct("<I")
+
+TALLY = struct.Struct("<QQQQQQQ8x")
+
+TID = struct.Struct("<I")
+PAIR = struct.Struct("<II")
+"""Waker and wakee, or waiter and runner."""
+COUNT = struct.Struct("<Q")
+WAITS = struct.Struct("<QQ")
+_COUNTS_BYTES = 4 * BUCKETS
+PARTY = struct.Struct(f"<QII16s16sQ{_COUNTS_BYTES}s")
+COUNTS = struct.Struct(f"<{BUCKETS}I")
+
+
+class State(NamedTuple):
+    """What the kernel side says of the last window, by a clock of its own."""
+
+    is_open: int
+    is_over: int
+    began: int
+    knows_waits: int
+    knows_interrupts: int
+
+
+class Tally(NamedTuple):
+    """What was counted on one CPU; times in ns.
+
+    ``passed`` are events outside of the window, ``timed`` those whose cost was measured, ``lost``
+    edges and ``nameless`` threads that found no room.
+    """
+
+    switches: int
+    wakes: int
+    passed: int
+    timed: int
+    timed_ns: int
+    lost: int
+    nameless: int
+
+
+class PartyRecord(NamedTuple):
+    """A thread as it was when it was first seen in the window, and its waits.
+
+    ``flags`` are ``task_struct``'s; ``counts`` is packed, 32 bits for each bucket.
+    """
+
+    cgroup: int
+    tgid: int
+    flags: int
+    comm: bytes
+    process: bytes
+    waited_ns: int
+    counts: bytes
