@@ -1,14 +1,19 @@
 """Which tier of observation reads the threads here, and why it is not a better one."""
 
+from collections.abc import Callable, Mapping
+
 from attrs import frozen
 
+from temper_core.bpf.access import explain
+from temper_core.errors import BpfError, MachineError
 from temper_core.observe.descriptors import DescriptorBudget
+from temper_core.observe.kernel_side.kernel_threads import BpfThreads, IterThreads
 from temper_core.observe.thread_rows import ThreadReader
 from temper_core.observe.threads import ProcThreads
 
 AUTO = "auto"
-TIERS = ("bpf", "bpf-iter", "proc")
-"""Best first."""
+
+Opener = Callable[[], ThreadReader]
 
 
 @frozen
@@ -33,5 +38,35 @@ def open_reader(
     the others; *unified_root* is where cgroup v2 is mounted, "" for nowhere. Raises MachineError
     where the tier asked for cannot work here.
     """
-    del detail_threads, unified_root, tier
-    return OpenedReader(ProcThreads(proc_root, budget))
+    openers: dict[str, Opener] = {
+        "bpf": lambda: BpfThreads.open(detail_threads, unified_root),
+        "bpf-iter": lambda: IterThreads.open(detail_threads, unified_root),
+        "proc": lambda: ProcThreads(proc_root, budget),
+    }
+    return first_that_works(tier, openers)
+
+
+def first_that_works(
+    tier: str, openers: Mapping[str, Opener], *, proc_root: str = "/proc", sys_root: str = "/sys"
+) -> OpenedReader:
+    """Try *openers*, by the names of their tiers and best first, or only that of *tier*.
+
+    A tier that is passed over is explained by what *proc_root* and *sys_root* tell of this
+    process and its kernel. Raises MachineError where none works.
+    """
+    refused: dict[str, str] = {}
+    for name in openers if tier == AUTO else (tier,):
+        try:
+            return OpenedReader(openers[name](), _said(refused))
+        except BpfError as error:
+            access = explain(error, proc_root, sys_root)
+            refused[name] = f"{access.reason}; {access.remedy}" if access.remedy else access.reason
+    raise MachineError(f"observe.tier {tier!r} cannot be used here: {'; '.join(refused.values())}")
+
+
+def _said(refused: Mapping[str, str]) -> str:
+    """Say why tiers were passed over; what two have in common is said once."""
+    tiers: dict[str, list[str]] = {}
+    for name, why in refused.items():
+        tiers.setdefault(why, []).append(name)
+    return "; ".join(f"{' and '.join(names)}: {why}" for why, names in tiers.items())

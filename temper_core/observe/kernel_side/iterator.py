@@ -1,0 +1,56 @@
+"""Runs a program of section ``iter/task``: the kernel calls it for every thread in turn."""
+
+import os
+import struct
+from types import TracebackType
+from typing import Self
+
+from temper_core.bpf.system_call import Command, call
+
+_TRACE_ITER = 28
+"""``BPF_TRACE_ITER`` of linux/bpf.h."""
+_LINK_CREATE = struct.Struct("<IIII48x")
+_ITER_CREATE = struct.Struct("<II")
+
+
+class TaskIterator:
+    """A loaded program, linked so that it can run; it goes with ``close``."""
+
+    def __init__(self, program: int) -> None:
+        attributes = _LINK_CREATE.pack(program, 0, _TRACE_ITER, 0)
+        self._link, _ = call(Command.LINK_CREATE, attributes, "cannot link a BPF iterator")
+
+    def run(self) -> None:
+        """Have it called for every thread; raises ``BpfError``, or OSError from reading."""
+        attributes = _ITER_CREATE.pack(self._link, 0)
+        iterator, _ = call(Command.ITER_CREATE, attributes, "cannot run a BPF iterator")
+        try:
+            while _reads(iterator):
+                pass
+        finally:
+            os.close(iterator)
+
+    def close(self) -> None:
+        """Let go of the link; a second time does nothing."""
+        if self._link >= 0:
+            os.close(self._link)
+        self._link = -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def _reads(iterator: int) -> bool:
+    """Read on; the program writes nothing, so that one reading does for a million threads."""
+    try:
+        return bool(os.read(iterator, 64))
+    except BlockingIOError:
+        return True

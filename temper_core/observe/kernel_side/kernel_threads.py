@@ -1,0 +1,262 @@
+"""The tiers ``bpf`` and ``bpf-iter``: one pass in the kernel, which keeps every thread's counters.
+
+Only the busiest threads come to user space; the others are summed up by cgroup in the same pass.
+"""
+
+import mmap
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import ClassVar, Self
+
+from attrs import astuple
+
+from temper_core.bpf.package import load_object
+from temper_core.bpf.skeleton import Skeleton
+from temper_core.errors import BpfError
+from temper_core.observe.kernel_side.cgroup_paths import CgroupPaths
+from temper_core.observe.kernel_side.detail import bounds_after, open_bounds, rows_for
+from temper_core.observe.kernel_side.iterator import TaskIterator
+from temper_core.observe.kernel_side.layout import (
+    CONTROL_BYTES,
+    GROUP,
+    MOST_GROUPS,
+    MOST_PATHS,
+    PATH,
+    ROW,
+    Asked,
+    Control,
+    Counted,
+)
+from temper_core.observe.thread_rows import ThreadRow, ThreadRows, ThreadSums
+
+_PROGRAM = "look"
+_INITIAL_PID_NAMESPACE = 0xEFFFFFFC
+"""The inode of the host's pid namespace: PROC_PID_INIT_INO of linux/proc_ns.h."""
+_MOST_NAMES = 4_096
+_MORE_BASELINES = 32
+
+
+class _Names(dict[bytes, str]):
+    """Names as text; the same few come again and again."""
+
+    def __missing__(self, comm: bytes) -> str:
+        if len(self) >= _MOST_NAMES:
+            self.clear()
+        text = self[comm] = comm.split(b"\0", 1)[0].decode("utf-8", "replace")
+        return text
+
+
+class KernelThreads:
+    """What both tiers have in common; ``open`` makes one, and it is to be closed."""
+
+    tier: str
+    object_name: ClassVar[str]
+
+    def __init__(self, skeleton: Skeleton, detail_threads: int, unified_root: str) -> None:
+        self._detail = detail_threads
+        self._paths = CgroupPaths(unified_root)
+        self._names = _Names()
+        self._bounds = open_bounds(detail_threads)
+        self._defects: tuple[str, ...] = ()
+        self._skeleton = skeleton
+        with ExitStack() as opened:
+            opened.enter_context(skeleton)
+            self._control = Control(self._memory(opened, "control", CONTROL_BYTES))
+            rows = ROW.size * rows_for(detail_threads)
+            self._rows = self._memory(opened, "rows", rows)
+            self._groups = self._memory(opened, "groups", GROUP.size * MOST_GROUPS)
+            self._told = self._memory(opened, "paths", PATH.size * MOST_PATHS)
+            self._held = opened.pop_all()
+
+    @classmethod
+    def open(cls, detail_threads: int = 256, unified_root: str = "/sys/fs/cgroup") -> Self:
+        """Load the object, in some 30 ms, and try it once; raises ``BpfError``.
+
+        About *detail_threads* get rows of their own; *unified_root* is where cgroup v2 is mounted.
+        """
+        room = {"rows": rows_for(detail_threads)}
+        skeleton = load_object(__package__, cls.object_name, max_entries=room)
+        reader = cls(skeleton, detail_threads, unified_root)
+        with ExitStack() as opened:
+            opened.callback(reader.close)
+            reader._prepare()
+            reader._look(is_baseline=True)
+            opened.pop_all()
+        return reader
+
+    def snapshot(self, since: int) -> ThreadRows:
+        """Return who ran since the last snapshot; 0 for *since* begins afresh.
+
+        Raises OSError where the kernel refuses the pass.
+        """
+        clock_ns = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+        began_ns = time.thread_time_ns()
+        try:
+            counted = self._look(is_baseline=since == 0)
+        except BpfError as error:
+            raise OSError(error.errno, str(error), f"tier {self.tier}") from error
+        kernel_ns = time.thread_time_ns() - began_ns
+        least_ns = self._bounds.least_ns
+        self._bounds = bounds_after(self._control.bins, self._detail)
+        return self._summary(counted, clock_ns, least_ns, kernel_ns)
+
+    def refresh_cgroups(self) -> None:
+        """Have the paths of all cgroups told anew; where a thread lives is read at every look."""
+        self._paths.refresh()
+
+    def close(self) -> None:
+        """Let go of the object, and of all counters with it; a second time does nothing."""
+        self._held.close()
+
+    def _prepare(self) -> None:
+        """Make what running takes; raises ``BpfError``."""
+
+    def _run(self) -> None:
+        raise NotImplementedError
+
+    def _memory(self, opened: ExitStack, name: str, size: int) -> mmap.mmap:
+        return opened.enter_context(self._skeleton.memory(name, size))
+
+    def _look(self, *, is_baseline: bool) -> Counted:
+        """Pass over all threads; a baseline as often as it takes to name all cgroups."""
+        if is_baseline:
+            self._bounds = open_bounds(self._detail)
+        counted = self._pass(is_baseline=is_baseline)
+        for _ in range(_MORE_BASELINES):
+            if not (is_baseline and counted.unnamed):
+                break
+            counted = self._pass(is_baseline=True)
+        return counted
+
+    def _pass(self, *, is_baseline: bool) -> Counted:
+        self._control.ask(Asked(is_baseline, self._paths.names, self._bounds))
+        self._run()
+        counted = self._control.counted
+        self._paths.learn(PATH.iter_unpack(self._told[: PATH.size * counted.paths]))
+        return counted
+
+    def _summary(
+        self, counted: Counted, clock_ns: int, least_ns: int, kernel_ns: int
+    ) -> ThreadRows:
+        groups = list(GROUP.iter_unpack(self._groups[: GROUP.size * counted.groups]))
+        paths = self._paths.of([group[0] for group in groups])
+        living, rest = _sums(groups, paths)
+        return ThreadRows(
+            clock_ns,
+            self._thread_rows(counted.rows, paths),
+            counted.seen,
+            living,
+            self._defects + _shortfalls(counted, paths),
+            rest,
+            least_ns,
+            kernel_ns,
+        )
+
+    def _thread_rows(self, count: int, paths: Sequence[str]) -> tuple[ThreadRow, ...]:
+        names = self._names
+        return tuple(
+            [
+                ThreadRow(
+                    tid,
+                    tgid,
+                    names[comm],
+                    names[process],
+                    start,
+                    cpu,
+                    run,
+                    delay,
+                    bool(is_kthread),
+                    uid,
+                    paths[group],
+                    runs,
+                    voluntary,
+                    involuntary,
+                    migrations,
+                    policy,
+                    nice,
+                    priority,
+                    allowed,
+                    waiting,
+                )
+                for (
+                    tid,
+                    tgid,
+                    comm,
+                    process,
+                    start,
+                    cpu,
+                    uid,
+                    run,
+                    delay,
+                    runs,
+                    voluntary,
+                    involuntary,
+                    migrations,
+                    waiting,
+                    policy,
+                    nice,
+                    priority,
+                    allowed,
+                    group,
+                    is_kthread,
+                ) in ROW.iter_unpack(self._rows[: ROW.size * count])
+            ]
+        )
+
+
+class BpfThreads(KernelThreads):
+    """The tier ``bpf``: one call walks all threads of the host, in every pid namespace."""
+
+    tier = "bpf"
+    object_name = "look"
+
+    def _run(self) -> None:
+        self._skeleton.run(_PROGRAM)
+
+
+class IterThreads(KernelThreads):
+    """The tier ``bpf-iter``, for kernels before 6.7: all threads of our own pid namespace."""
+
+    tier = "bpf-iter"
+    object_name = "look_iter"
+
+    def _prepare(self) -> None:
+        self._iterator = self._held.enter_context(TaskIterator(self._skeleton.programs[_PROGRAM]))
+        if Path("/proc/self/ns/pid").stat().st_ino != _INITIAL_PID_NAMESPACE:
+            self._defects = ("threads: only those of this pid namespace are seen (hostPID)",)
+
+    def _run(self) -> None:
+        self._iterator.run()
+
+
+def _sums(
+    groups: Sequence[tuple[int, ...]], paths: Sequence[str]
+) -> tuple[dict[str, int], dict[str, ThreadSums]]:
+    """Return the living threads, and what those without a row used, by cgroup."""
+    living: dict[str, int] = {}
+    rest: dict[str, ThreadSums] = {}
+    for (_, alive, threads, *used), path in zip(groups, paths, strict=True):
+        living[path] = living.get(path, 0) + alive
+        if threads:
+            sums = ThreadSums(threads, *used)
+            rest[path] = _added(rest[path], sums) if path in rest else sums
+    return living, rest
+
+
+def _added(one: ThreadSums, other: ThreadSums) -> ThreadSums:
+    """Add up what two cgroups of one path used: one that is removed, and its successor."""
+    pairs = zip(astuple(one), astuple(other), strict=True)
+    return ThreadSums(*(mine + theirs for mine, theirs in pairs))
+
+
+def _shortfalls(counted: Counted, paths: Sequence[str]) -> tuple[str, ...]:
+    shortfalls = {
+        "that ran had no room for a row of their own, and are summed up": counted.no_room,
+        "have counters for which the kernel has no memory": counted.unkept,
+    }
+    defects = [f"threads: {count} {what}" for what, count in shortfalls.items() if count]
+    if nameless := paths.count(""):
+        defects.append(f"threads: {nameless} cgroups have no name yet")
+    return tuple(defects)

@@ -1,0 +1,596 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
+/*
+ * One look at a thread: what it used since the last look, for a row of its own or for the sums of
+ * its cgroup. look.bpf.c and look_iter.bpf.c bring the threads. layout.py has the layouts as well.
+ *
+ * A thread that slept all the time costs the walk to it and no more.
+ */
+#ifndef TEMPER_LOOK_H
+#define TEMPER_LOOK_H
+
+#include "temper_core/bpf/kernel.h"
+
+#define MOST_GROUPS 2048
+#define MOST_CGROUPS 4096
+#define MOST_PATHS 128
+#define MOST_LEVELS 32
+#define PATH_BYTES 1024
+#define NAME_BYTES 256
+#define BINS 128
+#define BIN_UNIT_SHIFT 10
+#define ON_CPU_WORDS 128
+#define NS_PER_TICK 10000000 /* user space has 100 ticks a second on every machine but alpha */
+#define CLOCK_SLACK_NS 10000000 /* how far the clocks of CPUs may be apart, and behind */
+#define BIRTH_SLACK_NS 20000000
+#define NICE_0 120
+#define UNKNOWN -1
+#define HIERARCHY_SHIFT 60
+#define NO_GROUP 0xffffffff
+
+char LICENSE[] SEC("license") = "GPL";
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct thread_info {
+	u32 cpu;
+};
+
+struct rq {
+	u64 clock;
+};
+
+struct cfs_rq {
+	struct rq *rq;
+};
+
+struct sched_entity___look {
+	u64 nr_migrations;
+	struct cfs_rq *cfs_rq;
+};
+
+struct task_struct___look {
+	struct thread_info thread_info;
+	int on_cpu;
+	unsigned int rt_priority;
+	int nr_cpus_allowed;
+	unsigned long nvcsw;
+	unsigned long nivcsw;
+	struct sched_entity___look se;
+};
+
+struct cgroup_subsys_state___look {
+	struct cgroup *cgroup;
+};
+
+struct css_set___look {
+	struct cgroup_subsys_state *subsys[1];
+};
+
+#pragma clang attribute pop
+
+enum cgroup_subsys_id {
+	cpuset_cgrp_id,
+	cpu_cgrp_id,
+	cpuacct_cgrp_id,
+	memory_cgrp_id,
+	pids_cgrp_id,
+};
+
+/* What a thread has used since it was forked, or since the last look. */
+struct counts {
+	u64 run_ns, delay_ns, runs, voluntary, involuntary, migrations;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct counts);
+} last_counts SEC(".maps");
+
+struct row {
+	u32 tid, tgid;
+	char comm[TASK_COMM_LEN];
+	char process[TASK_COMM_LEN];
+	u64 start_ticks;
+	u32 cpu;
+	u32 uid;
+	s64 run_ns, delay_ns, runs, voluntary, involuntary, migrations;
+	u64 waiting_ns;
+	s32 policy, nice;
+	u32 rt_priority, allowed;
+	u32 group;
+	u32 is_kthread;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1024);
+	__type(key, u32);
+	__type(value, struct row);
+} rows SEC(".maps");
+
+/* A cgroup in this look: all its threads, and what those without a row used that ran. */
+struct group {
+	u64 cgroup;
+	u32 living;
+	u32 threads;
+	struct counts used;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, MOST_GROUPS);
+	__type(key, u32);
+	__type(value, struct group);
+} groups SEC(".maps");
+
+/* Where a cgroup is among the groups of a look, and when user space was last told its path. */
+struct place {
+	u32 look;
+	u32 group;
+	u32 told;
+	u32 unused;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, MOST_CGROUPS);
+	__type(key, u64);
+	__type(value, struct place);
+} places SEC(".maps");
+
+/* The names from the cgroup up to the root, each with a zero behind it. */
+struct path {
+	u64 cgroup;
+	u32 bytes;
+	u32 is_whole;
+	char names[PATH_BYTES + NAME_BYTES];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, MOST_PATHS);
+	__type(key, u32);
+	__type(value, struct path);
+} paths SEC(".maps");
+
+struct control {
+	/* Set by user space before each look. */
+	u32 look; /* one more each time */
+	u32 is_baseline;
+	u32 names_wanted; /* cgroups that were told under another number are told again */
+	u32 quota; /* rows for threads between least and sure */
+	u64 least_ns, sure_ns;
+	u32 most_groups, unused;
+	/* Of the look; cleared by user space before it. */
+	u32 seen, rows, no_room, groups, paths, unnamed, unkept;
+	u32 last_group;
+	u64 last_css;
+	/* Kept from look to look. */
+	u64 clock, since; /* the run queue's, as sched_info has it */
+	u64 now, before; /* since boot */
+	/* How many threads ran or waited how long, in steps of a quarter octave. */
+	u32 bins[BINS];
+	/* Who was on a CPU, by the last bits of the tid: in this look, and in the one before. */
+	u64 on_cpu[2][ON_CPU_WORDS];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct control);
+} control SEC(".maps");
+
+static __always_inline struct control *the_control(void)
+{
+	u32 first = 0;
+
+	return bpf_map_lookup_elem(&control, &first);
+}
+
+static __always_inline struct task_struct___look *more(struct task_struct *task)
+{
+	return (void *)task;
+}
+
+/* Nobody may ask for this CPU's clock, but its run queue has read it at the last tick or switch. */
+static __always_inline u64 queue_clock(void)
+{
+	struct task_struct *self = bpf_get_current_task_btf();
+	u64 clock = self->sched_info.last_arrival, of_queue;
+
+	if (bpf_core_field_exists(struct sched_entity___look, cfs_rq) &&
+	    bpf_core_field_exists(struct cfs_rq, rq)) {
+		of_queue = more(self)->se.cfs_rq->rq->clock;
+		if (of_queue > clock)
+			clock = of_queue;
+	}
+	return clock;
+}
+
+static __always_inline void begin(struct control *control)
+{
+	control->since = control->clock > CLOCK_SLACK_NS ? control->clock - CLOCK_SLACK_NS : 0;
+	control->clock = queue_clock();
+	control->before = control->now;
+	control->now = bpf_ktime_get_boot_ns();
+}
+
+static __always_inline u64 *on_cpu_word(struct control *control, u32 look, u32 tid)
+{
+	return &control->on_cpu[look & 1][tid / 64 % ON_CPU_WORDS];
+}
+
+static __always_inline u64 on_cpu_bit(u32 tid)
+{
+	return 1ULL << (tid % 64);
+}
+
+/* ---- cgroups ---- */
+
+static __always_inline void *parent_of(struct kernfs_node *node)
+{
+	struct kernfs_node___old *old = (void *)node;
+
+	if (bpf_core_field_exists(struct kernfs_node, __parent))
+		return BPF_CORE_READ(node, __parent);
+	return BPF_CORE_READ(old, parent);
+}
+
+/* Functions that are not static are judged once by the verifier, whatever they are called with. */
+__noinline u32 tell_path(u64 cgroup, u64 address)
+{
+	struct kernfs_node *node = (void *)address;
+	struct control *control = the_control();
+	u32 place, used = 0;
+	struct path *path;
+	long length;
+
+	if (!control)
+		return 0;
+	place = control->paths;
+	path = bpf_map_lookup_elem(&paths, &place);
+	if (!path)
+		return 0;
+	control->paths = place + 1;
+	for (int level = 0; node && level < MOST_LEVELS; level++) {
+		if (used >= PATH_BYTES)
+			break;
+		length = bpf_probe_read_kernel_str(path->names + used, NAME_BYTES,
+						   BPF_CORE_READ(node, name));
+		if (length < 0 || length > NAME_BYTES)
+			break;
+		used += length;
+		node = parent_of(node);
+	}
+	path->cgroup = cgroup;
+	path->bytes = used;
+	path->is_whole = !node;
+	return 1;
+}
+
+/* The last group takes all the cgroups that have no room of their own, and has none itself. */
+static __always_inline u32 new_group(struct control *control, u64 cgroup)
+{
+	u32 group = control->groups, last = control->most_groups - 1;
+	struct group *fresh;
+
+	if (group > last)
+		return last;
+	fresh = bpf_map_lookup_elem(&groups, &group);
+	if (!fresh)
+		return NO_GROUP;
+	control->groups = group + 1;
+	__builtin_memset(fresh, 0, sizeof(*fresh));
+	fresh->cgroup = group < last ? cgroup : 0;
+	return group;
+}
+
+static __always_inline struct cgroup *cgroup_of(struct css_set *css, u32 subsystem)
+{
+	void *at = (void *)css + bpf_core_field_offset(struct css_set___look, subsys);
+	struct cgroup_subsys_state___look *state;
+
+	if (bpf_probe_read_kernel(&state, sizeof(state), at + subsystem * sizeof(void *)))
+		return NULL;
+	return BPF_CORE_READ(state, cgroup);
+}
+
+/*
+ * As the proc tier: the unified cgroup, and where that is the root the first one of version 1 that
+ * says more. A number is of one hierarchy only, so it is marked with which.
+ */
+#define try_version_1(name, hierarchy)                                                            \
+	if (bpf_core_enum_value_exists(enum cgroup_subsys_id, name) && !level) {                   \
+		other = cgroup_of(css, bpf_core_enum_value(enum cgroup_subsys_id, name));          \
+		if (other && other != cgroup && BPF_CORE_READ(other, level)) {                     \
+			cgroup = other;                                                            \
+			mark = hierarchy;                                                          \
+			level = 1;                                                                 \
+		}                                                                                  \
+	}
+
+__noinline u32 find_group(void)
+{
+	struct control *control = the_control();
+	struct place *place, fresh = {};
+	struct cgroup *cgroup, *other;
+	struct kernfs_node *node;
+	struct css_set *css;
+	u64 mark = 0, id;
+	u32 group;
+	int level;
+
+	if (!control)
+		return NO_GROUP;
+	css = (void *)control->last_css;
+	cgroup = BPF_CORE_READ(css, dfl_cgrp);
+	level = BPF_CORE_READ(cgroup, level);
+	try_version_1(cpu_cgrp_id, 1);
+	try_version_1(cpuacct_cgrp_id, 2);
+	try_version_1(memory_cgrp_id, 3);
+	try_version_1(pids_cgrp_id, 4);
+	try_version_1(cpuset_cgrp_id, 5);
+	node = BPF_CORE_READ(cgroup, kn);
+	id = BPF_CORE_READ(node, id) | mark << HIERARCHY_SHIFT;
+	place = bpf_map_lookup_elem(&places, &id);
+	if (place && place->look == control->look)
+		return place->group;
+	group = new_group(control, id);
+	if (group >= control->most_groups - 1)
+		return group;
+	fresh.look = control->look;
+	fresh.group = group;
+	fresh.told = place ? place->told : control->names_wanted - 1;
+	if (fresh.told != control->names_wanted) {
+		if (tell_path(id, (u64)node))
+			fresh.told = control->names_wanted;
+		else
+			control->unnamed++;
+	}
+	if (place)
+		*place = fresh;
+	else
+		bpf_map_update_elem(&places, &id, &fresh, BPF_ANY);
+	return group;
+}
+
+/* Threads of a process are neighbours on the walk, and share what says where they live. */
+static __always_inline struct group *group_of(struct task_struct *task, struct control *control)
+{
+	u64 css = (u64)task->cgroups;
+	u32 group;
+
+	if (css != control->last_css) {
+		control->last_css = css;
+		control->last_group = find_group();
+	}
+	group = control->last_group;
+	return bpf_map_lookup_elem(&groups, &group);
+}
+
+/* ---- what a thread used ---- */
+
+static __always_inline void count_up(struct counts *counts, struct task_struct *task)
+{
+	counts->run_ns = task->se.sum_exec_runtime;
+	if (bpf_core_field_exists(task->sched_info.run_delay)) {
+		counts->delay_ns = task->sched_info.run_delay;
+		counts->runs = task->sched_info.pcount;
+	}
+	counts->voluntary = more(task)->nvcsw;
+	counts->involuntary = more(task)->nivcsw;
+	if (bpf_core_field_exists(struct sched_entity___look, nr_migrations))
+		counts->migrations = more(task)->se.nr_migrations;
+}
+
+/* Leaves in *used* the difference to *last*, and in *last* what *used* was. */
+static __always_inline void take(struct counts *used, struct counts *last)
+{
+	struct counts now = *used;
+
+	used->run_ns -= last->run_ns;
+	used->delay_ns -= last->delay_ns;
+	used->runs -= last->runs;
+	used->voluntary -= last->voluntary;
+	used->involuntary -= last->involuntary;
+	used->migrations -= last->migrations;
+	*last = now;
+}
+
+/*
+ * One whose counters were never seen: born since the last look, and so with all it has used. A
+ * thread that executes takes over the age of its leader (de_thread), so what it has used tells too.
+ */
+static __always_inline bool is_born_since(struct task_struct *task, struct counts *used,
+					  struct control *control)
+{
+	u64 since = control->before - BIRTH_SLACK_NS;
+
+	return task->start_boottime >= since || used->run_ns <= control->now - since;
+}
+
+static __always_inline bool what_it_used(struct task_struct *task, struct counts *used,
+					 struct control *control)
+{
+	struct counts *last = bpf_task_storage_get(&last_counts, task, NULL, 0);
+
+	if (last) {
+		take(used, last);
+		return !control->is_baseline;
+	}
+	/* Made with its value: nobody else looks. */
+	if (!bpf_task_storage_get(&last_counts, task, used, BPF_LOCAL_STORAGE_GET_F_CREATE))
+		control->unkept++;
+	return !control->is_baseline && is_born_since(task, used, control);
+}
+
+static __always_inline void add(struct group *group, struct counts *used)
+{
+	group->threads++;
+	group->used.run_ns += used->run_ns;
+	group->used.delay_ns += used->delay_ns;
+	group->used.runs += used->runs;
+	group->used.voluntary += used->voluntary;
+	group->used.involuntary += used->involuntary;
+	group->used.migrations += used->migrations;
+}
+
+static __always_inline void fill(struct row *row, struct task_struct *task, struct counts *used,
+				 u64 waiting_ns, struct control *control)
+{
+	bool has_waits = bpf_core_field_exists(task->sched_info.run_delay);
+
+	row->tid = task->pid;
+	row->tgid = task->tgid;
+	bpf_probe_read_kernel(row->comm, sizeof(row->comm), task->comm);
+	bpf_probe_read_kernel(row->process, sizeof(row->process), task->group_leader->comm);
+	row->start_ticks = task->start_boottime / NS_PER_TICK;
+	row->cpu = more(task)->thread_info.cpu;
+	row->uid = task->real_cred->euid.val;
+	row->run_ns = used->run_ns;
+	row->delay_ns = used->delay_ns;
+	row->runs = has_waits ? (s64)used->runs : UNKNOWN;
+	row->voluntary = used->voluntary;
+	row->involuntary = used->involuntary;
+	row->migrations = used->migrations;
+	if (!bpf_core_field_exists(struct sched_entity___look, nr_migrations))
+		row->migrations = UNKNOWN;
+	row->waiting_ns = waiting_ns;
+	row->policy = task->policy;
+	row->nice = task->static_prio - NICE_0;
+	row->rt_priority = more(task)->rt_priority;
+	row->allowed = more(task)->nr_cpus_allowed;
+	row->group = control->last_group;
+	row->is_kthread = !!(task->flags & PF_KTHREAD);
+}
+
+/* Four steps for each doubling, from 1 us on: two bits below the highest one that is set. */
+__noinline u32 bin_of(u64 weight_ns)
+{
+	u64 left = weight_ns >> BIN_UNIT_SHIFT, rest = left;
+	u32 octave = 0;
+
+	if (left < 4)
+		return left;
+	if (left >> (BINS / 4 + 1))
+		return BINS - 1;
+	if (rest >> 32) {
+		octave += 32;
+		rest >>= 32;
+	}
+	if (rest >> 16) {
+		octave += 16;
+		rest >>= 16;
+	}
+	if (rest >> 8) {
+		octave += 8;
+		rest >>= 8;
+	}
+	if (rest >> 4) {
+		octave += 4;
+		rest >>= 4;
+	}
+	if (rest >> 2) {
+		octave += 2;
+		rest >>= 2;
+	}
+	octave += rest >> 1;
+	return (octave - 1) * 4 + ((left >> (octave - 2)) & 3);
+}
+
+/* Between the two bounds it is first come, first served: many threads may be as busy as another. */
+static __always_inline struct row *row_for(u64 weight_ns, struct control *control)
+{
+	u32 place = control->rows;
+	struct row *row;
+
+	if (weight_ns < control->least_ns)
+		return NULL;
+	if (weight_ns < control->sure_ns) {
+		if (!control->quota)
+			return NULL;
+		control->quota--;
+	}
+	row = bpf_map_lookup_elem(&rows, &place);
+	if (row)
+		control->rows = place + 1;
+	else
+		control->no_room++;
+	return row;
+}
+
+static __always_inline u64 waits(struct task_struct *task, bool is_on_cpu, struct control *control)
+{
+	u64 queued = task->sched_info.last_queued;
+
+	return queued && !is_on_cpu && queued < control->clock ? control->clock - queued : 0;
+}
+
+static __always_inline u64 largest(u64 a, u64 b)
+{
+	return a > b ? a : b;
+}
+
+static __noinline int note(struct task_struct *task, struct group *group, struct control *control)
+{
+	bool is_on_cpu = BPF_CORE_READ_BITFIELD(more(task), on_cpu);
+	struct counts used = {};
+	u64 weight, waiting_ns;
+	struct row *row;
+	u32 bin;
+
+	if (is_on_cpu)
+		*on_cpu_word(control, control->look, task->pid) |= on_cpu_bit(task->pid);
+	count_up(&used, task);
+	if (!what_it_used(task, &used, control))
+		return 0;
+	waiting_ns = waits(task, is_on_cpu, control);
+	weight = largest(largest(used.run_ns, used.delay_ns), waiting_ns);
+	if (!weight && !used.runs)
+		return 0;
+	bin = bin_of(weight);
+	if (bin < BINS)
+		control->bins[bin]++;
+	row = row_for(weight, control);
+	if (row)
+		fill(row, task, &used, waiting_ns, control);
+	else if (used.run_ns | used.delay_ns | used.runs)
+		add(group, &used);
+	return 0;
+}
+
+/* It has not been given a CPU, had none to be taken away, and does not wait for one. */
+static __always_inline bool has_slept(struct task_struct *task, struct control *control)
+{
+	u32 tid = task->pid;
+
+	if (control->is_baseline || task->sched_info.last_arrival >= control->since)
+		return false;
+	if (task->sched_info.last_queued)
+		return false;
+	return !(*on_cpu_word(control, control->look - 1, tid) & on_cpu_bit(tid));
+}
+
+static __always_inline void look_at(struct task_struct *task, struct control *control)
+{
+	struct group *group;
+
+	if (!task->pid)
+		return;
+	group = group_of(task, control);
+	if (!group)
+		return;
+	control->seen++;
+	group->living++;
+	if (!has_slept(task, control))
+		note(task, group, control);
+}
+
+#endif
