@@ -12,6 +12,7 @@ from temper_core.agent.pod_watch import PodWatch
 from temper_core.agent.profile_watch import ProfileWatch
 from temper_core.errors import InputError
 from temper_core.observe.document import observe_document
+from temper_core.observe.recording_format import recording_document
 from temper_core.plan import explain, explanation_document, plan_document
 from temper_core.plugin_host import PluginHost
 from temper_core.records.contributions import Endpoint, Exporter
@@ -93,6 +94,12 @@ class Published:
         if self._snapshot is None:
             return None
         return observe_document(self._snapshot, top or self._settings.observe.top_threads)
+
+    def recording_document(self) -> Any | None:  # noqa: ANN401 - JSON
+        """Return ``/recording``: all that a recording holds of the last look; None before it."""
+        if self._snapshot is None:
+            return None
+        return recording_document(self._snapshot, self._settings, self._profiles.catalogue)
 
     def explain(self, pod: str | None) -> Any:  # noqa: ANN401 - JSON
         """Return why *pod*, or every pod, is where it is; raise InputError for an unknown pod.

@@ -27,6 +27,7 @@ CORE_COMMANDS: Mapping[str, str] = {
     "run": "Start a command as a workload with a tier.",
     "safe-mode": "Ask for the stock scheduler, or withdraw the request.",
     "settings": "Print the effective settings and where each came from.",
+    "simulate": "Decide and judge a recorded node again.",
     "top": "Watch pods, layers and threads.",
 }
 EXIT_INTERRUPTED = 130

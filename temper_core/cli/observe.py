@@ -13,6 +13,7 @@ from temper_core.cli.client import (
     read_settings,
     settings_option,
 )
+from temper_core.cli.observe_record import record, recording_options, wish_in
 
 if TYPE_CHECKING:
     from rich.console import Console, Group
@@ -29,13 +30,24 @@ PIPED_WIDTH = 200
 @click.option(
     "--top", type=click.IntRange(1, MOST_THREADS), help="Busiest threads; default: the agent's own."
 )
+@recording_options
 @settings_option
 @output_option
-def command(top: int | None, settings_path: Path | None, output: str) -> None:
+def command(
+    top: int | None,
+    settings_path: Path | None,
+    output: str,
+    **recording: Any,  # noqa: ANN401 - the options of a Wish
+) -> None:
     """Show the agent's last observation: layers, pods, busiest threads, pressure, violations.
 
-    Exit code 3 where no agent answers.
+    With --record nothing is shown: what the agent sees, or without an agent what this user can
+    see, is written into a file for 'temper simulate'. Exit code 3 where no agent answers.
     """
+    wish = wish_in(recording)
+    if wish is not None:
+        record(wish, read_settings(settings_path))
+        return
     document = observation(read_settings(settings_path), top)
     if output == "json":
         print_json(document)

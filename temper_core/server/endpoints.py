@@ -51,6 +51,14 @@ class CoreEndpoints:
                 parameters={"top": f"Busiest threads to list, 1 to {MOST_THREADS}."},
             ),
             Endpoint(
+                "get-recording",
+                "GET",
+                "/recording",
+                "Everything of the last look, settings and pods included, for a recording.",
+                self._recording,
+                acts=True,  # it changes nothing, but says more than whoever asks may know
+            ),
+            Endpoint(
                 "list-plugins", "GET", "/plugins", "Every plugin and its state.", self._plugins
             ),
         )
@@ -112,6 +120,12 @@ class CoreEndpoints:
 
     def _observe(self, request: Request) -> Any:  # noqa: ANN401 - JSON
         document = self.view.observe_document(_top(request.query.get("top")))
+        if document is None:
+            return error_answer(UNAVAILABLE, "nothing was observed yet; ask again in a moment")
+        return document
+
+    def _recording(self, _: Request) -> Any:  # noqa: ANN401 - JSON
+        document = self.view.recording_document()
         if document is None:
             return error_answer(UNAVAILABLE, "nothing was observed yet; ask again in a moment")
         return document

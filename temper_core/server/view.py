@@ -59,6 +59,10 @@ class AgentView(Protocol):
         """Return ``/observe`` with the *top* busiest threads (None: as set); None before a tick."""
         ...
 
+    def recording_document(self) -> Any | None:  # noqa: ANN401 - JSON
+        """Return ``/recording``: all that a recording holds of the last look; None before it."""
+        ...
+
     def explain(self, pod: str | None) -> Any:  # noqa: ANN401 - JSON
         """Return why *pod*, or every pod, is where it is; raise InputError for an unknown pod."""
         ...

@@ -1,0 +1,239 @@
+"""``temper observe --record FILE``: what the node is like, look by look, in one file."""
+
+import math
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import click
+from attrs import define, frozen
+
+if TYPE_CHECKING:
+    from temper_core.agent.onlooker import Onlooker
+    from temper_core.observe.recording_writer import RecordingWriter
+    from temper_core.settings import Settings
+
+MEGABYTE = 1024 * 1024
+LEAST_BYTES = 64 * 1024
+FIRST_WINDOW_S = 1.0
+"""Of an onlooker: so that there soon is something to see."""
+LEAST_WINDOW_S = 0.5
+"""The last window of an onlooker may be shorter than the others, but not by more."""
+ASK_AGAIN_S = 0.25
+"""After an agent had nothing new to say."""
+ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@frozen
+class Wish:
+    """What to record: into which file, and when to end; None for no end of that kind."""
+
+    file: Path
+    seconds: float | None
+    looks: int | None
+    max_bytes: int
+
+
+def recording_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Add the options of a recording; they come as ``record``, ``seconds``, ``looks``, ..."""
+    options = (
+        click.option(
+            "--record",
+            metavar="FILE",
+            type=click.Path(path_type=Path),
+            help="Record the node into FILE until Ctrl-C; packed if it ends in .gz.",
+        ),
+        click.option("--seconds", type=click.FloatRange(min=0.5), help="Record for so long."),
+        click.option("--looks", type=click.IntRange(min=1), help="Record so many looks."),
+        click.option(
+            "--max-bytes",
+            type=click.IntRange(min=LEAST_BYTES),
+            default=64 * MEGABYTE,
+            show_default=True,
+            help="How large the recording may become.",
+        ),
+    )
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+def wish_in(given: Mapping[str, Any]) -> Wish | None:
+    """Return what is to be recorded; None where nothing is. Raise UsageError for what misfits."""
+    if given["record"] is None:
+        if given["seconds"] is not None or given["looks"] is not None:
+            raise click.UsageError("--seconds and --looks are for --record")
+        return None
+    if given["seconds"] is not None and given["looks"] is not None:
+        raise click.UsageError("--seconds and --looks exclude each other")
+    return Wish(given["record"], given["seconds"], given["looks"], given["max_bytes"])
+
+
+def record(wish: Wish, settings: "Settings") -> None:
+    """Record as *wish* says, from the agent or, where none answers, by looking at the node.
+
+    Ctrl-C and SIGTERM end it with a whole file. Raises InputError where the file cannot be made,
+    MachineError where the node cannot be looked at.
+    """
+    from temper_core.errors import MachineError, TemperError
+    from temper_core.logs import configure
+    from temper_core.observe.recording_writer import RecordingWriter
+
+    configure("warning")
+    with _signals_waited_for(), closing(_eye(settings)) as eye:
+        writer = RecordingWriter(wish.file, wish.max_bytes, source=eye.source)
+        progress, why = _Progress(writer), ""
+        try:
+            why = _looks(eye, writer, wish, progress)
+        except TemperError as error:
+            why = str(error)
+            raise
+        finally:
+            writer.close(why or "something failed")
+            progress.end(why)
+    if writer.looks == 0:
+        raise MachineError("nothing was recorded: it ended before the first window did")
+
+
+class _Eye(Protocol):
+    """What is recorded from; ``look`` returns nothing where there is nothing new."""
+
+    source: str
+
+    def wait_s(self) -> float: ...
+    def look(self) -> dict[str, Any] | None: ...
+    def close(self) -> None: ...
+
+
+def _eye(settings: "Settings") -> _Eye:
+    from temper_core.client import NoAgentError
+    from temper_core.errors import TemperError
+
+    try:
+        return _AgentsEye(settings, _asked(settings))
+    except NoAgentError:
+        why = "no agent answers"
+    except TemperError as error:  # one that may not be asked by this user, or of another version
+        why = str(error)
+    from temper_core.agent.onlooker import Onlooker
+
+    click.echo(f"temper: {why}; looking at the node by itself", err=True)
+    return _OwnEye(Onlooker(settings))
+
+
+@define(eq=False)
+class _AgentsEye:
+    """Asks an agent for what it has seen, at the agent's own period."""
+
+    settings: "Settings"
+    _next: dict[str, Any] | None
+    _last_at: float = 0.0
+    _due: float = 0.0
+    source: str = "agent"
+
+    def wait_s(self) -> float:
+        return max(0.0, self._due - time.monotonic())
+
+    def look(self) -> dict[str, Any] | None:
+        document, self._next = self._next or _asked(self.settings), None
+        look = document["look"]
+        if look["at"] == self._last_at or look["window_s"] <= 0:
+            self._due = time.monotonic() + ASK_AGAIN_S
+            return None
+        self._last_at = look["at"]
+        period_s = look.get("observing", {}).get("period_s") or look["window_s"]
+        self._due = max(look["monotonic_s"] + period_s, time.monotonic() + ASK_AGAIN_S)
+        return document
+
+    def close(self) -> None:
+        pass  # no connection is kept
+
+
+@define(eq=False)
+class _OwnEye:
+    """Looks by itself: soon after the baseline, and then at the period of the settings."""
+
+    onlooker: "Onlooker"
+    _wait_s: float = FIRST_WINDOW_S
+    source: str = "observer"
+
+    def wait_s(self) -> float:
+        return self._wait_s
+
+    def look(self) -> dict[str, Any]:
+        self._wait_s = self.onlooker.period_s
+        return self.onlooker.look()
+
+    def close(self) -> None:
+        self.onlooker.close()
+
+
+def _asked(settings: "Settings") -> dict[str, Any]:
+    """Ask the agent for ``/recording``; raise as ``ask_agent``."""
+    from temper_core.client import ask_agent
+    from temper_core.errors import MachineError
+
+    document = ask_agent("/recording", settings=settings)
+    if not isinstance(document, dict) or not {"head", "plan", "look"} <= document.keys():
+        raise MachineError("the agent's answer to /recording is no moment of a recording")
+    return document
+
+
+def _looks(eye: _Eye, writer: "RecordingWriter", wish: Wish, progress: "_Progress") -> str:
+    """Take looks until it is time to end; return why it is."""
+    ends_at = math.inf if wish.seconds is None else time.monotonic() + wish.seconds
+    progress.tell()
+    while True:
+        left_s = ends_at - time.monotonic()
+        wait_s = min(eye.wait_s(), left_s)
+        if _is_told_to_end(wait_s):
+            return "it was interrupted"
+        if left_s - wait_s <= 0 and wait_s < LEAST_WINDOW_S and writer.looks:
+            return f"{wish.seconds:g} seconds were asked for"
+        document = eye.look()
+        full = writer.add(document) if document is not None else ""
+        if full:
+            return full
+        progress.tell()
+        if writer.looks == wish.looks:
+            return f"{wish.looks} looks were asked for"
+
+
+@contextmanager
+def _signals_waited_for() -> Iterator[None]:
+    """Keep what ends a recording until it is asked for: no look and no line is cut by it."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDINGS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _is_told_to_end(wait_s: float) -> bool:
+    return signal.sigtimedwait(ENDINGS, max(0.0, wait_s)) is not None
+
+
+class _Progress:
+    """Says on stderr how far it is: in place on a terminal, and only the end elsewhere."""
+
+    def __init__(self, writer: "RecordingWriter") -> None:
+        self._writer = writer
+        self._is_terminal = sys.stderr is not None and sys.stderr.isatty()
+
+    def tell(self) -> None:
+        """Say how much has been recorded."""
+        if self._is_terminal:
+            click.echo(f"\r{self._said()}; Ctrl-C ends it ", err=True, nl=False)
+
+    def end(self, why: str) -> None:
+        """Say how much was, and *why* it ended."""
+        start = "\r" if self._is_terminal else ""
+        click.echo(f"{start}{self._said()}{f'; {why}' if why else ''}", err=True)
+
+    def _said(self) -> str:
+        size = self._writer.size / MEGABYTE
+        return f"temper: {self._writer.path}: {self._writer.looks} looks, {size:.2f} MiB"

@@ -1,0 +1,65 @@
+"""``temper simulate``: decide and judge a recorded node again, on any machine, touching nothing."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from temper_core.errors import EXIT_CLEAN, EXIT_FINDINGS
+
+if TYPE_CHECKING:
+    from temper_core.agent.simulation import Given
+
+FILE = click.Path(path_type=Path)
+
+
+@click.command("simulate")
+@click.argument("file", type=FILE)
+@click.option("--settings", type=FILE, help="Settings (TOML) in place of those recorded.")
+@click.option(
+    "--profiles", type=FILE, help="Directory of profile files in place of those recorded."
+)
+@click.option("--machine", type=FILE, help="Machine file in place of the machine recorded.")
+@click.option("--steered", is_flag=True, help="Plan for hints, as where the kernel allows them.")
+@click.option("--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@click.pass_context
+def command(context: click.Context, /, file: Path, output: str, **given: Any) -> None:  # noqa: ANN401 - the options of a Given
+    """Decide and judge again what 'temper observe --record FILE' has recorded.
+
+    Shows the plan with the reason of every pod, how each change of the pods would take effect,
+    what the linter says, and which threads would be elsewhere than they were. Exit code 0 where
+    nothing is wrong, 1 where a violation stood or the plan could starve somebody, 2 where a file
+    does not fit.
+    """
+    from temper_core.agent.simulation import simulate
+    from temper_core.cli.simulated_tables import print_simulation, simulation_document
+    from temper_core.logs import configure
+
+    # The linter logs what it finds, which is what is printed below.
+    configure("critical")
+    simulation = simulate(file, _given(**given))
+    if output == "json":
+        import json
+
+        click.echo(json.dumps(simulation_document(simulation), indent=2))
+    else:
+        print_simulation(simulation)
+    context.exit(EXIT_FINDINGS if simulation.has_findings else EXIT_CLEAN)
+
+
+def _given(
+    *, settings: Path | None, profiles: Path | None, machine: Path | None, steered: bool
+) -> "Given":
+    from temper_core.agent.simulation import Given
+    from temper_core.errors import DocumentError
+    from temper_core.node.machine_file import read_machine_file
+    from temper_core.settings import load
+
+    if profiles is not None and not profiles.is_dir():
+        raise DocumentError(str(profiles), ["is not a directory of profiles"])
+    return Given(
+        settings=None if settings is None else load(settings).settings,
+        machine=None if machine is None else read_machine_file(machine),
+        profiles=profiles,
+        steered=steered,
+    )
