@@ -4,149 +4,141 @@ cgroup v2 first. On a hybrid host the controllers may sit on v1 mounts of their 
 same things have other names (``cpuacct.usage``, ``memory.usage_in_bytes``).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from attrs import field, frozen
 
-from temper_core.observe.descriptors import DescriptorBudget, KeptFile
+from temper_core.observe.cgroup_limits import NO_LIMITS, CgroupLimits, LimitsReader
+from temper_core.observe.cgroup_roots import CgroupRoots
+from temper_core.observe.descriptors import DescriptorBudget, FirstFile
 from temper_core.observe.pressure import PressureFiles, cgroup_pressure
+from temper_core.observe.throttling import (
+    ThrottleCounters,
+    Throttled,
+    Throttling,
+    parse_flat_keyed,
+)
 from temper_core.records.snapshots import Pressure
 
 
 @frozen
-class CgroupRoots:
-    """Where the hierarchies are mounted; an empty string for one that is not.
+class CgroupUsage:
+    """One cgroup over one window; ``cpu_us`` is None without an earlier look to compare with.
 
-    ``unified`` is cgroup v2. ``cpu``, ``cpuacct`` and ``memory`` are v1 mounts of a hybrid host.
+    ``stalled_us`` is how long somebody in it waited for a CPU, None if that is not told.
     """
 
-    unified: str = "/sys/fs/cgroup"
-    cpu: str = ""
-    cpuacct: str = ""
-    memory: str = ""
-
-
-@frozen
-class Counters:
-    """Totals of one cgroup since it was made; ``usage_us`` is None where nobody counts it."""
-
-    usage_us: int | None = None
-    periods: int = 0
-    throttled_periods: int = 0
-    generation: int = 0
-
-
-@frozen
-class CgroupUsage:
-    """One cgroup over one window; ``cpu_us`` is None without an earlier look to compare with."""
-
     cpu_us: int | None = None
-    periods: int = 0
-    throttled_periods: int = 0
     memory_bytes: int = 0
     pressure: Mapping[str, Pressure] = field(factory=dict)
-
-
-def parse_flat_keyed(content: bytes) -> dict[str, int]:
-    """Read ``key value`` lines, as in ``cpu.stat``; lines that are something else are skipped."""
-    found = {}
-    for line in content.splitlines():
-        key, _, value = line.partition(b" ")
-        if value.strip().isdigit():
-            found[key.decode("ascii", "replace")] = int(value)
-    return found
+    throttled: Throttled = Throttled()
+    stalled_us: int | None = None
+    limits: CgroupLimits = NO_LIMITS
 
 
 class CgroupReader:
-    """Follows a set of cgroups, given in the engine's form; unknown ones read as nothing."""
+    """Follows a set of cgroups, given in the engine's form; unknown ones read as nothing.
 
-    def __init__(self, roots: CgroupRoots, budget: DescriptorBudget) -> None:
+    *cpus* tells how many CPUs the machine has now.
+    """
+
+    def __init__(
+        self, roots: CgroupRoots, budget: DescriptorBudget, cpus: Callable[[], int] = lambda: 0
+    ) -> None:
         self._roots = roots
         self._budget = budget
+        self._cpus = cpus
+        self._limits = LimitsReader(roots, cpus)
         self._followed: dict[str, _Cgroup] = {}
 
-    def read(self, cgroups: Iterable[str]) -> dict[str, CgroupUsage]:
-        """Return the usage of *cgroups* since the last call; others are no longer followed."""
+    def follow(self, cgroups: Iterable[str]) -> None:
+        """Read *cgroups* from now on, and no others."""
         wanted = dict.fromkeys(cgroups)
         for path in self._followed.keys() - wanted.keys():
             self._followed.pop(path).close()
         for path in wanted.keys() - self._followed.keys():
             self._followed[path] = _Cgroup(path, self._roots, self._budget)
-        return {path: self._followed[path].read() for path in wanted}
+        self._limits.follow(wanted)
+
+    def read(self, window_s: float = 0.0, unmoved: Collection[str] = ()) -> dict[str, CgroupUsage]:
+        """Return what each used since the last call, *window_s* ago.
+
+        *unmoved* are resources for which nobody on the node has waited meanwhile.
+        """
+        self._limits.look(window_s)
+        cpus = self._cpus()
+        return {
+            path: cgroup.read(self._limits.of(path), unmoved, cpus)
+            for path, cgroup in self._followed.items()
+        }
 
     def close(self) -> None:
         """Let go of all files."""
-        self.read(())
+        self.follow(())
 
 
 class _Cgroup:
-    """The files of one cgroup, and its counters at the last look."""
+    """The files of one cgroup, and what it had used at the last look."""
 
     def __init__(self, path: str, roots: CgroupRoots, budget: DescriptorBudget) -> None:
-        def files(*places: tuple[str, str]) -> tuple[KeptFile, ...]:
-            return tuple(
-                KeptFile(f"{root}/{path.strip('/')}/{name}", budget)
-                for root, name in places
-                if root
-            )
+        path = f"{path.strip('/')}/"
 
-        self._usage = files((roots.unified, "cpu.stat"), (roots.cpuacct, "cpuacct.usage"))
-        self._quota = files((roots.cpu, "cpu.stat"))
-        self._memory = files(
+        def first_of(*places: tuple[str, str]) -> FirstFile:
+            return FirstFile((f"{root}/{path}{name}" for root, name in places if root), budget)
+
+        self._usage = first_of((roots.unified, "cpu.stat"), (roots.cpuacct, "cpuacct.usage"))
+        self._memory = first_of(
             (roots.unified, "memory.current"), (roots.memory, "memory.usage_in_bytes")
         )
+        self._throttling = Throttling(path, roots, budget)
         self._pressure: PressureFiles | None = None
         if roots.unified:
             self._pressure = cgroup_pressure(f"{roots.unified}/{path.strip('/')}", budget)
-        self._before: Counters | None = None
+        self._used = _Total()
+        self._stalled = _Total()
 
-    def read(self) -> CgroupUsage:
-        before, now = self._before, self._count()
-        self._before = now
-        pressure = self._pressure.read() if self._pressure else {}
-        memory_bytes = _whole_number(_first(self._memory)[0])
-        if before is None or now.usage_us is None:
-            return CgroupUsage(memory_bytes=memory_bytes, pressure=pressure)
-        earlier = before.usage_us or 0
-        if now.generation != before.generation or now.usage_us < earlier:
-            before, earlier = Counters(), 0  # made anew since the last look
+    def read(self, limits: CgroupLimits, unmoved: Collection[str], cpus: int) -> CgroupUsage:
+        content = self._usage.read()
+        pairs = parse_flat_keyed(content)  # of no file but cpu.stat
+        used_us = pairs.get(b"usage_usec")
+        if used_us is None and content:
+            used_us = _whole_number(content) // 1000
+        pressure = self._pressure.read(unmoved) if self._pressure else {}
+        stalled_us = pressure["cpu"].some.total_us if "cpu" in pressure else None
         return CgroupUsage(
-            cpu_us=now.usage_us - earlier,
-            periods=max(0, now.periods - before.periods),
-            throttled_periods=max(0, now.throttled_periods - before.throttled_periods),
-            memory_bytes=memory_bytes,
+            cpu_us=self._used.take(used_us, self._usage.generation),
+            memory_bytes=_whole_number(self._memory.read()),
             pressure=pressure,
-        )
-
-    def _count(self) -> Counters:
-        content, file = _first(self._usage)
-        if file is None:
-            return Counters()
-        if file.path.endswith("cpuacct.usage"):
-            usage_us, keys = _whole_number(content) // 1000, {}
-        else:
-            keys = parse_flat_keyed(content)
-            usage_us = keys.get("usage_usec", 0)
-        if "nr_periods" not in keys:  # the v2 root of a hybrid host counts no throttling
-            keys = parse_flat_keyed(_first(self._quota)[0])
-        return Counters(
-            usage_us, keys.get("nr_periods", 0), keys.get("nr_throttled", 0), file.generation
+            throttled=self._throttling.read(ThrottleCounters.of(pairs), limits, cpus),
+            stalled_us=self._stalled.take(stalled_us),
+            limits=limits,
         )
 
     def close(self) -> None:
-        for file in (*self._usage, *self._quota, *self._memory):
-            file.close()
-        if self._pressure:
-            self._pressure.close()
+        for file in (self._usage, self._memory, self._throttling, self._pressure):
+            if file is not None:
+                file.close()
 
 
-def _first(files: tuple[KeptFile, ...]) -> tuple[bytes, KeptFile | None]:
-    for file in files:
-        try:
-            return file.read(), file
-        except OSError:
-            continue
-    return b"", None
+class _Total:
+    """A counter of the kernel's and what it said at the last look."""
+
+    def __init__(self) -> None:
+        self._before: int | None = None
+        self._generation = 0
+        self._has_looked = False
+
+    def take(self, now: int | None, generation: int = 0) -> int | None:
+        """Return what was added since the last look; None if that cannot be told.
+
+        What was not there at the last look, or was made anew since, has begun at zero.
+        """
+        before, had_looked = self._before, self._has_looked
+        is_new = before is None or generation != self._generation
+        self._before, self._generation, self._has_looked = now, generation, True
+        if now is None or not had_looked:
+            return None
+        return now if is_new or before is None or now < before else now - before
 
 
 def _whole_number(content: bytes) -> int:

@@ -2,6 +2,7 @@
 
 import os
 import resource
+from collections.abc import Iterable
 
 MOST_KEPT = 8192
 """Cap on kept descriptors: the kernel holds about 5 KiB for each open file of /proc."""
@@ -73,6 +74,36 @@ class KeptFile:
         """Let go of the descriptor, if one is kept."""
         self._budget.close(self._descriptor)
         self._descriptor = -1
+
+
+class FirstFile:
+    """The first of several files that can be read, kept; ``index`` says which it was."""
+
+    def __init__(self, paths: Iterable[str], budget: DescriptorBudget) -> None:
+        self._files = [KeptFile(path, budget) for path in paths]
+        self.index = 0
+
+    @property
+    def generation(self) -> int:
+        """Counts up when the thing behind the file was made anew."""
+        return sum(file.generation for file in self._files)
+
+    def read(self) -> bytes:
+        """Return its content, or nothing where none can be read."""
+        order = range(len(self._files))
+        for index in (self.index, *order) if self.index else order:
+            try:
+                content = self._files[index].read()
+            except OSError:
+                continue
+            self.index = index
+            return content
+        return b""
+
+    def close(self) -> None:
+        """Let go of all descriptors."""
+        for file in self._files:
+            file.close()
 
 
 def read_once(path: str, size: int = 4096) -> bytes:

@@ -1,38 +1,56 @@
 """One ``Snapshot`` per tick: threads, pods, layers, pressure, and what looking costs."""
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import chain
 from pathlib import Path
 
+import structlog
 from attrs import evolve
 
 from temper_core.engine.stats import EngineStats
-from temper_core.observe.cgroup_usage import CgroupReader, CgroupRoots
+from temper_core.observe.bindings import Affinities
+from temper_core.observe.cgroup_roots import CgroupRoots
+from temper_core.observe.cgroup_usage import CgroupReader
 from temper_core.observe.descriptors import DescriptorBudget
 from temper_core.observe.layers import layer_samples
 from temper_core.observe.overhead import OwnCost
 from temper_core.observe.pacing import Pace
 from temper_core.observe.places import Places
-from temper_core.observe.pressure import node_pressure
-from temper_core.observe.samples import Truth, pod_samples, thread_samples
+from temper_core.observe.pod_samples import pod_samples
+from temper_core.observe.pressure import node_pressure, unmoved
+from temper_core.observe.pressure_events import PressureEvents
+from temper_core.observe.samples import NS_PER_S, Sampler, Truth
 from temper_core.observe.thread_rows import ThreadReader, ThreadRows
-from temper_core.observe.threads import ProcThreads
+from temper_core.observe.tiers import OpenedReader, open_reader
 from temper_core.records.machine import MachineShape
 from temper_core.records.plans import LayerPlan
 from temper_core.records.profiles import ProfileFailure
-from temper_core.records.snapshots import Mode, Overhead, PluginState, Snapshot, Status
+from temper_core.records.snapshots import (
+    Mode,
+    Observing,
+    Overhead,
+    PluginState,
+    Pressure,
+    Snapshot,
+    Status,
+)
 from temper_core.settings.models import Settings
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class Observer:
     """Looks at the node; changes nothing. The first tick is the baseline and has no rates.
 
     ``cost`` takes the CPU time of the agent's other parts; ``period_s`` is how long to wait until
-    the next tick; ``machine`` may be replaced when CPUs come and go.
+    the next tick; ``machine`` may be replaced when CPUs come and go. *alarm* is called, from
+    another thread, when tasks begin to wait for CPUs after a calm.
+
+    Raises MachineError where the settings ask for a tier of observation that cannot work here.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - one keyword for each place that is read
         self,
         machine: MachineShape,
         settings: Settings,
@@ -41,19 +59,27 @@ class Observer:
         proc_root: Path | str = Path("/proc"),
         cgroup_roots: CgroupRoots | None = None,
         threads: ThreadReader | None = None,
+        alarm: Callable[[], None] = lambda: None,
     ) -> None:
         self.machine = machine
-        self.cost = OwnCost(proc_root)
         self._settings = settings
         self._node = node
-        budget = DescriptorBudget()
-        self._threads = threads or ProcThreads(proc_root, budget)
-        self._cgroups = CgroupReader(cgroup_roots or CgroupRoots(), budget)
+        budget, roots = DescriptorBudget(), cgroup_roots or CgroupRoots()
+        self.cost = OwnCost(proc_root, budget)
+        self._opened = (
+            OpenedReader(threads) if threads else _open(settings, proc_root, roots, budget)
+        )
+        self._cgroups = CgroupReader(roots, budget, lambda: len(self.machine.cpus))
         self._pressure = node_pressure(proc_root, budget)
+        self._node_pressure: dict[str, Pressure] = {}
+        self._affinities = Affinities(proc_root)
         self._pace = Pace(settings.observe.period_s, settings.observe.budget_cpu_ratio)
         self._places = Places(None)
         self._clock_ns = 0
         self._looked_at: float | None = None
+        self._has_window = False
+        self._events = PressureEvents(proc_root, alarm)
+        self._events.listen()
 
     @property
     def period_s(self) -> float:
@@ -76,25 +102,35 @@ class Observer:
         *truth* is what the kernel side knows of threads, by tid, as of a moment ago.
         """
         began_s = time.thread_time()
-        overhead = self.cost.take(engine_pid=engine_pid, period_s=self.period_s)
         with self.cost.part("observe"):
+            overhead = self.cost.take(engine_pid=engine_pid, period_s=self.period_s)
+            self._keep_pace()
             snapshot = self._look(plan, status, stats, truth)
-        cost_s = time.thread_time() - began_s
-        if snapshot.window_s > 0:  # the baseline opens every file once: no measure of a tick
-            self._pace.note(cost_s)
-        return evolve(
-            snapshot,
-            overhead=evolve(overhead, tick_s=cost_s, threads_seen=snapshot.overhead.threads_seen),
-            plugins=tuple(plugins),
-            profile_failures=tuple(profile_failures),
-            defects=snapshot.defects + self._pace.defects,
-        )
+            self._has_window = snapshot.window_s > 0
+            seen = snapshot.overhead.threads_seen
+            return evolve(
+                snapshot,
+                overhead=evolve(overhead, tick_s=time.thread_time() - began_s, threads_seen=seen),
+                plugins=tuple(plugins),
+                profile_failures=tuple(profile_failures),
+            )
 
     def close(self) -> None:
         """Let go of every descriptor."""
-        self._threads.close()
+        self._events.close()
+        self._opened.reader.close()
         self._cgroups.close()
         self._pressure.close()
+        self.cost.close()
+
+    def _keep_pace(self) -> None:
+        """Judge what the last look cost, with all that followed from it."""
+        if not self._has_window:  # the baseline opens every file once: no measure of a look
+            return
+        before_s = self.period_s
+        self._pace.note(self.cost.look_s)
+        if self.period_s != before_s:
+            log.warning("look_period_changed", period_s=self.period_s, before_s=before_s)
 
     def _look(
         self,
@@ -108,16 +144,18 @@ class Observer:
         rows = self._read_threads()
         window_s = 0.0 if self._looked_at is None else monotonic_s - self._looked_at
         self._looked_at = monotonic_s
-        threads = thread_samples(
-            rows.rows,
+        sampler = Sampler(
             self._places,
             window_s,
+            cpus=len(self.machine.cpus),
             is_enforcing=status.mode is Mode.ENFORCING,
+            affinities=self._affinities,
             truth=truth,
         )
-        usage = self._cgroups.read(chain.from_iterable(self._places.pods.values()))
+        # The node's pressure first: what it has not seen, no cgroup read after it can have.
+        before, self._node_pressure = self._node_pressure, self._pressure.read()
+        usage = self._cgroups.read(window_s, unmoved(before, self._node_pressure))
         layers, missing = layer_samples(plan, stats, status)
-        pressure = self._pressure.read()
         return Snapshot(
             at=at,
             monotonic_s=monotonic_s,
@@ -125,14 +163,31 @@ class Observer:
             node=self._node,
             machine=self.machine,
             status=status,
-            threads=threads,
+            threads=sampler.samples(rows.rows),
             pods=pod_samples(self._places, rows, usage, window_s),
             layers=layers,
-            pressure=pressure,
+            pressure=self._node_pressure,
             plan=plan,
             overhead=Overhead(threads_seen=rows.threads_seen),
-            defects=rows.defects + self._pressure.defects + missing,
+            defects=rows.defects + missing + self._defects(),
             reserve_cores=self._settings.plan.reserve_cores,
+            observing=self._observing(rows),
+            pressure_events=self._events.counts,
+        )
+
+    def _defects(self) -> tuple[str, ...]:
+        bound = (self._affinities.defect,) if self._affinities.defect else ()
+        return self._pressure.defects + self._events.defects + bound + self._pace.defects
+
+    def _observing(self, rows: ThreadRows) -> Observing:
+        return Observing(
+            tier=self._opened.reader.tier,
+            reason=self._opened.reason,
+            period_s=self.period_s,
+            asked_period_s=self._settings.observe.period_s,
+            stretched=self._pace.stretched,
+            least_s=rows.least_ns / NS_PER_S,
+            unlisted=sum(rest.threads for rest in rows.rest.values()),
         )
 
     def _follow(self, plan: LayerPlan | None) -> None:
@@ -140,13 +195,27 @@ class Observer:
             return
         places = Places(plan)
         if places.pods != self._places.pods:
-            self._threads.refresh_cgroups()
+            self._opened.reader.refresh_cgroups()
+            self._cgroups.follow(chain.from_iterable(places.pods.values()))
         self._places = places
 
     def _read_threads(self) -> ThreadRows:
         try:
-            rows = self._threads.snapshot(self._clock_ns)
+            rows = self._opened.reader.snapshot(self._clock_ns)
         except OSError as error:
             rows = ThreadRows(0, defects=(f"threads: {error.filename}: {error.strerror}",))
         self._clock_ns = rows.clock_ns
+        self.cost.note_bpf(rows.kernel_ns)
         return rows
+
+
+def _open(
+    settings: Settings, proc_root: Path | str, roots: CgroupRoots, budget: DescriptorBudget
+) -> OpenedReader:
+    return open_reader(
+        settings.observe.tier,
+        proc_root=str(proc_root),
+        budget=budget,
+        detail_threads=settings.observe.detail_threads,
+        unified_root=roots.unified,
+    )

@@ -5,15 +5,17 @@ import resource
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from attrs import define
 
-from temper_core.observe.descriptors import read_once
+from temper_core.observe.descriptors import DescriptorBudget, KeptFile, read_once
 from temper_core.records.snapshots import Overhead
 
+PER_LOOK = ("observe", "lint")
+"""Parts whose cost falls with the number of looks; the others do not wait for the observer."""
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 OTHER = "other"
 
@@ -42,14 +44,31 @@ class OwnCost:
     What no part was charged with (other threads, the interpreter) is ``other``. Every part is
     split into user space and kernel: ``observe_user``, ``observe_kernel``. All keys add up to
     the whole process. A part inside a part is charged to both, so do not nest them.
+
+    ``series`` is for the server to set: how many its last scrape had. ``look_s`` is what the
+    looks of the window before the last ``take`` cost, linter included.
     """
 
-    def __init__(self, proc_root: Path | str = Path("/proc")) -> None:
+    def __init__(
+        self, proc_root: Path | str = Path("/proc"), budget: DescriptorBudget | None = None
+    ) -> None:
         self._proc_root = str(proc_root)
         self._lock = threading.Lock()
         self._parts: defaultdict[str, _Part] = defaultdict(_Part)
         self._whole_s = time.process_time()
         self._from = time.monotonic()
+        self._own_memory = KeptFile(f"{self._proc_root}/self/statm", budget or DescriptorBudget())
+        self._bpf_ns = 0
+        self.series = 0
+        self.look_s = 0.0
+
+    def note_bpf(self, kernel_ns: int) -> None:
+        """Remember how much of the charged time ran inside BPF programs."""
+        self._bpf_ns += kernel_ns
+
+    def close(self) -> None:
+        """Let go of the one file that is kept."""
+        self._own_memory.close()
 
     @contextmanager
     def part(self, name: str) -> Iterator[None]:
@@ -72,13 +91,17 @@ class OwnCost:
         spent_s, self._whole_s = whole_s - self._whole_s, whole_s
         with self._lock:
             self._settle_other(spent_s)
+            self.look_s = sum(self._parts[name].spent_s for name in PER_LOOK)
             ratios = {key: s / window_s for key, s in self._split().items()} if window_s else {}
+        bpf_ns, self._bpf_ns = self._bpf_ns, 0
         return Overhead(
             cpu_ratio=ratios,
-            memory_bytes=self._resident_bytes("self"),
-            engine_memory_bytes=self._resident_bytes(str(engine_pid)) if engine_pid else 0,
+            memory_bytes=_resident_bytes(self._own_memory.read),
+            engine_memory_bytes=self._engine_bytes(engine_pid) if engine_pid else 0,
             period_s=period_s,
             descriptors=self._open_descriptors(),
+            bpf_cpu_ratio=bpf_ns / 1e9 / window_s if window_s else 0.0,
+            series=self.series,
         )
 
     def _settle_other(self, spent_s: float) -> None:
@@ -98,11 +121,8 @@ class OwnCost:
             part.spent_s = 0.0
         return found
 
-    def _resident_bytes(self, process: str) -> int:
-        try:
-            return int(read_once(f"{self._proc_root}/{process}/statm").split()[1]) * PAGE_BYTES
-        except (OSError, ValueError, IndexError):
-            return 0
+    def _engine_bytes(self, pid: int) -> int:
+        return _resident_bytes(lambda: read_once(f"{self._proc_root}/{pid}/statm"))
 
     def _open_descriptors(self) -> int:
         folder = Path(self._proc_root, "self", "fd")
@@ -111,3 +131,10 @@ class OwnCost:
             return folder.stat().st_size or len(list(folder.iterdir()))
         except OSError:
             return 0
+
+
+def _resident_bytes(read: Callable[[], bytes]) -> int:
+    try:
+        return int(read().split()[1]) * PAGE_BYTES
+    except (OSError, ValueError, IndexError):
+        return 0

@@ -38,13 +38,18 @@ class Pace:
         return self._usual_s / self.period_s
 
     @property
-    def defects(self) -> tuple[str, ...]:
-        """Say so while the node is watched less often than wanted, or dearer than allowed."""
+    def stretched(self) -> str:
+        """Why the node is watched less often than wanted, or dearer than allowed; or nothing."""
         if self.period_s <= self._wanted_s and self.cost_ratio <= self._budget:
-            return ()
+            return ""
         cost, budget = f"{self.cost_ratio:.2%} of a core", f"{self._budget:.2%}"
         wanted, now = f"{self._wanted_s:g} s", f"{self.period_s:g} s"
-        return (f"observe: looking costs {cost} (budget {budget}): every {now}, not {wanted}",)
+        return f"looking costs {cost} (budget {budget}): every {now}, not {wanted}"
+
+    @property
+    def defects(self) -> tuple[str, ...]:
+        """Say so as a defect, too."""
+        return (f"observe: {self.stretched}",) if self.stretched else ()
 
     def _change(self, period_s: float) -> None:
         self.period_s = period_s

@@ -43,7 +43,7 @@ class Places:
         self._by_cgroup: dict[str, tuple[Place, Pod]] = {}
         self._by_process: dict[str, Place] = {}
         self._known: dict[str, Place] = {}
-        self._layers: dict[tuple[str, str, str, int, bool, bool], str] = {}
+        self._seats: dict[tuple[str, str, str, int, bool, bool], tuple[Place, str]] = {}
         for assignment in plan.assignments if plan else ():
             self._enter(assignment)
 
@@ -68,18 +68,18 @@ class Places:
             remember(self._known, cgroup, found)
         return found
 
-    def layer_of(self, row: ThreadRow) -> str:
-        """Return the name of the layer in which the plan wants the thread, or nothing."""
-        if self.plan is None:
-            return ""
-        is_leader = row.tid == row.tgid
-        key = (row.cgroup, row.comm, row.process, row.uid, row.is_kthread, is_leader)
-        found = self._layers.get(key)
+    def seat_of(self, row: ThreadRow) -> tuple[Place, str]:
+        """Return a thread's place, and the layer in which the plan wants it ("" for none)."""
+        key = (row.cgroup, row.comm, row.process, row.uid, row.is_kthread, row.tid == row.tgid)
+        found = self._seats.get(key)
         if found is None:
-            layer = self.plan.layer_of(ThreadIdentity(*key))
-            found = layer.name if layer else ""
-            remember(self._layers, key, found)
+            found = self.of(row.cgroup, row.process), self._layer_of(ThreadIdentity(*key))
+            remember(self._seats, key, found)
         return found
+
+    def _layer_of(self, thread: ThreadIdentity) -> str:
+        layer = self.plan.layer_of(thread) if self.plan is not None else None
+        return layer.name if layer else ""
 
     def _search(self, cgroup: str) -> Place:
         found, prefix = self._by_cgroup.get(cgroup), ""

@@ -3,67 +3,107 @@
 Format: kernel/sched/psi.c (``psi_show``). Averages are percentages there, ratios here.
 """
 
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Mapping
 from pathlib import Path
+
+from attrs import define
 
 from temper_core.observe.descriptors import DescriptorBudget, KeptFile
 from temper_core.records.snapshots import Pressure, PressureLine
 
 RESOURCES = ("cpu", "io", "memory")
+_LINE = rb"%s avg10=([0-9.]+) avg60=([0-9.]+) avg300=([0-9.]+) total=([0-9]+)\n"
+_FILE = re.compile(_LINE % b"some" + rb"(?:%s)?" % (_LINE % b"full"))
 
 
 def parse_pressure(content: bytes) -> Pressure:
     """Read a PSI file; raise ValueError where it has no ``some`` line or a line is odd."""
-    lines: dict[str, PressureLine] = {}
-    for line in content.decode("ascii").splitlines():
-        kind, *pairs = line.split()
-        values = dict(pair.split("=", 1) for pair in pairs)
-        try:
-            lines[kind] = PressureLine(
-                avg10=_ratio(values["avg10"]),
-                avg60=_ratio(values["avg60"]),
-                avg300=_ratio(values["avg300"]),
-                total_us=int(values["total"]),
-            )
-        except KeyError as error:
-            raise ValueError(f"a pressure line lacks {error}") from error
-    if "some" not in lines:
-        raise ValueError("there is no 'some' line")
-    return Pressure(lines["some"], lines.get("full"))
+    found = _FILE.fullmatch(content)
+    if found is None:
+        raise ValueError("this is no pressure file")
+    ten, sixty, long, total, *full = found.groups()
+    some = PressureLine(_ratio(ten), _ratio(sixty), _ratio(long), int(total))
+    if full[0] is None:
+        return Pressure(some)
+    return Pressure(
+        some, PressureLine(_ratio(full[0]), _ratio(full[1]), _ratio(full[2]), int(full[3]))
+    )
 
 
-def _ratio(text: str) -> float:
+def _ratio(text: bytes) -> float:
     percent = float(text)
-    if not 0 <= percent <= 100:  # noqa: PLR2004 - per cent; NaN is refused too
-        raise ValueError(f"{text} is no percentage")
+    if not 0 <= percent <= 100:  # noqa: PLR2004 - per cent
+        raise ValueError(f"{text.decode()} is no percentage")
     return round(percent / 100, 6)
+
+
+@define(eq=False)
+class _Known:
+    """A PSI file and what it said last; ``is_calm`` while all averages were zero."""
+
+    file: KeptFile
+    raw: bytes = b""
+    told: Pressure | None = None
+    is_calm: bool = False
+
+    def read(self) -> Pressure:
+        raw = self.file.read()
+        if self.told is None or raw != self.raw:
+            self.told = told = parse_pressure(raw)
+            self.raw, self.is_calm = raw, _is_calm(told.some) and _is_calm(told.full)
+        return self.told
+
+
+def _is_calm(line: PressureLine | None) -> bool:
+    return line is None or not (line.avg10 or line.avg60 or line.avg300)
 
 
 class PressureFiles:
     """The three PSI files of one place, kept open; ``defects`` says what could not be read."""
 
     def __init__(self, paths: Mapping[str, str], budget: DescriptorBudget) -> None:
-        self._files = {resource: KeptFile(path, budget) for resource, path in paths.items()}
+        self._files = {resource: _Known(KeptFile(path, budget)) for resource, path in paths.items()}
         self.defects: tuple[str, ...] = ()
 
-    def read(self) -> dict[str, Pressure]:
-        """Return what can be read, by resource; never raises."""
+    def read(self, unmoved: Collection[str] = ()) -> dict[str, Pressure]:
+        """Return what can be read, by resource; never raises.
+
+        *unmoved* are resources for which the whole node has not waited since the last look, so
+        nobody in it has: a file that was calm says what it said, and is not read for that.
+        """
         found: dict[str, Pressure] = {}
         defects = []
-        for resource, file in self._files.items():
+        for resource, known in self._files.items():
+            if known.is_calm and known.told is not None and resource in unmoved:
+                found[resource] = known.told
+                continue
             try:
-                found[resource] = parse_pressure(file.read())
+                found[resource] = known.read()
             except OSError as error:
-                defects.append(f"pressure: {file.path}: {error.strerror}")
+                defects.append(f"pressure: {known.file.path}: {error.strerror}")
             except ValueError as error:
-                defects.append(f"pressure: {file.path}: {error}")
+                defects.append(f"pressure: {known.file.path}: {error}")
         self.defects = tuple(defects)
         return found
 
     def close(self) -> None:
         """Let go of the files."""
-        for file in self._files.values():
-            file.close()
+        for known in self._files.values():
+            known.file.close()
+
+
+def unmoved(before: Mapping[str, Pressure], now: Mapping[str, Pressure]) -> frozenset[str]:
+    """Return the resources for which nobody has waited between two looks at the node."""
+    return frozenset(
+        resource
+        for resource, pressure in now.items()
+        if resource in before and _totals(pressure) == _totals(before[resource])
+    )
+
+
+def _totals(pressure: Pressure) -> tuple[int, int]:
+    return pressure.some.total_us, pressure.full.total_us if pressure.full else 0
 
 
 def node_pressure(proc_root: Path | str, budget: DescriptorBudget) -> PressureFiles:

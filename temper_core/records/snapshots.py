@@ -95,7 +95,7 @@ class ThreadSample:
     waiting_s: float = 0.0
 
 
-@frozen
+@frozen(slots=False)
 class PodSample:
     """One pod over one window; throttling is of the kernel's CFS quota.
 
@@ -165,7 +165,11 @@ class Pressure:
 
 @frozen
 class Overhead:
-    """The agent's own cost over the window: CPU as a share of one core, memory in bytes."""
+    """The agent's own cost over the window: CPU as a share of one core, memory in bytes.
+
+    ``bpf_cpu_ratio`` is the part of ``cpu_ratio`` that ran inside BPF programs. ``series`` are
+    those of the last scrape.
+    """
 
     cpu_ratio: Mapping[str, float] = field(factory=dict)
     memory_bytes: int = 0
@@ -174,6 +178,8 @@ class Overhead:
     tick_s: float = 0.0
     threads_seen: int = 0
     descriptors: int = 0
+    bpf_cpu_ratio: float = 0.0
+    series: int = 0
 
 
 @frozen

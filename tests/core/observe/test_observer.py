@@ -172,7 +172,8 @@ def test_the_engines_layers_and_the_plugins_are_handed_on(observer):
 
 
 def test_a_node_without_proc_is_a_reading_full_of_defects(tmp_path):
-    observer = Observer(MACHINE, Settings(), node="here", proc_root=tmp_path / "gone")
+    from_proc = Settings(observe=ObserveSettings(tier="proc"))
+    observer = Observer(MACHINE, from_proc, node="here", proc_root=tmp_path / "gone")
 
     for _ in range(2):
         snapshot = observer.tick(plan=None, status=WATCHING)

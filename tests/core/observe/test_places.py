@@ -89,7 +89,7 @@ def test_the_wanted_layer_is_the_plans_for_that_very_thread():
     places = Places(plan_of(pod("db", SLICE), layers=layers))
 
     wanted = [
-        places.layer_of(each)
+        places.seat_of(each)[1]
         for each in (row("io_1"), row("x", tid=7), row("x"), row("x", cgroup="else/"), row("io_2"))
     ]
 
@@ -100,7 +100,7 @@ def test_without_a_plan_nothing_is_known():
     places = Places(None)
 
     assert places.of(SLICE, "work") is NOWHERE
-    assert places.layer_of(row()) == ""
+    assert places.seat_of(row()) == (NOWHERE, "")
     assert places.pods == {}
 
 
