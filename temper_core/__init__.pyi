@@ -25,8 +25,9 @@ from temper_core.records.contributions import (
     PodSourceContext,
     Request,
 )
-from temper_core.records.lint import Finding, Invariant, Severity, Violation
+from temper_core.records.lint import Finding, Invariant, Severity, Violation, violation_id
 from temper_core.records.machine import Cpu, MachineShape
+from temper_core.records.matching import ThreadIdentity, matches
 from temper_core.records.plans import Assignment, Layer, LayerPlan, Note
 from temper_core.records.pods import Container, Origin, Pod, QosClass
 from temper_core.records.profile_documents import parse_profile
@@ -91,6 +92,7 @@ __all__ = [
     "Status",
     "TemperError",
     "ThreadGroup",
+    "ThreadIdentity",
     "ThreadSample",
     "Tier",
     "Treatment",
@@ -104,6 +106,8 @@ __all__ = [
     "hookimpl",
     "load_object",
     "load_settings",
+    "matches",
     "parse_profile",
     "read_json",
+    "violation_id",
 ]

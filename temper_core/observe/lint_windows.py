@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 import structlog
@@ -17,8 +18,12 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 PLUGIN_HEALTH = "plugin_health"
 MOST_SUBJECTS = 1000
 """Subjects followed per invariant; more say no more than that the node is badly broken."""
+MOST_FINDINGS = 100_000
+"""Findings taken from one invariant per window: it may never come to an end."""
 MOST_WARNINGS = 50
 """Lines logged per ``warn_every_s``, whatever the number of violations."""
+GAP_PERIODS = 3.0
+"""A window of more periods than this is no window but a pause of the machine or the agent."""
 
 Call = Callable[..., Any]
 
@@ -44,12 +49,12 @@ class Linter:
     def __init__(
         self, invariants: Sequence[tuple[str, Invariant]], settings: LintSettings, call: Call
     ) -> None:
-        self._docket = [
-            _Docket(plugin, invariant, settings, call) for plugin, invariant in invariants
-        ]
+        self._docket = [_Docket(plugin, invariant, settings) for plugin, invariant in invariants]
+        self._call = call
         self._warnings = _Warnings(settings.warn_every_s)
         self._ailing: dict[str, float] = {}
         self._standing: tuple[Violation, ...] = ()
+        self._basis: tuple[object, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -59,7 +64,8 @@ class Linter:
     def judge(self, snapshot: Snapshot) -> tuple[Violation, ...]:
         """Return the violations that stand after this window; never raises.
 
-        A snapshot without a window, the baseline, changes nothing.
+        A snapshot without a window, the baseline, changes nothing. A window in which the engine
+        changed, or that spans a pause, tells of neither world: it is not judged.
         """
         if snapshot.window_s <= 0:
             return self._standing
@@ -68,18 +74,63 @@ class Linter:
             for plugin in snapshot.plugins
             if plugin.state == "set_aside"
         }
-        for docket in self._docket:
-            try:
-                docket.judge(snapshot)
-            except PluginError as error:
+        if self._has_changed(snapshot):
+            for docket in self._docket:
+                docket.start_anew()
+        elif _is_pause(snapshot):
+            for docket in self._docket:
                 docket.skip()
-                failures.setdefault(error.plugin, error.reason)
+        else:
+            failures = {**self._hear(snapshot), **failures}
         judged = [violation for docket in self._docket for violation in docket.violations()]
         violations = (*judged, *self._health(failures, snapshot.at))
         self._warnings.tell(violations, snapshot.monotonic_s)
         self._tell_cleared(violations)
         self._standing = violations
         return violations
+
+    def _has_changed(self, snapshot: Snapshot) -> bool:
+        status, before = snapshot.status, self._basis
+        self._basis = (status.mode, status.generation, status.engine)
+        return bool(before) and before != self._basis
+
+    def _hear(self, snapshot: Snapshot) -> dict[str, str]:
+        """Ask all invariants; return by plugin why some could not be asked."""
+        failures: dict[str, str] = {}
+        for plugin in dict.fromkeys(docket.plugin for docket in self._docket):
+            dockets = [docket for docket in self._docket if docket.plugin == plugin]
+            # Who failed last is asked first: others' success after it ends the row of failures
+            # for which the host would set the whole plugin aside.
+            waiting = sorted(dockets, key=lambda docket: not docket.has_failed)
+            while waiting:
+                waiting = self._ask(plugin, waiting, snapshot, failures)
+        return failures
+
+    def _ask(
+        self,
+        plugin: str,
+        dockets: Sequence["_Docket"],
+        snapshot: Snapshot,
+        failures: dict[str, str],
+    ) -> list["_Docket"]:
+        """Ask a plugin's invariants in one guarded call; return those after one that failed.
+
+        A call of its own for each would cost more than most of them do.
+        """
+        answers: list[list[Finding]] = []
+        hearing = _Hearing([docket.invariant for docket in dockets], answers)
+        try:
+            self._call(plugin, hearing.check, snapshot)
+        except PluginError as error:
+            failures.setdefault(error.plugin, error.reason)
+        # A call that was left behind may come back and add to them.
+        taken = tuple(answers)
+        for docket, findings in zip(dockets, taken, strict=False):
+            docket.judge(findings, snapshot)
+        for failed in dockets[len(taken) : len(taken) + 1]:
+            failed.skip()
+            failed.has_failed = True
+        return list(dockets[len(taken) + 1 :])
 
     def _health(self, failures: Mapping[str, str], at: float) -> Iterable[Violation]:
         self._ailing = {plugin: self._ailing.get(plugin, at) for plugin in failures}
@@ -97,11 +148,36 @@ class Linter:
             )
 
     def _tell_cleared(self, violations: Sequence[Violation]) -> None:
+        if not self._standing:
+            return
         standing = {(violation.invariant, violation.subject) for violation in violations}
         cleared = [v for v in self._standing if (v.invariant, v.subject) not in standing]
         if cleared:
             subjects = [f"{violation.invariant}: {violation.subject}" for violation in cleared]
             log.info("violations_cleared", count=len(cleared), first=subjects[:3])
+
+
+def _is_pause(snapshot: Snapshot) -> bool:
+    period_s = max(snapshot.observing.period_s, snapshot.overhead.period_s)
+    return period_s > 0 and snapshot.window_s > GAP_PERIODS * period_s
+
+
+@define(eq=False)
+class _Hearing:
+    """Runs in the plugin's thread; what was answered before a failure is kept."""
+
+    invariants: Sequence[Invariant]
+    answers: list[list[Finding]]
+
+    def check(self, snapshot: Snapshot) -> list[list[Finding]]:
+        """Ask one invariant after the other; whatever one raises ends the hearing."""
+        for invariant in self.invariants:
+            findings = list(islice(invariant.check(snapshot) or (), MOST_FINDINGS))
+            for finding in findings:
+                if not isinstance(finding, Finding):
+                    raise TypeError(f"{invariant.name} returned {finding!r}, which is no Finding")
+            self.answers.append(findings)
+        return self.answers
 
 
 @define(eq=False)
@@ -111,13 +187,13 @@ class _Docket:
     plugin: str
     invariant: Invariant
     _settings: LintSettings
-    _call: Call
+    has_failed: bool = False
     _cases: dict[str, _Case] = field(factory=dict)
 
-    def judge(self, snapshot: Snapshot) -> None:
-        """Take in one window; raise PluginError when the invariant could not be asked."""
-        answer = self._call(self.plugin, self.invariant.check, snapshot)
-        findings = {finding.subject: finding for finding in answer or ()}
+    def judge(self, answer: Iterable[Finding], snapshot: Snapshot) -> None:
+        """Take in one window with what the invariant found in it."""
+        self.has_failed = False
+        findings = {finding.subject: finding for finding in answer}
         for subject, finding in findings.items():
             case = self._cases.get(subject)
             if case is not None:
@@ -134,6 +210,11 @@ class _Docket:
         for case in self._cases.values():
             case.windows.append(None)
         self._close_cases()
+
+    def start_anew(self) -> None:
+        """Forget what does not stand yet: it was found under another engine or none."""
+        self._cases = {subject: case for subject, case in self._cases.items() if case.stands}
+        self.skip()
 
     def violations(self) -> Iterable[Violation]:
         """Yield what stands, by subject."""
@@ -161,11 +242,12 @@ class _Docket:
             case.stands = True
 
     def _close_cases(self) -> None:
-        self._cases = {
-            subject: case
-            for subject, case in self._cases.items()
-            if True in case.windows or (case.stands and False in case.windows)
-        }
+        if self._cases:
+            self._cases = {
+                subject: case
+                for subject, case in self._cases.items()
+                if True in case.windows or (case.stands and False in case.windows)
+            }
 
 
 class _Warnings:
@@ -195,6 +277,7 @@ class _Warnings:
         is_error = violation.severity is Severity.ERROR
         (log.error if is_error else log.warning)(
             "violation_stands",
+            id=violation.id,
             invariant=violation.invariant,
             subject=violation.subject,
             message=violation.message,

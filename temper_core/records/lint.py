@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING
+from zlib import crc32
 
 from attrs import field, frozen
 from attrs.validators import deep_mapping, instance_of, matches_re
@@ -54,3 +55,13 @@ class Violation:
     evidence: Evidence
     since: float
     plugin: str = ""
+
+    @property
+    def id(self) -> str:
+        """The same for the same invariant and subject, whatever the numbers, restarts included."""
+        return violation_id(self.invariant, self.subject)
+
+
+def violation_id(invariant: str, subject: str) -> str:
+    """Name a violation in a way that fits into a command line: ``rt_hog-1f0c23ab``."""
+    return f"{invariant}-{crc32(subject.encode(errors='backslashreplace')):08x}"

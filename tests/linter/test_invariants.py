@@ -4,6 +4,7 @@ import pytest
 import temper_plugin_linter
 from temper_core import Layer, LayerKind, Mode, Status, Tier
 from temper_core.testing import assert_keeps_contract, make_machine, make_snapshot, make_thread
+from temper_plugin_linter.eye import Eye
 from temper_plugin_linter.fences import open_reserve, protected_fallback
 from temper_plugin_linter.layer_mismatch import layer_mismatch
 from temper_plugin_linter.limits import Limits
@@ -13,8 +14,10 @@ INVARIANTS = [smt_collision, protected_fallback, open_reserve, layer_mismatch]
 LIMITS = Limits()
 
 
-def judge(invariant, snapshot, limits=LIMITS):
-    return list(invariant(snapshot, limits))
+def judge(invariant, *snapshots, limits=LIMITS):
+    """Judge the last of *snapshots*, with what is remembered of those before it."""
+    eye = Eye(limits)
+    return [list(invariant(eye.look(snapshot))) for snapshot in snapshots][-1]
 
 
 def critical(comm="db", **changes):
@@ -35,7 +38,7 @@ def test_a_busy_stranger_on_the_sibling_of_a_pinned_thread_is_a_collision(seen):
 
     [finding] = judge(smt_collision, seen(victim, noise))
 
-    assert finding.subject == "shop/db-0 db[1] beside CPU 1"
+    assert finding.subject == "shop/db-0 db"
     assert "other layers use 0.55 of its sibling CPU 1: spin[2]" in finding.message
     assert finding.evidence["sibling_cpu_used"] == pytest.approx(0.55)
     assert finding.fix
@@ -70,8 +73,24 @@ def test_two_hot_threads_of_a_pinned_tier_layer_on_one_core_are_a_collision(two_
 
     [finding] = judge(smt_collision, snapshot)
 
-    assert finding.subject == "llama[7] and llama[8]"
-    assert "share one core: CPUs 0 and 2" in finding.message
+    assert finding.subject == "llama on one core"
+    assert "llama[7] and llama[8] on CPUs 0 and 2" in finding.message
+
+
+def test_a_collision_keeps_its_subject_wherever_its_threads_are_next(seen):
+    [first] = judge(smt_collision, seen(critical("io-3", cpu=0, tid=5), best_effort(cpu=1)))
+    [later] = judge(smt_collision, seen(critical("io-9", cpu=1, tid=6), best_effort(cpu=0)))
+
+    assert first.subject == later.subject == "io-#"
+
+
+def test_a_pool_of_disturbed_threads_is_one_finding_about_the_busiest(seen):
+    pool = [critical(f"w-{n}", tid=n, cpu=0, cpu_used=0.6 + n / 100) for n in range(10, 20)]
+
+    found = judge(smt_collision, seen(*pool, best_effort(cpu=1)))
+
+    assert [finding.subject for finding in found] == ["w-#"]
+    assert found[0].message.startswith("w-19[19] uses 0.79")
 
 
 def test_two_hot_threads_on_two_cores_are_none(two_cores):
@@ -133,6 +152,55 @@ def test_a_fence_that_holds_is_silent(threads, seen):
     assert judge(protected_fallback, seen(*threads)) == []
 
 
+def owning(snapshot, **owned):
+    """Return the snapshot a window later, with other CPUs for some layers."""
+    layers = [
+        attrs.evolve(sample, cpus=owned.get(sample.name, sample.cpus)) for sample in snapshot.layers
+    ]
+    return attrs.evolve(
+        snapshot, layers=tuple(layers), monotonic_s=snapshot.monotonic_s + snapshot.window_s
+    )
+
+
+def test_a_cpu_that_the_layer_has_just_lost_is_no_fallback(seen):
+    now = seen(critical(cpu=3))
+    before = owning(now, critical=(0, 1, 2, 3))
+
+    assert judge(protected_fallback, now)
+    assert judge(protected_fallback, before, owning(now)) == []
+
+
+def test_a_cpu_that_a_protected_layer_has_just_gained_is_no_broken_reserve(seen):
+    now = seen(best_effort(cpu=3))
+    before = owning(now, high=())
+
+    assert judge(open_reserve, now)
+    assert judge(open_reserve, before, owning(now)) == []
+    assert judge(open_reserve, before, owning(now), owning(owning(now)))
+
+
+@pytest.mark.parametrize("invariant", INVARIANTS)
+@pytest.mark.parametrize(
+    "change", [{"mode": Mode.RELOADING}, {"generation": 7}, {"engine": "scx_layered 1.1.2"}]
+)
+def test_a_new_engine_is_given_two_windows_to_settle(invariant, change, seen):
+    broken = seen(
+        critical(cpu=0, expected_layer="high"),
+        critical(cpu=5, tid=3),
+        best_effort(cpu=1),
+        reserve_cores=4,
+    )
+    other = attrs.evolve(broken, status=attrs.evolve(broken.status, **change))
+    windows = [other, owning(broken)]
+    while len(windows) < 4:
+        windows.append(owning(windows[-1]))
+
+    judged = [judge(invariant, *windows[: number + 1]) for number in range(len(windows))]
+
+    assert judged[1:3] == [[], []]
+    assert judged[3]
+
+
 @pytest.mark.parametrize("cpu", [0, 3])
 def test_open_work_on_a_protected_cpu_breaks_the_reserve(cpu, seen):
     intruder, home = best_effort(cpu=cpu, cpu_used=0.1), best_effort(cpu=4, tid=3)
@@ -168,6 +236,7 @@ def test_a_thread_in_another_layer_than_the_plans_is_a_mismatch(seen):
     [finding] = judge(layer_mismatch, seen(*strays, critical(tid=5, **pod)))
 
     assert finding.subject == "shop/db-0 in critical"
+    assert finding.evidence["inferred"] == 1
     assert finding.message.startswith("4 of 5 threads that belong in layer 'critical' run in open")
     assert finding.message.endswith("shop/db-0 db[4], shop/db-0 db[3], shop/db-0 db[2]")
 
@@ -179,6 +248,7 @@ def test_a_thread_in_another_layer_than_the_plans_is_a_mismatch(seen):
         pytest.param({"age_s": 10.0}, id="still settling"),
         pytest.param({"layer": ""}, id="not seen by the engine"),
         pytest.param({"is_kthread": True}, id="a thread of the kernel"),
+        pytest.param({"policy": "fifo"}, id="a real-time thread"),
     ],
 )
 def test_a_thread_that_is_no_mismatch_is_passed_over(thread, seen):
@@ -219,7 +289,8 @@ def test_a_layer_in_which_the_engine_misses_threads_is_a_mismatch(seen, counted,
     found = judge(layer_mismatch, with_tasks(seen(*threads), "critical", counted))
 
     assert [finding.subject for finding in found] == ["layer critical"] * findings
-    assert all(finding.evidence == {"threads": 4, "counted": counted} for finding in found)
+    evidence = {"threads": 4, "counted": counted, "inferred": 1}
+    assert all(finding.evidence == evidence for finding in found)
 
 
 def test_a_thousand_strays_of_one_pod_are_one_finding(seen):
@@ -251,4 +322,4 @@ def test_the_thresholds_are_settings(seen):
     snapshot = seen(critical(cpu=0), best_effort(cpu=1, cpu_used=0.2))
 
     assert judge(smt_collision, snapshot) == []
-    assert judge(smt_collision, snapshot, Limits(noisy_cpu=0.2))
+    assert judge(smt_collision, snapshot, limits=Limits(noisy_cpu=0.2))

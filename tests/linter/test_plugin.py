@@ -1,19 +1,43 @@
 import json
 
+import attrs
 import pytest
 from click.testing import CliRunner
 from structlog.testing import capture_logs
 
 import temper_plugin_linter
-from temper_core import Endpoint, Exporter, InputError, Invariant, Request, Severity, Violation
+from temper_core import (
+    Endpoint,
+    Exporter,
+    InputError,
+    Invariant,
+    Request,
+    Severity,
+    Violation,
+    violation_id,
+)
 from temper_core.errors import MachineError
 from temper_core.plugin_host import PluginHost
 from temper_core.settings.models import Settings
 from temper_core.testing import make_snapshot, make_thread
 from temper_plugin_linter.command import lint
+from temper_plugin_linter.limits import Limits
+from temper_plugin_linter.rules import PLUGIN_HEALTH, RULES
 from temper_plugin_linter.standing import ages, violations
 
-NAMES = ("smt_collision", "protected_fallback", "open_reserve", "layer_mismatch")
+NAMES = (
+    "smt_collision",
+    "protected_fallback",
+    "open_reserve",
+    "layer_mismatch",
+    "quota_unenforced",
+    "weight_unenforced",
+    "rt_hog",
+    "stale_affinity",
+    "unmatched_hot_thread",
+    "antagonist",
+    "starvation",
+)
 
 
 def violation(invariant="smt_collision", subject="db[1]", since=90.0):
@@ -32,7 +56,7 @@ def linter(**table):
     return host
 
 
-def test_the_four_invariants_are_contributed():
+def test_every_invariant_is_contributed():
     found = linter().gather("temper_invariants", Invariant)
 
     assert tuple(contribution.record.name for contribution in found) == NAMES
@@ -67,15 +91,14 @@ def test_the_age_of_the_oldest_violation_is_exported_and_0_where_none_stands(sna
 
     assert metric.name == "temper_lint_violation_age_seconds"
     assert {sample.labels["invariant"]: sample.value for sample in metric.samples} == {
+        **dict.fromkeys(NAMES, 0.0),
         "smt_collision": 60.0,
-        "protected_fallback": 0.0,
         "open_reserve": 10.0,
-        "layer_mismatch": 0.0,
     }
 
 
 def test_violations_are_served_oldest_first(snapshot):
-    answer = violations(Request({}, None, snapshot))
+    answer = violations_of(Request({}, None, snapshot))
 
     assert [(v["invariant"], v["subject"], v["age_s"]) for v in answer["violations"]] == [
         ("smt_collision", "db[2]", 60.0),
@@ -88,14 +111,38 @@ def test_violations_are_served_oldest_first(snapshot):
 
 
 def test_the_violations_of_one_invariant_can_be_asked_for(snapshot):
-    answer = violations(Request({"invariant": "open_reserve"}, None, snapshot))
+    answer = violations_of(Request({"invariant": "open_reserve"}, None, snapshot))
 
     assert [v["invariant"] for v in answer["violations"]] == ["open_reserve"]
 
 
+def test_a_violation_can_be_asked_for_by_its_id(snapshot):
+    wanted = violations_of(Request({}, None, snapshot))["violations"][1]
+
+    answer = violations_of(Request({"id": wanted["id"]}, None, snapshot))
+
+    assert answer["violations"] == [wanted]
+    assert violations_of(Request({"id": "gone-00000000"}, None, snapshot))["violations"] == []
+
+
+def test_an_id_outlives_numbers_restarts_and_says_the_invariant():
+    first, later = violation(since=1.0), attrs.evolve(violation(since=900.0), evidence={"cpu": 7})
+
+    assert first.id == later.id == "smt_collision-88d1f2b2"
+    assert first.id != violation(subject="db[2]").id != violation("open_reserve", "db[2]").id
+
+
+def test_the_thresholds_in_force_are_told_with_the_violations(snapshot):
+    [endpoint] = linter(rt_cpu=0.9).gather("temper_endpoints", Endpoint)
+
+    answer = endpoint.record.answer(Request({}, None, snapshot))
+
+    assert (answer["thresholds"]["rt_cpu"], answer["thresholds"]["hot_cpu"]) == (0.9, 0.5)
+
+
 def test_an_unknown_invariant_is_the_callers_mistake(snapshot):
     with pytest.raises(InputError, match=r"no invariant is called 'smt'; there are: smt_collision"):
-        violations(Request({"invariant": "smt"}, None, snapshot))
+        violations_of(Request({"invariant": "smt"}, None, snapshot))
 
 
 def test_the_endpoint_and_the_exporter_are_contributed():
@@ -106,6 +153,10 @@ def test_the_endpoint_and_the_exporter_are_contributed():
 
     assert (endpoint.record.method, endpoint.record.path) == ("GET", "/violations")
     assert exporter.record.name == "lint-age"
+
+
+def violations_of(request):
+    return violations(request, Limits())
 
 
 @pytest.fixture
@@ -119,7 +170,7 @@ def saved(tmp_path):
 
 
 def test_temper_lint_lists_what_stands_and_exits_with_1(saved, snapshot):
-    path = saved(violations(Request({}, None, snapshot)))
+    path = saved(violations_of(Request({}, None, snapshot)))
 
     result = CliRunner().invoke(lint, ["--from", path])
 
@@ -129,7 +180,7 @@ def test_temper_lint_lists_what_stands_and_exits_with_1(saved, snapshot):
 
 
 def test_temper_lint_as_json_is_the_list_itself(saved, snapshot):
-    answer = violations(Request({}, None, snapshot))
+    answer = violations_of(Request({}, None, snapshot))
 
     result = CliRunner().invoke(lint, ["--from", saved(answer), "--output", "json"])
 
@@ -160,6 +211,90 @@ def test_temper_lint_says_what_is_wrong_with_an_answer(answer, error, says, save
 
     assert isinstance(result.exception, error)
     assert says in str(result.exception)
+
+
+def explained(saved, answer, asked, *options):
+    path = saved(answer)
+    return CliRunner().invoke(lint, ["--from", path, "--explain", asked, *options])
+
+
+@pytest.mark.parametrize("rule", [*RULES, PLUGIN_HEALTH], ids=lambda rule: rule.name)
+def test_every_invariant_explains_itself(rule, saved):
+    result = explained(saved, {"at": 1, "violations": []}, rule.name)
+
+    assert result.exit_code == 0
+    assert result.output.startswith(f"{rule.name} ({rule.severity}), judged {rule.judged}")
+    assert "{" not in result.output
+    assert all(f"{name} = " in result.output for name in rule.thresholds)
+    assert result.output.endswith("No violation of it stands.\n")
+
+
+def test_an_explained_violation_comes_with_its_numbers_and_what_to_do(saved, snapshot):
+    answer = violations_of(Request({}, None, snapshot))
+    wanted = answer["violations"][0]
+
+    result = explained(saved, answer, wanted["id"])
+
+    assert result.exit_code == 0
+    assert f"{wanted['id']}: db[2]" in result.output
+    assert "db[1]" not in result.output
+    assert "since       1970-01-01T00:00:40.000Z" in result.output
+    assert "cpu         1" in result.output
+    assert "move it" in result.output
+
+
+def test_an_explanation_in_json_has_the_same(saved, snapshot):
+    answer = violations_of(Request({}, None, snapshot))
+    wanted = answer["violations"][0]
+
+    told = json.loads(explained(saved, answer, wanted["id"], "--output", "json").output)
+
+    assert told["violations"] == [wanted]
+    assert told["invariant"]["thresholds"] == {"hot_cpu": 0.5, "noisy_cpu": 0.5}
+
+
+def test_the_agents_thresholds_are_explained_not_those_of_the_command_line(saved):
+    answer = {"at": 1, "violations": [], "thresholds": {"rt_cpu": 0.75, "of_a_later_version": 1}}
+
+    assert "rt_cpu = 0.75" in explained(saved, answer, "rt_hog").output
+
+
+def test_a_violation_that_is_gone_is_still_explained(saved):
+    result = explained(saved, {"at": 1, "violations": []}, "rt_hog-00000000")
+
+    assert result.exit_code == 0
+    assert result.output.endswith("No violation of it with the id rt_hog-00000000 stands.\n")
+
+
+def test_a_violation_of_a_foreign_invariant_is_told_as_it_is(saved):
+    other = {"invariant": "crowded", "subject": "CPU 3", "message": "is full", "evidence": {"n": 2}}
+    answer = {"at": 1, "violations": [other]}
+
+    result = explained(saved, answer, violation_id("crowded", "CPU 3"))
+
+    assert "is full" in result.output
+    assert "n           2" in result.output
+
+
+def test_what_is_neither_invariant_nor_violation_is_the_callers_mistake(saved):
+    result = explained(saved, {"at": 1, "violations": []}, "smt")
+
+    assert isinstance(result.exception, InputError)
+    assert "called 'smt'; the invariants are smt_collision, " in str(result.exception)
+
+
+def test_an_invariant_is_explained_without_an_agent_and_a_violation_is_not(tmp_path):
+    path = tmp_path / "agent.toml"
+    path.write_text(
+        '[server]\nlisten = "127.0.0.1:1"\nsocket = ""\n[plugins.linter]\nstarved_s = 2.5\n'
+    )
+    ask = [*("--settings", str(path)), "--explain"]
+
+    invariant = CliRunner().invoke(lint, [*ask, "starvation"])
+    violation = CliRunner().invoke(lint, [*ask, "starvation-00000000"])
+
+    assert "waits 2.5 s or more" in invariant.output
+    assert isinstance(violation.exception, MachineError)
 
 
 def test_temper_lint_names_a_missing_file(tmp_path):

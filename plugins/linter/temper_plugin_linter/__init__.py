@@ -1,14 +1,13 @@
-"""The placement invariants every Temper node is held against."""
+"""The invariants every Temper node is held against."""
 
 from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from temper_core import Command, Endpoint, Exporter, Invariant, Severity, fit_settings, hookimpl
-from temper_plugin_linter.fences import open_reserve, protected_fallback
-from temper_plugin_linter.layer_mismatch import layer_mismatch
+from temper_core import Command, Endpoint, Exporter, Invariant, fit_settings, hookimpl
+from temper_plugin_linter.eye import Eye
 from temper_plugin_linter.limits import Limits
-from temper_plugin_linter.smt_collision import smt_collision
+from temper_plugin_linter.rules import RULES
 from temper_plugin_linter.standing import ages, violations
 
 if TYPE_CHECKING:
@@ -19,32 +18,9 @@ __all__ = ["temper_commands", "temper_endpoints", "temper_exporters", "temper_in
 
 @hookimpl
 def temper_invariants(settings: Mapping[str, Any]) -> list[Invariant]:
-    """Contribute the four promises; ``[plugins.linter]`` holds their thresholds."""
-    limits = fit_settings(settings, Limits, plugin="linter")
-    return [
-        Invariant(
-            "smt_collision",
-            partial(smt_collision, limits=limits),
-            why="a busy sibling takes up to half of the core that a fence was to keep whole",
-        ),
-        Invariant(
-            "protected_fallback",
-            partial(protected_fallback, limits=limits),
-            why="protected work outside its fence waits behind what the fence was to keep away",
-            severity=Severity.ERROR,
-        ),
-        Invariant(
-            "open_reserve",
-            partial(open_reserve, limits=limits),
-            why="best effort on fenced CPUs is noise; without a reserve everybody else starves",
-            severity=Severity.ERROR,
-        ),
-        Invariant(
-            "layer_mismatch",
-            partial(layer_mismatch, limits=limits),
-            why="a thread in another layer gets neither the CPUs nor the slice of its tier",
-        ),
-    ]
+    """Contribute the promises; ``[plugins.linter]`` holds their thresholds."""
+    eye = Eye(_limits(settings))
+    return [invariant for rule in RULES if (invariant := rule.invariant(eye))]
 
 
 @hookimpl
@@ -54,7 +30,7 @@ def temper_exporters() -> list[Exporter]:
 
 
 @hookimpl
-def temper_endpoints() -> list[Endpoint]:
+def temper_endpoints(settings: Mapping[str, Any]) -> list[Endpoint]:
     """Contribute ``GET /violations``."""
     return [
         Endpoint(
@@ -62,8 +38,11 @@ def temper_endpoints() -> list[Endpoint]:
             "GET",
             "/violations",
             "The violations that stand, oldest first.",
-            violations,
-            parameters={"invariant": "Only violations of this invariant."},
+            partial(violations, limits=_limits(settings)),
+            parameters={
+                "invariant": "Only violations of this invariant.",
+                "id": "Only the violation with this id.",
+            },
         )
     ]
 
@@ -72,6 +51,10 @@ def temper_endpoints() -> list[Endpoint]:
 def temper_commands() -> list[Command]:
     """Contribute ``temper lint``."""
     return [Command("lint", "Show where the node does not keep its promises.", _load_lint)]
+
+
+def _limits(settings: Mapping[str, Any]) -> Limits:
+    return fit_settings(settings, Limits, plugin="linter")
 
 
 def _load_lint() -> "click.Command":

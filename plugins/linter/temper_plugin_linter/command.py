@@ -6,12 +6,35 @@ from pathlib import Path
 from typing import Any
 
 import click
+from attrs import fields, frozen
 
-from temper_core import InputError, MachineError, ask_agent, load_settings, read_json
+from temper_core import InputError, MachineError, ask_agent, fit_settings, load_settings, read_json
+from temper_plugin_linter.explaining import (
+    explained_document,
+    explained_lines,
+    find,
+    id_of,
+    is_invariant,
+)
+from temper_plugin_linter.limits import Limits
 
 EXIT_VIOLATIONS = 1
 NARROWEST = 80
 PIPED_WIDTH = 10_000
+
+
+@frozen
+class _Source:
+    """Where the answer comes from: a file, or the agent that the settings name."""
+
+    settings: Path | None
+    saved: Path | None
+
+    def answer(self) -> Any:  # noqa: ANN401 - JSON may say anything
+        """Return the answer; raise MachineError where no agent gives one."""
+        if self.saved:
+            return read_json(self.saved)
+        return ask_agent("/violations", settings=load_settings(self.settings))
 
 
 @click.command("lint")
@@ -23,17 +46,29 @@ PIPED_WIDTH = 10_000
     help="A saved answer of /violations or /observe; - reads it from standard input.",
 )
 @click.option("--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@click.option(
+    "--explain",
+    metavar="ID",
+    help="Say what an invariant, or a violation by its id, means and what to do; exit with 0.",
+)
 @click.pass_context
-def lint(context: click.Context, settings: Path | None, saved: Path | None, output: str) -> None:
+def lint(
+    context: click.Context,
+    settings: Path | None,
+    saved: Path | None,
+    output: str,
+    explain: str | None,
+) -> None:
     """Show where the node does not keep its promises.
 
     Exit code 1 where a violation stands, 0 where none does, 3 where no agent answers or it has
     not looked yet.
     """
-    answer = (
-        read_json(saved) if saved else ask_agent("/violations", settings=load_settings(settings))
-    )
-    found = _violations_in(answer)
+    source = _Source(settings, saved)
+    if explain is not None:
+        _explain(explain, source, output)
+        return
+    found = _violations_in(source.answer())
     if output == "json":
         click.echo(json.dumps(found, indent=2))
     elif found:
@@ -41,6 +76,38 @@ def lint(context: click.Context, settings: Path | None, saved: Path | None, outp
     else:
         click.echo("No violation stands.")
     context.exit(EXIT_VIOLATIONS if found else 0)
+
+
+def _explain(asked: str, source: _Source, output: str) -> None:
+    settings = load_settings(source.settings)
+    limits = fit_settings(settings.plugins.get("linter", {}), Limits, plugin="linter")
+    try:
+        answer = source.answer()
+        standing = _violations_in(answer)
+        limits = _limits_in(answer) or limits
+    except MachineError:
+        if not is_invariant(asked):
+            raise
+        standing = []
+    rules = settings.lint
+    windows = (
+        f"A violation stands after {rules.fire_after} such windows of {rules.windows}, and is "
+        f"gone after {rules.clear_after} clean ones in a row."
+    )
+    explained = find(asked, standing)
+    if output == "json":
+        click.echo(json.dumps(explained_document(explained, limits, windows), indent=2))
+    else:
+        click.echo("\n".join(explained_lines(explained, limits, windows)))
+
+
+def _limits_in(answer: Mapping[str, Any]) -> Limits | None:
+    """Return the thresholds that the agent told of; the settings here may be others."""
+    told = answer.get("thresholds")
+    if not isinstance(told, dict):
+        return None
+    known = {each.name: told[each.name] for each in fields(Limits) if each.name in told}
+    return fit_settings(known, Limits, plugin="linter")
 
 
 def _violations_in(answer: object) -> list[Mapping[str, Any]]:
@@ -59,11 +126,11 @@ def _print_table(found: list[Mapping[str, Any]]) -> None:
     from rich.table import Table  # noqa: PLC0415 - the same
 
     table = Table(box=None, pad_edge=False)
-    for column in ("invariant", "subject", "what", "what to do"):
+    for column in ("id", "subject", "what", "what to do"):
         table.add_column(column, overflow="fold")
     for violation in found:
-        cells = (violation.get(key, "") for key in ("invariant", "subject", "message", "fix"))
-        table.add_row(*(str(cell) for cell in cells))
+        cells = (violation.get(key, "") for key in ("subject", "message", "fix"))
+        table.add_row(id_of(violation), *(str(cell) for cell in cells))
     console = Console(markup=False, highlight=False)
     # A pipe has no width, and rich would squeeze the table into 80 columns.
     width = max(console.width, NARROWEST) if console.is_terminal else PIPED_WIDTH

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from temper_core import Finding, LayerKind, LayerSample, Snapshot, ThreadSample
-from temper_plugin_linter.limits import Limits
-from temper_plugin_linter.placement import Placement, busiest
+from temper_core import Finding, LayerKind, LayerSample, ThreadSample
+from temper_plugin_linter.names import busiest, inferred, listed
+from temper_plugin_linter.placement import Placement, cpu_used
 
 FALLBACK_FIX = (
     "look for affinities that contradict the fence (taskset, cpusets, numactl) in the threads named"
@@ -19,20 +19,21 @@ RESERVE_FIX = (
 )
 
 
-def protected_fallback(snapshot: Snapshot, limits: Limits) -> Iterator[Finding]:
+def protected_fallback(placement: Placement) -> Iterator[Finding]:
     """Find Confined layers whose work runs beyond their fence.
 
     Judged by the CPUs on which their threads were seen, each weighed with the CPU it used, and by
-    the scheduling events that the engine itself counted against the fence.
+    the scheduling events that the engine itself counted against the fence. CPUs that the layer
+    owned at the window's begin count as inside.
     """
-    placement = Placement(snapshot)
     if not placement.is_judged:
         return
+    limits = placement.limits
     for sample in placement.samples(LayerKind.CONFINED):
-        members = placement.threads_by_layer.get(sample.name, [])
-        used = _cpu_used(members)
-        strays = [thread for thread in members if thread.cpu not in sample.cpus]
-        stray_ratio = _cpu_used(strays) / used if used > limits.idle_cpu else 0.0
+        members, grounds = placement.threads.by_layer[sample.name], placement.grounds(sample)
+        used = cpu_used(members)
+        strays = [thread for thread in members if thread.cpu not in grounds]
+        stray_ratio = cpu_used(strays) / used if used > limits.idle_cpu else 0.0
         if max(stray_ratio, sample.fallback_ratio) >= limits.stray_ratio:
             yield Finding(
                 f"layer {sample.name}",
@@ -43,31 +44,38 @@ def protected_fallback(snapshot: Snapshot, limits: Limits) -> Iterator[Finding]:
                     "fallback_ratio": sample.fallback_ratio,
                     "cpu_used": used,
                     "limit": limits.stray_ratio,
+                    **inferred(*strays),
                 },
             )
 
 
-def open_reserve(snapshot: Snapshot, limits: Limits) -> Iterator[Finding]:
+def open_reserve(placement: Placement) -> Iterator[Finding]:
     """Find Open work on protected CPUs, and a node that leaves too few cores to it."""
-    placement = Placement(snapshot)
     if not placement.is_judged:
         return
+    limits = placement.limits
     for sample in placement.samples(LayerKind.OPEN):
-        members = placement.threads_by_layer.get(sample.name, [])
-        used = _cpu_used(members)
+        members = placement.threads.by_layer[sample.name]
+        used = cpu_used(members)
         intruders = [thread for thread in members if thread.cpu in placement.protected_cpus]
-        ratio = _cpu_used(intruders) / used if used > limits.idle_cpu else 0.0
+        ratio = cpu_used(intruders) / used if used > limits.idle_cpu else 0.0
         if ratio >= limits.stray_ratio:
             yield Finding(
                 f"layer {sample.name}",
                 f"{ratio:.0%} of its CPU use is on CPUs of protected layers: {busiest(intruders)}",
                 OPEN_FIX,
-                {"intruding_ratio": ratio, "cpu_used": used, "limit": limits.stray_ratio},
+                {
+                    "intruding_ratio": ratio,
+                    "cpu_used": used,
+                    "limit": limits.stray_ratio,
+                    **inferred(*intruders),
+                },
             )
-    yield from _missing_cores(snapshot)
+    yield from _missing_cores(placement)
 
 
-def _missing_cores(snapshot: Snapshot) -> Iterator[Finding]:
+def _missing_cores(placement: Placement) -> Iterator[Finding]:
+    snapshot = placement.snapshot
     # A layer without a tier is the system layer, which the reserve is for.
     owned = {cpu for sample in snapshot.layers if sample.tier is not None for cpu in sample.cpus}
     left = sum(owned.isdisjoint(siblings) for siblings in snapshot.machine.siblings)
@@ -89,16 +97,8 @@ def _fallback_message(sample: LayerSample, strays: list[ThreadSample], ratio: fl
     parts = []
     if strays:
         parts.append(
-            f"{ratio:.0%} of its CPU use is outside CPUs {_listed(sample.cpus)}: {busiest(strays)}"
+            f"{ratio:.0%} of its CPU use is outside CPUs {listed(sample.cpus)}: {busiest(strays)}"
         )
     if sample.fallback_ratio > 0:
         parts.append(f"the engine counts {sample.fallback_ratio:.0%} of its events as fallback")
     return "; ".join(parts)
-
-
-def _listed(cpus: tuple[int, ...]) -> str:
-    return ", ".join(map(str, cpus)) or "(none)"
-
-
-def _cpu_used(threads: list[ThreadSample]) -> float:
-    return sum(thread.cpu_used for thread in threads)

@@ -1,11 +1,11 @@
 """``layer_mismatch``: every thread is in the layer that the plan wants it in."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
-from temper_core import Finding, Snapshot, ThreadSample
-from temper_plugin_linter.limits import Limits
-from temper_plugin_linter.placement import Placement, busiest, owner_name
+from temper_core import Finding, ThreadSample
+from temper_plugin_linter.names import busiest, inferred, owner_name
+from temper_plugin_linter.placement import REAL_TIME, Placement, cpu_used
 
 FOLLOWS_LATE = (
     "the engine looks at a thread's name and cgroup again only when it wakes up: renice one that "
@@ -18,50 +18,68 @@ NOT_HINTED = (
 )
 
 
-def layer_mismatch(snapshot: Snapshot, limits: Limits) -> Iterator[Finding]:
+def layer_mismatch(placement: Placement) -> Iterator[Finding]:
     """Find threads in another layer than the plan's, told once per pod and wanted layer.
 
     Plan, hint and the engine's own record of the thread are compared where they are known.
-    Threads younger than ``settle_windows`` may still be on their way, and the kernel's own
-    threads are not ours to place.
+    Threads younger than ``settle_windows`` may still be on their way; the kernel's own threads
+    are not ours to place, and real-time threads are not the engine's.
     """
-    if not Placement(snapshot).is_judged:
+    if not placement.is_judged:
         return
-    settled_s = limits.settle_windows * snapshot.window_s
-    placed: defaultdict[tuple[str, str], list[ThreadSample]] = defaultdict(list)
-    for thread in snapshot.threads:
-        is_known = bool(thread.layer and thread.expected_layer)
-        if is_known and thread.age_s > settled_s and not thread.is_kthread:
-            placed[owner_name(thread), thread.expected_layer].append(thread)
-    yield from _missing(snapshot, placed, limits)
-    for (owner, wanted), threads in placed.items():
-        strays = [thread for thread in threads if thread.layer != wanted]
-        if strays:
-            yield _finding(owner, wanted, strays, len(threads))
+    yield from _missing(placement)
+    strays: defaultdict[tuple[str, str], list[ThreadSample]] = defaultdict(list)
+    for thread in placement.threads.astray:
+        if _is_judged(thread, placement):
+            strays[owner_name(thread), thread.expected_layer].append(thread)
+    for (owner, wanted), threads in strays.items():
+        yield _finding(owner, wanted, threads, _belonging(owner, wanted, placement))
 
 
-def _missing(
-    snapshot: Snapshot,
-    placed: Mapping[tuple[str, str], list[ThreadSample]],
-    limits: Limits,
-) -> Iterator[Finding]:
+def _is_judged(thread: ThreadSample, placement: Placement) -> bool:
+    settled_s = placement.limits.settle_windows * placement.snapshot.window_s
+    return bool(
+        thread.layer
+        and thread.expected_layer
+        and thread.age_s > settled_s
+        and not thread.is_kthread
+        and thread.policy not in REAL_TIME
+    )
+
+
+def _belonging(owner: str, wanted: str, placement: Placement) -> int:
+    """Return how many threads of *owner* that ran belong in layer *wanted*."""
+    return sum(
+        thread.expected_layer == wanted
+        and owner_name(thread) == owner
+        and _is_judged(thread, placement)
+        for thread in placement.snapshot.threads
+    )
+
+
+def _missing(placement: Placement) -> Iterator[Finding]:
     """Find layers of which the engine counts fewer threads than belong there and ran.
 
     Where a thread's own layer is only inferred, this is the engine's word against the plan.
     """
-    wanted: Counter[str] = Counter()
-    for (_, layer), threads in placed.items():
-        inferred = [thread for thread in threads if not thread.layer_is_known]
-        wanted[layer] += sum(thread.layer == layer for thread in inferred)
-    for sample in snapshot.layers:
-        belonging = wanted[sample.name]
-        if sample.tasks + max(1, limits.missing_ratio * belonging) < belonging:
+    belonging: Counter[str] = Counter()
+    for layer, threads in placement.threads.by_layer.items():
+        if not all(thread.layer_is_known for thread in threads):
+            belonging[layer] = sum(
+                not thread.layer_is_known
+                and thread.expected_layer == layer
+                and _is_judged(thread, placement)
+                for thread in threads
+            )
+    for sample in placement.snapshot.layers:
+        wanted = belonging[sample.name]
+        if sample.tasks + max(1, placement.limits.missing_ratio * wanted) < wanted:
             yield Finding(
                 f"layer {sample.name}",
-                f"{belonging} threads that ran belong in layer {sample.name!r}, but the engine "
+                f"{wanted} threads that ran belong in layer {sample.name!r}, but the engine "
                 f"counts {sample.tasks} there",
                 FOLLOWS_LATE,
-                {"threads": belonging, "counted": sample.tasks},
+                {"threads": wanted, "counted": sample.tasks, "inferred": 1},
             )
 
 
@@ -79,6 +97,7 @@ def _finding(owner: str, wanted: str, strays: list[ThreadSample], threads: int) 
             "threads": threads,
             "wanted": wanted,
             "actual": actual,
-            "cpu_used": sum(thread.cpu_used for thread in strays),
+            "cpu_used": cpu_used(strays),
+            **inferred(*strays),
         },
     )

@@ -1,40 +1,46 @@
 """A snapshot as the invariants look at it: who is on which CPU, and whose CPU that is."""
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 
-from attrs import define
+from attrs import define, field, frozen
 
-from temper_core import Layer, LayerKind, LayerSample, Mode, Snapshot, ThreadSample
+from temper_core import (
+    Layer,
+    LayerKind,
+    LayerPlan,
+    LayerSample,
+    Mode,
+    PodSample,
+    Snapshot,
+    ThreadSample,
+    WakeWindow,
+)
+from temper_plugin_linter.limits import Limits
+
+REAL_TIME = frozenset({"fifo", "rr"})
+NONE_OWNED: Mapping[str, frozenset[int]] = {}
 
 
-@define(frozen=True, slots=False)
-class Placement:
-    """One window of a node that runs the engine."""
+@frozen
+class Past:
+    """What is remembered of earlier windows: whether things have settled, and who owned what.
 
-    snapshot: Snapshot
+    ``owned`` are the CPUs of each layer at the end of the window before. ``wakes`` is the watched
+    window before the last one, None where there was none.
+    """
 
-    @property
-    def is_judged(self) -> bool:
-        """Whether there is a promise at all: the stock scheduler makes none."""
-        return self.snapshot.status.mode is Mode.ENFORCING and self.snapshot.plan is not None
+    is_settled: bool = True
+    owned: Mapping[str, frozenset[int]] = NONE_OWNED
+    wakes: WakeWindow | None = None
 
-    @cached_property
-    def threads_by_cpu(self) -> Mapping[int, list[ThreadSample]]:
-        """Threads by the CPU they were seen on."""
-        found: defaultdict[int, list[ThreadSample]] = defaultdict(list)
-        for thread in self.snapshot.threads:
-            found[thread.cpu].append(thread)
-        return found
 
-    @cached_property
-    def threads_by_layer(self) -> Mapping[str, list[ThreadSample]]:
-        """Threads by the layer they were seen in."""
-        found: defaultdict[str, list[ThreadSample]] = defaultdict(list)
-        for thread in self.snapshot.threads:
-            found[thread.layer].append(thread)
-        return found
+@define(slots=False)
+class PlanFacts:
+    """What follows from a plan alone; a plan lasts for many windows."""
+
+    plan: LayerPlan | None
 
     @cached_property
     def pinned(self) -> frozenset[str]:
@@ -47,38 +53,108 @@ class Placement:
         return self.pinned | self._named(lambda layer: layer.protected)
 
     @cached_property
+    def layer_by_pod(self) -> Mapping[str, str]:
+        """Layer names by pod key, for the threads that no thread group takes."""
+        return self.plan.layer_by_pod if self.plan else {}
+
+    def _named(self, chosen: Callable[[Layer], bool]) -> frozenset[str]:
+        layers = self.plan.layers if self.plan else ()
+        return frozenset(layer.name for layer in layers if chosen(layer))
+
+
+@define(eq=False)
+class Sorted:
+    """The threads of one window by what might be wrong with them; a thread may be in several."""
+
+    hot: list[ThreadSample] = field(factory=list)
+    waiting: list[ThreadSample] = field(factory=list)
+    real_time: list[ThreadSample] = field(factory=list)
+    bound: list[ThreadSample] = field(factory=list)
+    astray: list[ThreadSample] = field(factory=list)
+    by_layer: defaultdict[str, list[ThreadSample]] = field(factory=lambda: defaultdict(list))
+
+
+@define(slots=False)
+class Placement:
+    """One window of a node, held against ``limits``."""
+
+    snapshot: Snapshot
+    limits: Limits
+    facts: PlanFacts
+    past: Past = Past()
+
+    @cached_property
+    def is_judged(self) -> bool:
+        """Whether there is a promise about placement that may be held against the node.
+
+        The stock scheduler makes none, and an engine needs a while to put a plan into force.
+        """
+        is_enforcing = self.snapshot.status.mode is Mode.ENFORCING
+        return is_enforcing and self.snapshot.plan is not None and self.past.is_settled
+
+    @cached_property
+    def threads(self) -> Sorted:
+        """The threads, looked through once for all invariants: this runs on every tick."""
+        found, limits = Sorted(), self.limits
+        hot_cpu, starved_s = limits.hot_cpu, limits.starved_s
+        waits = min(limits.antagonist_ratio, starved_s / max(self.snapshot.window_s, starved_s))
+        hot, waiting, by_layer = found.hot.append, found.waiting.append, found.by_layer
+        for thread in self.snapshot.threads:
+            layer = thread.layer
+            by_layer[layer].append(thread)
+            if thread.cpu_used >= hot_cpu:
+                hot(thread)
+            if thread.run_delay_ratio >= waits or thread.waiting_s >= starved_s:
+                waiting(thread)
+            if thread.policy in REAL_TIME:
+                found.real_time.append(thread)
+            if thread.affinity:
+                found.bound.append(thread)
+            if layer != thread.expected_layer:
+                found.astray.append(thread)
+        return found
+
+    @cached_property
+    def by_cpu(self) -> Mapping[int, list[ThreadSample]]:
+        """Threads by the CPU they were seen on."""
+        found: defaultdict[int, list[ThreadSample]] = defaultdict(list)
+        for thread in self.snapshot.threads:
+            found[thread.cpu].append(thread)
+        return found
+
+    @cached_property
     def protected_cpus(self) -> frozenset[int]:
-        """CPUs that protected layers own now."""
+        """CPUs that protected layers own now and owned before: the engine moves fences about."""
         return frozenset(
             cpu
             for sample in self.snapshot.layers
-            if sample.name in self.protected
-            for cpu in sample.cpus
+            if sample.name in self.facts.protected
+            for cpu in self.fence(sample)
         )
+
+    def fence(self, sample: LayerSample) -> frozenset[int]:
+        """Return the CPUs that a layer owned all the time, as far as that is known."""
+        return self.past.owned.get(sample.name, frozenset(sample.cpus)) & frozenset(sample.cpus)
+
+    def grounds(self, sample: LayerSample) -> frozenset[int]:
+        """Return the CPUs that a layer owned at any time, as far as that is known."""
+        return self.past.owned.get(sample.name, frozenset()) | frozenset(sample.cpus)
 
     def samples(self, kind: LayerKind) -> list[LayerSample]:
         """Return the layers of that kind."""
         return [sample for sample in self.snapshot.layers if sample.kind is kind]
 
-    def _named(self, chosen: Callable[[Layer], bool]) -> frozenset[str]:
-        layers = self.snapshot.plan.layers if self.snapshot.plan else ()
-        return frozenset(layer.name for layer in layers if chosen(layer))
+    @cached_property
+    def pods(self) -> Mapping[str, PodSample]:
+        """The pods by their key, ``namespace/name``."""
+        return {pod_key(pod): pod for pod in self.snapshot.pods}
 
 
-def thread_name(thread: ThreadSample) -> str:
-    """Name a thread as people look for it: its pod, its name, its number."""
-    name = f"{thread.comm}[{thread.tid}]"
-    return f"{owner_name(thread)} {name}" if thread.pod else name
+def pod_key(of: PodSample | ThreadSample) -> str:
+    """Return the key of a pod, or of a thread's pod: ``namespace/name``."""
+    return f"{of.namespace}/{of.pod}" if of.namespace else of.pod
 
 
-def owner_name(thread: ThreadSample) -> str:
-    """Name what a thread belongs to: its pod, or its process."""
-    if not thread.pod:
-        return thread.process or thread.comm
-    return f"{thread.namespace}/{thread.pod}" if thread.namespace else thread.pod
-
-
-def busiest(threads: list[ThreadSample], most: int = 3) -> str:
-    """Name the busiest of *threads*, busiest first."""
-    ranked = sorted(threads, key=lambda thread: (-thread.cpu_used, thread.tid))
-    return ", ".join(thread_name(thread) for thread in ranked[:most])
+def cpu_used(threads: Iterable[ThreadSample]) -> float:
+    """Return the CPUs that *threads* used together."""
+    return sum(thread.cpu_used for thread in threads)

@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator
 
-from temper_core import Finding, Snapshot, ThreadSample
-from temper_plugin_linter.limits import Limits
-from temper_plugin_linter.placement import Placement, busiest, thread_name
+from attrs import frozen
+
+from temper_core import Finding, ThreadSample
+from temper_plugin_linter.names import busiest, by_use, inferred, subject_of
+from temper_plugin_linter.placement import Placement, cpu_used
 
 FOREIGN_FIX = (
     "see in 'temper explain' why the layer owns half a core; a layer of whole cores has no "
@@ -16,61 +18,74 @@ STACKED_FIX = (
 )
 
 
-def smt_collision(snapshot: Snapshot, limits: Limits) -> Iterator[Finding]:
+@frozen
+class _Beside:
+    """A hot pinned thread, and the threads on one sibling of its CPU."""
+
+    thread: ThreadSample
+    sibling: int
+    others: list[ThreadSample]
+
+
+def smt_collision(placement: Placement) -> Iterator[Finding]:
     """Find hot threads of pinned layers whose sibling CPU is busy.
 
     Busy with another layer's work, or with another hot thread of the same layer: then two threads
-    share one core while the layer may have others (sibling stacking), told once per pair.
+    share one core while the layer may have others (sibling stacking).
     """
-    placement = Placement(snapshot)
     if not placement.is_judged:
         return
-    for thread in snapshot.threads:
-        if thread.layer in placement.pinned and thread.cpu_used >= limits.hot_cpu:
-            for sibling in snapshot.machine.siblings_of(thread.cpu):
-                if sibling != thread.cpu:
-                    beside = placement.threads_by_cpu.get(sibling, [])
-                    yield from _disturbed(thread, sibling, beside, limits)
-                    yield from _stacked(thread, sibling, beside, limits)
+    told: set[str] = set()
+    for place in _places(placement):
+        for finding in (*_disturbed(place, placement), *_stacked(place, placement)):
+            if finding.subject not in told:  # the busiest of a kind speaks for all of it
+                told.add(finding.subject)
+                yield finding
 
 
-def _disturbed(
-    thread: ThreadSample, sibling: int, beside: list[ThreadSample], limits: Limits
-) -> Iterator[Finding]:
-    strangers = [other for other in beside if other.layer != thread.layer]
-    noise = sum(other.cpu_used for other in strangers)
-    if noise >= limits.noisy_cpu:
+def _places(placement: Placement) -> Iterator[_Beside]:
+    pinned = placement.facts.pinned
+    for thread in by_use(thread for thread in placement.threads.hot if thread.layer in pinned):
+        for sibling in placement.snapshot.machine.siblings_of(thread.cpu):
+            if sibling != thread.cpu:
+                yield _Beside(thread, sibling, placement.by_cpu.get(sibling, []))
+
+
+def _disturbed(place: _Beside, placement: Placement) -> Iterator[Finding]:
+    thread = place.thread
+    strangers = [other for other in place.others if other.layer != thread.layer]
+    noise = cpu_used(strangers)
+    if noise >= placement.limits.noisy_cpu:
         yield Finding(
-            f"{thread_name(thread)} beside CPU {sibling}",
-            f"uses {thread.cpu_used:.2f} of CPU {thread.cpu} while other layers use {noise:.2f} "
-            f"of its sibling CPU {sibling}: {busiest(strangers)}",
+            subject_of(thread),
+            f"{thread.comm}[{thread.tid}] uses {thread.cpu_used:.2f} of CPU {thread.cpu} while "
+            f"other layers use {noise:.2f} of its sibling CPU {place.sibling}: "
+            f"{busiest(strangers)}",
             FOREIGN_FIX,
-            {
-                "cpu": thread.cpu,
-                "sibling": sibling,
-                "cpu_used": thread.cpu_used,
-                "sibling_cpu_used": noise,
-                "layer": thread.layer,
-            },
+            _numbers(place, noise) | inferred(thread, *strangers),
         )
 
 
-def _stacked(
-    thread: ThreadSample, sibling: int, beside: list[ThreadSample], limits: Limits
-) -> Iterator[Finding]:
-    for other in beside:
-        is_hot = other.layer == thread.layer and other.cpu_used >= limits.hot_cpu
-        if is_hot and other.tid > thread.tid:
+def _stacked(place: _Beside, placement: Placement) -> Iterator[Finding]:
+    thread = place.thread
+    for other in place.others:
+        is_hot = other.layer == thread.layer and other.cpu_used >= placement.limits.hot_cpu
+        if is_hot and (thread.cpu_used, other.tid) >= (other.cpu_used, thread.tid):
             yield Finding(
-                f"{thread_name(thread)} and {other.comm}[{other.tid}]",
-                f"two hot threads of layer {thread.layer!r} share one core: CPUs {thread.cpu} and "
-                f"{sibling}, using {thread.cpu_used:.2f} and {other.cpu_used:.2f}",
+                " and ".join(sorted({subject_of(thread), subject_of(other)})) + " on one core",
+                f"two hot threads of layer {thread.layer!r} share one core: "
+                f"{thread.comm}[{thread.tid}] and {other.comm}[{other.tid}] on CPUs {thread.cpu} "
+                f"and {place.sibling}, using {thread.cpu_used:.2f} and {other.cpu_used:.2f}",
                 STACKED_FIX,
-                {
-                    "cpu": thread.cpu,
-                    "sibling": sibling,
-                    "cpu_used": thread.cpu_used,
-                    "sibling_cpu_used": other.cpu_used,
-                    "layer": thread.layer,
-                },
+                _numbers(place, other.cpu_used) | inferred(thread, other),
             )
+
+
+def _numbers(place: _Beside, noise: float) -> dict[str, float | int | str]:
+    return {
+        "cpu": place.thread.cpu,
+        "sibling": place.sibling,
+        "cpu_used": place.thread.cpu_used,
+        "sibling_cpu_used": noise,
+        "layer": place.thread.layer,
+    }

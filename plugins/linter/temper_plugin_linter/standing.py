@@ -4,7 +4,10 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from attrs import asdict
+
 from temper_core import InputError, Metric, MetricSample, Request, Snapshot, Violation
+from temper_plugin_linter.limits import Limits
 
 
 def ages(snapshot: Snapshot) -> Iterator[Metric]:
@@ -20,29 +23,34 @@ def ages(snapshot: Snapshot) -> Iterator[Metric]:
     )
 
 
-def violations(request: Request) -> dict[str, Any]:
+def violations(request: Request, limits: Limits) -> dict[str, Any]:
     """Answer with the violations that stand, oldest first; ``at`` is null before the first look.
 
-    Raises InputError for an invariant that the node is not held against.
+    ``thresholds`` are the linter's own, as in force. Raises InputError for an invariant that the
+    node is not held against.
     """
     snapshot = request.snapshot
     if snapshot is None:
-        return {"at": None, "invariants": [], "violations": []}
+        return {"at": None, "invariants": [], "violations": [], "thresholds": asdict(limits)}
     wanted = request.query.get("invariant")
     if wanted is not None and wanted not in snapshot.invariants:
         known = ", ".join(snapshot.invariants) or "there are none"
         raise InputError(f"no invariant is called {wanted!r}; there are: {known}")
     standing = [v for v in snapshot.violations if wanted in (None, v.invariant)]
+    if "id" in request.query:
+        standing = [v for v in standing if v.id == request.query["id"]]
     standing.sort(key=lambda violation: (violation.since, violation.invariant, violation.subject))
     return {
         "at": _date(snapshot.at),
         "invariants": list(snapshot.invariants),
         "violations": [_plain(violation, snapshot.at) for violation in standing],
+        "thresholds": asdict(limits),
     }
 
 
 def _plain(violation: Violation, at: float) -> Mapping[str, Any]:
     return {
+        "id": violation.id,
         "invariant": violation.invariant,
         "severity": str(violation.severity),
         "subject": violation.subject,

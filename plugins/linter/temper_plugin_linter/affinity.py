@@ -1,0 +1,114 @@
+"""``stale_affinity``: nobody is bound to CPUs where the plan does not want it."""
+
+from collections.abc import Iterator
+
+from attrs import frozen
+
+from temper_core import Finding, LayerSample, PodSample, ThreadSample
+from temper_plugin_linter.names import busiest, by_subject, by_use, inferred, listed
+from temper_plugin_linter.placement import Placement, cpu_used, pod_key
+
+UNBIND_FIX = (
+    "take the binding away (taskset -p, the program's own setting, numactl): the engine may not "
+    "run a thread where its affinity forbids it"
+)
+CPUSET_FIX = (
+    "take the cpuset away (kubelet's static CPU manager, --cpuset-cpus, cpuset.cpus), or keep the "
+    "pod off enforcing nodes: the engine may not run a thread where its cpuset forbids it"
+)
+
+
+@frozen
+class _Fences:
+    """What layers own: their CPUs at any time, and those of protected layers all the time."""
+
+    grounds: dict[str, frozenset[int]]
+    fenced: dict[str, frozenset[int]]
+
+    def fault(self, layer: str, allowed: frozenset[int]) -> str:
+        """Say what is wrong with a binding to *allowed*, for *layer*; empty where nothing is."""
+        own = self.grounds.get(layer, frozenset())
+        if own and own.isdisjoint(allowed) and layer in self.fenced:
+            return f"may not run on any CPU of its layer {layer!r} ({listed(own)})"
+        others = {name: cpus & allowed for name, cpus in self.fenced.items() if name != layer}
+        if allowed <= frozenset().union(*others.values()):
+            names = ", ".join(sorted(name for name, cpus in others.items() if cpus))
+            return f"may run only on CPUs that are fenced off for {names}"
+        return ""
+
+
+def stale_affinity(placement: Placement) -> Iterator[Finding]:
+    """Find threads bound, and pods confined by a cpuset, to CPUs outside of their layer's.
+
+    Outside means: none of their own layer's where that is protected, or only those of another
+    protected layer. The kernel's own threads are bound by nature.
+    """
+    if not placement.is_judged:
+        return
+    confined = [pod for pod in placement.snapshot.pods if pod.cpuset]
+    if not confined and not placement.threads.bound:
+        return
+    fences = _fences(placement)
+    told = {}
+    for pod in confined:
+        for finding in _confined(pod, fences, placement):
+            told[pod_key(pod)] = pod.cpuset
+            yield finding
+    idle_cpu = placement.limits.idle_cpu
+    bound = [
+        thread
+        for thread in placement.threads.bound
+        if thread.cpu_used >= idle_cpu
+        and not thread.is_kthread
+        and told.get(pod_key(thread)) != thread.affinity
+    ]
+    for subject, threads in by_subject(bound).items():
+        yield from _bound(subject, threads, fences)
+
+
+def _confined(pod: PodSample, fences: _Fences, placement: Placement) -> Iterator[Finding]:
+    layer = placement.facts.layer_by_pod.get(pod_key(pod), "")
+    fault = fences.fault(layer, frozenset(pod.cpuset))
+    if fault and pod.cpu_used >= placement.limits.idle_cpu:
+        yield Finding(
+            f"{pod_key(pod)} cpuset",
+            f"confined to CPUs {listed(pod.cpuset)}, it {fault}",
+            CPUSET_FIX,
+            {"cpuset": listed(pod.cpuset), "layer": layer, "cpu_used": pod.cpu_used},
+        )
+
+
+def _bound(subject: str, threads: list[ThreadSample], fences: _Fences) -> Iterator[Finding]:
+    faults = [
+        (thread, fault)
+        for thread in by_use(threads)
+        if (fault := fences.fault(thread.layer, frozenset(thread.affinity)))
+    ]
+    if faults:
+        worst, fault = faults[0]
+        found = [thread for thread, _ in faults]
+        yield Finding(
+            subject,
+            f"bound to CPUs {listed(worst.affinity)}, it {fault}: {busiest(found)}",
+            UNBIND_FIX,
+            {
+                "affinity": listed(worst.affinity),
+                "layer": worst.layer,
+                "threads": len(found),
+                "cpu_used": cpu_used(found),
+                **inferred(*found),
+            },
+        )
+
+
+def _fences(placement: Placement) -> _Fences:
+    samples: tuple[LayerSample, ...] = placement.snapshot.layers
+    protected = placement.facts.protected
+    return _Fences(
+        {sample.name: placement.grounds(sample) for sample in samples},
+        {
+            sample.name: placement.fence(sample)
+            for sample in samples
+            if sample.name in protected and placement.fence(sample)
+        },
+    )

@@ -1,0 +1,135 @@
+"""``antagonist``: who ran while a protected thread waited for a CPU."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+
+from attrs import frozen
+
+from temper_core import Blocking, Finding, Party, ThreadSample, WakeWindow
+from temper_plugin_linter.names import busiest, by_subject, kind_of, owner_name, thread_name
+from temper_plugin_linter.placement import REAL_TIME, Placement, cpu_used, pod_key
+
+FIX = (
+    "move the one named to a lower tier, or give the pod that waits whole cores (a higher tier, a "
+    "larger request, an exclusive thread group)"
+)
+
+
+@frozen
+class _Wait:
+    """What the threads of one subject waited behind others in one watched window."""
+
+    waited_s: float
+    worst: Blocking
+
+
+def antagonist(placement: Placement) -> Iterator[Finding]:
+    """Name who ran while protected threads waited; their own pod does not count.
+
+    By what was watched where wake-ups are watched: then in the last two watched windows alike.
+    Otherwise inferred from who used the CPU on which the thread was seen.
+    """
+    if not placement.is_judged:
+        return
+    last, before = placement.snapshot.wakes, placement.past.wakes
+    if last is not None and before is not None:
+        yield from _watched(placement, last, before)
+    else:
+        yield from _inferred(placement)
+
+
+def _watched(placement: Placement, last: WakeWindow, before: WakeWindow) -> Iterator[Finding]:
+    limit = placement.limits.antagonist_ratio
+    earlier = _waits(placement, before)
+    for subject, wait in _waits(placement, last).items():
+        ratio = wait.waited_s / last.length_s
+        was = earlier.get(subject)
+        if was is None or min(ratio, was.waited_s / before.length_s) < limit:
+            continue
+        yield Finding(
+            subject,
+            f"waited {ratio:.0%} of a watched window for CPUs that others used, mostly "
+            f"{_party_name(wait.worst.runner)} ({wait.worst.waited_s * 1000:.1f} ms in "
+            f"{wait.worst.waits} waits)",
+            FIX,
+            {
+                "runner": _party_name(wait.worst.runner),
+                "waited_ratio": ratio,
+                "waits": wait.worst.waits,
+                "window_s": last.length_s,
+                "limit": limit,
+            },
+        )
+
+
+def _waits(placement: Placement, window: WakeWindow) -> Mapping[str, _Wait]:
+    """Return what protected threads waited behind others, the worst thread of each subject."""
+    behind: defaultdict[tuple[str, int], list[Blocking]] = defaultdict(list)
+    layers = {thread.tid: thread.layer for thread in placement.snapshot.threads}
+    for blocking in window.blockings:
+        waiter = blocking.waiter
+        layer = waiter.layer or layers.get(waiter.tid, "")
+        if layer in placement.facts.protected and not _is_own(blocking):
+            subject = kind_of(waiter.pod, waiter.process, waiter.comm)
+            behind[subject, waiter.tid].append(blocking)
+    found: dict[str, _Wait] = {}
+    for (subject, _), blockings in behind.items():
+        waited_s = sum(blocking.waited_s for blocking in blockings)
+        if subject not in found or waited_s > found[subject].waited_s:
+            found[subject] = _Wait(waited_s, max(blockings, key=lambda each: each.waited_s))
+    return found
+
+
+def _is_own(blocking: Blocking) -> bool:
+    waiter, runner = blocking.waiter, blocking.runner
+    if waiter.pod or runner.pod:
+        return waiter.pod == runner.pod
+    return waiter.process == runner.process
+
+
+def _inferred(placement: Placement) -> Iterator[Finding]:
+    limit = placement.limits.antagonist_ratio
+    victims = [
+        thread
+        for thread in placement.threads.waiting
+        if thread.layer in placement.facts.protected
+        and thread.run_delay_ratio >= limit
+        and thread.policy not in REAL_TIME
+    ]
+    for subject, threads in by_subject(victims).items():
+        for thread in sorted(threads, key=lambda each: -each.run_delay_ratio):
+            runners = _others(thread, placement.by_cpu.get(thread.cpu, ()))
+            # Who used the CPU less than half as long as the thread waited is hardly to blame.
+            if cpu_used(runners) >= thread.run_delay_ratio / 2:
+                yield _guess(subject, thread, runners, limit)
+                break
+
+
+def _others(thread: ThreadSample, on_cpu: Iterable[ThreadSample]) -> list[ThreadSample]:
+    own = owner_name(thread)
+    return [other for other in on_cpu if owner_name(other) != own]
+
+
+def _guess(
+    subject: str, thread: ThreadSample, runners: list[ThreadSample], limit: float
+) -> Finding:
+    runner = max(runners, key=lambda each: each.cpu_used)
+    return Finding(
+        subject,
+        f"{thread.comm}[{thread.tid}] waited {thread.run_delay_ratio:.0%} of the window; its CPU "
+        f"{thread.cpu} was used by {busiest(runners)} (inferred: seen there, not watched)",
+        FIX,
+        {
+            "runner": thread_name(runner),
+            "runner_cpu_used": runner.cpu_used,
+            "waited_ratio": thread.run_delay_ratio,
+            "cpu": thread.cpu,
+            "pod": pod_key(thread),
+            "limit": limit,
+            "inferred": 1,
+        },
+    )
+
+
+def _party_name(party: Party) -> str:
+    return f"{party.pod} {party.comm}[{party.tid}]".lstrip()

@@ -1,0 +1,57 @@
+"""Looks at each snapshot once for all invariants, and remembers what the next needs to know."""
+
+from attrs import define, field
+
+from temper_core import Snapshot, WakeWindow
+from temper_plugin_linter.limits import Limits
+from temper_plugin_linter.placement import Past, Placement, PlanFacts
+
+
+@define(eq=False)
+class Eye:
+    """One plugin's view of the node; asked from the plugin's own thread only."""
+
+    limits: Limits
+    _seen: Placement | None = field(default=None, init=False)
+    _basis: tuple[object, ...] = field(default=(), init=False)
+    _changed_s: float = field(default=float("-inf"), init=False)
+    _facts: PlanFacts = field(factory=lambda: PlanFacts(None), init=False)
+    _wakes: WakeWindow | None = field(default=None, init=False)
+    _wakes_before: WakeWindow | None = field(default=None, init=False)
+
+    def look(self, snapshot: Snapshot) -> Placement:
+        """Return the snapshot as the invariants look at it; the same one for the same snapshot."""
+        if self._seen is None or self._seen.snapshot is not snapshot:
+            self._seen = self._next(snapshot)
+        return self._seen
+
+    def _next(self, snapshot: Snapshot) -> Placement:
+        if self._facts.plan is not snapshot.plan:
+            self._facts = PlanFacts(snapshot.plan)
+        self._note_change(snapshot)
+        self._note_wakes(snapshot.wakes)
+        past = Past(self._is_settled(snapshot), self._owned(), self._wakes_before)
+        return Placement(snapshot, self.limits, self._facts, past)
+
+    def _note_change(self, snapshot: Snapshot) -> None:
+        status = snapshot.status
+        basis = (status.mode, status.generation, status.engine)
+        if self._basis and basis != self._basis:
+            self._changed_s = snapshot.monotonic_s
+        self._basis = basis
+
+    def _note_wakes(self, wakes: WakeWindow | None) -> None:
+        """Keep the last two watched windows; one of them is told in several snapshots."""
+        if wakes is None:
+            self._wakes = self._wakes_before = None
+        elif self._wakes is None or wakes.at != self._wakes.at:
+            self._wakes, self._wakes_before = wakes, self._wakes
+
+    def _is_settled(self, snapshot: Snapshot) -> bool:
+        settles_s = self.limits.settle_windows * snapshot.window_s
+        return snapshot.monotonic_s - self._changed_s >= settles_s
+
+    def _owned(self) -> dict[str, frozenset[int]]:
+        if self._seen is None:
+            return {}
+        return {sample.name: frozenset(sample.cpus) for sample in self._seen.snapshot.layers}

@@ -1,0 +1,228 @@
+"""Every invariant with its words: what it promises, when it is broken, and what to do then."""
+
+from collections.abc import Callable, Iterable
+
+from attrs import asdict, frozen
+
+from temper_core import Finding, Invariant, Severity, Snapshot
+from temper_plugin_linter.affinity import stale_affinity
+from temper_plugin_linter.antagonist import antagonist
+from temper_plugin_linter.eye import Eye
+from temper_plugin_linter.fences import open_reserve, protected_fallback
+from temper_plugin_linter.layer_mismatch import layer_mismatch
+from temper_plugin_linter.limits import Limits
+from temper_plugin_linter.placement import Placement
+from temper_plugin_linter.real_time import rt_hog
+from temper_plugin_linter.sharing import quota_unenforced, weight_unenforced
+from temper_plugin_linter.smt_collision import smt_collision
+from temper_plugin_linter.starvation import starvation
+from temper_plugin_linter.unmatched import unmatched_hot_thread
+
+ENFORCING = "while the node enforces"
+EVERY_MODE = "in every mode, without the engine too"
+
+Check = Callable[[Placement], Iterable[Finding]]
+
+
+@frozen
+class Rule:
+    """One invariant; ``when`` has the names of its ``thresholds`` in braces."""
+
+    name: str
+    severity: Severity
+    judged: str
+    what: str
+    when: str
+    why: str
+    todo: str
+    thresholds: tuple[str, ...] = ()
+    check: Check | None = None
+
+    def when_under(self, limits: Limits) -> str:
+        """Say when the promise counts as broken, with the numbers of *limits*."""
+        return self.when.format_map(asdict(limits))
+
+    def invariant(self, eye: Eye) -> Invariant | None:
+        """Return what the agent is to hold every snapshot against; None for the core's own."""
+        check = self.check
+        if check is None:
+            return None
+
+        def judge(snapshot: Snapshot) -> Iterable[Finding]:
+            return check(eye.look(snapshot))
+
+        return Invariant(self.name, judge, self.why, self.severity)
+
+
+RULES = (
+    Rule(
+        "smt_collision",
+        Severity.WARNING,
+        ENFORCING,
+        "A hot thread of a pinned layer has its physical core to itself. Pinned are Confined "
+        "tiers and exclusive thread groups of profiles alike.",
+        "a thread of a pinned layer uses {hot_cpu} CPUs or more, and on its CPU's SMT sibling "
+        "other layers use {noisy_cpu} CPUs or more, or another thread of its own layer is as hot "
+        "(sibling stacking)",
+        "A busy sibling takes up to half of the core that a fence was to keep whole.",
+        "Strangers: see in `temper explain` why the layer owns half a core. Stacking: give the hot "
+        "threads an exclusive thread group, or raise the pod's CPU request.",
+        ("hot_cpu", "noisy_cpu"),
+        smt_collision,
+    ),
+    Rule(
+        "protected_fallback",
+        Severity.ERROR,
+        ENFORCING,
+        "The work of a Confined layer stays on the CPUs that the layer owns.",
+        "a share of {stray_ratio} or more of a Confined layer's CPU use (of at least {idle_cpu} "
+        "CPUs) is on CPUs that it owned neither at the window's end nor at its begin, or the "
+        "engine itself counts that share of the layer's scheduling events against its fence",
+        "Protected work outside its fence waits behind what the fence was to keep away.",
+        "Look for affinities that contradict the fence in the threads named: `taskset -p TID`, "
+        "cpusets, numactl. `stale_affinity` names them if that is it.",
+        ("stray_ratio", "idle_cpu"),
+        protected_fallback,
+    ),
+    Rule(
+        "open_reserve",
+        Severity.ERROR,
+        ENFORCING,
+        "Best effort stays off protected CPUs, and finds a reserve of cores that nobody owns.",
+        "a share of {stray_ratio} or more of the Open layer's CPU use (of at least {idle_cpu} "
+        "CPUs) is on CPUs that protected layers own, or fewer cores than `[plan] reserve_cores` "
+        "are left to Open and system layers",
+        "Best effort on fenced CPUs is noise; without a reserve everybody else starves.",
+        "Look for best-effort threads tied to those CPUs. Too few cores left: raise "
+        "`reserve_cores`, or lower requests and limits of critical and high pods.",
+        ("stray_ratio", "idle_cpu"),
+        open_reserve,
+    ),
+    Rule(
+        "layer_mismatch",
+        Severity.WARNING,
+        ENFORCING,
+        "Every thread is in the layer that the plan wants it in.",
+        "a thread older than {settle_windows} windows is in another layer than the plan's by the "
+        "engine's own record; where there is no record of single threads, the engine counts fewer "
+        "threads in a layer than belong there and ran, by more than a share of {missing_ratio} "
+        "and more than one. Kernel threads and real-time threads are not judged",
+        "A thread in another layer gets neither the CPUs nor the slice of its tier.",
+        "Renice a thread that never sleeps by +1 and back: the engine looks again at its next "
+        "wake-up. Else compare `temper explain` with the thread's cgroup, and see 'steering' in "
+        "`temper observe`.",
+        ("settle_windows", "missing_ratio"),
+        layer_mismatch,
+    ),
+    Rule(
+        "quota_unenforced",
+        Severity.WARNING,
+        ENFORCING,
+        "No pod relies on a CPU quota (`cpu.max`) that nobody enforces.",
+        "a pod uses {quota_ratio} times its quota or more, and at least {idle_cpu} CPUs beyond it",
+        "The kernel enforces no CFS quota while a sched_ext scheduler is attached: that spares "
+        "latency its cliffs, but a limit meant as a wall is none.",
+        "Lower the pod's priority so that its tier yields, set the limit to what the pod uses, or "
+        "keep it on nodes that only observe.",
+        ("quota_ratio", "idle_cpu"),
+        quota_unenforced,
+    ),
+    Rule(
+        "weight_unenforced",
+        Severity.WARNING,
+        ENFORCING,
+        "Pods of one layer share it as their requests (`cpu.weight`) ask.",
+        "at least two pods of a layer wait ({contended_cpu} threads or more on average), and one "
+        "with a weight of its own lacks a share of {weight_shortfall} or more of what that "
+        "entitles it to among them, and at least {idle_cpu} CPUs",
+        "The kernel enforces no cgroup weights while a sched_ext scheduler is attached; the "
+        "engine shares between layers, and inside one everybody gets the same.",
+        "Give the pod that must not go short a higher priority, or raise its request.",
+        ("contended_cpu", "weight_shortfall", "idle_cpu"),
+        weight_unenforced,
+    ),
+    Rule(
+        "rt_hog",
+        Severity.ERROR,
+        EVERY_MODE,
+        "No real-time thread keeps a CPU for itself.",
+        "a thread of policy FIFO or RR uses {rt_cpu} CPUs or more",
+        "Real-time threads come before every other scheduler, ours included: whoever is bound to "
+        "that CPU starves, and after 30 s the kernel ejects the engine.",
+        "Make it an ordinary thread of a critical pod (`chrt -o -p 0 TID`), or let it sleep "
+        "between its deadlines. A busy interrupt thread: spread the interrupts.",
+        ("rt_cpu",),
+        rt_hog,
+    ),
+    Rule(
+        "stale_affinity",
+        Severity.WARNING,
+        ENFORCING,
+        "Nobody is bound (`sched_setaffinity`), or confined by a cpuset, to CPUs where the plan "
+        "does not want it.",
+        "a thread or pod that uses {idle_cpu} CPUs or more may run on none of the CPUs of its "
+        "own protected layer, or only on CPUs of other protected layers",
+        "An affinity is law to the engine: the thread either breaks a fence or waits at it.",
+        "Take the binding away: taskset, numactl, the program's own setting; for a cpuset the "
+        "kubelet's static CPU manager or `--cpuset-cpus`.",
+        ("idle_cpu",),
+        stale_affinity,
+    ),
+    Rule(
+        "unmatched_hot_thread",
+        Severity.WARNING,
+        EVERY_MODE,
+        "A pod's profile names every hot thread of it.",
+        "a thread that uses {hot_cpu} CPUs or more matches no thread group of its pod's profile, "
+        "or only a last group that takes all others and yields. Profiles that match by title or "
+        "behaviour are not judged",
+        "Programs rename their threads between versions; a hot thread that the profile does not "
+        "know is treated as if it did not matter.",
+        "Add a thread group for the name, or choose another profile.",
+        ("hot_cpu",),
+        unmatched_hot_thread,
+    ),
+    Rule(
+        "antagonist",
+        Severity.WARNING,
+        ENFORCING,
+        "Threads of protected layers do not wait behind others' work.",
+        "a thread of a protected layer waits a share of {antagonist_ratio} or more of the time "
+        "for CPUs that threads of other pods use: as watched, in the last two watched windows "
+        "(`temper observe --edges`); without those as inferred from who used the CPU where the "
+        "thread was seen, at least half as long as it waited (`inferred`)",
+        "This is whom the protected thread has to thank for its latency.",
+        "Move the one named to a lower tier, or give the pod that waits whole cores.",
+        ("antagonist_ratio",),
+        antagonist,
+    ),
+    Rule(
+        "starvation",
+        Severity.ERROR,
+        EVERY_MODE,
+        "No runnable thread waits for a CPU for long.",
+        "a thread waits {starved_s} s or more at a time: it waits that long as of now, or its "
+        "waits in the window were that long on average; where runs are not counted, it waited "
+        "nearly all of the window and hardly ran. SCHED_IDLE threads and those of pods that the "
+        "kernel throttled are not judged",
+        "Work that stands still holds locks and misses deadlines; at 30 s the kernel ejects the "
+        "engine.",
+        "Look for `rt_hog` and `antagonist` on its CPU; where it is bound to CPUs, take that away.",
+        ("starved_s",),
+        starvation,
+    ),
+)
+PLUGIN_HEALTH = Rule(
+    "plugin_health",
+    Severity.WARNING,
+    "always; by the agent itself, without windows",
+    "Every plugin works.",
+    "a plugin was set aside, or an invariant of it failed in the last window",
+    "What a broken plugin was to judge, nobody judges.",
+    "See `temper plugins`; mend or remove the plugin and start the agent again.",
+)
+
+
+def rule_named(name: str) -> Rule | None:
+    """Return the rule of that name; None for an invariant of somebody else."""
+    return next((rule for rule in (*RULES, PLUGIN_HEALTH) if rule.name == name), None)
