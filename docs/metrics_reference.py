@@ -1,16 +1,45 @@
-"""The metrics as a page, taken from the table that exports them; cog writes it to metrics.md."""
+"""The metrics as a page, taken from the tables that export them; cog writes it to metrics.md."""
 
-from temper_core.server.families import DROPPED, FAMILIES
+from collections import Counter
+
+from temper_core.server.families import FAMILIES
+from temper_core.server.families.reading import Described, Per
+
+EXAMPLE = {Per.LAYER: 16, Per.POD: 50, Per.PLUGIN: 5, Per.INVARIANT: 12, Per.PROFILE: 0}
+"""A node as large as one usually gets; the engine has no more than 16 layers."""
 
 
 def metrics_reference() -> str:
-    """Render every family of the core with its type, labels and meaning."""
-    rows = [
-        f"| `{family.name}` | {family.kind} | {_labels(family.labels)} | {family.help} |"
-        for family in sorted((*FAMILIES, DROPPED), key=lambda family: family.name)
-    ]
-    return "\n".join(["| metric | type | labels | meaning |", "| --- | --- | --- | --- |", *rows])
+    """Render every family of the core with its type, labels, unit and meaning."""
+    head = "| metric | type | labels | unit | meaning | absent | series, at most |"
+    rows = [_row(family) for family in sorted(FAMILIES, key=lambda family: family.name)]
+    return "\n".join([head, "| --- | --- | --- | --- | --- | --- | --- |", *rows])
 
 
-def _labels(labels: tuple[str, ...]) -> str:
-    return ", ".join(f"`{label}`" for label in labels) or "none"
+def series_bound() -> str:
+    """Say how many series a node has at most, as a formula and for an example."""
+    most: Counter[Per] = Counter()
+    for family in FAMILIES:
+        most[family.per] += family.most
+    terms = [f"{most[per]} per {per.value}" for per in Per if per is not Per.NODE]
+    example = most[Per.NODE] + sum(most[per] * count for per, count in EXAMPLE.items())
+    counts = ", ".join(f"{count} {per.value}s" for per, count in EXAMPLE.items() if count)
+    return (
+        f"At most {most[Per.NODE]} series, and {', '.join(terms)}; plugins' own come on top. "
+        f"With {counts} that is {example}."
+    )
+
+
+def _row(family: Described) -> str:
+    labels = ", ".join(f"`{label}`" for label in family.labels) or "none"
+    most = str(family.most) if family.per is Per.NODE else f"{family.most} per {family.per.value}"
+    cells = (
+        f"`{family.name}`",
+        family.kind,
+        labels,
+        family.unit or "none",
+        family.help,
+        family.absent,
+        most,
+    )
+    return f"| {' | '.join(cells)} |"

@@ -20,6 +20,7 @@ from temper_core.records.plans import Generation, LayerPlan
 from temper_core.records.snapshots import PluginState, Snapshot, Status
 from temper_core.scheduler.lifecycle import Scheduler
 from temper_core.scheduler.safe_mode import SafeModeRequests
+from temper_core.server.totals import Sums, Totals
 from temper_core.server.view import Counters
 from temper_core.settings.models import Settings
 from temper_core.steering.truth import Truths
@@ -52,6 +53,7 @@ class Published:
         self._exporters = host.gather("temper_exporters", Exporter)
         self._endpoints = host.gather("temper_endpoints", Endpoint)
         self._snapshot: Snapshot | None = None
+        self._totals = Totals()
         self._truth: Truths | None = None
         self._plan: LayerPlan | None = None
         self._turned_at = time.monotonic()
@@ -66,6 +68,7 @@ class Published:
 
     def show_snapshot(self, snapshot: Snapshot, truth: Truths | None = None) -> None:
         """Publish the last observation, and what the kernel knew of all threads then."""
+        self._totals.add(snapshot)
         self._truth, self._snapshot = truth, snapshot
 
     def snapshot(self) -> Snapshot | None:
@@ -144,6 +147,10 @@ class Published:
             swap_failures=dict(counted.swap_failures),
             stock_seconds={way.value: held for way, held in counted.stock_seconds_by_way.items()},
         )
+
+    def sums(self) -> Sums:
+        """Return what all observations so far add up to."""
+        return self._totals.sums
 
     def plugins(self) -> tuple[PluginState, ...]:
         """Return every plugin that was found, those set aside included."""

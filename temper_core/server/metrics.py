@@ -1,48 +1,96 @@
-"""One scrape of ``/metrics``: the core's families, then the plugins', within a bound."""
+"""One scrape of ``/metrics``: the core's families, then the plugins', within a bound.
 
-import math
+What goes over the bound is dropped in this order: plugins' metrics, threads by name, waits of
+pods, pods (the least busy first), and only then what is told of the node.
+"""
+
 import re
 import threading
 import time
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import accumulate
 
 import structlog
 from attrs import define, field, frozen
 from prometheus_client.exposition import choose_encoder
-from prometheus_client.metrics_core import Metric as Rendered
-from prometheus_client.registry import Collector
 
 from temper_core.errors import PluginError
 from temper_core.records.contributions import Exporter, Metric
-from temper_core.records.histogram import Histogram
+from temper_core.records.plans import LayerPlan
 from temper_core.records.snapshots import Snapshot
-from temper_core.server.families import DROPPED, FAMILIES, Family, HistogramFamily, Reading
+from temper_core.server.exposition import (
+    COUNTER,
+    TOTAL,
+    Block,
+    Head,
+    block,
+    count_of,
+    names_of,
+    text_of,
+    within,
+)
+from temper_core.server.families import (
+    DROPPED,
+    FAMILIES,
+    LIVE,
+    OBSERVED,
+    PODS,
+    SERIES,
+    THREADS,
+    WAITS,
+)
+from temper_core.server.families.reading import (
+    OfPods,
+    PodReading,
+    Reading,
+    own_line,
+)
+from temper_core.server.label_text import escaped
+from temper_core.server.totals import Sums, merged_pods
 from temper_core.server.view import AgentView
 
 UNBOUNDED_LABELS = frozenset({"tid", "tgid", "pid", "uid", "pod_uid"})
+OPENMETRICS = "application/openmetrics-text"
+OWN_SERIES = 2
+"""How many series a scrape holds, and how many were dropped: these are always there."""
 _LABEL = re.compile(r"(?!__)[a-zA-Z_][a-zA-Z0-9_]*")
+_RESERVED = frozenset(name for family in FAMILIES for name in names_of(family.head))
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
+@define
+class Page:
+    """What one observation gives, within *room* series; made once, however many scrape it."""
+
+    basis: tuple[Snapshot | None, LayerPlan | None, Sums]
+    room: int
+    blocks: Sequence[Block]
+    dropped: int
+    series: int
+    _texts: dict[bool, bytes] = field(factory=dict, init=False)
+
+    def is_of(self, reading: Reading, room: int) -> bool:
+        """Whether it is what would be made of *reading* again."""
+        same = (reading.snapshot, reading.plan, reading.sums)
+        return room == self.room and all(
+            mine is given for mine, given in zip(self.basis, same, strict=True)
+        )
+
+    def text(self, *, openmetrics: bool) -> bytes:
+        """Write the page in one of the two formats."""
+        if openmetrics not in self._texts:
+            self._texts[openmetrics] = text_of(self.blocks, openmetrics=openmetrics)
+        return self._texts[openmetrics]
+
+
 @frozen
-class Series:
-    """One line of a scrape: a name, its labels in the order of the names, and the value."""
+class Kept:
+    """What there is room for, and how many series there is none for."""
 
-    name: str
-    labels: tuple[tuple[str, str], ...]
-    value: float
-
-
-@frozen
-class Group:
-    """The series of one family; ``whole`` families are kept or dropped as one."""
-
-    name: str
-    kind: str
-    help: str
-    series: tuple[Series, ...]
-    whole: bool = False
+    blocks: list[Block]
+    dropped: int
 
 
 @define
@@ -53,19 +101,29 @@ class Scraper:
     series_limit: int
     clock: Callable[[], float] = time.monotonic
     _dropped: int = field(default=0, init=False)
+    _page: Page | None = field(default=None, init=False)
     _lock: threading.Lock = field(factory=threading.Lock, init=False)
 
     def scrape(self, accept: str) -> tuple[bytes, str]:
         """Return the metrics and their media type, OpenMetrics where *accept* prefers it."""
+        media_type = choose_encoder(accept)[1]
+        openmetrics = media_type.startswith(OPENMETRICS)
         reading = self._reading()
-        groups = [group_of(family, reading) for family in FAMILIES]
-        groups += self._exported(taken={name for group in groups for name in names_of(group)})
-        # One series is kept for the count of those that were dropped.
-        kept, dropped = within(groups, self.series_limit - 1)
-        with self._lock:
-            self._dropped += dropped
-            kept.append(group_with(DROPPED, [((), float(self._dropped))]))
-        return _encode(kept, accept)
+        room = self.series_limit - OWN_SERIES
+        live, lost = within((family.block(reading) for family in LIVE), room)
+        page = self._page_of(reading, room - count_of(live))
+        lost += page.dropped
+        exported, refused = within(
+            self._exported(reading.snapshot), 0 if lost else page.room - page.series
+        )
+        own = self._own(count_of(live) + page.series + count_of(exported), lost + refused)
+        parts = (
+            text_of(live, openmetrics=openmetrics),
+            page.text(openmetrics=openmetrics),
+            text_of((*exported, *own), openmetrics=openmetrics),
+            b"# EOF\n" if openmetrics else b"",
+        )
+        return b"".join(parts), media_type
 
     def _reading(self) -> Reading:
         snapshot, generation = self.view.snapshot(), self.view.generation()
@@ -75,26 +133,40 @@ class Scraper:
             (snapshot.plan if snapshot else None) or planned,
             self.view.status(),
             self.view.counters(),
-            tuple(state.name for state in self.view.plugins()),
+            self.view.plugins(),
             self.clock() - snapshot.monotonic_s if snapshot else None,
+            self.view.sums(),
         )
 
-    def _exported(self, taken: set[str]) -> Iterator[Group]:
+    def _page_of(self, reading: Reading, room: int) -> Page:
+        with self._lock:
+            if self._page is None or not self._page.is_of(reading, room):
+                self._page = page_of(reading, room)
+            return self._page
+
+    def _own(self, series: int, dropped: int) -> tuple[Block, Block]:
+        with self._lock:
+            self._dropped += dropped
+            return (
+                own_line(SERIES.head, series + OWN_SERIES),
+                own_line(DROPPED.head, self._dropped),
+            )
+
+    def _exported(self, snapshot: Snapshot | None) -> Iterator[Block]:
         """Ask every exporter; a name that is taken costs the family, a failure its exporter."""
-        snapshot = self.view.snapshot()
         if snapshot is None:
             return
-        reserved = taken | _suffixed(DROPPED.name, DROPPED.kind)
+        reserved: set[str] = set(_RESERVED)
         for plugin, exporter in self.view.exporters():
-            for group in self._collected(plugin, exporter, snapshot):
-                if reserved.isdisjoint(names_of(group)):
-                    reserved |= names_of(group)
-                    yield group
+            for each in self._collected(plugin, exporter, snapshot):
+                if reserved.isdisjoint(names_of(each.head)):
+                    reserved |= names_of(each.head)
+                    yield each
                 else:
-                    self._drop(len(group.series))
-                    log.debug("metric_name_taken", plugin=plugin, metric=group.name)
+                    self._drop(len(each.lines) + each.repeated)
+                    log.debug("metric_name_taken", plugin=plugin, metric=each.head.name)
 
-    def _collected(self, plugin: str, exporter: Exporter, snapshot: Snapshot) -> Sequence[Group]:
+    def _collected(self, plugin: str, exporter: Exporter, snapshot: Snapshot) -> Sequence[Block]:
         try:
             return self.view.call(plugin, collected, exporter, snapshot)
         except PluginError:
@@ -106,116 +178,67 @@ class Scraper:
             self._dropped += count
 
 
-def group_of(family: Family | HistogramFamily, reading: Reading) -> Group:
-    """Read one of the core's families."""
-    if isinstance(family, HistogramFamily):
-        (label,) = family.labels
-        series = tuple(
-            line
-            for value, histogram in family.read(reading).items()
-            for line in _buckets(family.name, (label, value), histogram)
-        )
-        return Group(family.name, family.kind, family.help, series, whole=True)
-    return group_with(family, family.read(reading))
+def page_of(reading: Reading, room: int) -> Page:
+    """Make the page of an observation: once something was dropped, so is all that matters less."""
+    blocks, dropped = within((family.block(reading) for family in OBSERVED), room)
+    series = count_of(blocks)
+    pods = _pods(reading)
+    for families in (PODS, WAITS, THREADS):
+        kept = pod_blocks(families, pods, 0 if dropped else room - series)
+        blocks += kept.blocks
+        dropped += kept.dropped
+        series += count_of(kept.blocks)
+    return Page((reading.snapshot, reading.plan, reading.sums), room, blocks, dropped, series)
 
 
-def group_with(family: Family, values: Iterable[tuple[tuple[str, ...], float]]) -> Group:
-    """Make the series of a *family* out of label values and values."""
-    series = tuple(
-        Series(family.name, tuple(zip(family.labels, labels, strict=True)), value)
-        for labels, value in values
-    )
-    return Group(family.name, family.kind, family.help, series)
+def _pods(reading: Reading) -> list[PodReading]:
+    """Return the pods, busiest first."""
+    if reading.snapshot is None:
+        return []
+    merged = merged_pods(reading.snapshot.pods)
+    pods = [PodReading.of(key, sample, reading.sums) for key, sample in merged.items()]
+    return sorted(pods, key=lambda pod: (-pod.totals.busyness, pod.labels))
 
 
-def collected(exporter: Exporter, snapshot: Snapshot) -> tuple[Group, ...]:
+def pod_blocks(families: Sequence[OfPods], pods: Sequence[PodReading], room: int) -> Kept:
+    """Write *families* for as many of *pods* as there is room for; each pod whole or not at all."""
+    dropped = 0
+    if len(pods) * sum(family.most for family in families) > room:
+        pods, dropped = _fitting(families, pods, room)
+    return Kept([Block(family.head, family.lines(pods)) for family in families], dropped)
+
+
+def _fitting(
+    families: Sequence[OfPods], pods: Sequence[PodReading], room: int
+) -> tuple[Sequence[PodReading], int]:
+    """Return the first of *pods*, as many as there is room for, and the series of the others."""
+    counts = [sum(len(family.lines((pod,))) for family in families) for pod in pods]
+    so_far = list(accumulate(counts))
+    fitting = bisect_right(so_far, room)
+    return pods[:fitting], sum(counts[fitting:])
+
+
+def collected(exporter: Exporter, snapshot: Snapshot) -> tuple[Block, ...]:
     """Call an exporter and check all it returns; raises whatever is wrong with it."""
     return tuple(_checked(metric) for metric in exporter.collect(snapshot))
 
 
-def _checked(metric: Metric) -> Group:
+def _checked(metric: Metric) -> Block:
     if not isinstance(metric, Metric):
         raise TypeError(f"an exporter yields Metric records, not {metric!r}")
     name = metric.name
-    if metric.kind == "counter" and not name.endswith("_total"):
-        name += "_total"
-    series = tuple(
-        Series(name, _checked_labels(name, sample.labels.items()), float(sample.value))
+    if metric.kind == COUNTER and not name.endswith(TOTAL):
+        name += TOTAL
+    samples = [
+        (_checked_labels(name, sample.labels.items()), float(sample.value))
         for sample in metric.samples
-    )
-    return Group(name, metric.kind, str(metric.help), series)
+    ]
+    return block(Head(name, str(metric.help), metric.kind), samples)
 
 
-def _checked_labels(name: str, labels: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
-    checked = tuple(sorted((str(label), str(value)) for label, value in labels))
+def _checked_labels(name: str, labels: Iterable[tuple[str, str]]) -> str:
+    checked = sorted((str(label), str(value)) for label, value in labels)
     for label, _ in checked:
         if not _LABEL.fullmatch(label) or label in UNBOUNDED_LABELS:
             raise ValueError(f"metric {name} must not have the label {label!r}")
-    return checked
-
-
-def _buckets(name: str, label: tuple[str, str], histogram: Histogram) -> Iterator[Series]:
-    below = 0
-    for bound, count in zip((*histogram.bounds, math.inf), histogram.counts, strict=True):
-        below += count
-        limit = "+Inf" if bound == math.inf else str(bound)
-        yield Series(f"{name}_bucket", (label, ("le", limit)), below)
-    yield Series(f"{name}_count", (label,), below)
-    yield Series(f"{name}_sum", (label,), histogram.total)
-
-
-def names_of(group: Group) -> set[str]:
-    """Return every name that a family takes for itself, in either format."""
-    return _suffixed(group.name, group.kind)
-
-
-def _suffixed(name: str, kind: str) -> set[str]:
-    stem = name.removesuffix("_total") if kind == "counter" else name
-    endings = {
-        "counter": ("", "_total", "_created"),
-        "histogram": ("", "_bucket", "_count", "_sum", "_created"),
-    }
-    return {stem + ending for ending in endings.get(kind, ("",))}
-
-
-def within(groups: Iterable[Group], limit: int) -> tuple[list[Group], int]:
-    """Keep the first *limit* series, each once; return them with the number of the others."""
-    kept: list[Group] = []
-    dropped, room = 0, limit
-    for group in groups:
-        firsts: dict[object, Series] = {}
-        for series in group.series:
-            firsts.setdefault((series.name, series.labels), series)
-        unique = tuple(firsts.values())
-        fitting = unique[:room]
-        if group.whole and len(fitting) < len(unique):
-            fitting = ()
-        room -= len(fitting)
-        dropped += len(group.series) - len(fitting)
-        if fitting or not group.series:
-            kept.append(Group(group.name, group.kind, group.help, fitting))
-    return kept, dropped
-
-
-class _Groups(Collector):
-    def __init__(self, groups: Sequence[Group]) -> None:
-        self._groups = groups
-
-    def collect(self) -> Iterator[Rendered]:
-        for group in self._groups:
-            name = group.name.removesuffix("_total") if group.kind == "counter" else group.name
-            rendered = Rendered(name, group.help, group.kind)
-            for series in group.series:
-                labels = {label: _encodable(value) for label, value in series.labels}
-                rendered.add_sample(series.name, labels, series.value)
-            yield rendered
-
-
-def _encodable(text: str) -> str:
-    """Replace the lone surrogates that stand for bytes which are not UTF-8."""
-    return text.encode("utf-8", "replace").decode("utf-8")
-
-
-def _encode(groups: Sequence[Group], accept: str) -> tuple[bytes, str]:
-    encoder, media_type = choose_encoder(accept)
-    return encoder(_Groups(groups)), media_type
+    return ",".join(f'{label}="{escaped(value)}"' for label, value in checked)

@@ -9,6 +9,7 @@ from temper_core.records.contributions import Endpoint, Exporter
 from temper_core.records.histogram import Histogram
 from temper_core.records.plans import Generation
 from temper_core.records.snapshots import PluginState, Snapshot, Status
+from temper_core.server.totals import Sums
 
 Returned = TypeVar("Returned")
 
@@ -97,6 +98,10 @@ class AgentView(Protocol):
 
     def endpoints(self) -> Sequence[tuple[str, Endpoint]]:
         """Return the plugins' endpoints, each with its plugin's name; asked once, at start."""
+        ...
+
+    def sums(self) -> Sums:
+        """Return what all observations so far add up to."""
         ...
 
     def is_alive(self) -> bool:

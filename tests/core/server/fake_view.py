@@ -29,6 +29,7 @@ from temper_core.records.snapshots import (
     ThreadSample,
 )
 from temper_core.records.tiers import LayerKind, Tier
+from temper_core.server.totals import Sums
 from temper_core.server.view import Counters
 
 MACHINE = MachineShape.uniform(4)
@@ -113,6 +114,7 @@ class FakeView:
     alive: bool = True
     pods_age: float = 0.0
     no_swap: str = ""
+    summed: Sums = Sums()
     slow: threading.Event | None = None
     requests: dict[str, dict[str, Any]] = field(factory=dict)
     failed: list[str] = field(factory=list)
@@ -176,6 +178,9 @@ class FakeView:
 
     def endpoints(self) -> list[tuple[str, Endpoint]]:
         return self.served
+
+    def sums(self) -> Sums:
+        return self.summed
 
     def is_alive(self) -> bool:
         return self.alive
