@@ -1,0 +1,33 @@
+"""What this plugin adds to Temper, all about batch jobs: detector, exporter, invariant."""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from temper_core import Detector, Exporter, Invariant, fit_settings, hookimpl
+from temper_plugin_batch_guard.batch_usage import batch_usage
+from temper_plugin_batch_guard.in_the_way import batch_in_the_way
+from temper_plugin_batch_guard.limits import Limits
+from temper_plugin_batch_guard.recognise import recognise
+
+
+@hookimpl
+def temper_detectors(settings: Mapping[str, Any]) -> list[Detector]:
+    """Contribute what tells batch jobs from services."""
+    limits = fit_settings(settings, Limits, plugin="batch-guard")
+    return [Detector("batch-jobs", partial(recognise, limits=limits))]
+
+
+@hookimpl
+def temper_exporters(settings: Mapping[str, Any]) -> list[Exporter]:
+    """Contribute how much of the node batch jobs use."""
+    limits = fit_settings(settings, Limits, plugin="batch-guard")
+    return [Exporter("batch-usage", partial(batch_usage, limits=limits))]
+
+
+@hookimpl
+def temper_invariants(settings: Mapping[str, Any]) -> list[Invariant]:
+    """Contribute the promise that batch jobs keep nobody important waiting."""
+    limits = fit_settings(settings, Limits, plugin="batch-guard")
+    why = "a batch job can wait, and whoever answers somebody cannot"
+    return [Invariant("batch_in_the_way", partial(batch_in_the_way, limits=limits), why)]
