@@ -1,0 +1,87 @@
+"""How the screen is looked at, and what a key changes of that; no I/O."""
+
+from collections.abc import Callable, Mapping
+
+from attrs import evolve, frozen
+
+PANES = ("cpus", "layers", "pods", "threads", "waits")
+SORTS: Mapping[str, str] = {"c": "cpu", "w": "wait", "n": "name"}
+LONGEST_FILTER = 64
+PAGE = 10
+TO_THE_END = 1_000_000
+
+
+@frozen
+class View:
+    """The pane that has most of the screen, the order, the filter, and how far it is scrolled.
+
+    ``typed`` is the filter while it is being typed, None otherwise.
+    """
+
+    pane: str = "threads"
+    sort: str = "cpu"
+    kept: str = ""
+    typed: str | None = None
+    first: int = 0
+    is_paused: bool = False
+    is_helping: bool = False
+    is_ended: bool = False
+
+    @property
+    def filter(self) -> str:
+        """The text that rows have to hold, as far as it is typed."""
+        return self.kept if self.typed is None else self.typed
+
+
+def after_key(view: View, key: str) -> View:
+    """Return how *view* is after *key*; one that means nothing changes nothing."""
+    if view.typed is not None:
+        return _typed(view, view.typed, key)
+    if key in _MEANINGS:
+        return _MEANINGS[key](view)
+    if key in SORTS:
+        return evolve(view, sort=SORTS[key], first=0)
+    if key in _STEPS:
+        return evolve(view, first=max(0, view.first + _STEPS[key]))
+    if key.isdecimal() and key.isascii() and 1 <= int(key) <= len(PANES):
+        return evolve(view, pane=PANES[int(key) - 1], first=0)
+    return view
+
+
+def _typed(view: View, typed: str, key: str) -> View:
+    if key == "enter":
+        return evolve(view, kept=typed, typed=None, first=0)
+    if key == "escape":
+        return evolve(view, kept="", typed=None, first=0)
+    if key in ("backspace", "kill"):
+        return evolve(view, typed=typed[:-1] if key == "backspace" else "", first=0)
+    if len(key) == 1:
+        return evolve(view, typed=(typed + key)[:LONGEST_FILTER], first=0)
+    return view
+
+
+def _turned(view: View, by: int) -> View:
+    number = (PANES.index(view.pane) + by) % len(PANES)
+    return evolve(view, pane=PANES[number], first=0)
+
+
+_MEANINGS: Mapping[str, Callable[[View], View]] = {
+    "q": lambda view: evolve(view, is_ended=True),
+    " ": lambda view: evolve(view, is_paused=not view.is_paused),
+    "/": lambda view: evolve(view, typed=""),
+    "?": lambda view: evolve(view, is_helping=not view.is_helping),
+    "h": lambda view: evolve(view, is_helping=not view.is_helping),
+    "tab": lambda view: _turned(view, 1),
+    "back-tab": lambda view: _turned(view, -1),
+    "escape": lambda view: evolve(view, kept="", is_helping=False, first=0),
+    "home": lambda view: evolve(view, first=0),
+}
+_STEPS: Mapping[str, int] = {
+    "up": -1,
+    "k": -1,
+    "down": 1,
+    "j": 1,
+    "page-up": -PAGE,
+    "page-down": PAGE,
+    "end": TO_THE_END,
+}
