@@ -19,6 +19,7 @@ from temper_core.node.topology import read_machine
 from temper_core.observe.cgroup_usage import CgroupRoots
 from temper_core.observe.lint_windows import Linter
 from temper_core.observe.observer import Observer
+from temper_core.observe.wakes.watch import WakeWatch
 from temper_core.plugin_host import PluginHost, load_host
 from temper_core.records.contributions import PodSourceContext
 from temper_core.records.lint import Invariant
@@ -53,6 +54,9 @@ def assemble(settings: Settings) -> Agent:
     helm = Helm(lambda: open_steering(settings), Path(limits.steering_pin))
     scheduler = Scheduler(settings, requests, hint_map=helm)
     published = Published(settings, host, scheduler, requests, pods, profiles)
+    observer = Observer(machine, settings, node=node, cgroup_roots=_cgroup_roots())
+    wakes = WakeWatch(settings.observe, charge=observer.cost.part)
+    published.show_wakes(wakes)
     parts = Parts(
         settings=settings,
         host=host,
@@ -61,11 +65,12 @@ def assemble(settings: Settings) -> Agent:
         decider=Decider(settings, machine, host, profiles.catalogue),
         helm=helm,
         scheduler=scheduler,
-        observer=Observer(machine, settings, node=node, cgroup_roots=_cgroup_roots()),
+        observer=observer,
         linter=_linter(settings, host),
         published=published,
         server=AgentServer(published, settings.server, series_limit=settings.observe.series_limit),
         lock=agent_lock if limits.enforce else nullcontext,
+        wakes=wakes,
     )
     return Agent(parts, wake)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 
 import structlog
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from temper_core.agent.decider import Decider
 from temper_core.agent.helm import Helm
@@ -15,6 +15,7 @@ from temper_core.agent.profile_watch import ProfileWatch
 from temper_core.agent.published import Published
 from temper_core.observe.lint_windows import Linter
 from temper_core.observe.observer import Observer
+from temper_core.observe.wakes.watch import WakeWatch
 from temper_core.plugin_host import PluginHost
 from temper_core.records.plans import LayerPlan
 from temper_core.records.profiles import ProfileFailure
@@ -51,6 +52,7 @@ class Parts:
     published: Published
     server: AgentServer
     lock: Callable[[], AbstractContextManager[object]] = nullcontext
+    wakes: WakeWatch = field(factory=WakeWatch)
 
 
 @frozen
@@ -199,16 +201,20 @@ class Agent:
             profile_failures=parts.profiles.catalogue.failures,
             truth=truth,
         )
+        now = time.monotonic()
+        snapshot = evolve(snapshot, wakes=parts.wakes.recent(now, parts.observer.period_s))
         with parts.observer.cost.part("lint"):
-            parts.published.show_snapshot(self._judged(snapshot), truth)
+            judged = self._judged(snapshot)
+        parts.wakes.turn(now, judged)
+        parts.published.show_snapshot(judged, truth)
 
     def _judged(self, snapshot: Snapshot) -> Snapshot:
         parts = self._parts
         failed = [f"{part} failed: {error}" for part, error in self._defects.items()]
         spoilt = [f"profiles: {each.source}: {each.reason}" for each in self._told_failures()]
-        defects = tuple(
-            filter(None, [parts.pods.defect, parts.scheduler.refusal, *failed, *spoilt])
-        )
+        unwatched = parts.wakes.defects(time.monotonic())
+        told = [parts.pods.defect, parts.scheduler.refusal, *failed, *spoilt, *unwatched]
+        defects = tuple(filter(None, told))
         return evolve(
             snapshot,
             violations=parts.linter.judge(snapshot),
@@ -231,7 +237,8 @@ class Agent:
         """End the engine first: whatever else goes wrong, the node is on the stock scheduler."""
         parts = self._parts
         with ExitStack() as ending:
-            for close in (parts.observer.close, parts.pods.close, parts.server.stop):
+            watchers = (parts.observer.close, parts.wakes.close)
+            for close in (*watchers, parts.pods.close, parts.server.stop):
                 ending.callback(close)
             ending.callback(parts.helm.close)
             ending.callback(parts.scheduler.close)

@@ -13,6 +13,8 @@ from temper_core.agent.profile_watch import ProfileWatch
 from temper_core.errors import InputError
 from temper_core.observe.document import observe_document
 from temper_core.observe.recording_format import recording_document
+from temper_core.observe.wakes.document import wakes_document
+from temper_core.observe.wakes.watch import WakeWatch
 from temper_core.plan import explain, explanation_document, plan_document
 from temper_core.plugin_host import PluginHost
 from temper_core.records.contributions import Endpoint, Exporter
@@ -56,6 +58,7 @@ class Published:
         self._totals = Totals()
         self._truth: Truths | None = None
         self._plan: LayerPlan | None = None
+        self._wakes = WakeWatch()
         self._turned_at = time.monotonic()
 
     def turned(self) -> None:
@@ -70,6 +73,10 @@ class Published:
         """Publish the last observation, and what the kernel knew of all threads then."""
         self._totals.add(snapshot)
         self._truth, self._snapshot = truth, snapshot
+
+    def show_wakes(self, wakes: WakeWatch) -> None:
+        """Publish what *wakes* watches, and let it be asked for."""
+        self._wakes = wakes
 
     def snapshot(self) -> Snapshot | None:
         """Return the last observation; None before the first."""
@@ -103,6 +110,14 @@ class Published:
         if self._snapshot is None:
             return None
         return recording_document(self._snapshot, self._settings, self._profiles.catalogue)
+
+    def wakes_document(self) -> Any:  # noqa: ANN401 - JSON
+        """Return ``/wakes``: whether wake-ups are watched, and the last window."""
+        return wakes_document(self._wakes.state)
+
+    def want_wakes(self, seconds: float) -> None:
+        """Watch wake-ups for *seconds* from now on, or longer where somebody wants that."""
+        self._wakes.want(seconds)
 
     def explain(self, pod: str | None) -> Any:  # noqa: ANN401 - JSON
         """Return why *pod*, or every pod, is where it is; raise InputError for an unknown pod.

@@ -22,6 +22,7 @@ from temper_core.server.answers import (
 from temper_core.server.metrics import Scraper
 from temper_core.server.safe_mode_request import parse_safe_mode_request
 from temper_core.server.view import AgentView
+from temper_core.server.wakes_request import parse_wakes_request
 
 MOST_THREADS = 5_000
 STALE_PODS_S = 60.0
@@ -37,7 +38,7 @@ class CoreEndpoints:
 
     def table(self) -> tuple[Endpoint, ...]:
         """Return every endpoint but ``/`` and ``/openapi.json``, which describe the table."""
-        return (*self._observing(), *self._probing(), *self._deciding())
+        return (*self._observing(), *self._watching(), *self._probing(), *self._deciding())
 
     def _observing(self) -> tuple[Endpoint, ...]:
         return (
@@ -60,6 +61,25 @@ class CoreEndpoints:
             ),
             Endpoint(
                 "list-plugins", "GET", "/plugins", "Every plugin and its state.", self._plugins
+            ),
+        )
+
+    def _watching(self) -> tuple[Endpoint, ...]:
+        return (
+            Endpoint(
+                "get-wakes",
+                "GET",
+                "/wakes",
+                "Who wakes whom and who waits behind whom: the last window, if there was one.",
+                lambda _: self.view.wakes_document(),
+            ),
+            Endpoint(
+                "watch-wakes",
+                "PUT",
+                "/wakes",
+                "Watch wake-ups and waits for some seconds, in windows that the budget allows.",
+                self._watch_wakes,
+                acts=True,
             ),
         )
 
@@ -129,6 +149,10 @@ class CoreEndpoints:
         if document is None:
             return error_answer(UNAVAILABLE, "nothing was observed yet; ask again in a moment")
         return document
+
+    def _watch_wakes(self, request: Request) -> Any:  # noqa: ANN401 - JSON
+        self.view.want_wakes(parse_wakes_request(request.body).seconds)
+        return self.view.wakes_document()
 
     def _health(self, _: Request) -> Answer:
         if not self.view.is_alive():

@@ -29,6 +29,13 @@ _COMPONENTS = {
                 "reason": {"type": "string", "maxLength": 200},
             },
         },
+        "WakesRequest": {
+            "type": "object",
+            "additionalProperties": False,
+            "properties": {
+                "seconds": {"type": "number", "minimum": 1, "maximum": 3600, "default": 60},
+            },
+        },
     },
     "securitySchemes": {
         "token": {
@@ -38,7 +45,10 @@ _COMPONENTS = {
         }
     },
 }
-_BODIES = {"/safe-mode": {"$ref": "#/components/schemas/SafeModeRequest"}}
+_BODIES = {
+    "/safe-mode": {"$ref": "#/components/schemas/SafeModeRequest"},
+    "/wakes": {"$ref": "#/components/schemas/WakesRequest"},
+}
 
 
 def openapi_document(table: Table) -> Mapping[str, Any]:

@@ -22,7 +22,7 @@ PAIR = struct.Struct("<II")
 COUNT = struct.Struct("<Q")
 WAITS = struct.Struct("<QQ")
 _COUNTS_BYTES = 4 * BUCKETS
-PARTY = struct.Struct(f"<QII16s16sQ{_COUNTS_BYTES}s")
+PARTY = struct.Struct(f"<QIII4x16s16sQ{_COUNTS_BYTES}s")
 COUNTS = struct.Struct(f"<{BUCKETS}I")
 
 
@@ -55,12 +55,14 @@ class Tally(NamedTuple):
 class PartyRecord(NamedTuple):
     """A thread as it was when it was first seen in the window, and its waits.
 
-    ``flags`` are ``task_struct``'s; ``counts`` is packed, 32 bits for each bucket.
+    ``flags`` are ``task_struct``'s, ``uid`` is the effective one; ``counts`` is packed, 32 bits
+    for each bucket.
     """
 
     cgroup: int
     tgid: int
     flags: int
+    uid: int
     comm: bytes
     process: bytes
     waited_ns: int

@@ -106,6 +106,8 @@ struct party {
 	u64 cgroup;
 	u32 tgid;
 	u32 flags; /* task_struct's */
+	u32 uid; /* the effective one */
+	u32 unused;
 	u64 comm[2];
 	u64 process[2];
 	u64 waited_ns;
@@ -227,6 +229,7 @@ static __noinline struct party *introduce(struct task_struct *task, struct tally
 	fresh.cgroup = task->cgroups->dfl_cgrp->kn->id;
 	fresh.tgid = task->tgid;
 	fresh.flags = task->flags;
+	fresh.uid = task->real_cred->euid.val;
 	read_name(fresh.comm, task);
 	read_name(fresh.process, task->group_leader);
 	bpf_map_update_elem(&parties, &tid, &fresh, BPF_NOEXIST);

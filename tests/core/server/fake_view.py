@@ -115,6 +115,8 @@ class FakeView:
     pods_age: float = 0.0
     no_swap: str = ""
     summed: Sums = Sums()
+    wanted: list[float] = field(factory=list)
+    window: dict[str, Any] | None = None
     slow: threading.Event | None = None
     requests: dict[str, dict[str, Any]] = field(factory=dict)
     failed: list[str] = field(factory=list)
@@ -137,6 +139,12 @@ class FakeView:
 
     def observe_document(self, top: int | None = None) -> Any | None:
         return observe_document(self.last, top or 50) if self.last else None
+
+    def wakes_document(self) -> Any:
+        return {"is_on": bool(self.wanted), "window": self.window}
+
+    def want_wakes(self, seconds: float) -> None:
+        self.wanted.append(seconds)
 
     def explain(self, pod: str | None) -> Any:
         if self.slow is not None:

@@ -1,0 +1,124 @@
+"""Who the threads of a window are: names as the kernel side saw them, pods and layers by the plan.
+
+Threads that came and went between two snapshots have names too; a pod only if their cgroup is
+known from others, or they still live.
+"""
+
+from collections.abc import Mapping
+
+from temper_core.observe.descriptors import read_once
+from temper_core.observe.places import Places, remember
+from temper_core.observe.process_text import parse_cgroup
+from temper_core.observe.wakes.kernel_records import PartyRecord
+from temper_core.records.matching import ThreadIdentity
+from temper_core.records.snapshots import Mode, Snapshot, ThreadSample
+from temper_core.records.wakes import Party
+
+PF_KTHREAD = 0x0020_0000
+ROOT_CGROUP = 1
+"""Its number; on a hybrid host everybody is there, and lives elsewhere in the v1 hierarchies."""
+MOST_READ = 256
+"""Files of /proc that are read for the cgroups of one window, at some 15 µs each."""
+NOBODY = Party(0, "")
+
+
+class Homes:
+    """The cgroups of threads by the kernel's number, as far as they were learnt so far."""
+
+    def __init__(self, proc_root: str = "/proc") -> None:
+        self._proc_root = proc_root
+        self._known: dict[int, str] = {}
+        self._of_processes: dict[int, str] = {}
+        self._left = 0
+
+    def new_window(self) -> None:
+        """Forget what may have changed since the last one."""
+        self._of_processes.clear()
+        self._left = MOST_READ
+
+    def of(self, tid: int, record: PartyRecord, sample: ThreadSample | None) -> str:
+        """Return a thread's cgroup as the engine spells it; empty where it cannot be told."""
+        if record.flags & PF_KTHREAD:
+            return "/"
+        known, key = self._known, record.cgroup
+        if key == ROOT_CGROUP:
+            known, key = self._of_processes, record.tgid
+        found = known.get(key)
+        if found is None:
+            found = sample.cgroup if sample is not None else self._read(tid)
+            if found:
+                remember(known, key, found)
+        return found
+
+    def _read(self, tid: int) -> str:
+        if self._left <= 0:
+            return ""
+        self._left -= 1
+        try:
+            return parse_cgroup(read_once(f"{self._proc_root}/{tid}/cgroup"))
+        except OSError:
+            return ""  # it has ended
+
+
+class Roster:
+    """Names the parties of one window, each once."""
+
+    def __init__(
+        self,
+        records: Mapping[int, PartyRecord],
+        snapshot: Snapshot | None,
+        places: Places,
+        homes: Homes,
+    ) -> None:
+        self._records = records
+        self._places = places
+        self._homes = homes
+        threads = snapshot.threads if snapshot is not None else ()
+        self._samples = {thread.tid: thread for thread in threads}
+        self._is_enforcing = snapshot is not None and snapshot.status.mode is Mode.ENFORCING
+        self._layers: dict[ThreadIdentity, str] = {}
+        self._known: dict[int, Party] = {0: NOBODY}
+        homes.new_window()
+
+    def party(self, tid: int) -> Party:
+        """Return who *tid* was; without a name where neither side had room for one."""
+        found = self._known.get(tid)
+        if found is None:
+            found = self._known[tid] = self._named(tid)
+        return found
+
+    def _named(self, tid: int) -> Party:
+        record, sample = self._records.get(tid), self._samples.get(tid)
+        if record is None:
+            return Party(tid, "") if sample is None else _party_of(sample)
+        if sample is not None and sample.tgid != record.tgid:
+            sample = None  # an earlier thread of that tid
+        comm, process = _text(record.comm), _text(record.process)
+        cgroup = self._homes.of(tid, record, sample)
+        if sample is not None and sample.layer:
+            layer = sample.layer
+        else:
+            is_leader, is_kthread = tid == record.tgid, bool(record.flags & PF_KTHREAD)
+            layer = self._layer_of(
+                ThreadIdentity(cgroup, comm, process, record.uid, is_kthread, is_leader)
+            )
+        return Party(tid, comm, process, self._places.of(cgroup, process).key, layer)
+
+    def _layer_of(self, thread: ThreadIdentity) -> str:
+        """Return the layer in which a thread is while the plan is enforced, which is inferred."""
+        if not self._is_enforcing or self._places.plan is None or not thread.cgroup:
+            return ""
+        found = self._layers.get(thread)
+        if found is None:
+            layer = self._places.plan.layer_of(thread)
+            found = self._layers[thread] = layer.name if layer is not None else ""
+        return found
+
+
+def _party_of(sample: ThreadSample) -> Party:
+    pod = f"{sample.namespace}/{sample.pod}" if sample.namespace else sample.pod
+    return Party(sample.tid, sample.comm, sample.process, pod, sample.layer)
+
+
+def _text(name: bytes) -> str:
+    return name.split(b"\0", 1)[0].decode("utf-8", "replace")

@@ -1,0 +1,85 @@
+"""From what was counted to a ``WakeWindow``: the most of it, with names."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from heapq import nlargest
+
+from attrs import define
+
+from temper_core.observe.wakes.kernel import NS_PER_S, Counted
+from temper_core.observe.wakes.kernel_records import BUCKETS, COUNTS, REST, PartyRecord
+from temper_core.observe.wakes.roster import Roster
+from temper_core.records.wakes import Blocking, WaitHistogram, WakeEdge, WakeWindow
+
+MOST_EDGES = 256
+MOST_BLOCKINGS = 128
+MOST_PODS = 64
+"""What one window tells: the most frequent edges, the longest blockings, who waited longest."""
+NODE = "node"
+
+
+@define
+class _Waits:
+    """Waits added up. ``packed`` is one number that holds every bucket's count in 32 bits.
+
+    So adding the histograms of thousands of threads takes one addition each; no bucket of one
+    window comes near to 2^32.
+    """
+
+    packed: int = 0
+    total_ns: int = 0
+
+    def add(self, record: PartyRecord) -> None:
+        """Take in the waits of one thread."""
+        self.packed += int.from_bytes(record.counts, "little")
+        self.total_ns += record.waited_ns
+
+    def told(self, subject: str) -> WaitHistogram:
+        """Return them as those of *subject*."""
+        counts = COUNTS.unpack(self.packed.to_bytes(4 * BUCKETS, "little"))
+        return WaitHistogram(subject, counts, self.total_ns / NS_PER_S)
+
+
+def tell_window(counted: Counted, roster: Roster, *, at: float) -> WakeWindow:
+    """Return what was counted, the most of it first; *at* is the wall-clock end."""
+    frequent = nlargest(MOST_EDGES, counted.edges.items(), key=lambda edge: edge[1])
+    longest = nlargest(MOST_BLOCKINGS, counted.blockings.items(), key=lambda pair: pair[1][1])
+    return WakeWindow(
+        at=at,
+        length_s=counted.length_s,
+        every_s=0.0,
+        switches_per_s=counted.switches / counted.length_s if counted.length_s else 0.0,
+        edges=tuple(
+            WakeEdge(roster.party(waker), roster.party(wakee), wakes)
+            for (waker, wakee), wakes in frequent
+        ),
+        blockings=tuple(
+            Blocking(roster.party(waiter), roster.party(runner), waits, waited_ns / NS_PER_S)
+            for (waiter, runner), (waits, waited_ns) in longest
+        ),
+        waits=tuple(_histograms(counted, roster)) if counted.knows_waits else (),
+        lost=counted.lost,
+    )
+
+
+def _histograms(counted: Counted, roster: Roster) -> Iterator[WaitHistogram]:
+    """Yield the node's waits, then those of the layers, then of the pods that waited longest."""
+    pods: defaultdict[str, _Waits] = defaultdict(_Waits)
+    layers: defaultdict[str, _Waits] = defaultdict(_Waits)
+    node = _Waits()
+    for tid, record in counted.parties.items():
+        if not any(record.counts):  # woke others, and has had its CPU all along
+            continue
+        node.add(record)
+        if tid == REST:
+            continue
+        party = roster.party(tid)
+        if party.layer:
+            layers[party.layer].add(record)
+        if party.pod:
+            pods[party.pod].add(record)
+    yield node.told(NODE)
+    for layer in sorted(layers):
+        yield layers[layer].told(f"layer {layer}")
+    for pod in nlargest(MOST_PODS, pods, key=lambda name: (pods[name].total_ns, name)):
+        yield pods[pod].told(pod)

@@ -1,0 +1,182 @@
+"""Watches wake-ups and waits in windows, on a thread of its own, while somebody wants to know."""
+
+import math
+import threading
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+
+import structlog
+from attrs import evolve, frozen
+
+from temper_core.bpf.access import explain
+from temper_core.errors import BpfError
+from temper_core.observe.wakes.kernel import WakeKernel
+from temper_core.observe.wakes.windows import Watched, Windows
+from temper_core.records.snapshots import Snapshot
+from temper_core.records.wakes import WakeWindow
+from temper_core.settings.models import ObserveSettings
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+LONGEST_WANTED_S = 3_600.0
+LINGER_S = 300.0
+"""How long the kernel side stays loaded when nobody wants it any more; it takes some 3 MB."""
+RETRY_S = 300.0
+"""After the kernel refused; asking anew tries at once."""
+FRESH_PERIODS = 3
+
+Charge = Callable[[str], AbstractContextManager[None]]
+
+
+@frozen
+class WakeState:
+    """How watching stands: until when it is wanted (monotonic seconds), and what is in the way.
+
+    ``windows`` were watched so far, which cost ``kernel_s`` in whatever was running and ``own_s``
+    in this process.
+    """
+
+    wanted_until: float
+    reason: str = ""
+    window: WakeWindow | None = None
+    windows: int = 0
+    kernel_s: float = 0.0
+    own_s: float = 0.0
+    knows_interrupts: bool = False
+
+
+class WakeWatch:
+    """Off until ``want`` is called, or the settings say so; then it looks when it may.
+
+    Nothing is loaded while it is off. ``want`` and ``state`` are for any thread, all else for the
+    agent's loop. *charge* books CPU time of the calling thread as a part's.
+    """
+
+    def __init__(
+        self,
+        settings: ObserveSettings | None = None,
+        *,
+        open_kernel: Callable[[], WakeKernel] = WakeKernel.open,
+        proc_root: str = "/proc",
+        charge: Charge = lambda _: nullcontext(),
+    ) -> None:
+        settings = settings or ObserveSettings()
+        self.wanted_until = math.inf if settings.edges else 0.0
+        self._open_kernel = open_kernel
+        self._proc_root = proc_root
+        self._charge = charge
+        self._closing, self._news = threading.Event(), threading.Event()
+        self._windows = Windows(settings.budget_cpu_ratio, self._closing, proc_root)
+        self._snapshot: Snapshot | None = None
+        self._state = WakeState(self.wanted_until)
+        self._ended = -math.inf
+        self._due = self._retry_at = 0.0
+        self._starting = threading.Lock()
+        self._worker: threading.Thread | None = None
+
+    @property
+    def last(self) -> WakeWindow | None:
+        """The last window there was; None before the first."""
+        return self._state.window
+
+    @property
+    def state(self) -> WakeState:
+        """How watching stands now."""
+        return evolve(self._state, wanted_until=self.wanted_until)
+
+    def want(self, seconds: float) -> None:
+        """Keep watching for *seconds* from now on, or longer where somebody wants that."""
+        now = time.monotonic()
+        self.wanted_until = max(self.wanted_until, now + min(seconds, LONGEST_WANTED_S))
+        self._retry_at = 0.0
+        self._start(now)
+
+    def turn(self, now: float, snapshot: Snapshot | None) -> None:
+        """Take the last snapshot, which names threads, and begin to watch if that is wanted.
+
+        Takes microseconds: all that takes longer is done on a thread of its own.
+        """
+        self._snapshot = snapshot
+        if self._retry_at <= now < self.wanted_until and not self._is_working:
+            self._start(now)
+
+    def recent(self, now: float, period_s: float = 0.0) -> WakeWindow | None:
+        """Return the last window, unless it is older than a few periods."""
+        window = self._state.window
+        if window is None or now - self._ended > FRESH_PERIODS * max(window.every_s, period_s):
+            return None
+        return window
+
+    def defects(self, now: float) -> tuple[str, ...]:
+        """Say what is in the way of watching, while that is wanted."""
+        reason = self._state.reason
+        return (f"wakes: {reason}",) if reason and now < self.wanted_until else ()
+
+    def close(self) -> None:
+        """Stop watching; when this returns nothing is attached or loaded any more."""
+        with self._starting:
+            self._closing.set()
+            self._news.set()
+            worker = self._worker
+        if worker is not None:
+            worker.join()
+
+    @property
+    def _is_working(self) -> bool:
+        return self._worker is not None and self._worker.is_alive()
+
+    def _start(self, now: float) -> None:
+        with self._starting:
+            if self._is_working:
+                self._news.set()
+            elif not self._closing.is_set() and now < self.wanted_until:
+                self._worker = threading.Thread(target=self._work, name="wakes", daemon=True)
+                self._worker.start()
+
+    def _work(self) -> None:
+        try:
+            with self._open_kernel() as kernel:
+                self._watch(kernel)
+        except BpfError as error:
+            told = explain(error, self._proc_root)
+            self._retry_at = time.monotonic() + RETRY_S
+            self._say("; ".join(filter(None, [told.reason, told.remedy])))
+
+    def _watch(self, kernel: WakeKernel) -> None:
+        """Watch whenever a window is due, until nobody has wanted one for a while."""
+        while not self._closing.is_set():
+            now = time.monotonic()
+            rest_s = self._due - now
+            if now >= self.wanted_until:
+                rest_s = max(self.wanted_until, self._due) + LINGER_S - now
+                if rest_s <= 0:
+                    return
+            if rest_s > 0:
+                self._news.wait(rest_s)
+                self._news.clear()
+                continue
+            with self._charge("wakes"):
+                watched = self._windows.watch(kernel, self._snapshot)
+            self._due = now + watched.rest_s
+            self._take(watched)
+
+    def _take(self, watched: Watched) -> None:
+        self._say(watched.reason)
+        if watched.window is None:
+            return
+        self._ended = time.monotonic()
+        before = self._state
+        self._state = evolve(
+            before,
+            window=watched.window,
+            windows=before.windows + 1,
+            kernel_s=before.kernel_s + watched.kernel_s,
+            own_s=before.own_s + watched.own_s,
+            knows_interrupts=watched.knows_interrupts,
+        )
+
+    def _say(self, reason: str) -> None:
+        if reason and reason != self._state.reason:
+            log.warning("wakes_not_watched", reason=reason)
+        self._state = evolve(self._state, reason=reason)

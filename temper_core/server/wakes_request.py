@@ -1,0 +1,32 @@
+"""What is asked with ``PUT /wakes``: for how long to watch."""
+
+from typing import Any
+
+from attrs import field, frozen
+from attrs.validators import ge, le
+
+from temper_core import documents
+from temper_core.errors import DocumentError, InputError
+
+SOURCE = "wakes request"
+USUAL_S = 60.0
+LONGEST_S = 3_600.0
+
+
+@frozen
+class WakesRequest:
+    """For how many seconds from now on wake-ups are to be watched."""
+
+    seconds: float = field(default=USUAL_S, validator=[ge(1.0), le(LONGEST_S)])
+
+
+def parse_wakes_request(body: Any) -> WakesRequest:  # noqa: ANN401 - JSON
+    """Read a request's *body*, which may be left out; raise InputError for what does not fit."""
+    if body is None:
+        return WakesRequest()
+    if not isinstance(body, dict):
+        raise InputError('the body must be a JSON object such as {"seconds": 60}')
+    try:
+        return documents.fit(body, WakesRequest, source=SOURCE)
+    except RecursionError as error:
+        raise DocumentError(SOURCE, ["is nested too deeply"]) from error
