@@ -56,6 +56,7 @@ class Published:
         self._endpoints = host.gather("temper_endpoints", Endpoint)
         self._snapshot: Snapshot | None = None
         self._totals = Totals()
+        self.series = 0
         self._truth: Truths | None = None
         self._plan: LayerPlan | None = None
         self._wakes = WakeWatch()
@@ -162,6 +163,10 @@ class Published:
             swap_failures=dict(counted.swap_failures),
             stock_seconds={way.value: held for way, held in counted.stock_seconds_by_way.items()},
         )
+
+    def note_series(self, count: int) -> None:
+        """Take note of how many series a scrape has had."""
+        self.series = count
 
     def sums(self) -> Sums:
         """Return what all observations so far add up to."""

@@ -116,7 +116,9 @@ class Scraper:
         exported, refused = within(
             self._exported(reading.snapshot), 0 if lost else page.room - page.series
         )
-        own = self._own(count_of(live) + page.series + count_of(exported), lost + refused)
+        series = count_of(live) + page.series + count_of(exported) + OWN_SERIES
+        own = self._own(series, lost + refused)
+        self.view.note_series(series)
         parts = (
             text_of(live, openmetrics=openmetrics),
             page.text(openmetrics=openmetrics),
@@ -147,10 +149,7 @@ class Scraper:
     def _own(self, series: int, dropped: int) -> tuple[Block, Block]:
         with self._lock:
             self._dropped += dropped
-            return (
-                own_line(SERIES.head, series + OWN_SERIES),
-                own_line(DROPPED.head, self._dropped),
-            )
+            return own_line(SERIES.head, series), own_line(DROPPED.head, self._dropped)
 
     def _exported(self, snapshot: Snapshot | None) -> Iterator[Block]:
         """Ask every exporter; a name that is taken costs the family, a failure its exporter."""

@@ -85,6 +85,7 @@ class Sums:
     layers: Mapping[str, LayerTotals] = field(factory=dict)
     tiers: Mapping[Tier, TierTotals] = field(factory=dict)
     overhead_s: Mapping[str, float] = field(factory=dict)
+    bpf_s: float = 0.0
     wakes: WakeTotals = WakeTotals()
 
 
@@ -109,6 +110,7 @@ class Totals:
             layers=self._layers(snapshot, waits),
             tiers=_tiers(self.sums.tiers, snapshot),
             overhead_s=_overhead(self.sums.overhead_s, snapshot),
+            bpf_s=self.sums.bpf_s + snapshot.overhead.bpf_cpu_ratio * snapshot.window_s,
             wakes=_wakes(self.sums.wakes, snapshot.wakes, waits),
         )
         self._threads = {key: each for key, each in self._threads.items() if key in self.sums.pods}

@@ -108,6 +108,10 @@ class AgentView(Protocol):
         """Return the plugins' endpoints, each with its plugin's name; asked once, at start."""
         ...
 
+    def note_series(self, count: int) -> None:
+        """Take note of how many series a scrape has had."""
+        ...
+
     def sums(self) -> Sums:
         """Return what all observations so far add up to."""
         ...

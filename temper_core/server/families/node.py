@@ -242,6 +242,19 @@ OVERHEAD = (
         most=MOST_PARTS,
     ),
     Family(
+        "temper_overhead_bpf_cpu_ratio",
+        "What of that ran inside of BPF programs.",
+        _overhead(lambda overhead: overhead.bpf_cpu_ratio),
+        unit="ratio",
+    ),
+    Family(
+        "temper_overhead_bpf_cpu_seconds_total",
+        "What of that CPU time ran inside of BPF programs.",
+        lambda r: [((), r.sums.bpf_s)] if r.snapshot else (),
+        kind=COUNTER,
+        unit="seconds",
+    ),
+    Family(
         "temper_overhead_memory_bytes",
         "Resident memory of the agent.",
         _overhead(lambda overhead: overhead.memory_bytes),

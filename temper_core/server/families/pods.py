@@ -1,6 +1,7 @@
 """What the last observation tells of each pod, and of its threads by name."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 
 from temper_core.server.exposition import COUNTER, HISTOGRAM
 from temper_core.server.families.layers import MOST_WAIT_SERIES
@@ -18,11 +19,6 @@ from temper_core.server.thread_totals import TOP_NAMES
 US_PER_S = 1_000_000
 MOST_STALLS = 6
 GONE = "once the pod has left"
-_STALLS = {
-    (resource, kind): f'resource="{resource}",kind="{kind}"'
-    for resource in ("cpu", "memory", "io")
-    for kind in ("some", "full")
-}
 
 
 def _info(pod: PodReading) -> Iterable[tuple[str, float]]:
@@ -33,9 +29,14 @@ def _info(pod: PodReading) -> Iterable[tuple[str, float]]:
 
 def _stalls(pod: PodReading) -> Iterator[tuple[str, float]]:
     for resource, pressure in pod.sample.pressure.items():
-        yield _STALLS[resource, "some"], pressure.some.total_us / US_PER_S
+        yield _stall_labels(resource, "some"), pressure.some.total_us / US_PER_S
         if pressure.full is not None:
-            yield _STALLS[resource, "full"], pressure.full.total_us / US_PER_S
+            yield _stall_labels(resource, "full"), pressure.full.total_us / US_PER_S
+
+
+@lru_cache(maxsize=64)
+def _stall_labels(resource: str, kind: str) -> str:
+    return f"{label('resource', resource)},{label('kind', kind)}"
 
 
 def _by_name(totals: Mapping[str, float]) -> Iterable[tuple[str, float]]:

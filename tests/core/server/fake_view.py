@@ -115,6 +115,7 @@ class FakeView:
     pods_age: float = 0.0
     no_swap: str = ""
     summed: Sums = Sums()
+    series: int = 0
     wanted: list[float] = field(factory=list)
     window: dict[str, Any] | None = None
     slow: threading.Event | None = None
@@ -186,6 +187,9 @@ class FakeView:
 
     def endpoints(self) -> list[tuple[str, Endpoint]]:
         return self.served
+
+    def note_series(self, count: int) -> None:
+        self.series = count
 
     def sums(self) -> Sums:
         return self.summed
