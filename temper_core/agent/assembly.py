@@ -2,7 +2,6 @@
 
 import os
 import platform
-import threading
 from contextlib import nullcontext, suppress
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from temper_core.agent.loop import Agent, Parts
 from temper_core.agent.pod_watch import open_pod_source
 from temper_core.agent.profile_watch import ProfileWatch
 from temper_core.agent.published import Published
+from temper_core.agent.wake import Wake
 from temper_core.errors import MachineError
 from temper_core.node.cgroups import CgroupTree, detect_cgroups
 from temper_core.node.topology import read_machine
@@ -35,12 +35,11 @@ from temper_core.steering.pin import PinPlace
 from temper_core.steering.steerer import Steerer
 
 
-def assemble(settings: Settings) -> Agent:
-    """Return an agent for this node, ready to run; nothing has been started or written.
+def assemble(settings: Settings, wake: Wake) -> Agent:
+    """Return an agent for this node that sleeps in *wake*; nothing has been started or written.
 
     Raises InputError or MachineError for what the settings ask and the node does not have.
     """
-    wake = threading.Event()
     machine = read_machine()
     node = settings.node or platform.node()
     host = load_host(settings, extra={builtin_plugin.NAME: builtin_plugin})
@@ -69,6 +68,7 @@ def assemble(settings: Settings) -> Agent:
         linter=_linter(settings, host),
         published=published,
         server=AgentServer(published, settings.server, series_limit=settings.observe.series_limit),
+        requests=requests,
         lock=agent_lock if limits.enforce else nullcontext,
         wakes=wakes,
     )

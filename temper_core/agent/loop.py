@@ -1,6 +1,5 @@
 """The agent's loop: pods, profiles, plan, scheduler, steering, observation, lint; each when due."""
 
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
@@ -9,10 +8,12 @@ import structlog
 from attrs import evolve, field, frozen
 
 from temper_core.agent.decider import Decider
+from temper_core.agent.hearing import Ear
 from temper_core.agent.helm import Helm
 from temper_core.agent.pod_watch import PodWatch
 from temper_core.agent.profile_watch import ProfileWatch
 from temper_core.agent.published import Published
+from temper_core.agent.wake import Wake
 from temper_core.observe.lint_windows import Linter
 from temper_core.observe.observer import Observer
 from temper_core.observe.wakes.watch import WakeWatch
@@ -21,14 +22,21 @@ from temper_core.records.plans import LayerPlan
 from temper_core.records.profiles import ProfileFailure
 from temper_core.records.snapshots import EngineEnd, Snapshot
 from temper_core.scheduler.lifecycle import Scheduler
+from temper_core.scheduler.safe_mode import SafeModeRequests
 from temper_core.server.listen import AgentServer
 from temper_core.settings.models import Settings
 
 FIRST_WINDOW_S = 1.0
 """After the baseline the first real window is short, so that there soon is something to see."""
 
-LONGEST_WAIT_S = 0.5
-"""How late a request to stop may be noticed."""
+LONGEST_WAIT_S = 20.0
+"""However little there is to do: so often the loop shows that it lives (``published.STALE_S``)."""
+
+NEWS_REST_S = 2.0
+"""How often pods and profiles are looked at, at most, however much is heard of them."""
+
+BRAKE_REST_S = 0.2
+"""How often the file that asks for safe mode is looked at, at most, where it comes and goes."""
 
 MOST_FAILURES_TOLD = 20
 """In the defects; the log and the metrics have all profiles that could not be loaded."""
@@ -51,6 +59,7 @@ class Parts:
     linter: Linter
     published: Published
     server: AgentServer
+    requests: SafeModeRequests
     lock: Callable[[], AbstractContextManager[object]] = nullcontext
     wakes: WakeWatch = field(factory=WakeWatch)
 
@@ -66,9 +75,13 @@ class _Basis:
 class Agent:
     """Runs on the thread that calls ``run``, which must be the main one: it spawns the engine."""
 
-    def __init__(self, parts: Parts, wake: threading.Event) -> None:
+    def __init__(self, parts: Parts, wake: Wake) -> None:
         self._parts = parts
         self._wake = wake
+        self._brake = Ear(wake, parts.requests, BRAKE_REST_S)
+        rest_s = min(NEWS_REST_S, parts.settings.pods.poll_s)
+        self._pod_news = Ear(wake, parts.pods, rest_s)
+        self._profile_news = Ear(wake, parts.profiles, rest_s)
         self._is_stopping = False
         self._plan: LayerPlan | None = None
         self._basis = _Basis(0, can_steer=False)
@@ -79,11 +92,9 @@ class Agent:
         self._next_window_s = FIRST_WINDOW_S
 
     def stop(self) -> None:
-        """Ask the loop to end; may be called from a signal handler.
-
-        It takes no lock, which the interrupted code might hold: the loop looks often enough.
-        """
+        """Ask the loop to end; may be called from a signal handler."""
         self._is_stopping = True
+        self._wake.set()
 
     def run(self) -> None:
         """Serve and turn until ``stop``; then end the engine and let everything go.
@@ -102,7 +113,6 @@ class Agent:
             parts.helm.try_again(time.monotonic())
             while not self._is_stopping:
                 if self._wake.wait(self._turn(time.monotonic())):
-                    self._wake.clear()
                     self._step_due = 0.0
         finally:
             self._close()
@@ -112,17 +122,19 @@ class Agent:
         """Do what is due; return in how many seconds something will be."""
         parts = self._parts
         parts.published.turned()
-        if now >= self._pods_due or self._basis != self._basis_now() or parts.helm.sees_news(now):
+        if self._brake.taken():
+            parts.requests.poll_file()
+        if self._has_news_of_pods(now):
             with parts.observer.cost.part("decide"), self._surviving("decide"):
                 self._follow_pods(now)
             ended = time.monotonic()
-            self._pods_due = ended + parts.settings.pods.poll_s
+            self._pods_due = ended + parts.pods.rest_s(parts.settings.pods.poll_s)
             parts.helm.rest(ended, took_s=ended - now)
             self._step_due = 0.0
         if now >= self._step_due:
             with parts.observer.cost.part("schedule"):
                 wanted_in_s = parts.scheduler.step(time.monotonic())
-            self._step_due = time.monotonic() + min(wanted_in_s, LONGEST_WAIT_S)
+            self._step_due = time.monotonic() + wanted_in_s
         steer_in_s = LONGEST_WAIT_S
         with parts.observer.cost.part("steer"), self._surviving("steer"):
             steer_in_s = parts.helm.turn(time.monotonic(), parts.scheduler)
@@ -133,6 +145,15 @@ class Agent:
             self._next_window_s = parts.observer.period_s
         due = min(self._step_due, self._pods_due, self._look_due)
         return min(max(0.0, due - time.monotonic()), steer_in_s, LONGEST_WAIT_S)
+
+    def _has_news_of_pods(self, now: float) -> bool:
+        """Whether to look at pods and profiles: news of either, something else to go by, or time.
+
+        Each is asked, since asking is what makes it listen.
+        """
+        heard = [ear.taken() for ear in (self._pod_news, self._profile_news)]
+        is_due = now >= self._pods_due or self._basis != self._basis_now()
+        return self._parts.helm.sees_news(now) or is_due or any(heard)
 
     @contextmanager
     def _surviving(self, part: str) -> Iterator[None]:

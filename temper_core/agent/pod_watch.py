@@ -1,7 +1,7 @@
 """The node's pods as they were last seen; a source that fails keeps the last ones in force."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import structlog
 
@@ -12,6 +12,10 @@ from temper_core.records.pods import Pod
 
 FIRST_PAUSE_S = 10.0
 LONGEST_PAUSE_S = 300.0
+QUIET_S = 30.0
+"""Seconds between two looks where the source tells when there is something to see."""
+LOOKS_AFTER_CHANGE = 3
+"""Pods that have just come are looked at again soon: their processes are still starting."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -39,19 +43,28 @@ class PodWatch:
         self._answered_at = clock()
         self._pause_s = FIRST_PAUSE_S
         self._retry_at: float | None = None
+        self._descriptor = -1
+        self._looks_soon = 0
 
     @property
     def age_s(self) -> float:
         """Seconds since the source last answered."""
         return self._clock() - self._answered_at
 
+    def fileno(self) -> int:
+        """Return the source's descriptor, readable when it has news; -1 while it has none."""
+        return self._descriptor
+
+    def rest_s(self, poll_s: float) -> float:
+        """Return how long to wait for the next look, where the source has no news before."""
+        return poll_s if self._descriptor < 0 or self._looks_soon else max(QUIET_S, poll_s)
+
     def look(self) -> bool:
         """Ask the source; return whether the pods are others than before."""
         try:
-            found = self._host.call(
-                self._plugin, self._source.pods, each=Pod, allows=(MachineError,)
-            )
+            found = self._host.call(self._plugin, self._asked, each=Pod, allows=(MachineError,))
         except (MachineError, PluginError) as error:
+            self._descriptor = -1
             self._note_failure(error)
             self._try_again_later()
             return False
@@ -61,6 +74,7 @@ class PodWatch:
         self.defect, self._answered_at = "", self._clock()
         has_changed = pods != self.pods
         self.pods = pods
+        self._looks_soon = LOOKS_AFTER_CHANGE if has_changed else max(0, self._looks_soon - 1)
         return has_changed
 
     def close(self) -> None:
@@ -69,6 +83,13 @@ class PodWatch:
             self._host.call(self._plugin, self._source.close)
         except PluginError as error:
             log.warning("pod_source_not_closed", plugin=error.plugin, reason=error.reason)
+
+    def _asked(self) -> Iterable[Pod]:
+        """Ask, and learn whether the source tells of news; runs on the plugin's thread."""
+        pods = self._source.pods()
+        fileno = getattr(self._source, "fileno", None)
+        self._descriptor = int(fileno()) if fileno is not None else -1
+        return pods
 
     def _try_again_later(self) -> None:
         """Revive a source that the host set aside: a pause of the machine looks like a hang."""

@@ -6,6 +6,7 @@ import structlog
 
 from temper_core.agent.profile_files import ProfileFiles
 from temper_core.agent.profiles import catalogue_of, shipped_profiles
+from temper_core.node.path_watch import PathWatch
 from temper_core.plan.catalogue import ProfileCatalogue
 from temper_core.plugin_host import PluginHost
 from temper_core.settings.models import Settings
@@ -22,11 +23,17 @@ class ProfileWatch:
     def __init__(self, settings: Settings, host: PluginHost) -> None:
         self.catalogue = ProfileCatalogue()
         self._files = ProfileFiles(Path(settings.profiles.directory))
+        self._watch = PathWatch(settings.profiles.directory, inside=True)
         self._shipped = tuple(shipped_profiles(host))
         self.look()
 
+    def fileno(self) -> int:
+        """Return the descriptor that is readable when a look is worth it; -1 without one."""
+        return self._watch.fileno()
+
     def look(self) -> bool:
         """Read the files that changed; return whether the catalogue is another than before."""
+        self._watch.arm()
         former, self.catalogue = self.catalogue, catalogue_of((*self._files.look(), *self._shipped))
         if self.catalogue == former:
             return False

@@ -39,15 +39,16 @@ def command(
 
     from temper_core import logs
     from temper_core.agent.assembly import assemble
+    from temper_core.agent.wake import Wake
     from temper_core.settings import load
 
     logs.configure(log_level)
     settings = load(path).settings
     settings = _with_options(settings, pods, listen, observe_only, strict_plugins)
-    agent = assemble(settings)
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda _number, _frame: agent.stop())
-    agent.run()
+    wake = Wake()
+    agent = assemble(settings, wake)
+    with wake.signals(dict.fromkeys((signal.SIGTERM, signal.SIGINT), agent.stop)):
+        agent.run()
 
 
 def _with_options(

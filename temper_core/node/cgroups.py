@@ -12,6 +12,7 @@ from attrs import evolve, field, frozen
 
 from temper_core.node.cgroup_names import CgroupIdentity, CgroupKind, identify
 from temper_core.node.pod_index import PodIndex
+from temper_core.node.tree_watch import TreeWatch
 
 __all__ = [
     "CgroupIdentity",
@@ -158,12 +159,16 @@ class CgroupTree:
     """The directories of one hierarchy, kept up to date at the price of one stat each.
 
     A cgroup directory counts its children in its links, and each child has an inode of its own:
-    while both are as known, nothing was made or removed, and nothing is listed anew.
+    while both are as known, nothing was made or removed, and nothing is listed anew. *watch* is
+    told of every directory, so that it hears when a refresh would find something.
     """
 
-    def __init__(self, root: Path, limit: int = MOST_DIRECTORIES) -> None:
+    def __init__(
+        self, root: Path, limit: int = MOST_DIRECTORIES, watch: TreeWatch | None = None
+    ) -> None:
         self._root = os.fspath(root)
         self._limit = limit
+        self._watch = watch
         self._listings: dict[str, _Listing] = {}
         self.is_truncated = False
 
@@ -217,6 +222,8 @@ class CgroupTree:
             status = os.stat(directory)  # noqa: PTH116 - every directory at every poll; Path.stat costs three times as much
             if known is not None and known.is_of(status):
                 return known
+            if self._watch is not None:  # before it is listed, so that nothing falls in between
+                self._watch.add(directory, path)
             children = tuple(_subdirectories(directory))
             return _Listing(status.st_ino, status.st_nlink, status.st_mtime_ns, children)
         except OSError:

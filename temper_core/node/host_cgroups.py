@@ -5,6 +5,7 @@ from pathlib import Path
 from temper_core.errors import MachineError
 from temper_core.node.cgroups import CgroupTree, detect_cgroups
 from temper_core.node.found_pods import KUBEPODS, Owner, find_owners
+from temper_core.node.tree_watch import TreeNews, TreeWatch
 
 # On a hybrid host systemd's units are in a hierarchy of its own, the kubelet's pods in all others.
 V1_HIERARCHIES = ("name=systemd", "cpu")
@@ -15,9 +16,11 @@ class HostCgroups:
 
     def __init__(self, proc_root: str | Path, cgroup_root: str | Path) -> None:
         mounts = detect_cgroups(proc_root, cgroup_root)
-        v1 = [CgroupTree(mounts.v1[name]) for name in V1_HIERARCHIES if name in mounts.v1]
-        self._unified = CgroupTree(mounts.unified) if mounts.unified else None
-        self._trees = [self._unified, *v1] if self._unified else v1
+        self._watch = watch = TreeWatch()
+        v1 = [mounts.v1[name] for name in V1_HIERARCHIES if name in mounts.v1]
+        trees = [CgroupTree(root, watch=watch) for root in v1]
+        self._unified = CgroupTree(mounts.unified, watch=watch) if mounts.unified else None
+        self._trees = [self._unified, *trees] if self._unified else trees
         if not self._trees:
             raise MachineError(f"{cgroup_root}: no cgroup hierarchy is mounted there")
         # Where v1 has the CPU controller, no v2 directory has its files.
@@ -38,6 +41,18 @@ class HostCgroups:
                 if path.endswith(KUBEPODS):
                     return self.sizes_root / path
         return None
+
+    def fileno(self) -> int:
+        """Return the descriptor that becomes readable with news; -1 where they are not heard."""
+        return self._watch.fileno()
+
+    def news(self) -> TreeNews:
+        """Return what was heard since this was last called; a refresh finds what it is."""
+        return self._watch.take()
+
+    def close(self) -> None:
+        """Hear of no more news."""
+        self._watch.close()
 
     def refresh(self) -> bool:
         """Look again; tell whether anything was made or removed."""

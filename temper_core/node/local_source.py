@@ -4,7 +4,8 @@ Kubernetes pods, containers, systemd units, what ``temper run`` started, and the
 ``[[workloads]]``. It knows neither the names nor the priorities of Kubernetes pods.
 """
 
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from attrs import field, frozen
@@ -14,12 +15,16 @@ from temper_core.node.cgroup_sizes import WeightScale, linear_shares, read_size,
 from temper_core.node.found_pods import Owner, pods_of, without_units
 from temper_core.node.host_cgroups import HostCgroups
 from temper_core.node.pod_size import NOTHING, CpuSize
-from temper_core.node.polled_values import PolledValues
+from temper_core.node.polled_values import YOUNG_POLLS, PolledValues
 from temper_core.node.processes import ProcessNames, main_process
 from temper_core.node.run_cgroups import is_populated, noted_size
 from temper_core.node.workloads import Claim, Workload, claims, workload_pod
 from temper_core.records.contributions import PodSourceContext
 from temper_core.records.pods import Pod
+
+SURE_S = 25.0
+"""Seconds after which everything is looked at again, whatever was heard: the name of a process may
+change without a sound."""
 
 
 @frozen
@@ -47,12 +52,15 @@ class _Seen:
 
 
 class LocalPods:
-    """The pods of this host; a poll costs a stat per cgroup where nothing has changed.
+    """The pods of this host; where nothing has changed, a poll costs next to nothing.
 
-    A cgroup of ``temper run`` costs one file more: it is a pod only while somebody lives in it.
+    Where changes cannot be heard, it costs a stat per cgroup. A cgroup of ``temper run`` costs one
+    file more: it is a pod only while somebody lives in it.
     """
 
-    def __init__(self, context: PodSourceContext) -> None:
+    def __init__(
+        self, context: PodSourceContext, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._workloads = [Workload.of(rule) for rule in context.workloads]
         self._wants_units = bool(context.options.units)
         self._proc_root = Path(context.proc_root)
@@ -66,9 +74,21 @@ class LocalPods:
         self._claims: tuple[Claim, ...] = ()
         self._seen: _Seen | None = None
         self._pods: tuple[Pod, ...] = ()
+        self._clock = clock
+        self._sure_until = 0.0
+        self._young_polls = YOUNG_POLLS
+
+    def fileno(self) -> int:
+        """Return the descriptor that is readable once a poll may find something; -1 without one.
+
+        Processes come and go without a sound: where rules name them, there is none.
+        """
+        return -1 if self._names_processes else self._host.fileno()
 
     def pods(self) -> tuple[Pod, ...]:
         """Return what runs now; the very same tuple while nothing has changed."""
+        if not self._is_due():
+            return self._pods
         has_changed = self._host.refresh()
         if has_changed and (top := self._host.kubepods):
             self._scale = weight_scale(top, self._cpus)
@@ -79,13 +99,32 @@ class LocalPods:
         return self._pods
 
     def close(self) -> None:
-        """Forget what was seen; no file is held open between polls."""
+        """Forget what was seen, and hear of nothing any more."""
         self._seen, self._pods = None, ()
+        self._host.close()
+
+    @property
+    def _names_processes(self) -> bool:
+        return any(workload.rule.process for workload in self._workloads)
+
+    def _is_due(self) -> bool:
+        """Whether a look may find anything: soon after news, and now and then to be sure."""
+        now, news = self._clock(), self._host.news()
+        self._sizes.forget(news.values)
+        self._main_processes.forget(news.processes)
+        if news or self.fileno() < 0:
+            self._young_polls = YOUNG_POLLS
+        elif self._young_polls:
+            self._young_polls -= 1
+        elif now < self._sure_until:
+            return False
+        self._sure_until = now + SURE_S
+        return True
 
     def _claim(self, *, has_changed: bool) -> None:
         """Apply the settings' rules anew where cgroups or process names have changed."""
         names = self._names
-        if any(workload.rule.process for workload in self._workloads):
+        if self._names_processes:
             names = self._process_names.refresh()
         if has_changed or names != self._names:
             self._names = names

@@ -41,6 +41,11 @@ class PolledValues(Generic[Value]):
             self._entries[key] = entry
         return {key: entry.value for key, entry in self._entries.items()}
 
+    def forget(self, keys: Iterable[str]) -> None:
+        """Read the values of *keys* again at the next poll."""
+        for key in keys:
+            self._entries.pop(key, None)
+
     def _is_due(self, key: str, entry: _Entry[Value]) -> bool:
         if entry.polls < YOUNG_POLLS:
             return True

@@ -63,7 +63,12 @@ class Exporter:
 
 
 class OpenPodSource(Protocol):
-    """A pod source at work."""
+    """A pod source at work.
+
+    One that hears of changes has a method ``fileno`` as well, which returns a descriptor that is
+    readable from a change until the next call of ``pods`` (-1 for none, at the moment); it is then
+    asked when there is something to see, and otherwise only now and then.
+    """
 
     def pods(self) -> Iterable[Pod]:
         """Return the pods of this node as they are now; raise MachineError if it cannot tell."""

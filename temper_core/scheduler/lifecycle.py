@@ -44,6 +44,8 @@ WINDOW_S = 0.0015
 """How often to look while a swap has the node on the stock scheduler, or is about to."""
 SOON_S = 0.05
 STEADY_S = 0.5
+REST_S = 5.0
+"""How often to look where no engine runs and none is to: whatever changes that is told."""
 
 
 class Scheduler:
@@ -333,7 +335,9 @@ class Scheduler:
             return SOON_S
         if self._status.mode is Mode.RELOADING:
             return 0.0
-        moments = [now + STEADY_S, self._next_file_look]
+        moments = [now + (STEADY_S if run is not None else REST_S)]
+        if not self._requests.is_file_heard:
+            moments.append(self._next_file_look)
         due = self._policy.due_at()
         if run is not None and due is not None:
             moments.append(due)

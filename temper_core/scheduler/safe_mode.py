@@ -22,6 +22,7 @@ from attrs import frozen
 
 from temper_core import documents
 from temper_core.errors import DocumentError
+from temper_core.node.path_watch import PathWatch
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -63,6 +64,7 @@ class SafeModeRequests:
         wall: Callable[[], float] = time.time,
     ) -> None:
         self._file = file
+        self._watch = PathWatch(file)
         self._state = state
         self._changed = changed
         self._wall = wall
@@ -107,8 +109,18 @@ class SafeModeRequests:
         """Return every request that stands; never waits for a disk or another thread."""
         return self._published
 
+    @property
+    def is_file_heard(self) -> bool:
+        """Whether the descriptor tells of every change of the host's file."""
+        return self._watch.is_heard
+
+    def fileno(self) -> int:
+        """Return the descriptor that is readable when the host's file may have come or gone."""
+        return self._watch.fileno()
+
     def poll_file(self) -> bool:
         """Look whether the host's file is there; return whether that changed anything."""
+        self._watch.arm()
         found = self._look()
         if found == self._file_request:
             return False

@@ -15,13 +15,17 @@ TEMPER = str(Path(sys.executable).with_name("temper"))
 
 
 class RunningAgent:
-    def __init__(self, directory, *options, settings=""):
+    """An agent in a directory of its own; with *looks* false it has to hear of everything."""
+
+    def __init__(self, directory, *options, settings="", looks=True):
         self.directory = directory
         self.path = directory / "agent.toml"
+        period_s, poll_s, file_poll_s = (0.5, 0.2, 1.0) if looks else (3600, 3600, 3600)
         self.path.write_text(
             f'[server]\nlisten = "127.0.0.1:0"\nsocket = "{directory}/run/agent.sock"\n'
             f'[safe_mode]\nfile = "{directory}/safe-mode"\nstate = "{directory}/requests.json"\n'
-            f"[observe]\nperiod_s = 0.5\n[pods]\npoll_s = 0.2\n{settings}"
+            f"poll_s = {file_poll_s}\n"
+            f"[observe]\nperiod_s = {period_s}\n[pods]\npoll_s = {poll_s}\n{settings}"
         )
         command = [TEMPER, "agent", "--settings", str(self.path), *options]
         self.log = (directory / "log").open("w")
@@ -64,8 +68,8 @@ class RunningAgent:
 def start(tmp_path):
     agents = []
 
-    def launch(*options, settings=""):
-        agents.append(RunningAgent(tmp_path, *options, settings=settings))
+    def launch(*options, **given):
+        agents.append(RunningAgent(tmp_path, *options, **given))
         return agents[-1]
 
     yield launch
@@ -202,6 +206,32 @@ def test_safe_mode_is_asked_for_and_survives_a_restart(start):
 
     assert asked.status_code == 200
     assert requests["alice"]["reason"] == "drill"
+
+
+def test_the_file_that_asks_for_safe_mode_is_heard_of_when_it_comes_and_goes(start, tmp_path):
+    agent = start(looks=False)
+    agent.wait_for(agent.observation, "observation")
+
+    (tmp_path / "safe-mode").write_text("disk is being replaced")
+    asked = agent.wait_for(lambda: agent.get("/safe-mode").json()["requests"], "request")
+    (tmp_path / "safe-mode").unlink()
+    agent.wait_for(lambda: not agent.get("/safe-mode").json()["requests"], "end of the request")
+
+    assert set(asked) == {"file"}
+
+
+def test_profiles_are_heard_of_and_so_is_a_stop(start, tmp_path):
+    folder, made = tmp_path / "profiles", tmp_path / "made"
+    made.mkdir()
+    (made / "web.toml").write_text("id = ")
+    agent = start(looks=False, settings=f'[profiles]\ndirectory = "{folder}"\n')
+    agent.wait_for(agent.observation, "observation")
+
+    made.rename(folder)
+    failed = 'web.toml"} 1.0'
+    agent.wait_for(lambda: failed in agent.get("/metrics").text, "failure in the metrics")
+
+    assert agent.stop() == 0
 
 
 def test_a_second_agent_on_the_same_socket_is_refused(start, tmp_path):

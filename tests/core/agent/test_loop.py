@@ -1,5 +1,4 @@
 import math
-import threading
 from contextlib import contextmanager
 from types import SimpleNamespace
 
@@ -8,6 +7,7 @@ from attrs import evolve
 from structlog.testing import capture_logs
 
 from temper_core.agent.loop import Agent, Parts
+from temper_core.agent.wake import Wake
 from temper_core.errors import MachineError
 from temper_core.records.plans import Generation
 from temper_core.records.profiles import ProfileFailure
@@ -98,6 +98,9 @@ class FakeProfiles:
         self.news = list(news)
         self.catalogue = SimpleNamespace(failures=())
 
+    def fileno(self):
+        return -1
+
     def look(self):
         has_news = bool(self.news) and self.news.pop(0)
         if has_news:
@@ -155,7 +158,14 @@ def agent_with(decider, steps=20, linter=None, helm=None, profiles=None, **more)
         show_plan=lambda _plan: None,
         show_snapshot=lambda snapshot, _truth: shown.append(snapshot),
     )
-    pods = SimpleNamespace(look=lambda: False, pods=(), defect="", close=lambda: None)
+    pods = SimpleNamespace(
+        look=lambda: False,
+        pods=(),
+        defect="",
+        close=lambda: None,
+        fileno=lambda: -1,
+        rest_s=lambda poll_s: poll_s,
+    )
     parts = Parts(
         settings=Settings(pods=PodSettings(poll_s=0.001)),
         host=SimpleNamespace(states=lambda: ()),
@@ -168,9 +178,10 @@ def agent_with(decider, steps=20, linter=None, helm=None, profiles=None, **more)
         linter=linter or SimpleNamespace(judge=lambda _snapshot: (), names=()),
         published=published,
         server=nothing,
+        requests=SimpleNamespace(fileno=lambda: -1),
         **more,
     )
-    agent = Agent(parts, threading.Event())
+    agent = Agent(parts, Wake())
     scheduler.agent = agent
     return agent, scheduler, shown
 

@@ -1,11 +1,14 @@
 import contextlib
 import os
+import select
 from pathlib import Path
 
 import pytest
 
 from temper_core.errors import InputError, MachineError
 from temper_core.node.cgroups import detect_cgroups
+from temper_core.node.local_source import SURE_S, LocalPods
+from temper_core.node.polled_values import YOUNG_POLLS
 from temper_core.node.sources import builtin_pod_sources
 from temper_core.records.contributions import PodSourceContext
 from temper_core.records.machine import MachineShape
@@ -238,23 +241,96 @@ def test_a_changed_quota_is_noticed_within_sixteen_polls(host):
     assert 2000 in limits
 
 
-def test_quiet_polls_read_few_files(host, monkeypatch):
-    for number in range(160):
-        make_cgroup(host.cgroups, f"system.slice/s{number}.service", cpu_max="max 100000\n")
-    source = local(host.context())
-    for _ in range(4):
-        source.pods()
-    opened = []
+class Clock:
+    now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def opened(monkeypatch):
+    """The files that were read as text, as they are read."""
+    files = []
     read_text = Path.read_text
     monkeypatch.setattr(
-        Path, "read_text", lambda path, **options: opened.append(path) or read_text(path, **options)
+        Path, "read_text", lambda path, **options: files.append(path) or read_text(path, **options)
     )
+    return files
+
+
+def settled(source, opened):
+    for _ in range(YOUNG_POLLS + 1):
+        source.pods()
+    opened.clear()
+    return source
+
+
+def test_polls_read_no_file_while_nothing_is_heard(host, opened):
+    for number in range(160):
+        make_cgroup(host.cgroups, f"system.slice/s{number}.service", cpu_max="max 100000\n")
+    source = settled(local(host.context()), opened)
 
     for _ in range(16):
         source.pods()
 
+    assert opened == []
+    assert source.fileno() >= 0
+
+
+def test_now_and_then_a_poll_looks_although_nothing_was_heard(host, opened, clock):
+    for number in range(160):
+        make_cgroup(host.cgroups, f"system.slice/s{number}.service", cpu_max="max 100000\n")
+    source = settled(LocalPods(host.context(), clock=clock), opened)
+
+    for _ in range(16):
+        clock.now += SURE_S
+        source.pods()
+
     # Four files of each unit, each of them once in sixteen polls.
     assert 0 < len(opened) <= 160 * 6
+
+
+def test_a_written_limit_counts_at_the_next_poll(host, opened):
+    unit = make_cgroup(host.cgroups, "system.slice/a.service", cpu_max="max 100000\n")
+    source = settled(local(host.context()), opened)
+    (before,) = source.pods()
+
+    (unit / "cpu.max").write_text("50000 100000\n")
+
+    (after,) = source.pods()
+    assert (before.cpu_limit_millis, after.cpu_limit_millis) == (None, 500)
+
+
+def test_the_descriptor_is_readable_from_a_new_cgroup_until_the_poll_that_finds_it(host, opened):
+    make_cgroup(host.cgroups, "system.slice/a.service")
+    source = settled(local(host.context()), opened)
+    before = has_news(source)
+
+    make_cgroup(host.cgroups, "system.slice/b.service")
+
+    assert (before, has_news(source)) == (False, True)
+    assert {pod.key for pod in source.pods()} == {"a.service", "b.service"}
+    assert not has_news(source)
+
+
+def has_news(source):
+    return bool(select.select([source.fileno()], [], [], 0)[0])
+
+
+def test_where_rules_name_processes_every_poll_looks(host, opened):
+    source = settled(local(host.context(WorkloadRule("db", process="mysqld"))), opened)
+    before = source.pods()
+
+    make_process(host.proc, 30, "mysqld")
+
+    assert source.fileno() == -1
+    assert (before, [pod.key for pod in source.pods()]) == ((), ["db"])
 
 
 def test_a_hybrid_host_knows_pods_that_only_its_v1_hierarchies_have(host, tmp_path):

@@ -1,0 +1,126 @@
+"""What ends the loop's sleep before its time: a word from any thread, a signal, a descriptor."""
+
+import os
+import select
+import signal
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from types import FrameType
+
+from attrs import define, field
+
+SHORTEST_POLL_S = 0.01
+"""epoll_wait(2) takes whole milliseconds; what is shorter than this is slept to its end."""
+READ_AT_ONCE = 4096
+
+
+@define(eq=False)
+class Watched:
+    """A descriptor that is slept on; ``has_news`` stays set until ``taken`` is called.
+
+    News end no second sleep within *rest_s* seconds, so that no storm of them keeps the loop busy;
+    what came meanwhile ends the sleep then.
+    """
+
+    descriptor: int
+    rest_s: float
+    has_news: bool = False
+    deaf_until: float | None = field(default=None, init=False)
+
+    def taken(self) -> bool:
+        """Return whether there were news, and begin to wait for the next."""
+        had_news, self.has_news = self.has_news, False
+        return had_news
+
+
+class Wake:
+    """The loop sleeps here. ``set`` may be called from any thread, and from a signal handler.
+
+    It takes no lock, which the interrupted code might hold: it writes to a pipe. All else belongs
+    to one thread.
+    """
+
+    def __init__(self) -> None:
+        self._reading, self._writing = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self._poll = select.epoll()
+        self._poll.register(self._reading, select.EPOLLIN)
+        self._watched: dict[int, Watched] = {}
+
+    def set(self) -> None:
+        """End the present sleep, or the next one at once."""
+        with suppress(BlockingIOError):  # full: then it is awake
+            os.write(self._writing, b"\0")
+
+    def watch(self, descriptor: int, rest_s: float = 0.0) -> Watched:
+        """Let what makes *descriptor* readable end a sleep, every *rest_s* seconds at most."""
+        watched = self._watched[descriptor] = Watched(descriptor, rest_s)
+        self._poll.register(descriptor, select.EPOLLIN | select.EPOLLONESHOT)
+        return watched
+
+    def unwatch(self, watched: Watched) -> None:
+        """Let *watched* end no sleep any more."""
+        del self._watched[watched.descriptor]
+        with suppress(OSError):  # its owner closed it
+            self._poll.unregister(watched.descriptor)
+
+    def wait(self, timeout_s: float) -> bool:
+        """Sleep so long at most; return whether something ended it before its time."""
+        timeout_s = self._listen_again(time.monotonic(), timeout_s)
+        if timeout_s < SHORTEST_POLL_S:
+            time.sleep(max(0.0, timeout_s))
+            timeout_s = 0.0
+        ready = self._poll.poll(timeout_s)
+        for descriptor, _ in ready:
+            if descriptor == self._reading:
+                self._drain()
+            else:
+                self._note_news(self._watched[descriptor])
+        return bool(ready)
+
+    @contextmanager
+    def signals(self, handlers: Mapping[signal.Signals, Callable[[], None]]) -> Iterator[None]:
+        """Call these on signals, in the main thread, which is woken for it however deep it sleeps.
+
+        A signal that comes just before the sleep begins would otherwise be handled only after it.
+        """
+        before = signal.set_wakeup_fd(self._writing, warn_on_full_buffer=False)
+        former = {number: signal.signal(number, _calling(act)) for number, act in handlers.items()}
+        try:
+            yield
+        finally:
+            for number, handler in former.items():
+                signal.signal(number, handler)
+            signal.set_wakeup_fd(before)
+
+    def close(self) -> None:
+        """Let go of the pipe; nobody may call ``set`` any more."""
+        self._poll.close()
+        os.close(self._reading)
+        os.close(self._writing)
+
+    def _drain(self) -> None:
+        with suppress(BlockingIOError):
+            while len(os.read(self._reading, READ_AT_ONCE)) == READ_AT_ONCE:
+                pass
+
+    def _note_news(self, watched: Watched) -> None:
+        watched.has_news = True
+        watched.deaf_until = time.monotonic() + watched.rest_s
+
+    def _listen_again(self, now: float, timeout_s: float) -> float:
+        """Hear those again whose rest is over; return by when at the latest to do so next."""
+        for watched in self._watched.values():
+            if watched.deaf_until is None or watched.has_news:
+                continue
+            if now >= watched.deaf_until:
+                watched.deaf_until = None
+                with suppress(OSError):  # its owner closed it: there will be no news
+                    self._poll.modify(watched.descriptor, select.EPOLLIN | select.EPOLLONESHOT)
+            else:
+                timeout_s = min(timeout_s, watched.deaf_until - now)
+        return timeout_s
+
+
+def _calling(act: Callable[[], None]) -> Callable[[int, FrameType | None], None]:
+    return lambda _number, _frame: act()

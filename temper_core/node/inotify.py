@@ -1,0 +1,106 @@
+"""inotify(7): a descriptor that becomes readable when something watched has changed.
+
+Python has no door to it. Watches belong to inodes, so that changes are heard whichever mount of
+a file system they are made through, but not those that another machine makes to a network one.
+"""
+
+import ctypes
+import os
+import struct
+from collections.abc import Iterator
+from enum import IntFlag
+
+from attrs import frozen
+
+
+class Change(IntFlag):
+    """What may be watched for: linux/inotify.h."""
+
+    WRITTEN = 0x0002
+    ATTRIBUTES = 0x0004
+    MOVED_AWAY = 0x0040
+    MOVED_HERE = 0x0080
+    MADE = 0x0100
+    REMOVED = 0x0200
+    ITSELF_REMOVED = 0x0400
+    ITSELF_MOVED = 0x0800
+    UNMOUNTED = 0x2000
+    OVERFLOWN = 0x4000
+    ENDED = 0x8000
+
+    NAMES = MADE | REMOVED | MOVED_AWAY | MOVED_HERE
+    ITSELF = ITSELF_REMOVED | ITSELF_MOVED
+
+
+ONLY_DIRECTORIES = 0x01000000
+READ_AT_ONCE = 64 * 1024
+_HEADER = struct.Struct("iIII")
+
+_library = ctypes.CDLL(None, use_errno=True)
+
+
+@frozen
+class Event:
+    """One change: the number of the watch, what it was, and which name of a directory it was."""
+
+    watch: int
+    change: Change
+    name: bytes = b""
+
+
+class Inotify:
+    """An inotify descriptor; raises OSError where the kernel or a limit allows no more."""
+
+    def __init__(self) -> None:
+        found: int = _library.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+        self._descriptor = _checked(found, "inotify_init1")
+
+    def fileno(self) -> int:
+        """Return the descriptor, which is readable while there is something to read."""
+        return self._descriptor
+
+    def watch(self, directory: str, changes: Change) -> int:
+        """Watch *directory* for *changes*; return the number of the watch, one per inode."""
+        mask = int(changes) | ONLY_DIRECTORIES
+        path = os.fsencode(directory)
+        return _checked(
+            _library.inotify_add_watch(self._descriptor, path, ctypes.c_uint32(mask)), directory
+        )
+
+    def forget(self, watch: int) -> None:
+        """End a watch; one that has ended by itself is no error."""
+        _library.inotify_rm_watch(self._descriptor, watch)
+
+    def read(self) -> Iterator[Event]:
+        """Yield what has happened since this was last read to its end; never waits."""
+        while content := self._content():
+            yield from _events(content)
+
+    def close(self) -> None:
+        """End all watches."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def _content(self) -> bytes:
+        try:
+            return os.read(self._descriptor, READ_AT_ONCE)
+        except BlockingIOError:
+            return b""
+
+
+def _events(content: bytes) -> Iterator[Event]:
+    at = 0
+    while at < len(content):
+        watch, mask, _, length = _HEADER.unpack_from(content, at)
+        at += _HEADER.size
+        name = content[at : at + length].rstrip(b"\0")
+        at += length
+        yield Event(watch, Change(mask & 0xFFFF), name)
+
+
+def _checked(result: int, what: str) -> int:
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number), what)
+    return result

@@ -1,0 +1,105 @@
+"""Hears what changes in a cgroup hierarchy, so that nobody has to look whether anything did.
+
+Cgroup file systems tell inotify of directories that come and go, and of values that are written;
+checked on Linux 6.18, for v1 and v2. That the last process of a cgroup has ended is told where
+somebody has read its ``cgroup.events`` before.
+"""
+
+from collections.abc import Iterator
+from contextlib import suppress
+
+from attrs import field, frozen
+
+from temper_core.node.inotify import Change, Event, Inotify
+
+TELLING = frozenset(
+    {
+        b"cgroup.events",
+        b"cpu.cfs_period_us",
+        b"cpu.cfs_quota_us",
+        b"cpu.max",
+        b"cpu.shares",
+        b"cpu.weight",
+        b"cpu.weight.nice",
+    }
+)
+"""The files whose change says something about a pod. Others are written all the time."""
+JOINING = frozenset({b"cgroup.procs", b"tasks"})
+"""The files that somebody writes to who moves a process: the main one may be another by now."""
+SHAPE = Change.NAMES | Change.ITSELF | Change.UNMOUNTED | Change.OVERFLOWN
+WANTED = Change.NAMES | Change.ITSELF | Change.WRITTEN | Change.ATTRIBUTES
+
+
+@frozen
+class TreeNews:
+    """What has changed: the tree's shape, values in these directories, processes in those."""
+
+    shape: bool = False
+    values: frozenset[str] = field(factory=frozenset)
+    processes: frozenset[str] = field(factory=frozenset)
+
+    def __bool__(self) -> bool:
+        return self.shape or bool(self.values)
+
+
+class TreeWatch:
+    """Watches the directories that it is told of; a path is whatever the caller calls it.
+
+    ``is_complete`` is false as soon as one could not be watched: then only looking helps, and
+    every watch is given back to those who can use it.
+    """
+
+    def __init__(self) -> None:
+        self._inotify: Inotify | None = None
+        self._paths: dict[int, str] = {}
+        with suppress(OSError):
+            self._inotify = Inotify()
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every change is heard."""
+        return self._inotify is not None
+
+    def fileno(self) -> int:
+        """Return the descriptor that becomes readable after a change; -1 where there is none."""
+        return -1 if self._inotify is None else self._inotify.fileno()
+
+    def add(self, directory: str, path: str) -> None:
+        """Hear of *directory*, called *path*, from now on; one that has gone is no error."""
+        if self._inotify is None:
+            return
+        try:
+            self._paths[self._inotify.watch(directory, WANTED)] = path
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        except OSError:  # the limit on watches
+            self.close()
+
+    def take(self) -> TreeNews:
+        """Return what was heard since this was last called."""
+        if self._inotify is None:
+            return TreeNews(shape=True)
+        events = list(self._inotify.read())
+        news = TreeNews(
+            any(event.change & SHAPE for event in events),
+            frozenset(self._named(events, TELLING)),
+            frozenset(self._named(events, JOINING)),
+        )
+        for event in events:
+            if event.change & Change.ENDED:
+                self._paths.pop(event.watch, None)
+        return news
+
+    def close(self) -> None:
+        """Hear nothing any more."""
+        if self._inotify is not None:
+            self._inotify.close()
+        self._inotify = None
+        self._paths.clear()
+
+    def _named(self, events: list[Event], names: frozenset[bytes]) -> Iterator[str]:
+        for event in events:
+            is_note = bool(event.change & Change.ATTRIBUTES) and not event.name
+            path = self._paths.get(event.watch)
+            if path is not None and (event.name in names or (is_note and names is TELLING)):
+                yield path

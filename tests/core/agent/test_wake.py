@@ -1,0 +1,183 @@
+import os
+import signal
+import threading
+from types import SimpleNamespace
+
+import pytest
+
+from temper_core.agent.hearing import Ear
+from temper_core.agent.wake import Wake
+
+LONG_S = 60.0
+
+
+@pytest.fixture
+def wake():
+    wake = Wake()
+    yield wake
+    wake.close()
+
+
+@pytest.fixture
+def bell():
+    """A descriptor that becomes readable when it is rung, until it is silenced."""
+    reading, writing = os.pipe2(os.O_NONBLOCK)
+    yield SimpleNamespace(
+        fileno=lambda: reading,
+        ring=lambda: os.write(writing, b"!"),
+        silence=lambda: os.read(reading, 100),
+    )
+    os.close(reading)
+    os.close(writing)
+
+
+def test_a_sleep_that_nothing_ends_lasts_to_its_end(wake):
+    assert wake.wait(0.001) is False
+    assert wake.wait(0.02) is False
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.001, LONG_S])
+def test_a_word_that_was_said_before_ends_the_next_sleep_and_no_other(wake, seconds):
+    wake.set()
+
+    assert wake.wait(seconds) is True
+    assert wake.wait(0) is False
+
+
+def test_a_word_from_another_thread_ends_a_sleep(wake):
+    threading.Timer(0.05, wake.set).start()
+
+    assert wake.wait(LONG_S) is True
+
+
+def test_any_number_of_words_is_said_without_waiting_and_heard_as_one(wake):
+    for _ in range(100_000):
+        wake.set()
+
+    assert wake.wait(LONG_S) is True
+    assert wake.wait(0) is False
+
+
+def test_a_signal_ends_a_sleep_and_is_handled(wake):
+    handled = []
+    with wake.signals({signal.SIGUSR1: lambda: handled.append("usr1")}):
+        threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGUSR1)).start()
+
+        assert wake.wait(LONG_S) is True
+
+    assert handled == ["usr1"]
+
+
+def test_a_handler_may_say_a_word_itself(wake):
+    with wake.signals({signal.SIGUSR1: wake.set}):
+        os.kill(os.getpid(), signal.SIGUSR1)
+
+        assert wake.wait(LONG_S) is True
+
+
+def test_who_handled_a_signal_before_handles_it_again_afterwards(wake):
+    before = signal.getsignal(signal.SIGUSR1)
+
+    with wake.signals({signal.SIGUSR1: wake.set}):
+        during = signal.getsignal(signal.SIGUSR1)
+
+    assert during is not before
+    assert signal.getsignal(signal.SIGUSR1) is before
+
+
+def test_a_descriptor_that_becomes_readable_ends_a_sleep_once_until_it_was_looked_at(wake, bell):
+    watched = wake.watch(bell.fileno())
+    bell.ring()
+
+    ended = [wake.wait(LONG_S), wake.wait(0.02)]
+
+    assert ended == [True, False]
+    assert watched.taken()
+    assert not watched.taken()
+
+
+def test_what_is_still_to_be_read_after_news_were_taken_is_news_again(wake, bell):
+    watched = wake.watch(bell.fileno())
+    bell.ring()
+    wake.wait(LONG_S)
+    watched.taken()
+
+    assert wake.wait(LONG_S) is True
+    assert watched.taken()
+
+
+def test_a_storm_of_news_ends_no_second_sleep_before_the_rest_is_over(wake, bell):
+    watched = wake.watch(bell.fileno(), rest_s=LONG_S)
+    bell.ring()
+    wake.wait(LONG_S)
+    watched.taken()
+
+    bell.ring()
+
+    assert wake.wait(0.02) is False
+    assert not watched.has_news
+
+
+def test_what_happens_in_the_rest_is_heard_when_it_is_over(wake, bell):
+    watched = wake.watch(bell.fileno(), rest_s=0.02)
+    bell.ring()
+    wake.wait(LONG_S)
+    watched.taken()
+    bell.silence()
+    bell.ring()
+
+    while not watched.has_news:
+        wake.wait(LONG_S)
+
+    assert watched.taken()
+
+
+def test_a_descriptor_that_its_owner_closed_is_no_error(wake):
+    reading, writing = os.pipe()
+    watched = wake.watch(reading)
+    os.write(writing, b"!")
+    wake.wait(LONG_S)
+    watched.taken()
+    os.close(reading)
+    os.close(writing)
+
+    assert wake.wait(0.02) is False
+    wake.unwatch(watched)
+
+
+def test_an_ear_hears_from_its_second_question_on(wake, bell):
+    ear = Ear(wake, bell, 0.0)
+    bell.ring()
+
+    first = ear.taken()
+    wake.wait(LONG_S)
+
+    assert (first, ear.taken()) == (False, True)
+
+
+def test_an_ear_whose_source_has_no_descriptor_yet_listens_as_soon_as_there_is_one(wake, bell):
+    source = SimpleNamespace(fileno=lambda: -1)
+    ear = Ear(wake, source, 0.0)
+    bell.ring()
+    ear.taken()
+    was_heard = wake.wait(0.02)
+
+    source.fileno = bell.fileno
+    ear.taken()
+
+    assert was_heard is False
+    assert wake.wait(LONG_S) is True
+    assert ear.taken()
+
+
+def test_an_ear_lets_go_of_a_descriptor_that_is_none_any_more(wake, bell):
+    source = SimpleNamespace(fileno=bell.fileno)
+    ear = Ear(wake, source, 0.0)
+    ear.taken()
+    source.fileno = lambda: -1
+    ear.taken()
+
+    bell.ring()
+
+    assert wake.wait(0.02) is False
+    assert not ear.taken()

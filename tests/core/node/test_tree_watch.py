@@ -1,0 +1,148 @@
+import contextlib
+import os
+import select
+import time
+
+import pytest
+
+from temper_core.node.cgroups import CgroupTree, detect_cgroups
+from temper_core.node.tree_watch import TreeNews, TreeWatch
+from tests.core.node.trees import make_cgroup, make_hierarchy
+
+
+@pytest.fixture
+def watch():
+    watch = TreeWatch()
+    yield watch
+    watch.close()
+
+
+@pytest.fixture
+def tree(watch, tmp_path):
+    """A made-up hierarchy that is watched, with one unit in it."""
+    tree = CgroupTree(make_hierarchy(tmp_path, ["system.slice/a.service"]), watch=watch)
+    tree.refresh()
+    return tree
+
+
+def test_nothing_is_heard_of_a_hierarchy_in_which_nothing_happens(tree, watch):
+    assert tree.refresh() is False
+
+    assert watch.take() == TreeNews()
+
+
+@pytest.mark.parametrize("parent", ["", "system.slice/", "system.slice/a.service/"])
+def test_a_new_cgroup_is_heard_wherever_it_is(tree, watch, parent):
+    make_cgroup(tree.root, f"{parent}new")
+
+    assert watch.take() == TreeNews(shape=True)
+    assert watch.take() == TreeNews()
+
+
+def test_a_cgroup_that_is_found_by_a_refresh_is_watched_from_then_on(tree, watch):
+    make_cgroup(tree.root, "one")
+    watch.take()
+    tree.refresh()
+
+    make_cgroup(tree.root, "one/two")
+
+    assert watch.take().shape
+
+
+def test_a_cgroup_that_goes_is_heard_and_forgotten(tree, watch):
+    (tree.root / "system.slice/a.service").rmdir()
+
+    assert watch.take().shape
+    tree.refresh()
+    assert watch.take() == TreeNews()
+
+
+@pytest.mark.parametrize("file", ["cpu.max", "cpu.weight", "cgroup.events"])
+def test_a_written_value_names_its_cgroup(tree, watch, file):
+    unit = tree.root / "system.slice/a.service"
+    (unit / file).touch()
+    watch.take()
+
+    (unit / file).write_text("50000 100000\n")
+
+    assert watch.take() == TreeNews(values=frozenset({"system.slice/a.service"}))
+
+
+def test_a_note_on_a_cgroup_names_it(tree, watch):
+    os.setxattr(tree.root / "system.slice/a.service", "user.temper.cpu_limit_millis", b"1")
+
+    assert watch.take().values == {"system.slice/a.service"}
+
+
+def test_a_process_that_is_moved_is_no_reason_to_look_but_for_its_cgroups_main_process(tree, watch):
+    procs = tree.root / "system.slice/a.service/cgroup.procs"
+    procs.touch()
+    watch.take()
+
+    procs.write_text("1\n")
+
+    news = watch.take()
+    assert not news
+    assert news.processes == {"system.slice/a.service"}
+
+
+def test_files_that_say_nothing_about_pods_are_not_heard_of(tree, watch):
+    file = tree.root / "system.slice/a.service/memory.reclaim"
+    file.touch()
+    watch.take()
+
+    file.write_text("1M\n")
+
+    assert watch.take() == TreeNews()
+
+
+def test_a_watch_that_has_ended_says_that_it_hears_nothing_and_everything_may_have_changed(watch):
+    watch.close()
+
+    assert (watch.is_complete, watch.fileno(), watch.take().shape) == (False, -1, True)
+
+
+real = detect_cgroups().unified
+
+
+@pytest.mark.skipif(
+    real is None or not os.access(real, os.W_OK), reason="needs a writable cgroup v2 hierarchy"
+)
+def test_the_kernels_own_hierarchy_tells_of_cgroups_values_and_the_last_process(watch, sleeper):
+    own = real / f"temper-test-{os.getpid()}"
+    tree = CgroupTree(real, watch=watch)
+    tree.refresh()
+    heard = []
+
+    own.mkdir()
+    try:
+        heard.append(watch.take().shape)
+        tree.refresh()
+        (own / "cgroup.events").read_text()
+        (own / "cgroup.procs").write_text(str(sleeper.pid))
+        heard.append(own.name in watch.take().processes)
+        sleeper.kill()
+        sleeper.wait()
+        heard.append(own.name in values_heard(watch))
+    finally:
+        _emptied(own)
+    heard.append(watch.take().shape)
+
+    assert heard == [True, True, True, True]
+
+
+def values_heard(watch):
+    """Wait for the next values that are told: the kernel does so a moment after the event."""
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        select.select([watch.fileno()], [], [], 1)
+        if values := watch.take().values:
+            return values
+    return frozenset()
+
+
+def _emptied(cgroup):
+    deadline = time.monotonic() + 10
+    while cgroup.exists() and time.monotonic() < deadline:
+        with contextlib.suppress(OSError):  # the kernel has not let go of the process yet
+            cgroup.rmdir()
