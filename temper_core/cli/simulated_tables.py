@@ -33,7 +33,7 @@ Json = dict[str, Any]
 
 def simulation_document(told: "Simulation") -> Json:
     """Return the simulation ready for JSON; ``docs/recordings.md`` says what each key means."""
-    from temper_core.observe.document import rfc3339
+    from temper_core.observe.moments import rfc3339
 
     return {
         "schema_version": SCHEMA_VERSION,

@@ -2,11 +2,12 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
 from heapq import nlargest
 from statistics import fmean
 from typing import Any
 
+from temper_core.observe.moments import rfc3339
+from temper_core.observe.wakes.document import window_document
 from temper_core.plain_json import plain_scalar
 from temper_core.plan.render import machine_summary
 from temper_core.records.lint import Violation
@@ -14,6 +15,7 @@ from temper_core.records.machine import MachineShape
 from temper_core.records.snapshots import (
     EngineEnd,
     LayerSample,
+    Observing,
     PluginState,
     PodSample,
     Pressure,
@@ -53,15 +55,12 @@ def observe_document(snapshot: Snapshot, top: int) -> Json:
         "violations": [_violation(violation) for violation in snapshot.violations],
         "plugins": [_plugin(plugin) for plugin in snapshot.plugins],
         "steering": _steering(snapshot.steering),
+        "observing": _observing(snapshot.observing),
+        "pressure_events": dict(snapshot.pressure_events),
+        "wakes": None if snapshot.wakes is None else window_document(snapshot.wakes),
         "overhead": _overhead(snapshot),
         "defects": list(snapshot.defects),
     }
-
-
-def rfc3339(seconds: float) -> str:
-    """Write wall-clock seconds as RFC 3339 in UTC, to the millisecond."""
-    moment = datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
-    return moment.replace("+00:00", "Z")
 
 
 def _machine(machine: MachineShape) -> Json:
@@ -117,6 +116,17 @@ def _thread(thread: ThreadSample) -> Json:
         "cpu": thread.cpu,
         "cpu_used": _rounded(thread.cpu_used),
         "run_delay_ratio": _rounded(thread.run_delay_ratio),
+        "waiting_s": _rounded(thread.waiting_s),
+        "runs": _count(thread.runs),
+        "voluntary": _count(thread.voluntary),
+        "involuntary": _count(thread.involuntary),
+        "migrations": _count(thread.migrations),
+        "policy": thread.policy,
+        "nice": thread.nice,
+        "rt_priority": thread.rt_priority,
+        "affinity": list(thread.affinity),
+        "age_s": _rounded(thread.age_s),
+        "is_kthread": thread.is_kthread,
         "threads": 1,
     }
 
@@ -140,6 +150,17 @@ def _rest(namespace: str, pod: str, threads: Sequence[ThreadSample]) -> Json:
         "cpu": None,
         "cpu_used": _rounded(sum(thread.cpu_used for thread in threads)),
         "run_delay_ratio": _rounded(fmean(thread.run_delay_ratio for thread in threads)),
+        "waiting_s": _rounded(max(thread.waiting_s for thread in threads)),
+        **{
+            counted: _sum([getattr(thread, counted) for thread in threads])
+            for counted in ("runs", "voluntary", "involuntary", "migrations")
+        },
+        "policy": _if_same(thread.policy for thread in threads),
+        "nice": None,
+        "rt_priority": None,
+        "affinity": [],
+        "age_s": None,
+        "is_kthread": all(thread.is_kthread for thread in threads),
         "threads": len(threads),
     }
 
@@ -153,7 +174,15 @@ def _pod(pod: PodSample) -> Json:
         "profile": pod.profile,
         "threads": pod.threads,
         "cpu_used": _rounded(pod.cpu_used),
+        "short_lived_cpu_used": _rounded(pod.short_lived_cpu_used),
+        "run_delay": _rounded(pod.run_delay),
+        "switches": pod.switches,
         "throttled_ratio": _rounded(pod.throttled_ratio),
+        "throttled_s": _rounded(pod.throttled_s),
+        "unthrottled_pressure": _rounded_or_none(pod.unthrottled_pressure),
+        "quota_cores": _rounded_or_none(pod.quota_cores),
+        "weight": pod.weight,
+        "cpuset": list(pod.cpuset),
         "memory_bytes": pod.memory_bytes,
     }
 
@@ -224,6 +253,18 @@ def _steering(state: SteeringState) -> Json:
     }
 
 
+def _observing(observing: Observing) -> Json:
+    return {
+        "tier": observing.tier,
+        "reason": observing.reason,
+        "period_s": observing.period_s,
+        "asked_period_s": observing.asked_period_s,
+        "stretched": observing.stretched,
+        "least_s": _rounded(observing.least_s),
+        "unlisted": observing.unlisted,
+    }
+
+
 def _overhead(snapshot: Snapshot) -> Json:
     overhead = snapshot.overhead
     parts = {part: _rounded(ratio) for part, ratio in overhead.cpu_ratio.items()}
@@ -241,7 +282,18 @@ def _overhead(snapshot: Snapshot) -> Json:
         "tick_s": _rounded(overhead.tick_s),
         "threads_seen": overhead.threads_seen,
         "descriptors": overhead.descriptors,
+        "bpf_cpu_ratio": _rounded(overhead.bpf_cpu_ratio),
+        "series": overhead.series,
     }
+
+
+def _count(counted: int) -> int | None:
+    return None if counted < 0 else counted
+
+
+def _sum(counts: Sequence[int]) -> int | None:
+    """Add up counts; where some tier could not tell one of them there is no sum."""
+    return None if min(counts) < 0 else sum(counts)
 
 
 def _if_same(names: Iterable[str]) -> str:
@@ -251,6 +303,10 @@ def _if_same(names: Iterable[str]) -> str:
 
 def _name_or_none(name: object) -> str | None:
     return None if name is None else str(name)
+
+
+def _rounded_or_none(number: float | None) -> float | None:
+    return None if number is None else _rounded(number)
 
 
 def _rounded(number: float) -> float:

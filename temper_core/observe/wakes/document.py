@@ -5,12 +5,11 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from temper_core.observe.document import rfc3339
+from temper_core.observe.moments import rfc3339
 from temper_core.observe.wakes.watch import WakeState
 from temper_core.records.wakes import Party, WaitHistogram, WakeWindow
 
 DIGITS = 6
-US_PER_S = 1_000_000
 
 Json = dict[str, Any]
 

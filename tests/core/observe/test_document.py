@@ -11,13 +11,15 @@ from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from temper_core.observe.document import observe_document, rfc3339
+from temper_core.observe.document import observe_document
+from temper_core.observe.moments import rfc3339
 from temper_core.observe.observer import Observer
 from temper_core.records.lint import Severity, Violation
 from temper_core.records.machine import MachineShape
 from temper_core.records.plans import Layer
 from temper_core.records.snapshots import (
     Mode,
+    Observing,
     PluginState,
     PodSample,
     Pressure,
@@ -27,6 +29,7 @@ from temper_core.records.snapshots import (
 )
 from temper_core.records.steering import SteeringState
 from temper_core.records.tiers import LayerKind, Tier
+from temper_core.records.wakes import Blocking, Party, WaitHistogram, WakeEdge, WakeWindow
 from temper_core.settings.models import Settings
 from temper_core.testing import make_snapshot, make_thread
 
@@ -35,10 +38,14 @@ SCHEMA = json.loads(
 )
 CONTRACT = {
     "": "schema_version at node mode reason generation engine machine layers threads pods"
-    " pressure violations plugins overhead",
+    " pressure violations plugins overhead observing pressure_events wakes",
     "layer": "name kind cpus cpus_used util tasks demoted reason",
     "thread": "tid tgid comm namespace pod container tier layer expected_layer cpu cpu_used"
-    " run_delay_ratio",
+    " run_delay_ratio waiting_s runs voluntary involuntary migrations policy nice rt_priority"
+    " affinity age_s is_kthread",
+    "pod": "short_lived_cpu_used run_delay switches throttled_s unthrottled_pressure quota_cores"
+    " weight cpuset",
+    "observing": "tier reason period_s asked_period_s stretched least_s unlisted",
     "machine": "architecture cores threads_per_core sockets numa_nodes llcs siblings",
 }
 TYPES = {
@@ -281,3 +288,102 @@ def test_a_threads_hint_and_whether_its_layer_is_known_are_told():
             "open",
             True,
         )
+
+
+COUNTED = {"runs": 9, "voluntary": 7, "involuntary": 2, "migrations": 1}
+
+
+def test_what_the_kernel_side_knows_of_a_thread_is_told():
+    thread = make_thread(
+        **COUNTED, policy="fifo", nice=-5, rt_priority=10, affinity=(1, 3), waiting_s=0.25
+    )
+
+    [row] = observe_document(make_snapshot(thread), 1)["threads"]
+
+    assert {key: row[key] for key in COUNTED} == COUNTED
+    assert (row["policy"], row["nice"], row["rt_priority"]) == ("fifo", -5, 10)
+    assert (row["affinity"], row["waiting_s"]) == ([1, 3], 0.25)
+
+
+def test_counts_that_a_tier_cannot_tell_are_null():
+    document = observe_document(make_snapshot(make_thread(tid=1), make_thread(tid=2)), 1)
+
+    for row in document["threads"]:
+        assert {row[key] for key in COUNTED} == {None}
+    assert list(misfits(document, SCHEMA)) == []
+
+
+def test_a_rest_adds_up_the_counts_and_names_the_longest_wait():
+    threads = [make_thread(tid=n, **COUNTED, policy="other", waiting_s=n / 10) for n in range(1, 4)]
+
+    document = observe_document(make_snapshot(*threads), 0)
+
+    [row] = document["threads"]
+    assert {key: row[key] for key in COUNTED} == {k: 3 * count for k, count in COUNTED.items()}
+    assert (row["policy"], row["waiting_s"], row["nice"]) == ("other", 0.3, None)
+    assert list(misfits(document, SCHEMA)) == []
+
+
+def test_a_pods_limits_and_throttling_are_told():
+    pod = evolve(
+        a_full_snapshot().pods[0],
+        short_lived_cpu_used=0.2,
+        run_delay=1.5,
+        switches=40,
+        throttled_s=0.75,
+        quota_cores=1.5,
+        weight=39,
+        cpuset=(0, 1),
+        unthrottled_pressure=0.125,
+    )
+
+    document = observe_document(make_snapshot(pods=(pod,)), 1)
+
+    [told] = document["pods"]
+    assert (told["short_lived_cpu_used"], told["run_delay"], told["switches"]) == (0.2, 1.5, 40)
+    assert (told["quota_cores"], told["weight"], told["cpuset"]) == (1.5, 39, [0, 1])
+    assert (told["throttled_s"], told["unthrottled_pressure"]) == (0.75, 0.125)
+    assert list(misfits(document, SCHEMA)) == []
+
+
+def test_how_the_node_is_looked_at_and_what_the_kernel_told_of_is_in_the_document():
+    seen = make_snapshot(
+        observing=Observing("proc", "bpf: not allowed", 10.0, 5.0, "too dear", 0.001, 7),
+        pressure_events={"cpu": 3, "io": 0, "memory": 0},
+    )
+
+    document = observe_document(seen, 1)
+
+    assert list(misfits(document, SCHEMA)) == []
+    assert document["observing"] == {
+        "tier": "proc",
+        "reason": "bpf: not allowed",
+        "period_s": 10.0,
+        "asked_period_s": 5.0,
+        "stretched": "too dear",
+        "least_s": 0.001,
+        "unlisted": 7,
+    }
+    assert document["pressure_events"] == {"cpu": 3, "io": 0, "memory": 0}
+
+
+def test_a_window_of_watched_wake_ups_is_told_and_nothing_where_nobody_watched():
+    db, web = Party(2, "db", "mysqld", "shop/db", "high"), Party(3, "web")
+    window = WakeWindow(
+        1.5e9,
+        0.5,
+        20.0,
+        1e4,
+        edges=(WakeEdge(web, db, 12),),
+        blockings=(Blocking(db, web, 2, 0.01),),
+        waits=(WaitHistogram("node", (1, 2, 3), 0.02),),
+        lost=1,
+    )
+
+    watched = observe_document(make_snapshot(wakes=window), 1)
+    unwatched = observe_document(make_snapshot(), 1)
+
+    assert list(misfits(watched, SCHEMA)) == []
+    assert watched["wakes"]["edges"][0]["wakee"]["pod"] == "shop/db"
+    assert watched["wakes"]["waits"][0]["counts"] == [1, 2, 3]
+    assert unwatched["wakes"] is None
