@@ -47,7 +47,9 @@ def recording_options(function: Callable[..., None]) -> Callable[..., None]:
             type=click.Path(path_type=Path),
             help="Record the node into FILE until Ctrl-C; packed if it ends in .gz.",
         ),
-        click.option("--seconds", type=click.FloatRange(min=0.5), help="Record for so long."),
+        click.option(
+            "--seconds", type=click.FloatRange(min=0.5), help="Record, or watch, for so long."
+        ),
         click.option("--looks", type=click.IntRange(min=1), help="Record so many looks."),
         click.option(
             "--max-bytes",

@@ -131,6 +131,7 @@ class WakeWatch:
             if self._is_working:
                 self._news.set()
             elif not self._closing.is_set() and now < self.wanted_until:
+                self._say("")
                 self._worker = threading.Thread(target=self._work, name="wakes", daemon=True)
                 self._worker.start()
 
