@@ -3,6 +3,7 @@
 ``docs/recordings.md`` describes the file. A key is left out where its value is the default.
 """
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
@@ -72,7 +73,7 @@ def recording_document(snapshot: Snapshot, settings: Settings, catalogue: Profil
 
 
 def plain(value: object, digits: int | None = None) -> Any:  # noqa: ANN401 - JSON
-    """Say records in JSON; numbers rounded to *digits*, and none of them without an end."""
+    """Say records in JSON; numbers rounded to *digits*, and 0 for those without an end."""
     if attrs.has(type(value)):
         return {
             name: plain(inner, digits)
@@ -86,7 +87,8 @@ def plain(value: object, digits: int | None = None) -> Any:  # noqa: ANN401 - JS
     if isinstance(value, list | tuple):
         return [plain(inner, digits) for inner in value]
     if type(value) is float and digits is not None:
-        return plain_value(round(value, digits))
+        # One bad number must not spoil the recording for whoever reads it.
+        return round(value, digits) if math.isfinite(value) else 0.0
     return plain_value(value)
 
 

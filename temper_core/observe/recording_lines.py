@@ -67,10 +67,10 @@ def _opened(path: Path) -> "io.BufferedIOBase":
         raise misfit(str(path), error.strerror or str(error)) from error
     except ValueError as error:
         raise misfit(str(path), "is no name of a file") from error
-    file = open(descriptor, "rb")  # noqa: SIM115, PTH123 - the caller closes it; flags are the point
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        file.close()
+        os.close(descriptor)
         raise misfit(str(path), "is not a regular file")
+    file = open(descriptor, "rb")  # noqa: SIM115, PTH123 - the caller closes it; flags are the point
     is_packed = file.peek(len(MAGIC))[: len(MAGIC)] == MAGIC
     return _Unpacked(file) if is_packed else file
 

@@ -201,8 +201,15 @@ def _fit(line: Line, told: object, model: type[Model], path: str = "") -> Model:
     try:
         return documents.fit(told, model, source=line.source)
     except DocumentError as error:
-        prefix = f"{path}." if path else ""
-        raise line.misfit(*(f"{prefix}{problem}" for problem in error.problems)) from error
+        raise line.misfit(*(_below(path, problem) for problem in error.problems)) from error
+
+
+def _below(path: str, problem: str) -> str:
+    """Name the key of *problem* from the line on; what is about all of it names no key."""
+    if not path:
+        return problem
+    about_all = problem.removeprefix("document: ")
+    return f"{path}.{problem}" if about_all == problem else f"{path}: {about_all}"
 
 
 def _refuse_odd_machine(line: Line, machine: MachineShape) -> None:
