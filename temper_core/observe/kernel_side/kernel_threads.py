@@ -16,7 +16,6 @@ from temper_core.bpf.package import load_object
 from temper_core.bpf.skeleton import Skeleton
 from temper_core.errors import BpfError
 from temper_core.observe.kernel_side.cgroup_paths import CgroupPaths
-from temper_core.observe.kernel_side.detail import bounds_after, open_bounds, rows_for
 from temper_core.observe.kernel_side.iterator import TaskIterator
 from temper_core.observe.kernel_side.layout import (
     CONTROL_BYTES,
@@ -28,6 +27,7 @@ from temper_core.observe.kernel_side.layout import (
     Asked,
     Control,
     Counted,
+    rows_for,
 )
 from temper_core.observe.thread_rows import ThreadRow, ThreadRows, ThreadSums
 
@@ -53,12 +53,12 @@ class KernelThreads:
 
     tier: str
     object_name: ClassVar[str]
+    most_groups: ClassVar[int] = MOST_GROUPS
 
     def __init__(self, skeleton: Skeleton, detail_threads: int, unified_root: str) -> None:
         self._detail = detail_threads
         self._paths = CgroupPaths(unified_root)
         self._names = _Names()
-        self._bounds = open_bounds(detail_threads)
         self._defects: tuple[str, ...] = ()
         self._skeleton = skeleton
         with ExitStack() as opened:
@@ -98,9 +98,7 @@ class KernelThreads:
         except BpfError as error:
             raise OSError(error.errno, str(error), f"tier {self.tier}") from error
         kernel_ns = time.thread_time_ns() - began_ns
-        least_ns = self._bounds.least_ns
-        self._bounds = bounds_after(self._control.bins, self._detail)
-        return self._summary(counted, clock_ns, least_ns, kernel_ns)
+        return self._summary(counted, clock_ns, kernel_ns)
 
     def refresh_cgroups(self) -> None:
         """Have the paths of all cgroups told anew; where a thread lives is read at every look."""
@@ -121,8 +119,6 @@ class KernelThreads:
 
     def _look(self, *, is_baseline: bool) -> Counted:
         """Pass over all threads; a baseline as often as it takes to name all cgroups."""
-        if is_baseline:
-            self._bounds = open_bounds(self._detail)
         counted = self._pass(is_baseline=is_baseline)
         for _ in range(_MORE_BASELINES):
             if not (is_baseline and counted.unnamed):
@@ -131,15 +127,13 @@ class KernelThreads:
         return counted
 
     def _pass(self, *, is_baseline: bool) -> Counted:
-        self._control.ask(Asked(is_baseline, self._paths.names, self._bounds))
+        self._control.ask(Asked(is_baseline, self._paths.names, self._detail, self.most_groups))
         self._run()
         counted = self._control.counted
         self._paths.learn(PATH.iter_unpack(self._told[: PATH.size * counted.paths]))
         return counted
 
-    def _summary(
-        self, counted: Counted, clock_ns: int, least_ns: int, kernel_ns: int
-    ) -> ThreadRows:
+    def _summary(self, counted: Counted, clock_ns: int, kernel_ns: int) -> ThreadRows:
         groups = list(GROUP.iter_unpack(self._groups[: GROUP.size * counted.groups]))
         paths = self._paths.of([group[0] for group in groups])
         living, rest = _sums(groups, paths)
@@ -150,7 +144,7 @@ class KernelThreads:
             living,
             self._defects + _shortfalls(counted, paths),
             rest,
-            least_ns,
+            self._control.least_ns,
             kernel_ns,
         )
 
@@ -253,10 +247,10 @@ def _added(one: ThreadSums, other: ThreadSums) -> ThreadSums:
 
 def _shortfalls(counted: Counted, paths: Sequence[str]) -> tuple[str, ...]:
     shortfalls = {
-        "that ran had no room for a row of their own, and are summed up": counted.no_room,
+        "that ran much had no room for a row of their own and are summed up": counted.no_room,
         "have counters for which the kernel has no memory": counted.unkept,
     }
     defects = [f"threads: {count} {what}" for what, count in shortfalls.items() if count]
     if nameless := paths.count(""):
-        defects.append(f"threads: {nameless} cgroups have no name yet")
+        defects.append(f"threads: {nameless} cgroups have no name, or no room beside the others")
     return tuple(defects)

@@ -5,34 +5,40 @@ import struct
 
 from attrs import frozen
 
-from temper_core.observe.kernel_side.detail import BINS, Bounds
-
 MOST_GROUPS = 2_048
 MOST_PATHS = 128
 
 ROW = struct.Struct("<II16s16sQIIqqqqqqQiiIIII")
 GROUP = struct.Struct("<QII6Q")
 PATH = struct.Struct("<QII1280s")
-CONTROL_BYTES = 2_672
+CONTROL_BYTES = 2_680
 
-_ASKED = struct.Struct("<IIIIQQI4x")
+_ASKED = struct.Struct("<6I")
 _COUNTED = struct.Struct("<7I")
-_COUNTS_AT, _COUNTS_BYTES = 40, 40
-_BINS = struct.Struct(f"<{BINS}I")
-_BINS_AT = 112
-_ON_CPU_AT, _ON_CPU_BYTES = 624, 1_024
+_U64 = struct.Struct("<Q")
+_COUNTED_AT = 24
+_LEAST_AT = 80
+_BINS_AT, _BINS_BYTES = 120, 512
+_ON_CPU_AT, _ON_CPU_BYTES = 632, 1_024
+_CLEARED = ((_COUNTED_AT, 40), (_BINS_AT, _BINS_BYTES))
+
+
+def rows_for(detail_threads: int) -> int:
+    """Return how many rows there is room for in the pass, before the busiest of them are chosen."""
+    return min(8 * detail_threads, max(2_048, 2 * detail_threads))
 
 
 @frozen
 class Asked:
-    """What the next look is to do; cgroups told under another number of ``names`` are told again.
+    """What the next look is to do: a baseline only remembers the counters.
 
-    A baseline only remembers the counters.
+    Cgroups that were told under another number of ``names`` are told again. Up to ``detail``
+    threads get rows, and up to ``groups`` cgroups sums of their own.
     """
 
     is_baseline: bool
     names: int
-    bounds: Bounds
+    detail: int
     groups: int = MOST_GROUPS
 
 
@@ -40,8 +46,8 @@ class Asked:
 class Counted:
     """What a look counted: how much lies in each array, and what had no room.
 
-    ``no_room`` threads wanted a row and had none, ``unnamed`` cgroups are new and yet not among
-    the paths, ``unkept`` threads had no memory for their counters.
+    ``no_room`` threads had a claim to a row that nobody could keep, ``unnamed`` cgroups are new
+    and yet not among the paths, ``unkept`` threads had no memory for their counters.
     """
 
     seen: int
@@ -63,31 +69,27 @@ class Control:
     def ask(self, asked: Asked) -> None:
         """Prepare the next look: what it is to do, and clean places to count in."""
         self._look = (self._look + 1) % (1 << 32)
-        bounds = asked.bounds
         _ASKED.pack_into(
             self._memory,
             0,
             self._look,
             asked.is_baseline,
             asked.names,
-            bounds.quota,
-            bounds.least_ns,
-            bounds.sure_ns,
+            asked.detail,
             asked.groups,
+            rows_for(asked.detail) // 2,
         )
-        self._clear(_COUNTS_AT, _COUNTS_BYTES)
-        self._clear(_BINS_AT, _BINS.size)
-        self._clear(_ON_CPU_AT + _ON_CPU_BYTES * (self._look & 1), _ON_CPU_BYTES)
+        on_cpu = (_ON_CPU_AT + _ON_CPU_BYTES * (self._look & 1), _ON_CPU_BYTES)
+        for at, size in (*_CLEARED, on_cpu):
+            self._memory[at : at + size] = bytes(size)
 
     @property
     def counted(self) -> Counted:
         """What the last look counted."""
-        return Counted(*_COUNTED.unpack_from(self._memory, _COUNTS_AT))
+        return Counted(*_COUNTED.unpack_from(self._memory, _COUNTED_AT))
 
     @property
-    def bins(self) -> tuple[int, ...]:
-        """How many threads ran or waited how long in the last look; see ``detail``."""
-        return _BINS.unpack_from(self._memory, _BINS_AT)
-
-    def _clear(self, at: int, size: int) -> None:
-        self._memory[at : at + size] = bytes(size)
+    def least_ns(self) -> int:
+        """What a thread must have run or waited in the last look for a row of its own."""
+        [least_ns] = _U64.unpack_from(self._memory, _LEAST_AT)
+        return int(least_ns)

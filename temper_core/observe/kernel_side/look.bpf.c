@@ -19,5 +19,6 @@ int look(void *unused)
 		look_at(task, control);
 	bpf_iter_task_destroy(&threads);
 	bpf_rcu_read_unlock();
+	finish(control);
 	return 0;
 }

@@ -22,6 +22,9 @@
 #define NS_PER_TICK 10000000 /* user space has 100 ticks a second on every machine but alpha */
 #define CLOCK_SLACK_NS 10000000 /* how far the clocks of CPUs may be apart, and behind */
 #define BIRTH_SLACK_NS 20000000
+#define BUSY_NS 10000000
+#define CANDIDATES 3 /* for each row, had this look been like the last */
+#define MARGIN 4 /* by which all may have used less than in the last look */
 #define NICE_0 120
 #define UNKNOWN -1
 #define HIERARCHY_SHIFT 60
@@ -163,14 +166,16 @@ struct control {
 	u32 look; /* one more each time */
 	u32 is_baseline;
 	u32 names_wanted; /* cgroups that were told under another number are told again */
-	u32 quota; /* rows for threads between least and sure */
-	u64 least_ns, sure_ns;
-	u32 most_groups, unused;
+	u32 detail; /* rows wanted, at most */
+	u32 most_groups;
+	u32 for_all; /* rows that any candidate may take; the others are for the busiest */
 	/* Of the look; cleared by user space before it. */
 	u32 seen, rows, no_room, groups, paths, unnamed, unkept;
 	u32 last_group;
 	u64 last_css;
 	/* Kept from look to look. */
+	u64 candidate_ns, busy_ns; /* bounds for the look that comes */
+	u64 least_ns; /* of the last look: who used less has no row */
 	u64 clock, since; /* the run queue's, as sched_info has it */
 	u64 now, before; /* since boot */
 	/* How many threads ran or waited how long, in steps of a quarter octave. */
@@ -505,19 +510,15 @@ __noinline u32 bin_of(u64 weight_ns)
 	return (octave - 1) * 4 + ((left >> (octave - 2)) & 3);
 }
 
-/* Between the two bounds it is first come, first served: many threads may be as busy as another. */
 static __always_inline struct row *row_for(u64 weight_ns, struct control *control)
 {
 	u32 place = control->rows;
 	struct row *row;
 
-	if (weight_ns < control->least_ns)
+	if (weight_ns < control->candidate_ns)
 		return NULL;
-	if (weight_ns < control->sure_ns) {
-		if (!control->quota)
-			return NULL;
-		control->quota--;
-	}
+	if (place >= control->for_all && weight_ns < control->busy_ns)
+		return NULL;
 	row = bpf_map_lookup_elem(&rows, &place);
 	if (row)
 		control->rows = place + 1;
@@ -533,9 +534,16 @@ static __always_inline u64 waits(struct task_struct *task, bool is_on_cpu, struc
 	return queued && !is_on_cpu && queued < control->clock ? control->clock - queued : 0;
 }
 
-static __always_inline u64 largest(u64 a, u64 b)
+static __always_inline u64 weight_of(u64 run_ns, u64 delay_ns, u64 waiting_ns)
 {
-	return a > b ? a : b;
+	u64 most = run_ns > delay_ns ? run_ns : delay_ns;
+
+	return most > waiting_ns ? most : waiting_ns;
+}
+
+static __always_inline bool has_run(struct counts *used)
+{
+	return used->run_ns | used->delay_ns | used->runs;
 }
 
 static __noinline int note(struct task_struct *task, struct group *group, struct control *control)
@@ -552,8 +560,8 @@ static __noinline int note(struct task_struct *task, struct group *group, struct
 	if (!what_it_used(task, &used, control))
 		return 0;
 	waiting_ns = waits(task, is_on_cpu, control);
-	weight = largest(largest(used.run_ns, used.delay_ns), waiting_ns);
-	if (!weight && !used.runs)
+	weight = weight_of(used.run_ns, used.delay_ns, waiting_ns);
+	if (!waiting_ns && !has_run(&used))
 		return 0;
 	bin = bin_of(weight);
 	if (bin < BINS)
@@ -561,7 +569,7 @@ static __noinline int note(struct task_struct *task, struct group *group, struct
 	row = row_for(weight, control);
 	if (row)
 		fill(row, task, &used, waiting_ns, control);
-	else if (used.run_ns | used.delay_ns | used.runs)
+	else if (has_run(&used))
 		add(group, &used);
 	return 0;
 }
@@ -591,6 +599,115 @@ static __always_inline void look_at(struct task_struct *task, struct control *co
 	group->living++;
 	if (!has_slept(task, control))
 		note(task, group, control);
+}
+
+/* ---- who keeps a row ---- */
+
+struct choice {
+	u64 least_ns, sure_ns;
+	u32 left; /* rows for threads between the two: first come, first served */
+	u32 kept;
+};
+
+static __always_inline u64 lower_bound(u32 bin)
+{
+	if (bin < 4)
+		return (u64)bin << BIN_UNIT_SHIFT;
+	return (u64)(4 + bin % 4) << (bin / 4 - 1) << BIN_UNIT_SHIFT;
+}
+
+/* From which time on there are no more than so many threads; tells whether there are more in all. */
+__noinline u32 choose(struct choice *choice, u32 threads)
+{
+	struct control *control = the_control();
+	int bin;
+
+	if (!choice || !control)
+		return 0;
+	for (bin = BINS - 1; bin >= 0; bin--) {
+		if (control->bins[bin] > threads)
+			break;
+		threads -= control->bins[bin];
+	}
+	choice->least_ns = bin < 0 ? 0 : lower_bound(bin);
+	choice->sure_ns = lower_bound(bin + 1);
+	choice->left = threads;
+	return bin >= 0;
+}
+
+static __always_inline bool keeps(struct row *row, struct choice *choice)
+{
+	u64 weight = weight_of(row->run_ns, row->delay_ns, row->waiting_ns);
+
+	if (weight >= choice->sure_ns)
+		return true;
+	if (weight < choice->least_ns || !choice->left)
+		return false;
+	choice->left--;
+	return true;
+}
+
+static __always_inline u64 known(s64 count)
+{
+	return count == UNKNOWN ? 0 : count;
+}
+
+static __always_inline void fold(struct row *row)
+{
+	struct group *group = bpf_map_lookup_elem(&groups, &row->group);
+	struct counts used = {
+		.run_ns = row->run_ns,
+		.delay_ns = row->delay_ns,
+		.runs = known(row->runs),
+		.voluntary = row->voluntary,
+		.involuntary = row->involuntary,
+		.migrations = known(row->migrations),
+	};
+
+	if (group && has_run(&used))
+		add(group, &used);
+}
+
+static int sift(u32 place, void *context)
+{
+	struct choice *choice = context;
+	struct row *row = bpf_map_lookup_elem(&rows, &place), *kept;
+
+	if (!row)
+		return 1;
+	if (!keeps(row, choice)) {
+		fold(row);
+		return 0;
+	}
+	if (choice->kept != place) {
+		kept = bpf_map_lookup_elem(&rows, &choice->kept);
+		if (!kept)
+			return 1;
+		*kept = *row;
+	}
+	choice->kept++;
+	return 0;
+}
+
+/* What the bins of this look tell: who of the candidates keeps a row, and who is one next time. */
+static __always_inline void finish(struct control *control)
+{
+	struct choice choice = {}, next = {};
+
+	control->least_ns = control->candidate_ns;
+	control->candidate_ns = 0;
+	control->busy_ns = BUSY_NS;
+	if (control->is_baseline || !choose(&choice, control->detail))
+		return;
+	control->busy_ns = choice.sure_ns;
+	if (choose(&next, control->detail * CANDIDATES))
+		control->candidate_ns = next.least_ns / MARGIN;
+	if (control->rows <= control->detail)
+		return;
+	bpf_loop(control->rows, sift, &choice, 0);
+	control->rows = choice.kept;
+	if (control->least_ns < choice.least_ns)
+		control->least_ns = choice.least_ns;
 }
 
 #endif

@@ -29,5 +29,7 @@ int look(struct bpf_iter__task *context)
 		begin(control);
 	if (task)
 		look_at(task, control);
+	else
+		finish(control);
 	return 0;
 }
