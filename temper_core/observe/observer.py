@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterable
 from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
 import structlog
 from attrs import evolve
@@ -29,15 +30,27 @@ from temper_core.records.profiles import ProfileFailure
 from temper_core.records.snapshots import (
     Mode,
     Observing,
-    Overhead,
     PluginState,
+    PodSample,
     Pressure,
     Snapshot,
     Status,
+    ThreadSample,
 )
 from temper_core.settings.models import Settings
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+class _Seen(NamedTuple):
+    """What one look at the kernel brought."""
+
+    at: float
+    monotonic_s: float
+    window_s: float
+    rows: ThreadRows
+    threads: tuple[ThreadSample, ...]
+    pods: tuple[PodSample, ...]
 
 
 class Observer:
@@ -101,18 +114,36 @@ class Observer:
 
         *truth* is what the kernel side knows of threads, by tid, as of a moment ago.
         """
-        began_s = time.thread_time()
         with self.cost.part("observe"):
+            began_s = time.thread_time()
             overhead = self.cost.take(engine_pid=engine_pid, period_s=self.period_s)
             self._keep_pace()
-            snapshot = self._look(plan, status, stats, truth)
-            self._has_window = snapshot.window_s > 0
-            seen = snapshot.overhead.threads_seen
-            return evolve(
-                snapshot,
-                overhead=evolve(overhead, tick_s=time.thread_time() - began_s, threads_seen=seen),
+            seen = self._see(plan, status, truth)
+            layers, missing = layer_samples(plan, stats, status)
+            self._has_window = seen.window_s > 0
+            return Snapshot(
+                at=seen.at,
+                monotonic_s=seen.monotonic_s,
+                window_s=seen.window_s,
+                node=self._node,
+                machine=self.machine,
+                status=status,
+                threads=seen.threads,
+                pods=seen.pods,
+                layers=layers,
+                pressure=self._node_pressure,
+                plan=plan,
+                defects=seen.rows.defects + missing + self._defects(),
+                reserve_cores=self._settings.plan.reserve_cores,
+                observing=self._observing(seen.rows),
+                pressure_events=self._events.counts,
                 plugins=tuple(plugins),
                 profile_failures=tuple(profile_failures),
+                overhead=evolve(
+                    overhead,
+                    threads_seen=seen.rows.threads_seen,
+                    tick_s=time.thread_time() - began_s,
+                ),
             )
 
     def close(self) -> None:
@@ -132,18 +163,15 @@ class Observer:
         if self.period_s != before_s:
             log.warning("look_period_changed", period_s=self.period_s, before_s=before_s)
 
-    def _look(
-        self,
-        plan: LayerPlan | None,
-        status: Status,
-        stats: EngineStats | None,
-        truth: Truth | None,
-    ) -> Snapshot:
+    def _see(self, plan: LayerPlan | None, status: Status, truth: Truth | None) -> _Seen:
         self._follow(plan)
         at, monotonic_s = time.time(), time.monotonic()
         rows = self._read_threads()
         window_s = 0.0 if self._looked_at is None else monotonic_s - self._looked_at
         self._looked_at = monotonic_s
+        # The node's pressure first: what it has not seen, no cgroup read after it can have.
+        before, self._node_pressure = self._node_pressure, self._pressure.read()
+        usage = self._cgroups.read(window_s, unmoved(before, self._node_pressure))
         sampler = Sampler(
             self._places,
             window_s,
@@ -152,28 +180,8 @@ class Observer:
             affinities=self._affinities,
             truth=truth,
         )
-        # The node's pressure first: what it has not seen, no cgroup read after it can have.
-        before, self._node_pressure = self._node_pressure, self._pressure.read()
-        usage = self._cgroups.read(window_s, unmoved(before, self._node_pressure))
-        layers, missing = layer_samples(plan, stats, status)
-        return Snapshot(
-            at=at,
-            monotonic_s=monotonic_s,
-            window_s=window_s,
-            node=self._node,
-            machine=self.machine,
-            status=status,
-            threads=sampler.samples(rows.rows),
-            pods=pod_samples(self._places, rows, usage, window_s),
-            layers=layers,
-            pressure=self._node_pressure,
-            plan=plan,
-            overhead=Overhead(threads_seen=rows.threads_seen),
-            defects=rows.defects + missing + self._defects(),
-            reserve_cores=self._settings.plan.reserve_cores,
-            observing=self._observing(rows),
-            pressure_events=self._events.counts,
-        )
+        pods = pod_samples(self._places, rows, usage, window_s)
+        return _Seen(at, monotonic_s, window_s, rows, sampler.samples(rows.rows), pods)
 
     def _defects(self) -> tuple[str, ...]:
         bound = (self._affinities.defect,) if self._affinities.defect else ()

@@ -1,22 +1,23 @@
 """What the agent itself costs: CPU by part, memory, descriptors."""
 
-import os
 import resource
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
+from types import TracebackType
 
 from attrs import define
 
-from temper_core.observe.descriptors import DescriptorBudget, KeptFile, read_once
+from temper_core.observe.descriptors import DescriptorBudget
+from temper_core.observe.own_size import SizeReader
 from temper_core.records.snapshots import Overhead
 
+NS_PER_S = 1_000_000_000
 PER_LOOK = ("observe", "lint")
 """Parts whose cost falls with the number of looks; the others do not wait for the observer."""
-PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+SPLIT_EVERY = 4
+"""Every so many times a part's user and kernel time are told apart: asking doubles its own cost."""
 OTHER = "other"
 
 
@@ -31,11 +32,42 @@ class _Part:
     spent_s: float = 0.0
     user_s: float = 0.0
     kernel_s: float = 0.0
+    times: int = 0
 
     @property
     def kernel_share(self) -> float:
         whole_s = self.user_s + self.kernel_s
         return min(1.0, max(0.0, self.kernel_s / whole_s)) if whole_s > 0 else 0.5
+
+
+@define(eq=False)
+class _Charge:
+    """One run of a part, on one thread."""
+
+    _part: _Part
+    _lock: threading.Lock
+    _began_s: float = 0.0
+    _began: resource.struct_rusage | None = None
+
+    def __enter__(self) -> None:
+        self._part.times += 1  # a lost count, from two threads at once, does no harm
+        if self._part.times % SPLIT_EVERY == 1:
+            self._began = resource.getrusage(resource.RUSAGE_THREAD)
+        self._began_s = time.thread_time()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        spent_s, part, began = time.thread_time() - self._began_s, self._part, self._began
+        with self._lock:
+            part.spent_s += spent_s
+            if began is not None:
+                now = resource.getrusage(resource.RUSAGE_THREAD)
+                part.user_s += (now.ru_utime - began.ru_utime) * SPLIT_EVERY
+                part.kernel_s += (now.ru_stime - began.ru_stime) * SPLIT_EVERY
 
 
 class OwnCost:
@@ -52,55 +84,46 @@ class OwnCost:
     def __init__(
         self, proc_root: Path | str = Path("/proc"), budget: DescriptorBudget | None = None
     ) -> None:
-        self._proc_root = str(proc_root)
         self._lock = threading.Lock()
         self._parts: defaultdict[str, _Part] = defaultdict(_Part)
         self._whole_s = time.process_time()
         self._from = time.monotonic()
-        self._own_memory = KeptFile(f"{self._proc_root}/self/statm", budget or DescriptorBudget())
+        self._size = SizeReader(proc_root, budget or DescriptorBudget())
         self._bpf_ns = 0
         self.series = 0
         self.look_s = 0.0
+
+    def part(self, name: str) -> _Charge:
+        """Charge the calling thread's CPU time inside a ``with`` block to *name*."""
+        return _Charge(self._parts[name], self._lock)
 
     def note_bpf(self, kernel_ns: int) -> None:
         """Remember how much of the charged time ran inside BPF programs."""
         self._bpf_ns += kernel_ns
 
     def close(self) -> None:
-        """Let go of the one file that is kept."""
-        self._own_memory.close()
-
-    @contextmanager
-    def part(self, name: str) -> Iterator[None]:
-        """Charge the calling thread's CPU time inside the block to *name*."""
-        began_s, began = time.thread_time(), resource.getrusage(resource.RUSAGE_THREAD)
-        try:
-            yield
-        finally:
-            spent_s, now = time.thread_time() - began_s, resource.getrusage(resource.RUSAGE_THREAD)
-            with self._lock:
-                part = self._parts[name]
-                part.spent_s += spent_s
-                part.user_s += now.ru_utime - began.ru_utime
-                part.kernel_s += now.ru_stime - began.ru_stime
+        """Let go of what is kept open."""
+        self._size.close()
 
     def take(self, *, engine_pid: int | None = None, period_s: float = 0.0) -> Overhead:
         """Return the cost since the last call, and begin a new window."""
         now, whole_s = time.monotonic(), time.process_time()
         window_s, self._from = now - self._from, now
         spent_s, self._whole_s = whole_s - self._whole_s, whole_s
+        rate = 1 / window_s if window_s else 0.0
         with self._lock:
             self._settle_other(spent_s)
             self.look_s = sum(self._parts[name].spent_s for name in PER_LOOK)
-            ratios = {key: s / window_s for key, s in self._split().items()} if window_s else {}
+            ratios = self._split(rate)
         bpf_ns, self._bpf_ns = self._bpf_ns, 0
+        size = self._size.read(now, engine_pid)
         return Overhead(
-            cpu_ratio=ratios,
-            memory_bytes=_resident_bytes(self._own_memory.read),
-            engine_memory_bytes=self._engine_bytes(engine_pid) if engine_pid else 0,
-            period_s=period_s,
-            descriptors=self._open_descriptors(),
-            bpf_cpu_ratio=bpf_ns / 1e9 / window_s if window_s else 0.0,
+            ratios,
+            size.memory_bytes,
+            size.engine_memory_bytes,
+            period_s,
+            descriptors=size.descriptors,
+            bpf_cpu_ratio=bpf_ns / NS_PER_S * rate,
             series=self.series,
         )
 
@@ -112,29 +135,12 @@ class OwnCost:
         other.user_s = max(0.0, whole.ru_utime - sum(part.user_s for part in charged))
         other.kernel_s = max(0.0, whole.ru_stime - sum(part.kernel_s for part in charged))
 
-    def _split(self) -> dict[str, float]:
-        """Return this window's seconds by part and side, and begin a new window."""
+    def _split(self, rate: float) -> dict[str, float]:
+        """Return this window's cost by part and side, and begin a new window."""
         found: dict[str, float] = {}
-        for name, part in sorted(self._parts.items()):
-            kernel_s = part.spent_s * part.kernel_share
-            found[f"{name}_kernel"], found[f"{name}_user"] = kernel_s, part.spent_s - kernel_s
-            part.spent_s = 0.0
+        for name in sorted(self._parts):
+            part = self._parts[name]
+            spent, part.spent_s = part.spent_s * rate, 0.0
+            kernel = spent * part.kernel_share
+            found[f"{name}_kernel"], found[f"{name}_user"] = kernel, spent - kernel
         return found
-
-    def _engine_bytes(self, pid: int) -> int:
-        return _resident_bytes(lambda: read_once(f"{self._proc_root}/{pid}/statm"))
-
-    def _open_descriptors(self) -> int:
-        folder = Path(self._proc_root, "self", "fd")
-        try:
-            # Since Linux 6.2 the size of this directory is the number; listing costs far more.
-            return folder.stat().st_size or len(list(folder.iterdir()))
-        except OSError:
-            return 0
-
-
-def _resident_bytes(read: Callable[[], bytes]) -> int:
-    try:
-        return int(read().split()[1]) * PAGE_BYTES
-    except (OSError, ValueError, IndexError):
-        return 0

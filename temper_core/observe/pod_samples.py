@@ -54,7 +54,7 @@ def pod_samples(
     places: Places, rows: ThreadRows, usage: Mapping[str, CgroupUsage], window_s: float
 ) -> tuple[PodSample, ...]:
     """Return one sample per pod of the plan."""
-    if places.plan is None:
+    if places.plan is None or not places.plan.assignments:
         return ()
     totals = totals_by_pod(places, rows)
     return tuple(

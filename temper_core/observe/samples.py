@@ -3,7 +3,7 @@
 import time
 from collections.abc import Iterable, Mapping
 
-from temper_core.observe.bindings import Affinities, policy_name
+from temper_core.observe.bindings import POLICIES, Affinities
 from temper_core.observe.places import Places
 from temper_core.observe.process_text import NS_PER_TICK, TICKS_PER_S
 from temper_core.observe.thread_rows import ThreadRow
@@ -11,6 +11,7 @@ from temper_core.records.snapshots import ThreadSample
 from temper_core.records.steering import ThreadTruth
 
 NS_PER_S = 1_000_000_000
+S_PER_TICK = 1 / TICKS_PER_S
 
 Truth = Mapping[int, ThreadTruth]
 UNKNOWN = ThreadTruth(tid=0, tgid=0, start_ns=0, comm="", cgroup_id=0, run_ns=0)
@@ -49,46 +50,48 @@ class Sampler:
         return tuple(map(self._sample, rows))
 
     def _sample(self, row: ThreadRow) -> ThreadSample:
+        # This runs for hundreds of threads in every look. Hence the row is unpacked and the sample
+        # made by position, in the order of the fields: by name each takes half as long again.
+        tid, tgid, comm, process, start, cpu, run_ns, delay_ns, is_kthread, uid, cgroup, *more = row
+        runs, voluntary, involuntary, migrations, policy, nice, priority, allowed, waiting_ns = more
         place, expected = self._places.seat_of(row)
         told = self._truth_of(row) if self._truth else UNKNOWN
         if told.is_decided:
             expected = told.expected
-        layer = told.layer or (expected if self._is_enforcing else "")
-        used, delayed = row.run_ns * self._per_ns, row.delay_ns * self._per_ns
-        # By position, in the order of the fields: by name it takes half as long again, and this
-        # runs for hundreds of threads in every look.
+        # The kernel books run time at its own ticks, so a window may get a little of the one
+        # before; a wait is booked whole when it ends.
+        used, delayed = run_ns * self._per_ns, delay_ns * self._per_ns
+        age_s = self._uptime_s - start * S_PER_TICK
         return ThreadSample(
-            row.tid,
-            row.tgid,
-            row.comm,
-            row.process,
-            row.start_ticks,
-            row.cpu,
-            # The kernel books run time at its own ticks, so a window may get a little of the one
-            # before; a wait is booked whole when it ends.
-            min(used, 1.0),
-            min(delayed, 1.0),
-            row.cgroup,
+            tid,
+            tgid,
+            comm,
+            process,
+            start,
+            cpu,
+            1.0 if used > 1 else used,
+            1.0 if delayed > 1 else delayed,
+            cgroup,
             place.namespace,
             place.pod,
             place.container,
             place.tier,
-            layer,
+            told.layer or (expected if self._is_enforcing else ""),
             expected,
-            row.is_kthread,
-            row.uid,
-            max(0.0, self._uptime_s - row.start_ticks / TICKS_PER_S),
+            is_kthread,
+            uid,
+            0.0 if age_s < 0 else age_s,
             told.hinted,
-            bool(told.layer),
-            row.runs,
-            row.voluntary,
-            row.involuntary,
-            row.migrations,
-            policy_name(row.policy),
-            row.nice,
-            row.rt_priority,
-            self._affinities.of(row, self._cpus),
-            row.waiting_ns / NS_PER_S,
+            told.layer != "",
+            runs,
+            voluntary,
+            involuntary,
+            migrations,
+            POLICIES.get(policy, ""),
+            nice,
+            priority,
+            self._affinities.of(row, self._cpus) if 0 < allowed < self._cpus else (),
+            waiting_ns / NS_PER_S,
         )
 
     def _truth_of(self, row: ThreadRow) -> ThreadTruth:
