@@ -25,7 +25,7 @@ class WakeEdge:
 
 @frozen
 class Blocking:
-    """``runner`` left a CPU to ``waiter``, who had waited that long for it, all waits together."""
+    """``runner`` had the CPU that ``waiter`` waited for: in how many waits, and for how long."""
 
     waiter: Party
     runner: Party

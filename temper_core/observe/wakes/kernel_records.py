@@ -14,13 +14,15 @@ STATE = struct.Struct("<IIQII")
 STATE_AT = 16
 OPEN = struct.Struct("<I")
 
-TALLY = struct.Struct("<QQQQQQQ8x")
+TURNS_BYTES = 8 + 16 * 16
+"""The turns of a CPU are for the kernel side alone."""
+TALLY = struct.Struct(f"<QQQQQQQ{TURNS_BYTES}x")
 
 TID = struct.Struct("<I")
 PAIR = struct.Struct("<II")
 """Waker and wakee, or waiter and runner."""
 COUNT = struct.Struct("<Q")
-WAITS = struct.Struct("<QQ")
+WAITS = struct.Struct("<QQ8x")
 _COUNTS_BYTES = 4 * BUCKETS
 PARTY = struct.Struct(f"<QIII4x16s16sQ{_COUNTS_BYTES}s")
 COUNTS = struct.Struct(f"<{BUCKETS}I")

@@ -13,6 +13,7 @@
 #define MOST_EDGES 8192
 #define MOST_BLOCKINGS 2048
 #define BUCKETS 24
+#define MOST_TURNS 16 /* a power of two */
 #define TIMED_EVERY 32
 #define REST 0 /* the tid under which waits are counted that find no room of their own */
 
@@ -66,7 +67,7 @@ struct pt_regs___arm64 {
 struct control {
 	/* Set by user space. */
 	u64 length_ns;
-	u64 long_wait_ns; /* who waits so long is told with who ran meanwhile */
+	u64 long_wait_ns; /* who waits so long is told with those who ran meanwhile */
 	u32 is_open;
 	/* Set here. */
 	u32 is_over;
@@ -83,14 +84,22 @@ struct {
 	__type(value, struct control);
 } control SEC(".maps");
 
-/* One line per CPU, so that none is shared. */
+/* A thread had the CPU from then on. */
+struct turn {
+	u64 from;
+	u32 tid;
+	u32 unused;
+};
+
+/* One per CPU, and no cache line of it shared. */
 struct tally {
 	u64 switches, wakes;
 	u64 passed; /* events outside of the window */
 	u64 timed, timed_ns; /* what some of the events took */
 	u64 lost; /* edges and blockings that found no room */
 	u64 nameless; /* threads that found none */
-	u64 unused;
+	u64 turns; /* of which the last ones are kept */
+	struct turn kept[MOST_TURNS];
 };
 
 struct {
@@ -140,7 +149,8 @@ struct pair {
 
 struct blocking {
 	u64 waits;
-	u64 waited_ns;
+	u64 waited_ns; /* while the runner had the CPU */
+	u64 last; /* when the last of these waits ended */
 };
 
 struct {
@@ -269,33 +279,64 @@ static __always_inline u32 bucket_of(u64 ns)
 	return bucket < BUCKETS ? bucket : BUCKETS - 1;
 }
 
-static __noinline int blame(struct task_struct *waiter, struct task_struct *runner, u64 waited,
-			    struct tally *tally)
+/* No other CPU counts for a waiter that this one turns to. */
+static __noinline int charge(struct pair *key, u64 ran, u64 now, struct tally *tally)
 {
-	struct pair key = { .waiter = waiter->pid, .runner = runner->pid };
 	struct blocking *known, fresh = {};
 
-	known = bpf_map_lookup_elem(&blockings, &key);
+	known = bpf_map_lookup_elem(&blockings, key);
 	if (!known) {
-		bpf_map_update_elem(&blockings, &key, &fresh, BPF_NOEXIST);
-		known = bpf_map_lookup_elem(&blockings, &key);
-		if (!known) {
-			tally->lost++;
-			return 0;
-		}
-		if (key.runner)
-			introduce(runner, tally);
+		bpf_map_update_elem(&blockings, key, &fresh, BPF_NOEXIST);
+		known = bpf_map_lookup_elem(&blockings, key);
 	}
-	__sync_fetch_and_add(&known->waits, 1);
-	__sync_fetch_and_add(&known->waited_ns, waited);
+	if (!known) {
+		tally->lost++;
+		return 0;
+	}
+	known->waited_ns += ran;
+	if (known->last != now)
+		known->waits++;
+	known->last = now;
 	return 0;
+}
+
+/*
+ * Shares a wait out among those who had the CPU meanwhile. Not the last one alone: that is often a
+ * thread of the kernel which has only just come in between.
+ */
+static __noinline int blame(struct task_struct *waiter, u64 queued, u64 now, struct tally *tally)
+{
+	struct pair key = { .waiter = waiter->pid };
+	u64 until = now, from;
+
+	for (u32 back = 1; back <= MOST_TURNS; back++) {
+		struct turn *turn = &tally->kept[(tally->turns - back) % MOST_TURNS];
+
+		if (back > tally->turns)
+			break;
+		from = turn->from > queued ? turn->from : queued;
+		key.runner = turn->tid;
+		if (from < until)
+			charge(&key, until - from, now, tally);
+		if (turn->from <= queued)
+			break;
+		until = from;
+	}
+	return 0;
+}
+
+static __always_inline void keep_turn(struct tally *tally, u32 tid, u64 from)
+{
+	struct turn *turn = &tally->kept[tally->turns++ % MOST_TURNS];
+
+	turn->tid = tid;
+	turn->from = from;
 }
 
 static __always_inline void add_to(struct party *party, u64 waited)
 {
 	u32 bucket = bucket_of(waited);
 
-	/* No other CPU counts for the thread that this one turns to. */
 	party->waited_ns += waited;
 	if (bucket < BUCKETS)
 		party->counts[bucket]++;
@@ -314,8 +355,8 @@ static __noinline int add_to_rest(u64 waited)
 }
 
 /* The kernel books the same wait in run_delay, and counts it in pcount, right after this. */
-static __always_inline void count_wait(struct task_struct *next, struct task_struct *prev,
-				       u64 clock, struct control *control, struct tally *tally)
+static __always_inline void count_wait(struct task_struct *next, u64 clock,
+				       struct control *control, struct tally *tally)
 {
 	u64 queued = next->sched_info.last_queued;
 	struct party *party;
@@ -333,7 +374,7 @@ static __always_inline void count_wait(struct task_struct *next, struct task_str
 	else
 		add_to_rest(waited);
 	if (waited >= control->long_wait_ns)
-		blame(next, prev, waited, tally);
+		blame(next, queued, clock, tally);
 }
 
 SEC("tp_btf/sched_switch")
@@ -351,7 +392,12 @@ int BPF_PROG(on_switch, bool is_preempted, struct task_struct *prev, struct task
 		return 0;
 	}
 	began = begin_timing(tally->switches++);
-	count_wait(next, prev, clock, control, tally);
+	if (!tally->turns) {
+		introduce(prev, tally);
+		keep_turn(tally, prev->pid, prev->sched_info.last_arrival);
+	}
+	count_wait(next, clock, control, tally);
+	keep_turn(tally, next->pid, clock);
 	end_timing(tally, began);
 	return 0;
 }

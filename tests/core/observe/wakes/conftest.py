@@ -1,0 +1,137 @@
+"""The kernel side of wakes in the running kernel, and real threads that wake and delay others."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from attrs import frozen
+
+from temper_core.bpf.access import probe
+from temper_core.observe.wakes.kernel import WakeKernel
+
+PAIR = """
+import json, os, resource, sys, time
+rounds, cpu = int(sys.argv[1]), int(sys.argv[2])
+os.sched_setaffinity(0, {cpu})
+there, back, done = os.pipe(), os.pipe(), os.pipe()
+def voluntary():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw
+def play(read_from, write_to, begins):
+    before = voluntary()
+    for _ in range(rounds):
+        if begins:
+            os.write(write_to, b"x")
+        os.read(read_from, 1)
+        if not begins:
+            os.write(write_to, b"x")
+    return voluntary() - before
+child = os.fork()
+if child == 0:
+    open("/proc/self/comm", "w").write("pong")
+    blocked = play(there[0], back[1], False)
+    os.write(done[1], blocked.to_bytes(8, "little"))
+    os.read(0, 1)
+open("/proc/self/comm", "w").write("ping")
+print("ready", child, sep="\\n", flush=True)
+for line in sys.stdin:
+    blocked = play(back[0], there[1], True)
+    print(json.dumps([blocked, int.from_bytes(os.read(done[0], 8), "little")]), flush=True)
+"""
+SPIN = """
+import os, sys, time
+os.sched_setaffinity(0, {int(sys.argv[1])})
+open("/proc/self/comm", "w").write(sys.argv[2])
+print("ready", flush=True)
+for line in sys.stdin:
+    ends = time.monotonic() + float(line)
+    while time.monotonic() < ends:
+        pass
+    print("done", flush=True)
+"""
+
+
+@frozen
+class Pair:
+    """Two processes on one CPU that pass a byte to and fro; ``play`` says how often each slept."""
+
+    ping: int
+    pong: int
+    play: object
+
+
+@frozen
+class Schedstat:
+    """What the kernel says of a thread: how long it ran and waited, how often it got a CPU."""
+
+    run_ns: int
+    delay_ns: int
+    runs: int
+
+    @classmethod
+    def of(cls, tid):
+        return cls(*map(int, Path(f"/proc/{tid}/schedstat").read_text().split()))
+
+
+@pytest.fixture(scope="session")
+def bpf_allowed():
+    """Skip where BPF may not be used, with what the probe says of it."""
+    access = probe()
+    if not access.is_allowed:
+        pytest.skip(access.reason)
+
+
+@pytest.fixture
+def descriptors():
+    """List what this process holds open."""
+    return lambda: sorted(each.name for each in Path("/proc/self/fd").iterdir())
+
+
+@pytest.fixture
+def open_kernel(request, descriptors):
+    """Load the kernel side for one test; none of its descriptors may be left."""
+    request.getfixturevalue("bpf_allowed")
+    before, opened = descriptors(), []
+
+    def load(room=None):
+        opened.append(WakeKernel.open(room))
+        return opened[-1]
+
+    yield load
+    for kernel in opened:
+        kernel.close()
+    assert descriptors() == before
+
+
+@pytest.fixture
+def kernel(open_kernel):
+    return open_kernel()
+
+
+@pytest.fixture
+def cpu():
+    """A CPU that this process may use."""
+    return min(os.sched_getaffinity(0))
+
+
+@pytest.fixture
+def make_pair(spawn, tell, cpu):
+    """Start a pair that plays so many rounds, when told to."""
+
+    def make(rounds=2_000):
+        ping = spawn(PAIR, rounds, cpu)
+        pong = int(ping.stdout.readline())
+        return Pair(ping.pid, pong, lambda: json.loads(tell(ping)))
+
+    return make
+
+
+@pytest.fixture
+def schedstat():
+    return Schedstat.of
+
+
+@pytest.fixture
+def spinner(spawn, cpu):
+    """Start a process that keeps the CPU busy for as many seconds as it is told."""
+    return lambda name: spawn(SPIN, cpu, name)
