@@ -1,18 +1,32 @@
 # settings.sh: what the scripts beside it share; sourced, never run.
 #
 # Env   TEMPER_CACHE      default ~/.cache/temper; everything fetched or built is below it, by version
-#       TEMPER_VM_KERNEL  default 6.18.15+deb13-amd64, a Debian kernel with sched_ext (the full flavour: the cloud one has no 9p)
-#       TEMPER_VM_SUITE   default trixie-backports, where that kernel is
+#       TEMPER_VM_KERNEL  default 6.18.15+deb13-amd64, a Debian kernel with sched_ext (the full flavour: the cloud one has no 9p);
+#                         a series such as 6.1 or 7.2 means the one of it that is in the cache, or the newest there is
+#       TEMPER_VM_SUITES  default "trixie-backports trixie bookworm", where kernels are looked for
 #       TEMPER_VM_MIRROR  default the Debian mirror of this machine's apt sources; an archived snapshot works too
 #       TEMPER_VM_QEMU_SUITE  default bookworm-backports, where a newer QEMU is for a machine whose own is too old for virtual time
 
 cache=${TEMPER_CACHE:-$HOME/.cache/temper}
-kernel_version=${TEMPER_VM_KERNEL:-6.18.15+deb13-amd64}
-kernel=$cache/kernel/$kernel_version
 
 say() { printf '%s: %s\n' "$(basename "$0")" "$*" >&2; }
 # 3 is the exit code for "this machine cannot", as in temper itself.
 cannot() { say "$*"; exit 3; }
+
+# choose_kernel [VERSION]: sets kernel_version, and kernel, where that one is or will be in the cache.
+choose_kernel() {
+    local newest=''
+    kernel_version=${1:-${TEMPER_VM_KERNEL:-6.18.15+deb13-amd64}}
+    [[ $kernel_version =~ ^[0-9]+([.][0-9]+)*([+.-][a-z0-9.]+)*$ ]] || { say "no kernel is called '$kernel_version'; see vm/settings.sh"; exit 2; }
+    if is_series "$kernel_version"; then
+        newest=$(cd "$cache/kernel" 2>/dev/null && compgen -G "$kernel_version.*/vmlinuz" | sort -V | tail -n 1) || true
+        kernel_version=${newest:+${newest%/vmlinuz}}
+        kernel_version=${kernel_version:-${1:-$TEMPER_VM_KERNEL}}
+    fi
+    kernel=$cache/kernel/$kernel_version
+}
+
+is_series() { [[ $1 =~ ^[0-9]+([.][0-9]+)?$ ]]; }
 
 one_at_a_time() {
     mkdir -p "$cache"

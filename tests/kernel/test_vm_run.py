@@ -63,6 +63,7 @@ def test_a_guest_that_dies_is_reported_with_the_last_words_of_its_kernel():
             ["--cpus", 3, "--threads-per-core", 2, "true"],
             "--threads-per-core must divide --cpus, 3, not be '2'",
         ),
+        (["--kernel", "6.1; true", "true"], "no kernel is called '6.1; true'"),
         (["--gpu", "1", "true"], "no option --gpu"),
         (["--cpus"], "--cpus needs a value"),
         ([], "run [OPTION ...] COMMAND"),
