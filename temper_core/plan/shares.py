@@ -38,7 +38,16 @@ class Shares:
         """Whether normal pods share the Open layer."""
         return Tier.NORMAL in self.demands and Tier.NORMAL.value not in self.grants
 
-    def loads(self, tiers: Tiers) -> bool:
+    def is_sound(self, tiers: Tiers) -> bool:
+        """Whether the engine loads it, and the Open layer is served where nobody owns the CPU.
+
+        Without a core of the system layer's own, a second Grouped layer may come before the Open
+        one on every such CPU, and keep it (``docs/starvation.md``).
+        """
+        grouped = [each for each in self.grants.values() if each.kind is LayerKind.GROUPED]
+        return self._loads(tiers) and (SYSTEM in self.grants or len(grouped) <= 1)
+
+    def _loads(self, tiers: Tiers) -> bool:
         """Whether it keeps to three of {Open, Grouped} x {preempt, not}: four do not verify."""
         loops = {(LayerKind.OPEN, False)}
         loops.add((LayerKind.GROUPED if SYSTEM in self.grants else LayerKind.OPEN, True))
@@ -59,9 +68,9 @@ def share_out(
     chosen = _with_latency(crews, capacity, tiers, SYSTEM_AFTER_HIGH, spare)
     if chosen.normal_is_left_out and SYSTEM in chosen.grants:
         other = _with_latency(crews, capacity, tiers, SYSTEM_AFTER_NORMAL, spare)
-        if other.loads(tiers) and not other.normal_is_left_out:
+        if other.is_sound(tiers) and not other.normal_is_left_out:
             chosen = other
-    if not chosen.loads(tiers):
+    if not chosen.is_sound(tiers):
         chosen = _with_latency(crews, capacity, tiers, SYSTEM_FIRST, spare)
     return chosen
 

@@ -95,6 +95,19 @@ def test_three_exclusive_cores_fit_on_four(plan, pod, profile, group):
     assert made.layer_named("onnx.hot.critical").members == ("default/a",)
 
 
+def test_a_group_stays_in_its_tier_where_a_second_layer_that_borrows_would_starve_the_open_one(
+    plan, pod, profile, group, codes
+):
+    hot = profile("onnx", group("hot", treatment="exclusive", cpu_fraction=0.5))
+    busy = pod("a", HIGH, 5000, annotations={"temper.codes/workload-profile": "onnx"})
+
+    made = plan(busy, pod("b", CRITICAL, 100), profiles=[hot], cores=4)
+
+    assert [layer.name for layer in made.layers] == ["system", "critical", "high", "open"]
+    assert made.layer_named("system").kind is LayerKind.GROUPED
+    assert ("folded", "onnx.hot.high") in codes(made)
+
+
 def test_an_exclusive_group_that_does_not_fit_is_demoted(plan, pod, profile, group, codes):
     hot = profile("llama", group("hot", treatment="exclusive"))
     busy = pod("a", CRITICAL, 2000, annotations={"temper.codes/workload-profile": "llama"})
