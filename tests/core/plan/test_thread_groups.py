@@ -98,7 +98,7 @@ def test_three_exclusive_cores_fit_on_four(plan, pod, profile, group):
 def test_a_group_stays_in_its_tier_where_a_second_layer_that_borrows_would_starve_the_open_one(
     plan, pod, profile, group, codes
 ):
-    hot = profile("onnx", group("hot", treatment="exclusive", cpu_fraction=0.5))
+    hot = profile("onnx", group("hot", "hot", treatment="exclusive", cpu_fraction=0.5))
     busy = pod("a", HIGH, 5000, annotations={"temper.codes/workload-profile": "onnx"})
 
     made = plan(busy, pod("b", CRITICAL, 100), profiles=[hot], cores=4)
