@@ -15,6 +15,7 @@ from temper_core.standard_output import deliver
 CORE_COMMANDS: Mapping[str, str] = {
     "agent": "Run the node agent.",
     "completion": "Print the completion script of a shell.",
+    "diff": "Say what has changed between two snapshots.",
     "doctor": "Check what enforcing needs on this machine.",
     "engine": "Judge a configuration of the engine.",
     "explain": "Say why a pod is placed where it is.",

@@ -54,21 +54,24 @@ def _show(settings: "Settings", interval: float, most: int | None) -> None:
 
     console = Console(highlight=False, markup=False, emoji=False)
     looks = Looks.begin(lambda threads: observation(settings, threads), FEW)
-    has_cursor = os.environ.get("TERM", "") not in TERMINALS_WITHOUT_CURSOR
-    if most == 1 or not (console.is_terminal and has_cursor):
-        _print_each(console, looks, interval, most)
+    width = console.width if console.is_terminal else WIDE_ENOUGH
+    if console.is_terminal and os.environ.get("TERM", "") in TERMINALS_WITHOUT_CURSOR:
+        console = Console(highlight=False, markup=False, emoji=False, force_terminal=False)
+    if most == 1 or not console.is_terminal:
+        _print_each(console, looks, interval, most, width)
         return
     from temper_core.cli.top.watching import watch
 
     watch(console, looks, interval, most)
 
 
-def _print_each(console: "Console", looks: "Looks", interval: float, most: int | None) -> None:
+def _print_each(
+    console: "Console", looks: "Looks", interval: float, most: int | None, width: int
+) -> None:
     from rich.text import Text
 
     from temper_core.cli.top.screen import whole_text
 
-    width = console.width if console.is_terminal else WIDE_ENOUGH
     for number in count(1):
         text = Text("\n").join(whole_text(looks.seen, width))
         console.print(text, soft_wrap=True)

@@ -6,12 +6,12 @@ long.
 
 from collections.abc import Callable, Iterator, Sequence
 
-from temper_core.cli.observed import Row, count, number, rows, table, text, whole_numbers
+from temper_core.cli.observed import Row, count, number, rows, table, text
 from temper_core.cli.top.columns import Column
 
 DELAYED, WOKEN, WAITED = "delayed by", "woken by", "waits"
 UNITS = ((1e6, "s"), (1e3, "ms"), (1.0, "us"))
-MOST_BUCKETS = 64
+MICROSECONDS = 1e6
 NOBODY = "an interrupt"
 
 
@@ -21,28 +21,13 @@ def wait_rows(window: Row) -> list[Row]:
     return list(found)
 
 
-def quantile_us(counts: Sequence[int], share: float) -> int | None:
-    """Return the bound, in microseconds, that *share* of the waits are under.
-
-    ``counts[n]`` are the waits under ``2**n`` microseconds that are not under ``2**(n-1)``. None
-    where nobody waited, or where the bound is the last, which is none.
-    """
-    counts = [max(0, each) for each in counts[:MOST_BUCKETS]]
-    needed, seen = share * sum(counts), 0
-    for bucket, each in enumerate(counts[:-1]):
-        seen += each
-        if seen >= needed > 0:
-            return 1 << bucket
-    return None
-
-
 def duration_text(seconds: float | None) -> str:
     """Write a time in the largest unit in which it is not below one."""
     if seconds is None:
         return "-"
     for scale, unit in UNITS:
-        if seconds * 1e6 >= scale:
-            return f"{seconds * 1e6 / scale:.1f} {unit}"
+        if seconds * MICROSECONDS >= scale:
+            return f"{seconds * MICROSECONDS / scale:.1f} {unit}"
     return "0"
 
 
@@ -74,17 +59,16 @@ def _party(role: str, party: Row) -> Row:
 
 def _histograms(window: Row) -> Iterator[Row]:
     for each in rows(window, "waits"):
-        counts = whole_numbers(each, "counts")
         bounds = ", ".join(
-            f"p{percent} < {duration_text(bound / 1e6)}"
-            for percent in (50, 99)
-            if (bound := quantile_us(counts, percent / 100)) is not None
+            f"{percentile} < {duration_text(bound / MICROSECONDS)}"
+            for percentile in ("p50", "p99")
+            if (bound := number(each, f"{percentile}_under_us")) is not None
         )
         yield {
             "who": text(each, "subject"),
             "what": WAITED,
             "other": bounds,
-            "times": sum(max(0, n) for n in counts),
+            "times": count(each, "waits"),
             "waited_s": number(each, "total_s"),
         }
 

@@ -13,13 +13,21 @@ from temper_core.settings import Settings, load
 from temper_core.settings.models import ServerSettings
 
 
+def load_beside(name: str, path: Path):
+    """Import a module that lies beside tests, which importlib mode does not find by itself."""
+    if name not in sys.modules:
+        spec = spec_from_file_location(name, path)
+        sys.modules[name] = module_from_spec(spec)
+        spec.loader.exec_module(sys.modules[name])
+    return sys.modules[name]
+
+
 def load_fakes():
-    if "temper_fake_view" not in sys.modules:
-        path = Path(__file__).parents[1] / "server" / "fake_view.py"
-        spec = spec_from_file_location("temper_fake_view", path)
-        sys.modules["temper_fake_view"] = module_from_spec(spec)
-        spec.loader.exec_module(sys.modules["temper_fake_view"])
-    return sys.modules["temper_fake_view"]
+    return load_beside("temper_fake_view", Path(__file__).parents[1] / "server" / "fake_view.py")
+
+
+for beside in ("observations", "pseudo_terminal"):
+    load_beside(f"temper_{beside}", Path(__file__).with_name(f"{beside}.py"))
 
 
 @frozen
