@@ -9,8 +9,13 @@ REST = "rest"
 """What stands for the threads without a name of their own; one that is called so is among them."""
 UNNAMED = "?"
 
-# A lone number of hex digits, such as an id, and any run of decimal digits.
-_NUMBER = re.compile(r"(?<![A-Za-z0-9])(?=[a-fA-F]*[0-9])[0-9a-fA-F]{6,}(?![A-Za-z0-9])|[0-9]+")
+_NUMBER = re.compile(
+    r"""
+    (?<![A-Za-z0-9]) (?=[a-fA-F]*[0-9]) [0-9a-fA-F]{6,} (?![A-Za-z0-9])  # an id in hex digits
+    | (?! (?<=^[A-Z]) [0-9] [ ] ) [0-9]+  # not what begins like "C2 Compiler"
+    """,
+    re.VERBOSE,
+)
 _ESCAPES = str.maketrans({"\\": r"\\", "\n": r"\n", '"': r"\""})
 
 
@@ -18,7 +23,8 @@ _ESCAPES = str.maketrans({"\\": r"\\", "\n": r"\n", '"': r"\""})
 def thread_group(comm: str) -> str:
     """Name the threads that are called like *comm* but for numbers: ``worker-17`` is ``worker-*``.
 
-    An id of six or more hex digits counts as a number too where it stands alone.
+    An id of six or more hex digits counts as a number too where it stands alone. What a JVM calls
+    ``C2`` or ``G1`` in front of a name is a kind of thread, and stays.
     """
     return _NUMBER.sub("*", readable(comm)) or UNNAMED
 

@@ -192,6 +192,47 @@ def test_the_stock_window_is_a_histogram_prometheus_understands(view):
     assert series["temper_reload_stock_seconds_sum", cold] == pytest.approx(130.05)
 
 
+def test_a_second_scraper_costs_no_second_look_at_the_pods(view, fakes):
+    class CountedPods(tuple):
+        __slots__ = ()
+
+        def __iter__(self):
+            walks.append(self)
+            return super().__iter__()
+
+    walks = []
+    view.last = fakes.a_snapshot(pods=CountedPods(view.last.pods))
+    scraper = Scraper(view, 5_000, clock=lambda: 112.5)
+    first, _ = scraper.scrape("")
+    needed = len(walks)
+    second, _ = scraper.scrape("")
+    scraper.scrape(OPENMETRICS)
+
+    assert first == second
+    assert len(walks) == needed > 0
+
+
+def test_a_scrape_tells_of_the_last_observation_and_the_agent_as_it_is_now(view, fakes):
+    scraper = Scraper(view, 5_000)
+    scraper.scrape("")
+    view.state = Status(Mode.RELOADING)
+    changed, _ = scraper.scrape("")
+    view.last = fakes.a_snapshot(pods=(evolve(view.last.pods[0], threads=99),))
+    later, _ = scraper.scrape("")
+
+    assert '\ntemper_mode{mode="reloading"} 1.0\n' in changed.decode()
+    assert '\ntemper_pod_threads{namespace="shop",pod="web"} 12\n' in changed.decode()
+    assert '\ntemper_pod_threads{namespace="shop",pod="web"} 99\n' in later.decode()
+
+
+def test_a_scrape_says_how_many_series_it_has(view):
+    view.exported = [exporter(gauge("temper_mine", 1, 2, 3))]
+
+    series = scrape(view)
+
+    assert series["temper_series",] == len(series) == view.series
+
+
 def test_a_plugins_metrics_are_exported(view):
     counted = Metric("temper_mine_total", "Help.", [MetricSample(3, {"kind": "a"})], "counter")
     view.exported = [exporter(gauge("temper_mine_ratio", 0.5), counted)]
@@ -236,6 +277,9 @@ def test_a_broken_exporter_costs_only_its_own_metrics(view, collect):
         "temper_reload_stock_seconds_count",
         "temper_series_dropped_total",
         "temper_series_dropped",
+        "temper_series",
+        "temper_pod_cpu_seconds",
+        "temper_pod_wait_seconds_sum",
     ],
 )
 def test_a_name_that_the_core_has_is_dropped_and_counted(view, name):
@@ -276,9 +320,9 @@ def test_a_scrape_never_holds_more_series_than_the_limit(view, limit):
 
     lines = [line for line in text.decode().splitlines() if not line.startswith("#")]
     (dropped,) = [line.split()[1] for line in lines if line.startswith("temper_series_dropped")]
-    total = len(scrape(view)) - 1
+    total = len(scrape(view, limit=10**9))
     assert len(lines) == limit
-    assert float(dropped) == 2 * (total - (limit - 1))
+    assert float(dropped) == 2 * (total - limit)
     assert any(line.startswith("temper_snapshot_age_seconds") for line in lines)
 
 
