@@ -78,8 +78,12 @@ class PodThreads:
         """Add a window; what the pod used beyond the names that are told is the rest's."""
         if window_s <= 0:
             return
-        self._score(used, window_s)
-        self._choose(used)
+        self._exponent += window_s / SMOOTHING_S
+        if used:
+            self._score(used, window_s)
+            self._choose(used)
+        elif self.totals is not NO_THREADS and not pod.cpu_used and not pod.run_delay:
+            return
         cpu_s, run_delay_s = dict(self.totals.cpu_s), dict(self.totals.run_delay_s)
         cpus, run_delay = pod.cpu_used, pod.run_delay
         for name in self._told:
@@ -98,7 +102,6 @@ class PodThreads:
             fading = math.exp(-self._exponent)
             self._scores = {name: score * fading for name, score in self._scores.items()}
             self._exponent = 0.0
-        self._exponent += window_s / SMOOTHING_S
         gain = math.exp(self._exponent) * -math.expm1(-window_s / SMOOTHING_S)
         scores = self._scores
         for name, (cpus, _) in used.items():

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from enum import StrEnum
+from functools import lru_cache
 from typing import NamedTuple
 
 from attrs import field, frozen
@@ -212,6 +213,7 @@ class PodHistogramFamily(Described):
 OfPods = PodFamily | PodCountFamily | PodDetailFamily | PodHistogramFamily
 
 
+@lru_cache(maxsize=4096)
 def _labels(names: tuple[str, ...], values: tuple[str, ...]) -> str:
     pairs = zip(names, values, strict=True)
     return ",".join(label(name, readable(value)) for name, value in pairs)

@@ -199,10 +199,29 @@ def test_names_are_followed_for_as_long_as_a_node_is_up():
     threads = PodThreads()
     for _ in range(40):
         threads.add({"a": [0.5, 0.0]}, pod(), 3_600.0)
+    for _ in range(3):
+        threads.add({}, pod(cpus=0.0), 1e6)
     threads.add({"a": [0.5, 0.0], "b": [0.9, 0.0]}, pod(), WINDOW_S)
 
     assert threads.totals.cpu_s["a"] == pytest.approx(40 * 1_800 + 2.5)
     assert threads.totals.cpu_s["b"] == pytest.approx(4.5)
+
+
+def test_a_pod_that_does_nothing_has_a_rest_of_nothing(node):
+    node.observe(pod(cpus=0.0))
+    node.observe(pod(cpus=0.0))
+
+    assert node.threads == {REST: 0.0}
+
+
+def test_what_was_busy_long_ago_makes_room_for_what_is_busy_now(node):
+    node.observe(pod(cpus=4.0), threads=tuple(thread(name, 0.9) for name in "abcde"))
+    node.now += 3_600
+    node.observe(pod(cpus=0.0), window_s=3_600.0)
+    for _ in range(3):
+        node.observe(pod(), threads=(thread("new", 0.1),))
+
+    assert "new" in node.threads
 
 
 @settings(max_examples=30, deadline=None)
