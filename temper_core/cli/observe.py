@@ -52,7 +52,7 @@ def command(
         wanted_s = recording["seconds"]
         show_edges(read_settings(settings_path), seconds=wanted_s, top=top, output=output)
         return
-    wish = wish_in(recording)
+    wish = wish_in(recording, edges=edges)
     if wish is not None:
         record(wish, read_settings(settings_path))
         return
