@@ -2,11 +2,13 @@
 
 import time
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from threading import Thread
 from typing import Any
 
 from attrs import define, evolve, field
 
+from temper_core.cli.observed import Row, number, table, text
 from temper_core.cli.top.cpu_times import CpuTimes, busy_between, read_cpu_times
 from temper_core.cli.top.pane_boxes import Seen
 from temper_core.cli.top.view import View
@@ -14,6 +16,9 @@ from temper_core.errors import TemperError
 
 FEW, MANY = 50, 500
 """Threads to ask for: for the busiest, and to choose from by another order or by a filter."""
+
+SETTLING_S = 0.1
+"""Time for the agent to publish what it has seen."""
 
 Ask = Callable[[int], Mapping[str, Any]]
 
@@ -37,11 +42,13 @@ class Looks:
     _answer: Seen | None = None
     _times: CpuTimes = field(factory=read_cpu_times)
     _last: float = field(factory=time.monotonic)
+    _news_in: float = 0.0
 
     @classmethod
     def begin(cls, ask: Ask, threads: int) -> "Looks":
         """Look for the first time; raises what *ask* raises."""
-        return cls(ask, Seen(ask(threads)), threads=threads)
+        seen = Seen(ask(threads))
+        return cls(ask, seen, threads=threads, news_in=news_in(seen.document))
 
     def look(self) -> Seen:
         """Look now, and wait for the answer; an agent that does not answer is told in it."""
@@ -53,12 +60,15 @@ class Looks:
         self._answered = answered
 
     def due_in(self, interval: float, threads: int) -> float:
-        """Return the seconds until the next look; none where more threads are needed than seen."""
+        """Return the seconds until the next look: not before the agent itself has looked again.
+
+        None where more threads are needed than were asked for.
+        """
         if self._asking is not None:  # its answer rings, but a thread that died may not
             return interval
         if threads > self._threads:
             return 0.0
-        return max(0.0, self._last + interval - time.monotonic())
+        return max(0.0, self._last + max(interval, self._news_in) - time.monotonic())
 
     def start(self, threads: int) -> None:
         """Begin to look, unless one look is still on its way."""
@@ -98,3 +108,16 @@ class Looks:
         busy = busy_between(self._times, times) if cpus == len(times) else {}
         self.seen = evolve(answer, busy=busy)
         self._times, self._last = times, time.monotonic()
+        self._news_in = 0.0 if answer.trouble else news_in(answer.document)
+
+
+def news_in(document: Row) -> float:
+    """Return the seconds until the agent will have looked again; 0 where that is not known."""
+    observing, overhead = table(document, "observing"), table(document, "overhead")
+    period = number(observing, "period_s") or number(overhead, "period_s") or 0.0
+    try:
+        at = datetime.fromisoformat(text(document, "at")).timestamp()
+    except (ValueError, OverflowError):
+        return 0.0
+    # Somebody may have set the clock in between.
+    return min(max(0.0, at + period + SETTLING_S - time.time()), max(0.0, period))
