@@ -246,11 +246,9 @@ def _added(one: ThreadSums, other: ThreadSums) -> ThreadSums:
 
 
 def _shortfalls(counted: Counted, paths: Sequence[str]) -> tuple[str, ...]:
-    shortfalls = {
-        "that ran much had no room for a row of their own and are summed up": counted.no_room,
-        "have counters for which the kernel has no memory": counted.unkept,
-    }
-    defects = [f"threads: {count} {what}" for what, count in shortfalls.items() if count]
+    defects = []
+    if counted.unkept:
+        defects.append(f"threads: {counted.unkept} have counters that there is no memory for")
     if nameless := paths.count(""):
         defects.append(f"threads: {nameless} cgroups have no name, or no room beside the others")
     return tuple(defects)

@@ -11,21 +11,21 @@ MOST_PATHS = 128
 ROW = struct.Struct("<II16s16sQIIqqqqqqQiiIIII")
 GROUP = struct.Struct("<QII6Q")
 PATH = struct.Struct("<QII1280s")
-CONTROL_BYTES = 2_680
+CONTROL_BYTES = 2_672
 
-_ASKED = struct.Struct("<6I")
-_COUNTED = struct.Struct("<7I")
+_ASKED = struct.Struct("<5I")
+_COUNTED = struct.Struct("<6I")
 _U64 = struct.Struct("<Q")
 _COUNTED_AT = 24
-_LEAST_AT = 80
-_BINS_AT, _BINS_BYTES = 120, 512
-_ON_CPU_AT, _ON_CPU_BYTES = 632, 1_024
+_LEAST_AT = 64
+_BINS_AT, _BINS_BYTES = 112, 512
+_ON_CPU_AT, _ON_CPU_BYTES = 624, 1_024
 _CLEARED = ((_COUNTED_AT, 40), (_BINS_AT, _BINS_BYTES))
 
 
 def rows_for(detail_threads: int) -> int:
-    """Return how many rows there is room for in the pass, before the busiest of them are chosen."""
-    return min(8 * detail_threads, max(2_048, 2 * detail_threads))
+    """Return how many candidates there is room for, of which *detail_threads* keep their rows."""
+    return max(1_024, 2 * detail_threads, min(8 * detail_threads, 4_096))
 
 
 @frozen
@@ -46,13 +46,12 @@ class Asked:
 class Counted:
     """What a look counted: how much lies in each array, and what had no room.
 
-    ``no_room`` threads had a claim to a row that nobody could keep, ``unnamed`` cgroups are new
-    and yet not among the paths, ``unkept`` threads had no memory for their counters.
+    ``unnamed`` cgroups are new and yet not among the paths, for ``unkept`` threads the kernel had
+    no memory to keep their counters in.
     """
 
     seen: int
     rows: int
-    no_room: int
     groups: int
     paths: int
     unnamed: int
@@ -77,7 +76,6 @@ class Control:
             asked.names,
             asked.detail,
             asked.groups,
-            rows_for(asked.detail) // 2,
         )
         on_cpu = (_ON_CPU_AT + _ON_CPU_BYTES * (self._look & 1), _ON_CPU_BYTES)
         for at, size in (*_CLEARED, on_cpu):

@@ -22,7 +22,6 @@
 #define NS_PER_TICK 10000000 /* user space has 100 ticks a second on every machine but alpha */
 #define CLOCK_SLACK_NS 10000000 /* how far the clocks of CPUs may be apart, and behind */
 #define BIRTH_SLACK_NS 20000000
-#define BUSY_NS 10000000
 #define CANDIDATES 3 /* for each row, had this look been like the last */
 #define MARGIN 4 /* by which all may have used less than in the last look */
 #define NICE_0 120
@@ -166,16 +165,17 @@ struct control {
 	u32 look; /* one more each time */
 	u32 is_baseline;
 	u32 names_wanted; /* cgroups that were told under another number are told again */
-	u32 detail; /* rows wanted, at most */
+	u32 detail; /* rows wanted, at most; there is room for more candidates */
 	u32 most_groups;
-	u32 for_all; /* rows that any candidate may take; the others are for the busiest */
+	u32 unused;
 	/* Of the look; cleared by user space before it. */
-	u32 seen, rows, no_room, groups, paths, unnamed, unkept;
-	u32 last_group;
+	u32 seen, rows, groups, paths, unnamed, unkept;
 	u64 last_css;
+	u32 last_group;
+	u32 unused_too;
 	/* Kept from look to look. */
-	u64 candidate_ns, busy_ns; /* bounds for the look that comes */
-	u64 least_ns; /* of the last look: who used less has no row */
+	u64 least_ns; /* who used less in the last look has no row */
+	u64 candidate_ns; /* who uses less in this look is no candidate for a row */
 	u64 clock, since; /* the run queue's, as sched_info has it */
 	u64 now, before; /* since boot */
 	/* How many threads ran or waited how long, in steps of a quarter octave. */
@@ -212,7 +212,7 @@ static __always_inline u64 queue_clock(void)
 
 	if (bpf_core_field_exists(struct sched_entity___look, cfs_rq) &&
 	    bpf_core_field_exists(struct cfs_rq, rq)) {
-		of_queue = more(self)->se.cfs_rq->rq->clock;
+		of_queue = BPF_CORE_READ(more(self), se.cfs_rq, rq, clock);
 		if (of_queue > clock)
 			clock = of_queue;
 	}
@@ -447,6 +447,7 @@ static __always_inline void add(struct group *group, struct counts *used)
 	group->used.migrations += used->migrations;
 }
 
+/* Pointers are followed by copying: for each one read as such the verifier searches all types. */
 static __always_inline void fill(struct row *row, struct task_struct *task, struct counts *used,
 				 u64 waiting_ns, struct control *control)
 {
@@ -455,10 +456,10 @@ static __always_inline void fill(struct row *row, struct task_struct *task, stru
 	row->tid = task->pid;
 	row->tgid = task->tgid;
 	bpf_probe_read_kernel(row->comm, sizeof(row->comm), task->comm);
-	bpf_probe_read_kernel(row->process, sizeof(row->process), task->group_leader->comm);
+	BPF_CORE_READ_INTO(&row->process, task, group_leader, comm);
 	row->start_ticks = task->start_boottime / NS_PER_TICK;
 	row->cpu = more(task)->thread_info.cpu;
-	row->uid = task->real_cred->euid.val;
+	row->uid = BPF_CORE_READ(task, real_cred, euid.val);
 	row->run_ns = used->run_ns;
 	row->delay_ns = used->delay_ns;
 	row->runs = has_waits ? (s64)used->runs : UNKNOWN;
@@ -510,23 +511,6 @@ __noinline u32 bin_of(u64 weight_ns)
 	return (octave - 1) * 4 + ((left >> (octave - 2)) & 3);
 }
 
-static __always_inline struct row *row_for(u64 weight_ns, struct control *control)
-{
-	u32 place = control->rows;
-	struct row *row;
-
-	if (weight_ns < control->candidate_ns)
-		return NULL;
-	if (place >= control->for_all && weight_ns < control->busy_ns)
-		return NULL;
-	row = bpf_map_lookup_elem(&rows, &place);
-	if (row)
-		control->rows = place + 1;
-	else
-		control->no_room++;
-	return row;
-}
-
 static __always_inline u64 waits(struct task_struct *task, bool is_on_cpu, struct control *control)
 {
 	u64 queued = task->sched_info.last_queued;
@@ -546,62 +530,7 @@ static __always_inline bool has_run(struct counts *used)
 	return used->run_ns | used->delay_ns | used->runs;
 }
 
-static __noinline int note(struct task_struct *task, struct group *group, struct control *control)
-{
-	bool is_on_cpu = BPF_CORE_READ_BITFIELD(more(task), on_cpu);
-	struct counts used = {};
-	u64 weight, waiting_ns;
-	struct row *row;
-	u32 bin;
-
-	if (is_on_cpu)
-		*on_cpu_word(control, control->look, task->pid) |= on_cpu_bit(task->pid);
-	count_up(&used, task);
-	if (!what_it_used(task, &used, control))
-		return 0;
-	waiting_ns = waits(task, is_on_cpu, control);
-	weight = weight_of(used.run_ns, used.delay_ns, waiting_ns);
-	if (!waiting_ns && !has_run(&used))
-		return 0;
-	bin = bin_of(weight);
-	if (bin < BINS)
-		control->bins[bin]++;
-	row = row_for(weight, control);
-	if (row)
-		fill(row, task, &used, waiting_ns, control);
-	else if (has_run(&used))
-		add(group, &used);
-	return 0;
-}
-
-/* It has not been given a CPU, had none to be taken away, and does not wait for one. */
-static __always_inline bool has_slept(struct task_struct *task, struct control *control)
-{
-	u32 tid = task->pid;
-
-	if (control->is_baseline || task->sched_info.last_arrival >= control->since)
-		return false;
-	if (task->sched_info.last_queued)
-		return false;
-	return !(*on_cpu_word(control, control->look - 1, tid) & on_cpu_bit(tid));
-}
-
-static __always_inline void look_at(struct task_struct *task, struct control *control)
-{
-	struct group *group;
-
-	if (!task->pid)
-		return;
-	group = group_of(task, control);
-	if (!group)
-		return;
-	control->seen++;
-	group->living++;
-	if (!has_slept(task, control))
-		note(task, group, control);
-}
-
-/* ---- who keeps a row ---- */
+/* ---- who has a row ---- */
 
 struct choice {
 	u64 least_ns, sure_ns;
@@ -689,25 +618,106 @@ static int sift(u32 place, void *context)
 	return 0;
 }
 
-/* What the bins of this look tell: who of the candidates keeps a row, and who is one next time. */
-static __always_inline void finish(struct control *control)
+/* Leaves rows only to those that keep them by the bins so far; more can only raise the bounds. */
+__noinline u32 thin_out(void)
 {
-	struct choice choice = {}, next = {};
+	struct control *control = the_control();
+	struct choice choice = {};
 
-	control->least_ns = control->candidate_ns;
-	control->candidate_ns = 0;
-	control->busy_ns = BUSY_NS;
-	if (control->is_baseline || !choose(&choice, control->detail))
-		return;
-	control->busy_ns = choice.sure_ns;
-	if (choose(&next, control->detail * CANDIDATES))
-		control->candidate_ns = next.least_ns / MARGIN;
-	if (control->rows <= control->detail)
-		return;
+	if (!control || control->rows <= control->detail)
+		return 0;
+	if (!choose(&choice, control->detail))
+		return 0;
 	bpf_loop(control->rows, sift, &choice, 0);
 	control->rows = choice.kept;
-	if (control->least_ns < choice.least_ns)
-		control->least_ns = choice.least_ns;
+	if (control->candidate_ns < choice.least_ns)
+		control->candidate_ns = choice.least_ns;
+	return 1;
+}
+
+static __always_inline struct row *row_for(u64 weight_ns, struct control *control)
+{
+	u32 place = control->rows;
+	struct row *row;
+
+	if (weight_ns < control->candidate_ns)
+		return NULL;
+	row = bpf_map_lookup_elem(&rows, &place);
+	if (!row) {
+		thin_out();
+		place = control->rows;
+		row = bpf_map_lookup_elem(&rows, &place);
+	}
+	if (row)
+		control->rows = place + 1;
+	return row;
+}
+
+static __noinline int note(struct task_struct *task, struct group *group, struct control *control)
+{
+	bool is_on_cpu = BPF_CORE_READ_BITFIELD(more(task), on_cpu);
+	struct counts used = {};
+	u64 weight, waiting_ns;
+	struct row *row;
+	u32 bin;
+
+	if (is_on_cpu)
+		*on_cpu_word(control, control->look, task->pid) |= on_cpu_bit(task->pid);
+	count_up(&used, task);
+	if (!what_it_used(task, &used, control))
+		return 0;
+	waiting_ns = waits(task, is_on_cpu, control);
+	weight = weight_of(used.run_ns, used.delay_ns, waiting_ns);
+	if (!waiting_ns && !has_run(&used))
+		return 0;
+	bin = bin_of(weight);
+	if (bin < BINS)
+		control->bins[bin]++;
+	row = row_for(weight, control);
+	if (row)
+		fill(row, task, &used, waiting_ns, control);
+	else if (has_run(&used))
+		add(group, &used);
+	return 0;
+}
+
+/* It has not been given a CPU, had none to be taken away, and does not wait for one. */
+static __always_inline bool has_slept(struct task_struct *task, struct control *control)
+{
+	u32 tid = task->pid;
+
+	if (control->is_baseline || task->sched_info.last_arrival >= control->since)
+		return false;
+	if (task->sched_info.last_queued)
+		return false;
+	return !(*on_cpu_word(control, control->look - 1, tid) & on_cpu_bit(tid));
+}
+
+static __always_inline void look_at(struct task_struct *task, struct control *control)
+{
+	struct group *group;
+
+	if (!task->pid)
+		return;
+	group = group_of(task, control);
+	if (!group)
+		return;
+	control->seen++;
+	group->living++;
+	if (!has_slept(task, control))
+		note(task, group, control);
+}
+
+/* The bins tell who keeps a row, and who might be a candidate in the next look. */
+static __always_inline void finish(struct control *control)
+{
+	struct choice next = {};
+
+	thin_out();
+	control->least_ns = control->is_baseline ? 0 : control->candidate_ns;
+	control->candidate_ns = 0;
+	if (choose(&next, control->detail * CANDIDATES))
+		control->candidate_ns = next.least_ns / MARGIN;
 }
 
 #endif

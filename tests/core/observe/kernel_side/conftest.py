@@ -1,0 +1,108 @@
+"""Both tiers of the kernel side, and processes of known doings for them to look at."""
+
+import contextlib
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from temper_core.bpf.access import explain
+from temper_core.errors import BpfError
+from temper_core.observe.kernel_side.kernel_threads import BpfThreads, IterThreads
+from tests.core.observe.kernel_side.proc_reads import BUSY
+
+PLENTY = 4_096
+
+
+@pytest.fixture(params=[BpfThreads, IterThreads], ids=lambda kind: kind.tier)
+def open_tier(request):
+    """Open readers of one tier; they are closed in the end. Skip where the kernel refuses it."""
+    with contextlib.ExitStack() as opened:
+
+        def start(detail_threads=PLENTY, *, kind=request.param, **options):
+            try:
+                reader = kind.open(detail_threads, **options)
+            except BpfError as error:
+                pytest.skip(f"{kind.tier}: {explain(error).reason}")
+            opened.callback(reader.close)
+            return reader
+
+        start.kind = request.param
+        yield start
+
+
+@pytest.fixture
+def reader(open_tier):
+    """A reader that has a row for every thread that ran."""
+    return open_tier()
+
+
+@pytest.fixture
+def watched(reader):
+    """Begin a window; the function returned ends it, and gives its rows, and begins the next."""
+    last = [reader.snapshot(0)]
+
+    def look():
+        last.append(reader.snapshot(last[-1].clock_ns))
+        return last[-1]
+
+    return look
+
+
+@pytest.fixture
+def load(spawn):
+    """Keep the machine busy, at the lowest priority."""
+    for _ in range(2):
+        os.setpriority(os.PRIO_PROCESS, spawn(BUSY).pid, 19)
+
+
+@pytest.fixture(scope="session")
+def unified():
+    """The root of cgroup v2, where it can be written to."""
+    mounts = [line.split() for line in Path("/proc/mounts").read_text().splitlines()]
+    roots = [Path(mount[1]) for mount in mounts if mount[2] == "cgroup2"]
+    if not roots or not os.access(roots[0], os.W_OK):
+        pytest.skip("no writable cgroup v2 here")
+    return roots[0]
+
+
+@pytest.fixture
+def make_cgroup(unified):
+    """Make cgroups below one of the test's own; in the end they go, and all that lives in them."""
+    top = unified / f"temper-look-{os.getpid()}"
+
+    def make(name=""):
+        folder = top / name
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
+
+    make()
+    yield make
+    (top / "cgroup.kill").write_text("1")
+    for folder in sorted([top, *top.rglob("*/")], reverse=True):
+        _remove(folder)
+
+
+def _remove(folder):
+    deadline = time.monotonic() + 10
+    while folder.exists():
+        with contextlib.suppress(OSError):
+            folder.rmdir()
+            return
+        assert time.monotonic() < deadline, f"{folder} is still in use"
+        time.sleep(0.01)
+
+
+@pytest.fixture
+def spawn_in(spawn, make_cgroup, settle):
+    """Start a process in a cgroup of its own, and wait until it rests; gives it and the path."""
+
+    def start(script, *arguments, name="inner"):
+        folder = make_cgroup(name)
+        child = spawn(script, *arguments)
+        (folder / "cgroup.procs").write_text(str(child.pid))
+        settle(child.pid)
+        return child, f"{folder.parent.name}/{folder.name}/"
+
+    return start
