@@ -15,6 +15,17 @@ from temper_core.cli.client import (
 )
 from temper_core.cli.observe_edges import edges_option, show_edges
 from temper_core.cli.observe_record import record, recording_options, wish_in
+from temper_core.cli.observed import (
+    count,
+    cpu_list,
+    layer_of,
+    number,
+    pod_key,
+    pressure_of,
+    rows,
+    thread_name,
+    whole_numbers,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console, Group
@@ -76,13 +87,13 @@ def observation_tables(document: Row) -> "Group":
     from rich.console import Group
     from rich.text import Text
 
-    busiest_pods = _sorted(_rows(document, "pods"), "cpu_used")
+    busiest_pods = _sorted(_pod_rows(document), "cpu_used")
     tables = [
-        table_of("layers", _LAYERS, _rows(document, "layers")),
+        table_of("layers", _LAYERS, rows(document, "layers")),
         table_of("pods", _PODS, busiest_pods),
-        table_of("threads", _THREADS, _sorted(_rows(document, "threads"), "cpu_used")),
+        table_of("threads", _THREADS, _sorted(rows(document, "threads"), "cpu_used")),
         table_of("pressure", _PRESSURE, list(_pressure_rows(document.get("pressure")))),
-        table_of("violations", _VIOLATIONS, _rows(document, "violations")),
+        table_of("violations", _VIOLATIONS, rows(document, "violations")),
     ]
     return Group(Text(headline(document)), *(table for table in tables if table is not None))
 
@@ -125,13 +136,14 @@ def shown(value: object) -> str:
     )
 
 
-def _rows(document: Row, key: str) -> list[Row]:
-    found = document.get(key)
-    return [row for row in found if isinstance(row, dict)] if isinstance(found, list) else []
+def _sorted(listed: Iterable[Row], key: str) -> list[Row]:
+    return sorted(listed, key=lambda row: -(number(row, key) or 0.0))
 
 
-def _sorted(rows: Iterable[Row], key: str) -> list[Row]:
-    return sorted(rows, key=lambda row: -(row.get(key) or 0.0))
+def _pod_rows(document: Row) -> list[Row]:
+    return [
+        {**row, "pressure": pressure_of(document, pod_key(row))} for row in rows(document, "pods")
+    ]
 
 
 def _of(key: str) -> Callable[[Row], object]:
@@ -146,24 +158,22 @@ def _share(key: str) -> Callable[[Row], object]:
     return read
 
 
-def _pod(row: Row) -> object:
-    return "/".join(str(row[key]) for key in ("namespace", "pod") if row.get(key))
+def _cpus(row: Row) -> str:
+    return cpu_list(whole_numbers(row, "cpus")) or "-"
 
 
-def _thread(row: Row) -> object:
-    """Name a thread, or say how many a pod has that are not among the busiest."""
-    return row.get("comm") if row.get("tid") is not None else f"{row.get('threads', '')} others"
-
-
-def _placement(row: Row) -> object:
-    layer, expected = row.get("layer") or "", row.get("expected_layer") or ""
-    return layer if expected in ("", layer) else f"{layer} (should be {expected})"
+def _switches(row: Row) -> str | None:
+    """Voluntary and involuntary switches, each as far as the tier of observation can tell."""
+    kinds = [count(row, key) for key in ("voluntary", "involuntary")]
+    return None if None in kinds else "+".join(map(str, kinds))
 
 
 def _pressure_rows(pressure: object) -> Iterable[Row]:
     if not isinstance(pressure, dict):
         return
     node = pressure.get("node", pressure)
+    if not isinstance(node, dict):
+        return
     for resource, lines in sorted(node.items()):
         for kind, line in lines.items() if isinstance(lines, dict) else ():
             if isinstance(line, dict):
@@ -173,7 +183,7 @@ def _pressure_rows(pressure: object) -> Iterable[Row]:
 _LAYERS: Sequence[Column] = (
     ("layer", _of("name")),
     ("kind", _of("kind")),
-    ("cpus", _of("cpus")),
+    ("cpus", _cpus),
     ("used", _of("cpus_used")),
     ("util", _share("util")),
     ("tasks", _of("tasks")),
@@ -181,20 +191,25 @@ _LAYERS: Sequence[Column] = (
     ("reason", _of("reason")),
 )
 _PODS: Sequence[Column] = (
-    ("pod", _pod),
+    ("pod", pod_key),
     ("tier", _of("tier")),
+    ("profile", _of("profile")),
     ("threads", _of("threads")),
     ("cpus used", _of("cpu_used")),
+    ("delay", _of("run_delay")),
     ("throttled", _share("throttled_ratio")),
+    ("pressure", _share("pressure")),
 )
 _THREADS: Sequence[Column] = (
     ("tid", _of("tid")),
-    ("thread", _thread),
-    ("pod", _pod),
+    ("thread", thread_name),
+    ("pod", pod_key),
     ("cpu", _of("cpu")),
     ("cpus used", _of("cpu_used")),
     ("delay", _share("run_delay_ratio")),
-    ("layer", _placement),
+    ("switches", _switches),
+    ("migr", _of("migrations")),
+    ("layer", layer_of),
 )
 _PRESSURE: Sequence[Column] = (
     ("resource", _of("resource")),

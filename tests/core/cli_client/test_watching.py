@@ -26,8 +26,26 @@ def test_observe_shows_layers_pods_threads_pressure_and_violations(temper):
 
     assert result.exit_code == 0
     assert "node-a  enforcing  generation 7  scx_layered 1.1.4" in result.output
-    for word in ["critical", "0,1", "61.0%", "ib_worker", "shop/web", "25.0%", "smt_collision"]:
+    for word in ["critical", "0-1", "61.0%", "ib_worker", "shop/web", "25.0%", "smt_collision"]:
         assert word in result.output
+
+
+@pytest.mark.usefixtures("agent")
+def test_observe_marks_threads_by_how_their_layer_is_known(temper, view):
+    known = evolve(view.last.threads[0], expected_layer="critical", layer_is_known=True)
+    counted = evolve(known, tid=42, voluntary=40, involuntary=2, migrations=3)
+    astray = evolve(known, tid=43, layer="open")
+    inferred = evolve(known, tid=44, layer_is_known=False)
+    planned = evolve(known, tid=45, layer="", layer_is_known=False)
+    view.last = evolve(view.last, threads=(known, counted, astray, inferred, planned))
+
+    rows = {line[:2]: line for line in temper(observe.command).output.splitlines()}
+
+    assert rows["41"].split()[-2:] == ["-", "critical"]
+    assert rows["42"].split()[-3:] == ["40+2", "3", "critical"]
+    assert rows["43"].endswith("open (should be critical)")
+    assert rows["44"].split()[-1] == "critical?"
+    assert rows["45"].split()[-1] == "(critical)"
 
 
 @pytest.mark.usefixtures("agent")
@@ -77,6 +95,7 @@ def test_without_an_agent_there_is_an_error_with_the_code_of_the_machine(temper,
         {"threads": [{}], "pods": [{}], "layers": [{}], "violations": [{}]},
         {"pressure": {"node": {"cpu": {"some": {"avg10": None}, "full": None}}}},
         {"pressure": {"cpu": 3}},
+        {"pressure": {"node": 3}, "pods": [{"cpu_used": "much", "run_delay": None}]},
     ],
 )
 def test_an_observation_of_another_version_is_shown_as_far_as_it_goes(document):
