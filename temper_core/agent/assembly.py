@@ -16,7 +16,7 @@ from temper_core.agent.wake import Wake
 from temper_core.errors import MachineError
 from temper_core.node.cgroups import CgroupTree, detect_cgroups
 from temper_core.node.topology import read_machine
-from temper_core.observe.cgroup_usage import CgroupRoots
+from temper_core.observe.cgroup_roots import CgroupRoots
 from temper_core.observe.lint_windows import Linter
 from temper_core.observe.observer import Observer
 from temper_core.observe.wakes.watch import WakeWatch
@@ -112,4 +112,5 @@ def _cgroup_roots() -> CgroupRoots:
         cpu=str(mounts.v1.get("cpu", "")),
         cpuacct=str(mounts.v1.get("cpuacct", "")),
         memory=str(mounts.v1.get("memory", "")),
+        cpuset=str(mounts.v1.get("cpuset", "")),
     )

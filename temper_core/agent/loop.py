@@ -138,6 +138,7 @@ class Agent:
         steer_in_s = LONGEST_WAIT_S
         with parts.observer.cost.part("steer"), self._surviving("steer"):
             steer_in_s = parts.helm.turn(time.monotonic(), parts.scheduler)
+        self._look_due = parts.observer.hurried(self._look_due)
         if now >= self._look_due:
             with self._surviving("observe"):
                 self._look()

@@ -16,6 +16,10 @@ _HOST_PID_NAMESPACE = 0xEFFF_FFFC
 """Inode of the first pid namespace (``PROC_PID_INIT_INO``)."""
 
 
+_Known = tuple[int, int, int, tuple[int, ...]]
+"""Start and number of CPUs of the thread that was asked about, until which look, and the answer."""
+
+
 def policy_name(number: int) -> str:
     """Return the name of a policy as sched(7) has it; empty if it is not known."""
     return POLICIES.get(number, "")
@@ -30,7 +34,7 @@ class Affinities:
 
     def __init__(self, proc_root: Path | str = Path("/proc")) -> None:
         self._is_host = _is_host_pid_namespace(proc_root)
-        self._known: dict[tuple[int, int], tuple[int, int, tuple[int, ...]]] = {}
+        self._known: dict[int, _Known] = {}
         self._look = 0
         self.defect = ""
 
@@ -46,15 +50,18 @@ class Affinities:
         if not self._is_host:
             self.defect = "threads: the CPUs they are bound to are not seen without hostPID"
             return ()
-        key = (row.tid, row.start_ticks)
-        known = self._known.get(key)
-        if known is not None and known[0] == row.allowed and self._look < known[1]:
-            return known[2]
+        known = self._known.get(row.tid)
+        if known is not None:
+            start_ticks, allowed, until, bound = known
+            is_same = start_ticks == row.start_ticks and allowed == row.allowed
+            if is_same and self._look < until:
+                return bound
         try:
             bound = tuple(sorted(os.sched_getaffinity(row.tid)))
         except OSError:  # it has ended since
             return ()
-        remember(self._known, key, (row.allowed, self._look + TRUSTED_LOOKS, bound))
+        until = self._look + TRUSTED_LOOKS
+        remember(self._known, row.tid, (row.start_ticks, row.allowed, until, bound))
         return bound
 
 

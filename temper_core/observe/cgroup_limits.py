@@ -8,7 +8,7 @@ import math
 import os
 import re
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from typing import TypeVar
 
 from attrs import frozen
@@ -16,8 +16,9 @@ from attrs import frozen
 from temper_core.observe.cgroup_roots import CgroupRoots
 from temper_core.observe.descriptors import read_once
 
-ROUND_S = 60.0
-"""Seconds in which every cgroup's limits are read again once."""
+ROUND_S = 300.0
+"""Seconds in which every cgroup's limits are read again once: opening files is what is dear, and
+who changes the limits of a pod changes the pod as well, which ``follow`` is told."""
 MOST_BELOW = 64
 """Cgroups right below one whose own quotas are looked for: the containers of a pod."""
 DEFAULT_WEIGHT = 100
@@ -101,10 +102,16 @@ class LimitsReader:
         self._round: deque[str] = deque()
         self._owed = 0.0
 
-    def follow(self, cgroups: Iterable[str]) -> None:
-        """Know the limits of *cgroups*, in the engine's form, and of no others."""
+    def follow(self, cgroups: Iterable[str], changed: Container[str] = ()) -> None:
+        """Know the limits of *cgroups*, in the engine's form, and of no others.
+
+        Read at once are those that are new, and those that have *changed*.
+        """
         known = self._known
-        self._known = {path: known.get(path) or self._read(path) for path in cgroups}
+        self._known = {
+            path: known[path] if path in known and path not in changed else self._read(path)
+            for path in cgroups
+        }
         if self._known.keys() != known.keys():
             self._round = deque(self._known)
 

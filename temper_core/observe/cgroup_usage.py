@@ -4,7 +4,7 @@ cgroup v2 first. On a hybrid host the controllers may sit on v1 mounts of their 
 same things have other names (``cpuacct.usage``, ``memory.usage_in_bytes``).
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Mapping
 
 from attrs import field, frozen
 
@@ -51,14 +51,14 @@ class CgroupReader:
         self._limits = LimitsReader(roots, cpus)
         self._followed: dict[str, _Cgroup] = {}
 
-    def follow(self, cgroups: Iterable[str]) -> None:
-        """Read *cgroups* from now on, and no others."""
+    def follow(self, cgroups: Iterable[str], changed: Container[str] = ()) -> None:
+        """Read *cgroups* from now on, and no others; the limits of *changed* ones anew."""
         wanted = dict.fromkeys(cgroups)
         for path in self._followed.keys() - wanted.keys():
             self._followed.pop(path).close()
         for path in wanted.keys() - self._followed.keys():
             self._followed[path] = _Cgroup(path, self._roots, self._budget)
-        self._limits.follow(wanted)
+        self._limits.follow(wanted, changed)
 
     def read(self, window_s: float = 0.0, unmoved: Collection[str] = ()) -> dict[str, CgroupUsage]:
         """Return what each used since the last call, *window_s* ago.

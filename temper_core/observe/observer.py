@@ -99,6 +99,15 @@ class Observer:
         """Seconds between two ticks: the setting, or more while looking costs too much."""
         return self._pace.period_s
 
+    def hurried(self, due: float) -> float:
+        """Return when to look next, by the monotonic clock: at *due*, or sooner after an alarm.
+
+        Never sooner than half a period after the last look; there is one alarm in any calm.
+        """
+        if not self._events.rang() or self._looked_at is None:
+            return due
+        return min(due, self._looked_at + self.period_s / 2)
+
     def tick(  # noqa: PLR0913 - one keyword for each source of what a snapshot tells
         self,
         *,
@@ -201,10 +210,12 @@ class Observer:
     def _follow(self, plan: LayerPlan | None) -> None:
         if plan is self._places.plan:
             return
-        places = Places(plan)
-        if places.pods != self._places.pods:
+        before, places = self._places, Places(plan)
+        changed = places.changed_since(before)
+        if changed or places.pods != before.pods:
+            self._cgroups.follow(chain.from_iterable(places.pods.values()), changed)
+        if places.pods != before.pods:
             self._opened.reader.refresh_cgroups()
-            self._cgroups.follow(chain.from_iterable(places.pods.values()))
         self._places = places
 
     def _read_threads(self) -> ThreadRows:

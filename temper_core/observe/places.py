@@ -40,6 +40,7 @@ class Places:
     def __init__(self, plan: LayerPlan | None) -> None:
         self.plan = plan
         self.pods: dict[str, tuple[str, ...]] = {}
+        self.records: dict[str, Pod] = {}
         self._by_cgroup: dict[str, tuple[Place, Pod]] = {}
         self._by_process: dict[str, Place] = {}
         self._known: dict[str, Place] = {}
@@ -51,12 +52,22 @@ class Places:
         pod = assignment.pod
         place = Place(pod.namespace, pod.name, "", assignment.tier, pod.key, pod.uid)
         self.pods[pod.uid] = _outermost(pod.cgroups)
+        self.records[pod.uid] = pod
         for cgroup in pod.cgroups:
             self._by_cgroup[cgroup] = (place, pod)
         if not pod.cgroups:  # a workload that a rule names by its process
             for container in pod.containers:
                 for process in container.processes:
                     self._by_process[process[:COMM_LENGTH]] = place
+
+    def changed_since(self, before: "Places") -> set[str]:
+        """Return the cgroups of pods that are not what they were *before*."""
+        return {
+            path
+            for uid, pod in self.records.items()
+            if before.records.get(uid) != pod
+            for path in self.pods[uid]
+        }
 
     def of(self, cgroup: str, process: str) -> Place:
         """Return the place of a thread of *process* in *cgroup*, by the longest prefix."""

@@ -1,15 +1,15 @@
 """The pods of a plan over one window, from their cgroups and their threads."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from attrs import define
+from attrs import define, evolve
 
-from temper_core.observe.cgroup_limits import NO_LIMITS
 from temper_core.observe.cgroup_usage import CgroupUsage
 from temper_core.observe.places import Places
 from temper_core.observe.samples import NS_PER_S
 from temper_core.observe.thread_rows import ThreadRows
+from temper_core.observe.throttling import added
 from temper_core.records.plans import Assignment
 from temper_core.records.snapshots import PodSample
 
@@ -28,6 +28,7 @@ class ThreadTotals:
 
 
 NOBODY = ThreadTotals()
+NO_USAGE = CgroupUsage()
 
 
 def totals_by_pod(places: Places, rows: ThreadRows) -> Mapping[str, ThreadTotals]:
@@ -61,7 +62,7 @@ def pod_samples(
         _pod_sample(
             assignment,
             totals.get(assignment.pod.uid, NOBODY),
-            [usage[path] for path in places.pods[assignment.pod.uid] if path in usage],
+            _together([usage[path] for path in places.pods[assignment.pod.uid] if path in usage]),
             window_s,
         )
         for assignment in places.plan.assignments
@@ -69,20 +70,14 @@ def pod_samples(
 
 
 def _pod_sample(
-    assignment: Assignment,
-    threads: ThreadTotals,
-    usage: Sequence[CgroupUsage],
-    window_s: float,
+    assignment: Assignment, threads: ThreadTotals, used: CgroupUsage, window_s: float
 ) -> PodSample:
-    pod = assignment.pod
+    pod, profile = assignment.pod, assignment.profile
     rate = 1 / window_s if window_s > 0 else 0.0
     seen_s = threads.run_ns / NS_PER_S
-    counted = [found.cpu_us for found in usage if found.cpu_us is not None]
     # The cgroup also counts what ran in threads that came and went between two looks.
-    used_s = sum(counted) / US_PER_S if counted else seen_s
-    periods = sum(found.throttled.periods for found in usage)
-    throttled = sum(found.throttled.throttled_periods for found in usage)
-    limits = next((found.limits for found in usage if found.limits is not NO_LIMITS), NO_LIMITS)
+    used_s = seen_s if used.cpu_us is None else used.cpu_us / US_PER_S
+    throttled = used.throttled
     return PodSample(
         pod.namespace,
         pod.name,
@@ -91,31 +86,52 @@ def _pod_sample(
         # A workload known by its process has no cgroup in which its threads are counted.
         max(threads.living, threads.seen),
         used_s * rate,
-        throttled / periods if periods else 0.0,
-        sum(found.memory_bytes for found in usage),
-        assignment.profile.profile.id if assignment.profile else "",
-        next((found.pressure for found in usage if found.pressure), {}),
-        max(0.0, used_s - seen_s) * rate if counted else 0.0,
+        throttled.throttled_periods / throttled.periods if throttled.periods else 0.0,
+        used.memory_bytes,
+        profile.profile.id if profile else "",
+        used.pressure,
+        max(0.0, used_s - seen_s) * rate,
         threads.delay_ns / NS_PER_S * rate,
         threads.runs,
-        sum(found.throttled.throttled_us for found in usage) / US_PER_S,
-        limits.quota_cores,
-        limits.weight,
-        limits.cpuset,
-        _unthrottled(usage, window_s),
+        throttled.throttled_us / US_PER_S,
+        used.limits.quota_cores,
+        used.limits.weight,
+        used.limits.cpuset,
+        _unthrottled(used, window_s),
     )
 
 
-def _unthrottled(usage: Iterable[CgroupUsage], window_s: float) -> float | None:
-    """Return the share of the window in which somebody waited though nothing throttled him.
-
-    Of several cgroups the one that waited longest counts: their waits may overlap.
-    """
-    waited_us = [
-        max(0.0, found.stalled_us - found.throttled.explained_us)
-        for found in usage
-        if found.stalled_us is not None
-    ]
-    if not waited_us or window_s <= 0:
+def _unthrottled(used: CgroupUsage, window_s: float) -> float | None:
+    """Return the share of the window in which somebody waited though nothing throttled him."""
+    if used.stalled_us is None or window_s <= 0:
         return None
-    return min(1.0, max(waited_us) / US_PER_S / window_s)
+    waited_us = max(0.0, used.stalled_us - used.throttled.explained_us)
+    return min(1.0, waited_us / US_PER_S / window_s)
+
+
+def _together(usages: Sequence[CgroupUsage]) -> CgroupUsage:
+    """Add up the cgroups of one workload; limits and pressure are those of the one that waited.
+
+    Waits may overlap, so they cannot be added: the cgroup that waited longest speaks for all.
+    """
+    if len(usages) == 1:
+        return usages[0]
+    if not usages:
+        return NO_USAGE
+    counted = [usage.cpu_us for usage in usages if usage.cpu_us is not None]
+    speaker = max(usages, key=_waited_us)
+    return evolve(
+        speaker,
+        cpu_us=sum(counted) if counted else None,
+        memory_bytes=sum(usage.memory_bytes for usage in usages),
+        throttled=evolve(
+            added([usage.throttled for usage in usages]),
+            explained_us=speaker.throttled.explained_us,
+        ),
+    )
+
+
+def _waited_us(usage: CgroupUsage) -> float:
+    if usage.stalled_us is None:
+        return -1.0
+    return max(0.0, usage.stalled_us - usage.throttled.explained_us)

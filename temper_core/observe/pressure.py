@@ -13,6 +13,7 @@ from temper_core.observe.descriptors import DescriptorBudget, KeptFile
 from temper_core.records.snapshots import Pressure, PressureLine
 
 RESOURCES = ("cpu", "io", "memory")
+_MOST_RATIOS = 10_001
 _LINE = rb"%s avg10=([0-9.]+) avg60=([0-9.]+) avg300=([0-9.]+) total=([0-9]+)\n"
 _FILE = re.compile(_LINE % b"some" + rb"(?:%s)?" % (_LINE % b"full"))
 
@@ -23,19 +24,28 @@ def parse_pressure(content: bytes) -> Pressure:
     if found is None:
         raise ValueError("this is no pressure file")
     ten, sixty, long, total, *full = found.groups()
-    some = PressureLine(_ratio(ten), _ratio(sixty), _ratio(long), int(total))
+    ratios = _RATIOS
+    some = PressureLine(ratios[ten], ratios[sixty], ratios[long], int(total))
     if full[0] is None:
         return Pressure(some)
-    return Pressure(
-        some, PressureLine(_ratio(full[0]), _ratio(full[1]), _ratio(full[2]), int(full[3]))
-    )
+    ten, sixty, long, total = full
+    return Pressure(some, PressureLine(ratios[ten], ratios[sixty], ratios[long], int(total)))
 
 
-def _ratio(text: bytes) -> float:
-    percent = float(text)
-    if not 0 <= percent <= 100:  # noqa: PLR2004 - per cent
-        raise ValueError(f"{text.decode()} is no percentage")
-    return round(percent / 100, 6)
+class _Ratios(dict[bytes, float]):
+    """Percentages as the kernel writes them, as ratios; there are some 10,000 of them."""
+
+    def __missing__(self, text: bytes) -> float:
+        percent = float(text)
+        if not 0 <= percent <= 100:  # noqa: PLR2004 - per cent
+            raise ValueError(f"{text.decode()} is no percentage")
+        ratio = round(percent / 100, 6)
+        if len(self) < _MOST_RATIOS:
+            self[text] = ratio
+        return ratio
+
+
+_RATIOS = _Ratios()
 
 
 @define(eq=False)

@@ -36,6 +36,7 @@ class PressureEvents:
         self._resources: dict[int, str] = {}
         self._counts: dict[str, int] = {}
         self._last_cpu_s = float("-inf")
+        self._has_rung = False
         self._thread: threading.Thread | None = None
         self._stop = -1
         self.defects: tuple[str, ...] = ()
@@ -46,6 +47,11 @@ class PressureEvents:
     def counts(self) -> Mapping[str, int]:
         """Events so far, by resource; those without a trigger are missing."""
         return dict(self._counts)
+
+    def rang(self) -> bool:
+        """Return whether the alarm was called since this was last asked."""
+        has_rung, self._has_rung = self._has_rung, False
+        return has_rung
 
     def listen(self) -> None:
         """Begin to count, if there is a trigger at all."""
@@ -103,6 +109,7 @@ class PressureEvents:
         if resource == "cpu":
             before_s, self._last_cpu_s = self._last_cpu_s, time.monotonic()
             if self._last_cpu_s - before_s >= CALM_S:
+                self._has_rung = True
                 self._alarm()
 
     def _note(self, what: str) -> None:

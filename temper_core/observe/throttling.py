@@ -39,7 +39,7 @@ class ThrottleCounters:
 
     def since(self, before: "ThrottleCounters | None") -> "ThrottleCounters":
         """Return what was counted after *before*; all of it where the cgroup was made anew."""
-        if before is None:
+        if before is None or self == before:
             return NOTHING
         if self.periods < before.periods or self.throttled_us < before.throttled_us:
             return self
@@ -61,6 +61,9 @@ class Throttled:
     throttled_periods: int = 0
     throttled_us: int = 0
     explained_us: float = 0.0
+
+
+UNTHROTTLED = Throttled()
 
 
 def explained_us(counted: ThrottleCounters, quota: Quota | None, cpus: int) -> float:
@@ -101,7 +104,7 @@ class Throttling:
         """
         if told is None and limits.quota is not None:
             told = self._own.read()
-        throttled = _sum([(self._own.take(told), limits.quota)], cpus)
+        throttled = _one(self._own.take(told), limits.quota, cpus)
         if limits.quotas_below or self._below:
             below = self._read_below(dict(limits.quotas_below), cpus)
             throttled = max(throttled, below, key=lambda each: each.throttled_us)
@@ -118,7 +121,7 @@ class Throttling:
         for path in quotas.keys() - self._below.keys():
             self._below[path] = _Counted(path, self._roots, self._budget)
         counted = ((self._below[path], quota) for path, quota in quotas.items())
-        return _sum([(each.take(each.read()), quota) for each, quota in counted], cpus)
+        return added([_one(each.take(each.read()), quota, cpus) for each, quota in counted])
 
 
 class _Counted:
@@ -141,10 +144,22 @@ class _Counted:
         self._file.close()
 
 
-def _sum(counted: Sequence[tuple[ThrottleCounters, Quota | None]], cpus: int) -> Throttled:
+def _one(counted: ThrottleCounters, quota: Quota | None, cpus: int) -> Throttled:
+    if counted is NOTHING:
+        return UNTHROTTLED
     return Throttled(
-        periods=sum(each.periods for each, _ in counted),
-        throttled_periods=sum(each.throttled_periods for each, _ in counted),
-        throttled_us=sum(each.throttled_us for each, _ in counted),
-        explained_us=sum(explained_us(each, quota, cpus) for each, quota in counted),
+        counted.periods,
+        counted.throttled_periods,
+        counted.throttled_us,
+        explained_us(counted, quota, cpus),
+    )
+
+
+def added(counted: Sequence[Throttled]) -> Throttled:
+    """Add up the throttling of several cgroups."""
+    return Throttled(
+        periods=sum(each.periods for each in counted),
+        throttled_periods=sum(each.throttled_periods for each in counted),
+        throttled_us=sum(each.throttled_us for each in counted),
+        explained_us=sum(each.explained_us for each in counted),
     )

@@ -48,7 +48,7 @@ class Status:
     since: float = 0.0
 
 
-@frozen
+@frozen(slots=False)
 class ThreadSample:
     """One thread over one window.
 

@@ -2,12 +2,15 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 
 import pytest
+
+from temper_core.observe.cgroup_roots import CgroupRoots
 
 
 @pytest.fixture
@@ -150,3 +153,33 @@ def cgroup():
     for pid in (folder / "cgroup.procs").read_text().split():
         (roots[0] / "cgroup.procs").write_text(pid)
     folder.rmdir()
+
+
+@pytest.fixture
+def throttled():
+    """Make a cgroup that may use a tenth of a CPU: its path, the hierarchies, and who joins it."""
+    hierarchies = [Path("/sys/fs/cgroup/cpu"), Path("/sys/fs/cgroup/unified")]
+    if not all(os.access(root / "cgroup.procs", os.W_OK) for root in hierarchies):
+        pytest.skip("no CPU controller of cgroup v1 beside a writable cgroup v2 here")
+    folders = [root / f"temper-quota-{os.getpid()}" for root in hierarchies]
+    for folder in folders:
+        folder.mkdir()
+    (folders[0] / "cpu.cfs_quota_us").write_text("10000")
+    cpu, unified = map(str, hierarchies)
+
+    def join(pid):
+        for folder in folders:
+            (folder / "cgroup.procs").write_text(str(pid))
+
+    yield f"{folders[0].name}/", CgroupRoots(unified, cpu=cpu), join
+    for folder in folders:
+        for pid in (folder / "cgroup.procs").read_text().split():
+            os.kill(int(pid), signal.SIGKILL)
+        wait_for_nobody(folder / "cgroup.procs")
+        folder.rmdir()
+
+
+def wait_for_nobody(file):
+    deadline = time.monotonic() + 10
+    while file.read_text() and time.monotonic() < deadline:
+        time.sleep(0.01)

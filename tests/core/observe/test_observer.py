@@ -10,9 +10,10 @@ import pytest
 from attrs import evolve
 
 from temper_core.engine.stats import EngineLayer, EngineStats
-from temper_core.observe.cgroup_usage import CgroupRoots
+from temper_core.observe.cgroup_roots import CgroupRoots
 from temper_core.observe.observer import Observer
 from temper_core.observe.process_text import NS_PER_TICK
+from temper_core.observe.thread_rows import ThreadRow, ThreadRows, ThreadSums
 from temper_core.records.machine import MachineShape
 from temper_core.records.matching import Matcher
 from temper_core.records.plans import Assignment, Layer, LayerPlan
@@ -25,12 +26,15 @@ from temper_core.settings.models import ObserveSettings, PlanSettings, Settings
 MACHINE = MachineShape.uniform(2)
 WATCHING = Status(Mode.OBSERVE_ONLY)
 ENFORCING = Status(Mode.ENFORCING)
+EVERYONE = ObserveSettings(detail_threads=8_000)
+"""However busy the machine is with other things, the threads of a test have rows of their own."""
 BUSY = "print('up', flush=True)\nwhile True: pass"
 
 
 @pytest.fixture
 def observer():
-    observer = Observer(MACHINE, Settings(plan=PlanSettings(reserve_cores=2)), node="here")
+    settings = Settings(plan=PlanSettings(reserve_cores=2), observe=EVERYONE)
+    observer = Observer(MACHINE, settings, node="here")
     yield observer
     observer.close()
 
@@ -94,7 +98,7 @@ def test_a_thread_in_a_pods_cgroup_has_pod_container_tier_and_layer(spawn, cgrou
     child = spawn(BUSY)
     (folder / "cgroup.procs").write_text(str(child.pid))
     roots = CgroupRoots(str(folder.parent))
-    observer = Observer(MACHINE, Settings(), node="here", cgroup_roots=roots)
+    observer = Observer(MACHINE, Settings(observe=EVERYONE), node="here", cgroup_roots=roots)
     observer.tick(plan=plan, status=ENFORCING)
     let_run(child.pid)
 
@@ -291,3 +295,153 @@ def test_what_is_known_of_an_earlier_thread_of_that_tid_is_not_said_of_this_one(
 
     thread = sample_of(child.pid, seen)
     assert (thread.hinted_layer, thread.layer, thread.layer_is_known) == ("", "", False)
+
+
+def test_after_a_calm_the_next_look_comes_sooner_but_not_at_once(spawn, wait_until):
+    if not Path("/proc/pressure/cpu").exists():
+        pytest.skip("this kernel has no PSI")
+    rung = []
+    observer = Observer(MACHINE, Settings(), node="here", alarm=lambda: rung.append(True))
+    looked_at = observer.tick(plan=None, status=WATCHING).monotonic_s
+    due = looked_at + 5.0
+
+    for _ in range(2):
+        spawn("import os; os.sched_setaffinity(0, {0})\n" + BUSY)
+    wait_until(lambda: rung, "no alarm")
+    hurried = [observer.hurried(due) for _ in range(2)]
+
+    assert hurried == [pytest.approx(looked_at + 2.5), due]
+    assert observer.tick(plan=None, status=WATCHING).pressure_events["cpu"] >= 1
+    observer.close()
+
+
+def test_the_tier_and_how_far_it_looks_are_told(observer):
+    from_proc = Settings(observe=ObserveSettings(tier="proc", period_s=2.0))
+    slow = Observer(MACHINE, from_proc, node="here")
+
+    told = slow.tick(plan=None, status=WATCHING).observing
+
+    slow.close()
+    assert (told.tier, told.period_s, told.asked_period_s, told.stretched) == ("proc", 2, 2, "")
+    assert (told.least_s, told.unlisted) == (0, 0)
+    assert observer.tick(plan=None, status=WATCHING).observing.tier in ("bpf", "bpf-iter", "proc")
+
+
+class Rows:
+    """A reader of threads that has been told what there is."""
+
+    tier = "bpf"
+
+    def __init__(self, *looks):
+        self.looks = list(looks)
+
+    def snapshot(self, since):
+        assert since in (0, 1)
+        return self.looks.pop(0)
+
+    def refresh_cgroups(self):
+        pass
+
+    def close(self):
+        pass
+
+
+def a_row(cgroup, **changes):
+    return ThreadRow(7, 7, "t", "t", 1, 0, 10**7, 10**6, False, 0, cgroup)._replace(**changes)
+
+
+def test_what_is_only_known_as_a_sum_counts_for_its_pod(tmp_path):
+    path = "kubepods/pod1/"
+    folder = tmp_path / path
+    folder.mkdir(parents=True)
+    rest = {f"{path}c/": ThreadSums(3, 2 * 10**7, 10**7, 6, 4, 2, 1)}
+    rows = (a_row(f"{path}c/", runs=4), a_row("else/", runs=100))
+    looks = (
+        ThreadRows(1),
+        ThreadRows(2, rows, 9, {f"{path}c/": 8, "else/": 1}, rest=rest, least_ns=10**6),
+    )
+    observer = Observer(
+        MACHINE,
+        Settings(),
+        node="here",
+        threads=Rows(*looks),
+        cgroup_roots=CgroupRoots(str(tmp_path)),
+    )
+    plan = plan_for(Pod("u1", "shop", "db", cgroups=(path,)), Matcher("CgroupPrefix", path))
+    (folder / "cpu.stat").write_text("usage_usec 1000\n")
+    observer.tick(plan=plan, status=WATCHING)
+    (folder / "cpu.stat").write_text("usage_usec 41000\n")
+
+    seen = observer.tick(plan=plan, status=WATCHING)
+
+    observer.close()
+    [pod] = seen.pods
+    window_s = seen.window_s
+    assert (pod.threads, pod.switches) == (8, 10)
+    assert pod.run_delay * window_s == pytest.approx(0.011)
+    # 40 ms by the cgroup, of which 10 ms in the row and 20 ms in the sum.
+    assert pod.short_lived_cpu_used * window_s == pytest.approx(0.010)
+    assert (seen.observing.least_s, seen.observing.unlisted) == (0.001, 3)
+
+
+def test_what_the_kernel_side_tells_of_a_thread_is_in_its_sample(tmp_path):
+    told = {"runs": 9, "voluntary": 7, "involuntary": 2, "migrations": 1, "nice": -5}
+    row = a_row("/", policy=1, rt_priority=10, waiting_ns=5 * 10**8, **told)
+    looks = Rows(ThreadRows(1), ThreadRows(2, (row, row._replace(tid=8, policy=-1))))
+    roots = CgroupRoots(str(tmp_path))
+    observer = Observer(MACHINE, Settings(), node="here", threads=looks, cgroup_roots=roots)
+    observer.tick(plan=None, status=WATCHING)
+
+    known, unknown = observer.tick(plan=None, status=WATCHING).threads
+
+    observer.close()
+    assert {name: getattr(known, name) for name in told} == told
+    assert (known.policy, known.rt_priority, known.waiting_s) == ("fifo", 10, 0.5)
+    assert (known.affinity, unknown.policy) == ((), "")
+
+
+def test_a_bound_thread_has_its_cpus(spawn, let_run):
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("one CPU only: nobody can be bound to fewer")
+    observer = Observer(MachineShape.uniform(os.cpu_count()), Settings(observe=EVERYONE), node="x")
+    child = spawn("import os; os.sched_setaffinity(0, {1})\n" + BUSY)
+    observer.tick(plan=None, status=WATCHING)
+    let_run(child.pid)
+
+    seen = observer.tick(plan=None, status=WATCHING)
+
+    observer.close()
+    if seen.observing.tier == "proc":
+        pytest.skip("the proc tier does not read affinities")
+    assert sample_of(child.pid, seen).affinity == (1,)
+    assert sample_of(child.pid, seen).policy == "other"
+
+
+def test_a_cgroup_throttled_for_real_says_how_much_of_its_pressure_that_explains(
+    spawn, throttled, wait_until
+):
+    path, roots, join = throttled
+    join(spawn("import os; os.sched_setaffinity(0, {0})\n" + BUSY).pid)
+    machine = MachineShape.uniform(os.cpu_count())
+    observer = Observer(machine, Settings(), node="here", cgroup_roots=roots)
+    plan = plan_for(Pod("u1", "shop", "db", cgroups=(path,)), Matcher("CgroupPrefix", path))
+
+    def counted():
+        stat = Path(roots.cpu, path, "cpu.stat").read_text().split()
+        pressure = Path(roots.unified, path, "cpu.pressure").read_text()
+        return int(stat[3]), int(pressure.split("total=")[1].split()[0]) / 1e6
+
+    before = counted()
+    observer.tick(plan=plan, status=WATCHING)
+    wait_until(lambda: counted()[0] >= before[0] + 10, "the quota does not bite")
+    seen = observer.tick(plan=plan, status=WATCHING)
+    after = counted()
+
+    observer.close()
+    [pod] = seen.pods
+    assert (pod.quota_cores, pod.weight, pod.cpuset) == (0.1, None, ())
+    assert 0 < pod.throttled_ratio <= 1
+    assert pod.throttled_s > 0
+    # One thread wants one CPU: all of its throttled time is taken off its pressure.
+    left_s = pod.unthrottled_pressure * seen.window_s
+    assert 0 <= left_s <= max(0.0, after[1] - before[1] - pod.throttled_s) + 0.001

@@ -55,6 +55,7 @@ def test_only_the_first_wait_after_a_calm_rings(events, spawn, wait_until):
     wait_until(lambda: listening.counts["cpu"] >= 2, "the trigger has not fired twice")
 
     assert len(rings) == 1
+    assert (listening.rang(), listening.rang()) == (True, False)
 
 
 def test_triggers_work_without_any_privilege():

@@ -7,41 +7,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from temper_core.observe.cgroup_limits import Quota
-from temper_core.observe.cgroup_roots import CgroupRoots
 from temper_core.observe.cgroup_usage import CgroupReader
 from temper_core.observe.descriptors import DescriptorBudget
 from temper_core.observe.throttling import ThrottleCounters, explained_us, parse_flat_keyed
 
-CPU_CONTROLLER = Path("/sys/fs/cgroup/cpu")
-UNIFIED = Path("/sys/fs/cgroup/unified")
 BUSY = "import os; os.sched_setaffinity(0, {0}); print('up', flush=True)\nwhile True: pass"
 HALF = Quota(50_000, 100_000)
 
 
-@pytest.fixture
-def throttled(spawn):
-    """A thread on one CPU that may use a tenth of it, as the path of its cgroup and its file."""
-    folders = [root / f"temper-quota-{os.getpid()}" for root in (CPU_CONTROLLER, UNIFIED)]
-    if not all(os.access(folder.parent / "cgroup.procs", os.W_OK) for folder in folders):
-        pytest.skip("no CPU controller of cgroup v1 beside a writable cgroup v2 here")
-    child = spawn(BUSY)
-    for folder in folders:
-        folder.mkdir()
-    (folders[0] / "cpu.cfs_quota_us").write_text("10000")
-    for folder in folders:
-        (folder / "cgroup.procs").write_text(str(child.pid))
-    yield f"{folders[0].name}/", folders[0] / "cpu.stat"
-    child.kill()
-    child.wait()
-    for folder in folders:
-        folder.rmdir()
-
-
-def test_a_real_quotas_throttling_is_that_of_the_kernels_file(throttled, wait_until):
-    path, file = throttled
-    reader = CgroupReader(
-        CgroupRoots(str(UNIFIED), cpu=str(CPU_CONTROLLER)), DescriptorBudget(), os.cpu_count
-    )
+def test_a_real_quotas_throttling_is_that_of_the_kernels_file(spawn, throttled, wait_until):
+    path, roots, join = throttled
+    file = Path(roots.cpu, path, "cpu.stat")
+    join(spawn(BUSY).pid)
+    reader = CgroupReader(roots, DescriptorBudget(), os.cpu_count)
     reader.follow([path])
 
     def counted():
