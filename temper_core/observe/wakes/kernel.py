@@ -59,7 +59,7 @@ class Room:
 
     parties: int = 8_192
     edges: int = 8_192
-    blockings: int = 2_048
+    blockings: int = 8_192
 
 
 @frozen

@@ -14,7 +14,7 @@ STATE = struct.Struct("<IIQII")
 STATE_AT = 16
 OPEN = struct.Struct("<I")
 
-TURNS_BYTES = 8 + 16 * 16
+TURNS_BYTES = 8 + 8 * 16
 """The turns of a CPU are for the kernel side alone."""
 TALLY = struct.Struct(f"<QQQQQQQ{TURNS_BYTES}x")
 

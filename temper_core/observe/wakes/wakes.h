@@ -11,9 +11,9 @@
 #define MOST_CPUS 1
 #define MOST_PARTIES 8192
 #define MOST_EDGES 8192
-#define MOST_BLOCKINGS 2048
+#define MOST_BLOCKINGS 8192
 #define BUCKETS 24
-#define MOST_TURNS 16 /* a power of two */
+#define MOST_TURNS 8 /* a power of two */
 #define TIMED_EVERY 32
 #define REST 0 /* the tid under which waits are counted that find no room of their own */
 

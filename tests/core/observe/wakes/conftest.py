@@ -22,16 +22,21 @@ def play(read_from, write_to, begins):
     for _ in range(rounds):
         if begins:
             os.write(write_to, b"x")
-        os.read(read_from, 1)
+        if not os.read(read_from, 1):
+            os._exit(0)
         if not begins:
             os.write(write_to, b"x")
     return voluntary() - before
 child = os.fork()
 if child == 0:
+    os.close(there[1])
+    os.close(back[0])
     open("/proc/self/comm", "w").write("pong")
     blocked = play(there[0], back[1], False)
     os.write(done[1], blocked.to_bytes(8, "little"))
     os.read(0, 1)
+os.close(there[0])
+os.close(back[1])
 open("/proc/self/comm", "w").write("ping")
 print("ready", child, sep="\\n", flush=True)
 for line in sys.stdin:
@@ -53,11 +58,15 @@ for line in sys.stdin:
 
 @frozen
 class Pair:
-    """Two processes on one CPU that pass a byte to and fro; ``play`` says how often each slept."""
+    """Two processes on one CPU that pass a byte to and fro; ``play`` says how often each slept.
+
+    ``begin`` only has them begin.
+    """
 
     ping: int
     pong: int
     play: object
+    begin: object
 
 
 @frozen
@@ -121,7 +130,12 @@ def make_pair(spawn, tell, cpu):
     def make(rounds=2_000):
         ping = spawn(PAIR, rounds, cpu)
         pong = int(ping.stdout.readline())
-        return Pair(ping.pid, pong, lambda: json.loads(tell(ping)))
+
+        def begin():
+            ping.stdin.write("go\n")
+            ping.stdin.flush()
+
+        return Pair(ping.pid, pong, lambda: json.loads(tell(ping)), begin)
 
     return make
 
@@ -129,6 +143,18 @@ def make_pair(spawn, tell, cpu):
 @pytest.fixture
 def schedstat():
     return Schedstat.of
+
+
+@pytest.fixture
+def asleep(wait_until):
+    """Wait until a thread sleeps, and say what the kernel has counted of it."""
+
+    def counters(tid):
+        state = Path(f"/proc/{tid}/stat")
+        wait_until(lambda: state.read_text().rpartition(") ")[2].startswith("S"), "it is awake")
+        return Schedstat.of(tid)
+
+    return counters
 
 
 @pytest.fixture
