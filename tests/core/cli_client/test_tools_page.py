@@ -15,7 +15,7 @@ def test_a_key_is_in_the_table(key):
     assert any(f"`{key}`" in line for line in PAGE.splitlines() if line.startswith("| `"))
 
 
-@pytest.mark.parametrize(("number", "pane"), enumerate(PANES, start=1))
+@pytest.mark.parametrize(("number", "pane"), [*enumerate(PANES, start=1)])
 def test_a_pane_is_in_the_table(number, pane):
     assert f"\n| {number} {pane} |" in PAGE
 
