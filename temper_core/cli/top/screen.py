@@ -121,16 +121,16 @@ def _observing(document: Row) -> str:
     cost = [number(overhead, f"{part}_cpu_ratio") or 0.0 for part in ("user", "kernel")]
     memory = (number(overhead, "memory_bytes") or 0.0) / MIB
     period = number(observing, "period_s") or number(overhead, "period_s") or 0.0
-    stretched = f" ({text(observing, 'stretched')})" if text(observing, "stretched") else ""
     parts = [
         f"tier {tier}" if tier else "",
-        f"every {period:g} s{stretched}",
+        f"every {period:g} s",
         f"cost {sum(cost):.2%} of a core, {memory:.0f} MiB",
         f"{count(overhead, 'threads_seen') or 0} threads",
         *(
             f"{name} {share_text(pressure_of(document, resource=resource))}"
             for name, resource in (("psi cpu", "cpu"), ("io", "io"), ("mem", "memory"))
         ),
+        text(observing, "stretched"),
         text(observing, "reason"),
     ]
     return "  ".join(part for part in parts if part)
