@@ -53,7 +53,7 @@ def assemble(settings: Settings, wake: Wake) -> Agent:
     helm = Helm(lambda: open_steering(settings), Path(limits.steering_pin))
     scheduler = Scheduler(settings, requests, hint_map=helm)
     published = Published(settings, host, scheduler, requests, pods, profiles)
-    observer = Observer(machine, settings, node=node, cgroup_roots=_cgroup_roots())
+    observer = Observer(machine, settings, node=node, cgroup_roots=_cgroup_roots(), alarm=wake.set)
     wakes = WakeWatch(settings.observe, charge=observer.cost.part)
     published.show_wakes(wakes)
     parts = Parts(

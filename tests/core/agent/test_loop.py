@@ -31,6 +31,10 @@ class FakeObserver:
     def __init__(self):
         self.looks = 0
         self.given = {}
+        self.is_alarmed = False
+
+    def hurried(self, due):
+        return 0.0 if self.is_alarmed else due
 
     def tick(self, **given):
         self.looks += 1
@@ -325,6 +329,17 @@ def test_the_observer_is_given_the_truth_and_the_snapshot_tells_of_steering():
 
     assert agent._parts.observer.given["truth"] == {1: "truth"}
     assert shown[-1].steering.reason == "because"
+
+
+@pytest.mark.parametrize(("is_alarmed", "looks"), [(False, 1), (True, 5)])
+def test_a_look_comes_before_its_time_where_the_observer_says_so(is_alarmed, looks):
+    agent, _, shown = agent_with(FakeDecider(decision()), steps=5)
+    agent._parts.observer.is_alarmed = is_alarmed
+    agent._parts.observer.period_s = 3600
+
+    agent.run()
+
+    assert len(shown) == looks
 
 
 def test_a_node_that_has_an_agent_is_left_alone():
