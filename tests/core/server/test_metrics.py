@@ -326,6 +326,20 @@ def test_a_scrape_never_holds_more_series_than_the_limit(view, limit):
     assert any(line.startswith("temper_snapshot_age_seconds") for line in lines)
 
 
+def test_what_the_agent_counts_anew_takes_room_from_the_same_observation(view, fakes):
+    view.last = fakes.a_snapshot(
+        pods=tuple(evolve(view.last.pods[0], pod=f"pod-{n}") for n in range(100))
+    )
+    scraper = Scraper(view, 400)
+    scraper.scrape("")
+    view.counted = Counters(reloads={f"cause-{n}": 1 for n in range(30)})
+    text, _ = scraper.scrape("")
+
+    lines = [line for line in text.decode().splitlines() if not line.startswith("#")]
+    assert len(lines) <= 400
+    assert f"temper_series {len(lines)}.0" in lines
+
+
 def test_a_histogram_is_dropped_as_a_whole(view):
     for limit in range(2, 60):
         names = [name for name, *_ in scrape(view, OPENMETRICS, limit)]

@@ -129,7 +129,7 @@ def scraped(fakes, population, limit):
     return view, plain, Scraped.read(whole.decode(), parse_text)
 
 
-@settings(max_examples=8, deadline=None, phases=UNSHRUNK)
+@settings(max_examples=8, phases=UNSHRUNK)
 @given(population=populations, limit=st.sampled_from([100, 400, 1_500, 5_000]))
 def test_a_scrape_is_readable_within_its_bound_and_counts_what_it_leaves_out(
     fakes, population, limit
@@ -143,7 +143,7 @@ def test_a_scrape_is_readable_within_its_bound_and_counts_what_it_leaves_out(
     assert all(kept.series[key] == whole.series[key] for key in same)
 
 
-@settings(max_examples=4, deadline=None, phases=UNSHRUNK)
+@settings(max_examples=4, phases=UNSHRUNK)
 @given(population=populations)
 def test_nothing_but_what_is_documented_is_told_and_no_more_of_it(fakes, population):
     view, _, whole = scraped(fakes, population, 5_000)
