@@ -141,6 +141,9 @@ class FakeView:
     def observe_document(self, top: int | None = None) -> Any | None:
         return observe_document(self.last, top or 50) if self.last else None
 
+    def recording_document(self) -> Any | None:
+        return None
+
     def wakes_document(self) -> Any:
         return {"is_on": bool(self.wanted), "window": self.window}
 
