@@ -25,7 +25,7 @@ _CLEARED = ((_COUNTED_AT, 40), (_BINS_AT, _BINS_BYTES))
 
 def rows_for(detail_threads: int) -> int:
     """Return how many candidates there is room for, of which *detail_threads* keep their rows."""
-    return max(1_024, 2 * detail_threads, min(8 * detail_threads, 4_096))
+    return max(1_024, 2 * detail_threads)
 
 
 @frozen

@@ -23,7 +23,7 @@
 #define CLOCK_SLACK_NS 10000000 /* how far the clocks of CPUs may be apart, and behind */
 #define BIRTH_SLACK_NS 20000000
 #define CANDIDATES 3 /* for each row, had this look been like the last */
-#define MARGIN 4 /* by which all may have used less than in the last look */
+#define MARGIN 2 /* by which all may have used less than in the last look */
 #define NICE_0 120
 #define UNKNOWN -1
 #define HIERARCHY_SHIFT 60

@@ -41,11 +41,13 @@ def reader(open_tier):
 @pytest.fixture
 def watched(reader):
     """Begin a window; the function returned ends it, and gives its rows, and begins the next."""
-    last = [reader.snapshot(0)]
+    clock_ns = reader.snapshot(0).clock_ns
 
     def look():
-        last.append(reader.snapshot(last[-1].clock_ns))
-        return last[-1]
+        nonlocal clock_ns
+        rows = reader.snapshot(clock_ns)
+        clock_ns = rows.clock_ns
+        return rows
 
     return look
 
@@ -95,7 +97,7 @@ def _remove(folder):
 
 
 @pytest.fixture
-def spawn_in(spawn, make_cgroup, settle):
+def spawn_in(spawn, unified, make_cgroup, settle):
     """Start a process in a cgroup of its own, and wait until it rests; gives it and the path."""
 
     def start(script, *arguments, name="inner"):
@@ -103,6 +105,6 @@ def spawn_in(spawn, make_cgroup, settle):
         child = spawn(script, *arguments)
         (folder / "cgroup.procs").write_text(str(child.pid))
         settle(child.pid)
-        return child, f"{folder.parent.name}/{folder.name}/"
+        return child, f"{folder.relative_to(unified)}/"
 
     return start

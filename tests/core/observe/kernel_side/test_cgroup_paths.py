@@ -1,0 +1,165 @@
+"""The names of cgroups, as the engine spells them."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from temper_core.observe.kernel_side.cgroup_paths import MOST_KNOWN, CgroupPaths
+from temper_core.observe.process_text import parse_cgroup
+from tests.core.observe.kernel_side.proc_reads import BUSY, IDLE
+
+CROWD = 150
+"""More cgroups than one look of the kernel side can tell."""
+
+
+@pytest.fixture
+def sleepers():
+    """Put processes that sleep into cgroups, one into each."""
+    started = []
+
+    def start(folders):
+        for folder in folders:
+            process = subprocess.Popen(["sleep", "600"])
+            started.append(process)
+            (folder / "cgroup.procs").write_text(str(process.pid))
+
+    yield start
+    for process in started:
+        process.kill()
+        process.wait()
+
+
+def test_a_row_has_the_cgroup_that_proc_tells_of_its_process(watched, spawn, let_run):
+    child = spawn(BUSY)
+    watched()
+    let_run(child.pid)
+    rows = watched().rows
+
+    told = {row.tgid: row.cgroup for row in rows}
+
+    said = {pid: said_of(pid) for pid in told}
+    assert {pid: path for pid, path in told.items() if said[pid] not in (None, path)} == {}
+    assert said[child.pid] is not None
+
+
+def said_of(pid):
+    try:
+        return parse_cgroup(Path(f"/proc/{pid}/cgroup").read_bytes())
+    except OSError:  # it has ended
+        return None
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "plain",
+        "a/b/c/d",
+        "with space",
+        "kubepods-burstable-pod1_2.slice/cri-containerd-9.scope",
+        "naïve",
+        "x" * 250,
+    ],
+)
+def test_a_cgroup_is_told_by_its_whole_path(reader, spawn_in, name):
+    _, path = spawn_in(IDLE, name=name)
+
+    living = reader.snapshot(0).threads_by_cgroup
+
+    assert path.endswith(f"/{name}/")
+    assert living[path] == 1
+
+
+def test_a_name_that_is_no_text_is_told_with_marks_in_it(reader, spawn_in):
+    spawn_in(IDLE, name=os.fsdecode(b"odd\xff"))
+
+    assert any(path.endswith("/odd\ufffd/") for path in reader.snapshot(0).threads_by_cgroup)
+
+
+def test_a_path_too_long_for_the_kernel_side_is_found_by_its_directory(
+    open_tier, unified, spawn_in
+):
+    reader = open_tier(unified_root=str(unified))
+    deep = "/".join(str(level) * 240 for level in range(6))
+    _, path = spawn_in(IDLE, name=deep)
+
+    rows = reader.snapshot(0)
+
+    assert rows.threads_by_cgroup[path] == 1
+    assert rows.defects == ()
+
+
+def test_a_path_that_nobody_can_tell_is_a_defect_and_its_threads_are_counted(open_tier, spawn_in):
+    reader = open_tier(unified_root="")
+    spawn_in(IDLE, name="/".join(str(level) * 240 for level in range(6)))
+
+    rows = reader.snapshot(0)
+
+    assert rows.threads_by_cgroup[""] == 1
+    assert rows.defects == ("threads: 1 cgroups have no name, or no room beside the others",)
+
+
+def test_many_cgroups_are_all_named_from_the_first_look_on(open_tier, make_cgroup, sleepers):
+    sleepers(make_cgroup(f"one-of-many-{number}") for number in range(CROWD))
+    reader = open_tier(unified_root="")
+
+    living = reader.snapshot(0).threads_by_cgroup
+
+    assert sum("one-of-many" in path for path in living) == CROWD
+
+
+def test_many_cgroups_made_between_two_looks_are_all_named(
+    open_tier, unified, make_cgroup, sleepers
+):
+    reader = open_tier(unified_root=str(unified))
+    base = reader.snapshot(0)
+    sleepers(make_cgroup(f"one-of-many-{number}") for number in range(CROWD))
+
+    rows = reader.snapshot(base.clock_ns)
+
+    assert sum("one-of-many" in path for path in rows.threads_by_cgroup) == CROWD
+    assert rows.defects == ()
+
+
+def test_all_is_named_as_before_after_the_pods_have_changed(watched, reader, spawn_in):
+    _, path = spawn_in(IDLE)
+    before = watched().threads_by_cgroup[path]
+
+    reader.refresh_cgroups()
+
+    assert (before, watched().threads_by_cgroup[path], watched().threads_by_cgroup[path]) == (
+        1,
+        1,
+        1,
+    )
+
+
+def test_names_are_joined_from_the_root_and_incomplete_ones_are_not_believed():
+    paths = CgroupPaths("")
+
+    paths.learn([(5, 7, 1, b"b\0a\0\0\0\0leftover"), (6, 1, 1, b"\0"), (7, 2, 0, b"z\0")])
+
+    assert paths.of([5, 6, 7]) == ["a/b/", "/", ""]
+
+
+def test_paths_of_cgroups_long_gone_are_forgotten_and_asked_for_again(tmp_path):
+    paths = CgroupPaths(str(tmp_path))
+    paths.learn((number, 2, 1, b"a\0") for number in range(1, MOST_KNOWN + 2))
+    asked = paths.names
+
+    kept = paths.of([1, 2])
+
+    assert kept == ["a/", "a/"]
+    assert paths.names != asked
+    assert paths.of([3]) == [""]
+
+
+def test_a_directory_is_found_by_its_number(tmp_path):
+    inner = tmp_path / "a.slice" / "b.scope"
+    inner.mkdir(parents=True)
+    paths = CgroupPaths(str(tmp_path))
+
+    found = paths.of([inner.stat().st_ino, tmp_path.stat().st_ino, 1 << 40])
+
+    assert found == ["a.slice/b.scope/", "/", ""]
