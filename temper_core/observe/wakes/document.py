@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from temper_core.observe.moments import rfc3339
-from temper_core.observe.wakes.watch import WakeState
+from temper_core.observe.wakes.state import WakeState
 from temper_core.records.wakes import Party, WaitHistogram, WakeWindow
 
 DIGITS = 6

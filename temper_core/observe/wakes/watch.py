@@ -7,11 +7,12 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 
 import structlog
-from attrs import evolve, frozen
+from attrs import evolve
 
 from temper_core.bpf.access import explain
 from temper_core.errors import BpfError
 from temper_core.observe.wakes.kernel import WakeKernel
+from temper_core.observe.wakes.state import WakeState
 from temper_core.observe.wakes.windows import Watched, Windows
 from temper_core.records.snapshots import Snapshot
 from temper_core.records.wakes import WakeWindow
@@ -27,23 +28,6 @@ RETRY_S = 300.0
 FRESH_PERIODS = 3
 
 Charge = Callable[[str], AbstractContextManager[None]]
-
-
-@frozen
-class WakeState:
-    """How watching stands: until when it is wanted (monotonic seconds), and what is in the way.
-
-    ``windows`` were watched so far, which cost ``kernel_s`` in whatever was running and ``own_s``
-    in this process.
-    """
-
-    wanted_until: float
-    reason: str = ""
-    window: WakeWindow | None = None
-    windows: int = 0
-    kernel_s: float = 0.0
-    own_s: float = 0.0
-    knows_interrupts: bool = False
 
 
 class WakeWatch:

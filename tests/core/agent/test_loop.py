@@ -342,6 +342,39 @@ def test_a_look_comes_before_its_time_where_the_observer_says_so(is_alarmed, loo
     assert len(shown) == looks
 
 
+class FakeWakes:
+    """Has a window that is as recent as one may ask."""
+
+    def __init__(self):
+        self.given = []
+        self.is_closed = False
+
+    def recent(self, _now, _period_s):
+        return "the last window"
+
+    def turn(self, _now, snapshot):
+        self.given.append(snapshot)
+
+    def defects(self, _now):
+        return ("wakes: because",)
+
+    def close(self):
+        self.is_closed = True
+
+
+def test_the_last_window_of_wakes_is_judged_and_shown_and_its_watch_given_the_snapshot():
+    wakes, judged = FakeWakes(), []
+    linter = SimpleNamespace(judge=lambda seen: judged.append(seen.wakes) or (), names=())
+    agent, _, shown = agent_with(FakeDecider(decision()), linter=linter, wakes=wakes)
+
+    agent.run()
+
+    assert judged[0] == shown[0].wakes == "the last window"
+    assert wakes.given == shown
+    assert "wakes: because" in shown[0].defects
+    assert wakes.is_closed
+
+
 def test_a_node_that_has_an_agent_is_left_alone():
     @contextmanager
     def taken():

@@ -7,8 +7,8 @@ from temper_core.observe.wakes.document import bound_us, wakes_document, window_
 from temper_core.observe.wakes.kernel import Counted
 from temper_core.observe.wakes.kernel_records import BUCKETS, REST
 from temper_core.observe.wakes.roster import Homes, Roster
+from temper_core.observe.wakes.state import WakeState
 from temper_core.observe.wakes.telling import MOST_BLOCKINGS, MOST_EDGES, tell_window
-from temper_core.observe.wakes.watch import WakeState
 from tests.core.observe.wakes.people import PLAN, a_snapshot, record, sample
 
 
