@@ -25,7 +25,7 @@ def command() -> None:
 
 
 @command.command("check")
-@click.argument("file", metavar="FILE|-")
+@click.argument("file", metavar="FILE|-", required=False)
 @click.option("--engine-version", metavar="VERSION", help="What `scx_layered --version` prints.")
 @click.option("--cpus", type=click.IntRange(min=1), help="How many CPUs the engine will find.")
 @click.option(
@@ -59,7 +59,7 @@ def command() -> None:
 def check_command(
     context: click.Context,
     /,
-    file: str,
+    file: str | None,
     output: str,
     **options: Any,  # noqa: ANN401 - those of _Asked
 ) -> None:
@@ -74,6 +74,8 @@ def check_command(
     0 otherwise.
     """
     asked = _Asked(**options)
+    if file is None:
+        raise click.UsageError(asked.why_no_file)
     asked.ensure_sense()
     engine = None if asked.binary is None else _find(asked.binary)
     text = _read(file)
@@ -99,6 +101,14 @@ class _Asked:
     binary: str | None
     load: bool
     timeout_s: float | None
+
+    @property
+    def why_no_file(self) -> str:
+        """Say that FILE is missing, and whether --binary has taken it for the engine's path."""
+        missing = "Missing argument 'FILE|-'."
+        if not self.binary:
+            return missing
+        return f"{missing} --binary took {self.binary!r} for the engine: give FILE before --binary."
 
     def ensure_sense(self) -> None:
         """Raise UsageError where options contradict each other."""

@@ -14,16 +14,26 @@ if TYPE_CHECKING:
 @click.command("explain")
 @click.argument("pod", metavar="POD")
 @input_options(pods_required=False)
+@click.option("--steered", is_flag=True, help="With --pods: plan for hints, as temper plan does.")
 @click.option("--output", type=click.Choice(["table", "json"]), default="table")
-def command(pod: str, output: str, **given: Any) -> None:  # noqa: ANN401 - a PlanInput's options
+def command(
+    pod: str,
+    output: str,
+    steered: bool,
+    **given: Any,  # noqa: ANN401 - a PlanInput's options
+) -> None:
     """Say why POD (namespace/name, or a name that is unique) is placed where it is.
 
     With --pods it is planned from files, as by temper plan; without, the agent of this node is
     asked, which also shows the pod's threads: where the plan wants each, what its hint says, and
     where the engine has it. Exit code 2 for a pod that is not there, 3 where no agent answers.
     """
-    is_asked = given["pods"] is None
-    document = _asked(pod, given) if is_asked else _planned(pod, PlanInput(**given))
+    if given["pods"] is not None:
+        document = _planned(pod, PlanInput(**given), steered=steered)
+    elif steered:
+        raise click.UsageError("--steered needs --pods: the agent plans as it steers")
+    else:
+        document = _asked(pod, given)
     if output == "json":
         import json
 
@@ -32,10 +42,10 @@ def command(pod: str, output: str, **given: Any) -> None:  # noqa: ANN401 - a Pl
         _print(document)
 
 
-def _planned(pod: str, given: PlanInput) -> Mapping[str, Any]:
+def _planned(pod: str, given: PlanInput, *, steered: bool) -> Mapping[str, Any]:
     from temper_core.plan import explain, explanation_document
 
-    plan, settings = make_plan(given)
+    plan, settings = make_plan(given, steered=steered)
     return explanation_document(explain(plan, settings, pod))
 
 

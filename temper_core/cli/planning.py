@@ -175,7 +175,11 @@ def _machine(file: Path | None) -> "MachineShape":
 def _require_directory(directory: Path | None) -> None:
     from temper_core.errors import DocumentError
 
-    if directory is not None and not directory.is_dir():
+    try:
+        is_missing = directory is not None and not directory.is_dir()
+    except OSError as error:  # it lies below a directory that this user may not enter
+        raise DocumentError(str(directory), [error.strerror or str(error)]) from error
+    if is_missing:
         raise DocumentError(str(directory), ["is not a directory of profiles"])
 
 

@@ -112,7 +112,7 @@ def _each_file(paths: tuple[Path, ...]) -> Iterator[Path]:
     from temper_core.errors import DocumentError
 
     for path in paths:
-        if not path.is_dir():
+        if not _is_directory(path):
             yield path
             continue
         try:
@@ -122,6 +122,14 @@ def _each_file(paths: tuple[Path, ...]) -> Iterator[Path]:
         if not found:
             raise DocumentError(str(path), ["holds no profile, no *.toml"])
         yield from found
+
+
+def _is_directory(path: Path) -> bool:
+    """Whether *path* is known to be one; where it cannot be known, reading it says why."""
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
 
 
 def _catalogue(settings: Path | None, directory: Path | None) -> "ProfileCatalogue":

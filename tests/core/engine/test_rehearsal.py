@@ -167,6 +167,21 @@ def test_an_engine_that_gives_no_answer_is_the_machines_fault(tmp_path, script, 
     assert found.stderr.rstrip().endswith(line)
 
 
+def test_a_configuration_that_was_taken_for_the_engine_is_told_to_come_first():
+    found = CliRunner().invoke(command, ["check", "--binary", "layers.json"])
+
+    assert found.exit_code == 2
+    assert "--binary took 'layers.json' for the engine: give FILE before" in found.output
+
+
+@pytest.mark.parametrize("arguments", [[], ["--binary"], ["--cpus", "4"]])
+def test_without_a_configuration_there_is_nothing_to_judge(arguments):
+    found = CliRunner().invoke(command, ["check", *arguments])
+
+    assert found.exit_code == 2
+    assert found.output.rstrip().endswith("Error: Missing argument 'FILE|-'.")
+
+
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [

@@ -292,6 +292,31 @@ def test_standard_input_that_is_not_text_is_told(run):
         run(plan_command, pods="-", given=b"\xff\xfe")
 
 
+def test_a_pod_is_explained_from_files_as_it_would_be_steered(run):
+    static = json.loads(run(explain_command, "db", output="json").stdout)
+    steered = json.loads(run(explain_command, "db", "--steered", output="json").stdout)
+
+    assert [place["hint"] for place in static["places"]] == [None] * len(static["places"])
+    assert all(place["hint"] for place in steered["places"])
+    assert [place["layer"] for place in static["places"]] == [
+        place["layer"] for place in steered["places"]
+    ]
+
+
+def test_the_agent_cannot_be_asked_to_explain_as_if_it_steered(run):
+    result = run(explain_command, "db", "--steered", pods=None)
+
+    assert result.exit_code == 2
+    assert "--steered needs --pods" in result.stderr
+
+
+def test_a_directory_of_profiles_that_cannot_be_looked_for_is_one_line(run, tmp_path):
+    unspeakable = str(tmp_path / ("x" * 300))
+
+    with pytest.raises(DocumentError, match="x: File name too long$"):
+        run(plan_command, profiles=unspeakable)
+
+
 def test_a_pod_is_explained_from_files(run):
     text = run(explain_command, "db").stdout
 

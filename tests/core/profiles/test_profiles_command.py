@@ -1,4 +1,5 @@
 import json
+import os
 
 import pytest
 from click.testing import CliRunner
@@ -135,3 +136,24 @@ def test_a_file_that_the_agent_would_not_read_is_not_well_formed(write):
 
     assert result.exit_code == 2
     assert "is larger than 262144 bytes" in result.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="becoming somebody else needs root")
+@pytest.mark.parametrize("below", ["", "/search.toml", "/inner"])
+def test_what_lies_in_a_directory_that_this_user_may_not_enter_is_one_line(write, below):
+    write("search.toml")
+    closed = write.directory / "closed"
+    (closed / "inner").mkdir(parents=True)
+    write.directory.chmod(0o755)
+    closed.chmod(0o700)
+    run("check", write.directory)  # imports what another user may not read
+
+    os.seteuid(65534)
+    try:
+        result = run("check", f"{closed}{below}")
+    finally:
+        os.seteuid(0)
+
+    assert result.exit_code == 2
+    assert str(closed) in result.stderr
+    assert "Permission denied" in result.stderr or "is not readable" in result.stderr
