@@ -2,7 +2,7 @@
 
 import re
 
-from temper_core.observe.recording_lines import Line
+from temper_core.observe.recording.lines import Line
 
 LONGEST = 256 * 1024
 DEEPEST = 2

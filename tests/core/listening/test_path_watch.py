@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from temper_core.node.path_watch import PathWatch
+from temper_core.listening.path_watch import PathWatch
 
 
 @pytest.fixture

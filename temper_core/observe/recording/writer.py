@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from temper_core.errors import InputError, MachineError
-from temper_core.observe.recording_format import LARGEST_BYTES, LONGEST_LINE_BYTES, Json
+from temper_core.observe.recording.format import LARGEST_BYTES, LONGEST_LINE_BYTES, Json
 
 END_BYTES = 256
 """Kept free for the last line."""

@@ -10,7 +10,7 @@ from contextlib import suppress
 from itertools import takewhile
 from pathlib import Path
 
-from temper_core.node.inotify import Change, Inotify
+from temper_core.listening.inotify import Change, Inotify
 
 FILE_SYSTEMS = frozenset(
     {

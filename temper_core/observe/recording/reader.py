@@ -11,14 +11,14 @@ from attrs.validators import in_, max_len
 
 from temper_core import documents
 from temper_core.errors import DocumentError
-from temper_core.observe.recording_format import (
+from temper_core.observe.recording.format import (
     MOST_CPUS,
     MOST_PODS,
     SCHEMA_VERSION,
     TOLD_ELSEWHERE,
 )
-from temper_core.observe.recording_lines import Line, misfit, read_lines
-from temper_core.observe.recording_patterns import refuse_repeats
+from temper_core.observe.recording.lines import Line, misfit, read_lines
+from temper_core.observe.recording.patterns import refuse_repeats
 from temper_core.plan.catalogue import ProfileCatalogue
 from temper_core.records.machine import MachineShape
 from temper_core.records.plans import Assignment, Layer, LayerPlan, Note

@@ -13,7 +13,7 @@ from attrs import frozen
 
 from temper_core.documents import parse_json
 from temper_core.errors import DocumentError
-from temper_core.observe.recording_format import LARGEST_BYTES, LONGEST_LINE_BYTES
+from temper_core.observe.recording.format import LARGEST_BYTES, LONGEST_LINE_BYTES
 
 MAGIC = b"\x1f\x8b"
 LONGEST_PROBLEM = 240

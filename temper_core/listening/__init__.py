@@ -1,0 +1,1 @@
+"""Listening for changes of files and directories; knows nothing of ours."""

@@ -1,0 +1,1 @@
+"""Recordings: a node written down look by look, and read back."""
