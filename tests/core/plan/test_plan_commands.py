@@ -313,7 +313,7 @@ def test_the_agent_cannot_be_asked_to_explain_as_if_it_steered(run):
 def test_a_directory_of_profiles_that_cannot_be_looked_for_is_one_line(run, tmp_path):
     unspeakable = str(tmp_path / ("x" * 300))
 
-    with pytest.raises(DocumentError, match="x: File name too long$"):
+    with pytest.raises(DocumentError, match=r"x: File name too long$"):
         run(plan_command, profiles=unspeakable)
 
 
