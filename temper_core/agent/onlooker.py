@@ -11,7 +11,7 @@ from temper_core.node.cgroups import detect_cgroups
 from temper_core.node.topology import read_machine
 from temper_core.observe.cgroup_roots import CgroupRoots
 from temper_core.observe.observer import Observer
-from temper_core.observe.recording_format import recording_document
+from temper_core.observe.recording.format import recording_document
 from temper_core.plugin_host import load_host
 from temper_core.records.contributions import PodSourceContext
 from temper_core.records.plans import LayerPlan

@@ -6,7 +6,7 @@ import structlog
 
 from temper_core.agent.profile_files import ProfileFiles
 from temper_core.agent.profiles import catalogue_of, shipped_profiles
-from temper_core.node.path_watch import PathWatch
+from temper_core.listening.path_watch import PathWatch
 from temper_core.plan.catalogue import ProfileCatalogue
 from temper_core.plugin_host import PluginHost
 from temper_core.settings.models import Settings

@@ -12,7 +12,7 @@ from temper_core.agent.pod_watch import PodWatch
 from temper_core.agent.profile_watch import ProfileWatch
 from temper_core.errors import InputError
 from temper_core.observe.document import observe_document
-from temper_core.observe.recording_format import recording_document
+from temper_core.observe.recording.format import recording_document
 from temper_core.observe.wakes.document import wakes_document
 from temper_core.observe.wakes.watch import WakeWatch
 from temper_core.plan import explain, explanation_document, plan_document

@@ -9,7 +9,7 @@ from attrs import define, field, frozen
 from temper_core.agent.decider import Decider, Decision
 from temper_core.agent.profile_files import ProfileFiles
 from temper_core.agent.profiles import catalogue_of
-from temper_core.observe.recording_reader import Moment
+from temper_core.observe.recording.reader import Moment
 from temper_core.plan import ProfileCatalogue
 from temper_core.plan.change import Change
 from temper_core.plugin_host import PluginHost

@@ -11,7 +11,7 @@ from attrs import define, evolve, field, frozen
 from temper_core.agent.simulated_course import Course, Step
 from temper_core.agent.simulated_threads import Elsewhere, ThreadsElsewhere
 from temper_core.observe.lint_windows import Linter
-from temper_core.observe.recording_reader import Head, Moment, Recording
+from temper_core.observe.recording.reader import Head, Moment, Recording
 from temper_core.plan.change import Change, ChangeKind, change_between
 from temper_core.plan.shapes import Verdict, verdict
 from temper_core.plugin_host import PluginHost, load_host

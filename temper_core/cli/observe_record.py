@@ -14,7 +14,7 @@ from attrs import define, frozen
 
 if TYPE_CHECKING:
     from temper_core.agent.onlooker import Onlooker
-    from temper_core.observe.recording_writer import RecordingWriter
+    from temper_core.observe.recording.writer import RecordingWriter
     from temper_core.settings import Settings
 
 MEGABYTE = 1024 * 1024
@@ -89,7 +89,7 @@ def record(wish: Wish, settings: "Settings") -> None:
     """
     from temper_core.errors import MachineError, TemperError
     from temper_core.logs import configure
-    from temper_core.observe.recording_writer import RecordingWriter
+    from temper_core.observe.recording.writer import RecordingWriter
 
     configure("warning")
     with _signals_waited_for(), closing(_eye(settings, wish)) as eye:

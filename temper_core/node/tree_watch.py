@@ -10,7 +10,7 @@ from contextlib import suppress
 
 from attrs import field, frozen
 
-from temper_core.node.inotify import Change, Event, Inotify
+from temper_core.listening.inotify import Change, Event, Inotify
 
 TELLING = frozenset(
     {

@@ -22,7 +22,7 @@ from attrs import frozen
 
 from temper_core import documents
 from temper_core.errors import DocumentError
-from temper_core.node.path_watch import PathWatch
+from temper_core.listening.path_watch import PathWatch
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 

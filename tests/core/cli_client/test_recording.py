@@ -13,8 +13,8 @@ from attrs import evolve, frozen
 
 from temper_core.cli import main, observe
 from temper_core.errors import DocumentError, InputError, MachineError
-from temper_core.observe.recording_format import recording_document
-from temper_core.observe.recording_reader import Recording
+from temper_core.observe.recording.format import recording_document
+from temper_core.observe.recording.reader import Recording
 from temper_core.plan import ProfileCatalogue
 from temper_core.settings import Settings
 

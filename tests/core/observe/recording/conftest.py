@@ -3,9 +3,9 @@ import json
 
 import pytest
 
-from temper_core.observe.recording_format import recording_document
-from temper_core.observe.recording_reader import Recording
-from temper_core.observe.recording_writer import RecordingWriter
+from temper_core.observe.recording.format import recording_document
+from temper_core.observe.recording.reader import Recording
+from temper_core.observe.recording.writer import RecordingWriter
 from temper_core.plan import ProfileCatalogue, decide
 from temper_core.records.profile_documents import parse_profile
 from temper_core.records.profiles import LoadedProfile

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from temper_core.errors import DocumentError
-from temper_core.observe.recording_format import LARGEST_BYTES, LONGEST_LINE_BYTES
+from temper_core.observe.recording.format import LARGEST_BYTES, LONGEST_LINE_BYTES
 from temper_core.testing import make_machine, make_thread
 
 
@@ -140,7 +140,7 @@ def test_a_line_that_unpacks_to_more_than_one_may_be_is_refused_soon(tmp_path, r
 
 
 def test_a_file_that_unpacks_to_more_than_a_recording_is_refused(recorded, read_all, monkeypatch):
-    monkeypatch.setattr("temper_core.observe.recording_lines.LARGEST_BYTES", 4_000)
+    monkeypatch.setattr("temper_core.observe.recording.lines.LARGEST_BYTES", 4_000)
 
     with pytest.raises(DocumentError, match=r":\d: more than 4000 bytes of text"):
         read_all(recorded)

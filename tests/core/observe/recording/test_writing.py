@@ -7,8 +7,8 @@ import pytest
 from attrs import evolve
 
 from temper_core.errors import InputError, MachineError
-from temper_core.observe.recording_format import LARGEST_BYTES, recording_document
-from temper_core.observe.recording_writer import RecordingWriter
+from temper_core.observe.recording.format import LARGEST_BYTES, recording_document
+from temper_core.observe.recording.writer import RecordingWriter
 from temper_core.records.pods import Container
 from temper_core.settings import Settings
 from temper_core.testing import make_machine, make_pod, make_thread
