@@ -34,12 +34,22 @@ def test_who_used_the_cpu_of_a_waiting_protected_thread_is_named_as_inferred(see
         pytest.param({"layer": "open"}, {}, id="nobody promised it anything"),
         pytest.param({"policy": "fifo"}, {}, id="a real-time thread"),
         pytest.param({}, {"cpu": 2}, id="the other ran elsewhere"),
-        pytest.param({}, {"cpu_used": 0.1}, id="the other ran too little to be blamed"),
+        pytest.param({}, {"cpu_used": 0.04}, id="the other ran too little to be blamed"),
         pytest.param({}, {"pod": "db"}, id="its own pod"),
     ],
 )
 def test_where_nobody_can_be_blamed_nobody_is(waits, runs, seen, judge):
     assert judge(antagonist, seen(waiter(**waits), runner(**runs))) == []
+
+
+def test_the_own_pods_threads_bear_their_part_of_the_blame(seen, judge):
+    sibling = waiter(tid=3, cpu_used=0.4, run_delay_ratio=0.0)
+    little, much = runner(cpu_used=0.15), runner(cpu_used=0.4)
+
+    [finding] = judge(antagonist, seen(waiter(), sibling, much))
+
+    assert finding.evidence["blamed_ratio"] == pytest.approx(0.15)
+    assert judge(antagonist, seen(waiter(), sibling, little)) == []
 
 
 def watched(at, waited_s=0.02, runner_pod="shop/batch", layer="critical"):

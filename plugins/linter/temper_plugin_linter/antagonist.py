@@ -23,6 +23,14 @@ class _Wait:
     worst: Blocking
 
 
+@frozen
+class _Guess:
+    """Who may have kept a thread waiting, and for which share of the window."""
+
+    runners: list[ThreadSample]
+    blamed: float
+
+
 def antagonist(placement: Placement) -> Iterator[Finding]:
     """Name who ran while protected threads waited; their own pod does not count.
 
@@ -98,21 +106,30 @@ def _inferred(placement: Placement) -> Iterator[Finding]:
     ]
     for subject, threads in by_subject(victims).items():
         for thread in sorted(threads, key=lambda each: -each.run_delay_ratio):
-            runners = _others(thread, placement.by_cpu.get(thread.cpu, ()))
-            # Who used the CPU less than half as long as the thread waited is hardly to blame.
-            if cpu_used(runners) >= thread.run_delay_ratio / 2:
-                yield _guess(subject, thread, runners, limit)
+            guess = _guess(thread, placement.by_cpu.get(thread.cpu, ()))
+            if guess.blamed >= limit:
+                yield _told(subject, thread, guess, limit)
                 break
 
 
-def _others(thread: ThreadSample, on_cpu: Iterable[ThreadSample]) -> list[ThreadSample]:
-    own = owner_name(thread)
-    return [other for other in on_cpu if owner_name(other) != own]
+def _guess(thread: ThreadSample, on_cpu: Iterable[ThreadSample]) -> _Guess:
+    """Share the thread's wait out among those that used its CPU; its own pod bears its part."""
+    own, own_used, others = owner_name(thread), 0.0, []
+    for other in on_cpu:
+        if owner_name(other) != own:
+            others.append(other)
+        elif other is not thread:
+            own_used += other.cpu_used
+    foreign = cpu_used(others)
+    if foreign == 0.0:
+        return _Guess([], 0.0)
+    # Nobody can have kept it waiting for much longer than he used the CPU.
+    blamed = min(thread.run_delay_ratio * foreign / (foreign + own_used), 2 * foreign)
+    return _Guess(others, blamed)
 
 
-def _guess(
-    subject: str, thread: ThreadSample, runners: list[ThreadSample], limit: float
-) -> Finding:
+def _told(subject: str, thread: ThreadSample, guess: _Guess, limit: float) -> Finding:
+    runners = guess.runners
     runner = max(runners, key=lambda each: each.cpu_used)
     return Finding(
         subject,
@@ -123,6 +140,7 @@ def _guess(
             "runner": thread_name(runner),
             "runner_cpu_used": runner.cpu_used,
             "waited_ratio": thread.run_delay_ratio,
+            "blamed_ratio": guess.blamed,
             "cpu": thread.cpu,
             "pod": pod_key(thread),
             "limit": limit,
