@@ -1,4 +1,5 @@
 from collections import Counter
+from itertools import count
 
 import pytest
 from attrs import evolve
@@ -6,10 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
+from temper_core import hookimpl
 from temper_core.errors import PluginError
 from temper_core.observe.lint_windows import MOST_SUBJECTS, MOST_WARNINGS, Linter
+from temper_core.plugin_host import PluginHost
 from temper_core.records.lint import Finding, Invariant, Severity
-from temper_core.records.snapshots import PluginState
+from temper_core.records.snapshots import Mode, Observing, Overhead, PluginState, Status
 from temper_core.settings.models import LintSettings
 from temper_core.testing import make_snapshot
 
@@ -45,13 +48,13 @@ def linter_of(*checks, **changes):
     return Linter(invariants, evolve(LintSettings(), **changes), guard)
 
 
-def windows(count, **changes):
-    for number in range(count):
+def windows(how_many, **changes):
+    for number in range(how_many):
         yield make_snapshot(at=START + 5 * number, monotonic_s=100.0 + 5 * number, **changes)
 
 
-def judge_all(linter, count, **changes):
-    return [linter.judge(snapshot) for snapshot in windows(count, **changes)]
+def judge_all(linter, how_many, **changes):
+    return [linter.judge(snapshot) for snapshot in windows(how_many, **changes)]
 
 
 def test_a_violation_stands_from_the_third_broken_window_on():
@@ -131,6 +134,119 @@ def test_the_baseline_changes_nothing():
 
     assert linter.judge(make_snapshot(window_s=0.0)) == ()
     assert len(linter.judge(make_snapshot(at=START + 10))) == 1
+
+
+def seen_windows(*changes):
+    """Return one snapshot per change of the usual one, five seconds apart."""
+    return [
+        evolve(snapshot, **change)
+        for snapshot, change in zip(windows(len(changes)), changes, strict=True)
+    ]
+
+
+def subjects_of(linter, snapshots):
+    return [[violation.subject for violation in linter.judge(s)] for s in snapshots]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(Status(Mode.RELOADING, generation=1), id="mode"),
+        pytest.param(Status(Mode.ENFORCING, generation=2), id="generation"),
+        pytest.param(Status(Mode.ENFORCING, generation=1, engine="other"), id="engine"),
+    ],
+)
+def test_what_was_found_under_another_engine_is_forgotten(change):
+    before = {"status": Status(Mode.ENFORCING, generation=1)}
+    after = {"status": change}
+    linter = linter_of(Script("a", "a", "a", "a", "a", "a"))
+
+    found = subjects_of(linter, seen_windows(before, before, after, after, after, after))
+
+    assert found == [[], [], [], [], [], ["a"]]
+
+
+def test_what_stands_stands_until_the_new_engine_has_clean_windows():
+    before = {"status": Status(Mode.ENFORCING, generation=1)}
+    after = {"status": Status(Mode.ENFORCING, generation=2)}
+    linter = linter_of(Script("a", "a", "a", "", ""), clear_after=2)
+
+    found = subjects_of(linter, seen_windows(*[before] * 3, *[after] * 3))
+
+    assert found == [[], [], ["a"], ["a"], ["a"], []]
+
+
+def test_a_window_that_spans_a_pause_is_neither_broken_nor_clean():
+    usual = {"overhead": Overhead(period_s=5.0)}
+    paused = {**usual, "window_s": 60.0}
+    linter = linter_of(Script("a", "a", "a"))
+
+    found = subjects_of(linter, seen_windows(usual, paused, usual, usual))
+
+    assert found == [[], [], [], ["a"]]
+
+
+def test_a_period_that_was_stretched_is_no_pause():
+    stretched = {"window_s": 60.0, "observing": Observing(period_s=60.0, asked_period_s=5.0)}
+    linter = linter_of(Script("a", "a", "a"))
+
+    assert subjects_of(linter, seen_windows(*[stretched] * 3)) == [[], [], ["a"]]
+
+
+def test_all_invariants_of_a_plugin_are_asked_in_one_call():
+    calls = []
+
+    def counted(plugin, function, *arguments):
+        calls.append(plugin)
+        return guard(plugin, function, *arguments)
+
+    names = [("mine", "one"), ("theirs", "two"), ("mine", "three")]
+    invariants = [(plugin, Invariant(name, Script("a"), "because")) for plugin, name in names]
+    linter = Linter(invariants, LintSettings(windows=1, fire_after=1), counted)
+
+    [verdict] = judge_all(linter, 1)
+
+    assert calls == ["mine", "theirs"]
+    assert [v.invariant for v in verdict] == ["one", "two", "three"]
+
+
+def test_who_failed_is_asked_first_so_that_others_success_ends_the_row_of_failures():
+    host = PluginHost()
+    host.add(TwoInvariants(), "two")
+    invariants = [(c.plugin, c.record) for c in host.gather("temper_invariants", Invariant)]
+    linter = Linter(invariants, LintSettings(windows=1, fire_after=1), host.call)
+
+    with capture_logs():
+        verdicts = judge_all(linter, 6)
+
+    assert all([v.invariant for v in verdict] == ["works", "plugin_health"] for verdict in verdicts)
+    assert host.states()[0].state == "active"
+
+
+class TwoInvariants:
+    """A plugin of which the last invariant always fails."""
+
+    @hookimpl
+    def temper_invariants(self):
+        return [
+            Invariant("works", lambda _: [Finding("a", "is broken", "mend it")], "because"),
+            Invariant("fails", lambda _: 1 / 0, "because"),
+        ]
+
+
+def test_what_is_no_finding_is_the_plugins_failure():
+    linter = linter_of(lambda _: ["nonsense"], windows=1, fire_after=1)
+
+    with pytest.raises(TypeError, match="rule_0 returned 'nonsense', which is no Finding"):
+        judge_all(linter, 1)
+
+
+def test_an_invariant_is_not_listened_to_for_ever():
+    endless = (Finding(f"s{number}", "is broken", "mend it") for number in count())
+
+    [verdict] = judge_all(linter_of(lambda _: endless, windows=1, fire_after=1), 1)
+
+    assert len(verdict) == MOST_SUBJECTS
 
 
 def test_an_invariant_that_fails_is_named_and_the_others_are_judged():
