@@ -131,8 +131,7 @@ class Terminal:
 
     def _write(self, text: str) -> None:
         if text:
-            encoding = sys.stdout.encoding
-            sys.stdout.write(text.encode(encoding, "replace").decode(encoding))
+            sys.stdout.write(text)
             sys.stdout.flush()
 
 

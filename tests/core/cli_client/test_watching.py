@@ -79,6 +79,22 @@ def test_a_threads_name_steers_neither_the_terminal_nor_the_markup(temper, view)
     assert "[2J[red]x" in result.output
 
 
+@pytest.mark.usefixtures("agent")
+@pytest.mark.parametrize("arguments", [["observe"], ["top", "--once"], ["map"]])
+def test_a_name_that_the_output_cannot_encode_is_shown_as_far_as_it_can(node, view, arguments):
+    odd = evolve(view.last.threads[0], comm="spün字", cpu=0)
+    view.last = evolve(view.last, threads=(odd,))
+
+    asking = temper_process(
+        node, *arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+    )  # fmt: skip
+    told, errors = asking.communicate(timeout=20)
+
+    assert (asking.returncode, errors) == (0, "")
+    assert "sp?n?" in told
+
+
 @pytest.mark.parametrize("command", [observe.command, top.command])
 def test_without_an_agent_there_is_an_error_with_the_code_of_the_machine(temper, command):
     result = temper(command)
