@@ -1,5 +1,6 @@
 """The agent's loop: pods, profiles, plan, scheduler, steering, observation, lint; each when due."""
 
+import gc
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
@@ -111,6 +112,10 @@ class Agent:
             address = parts.server.address
             log.info("agent_started", address=str(address) if address else "local socket only")
             parts.helm.try_again(time.monotonic())
+            self._turn(time.monotonic())
+            # What is there now stays: the collector need not go through it again and again.
+            gc.collect()
+            gc.freeze()
             while not self._is_stopping:
                 if self._wake.wait(self._turn(time.monotonic())):
                     self._step_due = 0.0
@@ -128,24 +133,34 @@ class Agent:
             with parts.observer.cost.part("decide"), self._surviving("decide"):
                 self._follow_pods(now)
             ended = time.monotonic()
-            self._pods_due = ended + parts.pods.rest_s(parts.settings.pods.poll_s)
+            self._pods_due = self._next_pods(ended)
             parts.helm.rest(ended, took_s=ended - now)
             self._step_due = 0.0
-        if now >= self._step_due:
+        self._look_due = parts.observer.hurried(self._look_due)
+        is_look = now >= self._look_due
+        # A step that is due a little later is taken with the look: every wake-up has its price.
+        if now >= self._step_due or is_look:
             with parts.observer.cost.part("schedule"):
                 wanted_in_s = parts.scheduler.step(time.monotonic())
             self._step_due = time.monotonic() + wanted_in_s
         steer_in_s = LONGEST_WAIT_S
         with parts.observer.cost.part("steer"), self._surviving("steer"):
             steer_in_s = parts.helm.turn(time.monotonic(), parts.scheduler)
-        self._look_due = parts.observer.hurried(self._look_due)
-        if now >= self._look_due:
+        if is_look:
             with self._surviving("observe"):
                 self._look()
             self._look_due = now + min(parts.observer.period_s, self._next_window_s)
             self._next_window_s = parts.observer.period_s
         due = min(self._step_due, self._pods_due, self._look_due)
         return min(max(0.0, due - time.monotonic()), steer_in_s, LONGEST_WAIT_S)
+
+    def _next_pods(self, now: float) -> float:
+        """Return when to look at the pods again, if there are no news of them before."""
+        parts, poll_s = self._parts, self._parts.settings.pods.poll_s
+        if self._is_open:
+            return now + poll_s
+        due = now + parts.pods.rest_s(poll_s)
+        return due if self._again_at is None else min(due, max(now + poll_s, self._again_at))
 
     def _has_news_of_pods(self, now: float) -> bool:
         """Whether to look at pods and profiles: news of either, something else to go by, or time.
@@ -195,8 +210,13 @@ class Agent:
     def _must_decide(self, now: float, basis: _Basis) -> bool:
         """Whether there is anything to decide although the pods are the same."""
         is_due = self._again_at is not None and now >= self._again_at
-        is_open = self._plan is None or "decide" in self._defects
-        return is_due or is_open or basis != self._basis or self._parts.decider.is_unfinished
+        return is_due or self._is_open or basis != self._basis
+
+    @property
+    def _is_open(self) -> bool:
+        """Whether what was decided last is not the last word on these pods."""
+        failed = self._plan is None or "decide" in self._defects
+        return failed or self._parts.decider.is_unfinished
 
     def _basis_now(self) -> _Basis:
         generation = self._parts.scheduler.generation
@@ -214,6 +234,7 @@ class Agent:
         generation = scheduler.generation
         with parts.observer.cost.part("steer"):
             truth = parts.helm.truth()
+        parts.observer.cost.series = parts.published.series
         snapshot = parts.observer.tick(
             plan=self._plan if generation is None else parts.helm.plan_for(generation),
             status=scheduler.status,
@@ -228,7 +249,8 @@ class Agent:
         with parts.observer.cost.part("lint"):
             judged = self._judged(snapshot)
         parts.wakes.turn(now, judged)
-        parts.published.show_snapshot(judged, truth)
+        with parts.observer.cost.part("publish"):
+            parts.published.show_snapshot(judged, truth)
 
     def _judged(self, snapshot: Snapshot) -> Snapshot:
         parts = self._parts

@@ -14,7 +14,7 @@ from temper_core.observe.own_size import SizeReader
 from temper_core.records.snapshots import Overhead
 
 NS_PER_S = 1_000_000_000
-PER_LOOK = ("observe", "lint")
+PER_LOOK = ("observe", "lint", "publish")
 """Parts whose cost falls with the number of looks; the others do not wait for the observer."""
 SPLIT_EVERY = 4
 """Every so many times a part's user and kernel time are told apart: asking doubles its own cost."""
