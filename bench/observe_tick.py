@@ -1,6 +1,6 @@
 """What one tick of observation costs, at 100, 1,000 and 5,000 real threads.
 
-    python bench/observe_tick.py [--threads N ...] [--pause S] [--ticks N] [--wait S] [--json]
+    python bench/observe_tick.py [--threads N ...] [--tier T] [--pause S] [--ticks N] [--json]
 
 Each size is measured in a process of its own: the whole ``Observer.tick`` on the real /proc, with
 a wait before every tick so that caches are as cold as in an agent. CPU time, not wall time.
@@ -8,6 +8,7 @@ a wait before every tick so that caches are as cold as in an agent. CPU time, no
 
 import argparse
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -23,7 +24,7 @@ from temper_core.records.matching import Matcher
 from temper_core.records.plans import Layer, LayerPlan
 from temper_core.records.snapshots import Mode, Status
 from temper_core.records.tiers import LayerKind
-from temper_core.settings.models import Settings
+from temper_core.settings.models import ObserveSettings, Settings
 
 SIZES = (100, 1_000, 5_000)
 THREADS_PER_PROCESS = 100
@@ -57,12 +58,13 @@ def a_plan() -> LayerPlan:
         Layer("normal", LayerKind.GROUPED, blocks, cpus_min=1, cpus_max=2),
         Layer("open", LayerKind.OPEN, ((),)),
     )
-    return LayerPlan(MachineShape.uniform(4), layers)
+    return LayerPlan(MachineShape.uniform(os.cpu_count() or 1), layers)
 
 
-def measure(pause_s: float, ticks: int, wait_s: float) -> dict[str, Any]:
+def measure(pause_s: float, ticks: int, wait_s: float, tier: str) -> dict[str, Any]:
     """Look at this machine *ticks* times and say what it cost."""
-    settings, plan, status = Settings(), a_plan(), Status(Mode.ENFORCING)
+    settings = Settings(observe=ObserveSettings(tier=tier))
+    plan, status = a_plan(), Status(Mode.ENFORCING)
     observer = Observer(plan.machine, settings, node="bench")
     baseline = observer.tick(plan=plan, status=status)
     looks = []
@@ -74,10 +76,13 @@ def measure(pause_s: float, ticks: int, wait_s: float) -> dict[str, Any]:
     usual_us = statistics.median(costs_us)
     return {
         "threads_on_host": last.overhead.threads_seen,
-        "ran_in_window": len(last.threads),
+        "tier": last.observing.tier,
+        "ran_in_window": len(last.threads) + last.observing.unlisted,
+        "told": len(last.threads),
         "pause_s": pause_s,
         "baseline_us": round(baseline.overhead.tick_s * 1e6),
         "tick_us": round(usual_us),
+        "best_tick_us": round(min(costs_us)),
         "worst_tick_us": round(max(costs_us)),
         "us_per_thread": round(usual_us / last.overhead.threads_seen, 2),
         "period_s": settings.observe.period_s,
@@ -91,9 +96,10 @@ def measure_apart(size: int, arguments: argparse.Namespace) -> dict[str, Any]:
     """Measure one size in a fresh process, so that memory is its own."""
     again = [sys.executable, __file__, "--measure-here", "--pause", str(arguments.pause)]
     again += ["--ticks", str(arguments.ticks), "--wait", str(arguments.wait)]
+    again += ["--tier", arguments.tier]
     with threads_running(size, arguments.pause):
         done = subprocess.run(again, check=True, stdout=subprocess.PIPE)
-    return {"threads_made": size, **json.loads(done.stdout)}
+    return {"threads_made": size, **json.loads(done.stdout.splitlines()[-1])}
 
 
 def main() -> None:
@@ -103,11 +109,12 @@ def main() -> None:
     parser.add_argument("--pause", type=float, default=1.0, help="threads wake so often; 0: never")
     parser.add_argument("--ticks", type=int, default=8)
     parser.add_argument("--wait", type=float, default=1.0, help="seconds before each tick")
+    parser.add_argument("--tier", default="auto", help="bpf, bpf-iter or proc; auto: the best")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--measure-here", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.measure_here:
-        print(json.dumps(measure(arguments.pause, arguments.ticks, arguments.wait)))
+        print(json.dumps(measure(arguments.pause, arguments.ticks, arguments.wait, arguments.tier)))
         return
     results = [measure_apart(size, arguments) for size in arguments.threads]
     print(json.dumps(results, indent=1) if arguments.json else table(results))
