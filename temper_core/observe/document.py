@@ -212,6 +212,7 @@ def _pressure_line(line: PressureLine) -> Json:
 
 def _violation(violation: Violation) -> Json:
     return {
+        "id": violation.id,
         "invariant": violation.invariant,
         "severity": str(violation.severity),
         "subject": violation.subject,
