@@ -158,6 +158,7 @@ def agent_with(decider, steps=20, linter=None, helm=None, profiles=None, **more)
     scheduler = FakeScheduler(steps)
     nothing = SimpleNamespace(start=lambda: None, stop=lambda: None, address=None)
     published = SimpleNamespace(
+        series=7,
         turned=lambda: None,
         show_plan=lambda _plan: None,
         show_snapshot=lambda snapshot, _truth: shown.append(snapshot),
