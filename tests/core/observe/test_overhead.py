@@ -5,9 +5,16 @@ import time
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
+from temper_core.observe.descriptors import DescriptorBudget
+from temper_core.observe.observer import Observer
 from temper_core.observe.overhead import OwnCost
+from temper_core.observe.own_size import READ_EVERY_S, SizeReader
 from temper_core.observe.pacing import LONGEST_PERIOD_S, Pace
+from temper_core.records.machine import MachineShape
+from temper_core.records.snapshots import Mode, Status
+from temper_core.settings.models import ObserveSettings, Settings
 
 
 def burn(cpu_s):
@@ -173,3 +180,70 @@ def test_a_period_of_more_than_a_minute_is_kept_as_it_was_set():
         pace.note(1.0)
 
     assert pace.period_s == 300.0
+
+
+def test_sizes_are_read_now_and_then_and_kept_in_between(names_in):
+    sizes = SizeReader("/proc", DescriptorBudget())
+    first = sizes.read(0.0)
+    kept = [os.open("/proc/self/stat", os.O_RDONLY) for _ in range(5)]
+
+    soon, later = sizes.read(READ_EVERY_S / 2), sizes.read(READ_EVERY_S)
+
+    open_now = len(names_in("/proc/self/fd"))
+    for descriptor in kept:
+        os.close(descriptor)
+    sizes.close()
+    assert soon == first
+    assert abs(later.descriptors - open_now) <= 2
+
+
+def test_another_engine_is_measured_at_once():
+    sizes = SizeReader("/proc", DescriptorBudget())
+
+    without, with_one = sizes.read(0.0), sizes.read(0.1, os.getpid())
+
+    sizes.close()
+    assert without.engine_memory_bytes == 0
+    assert with_one.engine_memory_bytes > 0
+
+
+def test_what_ran_in_bpf_is_told_apart_and_not_added():
+    cost, began = OwnCost(), time.monotonic()
+    cost.series = 70
+    with cost.part("observe"):
+        burn(0.02)
+    cost.note_bpf(10_000_000)
+
+    first, second = cost.take(), cost.take()
+
+    assert first.bpf_cpu_ratio * (time.monotonic() - began) >= 0.01
+    assert (
+        first.bpf_cpu_ratio <= first.cpu_ratio["observe_user"] + first.cpu_ratio["observe_kernel"]
+    )
+    assert (second.bpf_cpu_ratio, first.series) == (0.0, 70)
+
+
+def test_the_cost_of_a_look_is_that_of_looking_and_judging():
+    cost = OwnCost()
+    for name, cpu_s in (("observe", 0.01), ("lint", 0.01), ("decide", 0.1)):
+        with cost.part(name):
+            burn(cpu_s)
+
+    cost.take()
+
+    assert 0.02 <= cost.look_s < 0.1
+
+
+def test_a_stretched_period_is_logged_once_and_comes_back():
+    thrifty = ObserveSettings(period_s=0.2, budget_cpu_ratio=0.000_001)
+    observer = Observer(MachineShape.uniform(2), Settings(observe=thrifty), node="here")
+
+    with capture_logs() as logs:
+        looks = [observer.tick(plan=None, status=Status(Mode.OBSERVE_ONLY)) for _ in range(6)]
+
+    observer.close()
+    told = [entry for entry in logs if entry["event"] == "look_period_changed"]
+    assert [(entry["before_s"], entry["period_s"]) for entry in told] == [(0.2, 0.4)]
+    assert looks[0].observing.stretched == ""
+    assert looks[-1].observing.stretched.endswith("every 0.4 s, not 0.2 s")
+    assert (looks[-1].observing.period_s, looks[-1].observing.asked_period_s) == (0.4, 0.2)
