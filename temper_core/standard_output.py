@@ -119,7 +119,7 @@ class _Results(io.TextIOWrapper):
         super().__init__(
             io.BufferedWriter(cast(io.RawIOBase, self.descriptor)),
             encoding=getattr(original, "encoding", None) or "utf-8",
-            errors=getattr(original, "errors", None),
+            errors=_lenient(original),
             line_buffering=self.descriptor.isatty(),
         )
 
@@ -128,6 +128,12 @@ class _Results(io.TextIOWrapper):
         if get_ident() not in _plugin_threads:
             return super().write(text)
         return len(text) if sys.stderr is None else sys.stderr.write(text)
+
+
+def _lenient(stream: object) -> str:
+    """Return how to treat what the encoding lacks: threads and pods may be called anything."""
+    asked: str | None = getattr(stream, "errors", None)
+    return "replace" if asked in (None, "strict") else asked
 
 
 def _number_of(stream: object) -> int | None:

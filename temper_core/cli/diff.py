@@ -171,10 +171,9 @@ def _which(document: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _print(before: Mapping[str, Any], after: Mapping[str, Any], found: "Difference") -> None:
-    from temper_core.cli.observe import let_names_pass, shown
+    from temper_core.cli.observe import shown
     from temper_core.cli.tables import plain_table, results_console
 
-    let_names_pass()
     console = results_console()
     for word, document in (("before", before), ("after ", after)):
         which = _which(document)

@@ -1,6 +1,5 @@
 """``temper observe``: the agent's last observation, as tables or as it is."""
 
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -79,16 +78,8 @@ def a_console() -> "Console":
     """Return a console that does not squeeze tables into 80 columns for a pipe."""
     from rich.console import Console
 
-    let_names_pass()
     console = Console(highlight=False)
     return console if console.is_terminal else Console(highlight=False, width=PIPED_WIDTH)
-
-
-def let_names_pass() -> None:
-    """Have standard output replace what its encoding lacks: threads may be called anything."""
-    reconfigure = getattr(sys.stdout, "reconfigure", None)
-    if reconfigure is not None and sys.stdout.errors == "strict":
-        reconfigure(errors="replace")
 
 
 def observation_tables(document: Row) -> "Group":

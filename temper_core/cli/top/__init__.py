@@ -50,10 +50,8 @@ def command(
 def _show(settings: "Settings", interval: float, most: int | None) -> None:
     from rich.console import Console
 
-    from temper_core.cli.observe import let_names_pass
     from temper_core.cli.top.looks import FEW, Looks
 
-    let_names_pass()
     console = Console(highlight=False, markup=False, emoji=False)
     looks = Looks.begin(lambda threads: observation(settings, threads), FEW)
     width = console.width if console.is_terminal else WIDE_ENOUGH
