@@ -10,8 +10,8 @@ MOST_S = 1.0
 USUAL_EVERY_S = 20.0
 SOONEST_S = 5.0
 LATEST_S = 120.0
-FIRST_COST_NS = 300.0
-"""Cost of a switch with its wake-up, until it has been measured: twice the warm figure's half."""
+FIRST_COST_NS = 400.0
+"""Cost of a switch with its wake-up, until it has been measured; ``bench/wakes.py`` has 350."""
 FIRST_FIXED_S = 0.004
 """Cost of attaching, reading and naming, until it has been measured."""
 LEAST_COST_NS = 50.0
@@ -50,13 +50,17 @@ class WakePace:
     def plan(self, switches_per_s: float, share: float) -> WindowPlan:
         """Choose the longest window whose cost *share* pays for in ``USUAL_EVERY_S``.
 
-        It is never shorter than ``LEAST_S``; then it comes less often, and where that would be
-        less than every ``LATEST_S``, not at all.
+        Where reading and naming are dear, counting gets as much as they, and windows come less
+        often; so they do where ``LEAST_S`` costs more. Less often than every ``LATEST_S`` there
+        are none.
         """
         if share <= 0:
             return WindowPlan(0.0, reason="nothing is left of the budget ([observe] budget)")
         cost_per_s = switches_per_s * self._cost_ns / NS_PER_S
-        payable_s = max(0.0, share * USUAL_EVERY_S - self._fixed_s)
+        payable_s = max(
+            share * USUAL_EVERY_S - self._fixed_s,
+            min(self._fixed_s, share * LATEST_S - self._fixed_s),
+        )
         longest_s = payable_s / cost_per_s if cost_per_s else MOST_S
         length_s = min(MOST_S, max(LEAST_S, longest_s))
         every_s = self.every_s(self._fixed_s + cost_per_s * length_s, share)

@@ -5,6 +5,7 @@ known from others, or they still live.
 """
 
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 
 from temper_core.observe.descriptors import read_once
 from temper_core.observe.places import Places, remember
@@ -79,6 +80,11 @@ class Roster:
         self._layers: dict[ThreadIdentity, str] = {}
         self._known: dict[int, Party] = {0: NOBODY}
         homes.new_window()
+
+    @property
+    def sampled(self) -> AbstractSet[int]:
+        """The tids of the threads that the snapshot tells of one by one."""
+        return self._samples.keys()
 
     def party(self, tid: int) -> Party:
         """Return who *tid* was; without a name where neither side had room for one."""

@@ -7,7 +7,7 @@ from heapq import nlargest
 from attrs import define
 
 from temper_core.observe.wakes.kernel import NS_PER_S, Counted
-from temper_core.observe.wakes.kernel_records import BUCKETS, COUNTS, REST, PartyRecord
+from temper_core.observe.wakes.kernel_records import BUCKETS, COUNTS, REST
 from temper_core.observe.wakes.roster import Roster
 from temper_core.records.wakes import Blocking, WaitHistogram, WakeEdge, WakeWindow
 
@@ -16,6 +16,7 @@ MOST_BLOCKINGS = 128
 MOST_PODS = 64
 """What one window tells: the most frequent edges, the longest blockings, who waited longest."""
 NODE = "node"
+NO_WAITS = bytes(COUNTS.size)
 
 
 @define
@@ -29,10 +30,10 @@ class _Waits:
     packed: int = 0
     total_ns: int = 0
 
-    def add(self, record: PartyRecord) -> None:
-        """Take in the waits of one thread."""
-        self.packed += int.from_bytes(record.counts, "little")
-        self.total_ns += record.waited_ns
+    def add(self, packed: int, total_ns: int) -> None:
+        """Take in other waits."""
+        self.packed += packed
+        self.total_ns += total_ns
 
     def told(self, subject: str) -> WaitHistogram:
         """Return them as those of *subject*."""
@@ -67,19 +68,34 @@ def _histograms(counted: Counted, roster: Roster) -> Iterator[WaitHistogram]:
     pods: defaultdict[str, _Waits] = defaultdict(_Waits)
     layers: defaultdict[str, _Waits] = defaultdict(_Waits)
     node = _Waits()
-    for tid, record in counted.parties.items():
-        if not any(record.counts):  # woke others, and has had its CPU all along
-            continue
-        node.add(record)
+    for tid, waits in _alike(counted, roster):
+        node.add(waits.packed, waits.total_ns)
         if tid == REST:
             continue
         party = roster.party(tid)
         if party.layer:
-            layers[party.layer].add(record)
+            layers[party.layer].add(waits.packed, waits.total_ns)
         if party.pod:
-            pods[party.pod].add(record)
+            pods[party.pod].add(waits.packed, waits.total_ns)
     yield node.told(NODE)
     for layer in sorted(layers):
         yield layers[layer].told(f"layer {layer}")
     for pod in nlargest(MOST_PODS, pods, key=lambda name: (pods[name].total_ns, name)):
         yield pods[pod].told(pod)
+
+
+def _alike(counted: Counted, roster: Roster) -> Iterator[tuple[int, _Waits]]:
+    """Yield waits added up by threads that belong to the same layer and pod, with one of them.
+
+    Thousands of threads are of a few dozen kinds; naming each took ten times as long.
+    """
+    kinds: dict[object, tuple[int, _Waits]] = {}
+    for tid, record in counted.parties.items():
+        if record.counts == NO_WAITS:  # woke others, and has had its CPU all along
+            continue
+        is_leader, kind = tid == record.tgid, None
+        if tid != REST and tid not in roster.sampled:
+            kind = (record.tgid, record.cgroup, record.comm, is_leader)
+        known = kinds.setdefault(kind or tid, (tid, _Waits()))
+        known[1].add(int.from_bytes(record.counts, "little"), record.waited_ns)
+    yield from kinds.values()

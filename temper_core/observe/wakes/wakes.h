@@ -95,7 +95,7 @@ struct turn {
 struct tally {
 	u64 switches, wakes;
 	u64 passed; /* events outside of the window */
-	u64 timed, timed_ns; /* what some of the events took */
+	u64 timed, timed_ns; /* what some of the events took, without reading the clock */
 	u64 lost; /* edges and blockings that found no room */
 	u64 nameless; /* threads that found none */
 	u64 turns; /* of which the last ones are kept */
@@ -213,10 +213,15 @@ static __always_inline u64 begin_timing(u64 events)
 
 static __always_inline void end_timing(struct tally *tally, u64 began)
 {
+	u64 ended, reading;
+
 	if (!began)
 		return;
+	ended = bpf_ktime_get_ns();
+	reading = bpf_ktime_get_ns() - ended;
 	tally->timed++;
-	tally->timed_ns += bpf_ktime_get_ns() - began;
+	if (ended - began > reading)
+		tally->timed_ns += ended - began - reading;
 }
 
 static __always_inline void read_name(u64 *name, struct task_struct *task)

@@ -147,11 +147,14 @@ def schedstat():
 
 @pytest.fixture
 def asleep(wait_until):
-    """Wait until a thread sleeps, and say what the kernel has counted of it."""
+    """Wait until a thread sleeps in a pipe, and say what the kernel has counted of it.
+
+    Its state says so a little earlier, when it still has to leave its CPU.
+    """
 
     def counters(tid):
-        state = Path(f"/proc/{tid}/stat")
-        wait_until(lambda: state.read_text().rpartition(") ")[2].startswith("S"), "it is awake")
+        where = Path(f"/proc/{tid}/wchan")
+        wait_until(lambda: "pipe" in where.read_text(), "it is awake")
         return Schedstat.of(tid)
 
     return counters

@@ -249,7 +249,7 @@ def test_what_each_event_cost_is_measured_while_counting(kernel, make_pair):
 
     per_event_ns = counted.kernel_s * 1e9 / (counted.switches + counted.wakes)
     assert counted.switches >= 6_000
-    assert 45 < per_event_ns < 20_000
+    assert 85 < per_event_ns < 20_000
 
 
 def test_nothing_is_attached_outside_of_a_window(kernel, make_pair, descriptors):

@@ -67,6 +67,15 @@ def test_a_busy_node_is_watched_for_less_and_a_storm_for_the_least():
     assert storm.every_s > busy.every_s
 
 
+def test_where_reading_is_dear_counting_gets_as_much_and_windows_come_less_often():
+    pace = pace_that_learnt(1_000, 0.02)
+
+    plan = pace.plan(100_000, AIM_CPU_RATIO)
+
+    assert plan.length_s == pytest.approx(0.2)
+    assert plan.every_s == pytest.approx(80)
+
+
 def test_too_many_switches_for_even_the_shortest_window_are_told_with_their_number():
     plan = WakePace(0.01).plan(50_000_000, AIM_CPU_RATIO)
 
@@ -94,9 +103,9 @@ def test_what_a_window_cost_makes_the_next_longer_or_shorter():
     pace = WakePace(0.01)
     first = pace.plan(200_000, AIM_CPU_RATIO).length_s
 
-    pace.learn(20_000, 20_000 * 150e-9, 0.004)
+    pace.learn(20_000, 20_000 * 200e-9, 0.004)
     cheaper = pace.plan(200_000, AIM_CPU_RATIO).length_s
-    pace.learn(20_000, 20_000 * 900e-9, 0.004)
+    pace.learn(20_000, 20_000 * 1200e-9, 0.004)
 
     assert cheaper == pytest.approx(first * 2)
     assert pace.plan(200_000, AIM_CPU_RATIO).length_s == pytest.approx(first / 3)

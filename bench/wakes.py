@@ -1,0 +1,216 @@
+"""What watching wake-ups and waits costs: per event, per window, and for loading it once.
+
+    python bench/wakes.py [--rounds N] [--trips N] [--threads N] [--json]
+
+Needs root and a kernel that lets it load BPF. Two processes on one CPU pass a byte to and fro; a
+round trip is two switches and up to two wake-ups. It is played in turn without our programs, with
+them attached to a window that is over, and with an open one. What counts is the CPU time of both
+processes, in which the programs run, so other work on the machine matters little.
+"""
+
+import argparse
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from observe_tick import threads_running
+
+from temper_core.bpf.access import probe
+from temper_core.errors import BpfError
+from temper_core.observe.places import Places
+from temper_core.observe.wakes.kernel import Counted, WakeKernel
+from temper_core.observe.wakes.roster import Homes, Roster
+from temper_core.observe.wakes.telling import tell_window
+
+STATS = Path("/proc/sys/kernel/bpf_stats_enabled")
+LONG_S = 60.0
+SHORT_S = 1e-6
+PONG = """
+import os, sys, time
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+there, back, told = os.pipe(), os.pipe(), os.pipe()
+child = os.fork()
+is_ping = child != 0
+read_from, write_to = (back[0], there[1]) if is_ping else (there[0], back[1])
+def play(trips):
+    before = time.process_time_ns()
+    for _ in range(trips):
+        if is_ping:
+            os.write(write_to, b"x")
+        os.read(read_from, 1)
+        if not is_ping:
+            os.write(write_to, b"x")
+    return time.process_time_ns() - before
+trips = int(sys.argv[1])
+if not is_ping:
+    os.close(there[1])
+    while True:
+        os.write(told[1], play(trips).to_bytes(8, "little"))
+for line in sys.stdin:
+    spent = play(trips) + int.from_bytes(os.read(told[0], 8), "little")
+    print(spent / trips, flush=True)
+os.kill(child, 9)
+os.wait()
+"""
+
+
+@contextmanager
+def pong(trips: int) -> Iterator[subprocess.Popen[str]]:
+    """Start the pair; it plays so many round trips whenever it is told to."""
+    command = [sys.executable, "-S", "-c", PONG, str(trips)]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as playing:
+        yield playing
+        playing.communicate()
+
+
+def ns_per_trip(playing: subprocess.Popen[str]) -> float:
+    """Have the pair play; return the CPU time of both per round trip."""
+    assert playing.stdin is not None  # noqa: S101 - for the type checker
+    assert playing.stdout is not None  # noqa: S101 - for the type checker
+    playing.stdin.write("go\n")
+    playing.stdin.flush()
+    return float(playing.stdout.readline())
+
+
+def in_turn(kernel: WakeKernel, rounds: int, trips: int) -> dict[str, float]:
+    """Play without programs, beside a window that is over, and in an open one, in turn."""
+    spent: dict[str, list[float]] = {"without": [], "over": [], "open": []}
+    counts: list[Counted] = []
+    with pong(trips) as playing:
+        for round_number in range(rounds + 1):
+            without = ns_per_trip(playing)
+            kernel.begin(SHORT_S)
+            over = ns_per_trip(playing)
+            kernel.end()
+            kernel.begin(LONG_S)
+            opened = ns_per_trip(playing)
+            counts.append(kernel.end())
+            if round_number:  # the first round warms the caches
+                for name, taken in zip(spent, (without, over, opened), strict=True):
+                    spent[name].append(taken)
+    found = {f"{name}_ns": round(_lower_quartile(taken), 1) for name, taken in spent.items()}
+    base = found["without_ns"]
+    events = statistics.median(each.switches + each.wakes for each in counts) / trips
+    own_ns = [each.kernel_s * 1e9 / (each.switches + each.wakes) for each in counts]
+    return found | {
+        "events_per_trip": round(events, 2),
+        "over_ns_per_event": round((found["over_ns"] - base) / events, 1),
+        "open_ns_per_event": round((found["open_ns"] - base) / events, 1),
+        "open_ratio": round(found["open_ns"] / base, 3),
+        "charged_ns_per_event": round(statistics.median(own_ns), 1),
+    }
+
+
+def _lower_quartile(values: list[float]) -> float:
+    return sorted(values)[len(values) // 4]
+
+
+def kernels_count(kernel: WakeKernel, trips: int) -> dict[str, int]:
+    """Return the mean ns that the kernel itself counts per run of each program."""
+    before = STATS.read_text()
+    STATS.write_text("1")
+    try:
+        with pong(trips) as playing:
+            kernel.begin(LONG_S)
+            ns_per_trip(playing)
+            kernel.end()
+        programs = kernel._skeleton.programs  # noqa: SLF001 - nothing but a bench asks for these
+        return {f"{name}_ns": _mean_run_ns(fd) for name, fd in programs.items()}
+    finally:
+        STATS.write_text(before)
+
+
+def _mean_run_ns(descriptor: int) -> int:
+    text = Path(f"/proc/self/fdinfo/{descriptor}").read_text()
+    fields = dict(re.findall(r"^(run_time_ns|run_cnt):\s*(\d+)", text, re.MULTILINE))
+    runs = int(fields.get("run_cnt", 0))
+    return int(fields["run_time_ns"]) // runs if runs else 0
+
+
+def window_ms(kernel: WakeKernel, rounds: int) -> dict[str, float]:
+    """Return what one window of a second costs besides counting, and what it found."""
+    begun, ended, told = [], [], []
+    homes, places = Homes(), Places(None)
+    counted = Counted(0.0)
+    for _ in range(rounds):
+        marks = [time.thread_time()]
+        kernel.begin(1.0)
+        marks.append(time.thread_time())
+        time.sleep(1.0)
+        counted = kernel.end()
+        marks.append(time.thread_time())
+        tell_window(counted, Roster(counted.parties, None, places, homes), at=time.time())
+        marks.append(time.thread_time())
+        for spent, (one, other) in zip((begun, ended, told), pairwise(marks), strict=True):
+            spent.append((other - one) * 1e3)
+    return {
+        "threads": len(counted.parties),
+        "edges": len(counted.edges),
+        "switches": counted.switches,
+        "attach_ms": round(statistics.median(begun), 2),
+        "detach_and_read_ms": round(statistics.median(ended), 2),
+        "name_ms": round(statistics.median(told), 2),
+        "counting_ms": round(counted.kernel_s * 1e3, 2),
+    }
+
+
+def load_ms(rounds: int) -> dict[str, float]:
+    """Return the CPU time of loading the object, which is done once."""
+    taken = []
+    for _ in range(rounds):
+        began = time.thread_time()
+        WakeKernel.open().close()
+        taken.append((time.thread_time() - began) * 1e3)
+    return {"cpu_ms": round(statistics.median(taken), 1)}
+
+
+def measure(rounds: int, trips: int, threads: int) -> dict[str, Any]:
+    """Measure everything once."""
+    figures: dict[str, Any] = {"load": load_ms(5)}
+    with WakeKernel.open() as kernel:
+        figures["pong"] = in_turn(kernel, rounds, trips)
+        figures["kernel"] = kernels_count(kernel, trips)
+        figures["quiet"] = window_ms(kernel, 3)
+        with threads_running(threads, 1):
+            figures["busy"] = window_ms(kernel, 3)
+    return figures
+
+
+def main() -> int:
+    """Print the figures; return 0 also where this machine cannot, which is then said."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--trips", type=int, default=20_000)
+    parser.add_argument("--threads", type=int, default=5_000)
+    parser.add_argument("--json", action="store_true")
+    arguments = parser.parse_args()
+    access = probe()
+    if not access.is_allowed or os.geteuid():
+        print(f"not measured: {access.reason}; {access.remedy}")
+        return 0
+    try:
+        figures = measure(arguments.rounds, arguments.trips, arguments.threads)
+    except BpfError as error:
+        print(f"failed: {error}", file=sys.stderr)
+        return 1
+    if arguments.json:
+        print(json.dumps(figures, indent=2))
+    else:
+        for name, values in figures.items():
+            print(f"{name:8}", ", ".join(f"{key} {value}" for key, value in values.items()))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
