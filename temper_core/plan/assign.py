@@ -9,7 +9,7 @@ from temper_core.records.plans import Assignment
 from temper_core.records.pods import Pod, QosClass
 from temper_core.records.tiers import Tier
 from temper_core.settings import Settings
-from temper_core.settings.models import PriorityMapping
+from temper_core.settings.tiers import PriorityMapping
 
 STEPS = (Tier.CRITICAL, Tier.HIGH, Tier.NORMAL, Tier.LOW)
 

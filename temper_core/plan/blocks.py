@@ -9,7 +9,7 @@ from temper_core.engine.capabilities import LARGEST_OR_COUNT
 from temper_core.plan.addresses import Address, Form, as_comm, one_expression
 from temper_core.plan.conditions import ANYTHING, Condition
 from temper_core.records.matching import Matcher
-from temper_core.settings.models import PlanSettings
+from temper_core.settings.tiers import PlanSettings
 
 Block = tuple[Matcher, ...]
 

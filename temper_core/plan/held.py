@@ -11,7 +11,7 @@ from temper_core.plan.shares import Shares, share_out
 from temper_core.records.plans import Layer, Note
 from temper_core.records.profiles import Treatment
 from temper_core.records.tiers import LayerKind, Tier
-from temper_core.settings.models import Tiers
+from temper_core.settings.tiers import Tiers
 
 WAITING = "waiting"
 

@@ -18,7 +18,7 @@ from temper_core.records.steering import (
     SteeringRule,
 )
 from temper_core.records.tiers import Tier
-from temper_core.settings.models import PlanSettings
+from temper_core.settings.tiers import PlanSettings
 
 Rules = tuple[SteeringRule, ...]
 

@@ -9,7 +9,7 @@ from temper_core.engine.capabilities import LARGEST_OR_COUNT
 from temper_core.plan.addresses import Address, Form, Located
 from temper_core.records.plans import Note
 from temper_core.records.tiers import LayerKind, Tier
-from temper_core.settings.models import Tiers
+from temper_core.settings.tiers import Tiers
 
 # One block is kept for the expression that names every cgroup.
 MOST_NAMES = LARGEST_OR_COUNT - 1

@@ -10,7 +10,7 @@ from temper_core.plan.rounds import SIZED_BY_REQUESTS
 from temper_core.records.plans import Assignment, Note
 from temper_core.records.steering import SYSTEM
 from temper_core.records.tiers import LayerKind
-from temper_core.settings.models import Tiers
+from temper_core.settings.tiers import Tiers
 
 
 def in_note_order(notes: Iterable[Note]) -> tuple[Note, ...]:

@@ -13,7 +13,7 @@ from temper_core.records.plans import Note
 from temper_core.records.profiles import Treatment
 from temper_core.records.steering import SYSTEM
 from temper_core.records.tiers import LayerKind, Tier
-from temper_core.settings.models import Tiers
+from temper_core.settings.tiers import Tiers
 
 SIZED_BY_REQUESTS = (Tier.CRITICAL, Tier.HIGH)
 

@@ -16,7 +16,7 @@ from temper_core.records.plans import Note
 from temper_core.records.profiles import Treatment
 from temper_core.records.steering import SYSTEM
 from temper_core.records.tiers import LayerKind, Tier
-from temper_core.settings.models import Tiers
+from temper_core.settings.tiers import Tiers
 
 MOST_LOOPS = 3
 SYSTEM_AFTER_HIGH: tuple[Station, ...] = (Tier.CRITICAL, Tier.HIGH, None, *list(Tier)[2:])

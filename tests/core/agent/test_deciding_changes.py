@@ -18,7 +18,8 @@ from temper_core.records.profiles import (
     WorkloadProfile,
 )
 from temper_core.scheduler.reload_policy import ReloadPolicy
-from temper_core.settings.models import PlanSettings, Settings
+from temper_core.settings.models import Settings
+from temper_core.settings.tiers import PlanSettings
 from temper_core.testing import make_machine, make_pod
 
 CRITICAL, HIGH, NORMAL = 1_000_000, 100_000, 1

@@ -21,7 +21,8 @@ from temper_core.records.pods import Container, Origin, Pod
 from temper_core.records.snapshots import Mode, Status
 from temper_core.records.steering import ThreadTruth
 from temper_core.records.tiers import LayerKind, Tier
-from temper_core.settings.models import ObserveSettings, PlanSettings, Settings
+from temper_core.settings.models import ObserveSettings, Settings
+from temper_core.settings.tiers import PlanSettings
 
 MACHINE = MachineShape.uniform(2)
 WATCHING = Status(Mode.OBSERVE_ONLY)

@@ -19,7 +19,8 @@ from temper_core.records.profiles import (
 )
 from temper_core.records.tiers import LayerKind, Tier
 from temper_core.settings import Settings
-from temper_core.settings.models import PlanSettings, PodSettings, Tiers, TierSettings
+from temper_core.settings.models import PodSettings
+from temper_core.settings.tiers import PlanSettings, Tiers, TierSettings
 
 NAMES = ["io", "io_a", "gc", "main", "w"]
 PRIORITIES = [None, 0, -1000, -100, -1, 5, 99_999, 100_000, 1_000_000, 2_000_000_000]

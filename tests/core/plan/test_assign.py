@@ -5,7 +5,7 @@ from temper_core.plan import ProfileCatalogue, assign
 from temper_core.records.pods import QosClass
 from temper_core.records.tiers import Tier
 from temper_core.settings import Settings
-from temper_core.settings.models import PriorityMapping
+from temper_core.settings.tiers import PriorityMapping
 from temper_core.testing import make_machine
 
 THRESHOLDS = [

@@ -4,7 +4,8 @@ import pytest
 from temper_core.records.matching import Matcher, ThreadIdentity
 from temper_core.records.pods import Origin
 from temper_core.settings import Settings
-from temper_core.settings.models import PlanSettings, PodSettings
+from temper_core.settings.models import PodSettings
+from temper_core.settings.tiers import PlanSettings
 
 HIGH = 100_000
 SYSTEMD = (

@@ -11,7 +11,8 @@ from temper_core.plan import ProfileCatalogue, decide, explain, plan_document, r
 from temper_core.records.pods import Container, Origin, Pod
 from temper_core.records.tiers import LayerKind, Tier
 from temper_core.settings import Settings
-from temper_core.settings.models import PlanSettings, PodSettings, Tiers, TierSettings
+from temper_core.settings.models import PodSettings
+from temper_core.settings.tiers import PlanSettings, Tiers, TierSettings
 from temper_core.testing import make_machine
 
 ODD = [

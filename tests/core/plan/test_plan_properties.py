@@ -10,7 +10,7 @@ from temper_core.plan import ProfileCatalogue, decide, explain, plan_document, r
 from temper_core.records.pods import Pod
 from temper_core.records.profiles import Treatment
 from temper_core.records.tiers import LayerKind
-from temper_core.settings.models import Tiers
+from temper_core.settings.tiers import Tiers
 from tests.core.plan.nodes import a_thread, nodes
 
 

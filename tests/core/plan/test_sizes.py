@@ -5,7 +5,7 @@ from temper_core.plan import compile_plan
 from temper_core.records.machine import Cpu, MachineShape
 from temper_core.records.tiers import LayerKind, Tier
 from temper_core.settings import Settings
-from temper_core.settings.models import PlanSettings, Tiers, TierSettings
+from temper_core.settings.tiers import PlanSettings, Tiers, TierSettings
 
 CRITICAL, HIGH, LOW = 1_000_000, 100_000, -50
 

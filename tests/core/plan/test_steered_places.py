@@ -9,7 +9,8 @@ from temper_core.records.profiles import Behaviour, ThreadGroup, ThreadMatch, Tr
 from temper_core.records.steering import Scope, ScopeKind, SteeredPlace, SteeringRule
 from temper_core.records.tiers import Tier
 from temper_core.settings import Settings
-from temper_core.settings.models import PlanSettings, PodSettings
+from temper_core.settings.models import PodSettings
+from temper_core.settings.tiers import PlanSettings
 
 CRITICAL, HIGH, BACKGROUND = 1_000_000, 100_000, -1000
 ID, OTHER_ID = "4f" * 32, "5e" * 32

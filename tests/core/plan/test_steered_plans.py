@@ -14,7 +14,7 @@ from temper_core.records.profiles import Behaviour, ThreadGroup, ThreadMatch, Tr
 from temper_core.records.steering import FIRST_GROUP_HINT, FIXED_HINTS
 from temper_core.records.tiers import LayerKind
 from temper_core.settings import Settings
-from temper_core.settings.models import PlanSettings, Tiers, TierSettings
+from temper_core.settings.tiers import PlanSettings, Tiers, TierSettings
 
 CRITICAL, HIGH, NORMAL = 1_000_000, 100_000, 1
 HINT_MAP = "--task-hint-map=/sys/fs/bpf/temper/hints"

@@ -16,7 +16,8 @@ from temper_core.plan.change import ChangeKind
 from temper_core.plugin_host import PluginHost
 from temper_core.records.snapshots import Mode, PluginState, Status
 from temper_core.settings import Settings
-from temper_core.settings.models import LintSettings, PlanSettings, SchedulerSettings
+from temper_core.settings.models import LintSettings, SchedulerSettings
+from temper_core.settings.tiers import PlanSettings
 from temper_core.testing import make_machine, make_pod, make_thread
 
 WATCHING = Status(Mode.OBSERVE_ONLY)

@@ -1,0 +1,13 @@
+"""How a setting is declared, and the units that several of them are bounded in."""
+
+from typing import Any
+
+from attrs import field
+
+MILLISECOND_US = 1_000
+SECOND_US = 1_000_000
+
+
+def setting(default: Any, help: str, **options: Any) -> Any:  # noqa: A002, ANN401 - attrs' own way
+    """Declare one setting: its default, and a sentence with unit and reason."""
+    return field(default=default, metadata={"help": help}, **options)
