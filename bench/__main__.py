@@ -4,7 +4,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-PROGRAMS = ("startup.py", "compile_plan.py", "observe_tick.py", "always_on.py", "steering.py")
+PROGRAMS = (
+    "startup.py",
+    "compile_plan.py",
+    "observe_tick.py",
+    "always_on.py",
+    "steering.py",
+    "wakes.py",
+)
 
 
 def main() -> int:
