@@ -32,12 +32,14 @@ MAKER = Path(__file__).with_name("thread_maker.py")
 
 
 @contextmanager
-def threads_running(count: int, pause_s: float) -> Iterator[None]:
-    """Keep *count* threads alive, a hundred to a process, that wake every *pause_s* seconds."""
+def threads_running(
+    count: int, pause_s: float, per_process: int = THREADS_PER_PROCESS
+) -> Iterator[None]:
+    """Keep *count* threads alive, so many to a process, that wake every *pause_s* seconds."""
     makers: list[subprocess.Popen[str]] = []
     try:
-        for begun in range(0, count, THREADS_PER_PROCESS):
-            size = min(THREADS_PER_PROCESS, count - begun)
+        for begun in range(0, count, per_process):
+            size = min(per_process, count - begun)
             command = [sys.executable, "-S", str(MAKER), str(size), str(pause_s)]
             pipe = subprocess.PIPE
             makers.append(subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True))

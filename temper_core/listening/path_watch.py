@@ -6,6 +6,8 @@ the path's own directory does not exist yet, it is the one that does which is li
 
 import ctypes
 import os
+import time
+from collections.abc import Callable
 from contextlib import suppress
 from itertools import takewhile
 from pathlib import Path
@@ -31,6 +33,10 @@ On a network file system, and where another kernel serves the files (9p, virtiof
 only of what was changed here.
 """
 
+SURE_S = 60.0
+"""After so long the way to the path is gone over again, though nothing was heard: what is mounted
+over a directory, or where a link on the way leads to by now, makes no sound."""
+
 _library = ctypes.CDLL(None, use_errno=True)
 
 
@@ -41,9 +47,17 @@ class PathWatch:
     begins with ``arm``, which is to be called before every look: what changes after it, is heard.
     """
 
-    def __init__(self, path: Path | str, *, inside: bool = False) -> None:
+    def __init__(
+        self,
+        path: Path | str,
+        *,
+        inside: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._path = str(Path(path).absolute())
         self._inside = inside
+        self._clock = clock
+        self._sure_until = 0.0
         self._watches: frozenset[int] = frozenset()
         self.is_heard = False
         self._inotify: Inotify | None = None
@@ -58,8 +72,10 @@ class PathWatch:
         """Forget what was heard, and listen wherever it has to be listened by now."""
         if self._inotify is None:
             return
-        for _ in self._inotify.read():
-            pass
+        heard = list(self._inotify.read())
+        if self.is_heard and not heard and self._clock() < self._sure_until:
+            return
+        self._sure_until = self._clock() + SURE_S
         try:
             watches = self._listened(self._inotify)
         except OSError:  # a limit on watches, or a directory that this user may not read

@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from temper_core.listening.path_watch import PathWatch
+from temper_core.listening.path_watch import SURE_S, PathWatch
 
 
 @pytest.fixture
@@ -127,6 +127,25 @@ def test_what_cannot_be_listened_to_is_not_heard_and_no_error(tmp_path):
     watch.arm()
 
     assert (watch.is_heard, watch.fileno()) == (False, -1)
+
+
+def test_where_a_link_on_the_way_leads_to_by_now_is_found_out_in_time(watching, tmp_path):
+    now = [0.0]
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "lib").symlink_to("one")
+    watch = watching(tmp_path / "lib/brake", clock=lambda: now[0])
+    (tmp_path / "lib").unlink()
+    (tmp_path / "lib").symlink_to("two")
+
+    watch.arm()
+    (tmp_path / "two/brake").touch()
+    before = has_news(watch)
+    now[0] += SURE_S
+    watch.arm()
+    (tmp_path / "two/brake").unlink()
+
+    assert (before, has_news(watch)) == (False, True)
 
 
 def test_a_descriptor_is_not_kept_after_the_end(tmp_path):
