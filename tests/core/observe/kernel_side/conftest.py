@@ -10,7 +10,7 @@ import pytest
 from temper_core.bpf.access import explain
 from temper_core.errors import BpfError
 from temper_core.observe.kernel_side.kernel_threads import BpfThreads, IterThreads
-from tests.core.observe.kernel_side.proc_reads import BUSY
+from tests.core.observe.kernel_side.proc_reads import BUSY, stat_of, threads_of
 
 PLENTY = 4_096
 
@@ -50,6 +50,25 @@ def watched(reader):
         return rows
 
     return look
+
+
+@pytest.fixture
+def settle(wait_until):
+    """Wait until no thread of *pid* runs or waits for a CPU, however busy the host."""
+
+    def rests(pid):
+        before = [stat_of(pid, tid) for tid in threads_of(pid)]
+        time.sleep(0.02)
+        after = [stat_of(pid, tid) for tid in threads_of(pid)]
+        return before == after and all(fields[0] in "STt" for fields in after)
+
+    def is_at_rest(pid):
+        try:
+            return rests(pid)
+        except OSError:  # a thread has ended meanwhile
+            return False
+
+    return lambda pid: wait_until(lambda: is_at_rest(pid), "the process does not rest")
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from tests.core.observe.kernel_side.proc_reads import (
     all_counts,
     counts_of,
     stat_of,
+    threads_of,
     told,
     used_between,
 )
@@ -86,11 +87,14 @@ def test_a_new_process_is_told_with_all_it_used_since_its_birth(watched, spawn, 
     assert told(rows[child.pid]) == counts_of(child.pid)
 
 
-def test_who_comes_and_goes_between_two_looks_is_not_seen(watched, spawn_in, tell, settle):
+def test_who_comes_and_goes_between_two_looks_is_not_seen(
+    watched, spawn_in, tell, settle, wait_until
+):
     child, path = spawn_in(BRIEF)
     watched()
     before = all_counts(child.pid)
     tell(child, "50")
+    wait_until(lambda: threads_of(child.pid) == [child.pid])
     settle(child.pid)
 
     rows = watched()
