@@ -4,7 +4,6 @@ It is loaded while somebody wants to know, and costs nothing between two windows
 outlives this process, and a window ends by itself.
 """
 
-import errno
 import mmap
 import os
 import re
@@ -12,7 +11,7 @@ import struct
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -215,15 +214,13 @@ class WakeKernel:
 
 
 def _load(sizes: Mapping[str, int]) -> Skeleton:
-    """Load the object that tells interrupts best, or where the kernel keeps that back, the other.
+    """Load the object that tells interrupts best, or where the kernel will not have it, the other.
 
-    Where the count of interrupts lies is a symbol for CONFIG_KALLSYMS_ALL, as of Linux 6.18.
+    Where the count of interrupts lies is a symbol that kernels without CONFIG_KALLSYMS_ALL keep
+    back; then the load fails with ENOENT (check_pseudo_btf_id, as of Linux 6.18).
     """
-    try:
+    with suppress(BpfError):
         return load_object(__package__, "wakes", max_entries=sizes)
-    except BpfError as error:
-        if error.errno != errno.ENOENT:
-            raise
     return load_object(__package__, "wakes_plain", max_entries=sizes)
 
 
