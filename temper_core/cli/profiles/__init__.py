@@ -1,0 +1,23 @@
+"""``temper profiles``: list, show and check workload profiles; one module per sub-command."""
+
+import click
+
+from temper_core.cli.profiles import check, listing, show
+
+
+class _ListByDefault(click.Group):
+    """A group that lists where no sub-command is named: ``temper profiles --output json``."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Put ``list`` before options that are not the group's own."""
+        is_option = bool(args) and args[0].startswith("-") and args[0] not in ctx.help_option_names
+        return super().parse_args(ctx, ["list", *args] if is_option or not args else args)
+
+
+@click.group("profiles", cls=_ListByDefault)
+def command() -> None:
+    """List, show and check workload profiles; without a sub-command, list them."""
+
+
+for sub_command in (listing.command, show.command, check.command):
+    command.add_command(sub_command)

@@ -1,0 +1,70 @@
+"""``temper profiles check``: whether profile files are well formed."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from temper_core.records.profiles import ThreadGroup, WorkloadProfile
+
+
+@click.command("check")
+@click.argument(
+    "files", metavar="FILE|DIR...", nargs=-1, required=True, type=click.Path(path_type=Path)
+)
+@click.pass_context
+def command(context: click.Context, files: tuple[Path, ...]) -> None:
+    """Check profile files, and the *.toml of directories; exit code 2 where one is wrong."""
+    from temper_core.agent.profile_files import read_profile_text
+    from temper_core.errors import DocumentError
+    from temper_core.records.profile_documents import parse_profile
+
+    wrong = 0
+    for file in list(_each_file(files)):
+        try:
+            profile = parse_profile(read_profile_text(file), str(file))
+        except DocumentError as error:
+            wrong = error.exit_code
+            for line in str(error).splitlines():
+                click.echo(f"temper: {line}", err=True)
+        else:
+            click.echo(f"{file}: profile {profile.id!r} is well formed{_caveat(profile)}")
+    context.exit(wrong)
+
+
+def _each_file(paths: tuple[Path, ...]) -> Iterator[Path]:
+    from temper_core.agent.profile_files import profile_files
+    from temper_core.errors import DocumentError
+
+    for path in paths:
+        if not _is_directory(path):
+            yield path
+            continue
+        try:
+            found = profile_files(path)
+        except OSError as error:
+            raise DocumentError(str(path), [error.strerror or str(error)]) from error
+        if not found:
+            raise DocumentError(str(path), ["holds no profile, no *.toml"])
+        yield from found
+
+
+def _is_directory(path: Path) -> bool:
+    """Whether *path* is known to be one; where it cannot be known, reading it says why."""
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
+
+
+def _caveat(profile: "WorkloadProfile") -> str:
+    steered = [group.name for group in profile.thread_groups if _needs_steering(group)]
+    if not steered:
+        return ""
+    return f"; without steering the engine cannot match {', '.join(steered)}"
+
+
+def _needs_steering(group: "ThreadGroup") -> bool:
+    return not all(match.is_static for match in group.match)

@@ -1,0 +1,55 @@
+"""``temper profiles list``: every profile there is, and those that could not be loaded."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from temper_core.cli.profiles.sources import load_profiles, profile_sources
+from temper_core.cli.profiles.words import given, profile_document
+
+if TYPE_CHECKING:
+    from temper_core.plan.catalogue import ProfileCatalogue
+
+EXIT_FINDINGS = 1
+COLUMNS = ("profile", "source", "machine", "groups", "description")
+
+
+@click.command("list")
+@profile_sources
+@click.pass_context
+def command(
+    context: click.Context, settings: Path | None, profiles: Path | None, output: str
+) -> None:
+    """List every profile; exit code 1 where one could not be loaded."""
+    catalogue = load_profiles(settings, profiles)
+    if output == "json":
+        click.echo(json.dumps(_catalogue_document(catalogue), indent=2))
+    else:
+        _print_catalogue(catalogue)
+    for failure in catalogue.failures:
+        named = f" (profile {failure.profile!r})" if failure.profile else ""
+        click.echo(f"temper: {failure.source}{named}: {failure.reason}", err=True)
+    context.exit(EXIT_FINDINGS if catalogue.failures else 0)
+
+
+def _catalogue_document(catalogue: "ProfileCatalogue") -> dict[str, Any]:
+    import attrs
+
+    return {
+        "profiles": [profile_document(loaded) for loaded in catalogue.profiles],
+        "failures": [attrs.asdict(failure) for failure in catalogue.failures],
+    }
+
+
+def _print_catalogue(catalogue: "ProfileCatalogue") -> None:
+    from temper_core.cli.tables import plain_table, results_console
+
+    table = plain_table(*COLUMNS)
+    for loaded in catalogue.profiles:
+        profile = loaded.profile
+        groups = ", ".join(group.name for group in profile.thread_groups)
+        shape = given(profile.machine_shape) or "any"
+        table.add_row(profile.id, loaded.source, shape, groups, profile.description)
+    results_console().print(table)

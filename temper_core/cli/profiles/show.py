@@ -1,0 +1,62 @@
+"""``temper profiles show``: what one profile says."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from temper_core.cli.profiles.sources import load_profiles, profile_sources
+from temper_core.cli.profiles.words import given, profile_document
+
+if TYPE_CHECKING:
+    from temper_core.plan.catalogue import ProfileCatalogue
+    from temper_core.records.profiles import LoadedProfile, ThreadGroup
+
+
+@click.command("show")
+@click.argument("profile_id", metavar="ID")
+@profile_sources
+def command(profile_id: str, settings: Path | None, profiles: Path | None, output: str) -> None:
+    """Show the profile of that id; several where it was tuned for several machines."""
+    catalogue = load_profiles(settings, profiles)
+    found = [loaded for loaded in catalogue.profiles if loaded.profile.id == profile_id]
+    if not found:
+        raise _unknown(profile_id, catalogue)
+    if output == "json":
+        click.echo(json.dumps([profile_document(loaded) for loaded in found], indent=2))
+        return
+    for loaded in found:
+        _print_profile(loaded)
+
+
+def _unknown(profile_id: str, catalogue: "ProfileCatalogue") -> Exception:
+    from temper_core.errors import InputError
+
+    for failure in catalogue.failures:
+        if failure.profile == profile_id:
+            reason = f"{failure.source}: {failure.reason}"
+            return InputError(f"profile {profile_id!r} could not be loaded: {reason}")
+    known = ", ".join(sorted({loaded.profile.id for loaded in catalogue.profiles})) or "none"
+    return InputError(f"no profile is called {profile_id!r}; there are: {known}")
+
+
+def _print_profile(loaded: "LoadedProfile") -> None:
+    from temper_core.cli.tables import plain_table, results_console
+
+    profile = loaded.profile
+    console = results_console()
+    console.print(f"{profile.id}: {profile.description}".rstrip(": "))
+    console.print(f"  from          {loaded.source}")
+    console.print(f"  recognised by {given(profile.fingerprint) or 'annotation only'}")
+    console.print(f"  machine       {given(profile.machine_shape) or 'any'}")
+    console.print(f"  measured      {given(profile.evidence) or 'no evidence given'}")
+    table = plain_table("group", "threads", "treatment", "cpu_fraction")
+    for group in profile.thread_groups:
+        fraction = "" if group.cpu_fraction is None else str(group.cpu_fraction)
+        table.add_row(group.name, _threads_of(group), str(group.treatment), fraction)
+    console.print(table)
+
+
+def _threads_of(group: "ThreadGroup") -> str:
+    return " or ".join(given(match) for match in group.match) or "all others"

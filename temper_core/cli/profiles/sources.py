@@ -1,0 +1,33 @@
+"""Where the profiles come from: options that say so, and the catalogue that they make."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from temper_core.plan.catalogue import ProfileCatalogue
+
+
+def profile_sources(function: Callable[..., None]) -> Callable[..., None]:
+    """Add the options ``settings``, ``profiles`` and ``output``."""
+    settings = click.Path(path_type=Path)
+    directory = click.Path(path_type=Path, exists=True, file_okay=False)
+    for option in (
+        click.option("--output", type=click.Choice(["table", "json"]), default="table"),
+        click.option("--profiles", type=directory, help="Directory of profile files."),
+        click.option("--settings", type=settings, help="Settings file (TOML)."),
+    ):
+        function = option(function)
+    return function
+
+
+def load_profiles(settings: Path | None, directory: Path | None) -> "ProfileCatalogue":
+    """Load the profiles of the settings and plugins; *directory* in place of the settings' own."""
+    from temper_core.agent.profiles import load_catalogue
+    from temper_core.plugin_host import load_host
+    from temper_core.settings import load
+
+    effective = load(settings).settings
+    return load_catalogue(effective, load_host(effective), directory)

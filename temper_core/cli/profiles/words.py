@@ -1,0 +1,30 @@
+"""Profiles in words and as documents, as several sub-commands show them."""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from attrs import AttrsInstance
+
+    from temper_core.records.profiles import LoadedProfile
+
+
+def profile_document(loaded: "LoadedProfile") -> dict[str, Any]:
+    """Return a loaded profile as JSON would say it, with where it came from."""
+    import attrs
+
+    return {"source": loaded.source, "is_file": loaded.is_file, **attrs.asdict(loaded.profile)}
+
+
+def given(record: "AttrsInstance") -> str:
+    """Say what of *record* was given, in the words of the document."""
+    import attrs
+
+    told = attrs.asdict(record, filter=lambda _, value: value not in (None, "", ()))
+    return ", ".join(f"{key} {_said(value)}" for key, value in told.items())
+
+
+def _said(value: object) -> str:
+    if isinstance(value, tuple | list):
+        is_range = all(isinstance(item, int | float) for item in value)
+        return ("-" if is_range else " ").join(map(str, value))
+    return str(value)
