@@ -1,0 +1,127 @@
+"""Runs in the guest as root: ``python tests/kernel/lint --engine PATH [--seconds N]``.
+
+First a healthy mixed load, for *seconds*: nothing may stand, not once. Then one thing after the
+other goes wrong, for real: each has to be told, and to be gone once it is put right.
+"""
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[3] / "examples/demo"))
+
+import agent as demo_agent
+import kernel
+from linted import LOOK_S, Node, told_so_far
+from scenes import SCENES, Scene, undo
+
+SETTLED_S = 20.0
+"""New threads, and an engine that sizes its layers for them, are given that long."""
+
+
+class Report:
+    """Says what held, to people and to the test."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._began = time.monotonic()
+        self.failed = 0
+
+    def claim(self, name: str, holds: bool, measured: str) -> None:
+        """Say whether a claim holds, and by what it was judged."""
+        self.failed += not holds
+        word = "ok    " if holds else "FAILED"
+        sys.stdout.write(f"[{time.monotonic() - self._began:6.1f} s] {word} {name}: {measured}\n")
+        sys.stdout.flush()
+        if self._path is not None:
+            line = {"claim": name, "holds": holds, "measured": measured}
+            with self._path.open("a") as file:
+                file.write(json.dumps(line) + "\n")
+
+
+def be_healthy(node: Node, report: Report, seconds: float) -> None:
+    """Work as usual for a while; claim that nothing ever stood."""
+    time.sleep(SETTLED_S)
+    before, until, windows = len(told_so_far()), time.monotonic() + seconds, set()
+    while time.monotonic() < until:
+        windows.add(node.agent.ask("/violations").get("at"))
+        time.sleep(LOOK_S)
+    told = told_so_far()[before:]
+    measured = f"{len(windows)} windows in {seconds:.0f} s, {len(told)} violations"
+    report.claim("healthy", not told and len(windows) > 1, "; ".join([measured, *told[:3]]))
+
+
+def play(node: Node, report: Report, name: str, scene: Scene) -> None:
+    """Let something be wrong, and right again; claim that both is told."""
+    wanted = scene(node)
+    try:
+        took = node.wait_for(wanted)
+        told = [
+            each for each in node.violations() if (each["invariant"], each["subject"]) in wanted
+        ]
+        report.claim(name, True, f"after {took:.1f} s: " + "; ".join(_said(each) for each in told))
+    except kernel.NotInTime as missed:
+        report.claim(name, False, f"{sorted(wanted)} not told: {missed}\n{node.picture()}")
+    undo(node)
+    try:
+        node.wait_for_calm()
+    except kernel.NotInTime as missed:
+        report.claim(f"{name}_undone", False, str(missed))
+
+
+def explain(node: Node, report: Report) -> None:
+    """Claim that the command line says what stands, and explains one by its id."""
+    wanted = SCENES["quota"](node)
+    node.wait_for(wanted)
+    table = demo_agent.temper("lint", "--settings", str(demo_agent.SETTINGS))
+    [standing] = [each for each in node.violations() if each["invariant"] == "quota_unenforced"]
+    settings = ["--settings", str(demo_agent.SETTINGS)]
+    explained = demo_agent.temper("lint", *settings, "--explain", standing["id"])
+    holds = standing["id"] in table and "quota_cores 0.5" in explained
+    report.claim("explained", holds, explained.partition("\n")[0])
+    undo(node)
+    node.wait_for_calm()
+
+
+def _said(violation: dict[str, object]) -> str:
+    return f"{violation['id']} {violation['message']}"
+
+
+def walk(node: Node, report: Report, seconds: float, wanted: Sequence[str]) -> None:
+    """Be healthy, then everything but."""
+    be_healthy(node, report, seconds)
+    for name, scene in SCENES.items():
+        if name in wanted:
+            play(node, report, name, scene)
+    explain(node, report)
+    report.claim("calm", not node.standing(), f"{len(node.standing())} stand in the end")
+    enabled = kernel.state() == "enabled" and kernel.attaches() == 1
+    report.claim("attached", enabled, f"{kernel.state()}, {kernel.attaches()} attach")
+
+
+def main() -> None:
+    """Walk; exit with 1 where something was not as claimed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--engine", type=Path, required=True)
+    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--report", type=Path)
+    parser.add_argument("--scenes", nargs="*", choices=list(SCENES), default=list(SCENES))
+    options = parser.parse_args()
+    report = Report(options.report)
+    node = Node(options.engine)
+    try:
+        node.begin()
+        walk(node, report, options.seconds, options.scenes)
+    except kernel.NotInTime as missed:
+        report.claim("in_time", False, str(missed))
+    finally:
+        node.end()
+    if report.failed:
+        sys.stdout.write(demo_agent.last_words() + "\n")
+    sys.exit(1 if report.failed else 0)
+
+
+main()

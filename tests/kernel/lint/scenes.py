@@ -1,0 +1,100 @@
+"""What is wrong with the node in each scene, made for real, and what has to stand then."""
+
+from collections.abc import Callable, Mapping
+
+from linted import Node
+from pods import SPINNING, Manner
+from strangers import mislead
+
+Wanted = set[tuple[str, str]]
+Scene = Callable[[Node], Wanted]
+RIVALS = 4
+
+
+def siblings(node: Node) -> Wanted:
+    """Two hot threads of a fenced tier on the two CPUs of one core."""
+    one, other = node.cpus_of("critical")[:2]
+    node.pods["db"].work("db-a", Manner(cpus=[one]))
+    node.pods["db"].work("db-b", Manner(cpus=[other]))
+    return {("smt_collision", "shop/db db-a and shop/db db-b on one core")}
+
+
+def outside(node: Node) -> Wanted:
+    """A thread of a fenced tier that is bound to a CPU outside of the fence."""
+    node.pods["db"].work("db-out", Manner(cpus=node.unowned()[:1]))
+    return {("protected_fallback", "layer critical"), ("stale_affinity", "shop/db db-out")}
+
+
+def inside(node: Node) -> Wanted:
+    """A best-effort thread that spins on a CPU of a fenced tier."""
+    node.pods["cron"].work("intruder", Manner(cpus=node.cpus_of("critical")[:1]))
+    return {("open_reserve", "layer open"), ("stale_affinity", "shop/cron intruder")}
+
+
+def misled(node: Node) -> Wanted:
+    """A thread whose hint somebody else changes all the time."""
+    pod = node.pods["db"]
+    pod.workers.append(mislead(pod.work("db-astray"), "open"))
+    return {("layer_mismatch", "shop/db in critical")}
+
+
+def real_time(node: Node) -> Wanted:
+    """A FIFO thread that uses most of a CPU."""
+    node.pods["web"].work("rt", Manner(0.75, cpus=node.unowned()[:1], fifo=True))
+    return {("rt_hog", "shop/web rt")}
+
+
+def cpuset(node: Node) -> Wanted:
+    """A pod that its cpuset confines to CPUs of a fenced tier."""
+    fence = node.cpus_of("critical")
+    node.pods["cron"].ask(cpuset_cpus=",".join(map(str, fence)))
+    node.pods["cron"].work("confined")
+    return {("stale_affinity", "shop/cron cpuset")}
+
+
+def quota(node: Node) -> Wanted:
+    """A pod that uses more than its quota."""
+    node.pods["batch"].work("greedy", SPINNING)
+    return {("quota_unenforced", "shop/batch")}
+
+
+def weight(node: Node) -> Wanted:
+    """Two pods of one layer, one with four times the weight, that both want all they can get."""
+    for name in ("batch", "cron"):
+        for number in range(RIVALS):
+            node.pods[name].work(f"rival-{number}")
+    return {("weight_unenforced", "shop/batch")}
+
+
+def unmatched(node: Node) -> Wanted:
+    """A hot thread that no group of its pod's profile names."""
+    node.pods["vip"].work("stranger")
+    return {("unmatched_hot_thread", "shop/vip stranger")}
+
+
+def antagonists(node: Node) -> Wanted:
+    """Threads of two protected pods that want the same CPU."""
+    [cpu] = node.cpus_of("critical")[:1]
+    node.pods["db"].work("victim", Manner(cpus=[cpu]))
+    node.pods["vip"].work("bully", Manner(cpus=[cpu]))
+    return {("antagonist", "shop/db victim")}
+
+
+def undo(node: Node) -> None:
+    """Let the node be healthy again."""
+    node.pods["cron"].ask(cpuset_cpus="\n")
+    node.work_as_usual()
+
+
+SCENES: Mapping[str, Scene] = {
+    "siblings": siblings,
+    "outside": outside,
+    "inside": inside,
+    "misled": misled,
+    "real_time": real_time,
+    "quota": quota,
+    "weight": weight,
+    "unmatched": unmatched,
+    "antagonists": antagonists,
+    "cpuset": cpuset,
+}

@@ -1,0 +1,61 @@
+"""What the linter tells of a node on which things really go wrong, and of one on which all is well.
+
+Time is the guest's own (``vm/run --virtual-time``): a busy host makes nobody wait in there.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.kernel.guest import BUILD_ENGINE, VM_RUN, Walked, read_outcomes
+
+LINT = Path(__file__).parent / "lint"
+HEALTHY_S, HEALTHY_LONG_S = 60, 600
+CLAIMS = {
+    "healthy": "a healthy mixed load breaks no promise, in no window",
+    "siblings": "two hot threads of a fenced tier on one core are told",
+    "outside": "so is a thread of it that is bound outside of the fence",
+    "inside": "and best effort that is bound into the fence",
+    "misled": "and a thread that somebody else's hint keeps in another layer",
+    "real_time": "and a real-time thread that uses most of a CPU",
+    "quota": "and a pod that uses more than its quota, which nobody enforces",
+    "weight": "and a pod that gets less than its weight entitles it to",
+    "unmatched": "and a hot thread that no group of its profile names",
+    "antagonists": "and who has the CPU that a protected thread waits for",
+    "cpuset": "and a pod that its cpuset confines to another tier's fence",
+    "explained": "the command line lists what stands, and explains it by its id",
+    "calm": "all of it is gone once it is put right",
+    "attached": "through all of that the engine stays attached",
+}
+
+
+@pytest.fixture(scope="module")
+def linted(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Walked:
+    share = tmp_path_factory.mktemp("lint")
+    seconds = HEALTHY_LONG_S if request.config.getoption("--all-faults") else HEALTHY_S
+    engine = subprocess.run([BUILD_ENGINE], stdout=subprocess.PIPE, text=True, check=True)
+    ended = subprocess.run(
+        [
+            *(VM_RUN, "--virtual-time", "--cpus", "10", "--timeout", "10000", "--share", share),
+            *(sys.executable, LINT, "--engine", engine.stdout.strip()),
+            *("--seconds", str(seconds), "--report", "/share/report.jsonl"),
+        ],
+        env=os.environ,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    return Walked(ended.returncode, ended.stdout, read_outcomes(share / "report.jsonl"))
+
+
+@pytest.mark.parametrize("claim", CLAIMS)
+def test_the_linter_tells_what_goes_wrong_and_nothing_else(claim: str, linted: Walked):
+    outcome = linted.outcomes.get(claim)
+
+    assert outcome is not None, f"it did not come to: {CLAIMS[claim]}\n{linted.output}"
+    assert outcome.holds, f"not so: {CLAIMS[claim]}\n{outcome.measured}\n\n{linted.output}"
