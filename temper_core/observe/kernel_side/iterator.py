@@ -6,6 +6,7 @@ from types import TracebackType
 from typing import Self
 
 from temper_core.bpf.system_call import Command, call
+from temper_core.errors import BpfError
 
 _TRACE_ITER = 28
 """``BPF_TRACE_ITER`` of linux/bpf.h."""
@@ -21,12 +22,14 @@ class TaskIterator:
         self._link, _ = call(Command.LINK_CREATE, attributes, "cannot link a BPF iterator")
 
     def run(self) -> None:
-        """Have it called for every thread; raises ``BpfError``, or OSError from reading."""
+        """Have it called for every thread; raises ``BpfError``."""
         attributes = _ITER_CREATE.pack(self._link, 0)
         iterator, _ = call(Command.ITER_CREATE, attributes, "cannot run a BPF iterator")
         try:
             while _reads(iterator):
                 pass
+        except OSError as error:
+            raise BpfError("cannot read a BPF iterator", error.errno or 0) from error
         finally:
             os.close(iterator)
 

@@ -6,7 +6,7 @@ Only the busiest threads come to user space; the others are summed up by cgroup 
 import mmap
 import time
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import ClassVar, Self
 
@@ -72,7 +72,7 @@ class KernelThreads:
 
     @classmethod
     def open(cls, detail_threads: int = 256, unified_root: str = "/sys/fs/cgroup") -> Self:
-        """Load the object, in some 30 ms, and try it once; raises ``BpfError``.
+        """Load the object, in 20 to 60 ms, and try it once; raises ``BpfError``.
 
         About *detail_threads* get rows of their own; *unified_root* is where cgroup v2 is mounted.
         """
@@ -218,8 +218,9 @@ class IterThreads(KernelThreads):
 
     def _prepare(self) -> None:
         self._iterator = self._held.enter_context(TaskIterator(self._skeleton.programs[_PROGRAM]))
-        if Path("/proc/self/ns/pid").stat().st_ino != _INITIAL_PID_NAMESPACE:
-            self._defects = ("threads: only those of this pid namespace are seen (hostPID)",)
+        with suppress(OSError):
+            if Path("/proc/self/ns/pid").stat().st_ino != _INITIAL_PID_NAMESPACE:
+                self._defects = ("threads: only those of this pid namespace are seen (hostPID)",)
 
     def _run(self) -> None:
         self._iterator.run()
