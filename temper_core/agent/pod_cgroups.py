@@ -1,0 +1,89 @@
+"""The cgroups of one pod of this node, and whose container each is."""
+
+import platform
+from collections.abc import Callable, Iterable
+from difflib import get_close_matches
+from pathlib import Path
+
+from attrs import frozen
+
+from temper_core.agent import builtin_plugin
+from temper_core.agent.pod_watch import open_pod_source
+from temper_core.errors import InputError, MachineError
+from temper_core.node.host_cgroups import HostCgroups
+from temper_core.node.pod_index import PodIndex
+from temper_core.node.topology import read_machine
+from temper_core.plugin_host import load_host
+from temper_core.records.contributions import PodSourceContext
+from temper_core.records.pods import Pod
+from temper_core.settings.models import Settings
+
+
+@frozen(eq=False)
+class PodCgroups:
+    """The topmost directories that list a pod's processes; ``container`` names one's container."""
+
+    pod: str
+    directories: tuple[Path, ...]
+    container: Callable[[Path], str]
+
+
+def find_pod_cgroups(
+    name: str,
+    settings: Settings,
+    *,
+    proc_root: str = "/proc",
+    cgroup_root: str = "/sys/fs/cgroup",
+) -> PodCgroups:
+    """Find the pod of that key, or of that name where it is unique, by the settings' pod source.
+
+    Raises InputError where there is none, MachineError where its cgroups are not known.
+    """
+    machine = read_machine()
+    node = settings.node or platform.node()
+    roots = {"proc_root": proc_root, "cgroup_root": cgroup_root}
+    context = PodSourceContext(settings.pods, settings.workloads, machine, node=node, **roots)
+    host = load_host(settings, extra={builtin_plugin.NAME: builtin_plugin})
+    watch = open_pod_source(host, settings.pods.source, context)
+    try:
+        watch.look()
+        if watch.defect:
+            raise MachineError(watch.defect)
+        return _cgroups_of(chosen(name, watch.pods), HostCgroups(proc_root, cgroup_root))
+    finally:
+        watch.close()
+
+
+def chosen(name: str, pods: Iterable[Pod]) -> Pod:
+    """Return the pod of that key or unique name; raise InputError that names similar ones."""
+    by_key = {pod.key: pod for pod in pods}
+    if name in by_key:
+        return by_key[name]
+    found = [pod for pod in by_key.values() if pod.name == name]
+    if len(found) == 1:
+        return found[0]
+    close = [pod.key for pod in found] or get_close_matches(name, by_key)
+    said = f"; did you mean {', '.join(close)}?" if close else ""
+    raise InputError(f"no pod is called {name!r}{said}")
+
+
+def _cgroups_of(pod: Pod, host: HostCgroups) -> PodCgroups:
+    try:
+        host.refresh()
+        index = PodIndex([pod])
+        paths = [path for path in host.paths if index.find(path) is pod]
+        known = {str(host.directory(path)): index.container(path) for path in paths}
+        tops = [path for path in paths if path.rpartition("/")[0] not in set(paths)]
+        directories = tuple(host.directory(path) for path in tops)
+    finally:
+        host.close()
+    if not directories:
+        raise MachineError(f"pod {pod.key}: no cgroup of it is known; name processes with --pid")
+    names = {path: found.name for path, found in known.items() if found is not None}
+    return PodCgroups(pod.key, directories, lambda directory: _nearest(names, directory))
+
+
+def _nearest(names: dict[str, str], directory: Path) -> str:
+    """Return the name given to *directory*, or to the nearest one above it."""
+    above = (names.get(str(each)) for each in (directory, *directory.parents))
+    return next((name for name in above if name is not None), "")

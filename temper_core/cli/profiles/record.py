@@ -1,0 +1,115 @@
+"""``temper profiles record``: the threads of a live program, in a file to test profiles on."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from temper_core.observe.thread_tables.process_trees import ProcessSource
+    from temper_core.observe.thread_tables.sampling import ThreadSampler
+    from temper_core.records.thread_tables import ThreadTable
+
+LOOK_EVERY_S = 0.5
+UNKNOWN = "unknown"
+
+
+@click.command("record")
+@click.option("--pid", "pids", type=click.IntRange(min=1), multiple=True, help="With its children.")
+@click.option("--pod", metavar="NAMESPACE/NAME", help="All containers of a pod of this node.")
+@click.option("--seconds", type=click.FloatRange(min=1, max=3_600), default=10, show_default=True)
+@click.option("--program", help="What it is called; the name of its process by default.")
+@click.option("--version", default=UNKNOWN, help="Of the program.")
+@click.option("--command", "repeated_by", default=UNKNOWN, help="What repeats this recording.")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), default=Path("-"), help="A file to make."
+)
+@click.option("--settings", type=click.Path(path_type=Path), help="Settings file (TOML).")
+def command(
+    pids: tuple[int, ...],
+    pod: str | None,
+    seconds: float,
+    output: Path,
+    **given: Any,  # noqa: ANN401 - options of click
+) -> None:
+    """Record the threads of a live program, by process or by pod, while it is under load.
+
+    Names, CPU time, waits and wake-ups of every thread, sampled twice a second; children and
+    threads that come and go included. Paths are cut to their last part, and what is a secret or
+    a user by its name is left out; look at the file before you publish it all the same.
+    """
+    if bool(pids) == (pod is not None):
+        raise click.UsageError("name the program by --pid or by --pod")
+    from temper_core.observe.thread_tables.recording import recorded_table
+
+    _require_new(output)
+    draft = _draft(given["program"], given["version"], given["repeated_by"])
+    sampler = _sampled(_source(pids, pod, given["settings"]), seconds)
+    _write(recorded_table(draft, sampler), output)
+
+
+def _source(pids: tuple[int, ...], pod: str | None, settings: Path | None) -> "ProcessSource":
+    from temper_core.observe.thread_tables.process_trees import CgroupProcesses, ProcessTrees
+
+    if pod is None:
+        return ProcessTrees(pids)
+    from temper_core.agent.pod_cgroups import find_pod_cgroups
+    from temper_core.logs import configure
+    from temper_core.settings import load
+
+    configure("warning")
+    found = find_pod_cgroups(pod, load(settings).settings)
+    return CgroupProcesses(found.directories, found.container)
+
+
+def _sampled(source: "ProcessSource", seconds: float) -> "ThreadSampler":
+    import platform
+    import time
+
+    from temper_core.observe.thread_tables.sampling import ThreadSampler
+
+    sampler = ThreadSampler(source, host=platform.node())
+    ends_at = time.monotonic() + seconds
+    sampler.look()
+    while not sampler.is_over and (left_s := ends_at - time.monotonic()) > 0:
+        time.sleep(min(LOOK_EVERY_S, left_s))
+        sampler.look()
+    if sampler.is_over:
+        click.echo("temper: the program has ended", err=True)
+    return sampler
+
+
+def _draft(program: str | None, version: str, repeated_by: str) -> "ThreadTable":
+    from temper_core.node.topology import read_machine
+    from temper_core.observe.thread_tables.recording import drafted_table
+
+    named = {"program": program or "", "version": version, "command": repeated_by}
+    return drafted_table(read_machine(), **named)
+
+
+def _require_new(output: Path) -> None:
+    from temper_core.errors import InputError
+
+    if str(output) != "-" and output.exists():
+        raise InputError(f"{output}: is there already; remove it or name another file")
+
+
+def _write(table: "ThreadTable", output: Path) -> None:
+    from temper_core.errors import InputError
+    from temper_core.records.thread_tables import thread_table_text
+
+    text = thread_table_text(table)
+    if str(output) == "-":
+        sys.stdout.write(text)
+        return
+    try:
+        with output.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise InputError(f"{output}: {error.strerror or error}") from error
+    threads = sum(row.count for row in table.threads)
+    used = f"{table.cpus_used:.2f} CPUs used in {table.seconds:.1f} s"
+    click.echo(
+        f"temper: {output}: {threads} threads in {len(table.threads)} rows, {used}", err=True
+    )

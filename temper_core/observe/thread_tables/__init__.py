@@ -1,0 +1,1 @@
+"""Recording thread tables from live processes, and judging them against profiles."""
