@@ -2,7 +2,7 @@
 
 import click
 
-from temper_core.cli.profiles import check, listing, record, show
+from temper_core.cli.profiles import check, listing, record, show, test
 
 
 class _ListByDefault(click.Group):
@@ -19,5 +19,5 @@ def command() -> None:
     """List, show and check workload profiles; without a sub-command, list them."""
 
 
-for sub_command in (listing.command, show.command, check.command, record.command):
-    command.add_command(sub_command)
+for _module in (listing, show, check, record, test):
+    command.add_command(_module.command)

@@ -1,0 +1,165 @@
+"""``temper profiles test``: what a profile makes of the recorded threads of a real program."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from temper_core.observe.thread_tables.coverage import Coverage, Judged
+
+EXIT_FINDINGS = 1
+MOST_NAMES = 6
+"""Names of threads shown per group; JSON has all."""
+
+
+@click.command("test")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option(
+    "--threads",
+    "recordings",
+    metavar="RECORDING",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    required=True,
+    help="A thread table of temper profiles record; several may be given.",
+)
+@click.option("--static", "is_static", is_flag=True, help="Judge as on a node without steering.")
+@click.option(
+    "--least",
+    type=click.FloatRange(0, 1),
+    default=0.9,
+    show_default=True,
+    help="Share of the CPU time that groups with a match are to take.",
+)
+@click.option("--output", type=click.Choice(["table", "json"]), default="table")
+def command(
+    file: Path,
+    recordings: tuple[Path, ...],
+    output: str,
+    **given: Any,  # noqa: ANN401 - options of click
+) -> None:
+    """Test the profile FILE on recorded threads, judged as the agent judges live ones.
+
+    Shows which group takes which threads, how much of the CPU time is covered by groups that have
+    a match, and hot threads that none of those takes. Exit code 1 where less than --least is.
+    """
+    from temper_core.agent.profile_files import read_profile_text
+    from temper_core.observe.thread_tables.coverage import judge
+    from temper_core.records.profile_documents import parse_profile
+    from temper_core.records.thread_tables import read_thread_table
+
+    profile = parse_profile(read_profile_text(file), str(file))
+    tables = [(path, read_thread_table(path)) for path in recordings]
+    judged = [(path, judge(profile, table, is_static=given["is_static"])) for path, table in tables]
+    if output == "json":
+        document = {
+            "profile": profile.id,
+            "static": given["is_static"],
+            "least": given["least"],
+            "recordings": [_document(path, coverage) for path, coverage in judged],
+        }
+        click.echo(json.dumps(document, indent=2))
+    else:
+        for path, coverage in judged:
+            _print(path, coverage)
+    is_short = any(coverage.covered_share < given["least"] for _, coverage in judged)
+    click.get_current_context().exit(EXIT_FINDINGS if is_short else 0)
+
+
+def _document(path: Path, coverage: "Coverage") -> dict[str, Any]:
+    table = coverage.table
+    return {
+        "recording": str(path),
+        "program": table.program,
+        "version": table.version,
+        "cpus_used": round(table.cpus_used, 6),
+        "unseen_cpus": table.unseen_cpus,
+        "coverage": round(coverage.covered_share, 6),
+        "taken": round(coverage.taken_share, 6),
+        "groups": [
+            {"name": name, "treatment": treatment, **_members(coverage, name)}
+            for name, treatment in _groups(coverage)
+        ],
+        "unmatched": _members(coverage, None),
+        "hot_unmatched": [_row(each) for each in coverage.hot_unmatched],
+        "in_several_groups": [_row(each) for each in coverage.judged if each.others],
+    }
+
+
+def _groups(coverage: "Coverage") -> Iterator[tuple[str, str]]:
+    for group in coverage.profile.thread_groups:
+        yield group.name, str(group.treatment)
+
+
+def _members(coverage: "Coverage", name: str | None) -> dict[str, Any]:
+    rows = coverage.of_group(name)
+    return {
+        "threads": sum(row.thread.count for row in rows),
+        "share": round(coverage.share_of(name), 6),
+        "names": list(dict.fromkeys(row.thread.comm for row in rows)),
+    }
+
+
+def _row(judged: "Judged") -> dict[str, Any]:
+    thread = judged.thread
+    return {
+        "comm": thread.comm,
+        "process": thread.process,
+        "title": thread.title,
+        "leader": thread.leader,
+        "count": thread.count,
+        "cpus_used": round(thread.cpus_used, 6),
+        "group": judged.group.name if judged.group else None,
+        "other_groups": list(judged.others),
+    }
+
+
+def _print(path: Path, coverage: "Coverage") -> None:
+    from temper_core.cli.observe import shown
+    from temper_core.cli.tables import plain_table, results_console
+
+    table, console = coverage.table, results_console()
+    console.print(
+        f"{path}: {table.program} {shown(table.version)}, {table.cpus_used:.2f} CPUs used in "
+        f"{table.seconds:.1f} s; {_percent(coverage.covered_share)} covered by "
+        f"{coverage.profile.id}, {_percent(coverage.taken_share)} in any group"
+    )
+    result = plain_table("group", "treatment", "threads", "CPU time", "names")
+    for name, treatment in (*_groups(coverage), (None, "")):
+        members = _members(coverage, name)
+        if name is None and not members["threads"]:
+            continue
+        named = ", ".join(map(shown, members["names"][:MOST_NAMES]))
+        more = len(members["names"]) - MOST_NAMES
+        named += f" and {more} more" if more > 0 else ""
+        threads, share = str(members["threads"]), _percent(members["share"])
+        result.add_row(name or "none", treatment, threads, share, named)
+    console.print(result)
+    for line in _remarks(coverage):
+        console.print(shown(line))
+
+
+def _remarks(coverage: "Coverage") -> Iterator[str]:
+    total = coverage.table.cpus_used
+    for each in coverage.hot_unmatched:
+        thread = each.thread
+        where = f" of process {thread.process}" if thread.process != thread.comm else ""
+        titled = f" ({thread.title})" if thread.title else ""
+        share = _percent(thread.cpus_used / total)
+        yield f"unmatched and hot: {thread.comm}{where}, {share} of the CPU time{titled}"
+    for each in coverage.judged:
+        if each.others:
+            others = ", ".join(name or "none" for name in each.others)
+            own = each.group.name if each.group else "none"
+            name = each.thread.comm
+            yield f"in several groups: {name} is in {own}, by its other names in {others}"
+    if coverage.table.unseen_cpus:
+        unseen = _percent(coverage.table.unseen_cpus / (total + coverage.table.unseen_cpus))
+        yield f"not recorded: {unseen} of the CPU time was of threads too short-lived to be seen"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
