@@ -1,11 +1,12 @@
 """Thread tables: the threads of one real program under load, as profiles are tested on them.
 
 A table is a JSON document that ``temper profiles record`` writes, one line per thread. It names no
-host and no user, and no path of a machine.
+host and no user, and no path of a machine. In the file the titles stand once, in a list of their
+own: a thread's ``title`` is a number that counts them from 0.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -114,7 +115,8 @@ def parse_thread_table(text: str, *, source: str) -> ThreadTable:
     if len(text) > LARGEST_CHARACTERS:
         raise DocumentError(source, [f"is longer than {LARGEST_CHARACTERS} characters"])
     try:
-        table = documents.fit(documents.parse_json(text, source=source), ThreadTable, source=source)
+        document = _with_titles(documents.parse_json(text, source=source), source)
+        table = documents.fit(document, ThreadTable, source=source)
     except DocumentError as error:
         raise _in_one_line(source, error.problems) from error
     problems = list(_misfits(table))
@@ -125,18 +127,42 @@ def parse_thread_table(text: str, *, source: str) -> ThreadTable:
 
 def thread_table_text(table: ThreadTable) -> str:
     """Write *table* as JSON with one thread per line; defaults of threads are left out."""
+    apart = ("schema_version", "threads")
+    titles = list(dict.fromkeys(filter(None, (thread.title for thread in table.threads))))
     head = {
         "schema_version": table.schema_version,
-        **asdict(table, filter=lambda field, _: field.name not in ("schema_version", "threads")),
+        **asdict(table, filter=lambda field, _: field.name not in apart),
+        "titles": titles,
     }
-    rows = [json.dumps(_without_defaults(thread)) for thread in table.threads]
+    numbers = {title: number for number, title in enumerate(titles)}
+    rows = [json.dumps(_without_defaults(thread, numbers)) for thread in table.threads]
     lines = json.dumps(head, indent=2).removesuffix("\n}")
     return f'{lines},\n  "threads": [\n    ' + ",\n    ".join(rows) + "\n  ]\n}\n"
 
 
-def _without_defaults(thread: TableThread) -> dict[str, Any]:
+def _without_defaults(thread: TableThread, titles: Mapping[str, int]) -> dict[str, Any]:
     defaults = {each.name: each.default for each in fields(TableThread)}
-    return asdict(thread, filter=lambda field, value: value != defaults[field.name])
+    told = asdict(thread, filter=lambda field, value: value != defaults[field.name])
+    return {key: titles[value] if key == "title" else value for key, value in told.items()}
+
+
+def _with_titles(document: object, source: str) -> object:
+    """Put the titles where their numbers stand; raise DocumentError for one that is not there."""
+    if not isinstance(document, dict) or not isinstance(document.get("threads"), list):
+        return document
+    titles = document.pop("titles", [])
+    if not isinstance(titles, list):
+        raise DocumentError(source, ["titles: must be a list of strings"])
+    threads = [_with_title(row, titles, source) for row in document["threads"]]
+    return {**document, "threads": threads}
+
+
+def _with_title(row: object, titles: Sequence[object], source: str) -> object:
+    if not isinstance(row, dict) or type(row.get("title")) is not int:
+        return row
+    if not 0 <= row["title"] < len(titles):
+        raise DocumentError(source, [f"title: {row['title']} is none of the {len(titles)} titles"])
+    return {**row, "title": titles[row["title"]]}
 
 
 def _misfits(table: ThreadTable) -> Iterator[str]:
@@ -148,7 +174,7 @@ def _misfits(table: ThreadTable) -> Iterator[str]:
                 yield f"threads[{number}].{name}: must be at most {LONGEST_COMM} bytes of UTF-8"
 
 
-def _in_one_line(source: str, problems: "tuple[str, ...] | list[str]") -> DocumentError:
+def _in_one_line(source: str, problems: Sequence[str]) -> DocumentError:
     said = "".join(each if each.isprintable() else REPLACEMENT for each in problems[0])
     if len(said) > LONGEST_PROBLEM:
         said = f"{said[:LONGEST_PROBLEM]}…"

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from temper_core.observe.thread_tables.sampling import Counters, SeenThread
 from temper_core.records.thread_tables import MOST_THREADS, TableThread
 
-MOST_ALIKE = 16
+MOST_ALIKE = 64
 """So many threads of one kind have a row each; more of them are joined."""
 SHORT_LIVED = 0.5
 """Threads that lived for less of the recording are joined with others of their kind."""

@@ -42,6 +42,8 @@ JSON_VALUES = st.recursive(
     max_leaves=8,
 )
 
+KEYS = ["titles", *(each.name for each in ThreadTable.__attrs_attrs__)]
+
 
 def table_of(*threads):
     machine = TableMachine(cores=2, threads_per_core=2)
@@ -84,7 +86,7 @@ def test_each_thread_is_one_line_that_leaves_out_defaults():
 
 
 @settings(max_examples=80)
-@given(JSON_VALUES, st.sampled_from([each.name for each in ThreadTable.__attrs_attrs__]))
+@given(JSON_VALUES, st.sampled_from(KEYS))
 def test_whatever_a_key_says_it_is_read_or_refused_in_one_line(value, key):
     said = refusal_of(changed(**{key: value}))
 
@@ -106,6 +108,7 @@ def test_any_text_that_is_no_table_is_refused_in_one_line(text):
         ({"date": "yesterday"}, "date: must match regex"),
         ({"program": "Shop/1"}, "program: must match regex"),
         ({"threads": []}, "threads"),
+        ({"titles": "shop"}, "titles: must be a list"),
         ({"machine": {"cores": 0}}, "machine.cores: must be >= 1: 0"),
         ({"threads": [{"comm": "a"}]}, "threads[0].process: is required"),
         ({"threads": [{"comm": "a", "process": "b" * 16}]}, "threads[0].process"),
@@ -116,6 +119,22 @@ def test_any_text_that_is_no_table_is_refused_in_one_line(text):
 )
 def test_a_misfit_is_named_by_its_path(changes, problem):
     assert problem in problem_of(changed(**changes))
+
+
+def test_a_title_of_many_threads_stands_in_the_file_once():
+    rows = [TableThread(f"w-{n}", "shop", title="shop --fast") for n in range(3)]
+
+    text = thread_table_text(table_of(*rows, TableThread("shop", "shop")))
+
+    assert text.count("shop --fast") == 1
+    assert '"comm": "w-2", "process": "shop", "title": 0}' in text
+
+
+@pytest.mark.parametrize("title", [1, -1, True, 0.5, None])
+def test_a_title_that_is_not_in_the_list_is_refused(title):
+    row = {"comm": "a", "process": "b", "title": title}
+
+    assert "title" in problem_of(changed(threads=[row], titles=["one"]))
 
 
 def test_many_misfits_make_one_line_that_counts_the_others():
