@@ -26,13 +26,21 @@ class Ear:
         self._rest_s = rest_s
         self._watched: Watched | None = None
 
+    @property
+    def is_listening(self) -> bool:
+        """Whether news will be heard; where not, only looking helps."""
+        return self._watched is not None
+
     def taken(self) -> bool:
         """Return whether there were news since the last call, and listen for the next."""
         had_news = self._watched is not None and self._watched.taken()
         descriptor = self._source.fileno()
-        if self._watched is not None and self._watched.descriptor != descriptor:
+        if self._watched is not None and not self._is_of(self._watched, descriptor):
             self._wake.unwatch(self._watched)
             self._watched = None
         if self._watched is None and descriptor >= 0:
             self._watched = self._wake.watch(descriptor, self._rest_s)
         return had_news
+
+    def _is_of(self, watched: Watched, descriptor: int) -> bool:
+        return watched.descriptor == descriptor and self._wake.hears(watched)

@@ -159,8 +159,14 @@ class Agent:
         parts, poll_s = self._parts, self._parts.settings.pods.poll_s
         if self._is_open:
             return now + poll_s
-        due = now + parts.pods.rest_s(poll_s)
+        due = now + (parts.pods.rest_s(poll_s) if self._hears_all else poll_s)
         return due if self._again_at is None else min(due, max(now + poll_s, self._again_at))
+
+    @property
+    def _hears_all(self) -> bool:
+        """Whether pods and profiles tell of every change; only looking helps where they do not."""
+        ears = (self._pod_news, self._profile_news)
+        return self._parts.profiles.is_heard and all(ear.is_listening for ear in ears)
 
     def _has_news_of_pods(self, now: float) -> bool:
         """Whether to look at pods and profiles: news of either, something else to go by, or time.

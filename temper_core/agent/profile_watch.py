@@ -4,8 +4,9 @@ from pathlib import Path
 
 import structlog
 
+from temper_core.agent.profile_completion import Completion, FindEngine, newest_engine
 from temper_core.agent.profile_files import ProfileFiles
-from temper_core.agent.profiles import catalogue_of, shipped_profiles
+from temper_core.agent.profiles import shipped_profiles
 from temper_core.listening.path_watch import PathWatch
 from temper_core.plan.catalogue import ProfileCatalogue
 from temper_core.plugin_host import PluginHost
@@ -17,15 +18,23 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 class ProfileWatch:
     """Holds the catalogue as of the last look, replaced whole; it may be read from any thread.
 
-    Plugins are asked for theirs once, when it is made.
+    Plugins are asked for theirs once, when it is made; what *engine* can do, at every look.
     """
 
-    def __init__(self, settings: Settings, host: PluginHost) -> None:
+    def __init__(
+        self, settings: Settings, host: PluginHost, engine: FindEngine = newest_engine
+    ) -> None:
         self.catalogue = ProfileCatalogue()
+        self._completion = Completion(engine)
         self._files = ProfileFiles(Path(settings.profiles.directory))
         self._watch = PathWatch(settings.profiles.directory, inside=True)
         self._shipped = tuple(shipped_profiles(host))
         self.look()
+
+    @property
+    def is_heard(self) -> bool:
+        """Whether the descriptor tells of every change of the files."""
+        return self._watch.is_heard
 
     def fileno(self) -> int:
         """Return the descriptor that is readable when a look is worth it; -1 without one."""
@@ -34,7 +43,8 @@ class ProfileWatch:
     def look(self) -> bool:
         """Read the files that changed; return whether the catalogue is another than before."""
         self._watch.arm()
-        former, self.catalogue = self.catalogue, catalogue_of((*self._files.look(), *self._shipped))
+        entries = (*self._files.look(), *self._shipped)
+        former, self.catalogue = self.catalogue, self._completion.catalogue(entries)
         if self.catalogue == former:
             return False
         _tell(former, self.catalogue)
@@ -48,6 +58,8 @@ def _tell(former: ProfileCatalogue, catalogue: ProfileCatalogue) -> None:
     for loaded in catalogue.profiles:
         if loaded not in former.profiles:
             log.info("profile_loaded", source=loaded.source, profile=loaded.profile.id)
+            if loaded.expired:
+                log.warning("profile_expired", profile=loaded.profile.id, expired=loaded.expired)
     kept = {(loaded.source, loaded.profile.id) for loaded in catalogue.profiles}
     for loaded in former.profiles:
         if (loaded.source, loaded.profile.id) not in kept:

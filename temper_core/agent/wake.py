@@ -13,6 +13,7 @@ from attrs import define, field
 SHORTEST_POLL_S = 0.01
 """epoll_wait(2) takes whole milliseconds; what is shorter than this is slept to its end."""
 READ_AT_ONCE = 4096
+_NEWS = select.EPOLLIN | select.EPOLLONESHOT
 
 
 @define(eq=False)
@@ -52,17 +53,27 @@ class Wake:
         with suppress(BlockingIOError):  # full: then it is awake
             os.write(self._writing, b"\0")
 
-    def watch(self, descriptor: int, rest_s: float = 0.0) -> Watched:
-        """Let what makes *descriptor* readable end a sleep, every *rest_s* seconds at most."""
+    def watch(self, descriptor: int, rest_s: float = 0.0) -> Watched | None:
+        """Let what makes *descriptor* readable end a sleep, every *rest_s* seconds at most.
+
+        None for what cannot be slept on: a closed one, that of an ordinary file, or one that is
+        watched already.
+        """
+        if not self._begins_to_listen(descriptor):
+            return None
         watched = self._watched[descriptor] = Watched(descriptor, rest_s)
-        self._poll.register(descriptor, select.EPOLLIN | select.EPOLLONESHOT)
         return watched
 
     def unwatch(self, watched: Watched) -> None:
         """Let *watched* end no sleep any more."""
-        del self._watched[watched.descriptor]
-        with suppress(OSError):  # its owner closed it
-            self._poll.unregister(watched.descriptor)
+        if self._watched.get(watched.descriptor) is watched:  # or another took over its number
+            del self._watched[watched.descriptor]
+            with suppress(OSError):  # its owner closed it
+                self._poll.unregister(watched.descriptor)
+
+    def hears(self, watched: Watched) -> bool:
+        """Whether there will be news of *watched*; none of what was closed for good."""
+        return watched.deaf_until is not None or self._listens(watched)
 
     def wait(self, timeout_s: float) -> bool:
         """Sleep so long at most; return whether something ended it before its time."""
@@ -74,7 +85,7 @@ class Wake:
         for descriptor, _ in ready:
             if descriptor == self._reading:
                 self._drain()
-            else:
+            elif descriptor in self._watched:  # a closed one may live on in a child for a while
                 self._note_news(self._watched[descriptor])
         return bool(ready)
 
@@ -115,11 +126,27 @@ class Wake:
                 continue
             if now >= watched.deaf_until:
                 watched.deaf_until = None
-                with suppress(OSError):  # its owner closed it: there will be no news
-                    self._poll.modify(watched.descriptor, select.EPOLLIN | select.EPOLLONESHOT)
+                self._listens(watched)
             else:
                 timeout_s = min(timeout_s, watched.deaf_until - now)
         return timeout_s
+
+    def _listens(self, watched: Watched) -> bool:
+        """Listen for news of *watched*, or of what its owner has opened anew by that number."""
+        try:
+            self._poll.modify(watched.descriptor, _NEWS)
+        except FileNotFoundError:
+            return self._begins_to_listen(watched.descriptor)
+        except OSError:
+            return False
+        return True
+
+    def _begins_to_listen(self, descriptor: int) -> bool:
+        try:
+            self._poll.register(descriptor, _NEWS)
+        except OSError:
+            return False
+        return True
 
 
 def _calling(act: Callable[[], None]) -> Callable[[int, FrameType | None], None]:

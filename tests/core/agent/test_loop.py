@@ -1,4 +1,5 @@
 import math
+import os
 from contextlib import contextmanager
 from types import SimpleNamespace
 
@@ -98,12 +99,15 @@ class FakeDecider:
 class FakeProfiles:
     """Has another catalogue at each look that is told to."""
 
-    def __init__(self, news=()):
+    is_heard = True
+
+    def __init__(self, news=(), descriptor=-1):
         self.news = list(news)
         self.catalogue = SimpleNamespace(failures=())
+        self.descriptor = descriptor
 
     def fileno(self):
-        return -1
+        return self.descriptor
 
     def look(self):
         has_news = bool(self.news) and self.news.pop(0)
@@ -321,6 +325,45 @@ def test_news_of_cgroups_has_the_pods_looked_at_at_once():
     agent.run()
 
     assert len(looks) == 2
+
+
+@pytest.fixture
+def silent():
+    """Two descriptors that never have anything to be read."""
+    pipes = [os.pipe() for _ in range(2)]
+    yield [reading for reading, _ in pipes]
+    for descriptor in (each for pipe in pipes for each in pipe):
+        os.close(descriptor)
+
+
+@pytest.mark.parametrize(("is_heard", "looks_once"), [(True, True), (False, False)])
+def test_pods_and_profiles_rest_only_while_both_tell_of_every_change(silent, is_heard, looks_once):
+    looks = []
+    of_pods, of_profiles = silent
+    profiles = FakeProfiles(descriptor=of_profiles)
+    profiles.is_heard = is_heard
+    agent, _, _ = agent_with(FakeDecider(decision()), profiles=profiles)
+    agent._parts.pods.fileno = lambda: of_pods
+    agent._parts.pods.rest_s = lambda _poll_s: 3600
+    agent._parts.pods.look = lambda: looks.append(1)
+
+    agent.run()
+
+    assert (len(looks) == 1) is looks_once
+
+
+def test_pods_whose_descriptor_cannot_be_slept_on_are_looked_at_by_the_clock(silent, tmp_path):
+    looks = []
+    profiles = FakeProfiles(descriptor=silent[0])
+    agent, _, _ = agent_with(FakeDecider(decision()), profiles=profiles)
+    agent._parts.pods.rest_s = lambda _poll_s: 3600
+    agent._parts.pods.look = lambda: looks.append(1)
+
+    with (tmp_path / "ordinary").open("w") as file:
+        agent._parts.pods.fileno = file.fileno
+        agent.run()
+
+    assert len(looks) > 1
 
 
 def test_the_observer_is_given_the_truth_and_the_snapshot_tells_of_steering():

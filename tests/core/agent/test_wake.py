@@ -181,3 +181,78 @@ def test_an_ear_lets_go_of_a_descriptor_that_is_none_any_more(wake, bell):
 
     assert wake.wait(0.02) is False
     assert not ear.taken()
+
+
+def test_an_ear_hears_of_a_source_that_was_opened_anew_under_the_same_number(wake):
+    reading, writing = os.pipe()
+    ear = Ear(wake, SimpleNamespace(fileno=lambda: reading), 0.0)
+    ear.taken()
+    os.close(reading)
+    os.close(writing)
+    again, writing = os.pipe()
+    os.write(writing, b"!")
+
+    ear.taken()
+
+    assert again == reading
+    assert wake.wait(LONG_S) is True
+    assert ear.taken()
+    os.close(again)
+    os.close(writing)
+
+
+def test_an_ear_hears_anew_of_what_was_opened_again_while_it_rested(wake, bell):
+    reading, writing = os.pipe()
+    ear = Ear(wake, SimpleNamespace(fileno=lambda: reading), 0.02)
+    ear.taken()
+    os.write(writing, b"!")
+    wake.wait(LONG_S)
+    ear.taken()
+    os.dup2(bell.fileno(), reading)
+    bell.ring()
+
+    while not ear.taken():
+        wake.wait(LONG_S)
+
+    os.close(reading)
+    os.close(writing)
+
+
+def test_an_ear_without_anything_that_can_be_slept_on_says_so_and_goes_on(wake, tmp_path):
+    with (tmp_path / "ordinary").open("w") as file:
+        ear = Ear(wake, file, 0.0)
+        had_news = ear.taken()
+        closed = Ear(wake, SimpleNamespace(fileno=lambda: 10_000), 0.0)
+
+        assert (had_news, ear.is_listening) == (False, False)
+        assert (closed.taken(), closed.is_listening) == (False, False)
+
+
+def test_two_ears_at_one_source_break_nothing(wake, bell):
+    first, second = Ear(wake, bell, 0.0), Ear(wake, bell, 0.0)
+    first.taken()
+    second.taken()
+
+    bell.ring()
+
+    assert (first.is_listening, second.is_listening) == (True, False)
+    assert wake.wait(LONG_S) is True
+    assert first.taken()
+
+
+def test_news_of_a_descriptor_that_lives_on_elsewhere_after_it_was_closed_are_nobodys(wake):
+    reading, writing = os.pipe()
+    source = SimpleNamespace(fileno=lambda: reading)
+    ear = Ear(wake, source, 0.0)
+    ear.taken()
+    elsewhere = os.dup(reading)
+    os.close(reading)
+    source.fileno = lambda: -1
+    ear.taken()
+    os.write(writing, b"!")
+
+    wake.wait(0.02)
+
+    assert not ear.taken()
+    os.close(elsewhere)
+    os.close(writing)
