@@ -8,6 +8,7 @@ import sys
 import types
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar, Union, get_args, get_origin
 
@@ -138,6 +139,7 @@ def fit(table: object, model: type[Model], *, source: str) -> Model:
         raise DocumentError(source, sorted(problems)) from misfit
 
 
+@lru_cache(maxsize=1)
 def _converter() -> Converter:
     converter = Converter()
     for primitive in NOUNS:

@@ -10,6 +10,7 @@ from temper_core.agent.decider import Decider
 from temper_core.agent.helm import Helm
 from temper_core.agent.loop import Agent, Parts
 from temper_core.agent.pod_watch import open_pod_source
+from temper_core.agent.profile_completion import installed_engine, newest_engine
 from temper_core.agent.profile_watch import ProfileWatch
 from temper_core.agent.published import Published
 from temper_core.agent.wake import Wake
@@ -43,7 +44,8 @@ def assemble(settings: Settings, wake: Wake) -> Agent:
     machine = read_machine()
     node = settings.node or platform.node()
     host = load_host(settings, extra={builtin_plugin.NAME: builtin_plugin})
-    profiles = ProfileWatch(settings, host)
+    engine = installed_engine(settings.scheduler.engine)
+    profiles = ProfileWatch(settings, host, engine if settings.scheduler.enforce else newest_engine)
     context = PodSourceContext(settings.pods, settings.workloads, machine, node=node)
     pods = open_pod_source(host, settings.pods.source, context)
     requests = SafeModeRequests(

@@ -11,6 +11,7 @@ from attrs import frozen
 from temper_core import documents
 from temper_core.errors import DocumentError
 from temper_core.records.profile_documents import parse_profile
+from temper_core.records.profile_tables import DerivedProfile
 from temper_core.records.profiles import LoadedProfile, ProfileFailure, ShapeRange
 
 LARGEST_PROFILE_BYTES = 256 * 1024
@@ -23,7 +24,7 @@ SETTLED_NS = 2_000_000_000
 of older kernels tick every 10 ms, those of some file systems every 2 s."""
 
 Entry = LoadedProfile | ProfileFailure
-Claim = tuple[str, ShapeRange]
+Claim = tuple[str, ShapeRange, str]
 Sign = tuple[int, ...]
 
 
@@ -112,7 +113,9 @@ def _is_profile(name: str) -> bool:
 
 
 def _claim(loaded: LoadedProfile) -> Claim:
-    return loaded.profile.id, loaded.profile.machine_shape
+    # What machines a profile is for that extends another is known only when it is completed.
+    is_derived = isinstance(loaded.profile, DerivedProfile)
+    return loaded.profile.id, loaded.profile.machine_shape, loaded.source if is_derived else ""
 
 
 def _doubled(loaded: LoadedProfile, owner: Path) -> ProfileFailure:

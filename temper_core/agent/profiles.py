@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from temper_core.agent.profile_completion import Completion
 from temper_core.agent.profile_files import Entry, ProfileFiles
 from temper_core.plan.catalogue import ProfileCatalogue
 from temper_core.plugin_host import PluginHost
@@ -23,12 +24,8 @@ def load_catalogue(
 
 
 def catalogue_of(entries: Iterable[Entry]) -> ProfileCatalogue:
-    """Sort what was found into the profiles and the failures of a catalogue."""
-    loaded = tuple(entries)
-    return ProfileCatalogue(
-        profiles=tuple(entry for entry in loaded if isinstance(entry, LoadedProfile)),
-        failures=tuple(entry for entry in loaded if isinstance(entry, ProfileFailure)),
-    )
+    """Make a catalogue of what was found; every profile is completed, or is a failure."""
+    return Completion().catalogue(entries)
 
 
 def shipped_profiles(host: PluginHost) -> Iterator[Entry]:

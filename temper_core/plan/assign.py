@@ -54,8 +54,8 @@ def _assignment(
     system = _system_reason(pod, settings)
     if system:
         return Assignment(pod, tier, f"{reason}; {system}", is_system=True)
-    profile, profile_reason = catalogue.choose(pod, machine, detect)
-    return Assignment(pod, tier, reason, profile, profile_reason)
+    choice = catalogue.choose(pod, machine, detect)
+    return Assignment(pod, tier, reason, choice.loaded, choice.reason, profile_code=choice.code)
 
 
 def _system_reason(pod: Pod, settings: Settings) -> str:

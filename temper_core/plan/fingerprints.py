@@ -14,9 +14,10 @@ from temper_core.records.profiles import (
     LoadedProfile,
     ShapeRange,
 )
+from temper_core.records.versions import satisfies
 
 EXACT, RANGE = 2, 1
-COUNTED = ("cores", "threads_per_core", "sockets", "numa_nodes")
+COUNTED = ("cores", "threads_per_core", "sockets", "numa_nodes", "llcs")
 IMPLIED_PREFIXES = ("docker.io/", "library/")
 
 
@@ -37,9 +38,42 @@ def process_sign(fingerprint: Fingerprint, pod: Pod) -> str:
 
 
 def containers_of(pod: Pod, fingerprint: Fingerprint) -> tuple[Container, ...]:
-    """Return the containers that the fingerprint recognises; all of them where it is none."""
+    """Return the containers that the fingerprint recognises; all of them where it is none.
+
+    One whose image is of another version than the profile is for is none of them.
+    """
     found = tuple(each for each in pod.containers if _takes_container(fingerprint, each))
-    return found or pod.containers
+    fitting = tuple(each for each in found if _has_version(fingerprint, each) is not False)
+    return fitting or found or pod.containers
+
+
+def version_misfit(fingerprint: Fingerprint, pod: Pod, *, is_named: bool) -> str:
+    """Say why the versions that a profile is for are not the pod's; empty where they are.
+
+    Only the tags of images that the fingerprint takes tell a version: that of an image of one's
+    own says nothing of the program inside. Where none tells it, the profile fits if the pod's
+    annotation names it (*is_named*): nobody else can know.
+    """
+    if not fingerprint.versions:
+        return ""
+    verdicts = [(each.image, _has_version(fingerprint, each)) for each in pod.containers]
+    if any(verdict for _, verdict in verdicts):
+        return ""
+    wanted = f"it is for versions {', '.join(fingerprint.versions)}"
+    outside = [image for image, verdict in verdicts if verdict is False]
+    if outside:
+        return f"{wanted}, and image {outside[0]} is of another"
+    if is_named:
+        return ""
+    return f"{wanted}, and no image of the pod tells its own; an annotation that names it would do"
+
+
+def _has_version(fingerprint: Fingerprint, container: Container) -> bool | None:
+    """Whether the container's image is of a version that is meant; None where that is not known."""
+    if not _takes_image(fingerprint.images, container.image):
+        return None
+    reference = container.image.partition("@")[0]
+    return satisfies(reference.rpartition("/")[2].partition(":")[2], fingerprint.versions)
 
 
 def shape_misfit(shape: ShapeRange, machine: MachineShape) -> str:
@@ -53,14 +87,19 @@ def shape_misfit(shape: ShapeRange, machine: MachineShape) -> str:
     return ""
 
 
-def preference(loaded: LoadedProfile) -> tuple[bool, int, int, str]:
-    """Sort key among profiles that fit: files first, then the most specific shape, then names."""
+def preference(loaded: LoadedProfile) -> tuple[bool, int, int, str, str, str]:
+    """Sort key among profiles that fit: by rank, then by the names of source and profile."""
+    return (*rank(loaded), loaded.source, loaded.profile.id, repr(loaded.profile.machine_shape))
+
+
+def rank(loaded: LoadedProfile) -> tuple[bool, int, int]:
+    """Sort key of what a profile is better for than others: files, then the most specific shape."""
     given = [getattr(loaded.profile.machine_shape, name) for name in COUNTED]
     bounds = [each for each in given if each is not None]
     exact = loaded.profile.machine_shape.architecture is not None
     specificity = EXACT * exact + sum(_specificity(each) for each in bounds)
     width = sum(_high(each) - _low(each) for each in bounds)
-    return not loaded.is_file, -specificity, width, loaded.source
+    return not loaded.is_file, -specificity, width
 
 
 def _takes_container(fingerprint: Fingerprint, container: Container) -> bool:
@@ -78,13 +117,20 @@ def _takes_process(fingerprint: Fingerprint, name: str) -> bool:
 def _takes_image(globs: tuple[str, ...], image: str) -> bool:
     if not globs or not image:
         return False
-    pattern = _any_of(globs)
-    return any(pattern.fullmatch(spelling) for spelling in _spellings(image))
+    return any(
+        pattern.fullmatch(spelling)
+        for pattern, spellings in (
+            (_any_of(tuple(glob for glob in globs if "@" not in glob)), _spellings(image)),
+            (_any_of(tuple(glob for glob in globs if "@" in glob)), _with_digest(image)),
+        )
+        for spelling in spellings
+    )
 
 
 @lru_cache(maxsize=256)
 def _any_of(globs: tuple[str, ...]) -> "re.Pattern[str]":
-    return re.compile("|".join(translate(glob) for glob in globs))
+    # Of no globs nothing must match, not the empty text either.
+    return re.compile("|".join(translate(glob) for glob in globs) or r"(?!)")
 
 
 def _spellings(image: str) -> Iterator[str]:
@@ -95,6 +141,18 @@ def _spellings(image: str) -> Iterator[str]:
         if ":" not in spelling.rpartition("/")[2]:
             # An absent tag means latest; with a digest it is any, and a glob with a tag takes it.
             yield f"{spelling}:" if digest else f"{spelling}:latest"
+
+
+def _with_digest(image: str) -> Iterator[str]:
+    """Yield the reference with its digest, with and without the tag; nothing where it has none."""
+    reference, at, digest = image.partition("@")
+    if not at:
+        return
+    folder, slash, last = reference.rpartition("/")
+    untagged = f"{folder}{slash}{last.partition(':')[0]}"
+    for named in dict.fromkeys((reference, untagged)):
+        yield f"{named}@{digest}"
+        yield f"{_without_registry(named)}@{digest}"
 
 
 def _without_registry(reference: str) -> str:

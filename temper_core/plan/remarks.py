@@ -7,7 +7,7 @@ from temper_core.plan.capacity import Capacity
 from temper_core.plan.conditions import Goal
 from temper_core.plan.groups import Crew
 from temper_core.plan.rounds import SIZED_BY_REQUESTS
-from temper_core.records.plans import Assignment, Note
+from temper_core.records.plans import Assignment, Note, ProfileCode
 from temper_core.records.steering import SYSTEM
 from temper_core.records.tiers import LayerKind
 from temper_core.settings.tiers import Tiers
@@ -40,10 +40,17 @@ def yield_notes(crews: Iterable[Crew], goals: Mapping[str, Goal], tiers: Tiers) 
 
 
 def profile_notes(assignments: Sequence[Assignment]) -> Iterator[Note]:
-    """Name the pods that a profile claims and that got none."""
+    """Name the pods that a profile claims and that got none, and what is odd about one they got."""
     for assignment in assignments:
-        if assignment.profile is None and assignment.profile_reason:
-            yield Note("profile_not_applied", assignment.pod.key, assignment.profile_reason)
+        loaded, key = assignment.profile, assignment.pod.key
+        if loaded is None:
+            if assignment.profile_reason:
+                yield Note("profile_not_applied", key, assignment.profile_reason)
+            continue
+        if assignment.profile_code is ProfileCode.TIE:
+            yield Note("profile_tie", key, assignment.profile_reason)
+        if loaded.expired:
+            yield Note("profile_expired", key, f"profile {loaded.profile.id}: {loaded.advice}")
 
 
 def adrift_notes(

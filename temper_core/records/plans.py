@@ -1,6 +1,7 @@
 """Assignments and plans: what was decided, and why."""
 
 from collections.abc import Mapping
+from enum import StrEnum
 from functools import cached_property
 
 from attrs import define, field, frozen
@@ -12,6 +13,16 @@ from temper_core.records.pods import Pod
 from temper_core.records.profiles import LoadedProfile
 from temper_core.records.steering import SteeredPlace
 from temper_core.records.tiers import LayerKind, Tier
+
+
+class ProfileCode(StrEnum):
+    """What is remarkable about a pod's profile; all but ``TIE`` mean that none is applied."""
+
+    UNKNOWN_ID = "unknown_id"
+    NOT_LOADED = "not_loaded"
+    SHAPE = "shape"
+    VERSION = "version"
+    TIE = "tie"
 
 
 @frozen
@@ -27,6 +38,7 @@ class Assignment:
     profile: LoadedProfile | None = None
     profile_reason: str = ""
     is_system: bool = False
+    profile_code: ProfileCode | None = None
 
 
 @frozen
@@ -34,8 +46,8 @@ class Note:
     """Something the plan had to do differently; ``code`` is stable, ``message`` is for people.
 
     Codes: ``demoted``, ``folded``, ``no_own_core``, ``group_needs_steering``,
-    ``profile_not_applied``, ``small_machine``, ``group_yields``, ``waiting``,
-    ``unproven_shape``.
+    ``profile_not_applied``, ``profile_tie``, ``profile_expired``, ``small_machine``,
+    ``group_yields``, ``waiting``, ``unproven_shape``.
     """
 
     code: str

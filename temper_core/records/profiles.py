@@ -1,17 +1,39 @@
 """Workload profiles: how the threads inside one pod are told apart and treated."""
 
+import datetime as dt
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
+from typing import Any
 
 from attrs import Attribute, astuple, field, frozen
-from attrs.validators import and_, ge, gt, in_, le, matches_re, max_len, min_len, optional
+from attrs.validators import (
+    and_,
+    deep_iterable,
+    ge,
+    gt,
+    in_,
+    le,
+    matches_re,
+    max_len,
+    min_len,
+    optional,
+)
 
 from temper_core.records.patterns import require_pattern
+from temper_core.records.versions import CONDITION_PATTERN, require_condition
 
 SCHEMA_VERSION = 1
-IDENTIFIER = matches_re(r"[a-z][a-z0-9-]{0,62}")
+ID_PATTERN = r"[a-z][a-z0-9-]{0,62}"
+IDENTIFIER = matches_re(ID_PATTERN)
 LONGEST_COMM = 15
 
 Bounds = int | tuple[int, int]
+Shares = tuple[float, float]
+
+
+def told(help: str, **schema: Any) -> Mapping[str, Any]:  # noqa: A002, ANN401 - attrs' own way
+    """Describe a key: what editors show, and what JSON Schema can say of its values."""
+    return {"help": help, "schema": schema}
 
 
 def _is_pattern(_: object, attribute: "Attribute[str]", value: str) -> None:
@@ -19,6 +41,19 @@ def _is_pattern(_: object, attribute: "Attribute[str]", value: str) -> None:
         require_pattern(value)
     except ValueError as error:
         raise ValueError(f"{attribute.name!r} {error}") from error
+
+
+def _is_condition(_: object, attribute: "Attribute[str]", value: str) -> None:
+    try:
+        require_condition(value)
+    except ValueError as error:
+        raise ValueError(f"{attribute.name!r} {error}") from error
+
+
+_IS_NAME = optional(and_(min_len(1), max_len(LONGEST_COMM)))
+_NAME_SCHEMA = {"minLength": 1, "maxLength": LONGEST_COMM}
+_ARE_IDS = deep_iterable(IDENTIFIER)
+_SIZE_SCHEMA = {"minimum": 1}
 
 
 class Treatment(StrEnum):
@@ -35,9 +70,15 @@ class Treatment(StrEnum):
 class Behaviour:
     """What a thread does, for threads that no name tells apart; each bound is [min, max]."""
 
-    cpu_share: tuple[float, float] | None = None
-    run_us: tuple[float, float] | None = None
-    wakeups_per_s: tuple[float, float] | None = None
+    cpu_share: Shares | None = field(
+        default=None, metadata=told("Share of one CPU that the thread keeps busy, 0 to 1.")
+    )
+    run_us: Shares | None = field(
+        default=None, metadata=told("Microseconds on a CPU per run, on average.")
+    )
+    wakeups_per_s: Shares | None = field(
+        default=None, metadata=told("How often per second the thread begins to run.")
+    )
 
 
 @frozen
@@ -45,15 +86,35 @@ class ThreadMatch:
     """What a thread must be; every key that is given must hold."""
 
     comm_prefix: str | None = field(
-        default=None, validator=optional(and_(min_len(1), max_len(LONGEST_COMM)))
+        default=None,
+        validator=_IS_NAME,
+        metadata=told("What the thread's name begins with; 15 bytes at most.", **_NAME_SCHEMA),
     )
-    comm_pattern: str | None = field(default=None, validator=optional(_is_pattern))
+    comm_pattern: str | None = field(
+        default=None,
+        validator=optional(_is_pattern),
+        metadata=told(
+            "RE2 expression that is found anywhere in the thread's name.", maxLength=1000
+        ),
+    )
     process: str | None = field(
-        default=None, validator=optional(and_(min_len(1), max_len(LONGEST_COMM)))
+        default=None,
+        validator=_IS_NAME,
+        metadata=told("What the name of the process (its leader's) begins with.", **_NAME_SCHEMA),
     )
-    title_pattern: str | None = field(default=None, validator=optional(_is_pattern))
-    leader: bool | None = None
-    behaviour: Behaviour | None = None
+    title_pattern: str | None = field(
+        default=None,
+        validator=optional(_is_pattern),
+        metadata=told(
+            "RE2 expression that is found in the process's command line.", maxLength=1000
+        ),
+    )
+    leader: bool | None = field(
+        default=None, metadata=told("Whether the thread leads its process.")
+    )
+    behaviour: Behaviour | None = field(
+        default=None, metadata=told("What the thread does, as [min, max] of what is measured.")
+    )
 
     @property
     def is_static(self) -> bool:
@@ -71,42 +132,104 @@ class ThreadMatch:
 class ThreadGroup:
     """Threads of one pod that get one treatment; no ``match`` takes all the others."""
 
-    name: str = field(validator=IDENTIFIER)
-    match: tuple[ThreadMatch, ...] = ()
-    treatment: Treatment = Treatment.NORMAL
-    cpu_fraction: float | None = field(default=None, validator=optional(and_(gt(0), le(1))))
-    slice_us: int | None = field(default=None, validator=optional(and_(ge(100), le(1_000_000))))
-    weight: int | None = field(default=None, validator=optional(and_(ge(1), le(10_000))))
+    name: str = field(
+        validator=IDENTIFIER,
+        metadata=told("Names the group in plans, notes and metrics.", pattern=f"^{ID_PATTERN}$"),
+    )
+    match: tuple[ThreadMatch, ...] = field(
+        default=(),
+        metadata=told(
+            "Any of these tables; of one table every key. Without it: the rest.", minProperties=1
+        ),
+    )
+    treatment: Treatment = field(default=Treatment.NORMAL, metadata=told("What the threads get."))
+    cpu_fraction: float | None = field(
+        default=None,
+        validator=optional(and_(gt(0), le(1))),
+        metadata=told(
+            "exclusive only: whole cores = the pod's CPU request x this, rounded up.",
+            exclusiveMinimum=0,
+            maximum=1,
+        ),
+    )
+    slice_us: int | None = field(
+        default=None,
+        validator=optional(and_(ge(100), le(1_000_000))),
+        metadata=told("Time slice of the group's layer.", minimum=100, maximum=1_000_000),
+    )
+    weight: int | None = field(
+        default=None,
+        validator=optional(and_(ge(1), le(10_000))),
+        metadata=told("Weight of the group's layer.", minimum=1, maximum=10_000),
+    )
 
     def __attrs_post_init__(self) -> None:
+        problems = []
         if any(match.is_empty for match in self.match):
-            raise ValueError(
-                f"a match of {self.name!r} names no key; leave match out to take the rest"
-            )
+            problems.append(empty_match_problem(self.name))
         if self.cpu_fraction is not None and self.treatment is not Treatment.EXCLUSIVE:
-            raise ValueError(
+            problems.append(
                 "cpu_fraction sizes exclusive groups only; "
                 f"the treatment of {self.name!r} is {self.treatment.value!r}"
             )
+        if problems:
+            raise ValueError("; ".join(problems))
+
+
+def empty_match_problem(group: str) -> str:
+    """Say that a match of *group* is no match."""
+    return f"a match of {group!r} names no key; leave match out to take the rest"
 
 
 @frozen
 class Fingerprint:
-    """How a workload is recognised: globs on the image, or main process names."""
+    """How a workload is recognised, and in which versions its threads are called so.
 
-    images: tuple[str, ...] = ()
-    processes: tuple[str, ...] = ()
+    ``annotations`` are further ids by which a pod's annotation may name the profile. ``versions``
+    are conditions on the tag of images that ``images`` takes; all of them must hold.
+    """
+
+    images: tuple[str, ...] = field(
+        default=(),
+        metadata=told(
+            "Globs on the image: name:tag, registry/name:tag, or with @sha256:… a digest."
+        ),
+    )
+    processes: tuple[str, ...] = field(
+        default=(), metadata=told("Names of main processes, where the image gives nothing away.")
+    )
+    annotations: tuple[str, ...] = field(
+        default=(),
+        validator=_ARE_IDS,
+        metadata=told(
+            "Further ids for the annotation temper.codes/workload-profile.",
+            pattern=f"^{ID_PATTERN}$",
+        ),
+    )
+    versions: tuple[str, ...] = field(
+        default=(),
+        validator=deep_iterable(_is_condition),
+        metadata=told(
+            'What the image\'s tag must say, such as [">=8.0.27", "<9"].',
+            pattern=CONDITION_PATTERN,
+        ),
+    )
 
 
 @frozen
 class ShapeRange:
     """Which machines a tuning fits: an int is exact, [min, max] inclusive, absent anything."""
 
-    cores: Bounds | None = None
-    threads_per_core: Bounds | None = None
-    sockets: Bounds | None = None
-    numa_nodes: Bounds | None = None
-    architecture: str | None = None
+    cores: Bounds | None = field(default=None, metadata=told("Physical cores.", **_SIZE_SCHEMA))
+    threads_per_core: Bounds | None = field(
+        default=None, metadata=told("CPUs of a core: 2 with SMT.", **_SIZE_SCHEMA)
+    )
+    sockets: Bounds | None = field(default=None, metadata=told("Sockets.", **_SIZE_SCHEMA))
+    numa_nodes: Bounds | None = field(default=None, metadata=told("NUMA nodes.", **_SIZE_SCHEMA))
+    architecture: str | None = field(
+        default=None, metadata=told("As uname -m says it: x86_64, aarch64.")
+    )
+    llcs: Bounds | None = field(default=None, metadata=told("Last-level caches.", **_SIZE_SCHEMA))
 
 
 @frozen
@@ -123,41 +246,69 @@ class Traits:
 
 @frozen
 class Evidence:
-    """What was measured, on what, and until when it is to be believed; all prose."""
+    """What was measured, on what, and until when it is to be believed; all prose but dates."""
 
-    machine: str = ""
-    kernel: str = ""
-    engine: str = ""
-    application: str = ""
-    before: str = ""
-    after: str = ""
-    date: str = ""
-    expires: str = ""
+    machine: str = field(default="", metadata=told("What it was measured on."))
+    kernel: str = field(default="", metadata=told("Kernel version."))
+    engine: str = field(default="", metadata=told("Version of scx_layered."))
+    application: str = field(default="", metadata=told("Version of the program."))
+    before: str = field(default="", metadata=told("What was measured without the profile."))
+    after: str = field(default="", metadata=told("What was measured with it."))
+    date: str = field(default="", metadata=told("When it was measured: YYYY-MM-DD."))
+    expires: str = field(
+        default="",
+        metadata=told("YYYY-MM-DD from which on it is to be measured anew; advice only."),
+    )
+
+    def expired_on(self, today: dt.date) -> bool:
+        """Whether it is no longer to be believed on *today*; never where no date is readable."""
+        until = iso_date(self.expires)
+        return until is not None and until <= today
+
+
+def iso_date(text: str) -> dt.date | None:
+    """Return the date that *text* is, as YYYY-MM-DD; None where it is none."""
+    try:
+        return dt.date.fromisoformat(text.strip())
+    except ValueError:
+        return None
 
 
 @frozen
 class WorkloadProfile:
     """A profile document, schema version 1."""
 
-    id: str = field(validator=IDENTIFIER)
-    thread_groups: tuple[ThreadGroup, ...] = field(validator=min_len(1))
-    schema_version: int = field(default=SCHEMA_VERSION, validator=in_([SCHEMA_VERSION]))
-    description: str = ""
-    fingerprint: Fingerprint = Fingerprint()
-    machine_shape: ShapeRange = ShapeRange()
-    traits: Traits = Traits()
-    evidence: Evidence = Evidence()
+    id: str = field(
+        validator=IDENTIFIER,
+        metadata=told("What annotations name the profile by.", pattern=f"^{ID_PATTERN}$"),
+    )
+    thread_groups: tuple[ThreadGroup, ...] = field(
+        validator=min_len(1), metadata=told("The first group that matches a thread has it.")
+    )
+    schema_version: int = field(
+        default=SCHEMA_VERSION,
+        validator=in_([SCHEMA_VERSION]),
+        metadata=told("1; what an absent one means, too.", enum=[SCHEMA_VERSION]),
+    )
+    description: str = field(default="", metadata=told("One line for people."))
+    fingerprint: Fingerprint = field(
+        default=Fingerprint(), metadata=told("Any of these recognises the workload.")
+    )
+    machine_shape: ShapeRange = field(
+        default=ShapeRange(),
+        metadata=told("The machines it is for: a number, [min, max], or absent for any."),
+    )
+    traits: Traits = field(
+        default=Traits(), metadata=told("What is true of the workload as a whole.")
+    )
+    evidence: Evidence = field(
+        default=Evidence(), metadata=told("What was measured; nothing is claimed without it.")
+    )
 
     def __attrs_post_init__(self) -> None:
-        names = [group.name for group in self.thread_groups]
-        for name in names:
-            if names.count(name) > 1:
-                raise ValueError(f"two thread groups are named {name!r}; names must differ")
-        for group in self.thread_groups[:-1]:
-            if not group.match:
-                raise ValueError(
-                    f"group {group.name!r} has no match, so it takes every thread and must be last"
-                )
+        problems = list(group_problems(self.thread_groups))
+        if problems:
+            raise ValueError("; ".join(problems))
 
     @property
     def name(self) -> str:
@@ -165,13 +316,35 @@ class WorkloadProfile:
         return self.id
 
 
+def group_problems(groups: Sequence[ThreadGroup]) -> Iterator[str]:
+    """Say what is wrong between the groups of a profile."""
+    names = [group.name for group in groups]
+    for name in dict.fromkeys(names):
+        if names.count(name) > 1:
+            yield f"two thread groups are named {name!r}; names must differ"
+    for group in groups[:-1]:
+        if not group.match:
+            yield f"group {group.name!r} has no match, so it takes every thread and must be last"
+
+
 @frozen
 class LoadedProfile:
-    """A profile and where it came from: a file's path, or the plugin that ships it."""
+    """A profile and where it came from: a file's path, or the plugin that ships it.
+
+    ``lineage`` names the profiles that it extends, nearest first, each with its source;
+    ``expired`` is the date on which its evidence did, empty where it has not.
+    """
 
     profile: WorkloadProfile
     source: str
     is_file: bool = False
+    lineage: tuple[str, ...] = ()
+    expired: str = ""
+
+    @property
+    def advice(self) -> str:
+        """What to know before believing it; the profile is applied in any case."""
+        return f"its evidence expired on {self.expired}: measure anew" if self.expired else ""
 
 
 @frozen

@@ -21,7 +21,7 @@ from temper_core.observe.recording.lines import Line, misfit, read_lines
 from temper_core.observe.recording.patterns import refuse_repeats
 from temper_core.plan.catalogue import ProfileCatalogue
 from temper_core.records.machine import MachineShape
-from temper_core.records.plans import Assignment, Layer, LayerPlan, Note
+from temper_core.records.plans import Assignment, Layer, LayerPlan, Note, ProfileCode
 from temper_core.records.pods import Pod
 from temper_core.records.profiles import LoadedProfile, ProfileFailure
 from temper_core.records.snapshots import Snapshot, ThreadSample
@@ -146,6 +146,7 @@ class _Assigned:
     profile: int | None = None
     profile_reason: str = ""
     is_system: bool = False
+    profile_code: ProfileCode | None = None
 
 
 @frozen
@@ -185,6 +186,7 @@ def _plan_in(line: Line, machine: MachineShape) -> LayerPlan | None:
             None if each.profile is None else plan.profiles[each.profile],
             each.profile_reason,
             each.is_system,
+            each.profile_code,
         )
         for pod, each in zip(plan.pods, plan.assignments, strict=True)
     )

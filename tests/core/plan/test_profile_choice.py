@@ -18,8 +18,8 @@ def choose(pod, with_image):
     def run(*profiles, image="other:1", machine=EIGHT_CORES, detect=None, failures=(), **changes):
         catalogue = ProfileCatalogue(tuple(profiles), failures)
         chosen = with_image(pod("db", **changes), image)
-        loaded, reason = catalogue.choose(chosen, machine, detect or (lambda _: None))
-        return loaded.source if loaded else None, reason
+        choice = catalogue.choose(chosen, machine, detect or (lambda _: None))
+        return choice.loaded.source if choice.loaded else None, choice.reason
 
     return run
 
@@ -116,10 +116,10 @@ def test_the_main_process_tells_where_the_image_does_not(pod, simple):
     cut = (Container("c", "own:1", processes=("mysqld-with-a-l",)),)
     catalogue = ProfileCatalogue((profile,))
 
-    loaded, reason = catalogue.choose(pod("own", containers=cut), EIGHT_CORES)
+    choice = catalogue.choose(pod("own", containers=cut), EIGHT_CORES)
 
-    assert loaded is profile
-    assert "process mysqld-with-a-l" in reason
+    assert choice.loaded is profile
+    assert "process mysqld-with-a-l" in choice.reason
 
 
 def test_a_profile_for_another_shape_is_passed_over_with_the_reason(choose, simple):

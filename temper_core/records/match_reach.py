@@ -1,0 +1,147 @@
+"""What a match of a profile can take at all: nothing, or only what an earlier one has taken.
+
+Said is only what is certain. A pattern is read with Python's own parser; where that reads another
+language than RE2, or refuses it, nothing is said.
+"""
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+from typing import Any
+
+from temper_core.records.profiles import LONGEST_COMM, Behaviour, ThreadGroup, ThreadMatch
+
+LONGEST_TITLE_BYTES = 4 * 1_024
+"""Patterns look at 1,024 characters, of at most four bytes each."""
+US_PER_S = 1_000_000
+NEVER = math.inf
+UNCERTAIN = re.compile(r"\[[^\]]*\[|--|&&|~~|\|\||\(\?[a-zA-Z]*m")
+"""Classes in classes, which the two read in another way, and anchors at lines."""
+BEGINS = {"AT_BEGINNING", "AT_BEGINNING_STRING"}
+ENDS = {"AT_END", "AT_END_STRING"}
+REPEATS = {"MAX_REPEAT", "MIN_REPEAT"}
+
+_READ: Any = import_module("re._parser").parse
+"""Python's own; it has no stubs."""
+
+Least = tuple[float, bool]
+"""The bytes that a part takes at least, and whether nothing may follow it."""
+
+
+def impossibilities(match: ThreadMatch) -> Iterator[tuple[str, str]]:
+    """Say which keys of *match* can hold for no thread, each with the reason."""
+    for key in ("comm_prefix", "process"):
+        if "\0" in (getattr(match, key) or ""):
+            yield f".{key}", "can never match: no name has a NUL"
+    patterns = ((".comm_pattern", match.comm_pattern, LONGEST_COMM, "a name"),)
+    titles = ((".title_pattern", match.title_pattern, LONGEST_TITLE_BYTES, "a title"),)
+    for key, pattern, longest, what in (*patterns, *titles):
+        why = unreachable(pattern, longest, what) if pattern is not None else ""
+        if why:
+            yield key, f"can never match: {why}"
+    if _names_another_leader(match):
+        yield ".leader", "can never match: the name of a leader is that of its process"
+    if match.behaviour is not None:
+        yield from _overburdened(match.behaviour)
+
+
+def unreachable(pattern: str, longest: int, what: str) -> str:
+    """Say why *pattern* is found in no *what* of *longest* bytes; empty where it may be."""
+    least = _least_bytes(pattern)
+    if least == NEVER:
+        return f"it asks for text before {what} begins or after it ends"
+    if least > longest:
+        return f"it takes at least {least:g} bytes, and {what} has at most {longest}"
+    return ""
+
+
+def hidden(groups: Sequence[ThreadGroup]) -> Iterator[tuple[int, str]]:
+    """Yield the numbers of groups of which every match is taken by earlier groups, and by which."""
+    for number, group in enumerate(groups):
+        takers = [_taker(groups[:number], match) for match in group.match]
+        if takers and all(takers):
+            yield number, " and ".join(dict.fromkeys(filter(None, takers)))
+
+
+def covers(earlier: ThreadMatch, later: ThreadMatch) -> bool:
+    """Whether every thread that *later* takes is taken by *earlier*; only where it is certain."""
+    if not (later.comm_prefix or "").startswith(earlier.comm_prefix or ""):
+        return False
+    if not (later.process or "").startswith(earlier.process or ""):
+        return False
+    equal = ("comm_pattern", "title_pattern", "leader")
+    if any(getattr(earlier, key) not in (None, getattr(later, key)) for key in equal):
+        return False
+    return earlier.behaviour is None or _is_within(later.behaviour, earlier.behaviour)
+
+
+def _taker(groups: Sequence[ThreadGroup], match: ThreadMatch) -> str:
+    takers = (group.name for group in groups if any(covers(each, match) for each in group.match))
+    return next(takers, "")
+
+
+def _is_within(inner: Behaviour | None, outer: Behaviour) -> bool:
+    for key in ("cpu_share", "run_us", "wakeups_per_s"):
+        wide = getattr(outer, key)
+        narrow = getattr(inner, key) if inner is not None else None
+        if wide is not None and (
+            narrow is None or not wide[0] <= narrow[0] <= narrow[1] <= wide[1]
+        ):
+            return False
+    return True
+
+
+def _names_another_leader(match: ThreadMatch) -> bool:
+    if not match.leader or match.comm_prefix is None or match.process is None:
+        return False
+    short, long = sorted((match.comm_prefix, match.process), key=len)
+    return not long.startswith(short)
+
+
+def _overburdened(behaviour: Behaviour) -> Iterator[tuple[str, str]]:
+    share, run, wakes = behaviour.cpu_share, behaviour.run_us, behaviour.wakeups_per_s
+    if share is not None and share[0] > 1:
+        yield ".behaviour.cpu_share", "can never match: a thread uses one CPU at most, which is 1"
+    if run is not None and wakes is not None and run[0] * wakes[0] > US_PER_S:
+        why = "so long runs so often are more than one CPU"
+        yield ".behaviour.run_us", f"can never match: {why}"
+
+
+def _least_bytes(pattern: str) -> float:
+    if UNCERTAIN.search(pattern):
+        return 0
+    try:
+        # One character for each byte of UTF-8, so that lengths are the kernel's.
+        parsed = _READ(pattern.encode().decode("latin-1"))
+    except (re.error, RecursionError, OverflowError):
+        return 0
+    return _sequence(parsed, 0)[0]
+
+
+def _sequence(parts: Any, before: float) -> Least:  # noqa: ANN401 - re's own tree has no types
+    taken, ended = 0.0, False
+    for kind, value in parts:
+        if str(kind) == "AT" and str(value) in BEGINS and before + taken > 0:
+            return NEVER, False
+        if str(kind) == "AT" and str(value) in ENDS:
+            ended = True
+        least, ends = _part(str(kind), value, before + taken)
+        if least > 0 and ended:
+            return NEVER, False
+        taken, ended = taken + least, ended or ends
+    return taken, ended
+
+
+def _part(kind: str, value: Any, before: float) -> Least:  # noqa: ANN401 - as above
+    if kind in {"LITERAL", "NOT_LITERAL", "ANY", "IN"}:
+        return 1, False
+    if kind == "SUBPATTERN":
+        return _sequence(value[-1], before)
+    if kind == "BRANCH":
+        options = [_sequence(option, before) for option in value[1]]
+        return min(least for least, _ in options), all(ends for _, ends in options)
+    if kind in REPEATS and value[0] > 0:
+        least, ends = _sequence(value[2], before)
+        return least * value[0], ends
+    return 0, False

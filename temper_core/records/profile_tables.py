@@ -1,0 +1,173 @@
+"""A profile as its document says it: every key by itself, before anything is made of them.
+
+Profiles that extend another give only a part, so that here nothing but names is required, and
+what the keys say of each other is for ``profile_documents`` to judge.
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any
+
+from attrs import asdict, field, fields, frozen
+from attrs.validators import optional
+
+from temper_core.records.profiles import (
+    ID_PATTERN,
+    IDENTIFIER,
+    Evidence,
+    Fingerprint,
+    ShapeRange,
+    ThreadGroup,
+    ThreadMatch,
+    Traits,
+    Treatment,
+    WorkloadProfile,
+    told,
+)
+
+Table = dict[str, Any]
+
+_GROUP: Any = fields(ThreadGroup)
+_PROFILE: Any = fields(WorkloadProfile)
+
+
+class Override(StrEnum):
+    """What a group does to the one of its name in the profile that is extended."""
+
+    MERGE = "merge"
+    REPLACE = "replace"
+    REMOVE = "remove"
+
+
+@frozen
+class GroupTable:
+    """One ``[[thread_groups]]`` as it was written."""
+
+    name: str = field(validator=_GROUP.name.validator, metadata=_GROUP.name.metadata)
+    match: tuple[ThreadMatch, ...] | None = field(default=None, metadata=_GROUP.match.metadata)
+    treatment: Treatment | None = field(default=None, metadata=_GROUP.treatment.metadata)
+    cpu_fraction: float | None = field(
+        default=None,
+        validator=_GROUP.cpu_fraction.validator,
+        metadata=_GROUP.cpu_fraction.metadata,
+    )
+    slice_us: int | None = field(
+        default=None, validator=_GROUP.slice_us.validator, metadata=_GROUP.slice_us.metadata
+    )
+    weight: int | None = field(
+        default=None, validator=_GROUP.weight.validator, metadata=_GROUP.weight.metadata
+    )
+    override: Override | None = field(
+        default=None,
+        metadata=told(
+            "With extends: merge (the default) takes over the keys that are given, replace all of "
+            "them, remove takes the inherited group away."
+        ),
+    )
+
+
+@frozen
+class ProfileTable:
+    """A profile document as it was written, complete or extending another."""
+
+    id: str = field(validator=_PROFILE.id.validator, metadata=_PROFILE.id.metadata)
+    extends: str | None = field(
+        default=None,
+        validator=optional(IDENTIFIER),
+        metadata=told(
+            "Id of the profile from which all is taken that is not said here.",
+            pattern=f"^{ID_PATTERN}$",
+        ),
+    )
+    schema_version: int = field(
+        default=_PROFILE.schema_version.default,
+        validator=_PROFILE.schema_version.validator,
+        metadata=_PROFILE.schema_version.metadata,
+    )
+    description: str | None = field(default=None, metadata=_PROFILE.description.metadata)
+    fingerprint: Fingerprint = field(default=Fingerprint(), metadata=_PROFILE.fingerprint.metadata)
+    machine_shape: ShapeRange = field(
+        default=ShapeRange(), metadata=_PROFILE.machine_shape.metadata
+    )
+    traits: Traits = field(default=Traits(), metadata=_PROFILE.traits.metadata)
+    evidence: Evidence = field(default=Evidence(), metadata=_PROFILE.evidence.metadata)
+    thread_groups: tuple[GroupTable, ...] = field(
+        default=(), metadata=_PROFILE.thread_groups.metadata
+    )
+
+
+@frozen
+class DerivedProfile(WorkloadProfile):
+    """A profile that ``extends`` another: of no use without its parent.
+
+    ``given`` is its table as it was written; its thread groups are in there alone. Among the
+    profiles of a node it is completed, and what pods get is never one of these.
+    """
+
+    thread_groups: tuple[ThreadGroup, ...] = field(default=(), init=False)
+    extends: str = field(default="", kw_only=True)
+    given: Mapping[str, Any] = field(factory=dict, kw_only=True, repr=False, hash=False)
+
+
+def completed_table(child: DerivedProfile, parent: WorkloadProfile) -> tuple[Table, list[str]]:
+    """Return the table of *child* with what it takes from *parent*, and what it asks in vain.
+
+    The keys of the child win. What recognises the parent is the child's only where it has the
+    parent's id, and what was measured of the parent never is.
+    """
+    given, base = child.given, table_of(parent)
+    taken = ["machine_shape", "traits", *(["fingerprint"] if child.id == parent.id else [])]
+    tables = {name: {**base.get(name, {}), **given.get(name, {})} for name in taken}
+    groups, problems = _merged_groups(given.get("thread_groups", []), base["thread_groups"])
+    kept = {key: value for key, value in given.items() if key != "extends"}
+    plain = {"description": parent.description, **kept, **tables}
+    return {**plain, "thread_groups": groups}, [
+        f"{path}: {child.extends!r} has no such group{why}" for path, why in problems
+    ]
+
+
+def table_of(profile: WorkloadProfile) -> Table:
+    """Return the keys of *profile* that say something, as a document would."""
+    return asdict(profile, filter=lambda field, value: value != field.default)
+
+
+def _merged_groups(
+    given: list[Table], inherited: list[Table]
+) -> tuple[list[Table], list[tuple[str, str]]]:
+    """Put the groups together; a new one comes behind the inherited one that is named before it."""
+    groups, place = [dict(group) for group in inherited], 0
+    problems: list[tuple[str, str]] = []
+    for number, group in enumerate(given):
+        names = [each["name"] for each in groups]
+        override = group.get("override", Override.MERGE.value)
+        if group["name"] in names:
+            place = names.index(group["name"])
+            groups[place : place + 1] = _overridden(group, groups[place])
+            place += override != Override.REMOVE.value
+        elif override != Override.MERGE.value:
+            there = ", ".join(names) or "none"
+            problems.append(
+                (f"thread_groups[{number}].override", f" to {override}; it has {there}")
+            )
+        elif group.get("match"):
+            groups.insert(place, _plain(group))
+            place += 1
+        else:
+            groups.append(_plain(group))
+    return groups, problems
+
+
+def _overridden(group: Table, inherited: Table) -> list[Table]:
+    override = group.get("override", Override.MERGE.value)
+    if override == Override.REMOVE.value:
+        return []
+    if override == Override.REPLACE.value:
+        return [_plain(group)]
+    merged = {**inherited, **_plain(group)}
+    if merged.get("treatment") != Treatment.EXCLUSIVE.value and "cpu_fraction" not in group:
+        merged.pop("cpu_fraction", None)
+    return [merged]
+
+
+def _plain(group: Table) -> Table:
+    return {key: value for key, value in group.items() if key != "override"}
