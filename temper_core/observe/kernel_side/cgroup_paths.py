@@ -1,7 +1,8 @@
 """The paths of cgroups by the numbers that the kernel side has for them.
 
 A number is that of the cgroup's directory (``st_ino``), in its upper bits marked with the
-hierarchy where it is not the unified one. The kernel side tells the path of every cgroup once.
+hierarchy where it is not the unified one. The kernel side tells the path of every cgroup once: a
+number is never given twice, and only version 1 allows to rename a cgroup, which nobody does.
 """
 
 import os
@@ -20,10 +21,7 @@ class CgroupPaths:
         self.names = 1
         self._unified_root = unified_root
         self._known: dict[int, str] = {}
-
-    def refresh(self) -> None:
-        """Have every path told again, in the course of the next looks."""
-        self.names += 1
+        self._not_found: set[int] = set()
 
     def learn(self, told: Iterable[tuple[int, int, int, bytes]]) -> None:
         """Take what a look told: number, length of the names, whether they are all, the names."""
@@ -36,12 +34,14 @@ class CgroupPaths:
         """Return the paths of *cgroups* as the engine spells them, "" for an unknown one."""
         known = self._known
         missing = {number for number in cgroups if number not in known}
-        if missing:
+        self._not_found &= missing
+        if missing - self._not_found:
             self._search({number for number in missing if 0 < number < _FIRST_OF_VERSION_1})
+            self._not_found = missing - known.keys()
         paths = [known.get(number, "") for number in cgroups]
         if len(known) > MOST_KNOWN:
             self._known = {number: known[number] for number in cgroups if number in known}
-            self.refresh()
+            self.names += 1
         return paths
 
     def _search(self, wanted: set[int]) -> None:

@@ -101,8 +101,11 @@ class KernelThreads:
         return self._summary(counted, clock_ns, kernel_ns)
 
     def refresh_cgroups(self) -> None:
-        """Have the paths of all cgroups told anew; where a thread lives is read at every look."""
-        self._paths.refresh()
+        """Do nothing: where a thread lives is read at every look, and what is new is told in it.
+
+        To have all paths told anew would take the room of what is new, which then would have to
+        be searched for in the whole tree.
+        """
 
     def close(self) -> None:
         """Let go of the object, and of all counters with it; a second time does nothing."""

@@ -136,6 +136,21 @@ def test_all_is_named_as_before_after_the_pods_have_changed(watched, reader, spa
     )
 
 
+def test_what_is_new_is_named_at_once_although_many_others_have_been_told_of_before(
+    open_tier, make_cgroup, sleepers, spawn_in
+):
+    sleepers(make_cgroup(f"one-of-many-{number}") for number in range(2 * CROWD))
+    reader = open_tier(unified_root="")
+    base = reader.snapshot(0)
+
+    reader.refresh_cgroups()
+    _, path = spawn_in(IDLE)
+    rows = reader.snapshot(base.clock_ns)
+
+    assert rows.threads_by_cgroup[path] == 1
+    assert rows.defects == ()
+
+
 def test_names_are_joined_from_the_root_and_incomplete_ones_are_not_believed():
     paths = CgroupPaths("")
 
@@ -164,3 +179,19 @@ def test_a_directory_is_found_by_its_number(tmp_path):
     found = paths.of([inner.stat().st_ino, tmp_path.stat().st_ino, 1 << 40])
 
     assert found == ["a.slice/b.scope/", "/", ""]
+
+
+def test_what_is_found_nowhere_is_not_searched_for_again_until_there_is_something_new(tmp_path):
+    paths = CgroupPaths(str(tmp_path))
+    lost = 1 << 40
+    paths.of([lost])
+    late = tmp_path / "late.slice"
+    late.mkdir()
+
+    late_number = late.stat().st_ino
+    late.rename(tmp_path / "later.slice")
+
+    again = paths.of([lost])
+    both = paths.of([lost, late_number])
+
+    assert (again, both) == ([""], ["", "later.slice/"])
