@@ -18,9 +18,10 @@ from temper_core.observe.layers import layer_samples
 from temper_core.observe.overhead import OwnCost
 from temper_core.observe.pacing import Pace
 from temper_core.observe.places import Places
-from temper_core.observe.pod_samples import pod_samples
+from temper_core.observe.pod_samples import pod_samples, with_coverage
 from temper_core.observe.pressure import node_pressure, unmoved
 from temper_core.observe.pressure_events import PressureEvents
+from temper_core.observe.profile_coverage import ProfileCoverage
 from temper_core.observe.samples import NS_PER_S, Sampler, Truth
 from temper_core.observe.thread_rows import ThreadReader, ThreadRows
 from temper_core.observe.tiers import OpenedReader, open_reader
@@ -92,6 +93,7 @@ class Observer:
         self._looked_at: float | None = None
         self._has_window = False
         self._events = PressureEvents(proc_root, alarm)
+        self._coverage = ProfileCoverage()
         self._events.listen()
 
     @property
@@ -138,7 +140,7 @@ class Observer:
                 machine=self.machine,
                 status=status,
                 threads=seen.threads,
-                pods=seen.pods,
+                pods=with_coverage(seen.pods, self._coverage.of(plan, seen.threads)),
                 layers=layers,
                 pressure=self._node_pressure,
                 plan=plan,

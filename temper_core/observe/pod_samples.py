@@ -1,7 +1,7 @@
 """The pods of a plan over one window, from their cgroups and their threads."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from attrs import define, evolve
 
@@ -14,6 +14,7 @@ from temper_core.records.plans import Assignment
 from temper_core.records.snapshots import PodSample
 
 US_PER_S = 1_000_000
+EXPIRED = "expired"
 
 
 @define(eq=False)
@@ -49,6 +50,20 @@ def totals_by_pod(places: Places, rows: ThreadRows) -> Mapping[str, ThreadTotals
         total.delay_ns += rest.delay_ns
         total.runs += rest.runs
     return totals
+
+
+def with_coverage(
+    pods: Iterable[PodSample], covered: Mapping[tuple[str, str], float]
+) -> tuple[PodSample, ...]:
+    """Return the samples with the *covered* share of each, by namespace and name."""
+    if not covered:
+        return tuple(pods)
+    return tuple(
+        evolve(pod, profile_coverage=covered[pod.namespace, pod.pod])
+        if (pod.namespace, pod.pod) in covered
+        else pod
+        for pod in pods
+    )
 
 
 def pod_samples(
@@ -98,7 +113,17 @@ def _pod_sample(
         used.limits.weight,
         used.limits.cpuset,
         _unthrottled(used, window_s),
+        None,
+        *_profile_remark(assignment),
     )
+
+
+def _profile_remark(assignment: Assignment) -> tuple[str, str]:
+    """Return code and reason where a profile is not applied, or there is something odd about it."""
+    if assignment.profile_code is not None:
+        return assignment.profile_code.value, assignment.profile_reason
+    is_expired = assignment.profile is not None and assignment.profile.expired
+    return (EXPIRED, assignment.profile_reason) if is_expired else ("", "")
 
 
 def _unthrottled(used: CgroupUsage, window_s: float) -> float | None:

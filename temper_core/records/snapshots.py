@@ -104,6 +104,9 @@ class PodSample:
     and ``weight`` are what the cgroup asks the kernel for (None where nothing is asked), ``cpuset``
     the CPUs it is confined to, empty for all. ``unthrottled_pressure`` is the share of the window
     in which somebody waited for a CPU (PSI cpu ``some``) less what throttling explains of it.
+    ``profile_coverage`` is the share of the CPU time of its threads in those that a match of the
+    profile takes; ``profile_code`` says why none is applied, or what is odd about the one that is
+    (``ProfileCode``, or ``expired``), and ``profile_reason`` says it in words.
     """
 
     namespace: str
@@ -124,6 +127,9 @@ class PodSample:
     weight: int | None = None
     cpuset: tuple[int, ...] = ()
     unthrottled_pressure: float | None = None
+    profile_coverage: float | None = None
+    profile_code: str = ""
+    profile_reason: str = ""
 
 
 @frozen

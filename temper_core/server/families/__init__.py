@@ -15,11 +15,12 @@ from temper_core.server.families.node import (
     WAKES,
 )
 from temper_core.server.families.pods import PODS, THREADS, WAITS
+from temper_core.server.families.profiles import PROFILES
 from temper_core.server.families.reading import NEVER, Described, Family
 
 LIVE = (*STATE, *PLUGINS)
 """Of the agent as it is at the scrape."""
-OBSERVED = (*LINT, *TIERS, *STEERING, *OVERHEAD, *PRESSURE, *OBSERVING, *LAYERS, *WAKES)
+OBSERVED = (*LINT, *PROFILES, *TIERS, *STEERING, *OVERHEAD, *PRESSURE, *OBSERVING, *LAYERS, *WAKES)
 """Of the last observation."""
 
 SERIES = Family(

@@ -27,6 +27,13 @@ def _info(pod: PodReading) -> Iterable[tuple[str, float]]:
     return ((f"{tier},{profile}", 1.0),)
 
 
+def _coverage(pod: PodReading) -> Iterable[tuple[str, float]]:
+    ratio = pod.sample.profile_coverage
+    if ratio is None:
+        return ()
+    return ((label("profile", readable(pod.sample.profile)), ratio),)
+
+
 def _stalls(pod: PodReading) -> Iterator[tuple[str, float]]:
     for resource, pressure in pod.sample.pressure.items():
         yield _stall_labels(resource, "some"), pressure.some.total_us / US_PER_S
@@ -50,6 +57,15 @@ PODS = (
         _info,
         labels=(*POD_LABELS, "tier", "profile"),
         absent=GONE,
+    ),
+    PodDetailFamily(
+        "temper_profile_coverage_ratio",
+        "Share of the CPU time of a pod's threads, in the last window, in those that a match of "
+        "its profile takes, 0 to 1.",
+        _coverage,
+        labels=(*POD_LABELS, "profile"),
+        unit="ratio",
+        absent="without a profile, or where title or behaviour decide and hints do not tell",
     ),
     PodFamily(
         "temper_pod_cpus_used",

@@ -41,8 +41,9 @@ def a_busy_node(fakes):
         "shop", "web", "1", Tier.CRITICAL, 12, 1.25, throttled_ratio=0.5, memory_bytes=4096,
         profile="mysql-innodb", pressure={"cpu": STALLED}, short_lived_cpu_used=0.25, run_delay=0.5,
         switches=40, throttled_s=0.75, quota_cores=2.0, unthrottled_pressure=0.125,
+        profile_coverage=0.75, profile_code="expired", profile_reason="its evidence expired",
     )  # fmt: skip
-    batch = PodSample("shop", "batch", "2", Tier.LOW, 3, 0.5)
+    batch = PodSample("shop", "batch", "2", Tier.LOW, 3, 0.5, profile_code="shape")
     waits = tuple(
         WaitHistogram(subject, (3, 0, 0, 0, 0, 1, 0), 0.001)
         for subject in ("node", "layer critical", "shop/web")
@@ -238,6 +239,14 @@ def test_violations_are_counted_by_severity_too(value):
     assert value("temper_lint_severity_violations", severity="error") == 1
     assert value("temper_lint_severity_violations", severity="warning") == 0
     assert value("temper_lint_violation", invariant="smt_collision") == 1
+
+
+def test_what_became_of_profiles_is_told(value):
+    profile = {"profile": "mysql-innodb"}
+    assert value("temper_profile_coverage_ratio", **WEB, **profile) == 0.75
+    assert value("temper_profile_not_applied", reason="shape") == 1
+    assert value("temper_profile_not_applied", reason="unknown_id") == 0
+    assert value("temper_profile_expired_pods", **profile) == 1
 
 
 def test_the_health_of_plugins_is_told(value):

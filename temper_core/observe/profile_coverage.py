@@ -1,0 +1,140 @@
+"""How much of a pod's CPU time its profile knows: that of threads which a group's match takes."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+
+from attrs import define, field
+
+from temper_core.observe.places import remember
+from temper_core.plan.fingerprints import containers_of
+from temper_core.plan.groups import layer_name
+from temper_core.records.covering import candidates, takes_by_name
+from temper_core.records.matching import ThreadIdentity
+from temper_core.records.plans import Assignment, LayerPlan
+from temper_core.records.profiles import ThreadGroup, Treatment
+from temper_core.records.snapshots import ThreadSample
+from temper_core.records.steering import OPEN
+
+MOST_UNDECIDED = 0.1
+"""Share of a pod's CPU time of which it is not known who takes it, up to which the rest counts."""
+
+PodName = tuple[str, str]
+
+
+@define
+class _Shares:
+    """CPUs used by threads of one pod: those that a match takes, the others, and who knows."""
+
+    covered: float = 0.0
+    left: float = 0.0
+    undecided: float = 0.0
+
+    def ratio(self) -> float | None:
+        """Return the covered share; None where nothing ran, or too much of it is undecided."""
+        decided = self.covered + self.left
+        if not decided or self.undecided > MOST_UNDECIDED * (decided + self.undecided):
+            return None
+        return self.covered / decided
+
+
+@define(eq=False)
+class ProfileCoverage:
+    """Judges the threads of profiled pods; what was judged by a plan is remembered with it."""
+
+    _plan: LayerPlan | None = field(default=None, init=False)
+    _pods: dict[PodName, "_Judge"] = field(factory=dict, init=False)
+
+    def of(
+        self, plan: LayerPlan | None, threads: Iterable[ThreadSample]
+    ) -> Mapping[PodName, float]:
+        """Return the covered share by (namespace, pod), for pods of which it is known."""
+        self._follow(plan)
+        if not self._pods:
+            return {}
+        shares: defaultdict[PodName, _Shares] = defaultdict(_Shares)
+        for thread in threads:
+            key = thread.namespace, thread.pod
+            judge = self._pods.get(key)
+            if judge is not None and judge.is_about(thread):
+                _add(shares[key], judge.is_covered(thread), thread.cpu_used)
+        told = {key: each.ratio() for key, each in shares.items()}
+        return {key: ratio for key, ratio in told.items() if ratio is not None}
+
+    def _follow(self, plan: LayerPlan | None) -> None:
+        if plan is self._plan:
+            return
+        self._plan = plan
+        assignments = plan.assignments if plan is not None else ()
+        self._pods = {
+            (each.pod.namespace, each.pod.name): _Judge(each, plan)
+            for each in assignments
+            if plan is not None and each.profile is not None
+        }
+
+
+def _add(shares: _Shares, is_covered: bool | None, cpus: float) -> None:
+    if is_covered is None:
+        shares.undecided += cpus
+    elif is_covered:
+        shares.covered += cpus
+    else:
+        shares.left += cpus
+
+
+class _Judge:
+    """Says of the threads of one pod whether a match of its profile takes them."""
+
+    def __init__(self, assignment: Assignment, plan: LayerPlan) -> None:
+        loaded, pod = assignment.profile, assignment.pod
+        self._groups = loaded.profile.thread_groups if loaded else ()
+        meant = containers_of(pod, loaded.profile.fingerprint) if loaded else ()
+        self._containers = {each.name for each in meant}
+        self._homes = {
+            group.name: _home(group, assignment, plan)
+            for group in self._groups
+            if loaded is not None
+        }
+        rest = [self._homes[group.name] for group in self._groups if not group.match]
+        self._rest = rest[0] if rest else _tier_home(assignment, plan)
+        self._known: dict[tuple[str, str, bool], bool | None] = {}
+
+    def is_about(self, thread: ThreadSample) -> bool:
+        """Whether the profile is about the thread's container; of an unknown one it is."""
+        return not thread.container or thread.container in self._containers
+
+    def is_covered(self, thread: ThreadSample) -> bool | None:
+        """Whether a match takes the thread; None where that is not known."""
+        key = thread.comm, thread.process, thread.tid == thread.tgid
+        if key not in self._known:
+            remember(self._known, key, takes_by_name(self._groups, _identity(thread)))
+        verdict = self._known[key]
+        return self._by_place(thread) if verdict is None else verdict
+
+    def _by_place(self, thread: ThreadSample) -> bool | None:
+        """Judge by where the thread was sent, which steering decided by more than its name."""
+        if thread.expected_layer != thread.hinted_layer:
+            return None
+        homes = {self._homes[each.name] for each in candidates(self._groups, _identity(thread))}
+        if thread.expected_layer in homes:
+            return True if thread.expected_layer != self._rest else None
+        return False if thread.expected_layer == self._rest else None
+
+
+def _identity(thread: ThreadSample) -> ThreadIdentity:
+    is_leader = thread.tid == thread.tgid
+    return ThreadIdentity(thread.cgroup, thread.comm, thread.process, is_leader=is_leader)
+
+
+def _home(group: ThreadGroup, assignment: Assignment, plan: LayerPlan) -> str:
+    profile = assignment.profile
+    name = layer_name(profile.profile.id if profile else "", group.name, assignment.tier)
+    if plan.layer_named(name) is not None:
+        return name
+    if group.treatment is Treatment.YIELD:
+        return OPEN
+    return _tier_home(assignment, plan)
+
+
+def _tier_home(assignment: Assignment, plan: LayerPlan) -> str:
+    tier = assignment.tier.value
+    return tier if plan.layer_named(tier) is not None else OPEN

@@ -1,0 +1,39 @@
+"""Whether a profile's groups take a thread by a match of theirs, as far as its names tell."""
+
+from collections.abc import Iterable, Sequence
+
+from attrs import evolve
+
+from temper_core.records.matching import ThreadIdentity, matches
+from temper_core.records.profiles import ThreadGroup, ThreadMatch
+
+
+def takes_by_name(groups: Iterable[ThreadGroup], thread: ThreadIdentity) -> bool | None:
+    """Whether a match of one of *groups* takes *thread*; None where title or behaviour decide.
+
+    A last group without a match counts for nothing: what it takes, nobody knows by name.
+    """
+    undecided = False
+    for match in (match for group in groups for match in group.match):
+        if matches(_by_name(match), thread):
+            if _is_name_alone(match):
+                return True
+            undecided = True
+    return None if undecided else False
+
+
+def candidates(groups: Sequence[ThreadGroup], thread: ThreadIdentity) -> tuple[ThreadGroup, ...]:
+    """Return the groups that may take *thread* by a match, if title and behaviour allow it."""
+    return tuple(
+        group for group in groups if any(matches(_by_name(match), thread) for match in group.match)
+    )
+
+
+def _is_name_alone(match: ThreadMatch) -> bool:
+    return match.title_pattern is None and match.behaviour is None
+
+
+def _by_name(match: ThreadMatch) -> ThreadMatch:
+    if _is_name_alone(match):
+        return match
+    return evolve(match, title_pattern=None, behaviour=None)
