@@ -24,7 +24,8 @@ LONGEST_WANTED_S = 3_600.0
 LINGER_S = 300.0
 """How long the kernel side stays loaded when nobody wants it any more; it takes some 3 MB."""
 RETRY_S = 300.0
-"""After the kernel refused; asking anew tries at once."""
+"""After the kernel refused, or a fault; asking anew tries at once."""
+BROKEN = "watching ended by a fault of its own, which standard error tells"
 FRESH_PERIODS = 3
 
 Charge = Callable[[str], AbstractContextManager[None]]
@@ -72,7 +73,8 @@ class WakeWatch:
     def want(self, seconds: float) -> None:
         """Keep watching for *seconds* from now on, or longer where somebody wants that."""
         now = time.monotonic()
-        self.wanted_until = max(self.wanted_until, now + min(seconds, LONGEST_WANTED_S))
+        with self._starting:  # two may ask at once, and the longer wish holds
+            self.wanted_until = max(self.wanted_until, now + min(seconds, LONGEST_WANTED_S))
         self._retry_at = 0.0
         self._start(now)
 
@@ -120,13 +122,18 @@ class WakeWatch:
                 self._worker.start()
 
     def _work(self) -> None:
+        why = BROKEN
         try:
             with self._open_kernel() as kernel:
                 self._watch(kernel)
+            why = ""
         except BpfError as error:
             told = explain(error, self._proc_root)
-            self._retry_at = time.monotonic() + RETRY_S
-            self._say("; ".join(filter(None, [told.reason, told.remedy])))
+            why = "; ".join(filter(None, [told.reason, told.remedy]))
+        finally:
+            if why:
+                self._retry_at = time.monotonic() + RETRY_S
+                self._say(why)
 
     def _watch(self, kernel: WakeKernel) -> None:
         """Watch whenever a window is due, until nobody has wanted one for a while."""

@@ -108,6 +108,35 @@ def test_windows_cost_no_more_than_their_share_and_get_short_where_switches_are_
     assert (state.kernel_s + state.own_s) / window.every_s <= AIM_CPU_RATIO * 1.001
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_fault_of_watching_is_told_and_not_run_into_at_every_turn(make_watch, wait_until):
+    loads = []
+
+    def fail():
+        loads.append(1)
+        raise ZeroDivisionError
+
+    watch = make_watch(open_kernel=fail)
+    watch.want(60)
+    wait_until(lambda: watch.state.reason, "the fault was not told")
+
+    for _ in range(10):
+        watch.turn(time.monotonic(), a_snapshot())
+
+    assert len(loads) == 1
+    assert watch.defects(time.monotonic()) == (f"wakes: {watch.state.reason}",)
+
+
+def test_a_shorter_wish_takes_nothing_from_a_longer_one(make_watch):
+    watch = make_watch(open_kernel=Loader(errno.EPERM))
+    watch.want(600)
+    until = watch.wanted_until
+
+    watch.want(1)
+
+    assert watch.wanted_until == until
+
+
 def test_the_settings_can_have_it_on_from_the_start(request, make_watch, wait_until):
     request.getfixturevalue("bpf_allowed")
     watch = make_watch(settings=ObserveSettings(edges=True))
