@@ -7,6 +7,7 @@ somebody has read its ``cgroup.events`` before.
 
 from collections.abc import Iterator
 from contextlib import suppress
+from typing import NamedTuple
 
 from attrs import field, frozen
 
@@ -42,6 +43,13 @@ class TreeNews:
         return self.shape or bool(self.values)
 
 
+class _Place(NamedTuple):
+    """A watched directory, and what the caller calls it."""
+
+    directory: str
+    path: str
+
+
 class TreeWatch:
     """Watches the directories that it is told of; a path is whatever the caller calls it.
 
@@ -51,7 +59,7 @@ class TreeWatch:
 
     def __init__(self) -> None:
         self._inotify: Inotify | None = None
-        self._paths: dict[int, str] = {}
+        self._places: dict[int, _Place] = {}
         with suppress(OSError):
             self._inotify = Inotify()
 
@@ -69,7 +77,7 @@ class TreeWatch:
         if self._inotify is None:
             return
         try:
-            self._paths[self._inotify.watch(directory, WANTED)] = path
+            self._places[self._inotify.watch(directory, WANTED)] = _Place(directory, path)
         except (FileNotFoundError, NotADirectoryError):
             return
         except OSError:  # the limit on watches
@@ -80,6 +88,8 @@ class TreeWatch:
         if self._inotify is None:
             return TreeNews(shape=True)
         events = list(self._inotify.read())
+        if any(event.change & Change.OVERFLOWN for event in events):
+            return self._begin_again()
         news = TreeNews(
             any(event.change & SHAPE for event in events),
             frozenset(self._named(events, TELLING)),
@@ -87,19 +97,27 @@ class TreeWatch:
         )
         for event in events:
             if event.change & Change.ENDED:
-                self._paths.pop(event.watch, None)
+                self._places.pop(event.watch, None)
         return news
+
+    def _begin_again(self) -> TreeNews:
+        """Anything may have changed, and directories may have gone unheard: those are forgotten."""
+        before, self._places = list(self._places.values()), {}
+        for place in before:
+            self.add(place.directory, place.path)
+        paths = frozenset(place.path for place in before)
+        return TreeNews(shape=True, values=paths, processes=paths)
 
     def close(self) -> None:
         """Hear nothing any more."""
         if self._inotify is not None:
             self._inotify.close()
         self._inotify = None
-        self._paths.clear()
+        self._places.clear()
 
     def _named(self, events: list[Event], names: frozenset[bytes]) -> Iterator[str]:
         for event in events:
             is_note = bool(event.change & Change.ATTRIBUTES) and not event.name
-            path = self._paths.get(event.watch)
-            if path is not None and (event.name in names or (is_note and names is TELLING)):
-                yield path
+            place = self._places.get(event.watch)
+            if place is not None and (event.name in names or (is_note and names is TELLING)):
+                yield place.path

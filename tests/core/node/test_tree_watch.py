@@ -2,12 +2,15 @@ import contextlib
 import os
 import select
 import time
+from pathlib import Path
 
 import pytest
 
 from temper_core.node.cgroups import CgroupTree, detect_cgroups
 from temper_core.node.tree_watch import TreeNews, TreeWatch
 from tests.core.node.trees import make_cgroup, make_hierarchy
+
+MOST_QUEUED = 50_000
 
 
 @pytest.fixture
@@ -94,6 +97,35 @@ def test_files_that_say_nothing_about_pods_are_not_heard_of(tree, watch):
     file.write_text("1M\n")
 
     assert watch.take() == TreeNews()
+
+
+def test_after_more_than_can_be_queued_all_may_have_changed_and_what_has_gone_is_forgotten(
+    tree, watch
+):
+    make_cgroup(tree.root, "going")
+    watch.take()
+    tree.refresh()
+    overflow(tree.root)
+    (tree.root / "going").rmdir()
+
+    news, after = watch.take(), watch.take()
+
+    assert news.shape
+    assert {"system.slice/a.service", "going"} <= news.values & news.processes
+    assert after == TreeNews()
+    overflow(tree.root)
+    assert "going" not in watch.take().values
+
+
+def overflow(folder):
+    """Let more happen than the kernel keeps until it is read."""
+    queued = int(Path("/proc/sys/fs/inotify/max_queued_events").read_text())
+    if queued > MOST_QUEUED:
+        pytest.skip(f"needs {queued} events to overflow")
+    with (folder / "tick").open("wb", 0) as tick, (folder / "tock").open("wb", 0) as tock:
+        for _ in range(queued // 2 + 1):  # two by turns: the kernel takes like events together
+            tick.write(b"!")
+            tock.write(b"!")
 
 
 def test_a_watch_that_has_ended_says_that_it_hears_nothing_and_everything_may_have_changed(watch):
