@@ -21,9 +21,13 @@ from temper_core.records.profiles import LoadedProfile, ProfileFailure, ShapeRan
 from temper_core.scheduler.engine_access import find_installed
 
 DEEPEST = 8
-"""How many profiles may extend one another in a row."""
+"""How many profiles may be extended one by another in a row."""
+LONGEST_PATH = 100
+"""How many of them are followed to find that out."""
 MOST_VARIANTS = 64
 """How many machines one profile may come to be for by way of its parents."""
+
+TOO_DEEP = f"more than {DEEPEST} profiles extend one another"
 
 FindEngine = Callable[[], Capabilities]
 Owner = tuple[str, str]
@@ -111,8 +115,8 @@ class Completion:
             return outcome
         former = () if outcome.sound else self._good.get(owner, ())
         stays = "; its last good version stays in force" if former else ""
-        reason = "; ".join(dict.fromkeys(outcome.problems))
-        failures.append(ProfileFailure(*owner, reason + stays))
+        problems = tuple(dict.fromkeys(outcome.problems))
+        failures.append(ProfileFailure(*owner, "; ".join(problems) + stays, problems))
         return _Outcome(outcome.sound or former)
 
 
@@ -132,8 +136,8 @@ class _Family:
         if any(each is entry for each in self._path):
             ids = [each.profile.id for each in self._path]
             return _Outcome(problems=(f"extends itself: {' extends '.join([*ids, ids[0]])}",))
-        if len(self._path) >= DEEPEST:
-            return _Outcome(problems=(f"more than {DEEPEST} profiles extend one another",))
+        if len(self._path) >= LONGEST_PATH:
+            return _Outcome(problems=(TOO_DEEP,))
         if id(entry) not in self._known:
             self._path.append(entry)
             self._known[id(entry)] = self._completed(entry, entry.profile)
@@ -153,6 +157,9 @@ class _Family:
                 problems += [f"extends {child.extends!r}: {each}" for each in outcome.problems]
         sound: dict[ShapeRange, LoadedProfile] = {}
         for base in sorted(bases, key=preference):
+            if len(base.lineage) >= DEEPEST:
+                problems.append(TOO_DEEP)
+                continue
             try:
                 made = complete(child, base.profile, entry.source)
             except DocumentError as error:

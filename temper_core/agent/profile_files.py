@@ -71,7 +71,7 @@ class ProfileFiles:
         sign = _sign(path, self._clock_ns())
         if before is not None and sign is not None and before.sign == sign:
             return before
-        found = _read(path)
+        found = read_profile(path)
         good = found if isinstance(found, LoadedProfile) else before.good if before else None
         return _Seen(sign, found, good)
 
@@ -125,7 +125,8 @@ def _doubled(loaded: LoadedProfile, owner: Path) -> ProfileFailure:
 
 def _outlived(failure: ProfileFailure, good: LoadedProfile) -> ProfileFailure:
     reason = f"{failure.reason}; its last good version stays in force"
-    return ProfileFailure(failure.source, failure.profile or good.profile.id, reason)
+    named = failure.profile or good.profile.id
+    return ProfileFailure(failure.source, named, reason, failure.problems)
 
 
 def _sign(path: Path, now_ns: int) -> Sign | None:
@@ -147,13 +148,15 @@ def read_profile_text(path: Path) -> str:
     return text
 
 
-def _read(path: Path) -> Entry:
+def read_profile(path: Path) -> Entry:
+    """Read the profile at *path*; what is wrong with it, all of it, is a failure."""
     text = ""
     try:
         text = read_profile_text(path)
         return LoadedProfile(parse_profile(text, str(path)), source=str(path), is_file=True)
     except DocumentError as error:
-        return ProfileFailure(str(path), _id_in(text), "; ".join(error.problems))
+        told = "; ".join(error.problems)
+        return ProfileFailure(str(path), _id_in(text), told, error.problems)
 
 
 def _refuse(path: Path) -> None:

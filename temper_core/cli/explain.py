@@ -28,18 +28,22 @@ def command(
     asked, which also shows the pod's threads: where the plan wants each, what its hint says, and
     where the engine has it. Exit code 2 for a pod that is not there, 3 where no agent answers.
     """
-    if given["pods"] is not None:
-        document = _planned(pod, PlanInput(**given), steered=steered)
-    elif steered:
-        raise click.UsageError("--steered needs --pods: the agent plans as it steers")
-    else:
-        document = _asked(pod, given)
+    document = explanation(pod, given, steered=steered)
     if output == "json":
         import json
 
         click.echo(json.dumps(document, indent=2))
     else:
         _print(document)
+
+
+def explanation(pod: str, given: Mapping[str, Any], *, steered: bool) -> Mapping[str, Any]:
+    """Return why *pod* is where it is, from files or from the agent; raises as the command says."""
+    if given["pods"] is not None:
+        return _planned(pod, PlanInput(**given), steered=steered)
+    if steered:
+        raise click.UsageError("--steered needs --pods: the agent plans as it steers")
+    return _asked(pod, given)
 
 
 def _planned(pod: str, given: PlanInput, *, steered: bool) -> Mapping[str, Any]:

@@ -10,6 +10,7 @@ from temper_core.errors import InputError
 from temper_core.plan.addresses import process_names
 from temper_core.plan.capacity import MILLIS, Capacity, counted
 from temper_core.plan.demand import in_millis
+from temper_core.plan.group_accounts import GroupAccount, containers_meant, group_accounts
 from temper_core.plan.groups import OWNING_TIERS, layer_name
 from temper_core.plan.render import SCHEMA_VERSION
 from temper_core.plan.rule_words import threads_in
@@ -40,7 +41,10 @@ class Place:
 
 @attrs.frozen
 class Explanation:
-    """Everything that made the plan place one pod as it does; ``inputs`` by their names."""
+    """Everything that made the plan place one pod as it does; ``inputs`` by their names.
+
+    ``groups`` are those of its profile, ``profile_about`` the containers that this is for.
+    """
 
     pod: str
     uid: str
@@ -52,6 +56,9 @@ class Explanation:
     places: tuple[Place, ...]
     notes: tuple[Note, ...]
     changes: tuple[str, ...]
+    profile_about: str = ""
+    profile_extends: tuple[str, ...] = ()
+    groups: tuple[GroupAccount, ...] = ()
 
 
 def explain(plan: LayerPlan, settings: Settings, pod_key: str) -> Explanation:
@@ -72,6 +79,9 @@ def explain(plan: LayerPlan, settings: Settings, pod_key: str) -> Explanation:
         places=places,
         notes=tuple(_notes_about(plan, assignment, places)),
         changes=tuple(_changes(plan, settings, assignment, places)),
+        profile_about=containers_meant(assignment),
+        profile_extends=assignment.profile.lineage if assignment.profile else (),
+        groups=group_accounts(plan, assignment),
     )
 
 

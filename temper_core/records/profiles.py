@@ -349,8 +349,9 @@ class LoadedProfile:
 
 @frozen
 class ProfileFailure:
-    """A profile that could not be loaded; the node goes on without it."""
+    """A profile that could not be loaded; ``problems`` are those of ``reason``, one by one."""
 
     source: str
     profile: str
     reason: str
+    problems: tuple[str, ...] = ()

@@ -2,7 +2,7 @@
 
 import click
 
-from temper_core.cli.profiles import check, listing, record, show, test
+from temper_core.cli.profiles import check, explain, lint, listing, record, schema, show, test
 
 
 class _ListByDefault(click.Group):
@@ -16,8 +16,8 @@ class _ListByDefault(click.Group):
 
 @click.group("profiles", cls=_ListByDefault)
 def command() -> None:
-    """List, show and check workload profiles; without a sub-command, list them."""
+    """List, show, check and test workload profiles; without a sub-command, list them."""
 
 
-for _module in (listing, show, check, record, test):
+for _module in (listing, show, check, lint, explain, schema, record, test):
     command.add_command(_module.command)

@@ -22,7 +22,7 @@ def command(context: click.Context, files: tuple[Path, ...]) -> None:
     from temper_core.records.profile_documents import parse_profile
 
     wrong = 0
-    for file in list(_each_file(files)):
+    for file in list(each_file(files)):
         try:
             profile = parse_profile(read_profile_text(file), str(file))
         except DocumentError as error:
@@ -34,7 +34,8 @@ def command(context: click.Context, files: tuple[Path, ...]) -> None:
     context.exit(wrong)
 
 
-def _each_file(paths: tuple[Path, ...]) -> Iterator[Path]:
+def each_file(paths: tuple[Path, ...]) -> Iterator[Path]:
+    """Yield the files, and those of directories; raise DocumentError where a directory has none."""
     from temper_core.agent.profile_files import profile_files
     from temper_core.errors import DocumentError
 
@@ -60,6 +61,10 @@ def _is_directory(path: Path) -> bool:
 
 
 def _caveat(profile: "WorkloadProfile") -> str:
+    from temper_core.records.profile_tables import DerivedProfile
+
+    if isinstance(profile, DerivedProfile):
+        return f"; it extends {profile.extends!r}, which temper profiles lint looks up"
     steered = [group.name for group in profile.thread_groups if _needs_steering(group)]
     if not steered:
         return ""

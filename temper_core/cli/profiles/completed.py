@@ -1,0 +1,38 @@
+"""Profile files as the agent would have them: with all that they take from others."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from temper_core.agent.profile_files import Entry
+    from temper_core.plan.catalogue import ProfileCatalogue
+
+
+def completed_files(
+    paths: Sequence[Path], *, settings: Path | None = None, directory: Path | None = None
+) -> "ProfileCatalogue":
+    """Complete the profiles of *paths*, which may extend one another and all that the node has.
+
+    What cannot be loaded is among the failures, by the file's path. *directory* takes the place of
+    the one that the settings name. Raises DocumentError for settings that do not fit.
+    """
+    from temper_core.agent.profile_completion import Completion, installed_engine
+    from temper_core.agent.profile_files import ProfileFiles, read_profile
+    from temper_core.agent.profiles import shipped_profiles
+    from temper_core.plugin_host import load_host
+    from temper_core.settings import load
+
+    effective = load(settings).settings
+    around = ProfileFiles(directory or Path(effective.profiles.directory)).look()
+    given = [read_profile(path) for path in dict.fromkeys(paths)]
+    entries: list[Entry] = [
+        *given,
+        *(each for each in around if not _is_given(each.source, paths)),
+        *shipped_profiles(load_host(effective)),
+    ]
+    return Completion(installed_engine(effective.scheduler.engine)).catalogue(entries)
+
+
+def _is_given(source: str, paths: Sequence[Path]) -> bool:
+    return any(Path(source).absolute() == path.absolute() for path in paths)

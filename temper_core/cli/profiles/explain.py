@@ -1,0 +1,64 @@
+"""``temper profiles explain``: why a pod has its profile, and what each group becomes."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from temper_core.cli.explain import explanation
+from temper_core.cli.planning import input_options, wide_console
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+PROFILE_KEYS = (
+    "pod", "tier", "profile", "profile_reason", "profile_extends", "profile_about", "groups",
+)  # fmt: skip
+
+
+@click.command("explain")
+@click.argument("pod", metavar="POD")
+@input_options(pods_required=False)
+@click.option("--steered", is_flag=True, help="With --pods: plan for hints, as temper plan does.")
+@click.option("--output", type=click.Choice(["table", "json"]), default="table")
+def command(
+    pod: str,
+    output: str,
+    steered: bool,
+    **given: Any,  # noqa: ANN401 - a PlanInput's options
+) -> None:
+    """Say why POD has its profile or none, and what becomes of each thread group.
+
+    With --pods it is planned from files, as by temper plan; without, the agent of this node is
+    asked. Exit code 2 for a pod that is not there, 3 where no agent answers.
+    """
+    document = explanation(pod, given, steered=steered)
+    told = {key: document.get(key) for key in PROFILE_KEYS}
+    if output == "json":
+        import json
+
+        click.echo(json.dumps(told, indent=2))
+    else:
+        _print(wide_console(), told)
+
+
+def _print(console: "Console", told: Mapping[str, Any]) -> None:
+    console.print(f"{told['pod']}, tier {told['tier']}")
+    console.print(f"profile  {told['profile'] or 'none'}: {told['profile_reason']}")
+    for parent in told["profile_extends"] or ():
+        console.print(f"         extends {parent}")
+    if told["profile_about"]:
+        console.print(f"for      {told['profile_about']}")
+    for group in told["groups"] or ():
+        _print_group(console, group)
+
+
+def _print_group(console: "Console", group: Mapping[str, Any]) -> None:
+    console.print(f"group    {group['name']}, {group['treatment']}: {group['threads']}")
+    console.print(f"         {group['layer']}: {group['becomes']}")
+    if group["cores"]:
+        console.print(f"         {group['cores']}")
+    if group["static"]:
+        console.print(f"         static: {group['static']}")
+    for note in group["notes"]:
+        console.print(f"         {note}")

@@ -1,0 +1,129 @@
+"""What becomes of each thread group of a pod's profile, with the arithmetic of its cores."""
+
+from collections.abc import Iterator
+from decimal import Decimal
+
+from attrs import frozen
+
+from temper_core.plan.addresses import Located
+from temper_core.plan.capacity import MILLIS, counted
+from temper_core.plan.demand import in_millis
+from temper_core.plan.fingerprints import containers_of
+from temper_core.plan.groups import Crew, Wish, exclusive_cores, wishes_of
+from temper_core.plan.rule_words import match_words
+from temper_core.records.plans import Assignment, Layer, LayerPlan
+from temper_core.records.profiles import ThreadGroup, Treatment
+from temper_core.records.steering import OPEN
+
+STATIC_LOSS = "without hints these threads stay in the layer of their tier"
+
+
+@frozen
+class GroupAccount:
+    """One thread group: what it asks for, what it becomes in which layer, and why not more.
+
+    ``cores`` is the arithmetic of an exclusive group, over all pods of the tier with the profile;
+    ``static`` what is lost where hints cannot be given, empty where nothing is.
+    """
+
+    name: str
+    treatment: Treatment
+    threads: str
+    becomes: str
+    layer: str
+    cores: str = ""
+    static: str = ""
+    notes: tuple[str, ...] = ()
+
+
+def group_accounts(plan: LayerPlan, assignment: Assignment) -> tuple[GroupAccount, ...]:
+    """Account for every group of the assignment's profile; empty without one."""
+    if assignment.profile is None or assignment.is_system:
+        return ()
+    crew = _crew(plan, assignment)
+    wishes, _ = wishes_of(crew)
+    return tuple(_account(plan, crew, wish) for wish in wishes)
+
+
+def containers_meant(assignment: Assignment) -> str:
+    """Say which containers the profile is about, and why; empty without a profile."""
+    if assignment.profile is None:
+        return ""
+    pod = assignment.pod
+    meant = containers_of(pod, assignment.profile.profile.fingerprint)
+    others = [each.name for each in pod.containers if each not in meant]
+    if not others:
+        return "every thread of the pod"
+    names = ", ".join(each.name for each in meant)
+    if not all(each.runtime_id for each in pod.containers):
+        return f"the whole pod: container {names} cannot be told from {', '.join(others)} yet"
+    return f"container {names}; the threads of {', '.join(others)} stay in the layer of the tier"
+
+
+def _crew(plan: LayerPlan, assignment: Assignment) -> Crew:
+    profile = assignment.profile.profile.id if assignment.profile else ""
+    members = tuple(
+        Located(each, (), ())
+        for each in plan.assignments
+        if each.tier is assignment.tier and not each.is_system
+        if each.profile is not None and each.profile.profile.id == profile
+    )
+    return Crew(assignment.tier, assignment.profile, members, is_steered=plan.is_steered)
+
+
+def _account(plan: LayerPlan, crew: Crew, wish: Wish) -> GroupAccount:
+    layer = plan.layer_named(wish.name)
+    notes = [note for note in plan.notes if note.subject == wish.name]
+    is_folded = any(note.code == "folded" for note in notes)
+    home, becomes = _home(plan, wish, layer, is_folded=is_folded)
+    return GroupAccount(
+        wish.group.name,
+        wish.group.treatment,
+        threads_of(wish.group),
+        becomes,
+        home,
+        _arithmetic(crew, wish.group),
+        "; ".join(_static_losses(wish.group)),
+        tuple(f"{note.code}: {note.message}" for note in notes),
+    )
+
+
+def _home(plan: LayerPlan, wish: Wish, layer: Layer | None, *, is_folded: bool) -> tuple[str, str]:
+    """Return the layer of the group's threads, and what that makes of them."""
+    if layer is not None:
+        sized = "owns no CPU" if not layer.cpus_max else f"{layer.cpus_min}-{layer.cpus_max} CPUs"
+        kind = "exclusive, idle siblings" if layer.exclusive else layer.kind.value
+        return layer.name, f"a layer of its own: {kind}, {sized}"
+    if wish.treatment is Treatment.YIELD and not is_folded:
+        return OPEN, "shares what others leave"
+    tier = wish.tier.value
+    if plan.layer_named(tier) is None:
+        return OPEN, f"stays with its tier {tier}, which shares the Open layer"
+    return tier, "stays in the layer of its tier"
+
+
+def _arithmetic(crew: Crew, group: ThreadGroup) -> str:
+    if group.treatment is not Treatment.EXCLUSIVE:
+        return ""
+    requests = sum(each.pod.cpu_request_millis for each in crew.members)
+    fraction = Decimal(1) if group.cpu_fraction is None else Decimal(str(group.cpu_fraction))
+    product = f"{Decimal(requests) * fraction / MILLIS:f}"
+    exact = product.rstrip("0").rstrip(".") if "." in product else product
+    pods = f" of {counted(len(crew.members), 'pod')}" if len(crew.members) > 1 else ""
+    whole = counted(exclusive_cores(crew, group), "whole core")
+    return f"{in_millis(requests)}{pods} x {fraction} = {exact}, so {whole}"
+
+
+def threads_of(group: ThreadGroup) -> str:
+    """Say which threads *group* is for."""
+    return "; ".join(f"threads {match_words(match)}" for match in group.match) or "all others"
+
+
+def _static_losses(group: ThreadGroup) -> Iterator[str]:
+    blind = [match for match in group.match if not match.is_static]
+    if group.treatment is Treatment.NORMAL or not blind:
+        return
+    which = (
+        "" if len(blind) == len(group.match) else f"{len(blind)} of {len(group.match)} matches: "
+    )
+    yield f"{which}{STATIC_LOSS}"
