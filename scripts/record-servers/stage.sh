@@ -20,7 +20,8 @@ repeats="scripts/record-servers/$(basename "$0")${*:+ $*}"
 stage=$(mktemp -d)
 chmod 711 "$stage"
 started=()
-suite=
+ends_by=TERM
+suite=${default_suite:-}
 if [[ ${1:-} == --suite ]]; then
     suite=$2
     shift 2
@@ -29,12 +30,19 @@ fi
 outside=$stage/data inside=$stage/data within=()
 
 strike() {
-    local pid
-    for pid in "${started[@]}"; do kill "$pid" 2>/dev/null || true; done
-    for pid in "${started[@]}"; do
+    local code=$? pid number
+    ((code == 0)) || tail -n 20 "$stage/log" >&2 || true
+    # Clients first: some servers wait for them.
+    for ((number = ${#started[@]} - 1; number >= 0; number--)); do
+        pid=${started[number]}
+        kill -"$ends_by" "$pid" 2>/dev/null || true
         timeout 20 tail --pid="$pid" -f /dev/null || kill -9 "$pid" 2>/dev/null || true
     done
-    rm -rf "$stage"
+    for number in 1 2 3; do
+        rm -rf --one-file-system "$stage" 2>/dev/null && break
+        sleep 1
+    done
+    exit "$code"
 }
 trap strike EXIT
 
@@ -47,13 +55,25 @@ need() { # PACKAGE...: installs those that are missing
     DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "${missing[@]}" >/dev/null
 }
 
+furnish() { # ROOT: what programs find on every Debian and no package of theirs brings
+    local name
+    for name in bin sbin lib lib64; do [[ -e $1/$name ]] || ln -s "usr/$name" "$1/$name"; done
+    mkdir -p -m 1777 "$1/tmp" "$1/dev/shm" "$1/etc" "$1/run" "$1/var/run"
+    printf '%s\n' root:x:0:0::/:/bin/sh nobody:x:65534:65534::/:/bin/sh >"$1/etc/passwd"
+    printf '%s\n' root:x:0: nogroup:x:65534: >"$1/etc/group"
+    [[ -e $1/dev/null ]] || mknod -m 666 "$1/dev/null" c 1 3
+    [[ -e $1/dev/urandom ]] || mknod -m 444 "$1/dev/urandom" c 1 9
+}
+
 need_server() { # PACKAGE...: the server's own, from this Debian or from the suite
     if [[ -z $suite ]]; then
-        need "$@"
+        (($# == 0)) || need "$@"
     else
         need mmdebstrap
-        mmdebstrap --quiet --variant=extract --include="$(IFS=,; echo "$*")" "$suite" "$stage/root" \
+        # A mirror that stands still for a while is as good.
+        mmdebstrap --variant=extract --aptopt='Acquire::Check-Valid-Until "false"' --include="$(IFS=,; echo "$*")" "$suite" "$stage/root" \
             http://deb.debian.org/debian >>"$stage/log" 2>&1
+        furnish "$stage/root"
         outside=$stage/root/data inside=/data within=(chroot "$stage/root")
     fi
     mkdir "$outside"
@@ -70,11 +90,10 @@ play() { # COMMAND...: starts it, to be stopped at the end; its id is in $played
 
 await() { # COMMAND...: waits until it succeeds
     local tries
-    for tries in $(seq 300); do
+    for tries in $(seq 150); do
         "$@" >/dev/null 2>&1 && return
         sleep 0.2
     done
-    tail -n 20 "$stage/log" >&2
     echo "$repeats: gave up after $tries tries of: $*" >&2
     return 1
 }
