@@ -511,9 +511,19 @@ __noinline u32 bin_of(u64 weight_ns)
 	return (octave - 1) * 4 + ((left >> (octave - 2)) & 3);
 }
 
+/*
+ * Since when it has been queued, or 0. Of a thread that sleeps the kernel may keep an old time: one that went to sleep
+ * early stays on its queue for a while (delayed dequeue, since 6.12), and where it is moved to another CPU meanwhile it
+ * is queued anew, which nobody takes back when it leaves the queue at last.
+ */
+static __always_inline u64 queued_since(struct task_struct *task)
+{
+	return task->__state ? 0 : task->sched_info.last_queued;
+}
+
 static __always_inline u64 waits(struct task_struct *task, bool is_on_cpu, struct control *control)
 {
-	u64 queued = task->sched_info.last_queued;
+	u64 queued = queued_since(task);
 
 	return queued && !is_on_cpu && queued < control->clock ? control->clock - queued : 0;
 }
@@ -688,7 +698,7 @@ static __always_inline bool has_slept(struct task_struct *task, struct control *
 
 	if (control->is_baseline || task->sched_info.last_arrival >= control->since)
 		return false;
-	if (task->sched_info.last_queued)
+	if (queued_since(task))
 		return false;
 	return !(*on_cpu_word(control, control->look - 1, tid) & on_cpu_bit(tid));
 }

@@ -25,6 +25,31 @@ from tests.core.observe.kernel_side.proc_reads import (
 MS = 1_000_000
 NAPS = "import time; print('up', flush=True)\nwhile True: time.sleep(0.003)"
 YIELDS = "import os; print('up', flush=True)\nwhile True: sum(range(90000)); os.sched_yield()"
+MOVED_ASLEEP = """
+import os, sys, threading, time
+cpus = sorted(os.sched_getaffinity(0))[:2]
+def work():
+    os.sched_setaffinity(0, cpus[:1])
+    called.acquire()
+    end = time.thread_time() + 0.004
+    while time.thread_time() < end: pass
+    called.acquire()
+def is_asleep(tid):
+    line = open(f"/proc/self/task/{tid}/stat").read()
+    return line[line.rindex(")") + 2] == "S"
+for place in range(12):
+    called = threading.Semaphore(0)
+    worker = threading.Thread(target=work, daemon=True)
+    worker.start()
+    called.release()
+    time.sleep(0.002)
+    while not is_asleep(worker.native_id): pass
+    os.sched_setaffinity(worker.native_id, cpus[1:])
+print('up', flush=True)
+sys.stdin.read()
+"""
+"""Threads that are moved right after they went to sleep, having had more than their share."""
+
 AS_SOMEBODY = f"import os; os.setresuid(65534, 1234, 0)\n{BUSY}"
 
 
@@ -246,6 +271,19 @@ def test_a_thread_that_waits_for_a_cpu_is_told_so(watched, spawn, wait_until):
     # The wait it was found in counts as run delay once it is over.
     assert row.waiting_ns <= counts_of(waits).delay_ns - before
     assert row.policy == os.SCHED_IDLE
+
+
+def test_who_was_moved_right_after_it_went_to_sleep_is_not_told_to_wait(watched, spawn, settle):
+    cpus = sorted(os.sched_getaffinity(0))[:2]
+    for cpu in cpus:
+        os.sched_setaffinity(spawn(BUSY).pid, {cpu})
+    child = spawn(MOVED_ASLEEP)
+    settle(child.pid)
+    watched()
+
+    rows = watched()
+
+    assert rows_of(child.pid, rows) == {}
 
 
 def test_who_sleeps_has_neither_a_row_nor_a_part_in_sums(watched, spawn, settle):
