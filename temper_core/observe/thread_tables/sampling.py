@@ -215,12 +215,15 @@ class ThreadSampler:
     def _begun(self, home: str, counters: Counters, now: float) -> _Thread:
         stat = self._stat(home)
         if stat is not None and self._is_young(stat.start_s):
-            return _Thread(Counters(), stat.start_s, counters, now)
+            return _Thread(Counters(), max(stat.start_s, self._began_s or 0.0), counters, now)
         return _Thread(counters, now, counters, now)
 
     def _is_young(self, start_s: float) -> bool:
+        """Whether what was not there at the first look has begun since, and was not just hidden."""
         # The kernel tells the start in whole ticks, rounded down.
-        return self._began_s is not None and start_s + 1 / TICKS_PER_S > self._began_s
+        is_first_look = self._ends_s == 0
+        began_s = self._began_s or 0.0
+        return not is_first_look and start_s + 1 / TICKS_PER_S > began_s
 
     def _title(self, pid: int) -> str:
         try:
