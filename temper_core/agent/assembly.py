@@ -55,7 +55,9 @@ def assemble(settings: Settings, wake: Wake) -> Agent:
     helm = Helm(lambda: open_steering(settings), Path(limits.steering_pin))
     scheduler = Scheduler(settings, requests, hint_map=helm)
     published = Published(settings, host, scheduler, requests, pods, profiles)
-    observer = Observer(machine, settings, node=node, cgroup_roots=_cgroup_roots(), alarm=wake.set)
+    mounts = detect_cgroups()
+    roots = CgroupRoots.of(mounts.unified, mounts.v1)
+    observer = Observer(machine, settings, node=node, cgroup_roots=roots, alarm=wake.set)
     wakes = WakeWatch(settings.observe, charge=observer.cost.part)
     published.show_wakes(wakes)
     parts = Parts(
@@ -105,14 +107,3 @@ def _sweep_alone(pin: PinPlace, roots: Roots) -> None:
 def _linter(settings: Settings, host: PluginHost) -> Linter:
     contributions = host.gather("temper_invariants", Invariant)
     return Linter([(c.plugin, c.record) for c in contributions], settings.lint, host.call)
-
-
-def _cgroup_roots() -> CgroupRoots:
-    mounts = detect_cgroups()
-    return CgroupRoots(
-        unified=str(mounts.unified or ""),
-        cpu=str(mounts.v1.get("cpu", "")),
-        cpuacct=str(mounts.v1.get("cpuacct", "")),
-        memory=str(mounts.v1.get("memory", "")),
-        cpuset=str(mounts.v1.get("cpuset", "")),
-    )

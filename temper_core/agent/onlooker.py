@@ -37,7 +37,9 @@ class Onlooker:
         self._pods = open_pod_source(self._host, settings.pods.source, context)
         self._decider = Decider(settings, machine, self._host, self._profiles.catalogue)
         self._plan: LayerPlan | None = None
-        self._observer = Observer(machine, settings, node=node, cgroup_roots=_cgroup_roots())
+        mounts = detect_cgroups()
+        roots = CgroupRoots.of(mounts.unified, mounts.v1)
+        self._observer = Observer(machine, settings, node=node, cgroup_roots=roots)
         self._looked()  # the baseline, which has no rates
 
     @property
@@ -64,9 +66,3 @@ class Onlooker:
             self._decider.follow(self._profiles.catalogue)
         if self._pods.look() or self._plan is None or self._decider.is_unfinished:
             self._plan = self._decider.decide(self._pods.pods).wanted
-
-
-def _cgroup_roots() -> CgroupRoots:
-    mounts = detect_cgroups()
-    v1 = {name: str(mounts.v1.get(name, "")) for name in ("cpu", "cpuacct", "memory")}
-    return CgroupRoots(unified=str(mounts.unified or ""), **v1)

@@ -1,5 +1,9 @@
 """Where the cgroup hierarchies of a host are mounted."""
 
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Self
+
 from attrs import frozen
 
 
@@ -15,3 +19,10 @@ class CgroupRoots:
     cpuacct: str = ""
     memory: str = ""
     cpuset: str = ""
+
+    @classmethod
+    def of(cls, unified: Path | None, v1: Mapping[str, Path]) -> Self:
+        """Take what is mounted: cgroup v2, if it is, and the controllers of version 1 by name."""
+        names = ("cpu", "cpuacct", "memory", "cpuset")
+        controllers = {name: str(v1[name]) for name in names if name in v1}
+        return cls(unified=str(unified or ""), **controllers)

@@ -95,7 +95,9 @@ class OwnCost:
 
     def part(self, name: str) -> _Charge:
         """Charge the calling thread's CPU time inside a ``with`` block to *name*."""
-        return _Charge(self._parts[name], self._lock)
+        with self._lock:  # a new part must not come while another thread goes through them
+            part = self._parts[name]
+        return _Charge(part, self._lock)
 
     def note_bpf(self, kernel_ns: int) -> None:
         """Remember how much of the charged time ran inside BPF programs."""
