@@ -42,6 +42,8 @@ from temper_core.settings.models import Settings
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
+AFRESH = "threads: counted from now on, after a look that failed; who ran before is not known"
+
 
 class _Seen(NamedTuple):
     """What one look at the kernel brought."""
@@ -225,6 +227,9 @@ class Observer:
             rows = self._opened.reader.snapshot(self._clock_ns)
         except OSError as error:
             rows = ThreadRows(0, defects=(f"threads: {error.filename}: {error.strerror}",))
+        else:
+            if self._looked_at is not None and not self._clock_ns:
+                rows = evolve(rows, defects=(*rows.defects, AFRESH))
         self._clock_ns = rows.clock_ns
         self.cost.note_bpf(rows.kernel_ns)
         return rows

@@ -1,5 +1,6 @@
 """The whole tick on the real machine."""
 
+import errno
 import os
 import subprocess
 import sys
@@ -345,6 +346,26 @@ class Rows:
 
     def close(self):
         pass
+
+
+def test_threads_that_could_not_be_read_once_are_told_to_be_unknown_in_the_next_window_too():
+    class Failing(Rows):
+        def snapshot(self, since):
+            look = super().snapshot(since)
+            if look is None:
+                raise OSError(errno.ENOMEM, "no memory", "tier bpf")
+            return look
+
+    looks = (ThreadRows(1), None, ThreadRows(1), ThreadRows(1))
+    observer = Observer(MACHINE, Settings(), node="here", threads=Failing(*looks))
+
+    seen = [observer.tick(plan=None, status=WATCHING) for _ in looks]
+
+    observer.close()
+    of_threads = [[each for each in one.defects if each.startswith("threads:")] for one in seen]
+    assert [len(each) for each in of_threads] == [0, 1, 1, 0]
+    assert "no memory" in of_threads[1][0]
+    assert "after a look that failed" in of_threads[2][0]
 
 
 def a_row(cgroup, **changes):
