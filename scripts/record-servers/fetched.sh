@@ -38,6 +38,13 @@ own_network() { # a network with nothing but its own loopback; ${alone[@]} runs 
     "${alone[@]}" ip link set lo up
 }
 
-answers() { # URL: whether something serves it in that network
-    "${alone[@]}" python3 -c 'import sys, urllib.request as u; u.urlopen(sys.argv[1], timeout=5)' "$1"
+answers() { # PORT: whether something listens there in that network
+    "${alone[@]}" bash -c ': </dev/tcp/127.0.0.1/$0' "$1"
+}
+
+see_proc() { # lets what runs in another suite's tree see /proc and memory to share; leaves nothing mounted
+    [[ -n $suite ]] || return 0
+    mkdir -p "$stage/root/proc" "$stage/root/dev/shm"
+    within=(unshare --mount bash -c
+        'mount -t proc proc "$0/proc" && mount -t tmpfs shm "$0/dev/shm" && exec chroot "$0" "$@"' "$stage/root")
 }

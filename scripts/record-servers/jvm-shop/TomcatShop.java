@@ -13,9 +13,8 @@ public final class TomcatShop {
         Tomcat tomcat = new Tomcat();
         tomcat.setBaseDir(arguments[0]);
         tomcat.setPort(8080);
-        if (arguments[1].equals("virtual")) {
-            tomcat.getConnector().setProperty("useVirtualThreads", "true");
-        }
+        boolean virtual = arguments[1].equals("virtual");
+        tomcat.getConnector().setProperty("useVirtualThreads", String.valueOf(virtual));
         Context context = tomcat.addContext("", arguments[0]);
         Tomcat.addServlet(context, "shop", servlet(shop));
         context.addServletMappingDecoded("/", "shop");
