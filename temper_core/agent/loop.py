@@ -254,9 +254,9 @@ class Agent:
         snapshot = evolve(snapshot, wakes=parts.wakes.recent(now, parts.observer.period_s))
         with parts.observer.cost.part("lint"):
             judged = self._judged(snapshot)
-        parts.wakes.turn(now, judged)
         with parts.observer.cost.part("publish"):
             parts.published.show_snapshot(judged, truth)
+        parts.wakes.turn(now, judged)
 
     def _judged(self, snapshot: Snapshot) -> Snapshot:
         parts = self._parts

@@ -14,6 +14,7 @@ from temper_core.observe.bindings import Affinities
 from temper_core.observe.cgroup_roots import CgroupRoots
 from temper_core.observe.cgroup_usage import CgroupReader
 from temper_core.observe.descriptors import DescriptorBudget
+from temper_core.observe.lasting_reader import LastingReader
 from temper_core.observe.layers import layer_samples
 from temper_core.observe.overhead import OwnCost
 from temper_core.observe.pacing import Pace
@@ -24,7 +25,8 @@ from temper_core.observe.pressure_events import PressureEvents
 from temper_core.observe.profile_coverage import ProfileCoverage
 from temper_core.observe.samples import NS_PER_S, Sampler, Truth
 from temper_core.observe.thread_rows import ThreadReader, ThreadRows
-from temper_core.observe.tiers import OpenedReader, open_reader
+from temper_core.observe.threads import ProcThreads
+from temper_core.observe.tiers import AUTO, OpenedReader, open_reader
 from temper_core.records.machine import MachineShape
 from temper_core.records.plans import LayerPlan
 from temper_core.records.profiles import ProfileFailure
@@ -82,8 +84,10 @@ class Observer:
         self._node = node
         budget, roots = DescriptorBudget(), cgroup_roots or CgroupRoots()
         self.cost = OwnCost(proc_root, budget)
-        self._opened = (
-            OpenedReader(threads) if threads else _open(settings, proc_root, roots, budget)
+        self._threads = (
+            LastingReader(OpenedReader(threads), None)
+            if threads
+            else _open(settings, proc_root, roots, budget)
         )
         self._cgroups = CgroupReader(roots, budget, lambda: len(self.machine.cpus))
         self._pressure = node_pressure(proc_root, budget)
@@ -162,7 +166,7 @@ class Observer:
     def close(self) -> None:
         """Let go of every descriptor."""
         self._events.close()
-        self._opened.reader.close()
+        self._threads.close()
         self._cgroups.close()
         self._pressure.close()
         self.cost.close()
@@ -202,8 +206,8 @@ class Observer:
 
     def _observing(self, rows: ThreadRows) -> Observing:
         return Observing(
-            tier=self._opened.reader.tier,
-            reason=self._opened.reason,
+            tier=self._threads.tier,
+            reason=self._threads.reason,
             period_s=self.period_s,
             asked_period_s=self._settings.observe.period_s,
             stretched=self._pace.stretched,
@@ -219,12 +223,12 @@ class Observer:
         if changed or places.pods != before.pods:
             self._cgroups.follow(chain.from_iterable(places.pods.values()), changed)
         if places.pods != before.pods:
-            self._opened.reader.refresh_cgroups()
+            self._threads.refresh_cgroups()
         self._places = places
 
     def _read_threads(self) -> ThreadRows:
         try:
-            rows = self._opened.reader.snapshot(self._clock_ns)
+            rows = self._threads.snapshot(self._clock_ns)
         except OSError as error:
             rows = ThreadRows(0, defects=(f"threads: {error.filename}: {error.strerror}",))
         else:
@@ -237,11 +241,14 @@ class Observer:
 
 def _open(
     settings: Settings, proc_root: Path | str, roots: CgroupRoots, budget: DescriptorBudget
-) -> OpenedReader:
-    return open_reader(
+) -> LastingReader:
+    opened = open_reader(
         settings.observe.tier,
         proc_root=str(proc_root),
         budget=budget,
         detail_threads=settings.observe.detail_threads,
         unified_root=roots.unified,
     )
+    if settings.observe.tier != AUTO or isinstance(opened.reader, ProcThreads):
+        return LastingReader(opened, None)
+    return LastingReader(opened, lambda: ProcThreads(proc_root, budget))
