@@ -10,6 +10,7 @@
 #   SECONDS_OF_LOAD   how long is recorded, 10 by default
 #   OUT               where recordings go, plugins/builtin_profiles/recordings by default
 set -euo pipefail
+export LC_ALL=C
 shopt -s inherit_errexit
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -61,6 +62,7 @@ furnish() { # ROOT: what programs find on every Debian and no package of theirs 
     mkdir -p -m 1777 "$1/tmp" "$1/dev/shm" "$1/etc" "$1/run" "$1/var/run"
     printf '%s\n' root:x:0:0::/:/bin/sh nobody:x:65534:65534::/:/bin/sh >"$1/etc/passwd"
     printf '%s\n' root:x:0: nogroup:x:65534: >"$1/etc/group"
+    echo '127.0.0.1 localhost' >"$1/etc/hosts"
     [[ -e $1/dev/null ]] || mknod -m 666 "$1/dev/null" c 1 3
     [[ -e $1/dev/urandom ]] || mknod -m 444 "$1/dev/urandom" c 1 9
 }

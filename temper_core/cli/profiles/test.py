@@ -1,7 +1,7 @@
 """``temper profiles test``: what a profile makes of the recorded threads of a real program."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,10 +9,13 @@ import click
 
 if TYPE_CHECKING:
     from temper_core.observe.thread_tables.coverage import Coverage, Judged
+    from temper_core.records.profiles import LoadedProfile
+    from temper_core.records.thread_tables import TableThread
 
 EXIT_FINDINGS = 1
 MOST_NAMES = 6
 """Names of threads shown per group; JSON has all."""
+LONGEST_TITLE = 60
 
 
 @click.command("test")
@@ -34,11 +37,18 @@ MOST_NAMES = 6
     show_default=True,
     help="Share of the CPU time that groups with a match are to take.",
 )
+@click.option(
+    "--profiles",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="Directory of profiles that FILE may extend.",
+)
+@click.option("--settings", type=click.Path(path_type=Path), help="Settings file (TOML).")
 @click.option("--output", type=click.Choice(["table", "json"]), default="table")
 def command(
     file: Path,
     recordings: tuple[Path, ...],
     output: str,
+    least: float,
     **given: Any,  # noqa: ANN401 - options of click
 ) -> None:
     """Test the profile FILE on recorded threads, judged as the agent judges live ones.
@@ -46,35 +56,53 @@ def command(
     Shows which group takes which threads, how much of the CPU time is covered by groups that have
     a match, and hot threads that none of those takes. Exit code 1 where less than --least is.
     """
-    from temper_core.agent.profile_files import read_profile_text
     from temper_core.observe.thread_tables.coverage import judge
-    from temper_core.records.profile_documents import parse_profile
     from temper_core.records.thread_tables import read_thread_table
 
-    profile = parse_profile(read_profile_text(file), str(file))
     tables = [(path, read_thread_table(path)) for path in recordings]
-    judged = [(path, judge(profile, table, is_static=given["is_static"])) for path, table in tables]
+    judged = [
+        (path, judge(loaded.profile, table, is_static=given["is_static"]))
+        for loaded in _loaded(file, given["settings"], given["profiles"])
+        for path, table in tables
+    ]
     if output == "json":
-        document = {
-            "profile": profile.id,
-            "static": given["is_static"],
-            "least": given["least"],
-            "recordings": [_document(path, coverage) for path, coverage in judged],
-        }
-        click.echo(json.dumps(document, indent=2))
+        documents = [_document(path, coverage) for path, coverage in judged]
+        told = {"file": str(file), "static": given["is_static"], "least": least}
+        click.echo(json.dumps({**told, "recordings": documents}, indent=2))
     else:
         for path, coverage in judged:
             _print(path, coverage)
-    is_short = any(coverage.covered_share < given["least"] for _, coverage in judged)
+    is_short = any(coverage.covered_share < least for _, coverage in judged)
     click.get_current_context().exit(EXIT_FINDINGS if is_short else 0)
+
+
+def _loaded(
+    file: Path, settings: Path | None, directory: Path | None
+) -> "tuple[LoadedProfile, ...]":
+    """Return what the agent would load of *file*; raise DocumentError where that is nothing."""
+    from temper_core.cli.profiles.completed import completed_files
+    from temper_core.errors import DocumentError
+
+    found = completed_files([file], settings=settings, directory=directory)
+    problems = [
+        problem
+        for failure in found.failures
+        if failure.source == str(file)
+        for problem in failure.problems or (failure.reason,)
+    ]
+    if problems:
+        raise DocumentError(str(file), problems)
+    return tuple(each for each in found.profiles if each.source == str(file))
 
 
 def _document(path: Path, coverage: "Coverage") -> dict[str, Any]:
     table = coverage.table
     return {
+        "profile": coverage.profile.id,
         "recording": str(path),
         "program": table.program,
         "version": table.version,
+        "is_about_version": coverage.is_about_version,
         "cpus_used": round(table.cpus_used, 6),
         "unseen_cpus": table.unseen_cpus,
         "coverage": round(coverage.covered_share, 6),
@@ -144,12 +172,16 @@ def _print(path: Path, coverage: "Coverage") -> None:
 
 def _remarks(coverage: "Coverage") -> Iterator[str]:
     total = coverage.table.cpus_used
-    for each in coverage.hot_unmatched:
-        thread = each.thread
+    if coverage.is_about_version is False:
+        versions = " ".join(coverage.profile.fingerprint.versions)
+        yield f"not for this version: the profile says that it is for versions {versions}"
+    for thread, (count, cpus_used) in _alike(coverage.hot_unmatched).items():
         where = f" of process {thread.process}" if thread.process != thread.comm else ""
-        titled = f" ({thread.title})" if thread.title else ""
-        share = _percent(thread.cpus_used / total)
-        yield f"unmatched and hot: {thread.comm}{where}, {share} of the CPU time{titled}"
+        times = f", {count} threads" if count > 1 else ""
+        cut = "…" if len(thread.title) > LONGEST_TITLE else ""
+        titled = f" ({thread.title[:LONGEST_TITLE]}{cut})" if thread.title else ""
+        share = _percent(cpus_used / total)
+        yield f"unmatched and hot: {thread.comm}{where}{times}, {share} of the CPU time{titled}"
     for each in coverage.judged:
         if each.others:
             others = ", ".join(name or "none" for name in each.others)
@@ -159,6 +191,16 @@ def _remarks(coverage: "Coverage") -> Iterator[str]:
     if coverage.table.unseen_cpus:
         unseen = _percent(coverage.table.unseen_cpus / (total + coverage.table.unseen_cpus))
         yield f"not recorded: {unseen} of the CPU time was of threads too short-lived to be seen"
+
+
+def _alike(judged: "Iterable[Judged]") -> "dict[TableThread, tuple[int, float]]":
+    """Return the first thread of each name, process and title, with how many and CPUs in all."""
+    found: dict[tuple[str, ...], tuple[TableThread, int, float]] = {}
+    for thread in (each.thread for each in judged):
+        key = thread.comm, thread.process, thread.title
+        first, count, cpus_used = found.get(key, (thread, 0, 0.0))
+        found[key] = first, count + thread.count, cpus_used + thread.cpus_used
+    return {first: (count, cpus_used) for first, count, cpus_used in found.values()}
 
 
 def _percent(share: float) -> str:

@@ -7,6 +7,7 @@ from attrs import frozen
 from temper_core.records.matching import ThreadIdentity, matches
 from temper_core.records.profiles import ThreadGroup, WorkloadProfile
 from temper_core.records.thread_tables import TableThread, ThreadTable
+from temper_core.records.versions import satisfies
 
 HOT_SHARE = 0.01
 """Of the recording's CPU time: what a thread of no group must use to be worth a group."""
@@ -58,6 +59,11 @@ class Coverage:
             if not each.is_covered and each.thread.cpus_used > 0 and each.thread.cpus_used >= least
         ]
         return tuple(sorted(found, key=lambda each: -each.thread.cpus_used))
+
+    @property
+    def is_about_version(self) -> bool | None:
+        """Whether the profile is for the recorded version; None where either does not say."""
+        return satisfies(self.table.version, self.profile.fingerprint.versions)
 
     def of_group(self, name: str | None) -> tuple[Judged, ...]:
         """Return the rows that the group of that *name* takes; None for those of no group."""

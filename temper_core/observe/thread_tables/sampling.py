@@ -23,7 +23,8 @@ NS_PER_S = 1_000_000_000
 LONGEST_COMMAND_LINE = 4_096
 _STAT_SIZE = 1_024
 # Positions counted after the closing parenthesis of the name (proc_pid_stat(5)).
-_FLAGS, _OWN_TIMES, _CHILDREN_TIMES, _START = 6, slice(11, 13), slice(13, 15), 19
+_STATE, _FLAGS, _THREADS, _START = 0, 6, 17, 19
+_OWN_TIMES, _CHILDREN_TIMES = slice(11, 13), slice(13, 15)
 
 
 class Counters(NamedTuple):
@@ -234,7 +235,7 @@ class ThreadSampler:
         return clean_title(text, self._host)
 
     def _stat(self, home: str) -> "_Stat | None":
-        """Read a ``stat``; None where there is none any more, or for a kernel thread."""
+        """Read a ``stat``; None for what has ended, waited for or not, and for kernel threads."""
         try:
             return _parsed(read_once(f"{home}/stat", _STAT_SIZE))
         except OSError:
@@ -251,6 +252,9 @@ def _parsed(stat: bytes) -> _Stat | None:
     opening, closing = stat.find(b"("), stat.rfind(b")")
     fields = stat[closing + 1 :].split()
     if opening < 0 or len(fields) <= _START or int(fields[_FLAGS]) & PF_KTHREAD:
+        return None
+    # A leader may end before its threads do.
+    if fields[_STATE] in (b"Z", b"X") and int(fields[_THREADS]) <= 1:
         return None
     ticks = sum(map(int, (*fields[_OWN_TIMES], *fields[_CHILDREN_TIMES])))
     comm = stat[opening + 1 : closing].decode("utf-8", "replace")

@@ -243,6 +243,18 @@ def test_a_program_that_has_ended_is_over(tmp_path):
     assert (was_over, sampler.is_over) == (False, True)
 
 
+def test_a_process_that_nobody_waited_for_has_ended_all_the_same():
+    with subprocess.Popen(["sleep", "60"]) as process:
+        sampler = ThreadSampler(ProcessTrees([process.pid]))
+        sampler.look()
+        process.kill()
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+
+        sampler.look()
+
+        assert sampler.is_over
+
+
 def test_a_process_that_is_not_there_is_refused():
     with subprocess.Popen(["true"]) as ended:
         pass
