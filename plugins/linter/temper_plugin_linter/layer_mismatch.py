@@ -62,15 +62,11 @@ def _missing(placement: Placement) -> Iterator[Finding]:
 
     Where a thread's own layer is only inferred, this is the engine's word against the plan.
     """
-    belonging: Counter[str] = Counter()
-    for layer, threads in placement.threads.by_layer.items():
-        if not all(thread.layer_is_known for thread in threads):
-            belonging[layer] = sum(
-                not thread.layer_is_known
-                and thread.expected_layer == layer
-                and _is_judged(thread, placement)
-                for thread in threads
-            )
+    belonging: Counter[str] = Counter(
+        thread.layer
+        for thread in placement.threads.guessed
+        if thread.expected_layer == thread.layer and _is_judged(thread, placement)
+    )
     for sample in placement.snapshot.layers:
         wanted = belonging[sample.name]
         if sample.tasks + max(1, placement.limits.missing_ratio * wanted) < wanted:

@@ -71,6 +71,7 @@ class Sorted:
     real_time: list[ThreadSample] = field(factory=list)
     bound: list[ThreadSample] = field(factory=list)
     astray: list[ThreadSample] = field(factory=list)
+    guessed: list[ThreadSample] = field(factory=list)
     by_layer: defaultdict[str, list[ThreadSample]] = field(factory=lambda: defaultdict(list))
 
 
@@ -112,6 +113,8 @@ class Placement:
                 found.bound.append(thread)
             if layer != thread.expected_layer:
                 found.astray.append(thread)
+            if not thread.layer_is_known:
+                found.guessed.append(thread)
         return found
 
     @cached_property

@@ -67,7 +67,10 @@ HEALTHY = (
 
 
 class Node:
-    """Five pods on five cores: critical, an exclusive group of its profile, normal, low, low."""
+    """Six pods on five cores: critical, an exclusive group of its profile, normal, the rest low.
+
+    The last one is confined to the fence of the first, and does nothing on a healthy node.
+    """
 
     def __init__(self, engine: Path) -> None:
         pods = (
@@ -76,6 +79,7 @@ class Node:
             Pod("web", 0, "500m", 3),
             Pod("batch", -10, "100m", 4),
             Pod("cron", -20, "100m", 5),
+            Pod("pinned", -30, "100m", 6),
         )
         self.pods = {pod.name: pod for pod in pods}
         for pod in pods:
@@ -88,6 +92,7 @@ class Node:
         """Start the agent, wait until it enforces, and let everybody work as on a healthy node."""
         self.agent = demo_agent.Agent()
         self.agent.wait_for("enforcing")
+        self.pods["pinned"].ask(cpuset_cpus=",".join(map(str, self.cpus_of("critical"))))
         self.work_as_usual()
 
     def end(self) -> None:
@@ -107,12 +112,6 @@ class Node:
         """Return the CPUs that a layer owns now."""
         seen = self.agent.ask("/observe?top=1")
         return next((each["cpus"] for each in seen["layers"] if each["name"] == layer), [])
-
-    def unowned(self) -> list[int]:
-        """Return the CPUs that no layer owns now."""
-        seen = self.agent.ask("/observe?top=1")
-        owned = {cpu for layer in seen["layers"] for cpu in layer["cpus"]}
-        return sorted({cpu for core in seen["machine"]["siblings"] for cpu in core} - owned)
 
     def picture(self) -> str:
         """Return who runs where, for a person to find out why something was not told."""

@@ -21,7 +21,7 @@ def siblings(node: Node) -> Wanted:
 
 def outside(node: Node) -> Wanted:
     """A thread of a fenced tier that is bound to a CPU outside of the fence."""
-    node.pods["db"].work("db-out", Manner(cpus=node.unowned()[:1]))
+    node.pods["db"].work("db-out", Manner(cpus=node.cpus_of("open")[:1]))
     return {("protected_fallback", "layer critical"), ("stale_affinity", "shop/db db-out")}
 
 
@@ -40,16 +40,14 @@ def misled(node: Node) -> Wanted:
 
 def real_time(node: Node) -> Wanted:
     """A FIFO thread that uses most of a CPU."""
-    node.pods["web"].work("rt", Manner(0.75, cpus=node.unowned()[:1], fifo=True))
+    node.pods["web"].work("rt", Manner(0.75, cpus=node.cpus_of("open")[:1], fifo=True))
     return {("rt_hog", "shop/web rt")}
 
 
 def cpuset(node: Node) -> Wanted:
     """A pod that its cpuset confines to CPUs of a fenced tier."""
-    fence = node.cpus_of("critical")
-    node.pods["cron"].ask(cpuset_cpus=",".join(map(str, fence)))
-    node.pods["cron"].work("confined")
-    return {("stale_affinity", "shop/cron cpuset")}
+    node.pods["pinned"].work("confined", Manner(0.5))
+    return {("stale_affinity", "shop/pinned cpuset")}
 
 
 def quota(node: Node) -> Wanted:
@@ -82,7 +80,6 @@ def antagonists(node: Node) -> Wanted:
 
 def undo(node: Node) -> None:
     """Let the node be healthy again."""
-    node.pods["cron"].ask(cpuset_cpus="\n")
     node.work_as_usual()
 
 
