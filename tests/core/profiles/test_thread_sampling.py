@@ -14,9 +14,10 @@ from temper_core.observe.thread_tables.sampling import ThreadSampler
 SCRIPT = """
 import ctypes, subprocess, sys, threading
 name = lambda text: ctypes.CDLL(None).prctl(15, text.encode())
-lock = {}
+named = threading.Event()
 def work(first):
     name(first)
+    named.set()
     for line in iter(queue[first].get, None):
         if line == "spin":
             for _ in range(400_000): pass
@@ -32,7 +33,9 @@ for line in sys.stdin:
     if what == "thread":
         queue[rest[0]] = queues.Queue()
         threads[rest[0]] = threading.Thread(target=work, args=rest)
+        named.clear()
         threads[rest[0]].start()
+        named.wait()
     elif what == "tell":
         queue[rest[0]].put(rest[1])
         continue
