@@ -204,14 +204,12 @@ def test_two_files_that_come_to_be_for_one_machine_are_told_apart_by_name(comple
         (
             "1.0.9",
             '[[thread_groups]]\nname = "a"\nmatch = [{ leader = true }]\n',
-            "thread_groups[0].match[0].leader: "
-            + "needs IsGroupLeader, which scx_layered 1.0.9 lacks (from 1.0.10 on)",
+            "needs IsGroupLeader, which scx_layered 1.0.9 lacks (from 1.0.10 on)",
         ),
         (
             "1.0.11",
             group("a", "ib_log") + group("b", "ib_") + 'treatment = "latency"\n',
-            "thread_groups: telling the groups apart needs CommPrefixExclude, "
-            + "which scx_layered 1.0.11 lacks (from 1.0.12 on)",
+            "needs CommPrefixExclude, which scx_layered 1.0.11 lacks (from 1.0.12 on)",
         ),
     ],
 )
@@ -222,7 +220,7 @@ def test_what_the_installed_engine_cannot_match_is_a_failure(version, text, prob
     taken = Completion().catalogue([plain("x", text)])
 
     assert refused.profiles == ()
-    assert refused.failures[0].problems == (problem,)
+    assert problem in refused.failures[0].reason
     assert (len(taken.profiles), taken.failures) == (1, ())
 
 

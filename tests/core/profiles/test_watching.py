@@ -88,3 +88,54 @@ def test_each_change_is_told_in_the_log_once(watch_on, write):
         ("profile_dropped", "two"),
     ]
     assert {entry["source"] for entry in logs} == {str(path)}
+
+
+CHILD = 'id = "mine"\nextends = "one"\n'
+
+
+def groups(catalogue, profile_id):
+    [found] = [each.profile for each in catalogue.profiles if each.profile.id == profile_id]
+    return [group.name for group in found.thread_groups]
+
+
+def test_a_parent_that_is_edited_changes_its_child_at_the_same_look(watch_on, write):
+    write("a.toml", id="one")
+    write("b.toml", CHILD)
+    watch = watch_on()
+
+    write("a.toml", 'id = "one"\n[[thread_groups]]\nname = "all"\n')
+
+    assert watch.look()
+    assert groups(watch.catalogue, "mine") == ["all"]
+
+
+def test_a_parent_that_vanishes_or_is_spoilt_leaves_its_child_as_it_was(watch_on, write):
+    path = write("a.toml", id="one")
+    write("b.toml", CHILD)
+    watch = watch_on()
+
+    write("a.toml", text="id = ")
+    watch.look()
+    spoilt = watch.catalogue
+    path.unlink()
+    watch.look()
+    gone = watch.catalogue
+    write("a.toml", id="one")
+    watch.look()
+
+    assert (ids(spoilt), len(spoilt.failures)) == (["one", "mine"], 1)
+    assert ids(gone) == ["mine"]
+    assert gone.failures[0].reason.endswith("its last good version stays in force")
+    assert (ids(watch.catalogue), watch.catalogue.failures) == (["one", "mine"], ())
+
+
+def test_a_child_of_what_a_plugin_ships_follows_its_own_file(watch_on, write, shipping):
+    write("a.toml", 'id = "web"\nextends = "web"\n[[thread_groups]]\nname = "x"\n'
+                    'match = [{ comm_prefix = "x" }]\n')  # fmt: skip
+    watch = watch_on(shipping("web"))
+
+    [mine, shipped] = watch.catalogue.profiles
+
+    assert (mine.is_file, shipped.is_file) == (True, False)
+    assert [group.name for group in mine.profile.thread_groups] == ["x", "rest"]
+    assert mine.profile.machine_shape == shipped.profile.machine_shape

@@ -1,0 +1,127 @@
+"""How much of a pod's CPU time its profile knows, judged on snapshots' threads."""
+
+import pytest
+
+from temper_core import parse_profile
+from temper_core.observe.profile_coverage import ProfileCoverage
+from temper_core.plan import ProfileCatalogue, decide
+from temper_core.records.covering import takes_by_name
+from temper_core.records.matching import ThreadIdentity
+from temper_core.records.pods import Container
+from temper_core.records.profiles import LoadedProfile
+from temper_core.records.steering import FIXED_HINTS, Steering
+from temper_core.settings import Settings
+from temper_core.testing import make_machine, make_pod, make_thread
+
+PROFILE = """
+id = "db"
+fingerprint.images = ["db:*"]
+[[thread_groups]]
+name = "queries"
+match = [{ comm_prefix = "query" }, { comm_pattern = "#[0-9]+$" }]
+treatment = "latency"
+[[thread_groups]]
+name = "rest"
+treatment = "yield"
+"""
+BY_TITLE = PROFILE.replace('comm_prefix = "query"', 'title_pattern = "query"')
+BOTH = PROFILE.replace(
+    'comm_prefix = "query" }', 'comm_prefix = "query" }, { title_pattern = "query" }'
+)
+
+
+@pytest.fixture
+def planned():
+    """Decide for a pod of two containers under a profile of that text."""
+
+    def make(text, *, steered=False):
+        profile = LoadedProfile(parse_profile(text, "db.toml"), "db.toml")
+        containers = (Container("main", "db:1", runtime_id="aa"), Container("side", "x:1"))
+        pod = make_pod("a", priority=100_000, cpu_request_millis=1000, containers=containers)
+        return decide(
+            [pod, make_pod("b")],
+            ProfileCatalogue((profile,)),
+            make_machine(8),
+            Settings(),
+            steering=Steering(FIXED_HINTS) if steered else None,
+        )
+
+    return make
+
+
+def thread(comm, cpus, **more):
+    given = {"namespace": "default", "pod": "a", "container": "main", "process": "db", **more}
+    return make_thread(comm=comm, cpu_used=cpus, **given)
+
+
+def test_it_is_the_share_of_cpu_time_in_threads_that_a_match_takes(planned):
+    threads = [thread("query-1", 0.5), thread("io#12", 0.25), thread("other", 0.25)]
+
+    assert ProfileCoverage().of(planned(PROFILE), threads) == {("default", "a"): 0.75}
+
+
+def test_threads_of_other_containers_and_pods_do_not_count(planned):
+    threads = [
+        thread("query-1", 0.5),
+        thread("busy", 1.0, container="side"),
+        thread("busy", 1.0, pod="b"),
+        thread("busy", 1.0, pod="", namespace=""),
+    ]
+
+    assert ProfileCoverage().of(planned(PROFILE), threads) == {("default", "a"): 1.0}
+
+
+def test_a_pod_that_did_nothing_has_none_and_so_has_a_node_without_a_plan(planned):
+    assert ProfileCoverage().of(planned(PROFILE), [thread("query", 0.0)]) == {}
+    assert ProfileCoverage().of(None, [thread("query", 1.0)]) == {}
+
+
+def test_where_titles_decide_nothing_is_told_without_hints(planned):
+    assert ProfileCoverage().of(planned(BY_TITLE), [thread("x", 0.5)]) == {}
+
+
+@pytest.mark.parametrize(
+    ("sent_to", "told"),
+    [
+        ("db.queries.high", {("default", "a"): 1.0}),
+        ("open", {("default", "a"): 0.0}),
+        ("high", {}),
+    ],
+)
+def test_where_titles_decide_the_hint_tells_what_was_decided(planned, sent_to, told):
+    threads = [thread("x", 0.5, expected_layer=sent_to, hinted_layer=sent_to)]
+
+    assert ProfileCoverage().of(planned(BY_TITLE, steered=True), threads) == told
+
+
+def test_a_hint_that_is_not_given_yet_tells_nothing(planned):
+    threads = [thread("x", 0.5, expected_layer="db.queries.high", hinted_layer="open")]
+
+    assert ProfileCoverage().of(planned(BY_TITLE, steered=True), threads) == {}
+
+
+def test_a_little_that_is_undecided_leaves_the_rest_to_be_told(planned):
+    little = [thread("query-1", 0.95), thread("x", 0.05)]
+    much = [thread("query-1", 0.5), thread("x", 0.5)]
+
+    coverage, plan = ProfileCoverage(), planned(BOTH)
+
+    assert coverage.of(plan, little) == {("default", "a"): 1.0}
+    assert coverage.of(plan, much) == {}
+
+
+def test_another_plan_is_judged_anew(planned):
+    coverage = ProfileCoverage()
+    threads = [thread("query-1", 0.5)]
+
+    before = coverage.of(planned(PROFILE), threads)
+    after = coverage.of(planned(PROFILE.replace('"query"', '"ask"')), threads)
+
+    assert (before, after) == ({("default", "a"): 1.0}, {("default", "a"): 0.0})
+
+
+@pytest.mark.parametrize(("comm", "verdict"), [("query-1", True), ("io#12", True), ("other", None)])
+def test_names_decide_where_they_can(comm, verdict):
+    groups = parse_profile(BOTH, "db.toml").thread_groups
+
+    assert takes_by_name(groups, ThreadIdentity("", comm, "db")) is verdict
