@@ -127,8 +127,6 @@ class Agent:
         """Do what is due; return in how many seconds something will be."""
         parts = self._parts
         parts.published.turned()
-        if self._brake.taken():
-            parts.requests.poll_file()
         if self._has_news_of_pods(now):
             with parts.observer.cost.part("decide"), self._surviving("decide"):
                 self._follow_pods(now)
@@ -138,8 +136,11 @@ class Agent:
             self._step_due = 0.0
         self._look_due = parts.observer.hurried(self._look_due)
         is_look = now >= self._look_due
-        # A step that is due a little later is taken with the look: every wake-up has its price.
-        if now >= self._step_due or is_look:
+        # Looked at with every look too, should there be a way in which its coming is not heard.
+        if self._brake.taken() or is_look:
+            parts.requests.poll_file()
+        # A step that is due before the next look is taken with this: every wake-up has its price.
+        if now >= self._step_due - (parts.observer.period_s if is_look else 0.0):
             with parts.observer.cost.part("schedule"):
                 wanted_in_s = parts.scheduler.step(time.monotonic())
             self._step_due = time.monotonic() + wanted_in_s

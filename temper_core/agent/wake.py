@@ -13,6 +13,7 @@ from attrs import define, field
 SHORTEST_POLL_S = 0.01
 """epoll_wait(2) takes whole milliseconds; what is shorter than this is slept to its end."""
 READ_AT_ONCE = 4096
+MOST_AT_ONCE = 16
 _NEWS = select.EPOLLIN | select.EPOLLONESHOT
 
 
@@ -81,7 +82,7 @@ class Wake:
         if timeout_s < SHORTEST_POLL_S:
             time.sleep(max(0.0, timeout_s))
             timeout_s = 0.0
-        ready = self._poll.poll(timeout_s)
+        ready = self._poll.poll(timeout_s, MOST_AT_ONCE)
         for descriptor, _ in ready:
             if descriptor == self._reading:
                 self._drain()

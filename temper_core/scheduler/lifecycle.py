@@ -44,7 +44,7 @@ WINDOW_S = 0.0015
 """How often to look while a swap has the node on the stock scheduler, or is about to."""
 SOON_S = 0.05
 STEADY_S = 0.5
-REST_S = 5.0
+REST_S = 20.0
 """How often to look where no engine runs and none is to: whatever changes that is told."""
 
 

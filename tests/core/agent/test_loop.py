@@ -187,7 +187,7 @@ def agent_with(decider, steps=20, linter=None, helm=None, profiles=None, **more)
         linter=linter or SimpleNamespace(judge=lambda _snapshot: (), names=()),
         published=published,
         server=nothing,
-        requests=SimpleNamespace(fileno=lambda: -1),
+        requests=SimpleNamespace(fileno=lambda: -1, poll_file=lambda: False),
         **more,
     )
     agent = Agent(parts, Wake())
