@@ -33,6 +33,7 @@ _HOMES = {
         "PodSourceContext",
         "Request",
     ),
+    "temper_core.records.covering": ("takes_by_name",),
     "temper_core.records.lint": ("Finding", "Invariant", "Severity", "Violation", "violation_id"),
     "temper_core.records.machine": ("Cpu", "MachineShape"),
     "temper_core.records.matching": ("ThreadIdentity", "matches"),

@@ -25,6 +25,7 @@ from temper_core.records.contributions import (
     PodSourceContext,
     Request,
 )
+from temper_core.records.covering import takes_by_name
 from temper_core.records.lint import Finding, Invariant, Severity, Violation, violation_id
 from temper_core.records.machine import Cpu, MachineShape
 from temper_core.records.matching import ThreadIdentity, matches
@@ -109,5 +110,6 @@ __all__ = [
     "matches",
     "parse_profile",
     "read_json",
+    "takes_by_name",
     "violation_id",
 ]

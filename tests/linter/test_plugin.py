@@ -35,6 +35,7 @@ NAMES = (
     "rt_hog",
     "stale_affinity",
     "unmatched_hot_thread",
+    "profile_not_applied",
     "antagonist",
     "starvation",
 )

@@ -4,7 +4,7 @@ import pytest
 from temper_core import Container, Mode, Status, parse_profile
 from temper_core.records.profiles import LoadedProfile
 from temper_core.testing import make_thread
-from temper_plugin_linter.unmatched import unmatched_hot_thread
+from temper_plugin_linter.unmatched import profile_not_applied, unmatched_hot_thread
 
 MATCH = 'match = [{ comm_prefix = "connection" }, { comm_pattern = "^ib_[a-z]+$" }]'
 NAMED = f'[[thread_groups]]\nname = "known"\n{MATCH}\ntreatment = "latency"\n'
@@ -76,3 +76,35 @@ def test_a_profile_is_judged_before_any_engine_runs(seen, judge, sample, profile
 
     assert len(judge(unmatched_hot_thread, resting)) == 1
     assert judge(unmatched_hot_thread, attrs.evolve(resting, plan=None)) == []
+
+
+def test_names_are_judged_beside_a_title_that_they_rule_out(asked):
+    writers = BY_TITLE.replace("{ title", '{ comm_prefix = "wr", title')
+
+    assert len(asked({"comm": "purge"}, NAMED, writers)) == 1
+    assert asked({"comm": "wr-1"}, NAMED, writers) == []
+
+
+@pytest.mark.parametrize(
+    ("code", "fix"),
+    [
+        ("unknown_id", "correct the id"),
+        ("not_loaded", "temper profiles lint"),
+        ("shape", "machine_shape"),
+        ("version", "annotation"),
+    ],
+)
+def test_a_pod_without_the_profile_that_is_claimed_for_it_is_told(seen, judge, sample, code, fix):
+    claimed = attrs.evolve(sample("web"), profile_code=code, profile_reason="there is none")
+
+    [finding] = judge(profile_not_applied, seen(pods=(claimed, sample("db"))))
+
+    assert finding.subject == "shop/web"
+    assert "claimed for it: there is none" in finding.message
+    assert fix in finding.fix
+
+
+def test_a_profile_that_is_applied_is_no_finding_however_odd_it_is(seen, judge, sample):
+    odd = attrs.evolve(sample("web", profile="mysql"), profile_code="expired")
+
+    assert judge(profile_not_applied, seen(pods=(odd,))) == []

@@ -16,7 +16,7 @@ from temper_plugin_linter.real_time import rt_hog
 from temper_plugin_linter.sharing import quota_unenforced, weight_unenforced
 from temper_plugin_linter.smt_collision import smt_collision
 from temper_plugin_linter.starvation import starvation
-from temper_plugin_linter.unmatched import unmatched_hot_thread
+from temper_plugin_linter.unmatched import profile_not_applied, unmatched_hot_thread
 
 ENFORCING = "while the node enforces"
 EVERY_MODE = "in every mode, without the engine too"
@@ -174,13 +174,24 @@ RULES = (
         EVERY_MODE,
         "A pod's profile names every hot thread of it.",
         "a thread that uses {hot_cpu} CPUs or more matches no thread group of its pod's profile, "
-        "or only a last group that takes all others and yields. Profiles that match by title or "
-        "behaviour are not judged",
+        "or only a last group that takes all others and yields. Where a title or behaviour "
+        "decides, it is not judged",
         "Programs rename their threads between versions; a hot thread that the profile does not "
         "know is treated as if it did not matter.",
         "Add a thread group for the name, or choose another profile.",
         ("hot_cpu",),
         unmatched_hot_thread,
+    ),
+    Rule(
+        "profile_not_applied",
+        Severity.WARNING,
+        EVERY_MODE,
+        "A pod runs under the profile that its annotation, a detector or its image claims for it.",
+        "such a profile is not there (`unknown_id`), could not be loaded (`not_loaded`), was tuned "
+        "for other machines (`shape`) or is for other versions of the program (`version`)",
+        "Whoever named the profile counts on it; without it all threads of the pod are alike.",
+        "See `temper profiles explain`; the finding says what the reason asks for.",
+        check=profile_not_applied,
     ),
     Rule(
         "antagonist",

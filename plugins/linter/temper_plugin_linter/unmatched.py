@@ -1,4 +1,4 @@
-"""``unmatched_hot_thread``: a profile knows every hot thread of its pods."""
+"""What profiles miss: hot threads that none of their groups names, and pods that got none."""
 
 from collections.abc import Iterator
 
@@ -6,11 +6,10 @@ from temper_core import (
     Assignment,
     Finding,
     Snapshot,
-    ThreadGroup,
     ThreadIdentity,
     ThreadSample,
     Treatment,
-    matches,
+    takes_by_name,
 )
 from temper_plugin_linter.names import busiest, by_subject, by_use
 from temper_plugin_linter.placement import Placement, cpu_used, pod_key
@@ -20,13 +19,21 @@ FIX = (
     "the program rename their threads), or another profile to the pod"
 )
 
+NOT_APPLIED_FIX = {
+    "unknown_id": "correct the id, or give the node a profile of that id",
+    "not_loaded": "correct the profile: 'temper profiles lint' names every mistake in it",
+    "shape": "tune the profile on such a machine, and give it that machine_shape",
+    "version": "give the image a tag that tells its version, or name the profile in an annotation",
+}
+"""What to do, by the code of the reason."""
+
 
 def unmatched_hot_thread(placement: Placement) -> Iterator[Finding]:
     """Find hot threads of profiled pods that no group of the profile names.
 
     Threads left to a last group that takes everybody count where that group yields: it was meant
     for threads that do little. A match by title or behaviour cannot be held against a sample, so
-    profiles that have one are not judged.
+    threads whose names it allows are not judged.
     """
     plan = placement.snapshot.plan
     if plan is None or not placement.threads.hot:
@@ -45,12 +52,23 @@ def unmatched_hot_thread(placement: Placement) -> Iterator[Finding]:
         yield _finding(subject, threads, placement.snapshot, placement.limits.hot_cpu)
 
 
+def profile_not_applied(placement: Placement) -> Iterator[Finding]:
+    """Find pods that a profile is claimed for and that run without one."""
+    for pod in placement.snapshot.pods:
+        if pod.profile_code and not pod.profile:
+            yield Finding(
+                pod_key(pod),
+                f"runs without the profile that is claimed for it: {pod.profile_reason}",
+                NOT_APPLIED_FIX.get(pod.profile_code, "see temper profiles explain"),
+                {"reason": pod.profile_code},
+            )
+
+
 def _is_unknown(thread: ThreadSample, assignment: Assignment) -> bool:
     if assignment.profile is None or not _is_meant(thread, assignment):
         return False
     groups = assignment.profile.profile.thread_groups
-    needs_sight = any(m.title_pattern or m.behaviour for group in groups for m in group.match)
-    if needs_sight or any(_takes(group, thread) for group in groups):
+    if takes_by_name(groups, _identity(thread)) is not False:
         return False
     rest = groups[-1]
     return bool(rest.match) or rest.treatment is Treatment.YIELD
@@ -63,11 +81,9 @@ def _is_meant(thread: ThreadSample, assignment: Assignment) -> bool:
     return len(assignment.pod.containers) <= 1 or thread.process in processes
 
 
-def _takes(group: ThreadGroup, thread: ThreadSample) -> bool:
-    identity = ThreadIdentity(
-        thread.cgroup, thread.comm, thread.process, is_leader=thread.tid == thread.tgid
-    )
-    return any(matches(match, identity) for match in group.match)
+def _identity(thread: ThreadSample) -> ThreadIdentity:
+    is_leader = thread.tid == thread.tgid
+    return ThreadIdentity(thread.cgroup, thread.comm, thread.process, is_leader=is_leader)
 
 
 def _finding(
