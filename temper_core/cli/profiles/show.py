@@ -48,9 +48,13 @@ def _print_profile(loaded: "LoadedProfile") -> None:
     console = results_console()
     console.print(f"{profile.id}: {profile.description}".rstrip(": "))
     console.print(f"  from          {loaded.source}")
+    if loaded.lineage:
+        console.print(f"  extends       {', '.join(loaded.lineage)}")
     console.print(f"  recognised by {given(profile.fingerprint) or 'annotation only'}")
     console.print(f"  machine       {given(profile.machine_shape) or 'any'}")
     console.print(f"  measured      {given(profile.evidence) or 'no evidence given'}")
+    if loaded.advice:
+        console.print(f"  but           {loaded.advice}")
     table = plain_table("group", "threads", "treatment", "cpu_fraction")
     for group in profile.thread_groups:
         fraction = "" if group.cpu_fraction is None else str(group.cpu_fraction)

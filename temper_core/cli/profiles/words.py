@@ -12,7 +12,13 @@ def profile_document(loaded: "LoadedProfile") -> dict[str, Any]:
     """Return a loaded profile as JSON would say it, with where it came from."""
     import attrs
 
-    return {"source": loaded.source, "is_file": loaded.is_file, **attrs.asdict(loaded.profile)}
+    origin = {
+        "source": loaded.source,
+        "is_file": loaded.is_file,
+        "extends": list(loaded.lineage),
+        "expired": loaded.expired,
+    }
+    return {**origin, **attrs.asdict(loaded.profile)}
 
 
 def given(record: "AttrsInstance") -> str:

@@ -157,3 +157,23 @@ def test_what_lies_in_a_directory_that_this_user_may_not_enter_is_one_line(write
     assert result.exit_code == 2
     assert str(closed) in result.stderr
     assert "Permission denied" in result.stderr or "is not readable" in result.stderr
+
+
+def test_what_a_profile_extends_and_that_its_evidence_is_old_is_shown(write):
+    write("a.toml")
+    old = 'id = "mine"\nextends = "search"\n[evidence]\nexpires = "2020-01-01"\n'
+    path = write("b.toml", old)
+
+    shown = run("show", "mine", "--profiles", write.directory)
+    [document] = json.loads(
+        run("show", "mine", "--profiles", write.directory, "--output", "json").stdout
+    )
+    checked = run("check", path)
+
+    assert f"extends       search ({write.directory / 'a.toml'})" in shown.stdout
+    assert "its evidence expired on 2020-01-01: measure anew" in shown.stdout
+    assert (document["extends"], document["expired"]) == (
+        [f"search ({write.directory / 'a.toml'})"],
+        "2020-01-01",
+    )
+    assert "it extends 'search', which temper profiles lint looks up" in checked.stdout
