@@ -1,7 +1,7 @@
 """Workload profiles: how the threads inside one pod are told apart and treated."""
 
 import datetime as dt
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
@@ -36,24 +36,19 @@ def told(help: str, **schema: Any) -> Mapping[str, Any]:  # noqa: A002, ANN401 -
     return {"help": help, "schema": schema}
 
 
-def _is_pattern(_: object, attribute: "Attribute[str]", value: str) -> None:
-    try:
-        require_pattern(value)
-    except ValueError as error:
-        raise ValueError(f"{attribute.name!r} {error}") from error
+def _passes(require: Callable[[str], None]) -> Callable[[object, "Attribute[str]", str], None]:
+    def check(_: object, attribute: "Attribute[str]", value: str) -> None:
+        try:
+            require(value)
+        except ValueError as error:
+            raise ValueError(f"{attribute.name!r} {error}") from error
+
+    return check
 
 
-def _is_condition(_: object, attribute: "Attribute[str]", value: str) -> None:
-    try:
-        require_condition(value)
-    except ValueError as error:
-        raise ValueError(f"{attribute.name!r} {error}") from error
-
-
+_IS_PATTERN = optional(_passes(require_pattern))
 _IS_NAME = optional(and_(min_len(1), max_len(LONGEST_COMM)))
 _NAME_SCHEMA = {"minLength": 1, "maxLength": LONGEST_COMM}
-_ARE_IDS = deep_iterable(IDENTIFIER)
-_SIZE_SCHEMA = {"minimum": 1}
 
 
 class Treatment(StrEnum):
@@ -92,7 +87,7 @@ class ThreadMatch:
     )
     comm_pattern: str | None = field(
         default=None,
-        validator=optional(_is_pattern),
+        validator=_IS_PATTERN,
         metadata=told(
             "RE2 expression that is found anywhere in the thread's name.", maxLength=1000
         ),
@@ -104,7 +99,7 @@ class ThreadMatch:
     )
     title_pattern: str | None = field(
         default=None,
-        validator=optional(_is_pattern),
+        validator=_IS_PATTERN,
         metadata=told(
             "RE2 expression that is found in the process's command line.", maxLength=1000
         ),
@@ -119,8 +114,7 @@ class ThreadMatch:
     @property
     def is_static(self) -> bool:
         """Whether the engine can judge this by itself, without steering."""
-        needs_steering = (self.comm_pattern, self.title_pattern, self.behaviour)
-        return all(key is None for key in needs_steering)
+        return self.comm_pattern is self.title_pattern is self.behaviour is None
 
     @property
     def is_empty(self) -> bool:
@@ -200,7 +194,7 @@ class Fingerprint:
     )
     annotations: tuple[str, ...] = field(
         default=(),
-        validator=_ARE_IDS,
+        validator=deep_iterable(IDENTIFIER),
         metadata=told(
             "Further ids for the annotation temper.codes/workload-profile.",
             pattern=f"^{ID_PATTERN}$",
@@ -208,7 +202,7 @@ class Fingerprint:
     )
     versions: tuple[str, ...] = field(
         default=(),
-        validator=deep_iterable(_is_condition),
+        validator=deep_iterable(_passes(require_condition)),
         metadata=told(
             'What the image\'s tag must say, such as [">=8.0.27", "<9"].',
             pattern=CONDITION_PATTERN,
@@ -220,16 +214,16 @@ class Fingerprint:
 class ShapeRange:
     """Which machines a tuning fits: an int is exact, [min, max] inclusive, absent anything."""
 
-    cores: Bounds | None = field(default=None, metadata=told("Physical cores.", **_SIZE_SCHEMA))
+    cores: Bounds | None = field(default=None, metadata=told("Physical cores.", minimum=1))
     threads_per_core: Bounds | None = field(
-        default=None, metadata=told("CPUs of a core: 2 with SMT.", **_SIZE_SCHEMA)
+        default=None, metadata=told("CPUs of a core: 2 with SMT.", minimum=1)
     )
-    sockets: Bounds | None = field(default=None, metadata=told("Sockets.", **_SIZE_SCHEMA))
-    numa_nodes: Bounds | None = field(default=None, metadata=told("NUMA nodes.", **_SIZE_SCHEMA))
+    sockets: Bounds | None = field(default=None, metadata=told("Sockets.", minimum=1))
+    numa_nodes: Bounds | None = field(default=None, metadata=told("NUMA nodes.", minimum=1))
     architecture: str | None = field(
         default=None, metadata=told("As uname -m says it: x86_64, aarch64.")
     )
-    llcs: Bounds | None = field(default=None, metadata=told("Last-level caches.", **_SIZE_SCHEMA))
+    llcs: Bounds | None = field(default=None, metadata=told("Last-level caches.", minimum=1))
 
 
 @frozen
@@ -306,8 +300,7 @@ class WorkloadProfile:
     )
 
     def __attrs_post_init__(self) -> None:
-        problems = list(group_problems(self.thread_groups))
-        if problems:
+        if problems := list(group_problems(self.thread_groups)):
             raise ValueError("; ".join(problems))
 
     @property
