@@ -114,7 +114,7 @@ class ThreadMatch:
     @property
     def is_static(self) -> bool:
         """Whether the engine can judge this by itself, without steering."""
-        return self.comm_pattern is self.title_pattern is self.behaviour is None
+        return {self.comm_pattern, self.title_pattern, self.behaviour} == {None}
 
     @property
     def is_empty(self) -> bool:
