@@ -141,7 +141,7 @@ class Linter:
                 severity=Severity.WARNING,
                 subject=plugin,
                 message=f"plugin {plugin!r} failed: {reason}",
-                fix="see 'temper plugins'; mend or remove the plugin and start the agent again",
+                fix="mend or remove the plugin and start the agent again; see GET /plugins",
                 evidence={"invariants_lost": ", ".join(lost)},
                 since=self._ailing[plugin],
                 plugin=plugin,

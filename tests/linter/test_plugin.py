@@ -244,6 +244,18 @@ def test_an_explained_violation_comes_with_its_numbers_and_what_to_do(saved, sna
     assert "move it" in result.output
 
 
+@pytest.mark.parametrize("wished", [(), ("--explain", "rt_hog"), ("--explain", "rt_hog-1")])
+def test_nothing_that_a_process_calls_itself_steers_the_terminal(saved, wished):
+    name = "\x1b]0;root\a\r\x9b2J"
+    told = dict.fromkeys(("subject", "message", "fix", "since"), name)
+    hog = {"id": "rt_hog-1", "invariant": "rt_hog", **told, "evidence": {name: name}}
+
+    output = CliRunner().invoke(lint, ["--from", saved({"at": 1, "violations": [hog]}), *wished])
+
+    assert all(letter.isprintable() for letter in output.output.replace("\n", ""))
+    assert "\ufffd]0;root\ufffd\ufffd\ufffd2J" in output.output
+
+
 def test_an_explanation_in_json_has_the_same(saved, snapshot):
     answer = violations_of(Request({}, None, snapshot))
     wanted = answer["violations"][0]

@@ -15,6 +15,7 @@ from temper_plugin_linter.explaining import (
     find,
     id_of,
     is_invariant,
+    shown,
 )
 from temper_plugin_linter.limits import Limits
 
@@ -130,7 +131,7 @@ def _print_table(found: list[Mapping[str, Any]]) -> None:
         table.add_column(column, overflow="fold")
     for violation in found:
         cells = (violation.get(key, "") for key in ("subject", "message", "fix"))
-        table.add_row(id_of(violation), *(str(cell) for cell in cells))
+        table.add_row(*map(shown, (id_of(violation), *cells)))
     console = Console(markup=False, highlight=False)
     # A pipe has no width, and rich would squeeze the table into 80 columns.
     width = max(console.width, NARROWEST) if console.is_terminal else PIPED_WIDTH

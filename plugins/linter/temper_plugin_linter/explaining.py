@@ -52,6 +52,12 @@ def id_of(violation: Json) -> str:
     return str(known) if known else violation_id(str(invariant), str(subject))
 
 
+def shown(value: object) -> str:
+    """Write a value for a terminal; what a process calls itself must not steer the terminal."""
+    text = str(value)
+    return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in text)
+
+
 def explained_lines(explained: Explained, limits: Limits, windows: str) -> Iterator[str]:
     """Yield the explanation line by line; *windows* says when a violation stands and clears."""
     if explained.rule is not None:
@@ -97,14 +103,14 @@ def _rule_lines(rule: Rule, limits: Limits, windows: str) -> Iterator[str]:
 
 
 def _violation_lines(violation: Json) -> Iterator[str]:
-    yield f"{id_of(violation)}: {violation.get('subject', '')}"
-    yield f"  {violation.get('message', '')}"
-    yield f"  since       {violation.get('since', '')}"
+    yield f"{shown(id_of(violation))}: {shown(violation.get('subject', ''))}"
+    yield f"  {shown(violation.get('message', ''))}"
+    yield f"  since       {shown(violation.get('since', ''))}"
     evidence = violation.get("evidence")
     for name, seen in evidence.items() if isinstance(evidence, Mapping) else ():
-        yield f"  {name:11} {_number(seen)}"
-    yield f"  what to do  {violation.get('fix', '')}"
+        yield f"  {shown(name):11} {_number(seen)}"
+    yield f"  what to do  {shown(violation.get('fix', ''))}"
 
 
 def _number(seen: object) -> str:
-    return f"{seen:.3g}" if isinstance(seen, float) else str(seen)
+    return f"{seen:.3g}" if isinstance(seen, float) else shown(seen)

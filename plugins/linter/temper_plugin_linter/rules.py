@@ -230,7 +230,8 @@ PLUGIN_HEALTH = Rule(
     "Every plugin works.",
     "a plugin was set aside, or an invariant of it failed in the last window",
     "What a broken plugin was to judge, nobody judges.",
-    "See `temper plugins`; mend or remove the plugin and start the agent again.",
+    "Mend or remove the plugin and start the agent again. `GET /plugins` is the agent's account; "
+    "`temper plugins` only says whether it loads.",
 )
 
 
