@@ -13,6 +13,7 @@ import pytest
 from tests.kernel.guest import Fault, Walked, known_faults, play_faults, walk
 
 IN_EVERY_RUN = ("loading", "enforcing")
+ONLY_IN_FULL = ("test_lint.py", "test_kernels.py")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -35,11 +36,14 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     # The option is known only where tests/kernel itself is named on the command line.
     is_wanted = config.getoption("--kernel", default=False)
+    is_full = config.getoption("--all-faults", default=False)
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.kernel)
             if not is_wanted:
                 item.add_marker(pytest.mark.skip(reason="boots a kernel: make test-kernel"))
+            elif item.path.name in ONLY_IN_FULL and not is_full:
+                item.add_marker(pytest.mark.skip(reason="takes long: make test-kernel-full"))
     items.sort(key=lambda item: _fault_of(item) is not None)  # last: they are played meanwhile
 
 
