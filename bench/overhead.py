@@ -10,11 +10,12 @@ accounts are cgroups.
 
 import argparse
 import json
+import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
-from http.client import HTTPConnection
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,9 @@ BUSY_PAUSE_S = 2 / 3
 SCRAPE_EVERY_S = 15.0
 SETTLE_S = 20.0
 ANSWER_S = 30.0
+HERE = "127.0.0.1"
+
+Connections = Sequence[tuple[Tool, HTTPConnection]]
 
 
 def measure(tools: Sequence[Tool], threads: int, pause_s: float, seconds: float) -> Any:  # noqa: ANN401 - JSON
@@ -35,9 +39,13 @@ def measure(tools: Sequence[Tool], threads: int, pause_s: float, seconds: float)
     with ExitStack() as running:
         running.enter_context(threads_running(threads, pause_s, THREADS_PER_PROCESS))
         accounts = {tool.name: running.enter_context(_running(tool)) for tool in tools}
-        _wait_scraping(tools, SETTLE_S)
+        connections = [(tool, HTTPConnection(HERE, tool.port)) for tool in tools if tool.port]
+        for _, connection in connections:
+            connection.timeout = ANSWER_S
+            running.callback(connection.close)
+        _wait_scraping(connections, SETTLE_S)
         before, began = {name: each.cpu_s for name, each in accounts.items()}, time.monotonic()
-        tier = _wait_scraping(tools, seconds)
+        tier = _wait_scraping(connections, seconds)
         window_s = time.monotonic() - began
         return {
             "threads": threads,
@@ -68,21 +76,26 @@ def _running(tool: Tool) -> Iterator[Account]:
             raise SystemExit(f"bench: {tool.name} ended by itself")
 
 
-def _wait_scraping(tools: Iterable[Tool], seconds: float) -> str:
+def _wait_scraping(connections: Connections, seconds: float) -> str:
     """Scrape now and then for so long; return the tier that the agent tells."""
     until, tier = time.monotonic() + seconds, ""
     while (left := until - time.monotonic()) > 0:
         time.sleep(min(SCRAPE_EVERY_S, left))
-        for tool in tools:
-            if tool.port:
-                tier = _tier_in(_scrape(tool)) or tier
+        for tool, connection in connections:
+            tier = _tier_in(_scrape(tool, connection)) or tier
     return tier
 
 
-def _scrape(tool: Tool) -> str:
-    with closing(HTTPConnection("127.0.0.1", tool.port, timeout=ANSWER_S)) as connection:
-        connection.request("GET", tool.path, headers={"Accept": "text/plain"})
-        return connection.getresponse().read().decode()
+def _scrape(tool: Tool, connection: HTTPConnection) -> str:
+    """Ask as Prometheus does: over one connection, as long as the tool lets that live."""
+    for _ in range(2):
+        try:
+            connection.request("GET", tool.path, headers={"Accept": "text/plain"})
+            return connection.getresponse().read().decode()
+        except (HTTPException, OSError):
+            connection.close()
+    print(f"bench: {tool.name} did not answer a scrape", file=sys.stderr)
+    return ""
 
 
 def _tier_in(metrics: str) -> str:

@@ -11,7 +11,9 @@ from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 from temper_core import __version__
 
 LARGEST_HEADERS_BYTES = 16 * 1024
-KEEP_ALIVE_S = 5
+KEEP_ALIVE_S = 75
+"""How long a connection may rest after an answer: longer than scrapes usually are apart, since a new
+one costs half as much as the scrape itself."""
 STOP_S = 1
 HEADERS = [
     ("server", f"temper/{__version__}"),
@@ -39,6 +41,7 @@ class BoundedProtocol(H11Protocol):
     idle_since = 0.0
     _deadline: asyncio.TimerHandle | None = None
     _was_idle = True
+    _is_resting = False
 
     @property
     def is_idle(self) -> bool:
@@ -58,7 +61,7 @@ class BoundedProtocol(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's
         """Begin to wait for the first request."""
         super().connection_made(transport)
-        self._rearm()
+        self._rearm(self.timing.head_s)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop waiting."""
@@ -67,23 +70,31 @@ class BoundedProtocol(H11Protocol):
             self._deadline.cancel()
 
     def data_received(self, data: bytes) -> None:
-        """Give a request its time once its head is whole."""
+        """Give a head its time from its first byte on, and a request once its head is whole."""
+        if self._is_resting:
+            self._rearm(self.timing.head_s)
         super().data_received(data)
         if self._was_idle and not self.is_idle:
-            self._rearm()
+            self._rearm(self.timing.exchange_s)
 
     def on_response_complete(self) -> None:
         """Begin to wait for the next request."""
         super().on_response_complete()
-        if not self.is_closing:
-            self._rearm()
+        if self.is_closing:
+            return
+        if not self.is_idle:  # the next was sent along with it
+            self._rearm(self.timing.exchange_s)
+        elif self.conn.trailing_data[0]:  # and that has begun
+            self._rearm(self.timing.head_s)
+        else:
+            self._rearm(KEEP_ALIVE_S)
+            self._is_resting = True
 
-    def _rearm(self) -> None:
+    def _rearm(self, within_s: float) -> None:
         if self._deadline is not None:
             self._deadline.cancel()
-        self._was_idle = self.is_idle
+        self._was_idle, self._is_resting = self.is_idle, False
         self.idle_since = self.loop.time()
-        within_s = self.timing.head_s if self._was_idle else self.timing.exchange_s
         self._deadline = self.loop.call_later(within_s, self.hang_up)
 
 

@@ -1,6 +1,7 @@
 import json
 import socket
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -125,6 +126,29 @@ def test_a_second_request_on_a_connection_must_not_be_slow_either(start):
 
     assert answer.startswith(b"HTTP/1.1 200")
     assert end == b""
+
+
+def test_a_connection_that_was_answered_may_rest_for_longer_than_a_head_may_take(start):
+    agent = start(head_s=0.1)
+    with agent.connect() as raw:
+        raw.sendall(b"HEAD /healthz HTTP/1.1\r\nhost: a\r\n\r\n")
+        first = raw.recv(2000)
+        time.sleep(0.4)
+        raw.sendall(b"HEAD /healthz HTTP/1.1\r\nhost: a\r\n\r\n")
+        second = raw.recv(2000)
+
+    assert first.startswith(b"HTTP/1.1 200")
+    assert second.startswith(b"HTTP/1.1 200")
+
+
+def test_a_head_that_begins_with_the_request_before_it_must_not_be_slow_either(start):
+    agent = start(head_s=0.3)
+    with agent.connect() as raw:
+        raw.sendall(b"HEAD /healthz HTTP/1.1\r\nhost: a\r\n\r\nGET /healthz HTTP/1.1\r\nhost:")
+
+        answer = read_to_the_end(raw)
+
+    assert answer.startswith(b"HTTP/1.1 200")
 
 
 def test_an_answer_may_take_longer_than_a_head(start, view):
