@@ -12,8 +12,8 @@ from temper_core import __version__
 
 LARGEST_HEADERS_BYTES = 16 * 1024
 KEEP_ALIVE_S = 75
-"""How long a connection may rest after an answer: longer than scrapes usually are apart, since a new
-one costs half as much as the scrape itself."""
+"""How long a connection may rest after an answer: longer than scrapes usually are apart, since a
+new one costs half as much as the scrape itself."""
 STOP_S = 1
 HEADERS = [
     ("server", f"temper/{__version__}"),
