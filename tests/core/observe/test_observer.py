@@ -148,7 +148,8 @@ def test_a_workload_known_by_its_process_is_summed_over_its_threads(observer, sp
     thread = sample_of(child.pid, snapshot)
     assert (thread.pod, thread.expected_layer, thread.layer) == ("batch", "high", "")
     assert snapshot.pods[0].threads == 1
-    assert snapshot.pods[0].cpu_used == pytest.approx(thread.cpu_used, rel=0.25)  # the kernel books late
+    # The kernel books late, and a thread is told of one CPU at most.
+    assert snapshot.pods[0].cpu_used == pytest.approx(thread.cpu_used, rel=0.25)
 
 
 def test_a_new_plan_is_used_at_once(observer, spawn, let_run):
