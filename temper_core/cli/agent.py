@@ -9,6 +9,10 @@ if TYPE_CHECKING:
     from temper_core.settings import Settings
 
 
+LEAST_DESCRIPTORS = 64
+"""Without connections and pods the agent has up to 40 open."""
+
+
 @click.command("agent")
 @click.option("--settings", "path", type=click.Path(path_type=Path), help="Settings file (TOML).")
 @click.option("--pods", type=click.Path(path_type=Path), help="Take the pods from this PodList.")
@@ -43,12 +47,27 @@ def command(
     from temper_core.settings import load
 
     logs.configure(log_level)
+    _require_descriptors()
     settings = load(path).settings
     settings = _with_options(settings, pods, listen, observe_only, strict_plugins)
     wake = Wake()
     agent = assemble(settings, wake)
     with wake.signals(dict.fromkeys((signal.SIGTERM, signal.SIGINT), agent.stop)):
         agent.run()
+
+
+def _require_descriptors() -> None:
+    """Raise MachineError where there is no room for the files that the agent keeps open."""
+    import resource
+
+    from temper_core.errors import MachineError
+
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < LEAST_DESCRIPTORS:
+        raise MachineError(
+            f"only {soft} files may be open at a time, and the agent needs {LEAST_DESCRIPTORS}: "
+            "raise RLIMIT_NOFILE (ulimit -n, or LimitNOFILE= of its unit)"
+        )
 
 
 def _with_options(

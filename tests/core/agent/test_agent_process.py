@@ -251,6 +251,18 @@ def test_a_second_agent_on_the_same_socket_is_refused(start, tmp_path):
     assert agent.get("/healthz").status_code == 200
 
 
+def test_an_agent_that_may_open_too_few_files_ends_at_once(tmp_path):
+    settings = tmp_path / "agent.toml"
+    settings.write_text("")
+    few = ["sh", "-c", 'ulimit -n 32; exec "$0" agent --settings "$1"', TEMPER, str(settings)]
+
+    ended = subprocess.run(few, capture_output=True, text=True, timeout=30, check=False)
+
+    assert ended.returncode == 3
+    assert ended.stderr.startswith("temper: only 32 files may be open at a time")
+    assert len(ended.stderr.splitlines()) == 1
+
+
 @pytest.mark.parametrize(
     ("settings", "code", "word"),
     [
