@@ -47,9 +47,9 @@ class FakeObserver:
 
 
 class FakeScheduler:
-    diagnosis = None
     """Counts its steps, and ends the loop after so many."""
 
+    diagnosis = None
     generation = stats = engine_pid = None
     engine_pids = ()
     can_swap = ""
@@ -90,7 +90,7 @@ class FakeDecider:
     def decide(self, _pods, in_force, **given):
         self.asked.append((in_force, given))
         answer = self.answers.pop(0)
-        self.is_unfinished = self.is_unfinished and not self.catalogues
+        self.is_unfinished = self.is_unfinished and not self.catalogues and bool(self.answers)
         if isinstance(answer, Exception):
             raise answer
         return answer
@@ -228,7 +228,7 @@ def test_detectors_that_were_not_all_asked_are_asked_on():
     decisions = [decision("one"), decision("two")]
     decider = FakeDecider(*decisions)
     decider.is_unfinished = True
-    agent, scheduler, _ = agent_with(decider, steps=2)
+    agent, scheduler, _ = agent_with(decider)
 
     agent.run()
 
