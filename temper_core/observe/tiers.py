@@ -31,16 +31,18 @@ def open_reader(
     budget: DescriptorBudget | None = None,
     detail_threads: int = 256,
     unified_root: str = "/sys/fs/cgroup",
+    least_ratio: float = 0.0,
 ) -> OpenedReader:
     """Open the best tier that works, or the one asked for by name.
 
-    *detail_threads* is about how many threads get a row of their own, where the tier can sum up
-    the others; *unified_root* is where cgroup v2 is mounted, "" for nowhere. Raises MachineError
-    where the tier asked for cannot work here.
+    *detail_threads* is about how many threads get a row of their own, and *least_ratio* the share
+    of the time between two looks that a thread must have run or waited for one, where the tier
+    can sum up the others; *unified_root* is where cgroup v2 is mounted, "" for nowhere. Raises
+    MachineError where the tier asked for cannot work here.
     """
     openers: dict[str, Opener] = {
-        "bpf": lambda: BpfThreads.open(detail_threads, unified_root),
-        "bpf-iter": lambda: IterThreads.open(detail_threads, unified_root),
+        "bpf": lambda: BpfThreads.open(detail_threads, unified_root, least_ratio),
+        "bpf-iter": lambda: IterThreads.open(detail_threads, unified_root, least_ratio),
         "proc": lambda: ProcThreads(proc_root, budget),
     }
     return first_that_works(tier, openers)

@@ -55,8 +55,12 @@ class KernelThreads:
     object_name: ClassVar[str]
     most_groups: ClassVar[int] = MOST_GROUPS
 
-    def __init__(self, skeleton: Skeleton, detail_threads: int, unified_root: str) -> None:
+    def __init__(
+        self, skeleton: Skeleton, detail_threads: int, unified_root: str, least_ratio: float
+    ) -> None:
         self._detail = detail_threads
+        self._least_ratio = least_ratio
+        self._looked_ns = time.monotonic_ns()
         self._paths = CgroupPaths(unified_root)
         self._names = _Names()
         self._defects: tuple[str, ...] = ()
@@ -71,14 +75,19 @@ class KernelThreads:
             self._held = opened.pop_all()
 
     @classmethod
-    def open(cls, detail_threads: int = 256, unified_root: str = "/sys/fs/cgroup") -> Self:
+    def open(
+        cls,
+        detail_threads: int = 256,
+        unified_root: str = "/sys/fs/cgroup",
+        least_ratio: float = 0.0,
+    ) -> Self:
         """Load the object, in 20 to 60 ms, and try it once; raises ``BpfError``.
 
         About *detail_threads* get rows of their own; *unified_root* is where cgroup v2 is mounted.
         """
         room = {"rows": rows_for(detail_threads)}
         skeleton = load_object(__package__, cls.object_name, max_entries=room)
-        reader = cls(skeleton, detail_threads, unified_root)
+        reader = cls(skeleton, detail_threads, unified_root, least_ratio)
         with ExitStack() as opened:
             opened.callback(reader.close)
             reader._prepare()
@@ -130,7 +139,11 @@ class KernelThreads:
         return counted
 
     def _pass(self, *, is_baseline: bool) -> Counted:
-        self._control.ask(Asked(is_baseline, self._paths.names, self._detail, self.most_groups))
+        before_ns, self._looked_ns = self._looked_ns, time.monotonic_ns()
+        least_ns = int((self._looked_ns - before_ns) * self._least_ratio)
+        self._control.ask(
+            Asked(is_baseline, self._paths.names, self._detail, self.most_groups, least_ns)
+        )
         self._run()
         counted = self._control.counted
         self._paths.learn(PATH.iter_unpack(self._told[: PATH.size * counted.paths]))
@@ -152,30 +165,32 @@ class KernelThreads:
         )
 
     def _thread_rows(self, count: int, paths: Sequence[str]) -> tuple[ThreadRow, ...]:
-        names = self._names
+        names, row = self._names, ThreadRow._make  # half as dear as by its fields
         return tuple(
             [
-                ThreadRow(
-                    tid,
-                    tgid,
-                    names[comm],
-                    names[process],
-                    start,
-                    cpu,
-                    run,
-                    delay,
-                    bool(is_kthread),
-                    uid,
-                    paths[group],
-                    runs,
-                    voluntary,
-                    involuntary,
-                    migrations,
-                    policy,
-                    nice,
-                    priority,
-                    allowed,
-                    waiting,
+                row(
+                    (
+                        tid,
+                        tgid,
+                        names[comm],
+                        names[process],
+                        start,
+                        cpu,
+                        run,
+                        delay,
+                        bool(is_kthread),
+                        uid,
+                        paths[group],
+                        runs,
+                        voluntary,
+                        involuntary,
+                        migrations,
+                        policy,
+                        nice,
+                        priority,
+                        allowed,
+                        waiting,
+                    )
                 )
                 for (
                     tid,

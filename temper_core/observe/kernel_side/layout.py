@@ -17,7 +17,7 @@ _ASKED = struct.Struct("<5I")
 _COUNTED = struct.Struct("<6I")
 _U64 = struct.Struct("<Q")
 _COUNTED_AT = 24
-_LEAST_AT = 64
+_LEAST_AT, _CANDIDATE_AT = 64, 72
 _BINS_AT, _BINS_BYTES = 112, 512
 _ON_CPU_AT, _ON_CPU_BYTES = 624, 1_024
 _CLEARED = ((_COUNTED_AT, 40), (_BINS_AT, _BINS_BYTES))
@@ -33,13 +33,15 @@ class Asked:
     """What the next look is to do: a baseline only remembers the counters.
 
     Cgroups that were told under another number of ``names`` are told again. Up to ``detail``
-    threads get rows, and up to ``groups`` cgroups sums of their own.
+    threads get rows, of those that used ``least_ns``, and up to ``groups`` cgroups sums of their
+    own.
     """
 
     is_baseline: bool
     names: int
     detail: int
     groups: int = MOST_GROUPS
+    least_ns: int = 0
 
 
 @frozen
@@ -77,6 +79,9 @@ class Control:
             asked.detail,
             asked.groups,
         )
+        # The kernel side may have a higher bound for candidates from the look before.
+        [bound_ns] = _U64.unpack_from(self._memory, _CANDIDATE_AT)
+        _U64.pack_into(self._memory, _CANDIDATE_AT, max(bound_ns, asked.least_ns))
         on_cpu = (_ON_CPU_AT + _ON_CPU_BYTES * (self._look & 1), _ON_CPU_BYTES)
         for at, size in (*_CLEARED, on_cpu):
             self._memory[at : at + size] = bytes(size)

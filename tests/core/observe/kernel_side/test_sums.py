@@ -88,6 +88,25 @@ def assert_the_busiest_have_rows(rows, used):
     assert max(unlisted) <= rows.least_ns * 1.25
 
 
+@pytest.mark.usefixtures("load")
+def test_who_used_less_of_the_time_than_was_asked_for_is_in_the_sums_alone(
+    open_tier, spawn_in, tell, settle
+):
+    reader = open_tier(least_ratio=100.0)
+    child, path = spawn_in(WORKERS, 12)
+    base = reader.snapshot(0)
+    before = all_counts(child.pid)
+    tell(child, "0.1 0.05")
+    settle(child.pid)
+
+    rows = reader.snapshot(base.clock_ns)
+
+    used = used_between(before, all_counts(child.pid))
+    assert [row for row in rows.rows if row.tgid == child.pid] == []
+    assert in_cgroup(rows, path) == (total(used.values()), 13)
+    assert rows.least_ns > 0
+
+
 def test_whoever_ran_has_a_row_while_there_are_few(open_tier, spawn_in, tell, settle):
     reader = open_tier()
     child, path = spawn_in(WORKERS, 20)
