@@ -135,9 +135,11 @@ def test_keys_sort_switch_panes_help_and_scroll(top):
     for keys, seen in [("w", "4 threads .* by wait"), ("n3", "3 pods .* by name"), ("c", "by cpu")]:
         terminal.press(keys)
         terminal.wait_for(lambda lines, seen=seen: re.search(seen, "\n".join(lines)), seen)
-    terminal.press("\t")
-    unscrolled = terminal.wait_for(row_after_titles, "threads")
-    terminal.press(" \x1b[B")
+    terminal.press("\t ")
+    unscrolled = terminal.wait_for(
+        lambda lines: row_after_titles(lines) and lines[-1].startswith("PAUSED"), "pause"
+    )
+    terminal.press("\x1b[B")
     terminal.wait_for(
         lambda lines: row_after_titles(lines) not in ("", row_after_titles(unscrolled)), "scrolling"
     )

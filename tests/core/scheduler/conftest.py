@@ -26,7 +26,7 @@ from temper_core.scheduler.safe_mode import SafeModeRequests
 from temper_core.settings import Settings
 
 FAKE_ENGINE = Path(__file__).with_name("fake_engine.py")
-REAL_S = 6.0
+REAL_S = 30.0
 
 
 class Node:
