@@ -2,7 +2,7 @@
 
 import os
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from time import sleep
@@ -19,7 +19,9 @@ class Account:
     """A program that runs in a cgroup of its own, so that no child of it is forgotten."""
 
     cgroup: Path
+    launch: "Callable[[], subprocess.Popen[bytes]]"
     process: "subprocess.Popen[bytes]"
+    restarts: int = 0
 
     @property
     def cpu_s(self) -> float:
@@ -33,6 +35,11 @@ class Account:
         pids = (self.cgroup / "cgroup.procs").read_text().split()
         pages = sum(map(_resident_pages, pids))
         return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+    def keep_running(self) -> None:
+        """Start the program again if it has ended, as whatever supervises it would."""
+        if self.process.poll() is not None:
+            self.process, self.restarts = self.launch(), self.restarts + 1
 
     def end(self) -> None:
         """End the program and whatever it has started."""
@@ -57,13 +64,16 @@ def start(name: str, command: Sequence[str], environment: Mapping[str, str]) -> 
     cgroup = unified / f"temper-bench-{os.getpid()}-{name}"
     cgroup.mkdir()
     join = 'echo 0 >"$0/cgroup.procs" && exec "$@"'
-    process = subprocess.Popen(
-        ["/bin/sh", "-c", join, str(cgroup), *command],
-        env={**os.environ, **environment},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    return Account(cgroup, process)
+
+    def launch() -> "subprocess.Popen[bytes]":
+        return subprocess.Popen(
+            ["/bin/sh", "-c", join, str(cgroup), *command],
+            env={**os.environ, **environment},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+
+    return Account(cgroup, launch, launch())
 
 
 def _resident_pages(pid: str) -> int:

@@ -4,8 +4,8 @@
 
 For each number of threads, twenty to a process, asleep for good and waking thrice in two seconds,
 all tools run at the same time, those that can are scraped every 15 s, and each is charged with the
-CPU time of its own cgroup after it settled. As root: the agent's best tier needs BPF, and the
-accounts are cgroups.
+CPU time of its own cgroup after it settled. One that ends is started again. As
+root: the agent's best tier needs BPF, and the accounts are cgroups.
 """
 
 import argparse
@@ -13,7 +13,7 @@ import json
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
@@ -21,7 +21,7 @@ from typing import Any
 
 from accounts import Account, start
 from observe_tick import threads_running
-from rivals import Tool, agent, rivals
+from rivals import AGENT_PORT, Tool, agent, rivals
 
 SIZES = (100, 1_000, 5_000)
 THREADS_PER_PROCESS = 20
@@ -43,9 +43,9 @@ def measure(tools: Sequence[Tool], threads: int, pause_s: float, seconds: float)
         for _, connection in connections:
             connection.timeout = ANSWER_S
             running.callback(connection.close)
-        _wait_scraping(connections, SETTLE_S)
+        _wait_scraping(accounts, connections, SETTLE_S)
         before, began = {name: each.cpu_s for name, each in accounts.items()}, time.monotonic()
-        tier = _wait_scraping(connections, seconds)
+        tier = _wait_scraping(accounts, connections, seconds)
         window_s = time.monotonic() - began
         return {
             "threads": threads,
@@ -56,6 +56,7 @@ def measure(tools: Sequence[Tool], threads: int, pause_s: float, seconds: float)
                 name: {
                     "core_percent": round(100 * (each.cpu_s - before[name]) / window_s, 4),
                     "rss_mib": round(each.resident_mib, 1),
+                    "restarts": each.restarts,
                 }
                 for name, each in accounts.items()
             },
@@ -70,17 +71,20 @@ def _running(tool: Tool) -> Iterator[Account]:
         try:
             yield account
         finally:
-            has_ended = account.process.poll() is not None
             account.end()
-        if has_ended:
-            raise SystemExit(f"bench: {tool.name} ended by itself")
+        if tool.port == AGENT_PORT and account.restarts:
+            raise SystemExit("bench: the agent ended by itself")
 
 
-def _wait_scraping(connections: Connections, seconds: float) -> str:
+def _wait_scraping(
+    accounts: Mapping[str, Account], connections: Connections, seconds: float
+) -> str:
     """Scrape now and then for so long; return the tier that the agent tells."""
     until, tier = time.monotonic() + seconds, ""
     while (left := until - time.monotonic()) > 0:
         time.sleep(min(SCRAPE_EVERY_S, left))
+        for account in accounts.values():
+            account.keep_running()
         for tool, connection in connections:
             tier = _tier_in(_scrape(tool, connection)) or tier
     return tier
@@ -121,7 +125,8 @@ def table(results: Sequence[Any], tools: Sequence[Tool]) -> str:
 def _cell(used: Any, ours: float) -> str:  # noqa: ANN401 - JSON
     cpu, memory = used["core_percent"], used["rss_mib"]
     times = "" if cpu == ours or not ours else f" ({cpu / ours:.0f} x)"
-    return f"{cpu:.3f} %{times}, {memory:.0f} MiB"
+    died = f", ended by itself {used['restarts']} x" if used["restarts"] else ""
+    return f"{cpu:.3f} %{times}, {memory:.0f} MiB{died}"
 
 
 def main() -> None:
