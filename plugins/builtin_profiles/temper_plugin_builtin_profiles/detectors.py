@@ -1,8 +1,4 @@
-"""Workloads that give themselves away by the name of their main process, whatever their image.
-
-MariaDB is left alone on purpose: its threads do not carry MySQL's names, so that the profile would
-take every connection for background work.
-"""
+"""Workloads that give themselves away by the name of their main process, whatever their image."""
 
 from temper_core import Detection, Pod
 
@@ -11,8 +7,8 @@ LIKELY = 0.6
 
 
 def detect_mysql(pod: Pod) -> Detection | None:
-    """Recognise a pod whose main process is ``mysqld``."""
-    return _detection(pod, "mysql-innodb", {"mysqld": SURE})
+    """Recognise a pod whose main process is MySQL's or MariaDB's server, of any version."""
+    return _detection(pod, "mysql-innodb", {"mysqld": SURE, "mariadbd": SURE})
 
 
 def detect_pytorch(pod: Pod) -> Detection | None:
