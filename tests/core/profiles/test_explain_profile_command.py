@@ -49,7 +49,12 @@ def test_the_same_is_told_in_json(explain):
     document = json.loads(explain("--output", "json", "--steered").stdout)
 
     assert document["profile_extends"] == ["mysql-innodb (builtin-profiles)"]
-    assert [group["name"] for group in document["groups"]] == ["connections", "innodb", "rest"]
+    assert [group["name"] for group in document["groups"]] == [
+        "connections",
+        "innodb",
+        "unnamed",
+        "rest",
+    ]
 
 
 def test_why_there_is_none_is_told(explain):
