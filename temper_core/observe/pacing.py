@@ -3,7 +3,8 @@
 from collections import deque
 from statistics import median
 
-LONGEST_PERIOD_S = 60.0
+from temper_core.settings.models import LONGEST_PERIOD_S
+
 TICKS_JUDGED = 3
 COME_BACK_BELOW = 0.8
 """Share of the budget under which the cost at half the period must stay: no flapping."""
@@ -26,7 +27,7 @@ class Pace:
             return
         self._usual_s = median(self._costs)
         if self.cost_ratio > self._budget and self.period_s < LONGEST_PERIOD_S:
-            self._change(min(max(LONGEST_PERIOD_S, self._wanted_s), self.period_s * 2))
+            self._change(min(LONGEST_PERIOD_S, self.period_s * 2))
         elif self.period_s > self._wanted_s:
             shorter = max(self._wanted_s, self.period_s / 2)
             if self._usual_s / shorter < self._budget * COME_BACK_BELOW:

@@ -10,6 +10,9 @@ from temper_core.records.tiers import Tier
 from temper_core.settings.fields import MILLISECOND_US, SECOND_US, setting
 from temper_core.settings.tiers import PlanSettings, PriorityMapping, Tiers
 
+LONGEST_PERIOD_S = 60.0
+"""Between two looks: a violation, which takes several, is known within minutes even so."""
+
 
 @frozen
 class SchedulerSettings:
@@ -137,7 +140,11 @@ class WorkloadRule:
 class ObserveSettings:
     """How closely the node is watched."""
 
-    period_s: float = setting(5.0, "Seconds between two looks at every thread.", validator=ge(0.2))
+    period_s: float = setting(
+        5.0,
+        "Seconds between two looks at every thread, 0.2 to 60.",
+        validator=and_(ge(0.2), le(LONGEST_PERIOD_S)),
+    )
     budget_cpu_ratio: float = setting(
         0.01,
         "Share of one core that observing may cost; over it the period stretches.",

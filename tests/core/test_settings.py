@@ -99,6 +99,7 @@ def test_a_file_that_was_named_must_be_there(tmp_path):
         ("[scheduler]\nsteering_pin = 'hints'", "scheduler.steering_pin: must match regex"),
         ("[scheduler]\nsteering_pin = '/hints'", "scheduler.steering_pin: must match regex"),
         ('[scheduler]\nsteering_pin = "/a\\u0000/b"', "scheduler.steering_pin: must match regex"),
+        ("[observe]\nperiod_s = 61", "observe.period_s: must be <= 60"),
         ("[pods]\ncgroup_driver = 'x'", "pods.cgroup_driver: must be in"),
         ("[[workloads]]\nname = 'a b'\nunit = 'x'", "workloads[0].name: must match regex"),
         ("[[workloads]]\nname = 'a'", "needs one of cgroup, unit, process"),

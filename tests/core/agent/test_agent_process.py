@@ -20,7 +20,7 @@ class RunningAgent:
     def __init__(self, directory, *options, settings="", looks=True):
         self.directory = directory
         self.path = directory / "agent.toml"
-        period_s, poll_s, file_poll_s = (0.5, 0.2, 1.0) if looks else (3600, 3600, 3600)
+        period_s, poll_s, file_poll_s = (0.5, 0.2, 1.0) if looks else (60, 3600, 3600)
         self.path.write_text(
             f'[server]\nlisten = "127.0.0.1:0"\nsocket = "{directory}/run/agent.sock"\n'
             f'[safe_mode]\nfile = "{directory}/safe-mode"\nstate = "{directory}/requests.json"\n'

@@ -11,10 +11,10 @@ from temper_core.observe.descriptors import DescriptorBudget
 from temper_core.observe.observer import Observer
 from temper_core.observe.overhead import OwnCost
 from temper_core.observe.own_size import READ_EVERY_S, SizeReader
-from temper_core.observe.pacing import LONGEST_PERIOD_S, Pace
+from temper_core.observe.pacing import Pace
 from temper_core.records.machine import MachineShape
 from temper_core.records.snapshots import Mode, Status
-from temper_core.settings.models import ObserveSettings, Settings
+from temper_core.settings.models import LONGEST_PERIOD_S, ObserveSettings, Settings
 
 
 def burn(cpu_s):
