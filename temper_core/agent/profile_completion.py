@@ -66,6 +66,14 @@ class _Outcome:
     problems: tuple[str, ...] = ()
 
 
+@frozen
+class _Last:
+    """What was completed last: out of what, for which engine, on which day."""
+
+    given: tuple[tuple[Entry, ...], Capabilities, dt.date]
+    catalogue: ProfileCatalogue
+
+
 @define(eq=False)
 class Completion:
     """Makes catalogues, and remembers of each source what it last stood for.
@@ -77,31 +85,39 @@ class Completion:
     engine: FindEngine = newest_engine
     clock: Callable[[], dt.date] = today
     _good: dict[Owner, tuple[LoadedProfile, ...]] = field(factory=dict, init=False)
+    _last: "_Last | None" = field(default=None, init=False)
 
     def catalogue(self, entries: Iterable[Entry]) -> ProfileCatalogue:
-        """Complete the profiles among *entries*, in their order; raises nothing."""
-        found = tuple(entries)
+        """Complete the profiles among *entries*, in their order; raises nothing.
+
+        Where nothing is new the catalogue is the same as the last time: the agent asks every half
+        minute, and to complete a profile takes tens of milliseconds.
+        """
+        given = (tuple(entries), self.engine(), self.clock())
+        if self._last is None or self._last.given != given:
+            self._last = _Last(given, self._completed(*given))
+        return self._last.catalogue
+
+    def _completed(
+        self, found: tuple[Entry, ...], capabilities: Capabilities, date: dt.date
+    ) -> ProfileCatalogue:
         failures = [entry for entry in found if isinstance(entry, ProfileFailure)]
         loaded = tuple(entry for entry in found if isinstance(entry, LoadedProfile))
-        by_owner = self._outcomes(loaded, _Family(loaded, failures), failures)
+        family = _Family(loaded, failures)
+        by_owner = self._outcomes(family, capabilities, failures)
         self._good = {owner: outcome.sound for owner, outcome in by_owner.items() if outcome.sound}
         told = [each for outcome in by_owner.values() for each in outcome.sound]
         profiles = tuple(_first_claims(told, failures))
-        date = self.clock()
         return ProfileCatalogue(
             tuple(_dated(each, date) for each in profiles),
             tuple(sorted(failures, key=lambda failure: failure.source)),
         )
 
     def _outcomes(
-        self,
-        loaded: Sequence[LoadedProfile],
-        family: "_Family",
-        failures: list[ProfileFailure],
+        self, family: "_Family", capabilities: Capabilities, failures: list[ProfileFailure]
     ) -> dict[Owner, _Outcome]:
-        capabilities = self.engine()
         grouped: defaultdict[Owner, list[_Outcome]] = defaultdict(list)
-        for entry in loaded:
+        for entry in family.loaded:
             checked = _checked(family.of(entry), capabilities)
             grouped[entry.source, entry.profile.id].append(checked)
         return {

@@ -267,3 +267,11 @@ def test_evidence_that_expired_is_advice_and_the_profile_stays(expires, day, exp
     assert loaded.expired == expired
     assert ("measure anew" in loaded.advice) is bool(expired)
     assert made.failures == ()
+
+
+def test_where_nothing_is_new_the_catalogue_is_the_very_same(completion):
+    entries = (child("one", "two", source="1.toml"), plain("two", source="2.toml"))
+    before = completion.catalogue(entries)
+
+    assert completion.catalogue(entries) is before
+    assert completion.catalogue(entries[1:]) is not before
