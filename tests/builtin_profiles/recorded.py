@@ -8,13 +8,19 @@ from typing import Any
 
 from temper_core import WorkloadProfile
 from temper_core.observe.thread_tables.coverage import Coverage, Judged, judge
+from temper_core.records.profile_documents import complete
+from temper_core.records.profile_tables import DerivedProfile
 from temper_core.records.thread_tables import ThreadTable, read_thread_table
 from temper_plugin_builtin_profiles.packs import read_packs
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 GOLDENS = HERE / "goldens"
-PACKS = {profile.id: profile for profile in read_packs()}
+SHIPPED = {profile.id: profile for profile in read_packs()}
+PACKS = {
+    name: complete(pack, SHIPPED[pack.extends], name) if isinstance(pack, DerivedProfile) else pack
+    for name, pack in SHIPPED.items()
+}
 RECORDINGS: dict[str, ThreadTable] = {
     path.stem: read_thread_table(path)
     for path in sorted((ROOT / "plugins/builtin_profiles/recordings").glob("*.json"))
