@@ -14,8 +14,9 @@ from temper_core.records.tiers import Tier
 Key = TypeVar("Key")
 Answer = TypeVar("Answer")
 
-MOST_REMEMBERED = 16_384
-"""Answers kept per question; threads that rename themselves all the time ask new ones."""
+MOST_REMEMBERED = 4_096
+"""Answers kept per question, some 350 bytes each; threads that come and go under names of their own
+ask new ones all the time."""
 COMM_LENGTH = 15
 
 
@@ -124,8 +125,10 @@ def _outermost(cgroups: Iterable[str]) -> tuple[str, ...]:
     return tuple(outer)
 
 
-def remember(answers: dict[Key, Answer], key: Key, answer: Answer) -> None:
-    """Keep an answer, and forget all others once there are too many."""
-    if len(answers) >= MOST_REMEMBERED:
+def remember(
+    answers: dict[Key, Answer], key: Key, answer: Answer, most: int = MOST_REMEMBERED
+) -> None:
+    """Keep an answer, and forget all others once there are *most*."""
+    if len(answers) >= most:
         answers.clear()
     answers[key] = answer

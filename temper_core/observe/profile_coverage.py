@@ -15,6 +15,8 @@ from temper_core.records.profiles import ThreadGroup, Treatment
 from temper_core.records.snapshots import ThreadSample
 from temper_core.records.steering import OPEN
 
+MOST_VERDICTS = 256
+"""Kinds of threads remembered of a pod; a look tells of no more threads, or few, one by one."""
 MOST_UNDECIDED = 0.1
 """Share of a pod's CPU time of which it is not known who takes it, up to which the rest counts."""
 
@@ -106,7 +108,8 @@ class _Judge:
         """Whether a match takes the thread; None where that is not known."""
         key = thread.comm, thread.process, thread.tid == thread.tgid
         if key not in self._known:
-            remember(self._known, key, takes_by_name(self._groups, _identity(thread)))
+            verdict = takes_by_name(self._groups, _identity(thread))
+            remember(self._known, key, verdict, MOST_VERDICTS)
         verdict = self._known[key]
         return self._by_place(thread) if verdict is None else verdict
 

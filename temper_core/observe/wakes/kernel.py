@@ -8,13 +8,15 @@ import mmap
 import os
 import re
 import struct
+import sys
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, suppress
+from heapq import nlargest
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from attrs import field, frozen
 
@@ -36,6 +38,7 @@ from temper_core.observe.wakes.kernel_records import (
     TALLY,
     TID,
     WAITS,
+    Parties,
     PartyRecord,
     State,
     Tally,
@@ -62,11 +65,23 @@ class Room:
 
 
 @frozen
+class Most:
+    """How many of the edges and blockings of a window are taken: the greatest ones."""
+
+    edges: int
+    blockings: int
+
+
+ALL = Most(sys.maxsize, sys.maxsize)
+
+
+@frozen
 class Counted:
     """All that was counted in a window of ``length_s``.
 
     ``edges`` are wakes by waker and wakee, ``blockings`` waits and their ns by waiter and runner,
-    ``parties`` the threads by their tid; tid 0 as one end is nobody. ``lost`` edges and blockings
+    of either the most only, where ``end`` was told how many; ``parties`` are the threads by their
+    tid; tid 0 as one end is nobody. ``lost`` edges and blockings
     and ``nameless`` threads found no room. ``kernel_s`` is the CPU time that counting took, of
     whatever was running.
     """
@@ -144,7 +159,7 @@ class WakeKernel:
         self._length_s, self._began_s = length_s, time.monotonic()
         OPEN.pack_into(self._control, STATE_AT, 1)
 
-    def end(self) -> Counted:
+    def end(self, *, most: Most = ALL) -> Counted:
         """Detach, and take what was counted since ``begin``; raises ``BpfError``."""
         OPEN.pack_into(self._control, STATE_AT, 0)
         length_s = min(self._length_s, time.monotonic() - self._began_s)
@@ -158,9 +173,9 @@ class WakeKernel:
             lost=tally.lost,
             nameless=tally.nameless,
             kernel_s=_kernel_s(tally),
-            edges={pair: value[0] for pair, value in self._pairs("edges", COUNT)},
-            blockings={pair: (n, ns) for pair, (n, ns) in self._pairs("blockings", WAITS)},
-            parties=self._take_parties(),
+            edges={pair: wakes for pair, (wakes,) in self._most("edges", COUNT, most.edges)},
+            blockings=dict(self._most("blockings", WAITS, most.blockings)),
+            parties=Parties(drain(self._skeleton.maps["parties"], TID.size, PARTY.size)),
             knows_waits=bool(state.knows_waits),
             knows_interrupts=bool(state.knows_interrupts),
         )
@@ -205,12 +220,9 @@ class WakeKernel:
         for keys, values in drain(self._skeleton.maps[name], PAIR.size, value.size):
             yield from zip(PAIR.iter_unpack(keys), value.iter_unpack(values), strict=True)
 
-    def _take_parties(self) -> dict[int, PartyRecord]:
-        found: dict[int, PartyRecord] = {}
-        for keys, values in drain(self._skeleton.maps["parties"], TID.size, PARTY.size):
-            records = map(PartyRecord._make, PARTY.iter_unpack(values))
-            found.update(zip((tid for (tid,) in TID.iter_unpack(keys)), records, strict=True))
-        return found
+    def _most(self, name: str, value: struct.Struct, most: int) -> list[tuple[Pair, Any]]:
+        """Empty a map, and return its *most* by the last of the numbers in it."""
+        return nlargest(most, self._pairs(name, value), key=lambda found: found[1][-1])
 
 
 def _load(sizes: Mapping[str, int]) -> Skeleton:

@@ -20,6 +20,8 @@ ROOT_CGROUP = 1
 """Its number; on a hybrid host everybody is there, and lives elsewhere in the v1 hierarchies."""
 MOST_READ = 256
 """Files of /proc that are read for the cgroups of one window, at some 15 µs each."""
+MOST_NAMED = 1_024
+"""Threads of a window that are remembered; the edges and blockings that are told name fewer."""
 NOBODY = Party(0, "")
 
 
@@ -78,7 +80,7 @@ class Roster:
         self._samples = {thread.tid: thread for thread in threads}
         self._is_enforcing = snapshot is not None and snapshot.status.mode is Mode.ENFORCING
         self._layers: dict[ThreadIdentity, str] = {}
-        self._known: dict[int, Party] = {0: NOBODY}
+        self._known: dict[int, Party] = {}
         homes.new_window()
 
     @property
@@ -90,7 +92,8 @@ class Roster:
         """Return who *tid* was; without a name where neither side had room for one."""
         found = self._known.get(tid)
         if found is None:
-            found = self._known[tid] = self._named(tid)
+            found = self._named(tid) if tid else NOBODY
+            remember(self._known, tid, found, MOST_NAMED)
         return found
 
     def _named(self, tid: int) -> Party:
@@ -117,7 +120,8 @@ class Roster:
         found = self._layers.get(thread)
         if found is None:
             layer = self._places.plan.layer_of(thread)
-            found = self._layers[thread] = layer.name if layer is not None else ""
+            found = layer.name if layer is not None else ""
+            remember(self._layers, thread, found, MOST_NAMED)
         return found
 
 

@@ -15,6 +15,8 @@ MOST_EDGES = 256
 MOST_BLOCKINGS = 128
 MOST_PODS = 64
 """What one window tells: the most frequent edges, the longest blockings, who waited longest."""
+MOST_KINDS = 1_024
+"""Kinds of threads whose waits are added up beside each other; threads may all have other names."""
 NODE = "node"
 NO_WAITS = bytes(COUNTS.size)
 
@@ -93,6 +95,9 @@ def _alike(counted: Counted, roster: Roster) -> Iterator[tuple[int, _Waits]]:
     for tid, record in counted.parties.items():
         if record.counts == NO_WAITS:  # woke others, and has had its CPU all along
             continue
+        if len(kinds) >= MOST_KINDS:
+            yield from kinds.values()
+            kinds.clear()
         is_leader, kind = tid == record.tgid, None
         if tid != REST and tid not in roster.sampled:
             kind = (record.tgid, record.cgroup, record.comm, is_leader)

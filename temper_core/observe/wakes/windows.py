@@ -7,11 +7,11 @@ from attrs import evolve, frozen
 
 from temper_core.errors import MachineError
 from temper_core.observe.places import Places
-from temper_core.observe.wakes.kernel import Counted, WakeKernel
+from temper_core.observe.wakes.kernel import Counted, Most, WakeKernel
 from temper_core.observe.wakes.pacing import WakePace
 from temper_core.observe.wakes.roster import Homes, Roster
 from temper_core.observe.wakes.switch_rate import read_switches
-from temper_core.observe.wakes.telling import tell_window
+from temper_core.observe.wakes.telling import MOST_BLOCKINGS, MOST_EDGES, tell_window
 from temper_core.records.snapshots import Snapshot
 from temper_core.records.wakes import WakeWindow
 
@@ -83,7 +83,7 @@ class Windows:
     def _count(self, kernel: WakeKernel, length_s: float) -> Counted:
         kernel.begin(length_s)
         self._closing.wait(length_s)
-        return kernel.end()
+        return kernel.end(most=Most(MOST_EDGES, MOST_BLOCKINGS))
 
     def _tell(self, counted: Counted, snapshot: Snapshot | None) -> WakeWindow:
         at, plan = time.time(), snapshot.plan if snapshot is not None else None

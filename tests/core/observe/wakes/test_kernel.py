@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 import pytest
 
 from temper_core.errors import BpfError
-from temper_core.observe.wakes.kernel import Room
+from temper_core.observe.wakes.kernel import Most, Room
 from temper_core.observe.wakes.kernel_records import COUNTS, REST
 
 LONG_S = 20.0
@@ -182,6 +182,24 @@ def test_threads_that_came_and_went_have_names(kernel, spawn, tell):
     children = [each for each in counted.parties.values() if each.tgid == parent.pid]
     assert len(children) + counted.nameless > 150
     assert {each.process[:6] for each in children} == {b"python"}
+
+
+def test_of_edges_and_blockings_the_greatest_are_taken(kernel, make_pair, spinner, let_run):
+    pair, spinners = make_pair(2_000), [spinner("one"), spinner("other")]
+    for each in spinners:
+        each.stdin.write("20\n")
+        each.stdin.flush()
+
+    kernel.begin(LONG_S)
+    slept = pair.play()
+    for each in spinners:
+        let_run(each.pid, 20)
+    counted = kernel.end(most=Most(edges=2, blockings=1))
+
+    # The pair's own two, unless others on this machine woke each other yet more often.
+    assert [wakes >= min(slept) for wakes in counted.edges.values()] == [True, True]
+    assert len(counted.blockings) == 1
+    assert {pair.ping, pair.pong} < counted.parties.keys()
 
 
 def test_edges_without_room_are_counted_as_lost(open_kernel, spawn, tell):
