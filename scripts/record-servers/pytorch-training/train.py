@@ -1,7 +1,8 @@
 # noqa: INP001 - a program that a script runs by its path
 """Trains a small convolutional network on random pictures until it is stopped.
 
-Two loader workers prepare the pictures. Started by torchrun, it trains together with its peers.
+Two loader workers prepare the pictures, of 48 or the given number of pixels a side. Started by
+torchrun, it trains together with its peers.
 """
 
 import os
@@ -12,7 +13,7 @@ from torch import distributed, nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, Dataset
 
-SIDE = 48
+SIDE = int(sys.argv[1]) if len(sys.argv) > 1 else 48
 
 
 class Pictures(Dataset[tuple[torch.Tensor, int]]):
