@@ -2,8 +2,28 @@
 
 import logging
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
-import structlog
+
+@contextmanager
+def _without(module: str) -> Iterator[None]:
+    """Let what is imported here do without *module*, which it could use, but need not."""
+    modules: dict[str, Any] = sys.modules
+    if module in modules:
+        yield
+        return
+    modules[module] = None
+    try:
+        yield
+    finally:
+        del modules[module]
+
+
+# It would draw tracebacks, which these logs have as text, and cost an agent 3 MiB.
+with _without("rich"):
+    import structlog
 
 
 def configure(level: str = "info") -> None:

@@ -13,7 +13,6 @@ from itertools import accumulate
 
 import structlog
 from attrs import define, field, frozen
-from prometheus_client.exposition import choose_encoder
 
 from temper_core.errors import PluginError
 from temper_core.records.contributions import Exporter, Metric
@@ -47,11 +46,11 @@ from temper_core.server.families.reading import (
     own_line,
 )
 from temper_core.server.label_text import escaped
+from temper_core.server.media_types import OPENMETRICS, media_type_for
 from temper_core.server.totals import Sums, merged_pods
 from temper_core.server.view import AgentView
 
 UNBOUNDED_LABELS = frozenset({"tid", "tgid", "pid", "uid", "pod_uid"})
-OPENMETRICS = "application/openmetrics-text"
 OWN_SERIES = 2
 """How many series a scrape holds, and how many were dropped: these are always there."""
 _LABEL = re.compile(r"(?!__)[a-zA-Z_][a-zA-Z0-9_]*")
@@ -106,8 +105,8 @@ class Scraper:
 
     def scrape(self, accept: str) -> tuple[bytes, str]:
         """Return the metrics and their media type, OpenMetrics where *accept* prefers it."""
-        media_type = choose_encoder(accept)[1]
-        openmetrics = media_type.startswith(OPENMETRICS)
+        media_type = media_type_for(accept)
+        openmetrics = media_type == OPENMETRICS
         reading = self._reading()
         room = self.series_limit - OWN_SERIES
         live, lost = within((family.block(reading) for family in LIVE), room)

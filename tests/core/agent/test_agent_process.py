@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -152,6 +153,20 @@ def test_the_plugins_contribute_to_a_running_agent(start):
     assert 'temper_lint_violation{invariant="smt_collision"} 0.0' in metrics
     assert "temper_lint_violation_age_seconds" in metrics
     assert agent.get("/violations").status_code == 200
+
+
+@pytest.mark.parametrize("needless", ["httpx", "prometheus_client", "rich", "yaml"])
+def test_an_agent_takes_no_memory_for_what_it_does_not_need(start, monkeypatch, needless):
+    monkeypatch.setenv("PYTHONPROFILEIMPORTTIME", "1")
+    agent = start()
+    agent.wait_for(agent.observation, "observation")
+    agent.wait_for(lambda: agent.get("/metrics").text, "metrics")
+
+    agent.stop()
+
+    imported = re.findall(r"\| +([\w.]+)$", (agent.directory / "log").read_text(), re.MULTILINE)
+    assert "temper_core.server.metrics" in imported
+    assert not [each for each in imported if each.startswith(f"{needless}.")]
 
 
 def test_a_pod_list_is_followed_and_explained(start, tmp_path):
