@@ -18,7 +18,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.installed.wheels import ROOT, environment_with, run
+
 EXAMPLE = ROOT / "examples" / "temper-plugin-batch-guard"
 SPIN = "while True: pass"
 PATIENCE_S = 60.0
@@ -61,30 +62,10 @@ process = "nightly-report"
 """
 
 
-def run(*command, check=True, **options):
-    arguments = [str(part) for part in command]
-    done = subprocess.run(arguments, capture_output=True, text=True, check=False, **options)
-    assert not check or done.returncode == 0, f"{arguments}\n{done.stdout}\n{done.stderr}"
-    return done
-
-
-def build(project, into):
-    if shutil.which("uv"):
-        run("uv", "build", "--wheel", project, "-o", into)
-    else:
-        run(sys.executable, "-m", "build", "--wheel", project, "--outdir", into)
-
-
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory):
     """Return an environment that holds the agent, the example, pytest, and nothing else of ours."""
-    wheels, environment = tmp_path_factory.mktemp("wheels"), tmp_path_factory.mktemp("environment")
-    for project in (ROOT, EXAMPLE):
-        build(project, wheels)
-    run(sys.executable, "-m", "venv", environment)
-    pip = (environment / "bin" / "pip", "--disable-pip-version-check")
-    run(*pip, "install", "--quiet", "pytest", *sorted(wheels.glob("*.whl")))
-    return environment
+    return environment_with((ROOT, EXAMPLE), tmp_path_factory.mktemp("example"), "pytest")
 
 
 @pytest.fixture

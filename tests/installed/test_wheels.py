@@ -2,40 +2,18 @@
 
 import json
 import shutil
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.installed.wheels import ROOT, environment_with, run
+
 PROJECTS = (ROOT, *sorted(path.parent for path in ROOT.glob("plugins/*/pyproject.toml")))
-
-
-def run(*command, check=True):
-    arguments = [str(part) for part in command]
-    done = subprocess.run(arguments, capture_output=True, text=True, check=False)
-    assert not check or done.returncode == 0, f"{arguments}\n{done.stdout}\n{done.stderr}"
-    return done
-
-
-def build(project, into):
-    if shutil.which("uv"):
-        run("uv", "build", "--wheel", project, "-o", into)
-    else:
-        run(sys.executable, "-m", "build", "--wheel", project, "--outdir", into)
 
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory):
     """Build the wheels, and return an environment that holds them and what they depend on."""
-    wheels, environment = tmp_path_factory.mktemp("wheels"), tmp_path_factory.mktemp("environment")
-    for project in PROJECTS:
-        build(project, wheels)
-    run(sys.executable, "-m", "venv", environment)
-    pip = (environment / "bin" / "pip", "--disable-pip-version-check")
-    run(*pip, "install", "--quiet", *sorted(wheels.glob("*.whl")))
-    return environment
+    return environment_with(PROJECTS, tmp_path_factory.mktemp("wheels"))
 
 
 @pytest.fixture
