@@ -136,7 +136,8 @@ def _between(before: _Measured, now: _Measured) -> ThreadBehaviour:
     window_s = now.at_s - before.at_s
     run_ns, runs = max(0, now.run_ns - before.run_ns), max(0, now.runs - before.runs)
     return ThreadBehaviour(
-        cpu_share=run_ns / NS_PER_S / window_s,
+        # The two clocks differ a little, and a bound of 1 means busy throughout.
+        cpu_share=min(1.0, run_ns / NS_PER_S / window_s),
         run_us=run_ns / NS_PER_S * US_PER_S / runs if runs else None,
         wakeups_per_s=runs / window_s,
     )

@@ -138,6 +138,16 @@ def test_within_a_window_the_last_one_stands(tmp_path, clock):
     assert sight.behaviour(5, 5, 1) is first
 
 
+def test_a_thread_that_is_busy_throughout_uses_no_more_than_one_cpu(tmp_path, clock):
+    sight = Sight(tmp_path, clock)
+    fake(tmp_path, schedstat="0 0 0\n")
+    sight.behaviour(5, 5, 1)
+    clock.now += 2
+    fake(tmp_path, schedstat="2000400000 0 3\n")
+
+    assert sight.behaviour(5, 5, 1).cpu_share == 1.0
+
+
 def test_another_thread_of_the_same_tid_is_measured_from_its_own_begin(tmp_path, clock):
     sight = Sight(tmp_path, clock)
     fake(tmp_path, schedstat="0 0 0\n")
