@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from temper_core.observe.thread_tables.coverage import judge
+from temper_core.records.matching import LONGEST_TITLE
 from temper_core.records.thread_tables import LONGEST_COMM, TableThread
 from tests.builtin_profiles.recorded import (
     GOLDENS,
@@ -141,11 +142,15 @@ def groups(pack, table, is_static):
 
 
 def numbered(thread, number):
-    """Give *thread* another index, cut like the kernel cuts names, wherever its names have one."""
+    """Give *thread* another index wherever its names have one, cut like the kernel cuts them.
+
+    Titles too: their numbers are addresses, ports and process ids.
+    """
     renamed = evolve(
         thread,
         comm=cut(INDEX.sub(number, thread.comm)),
         names=[cut(INDEX.sub(number, name)) for name in thread.names],
+        title=INDEX.sub(number, thread.title)[:LONGEST_TITLE],
     )
     # The leader's name is its process's.
     return evolve(renamed, process=renamed.comm) if thread.leader else renamed

@@ -52,6 +52,7 @@ def test_the_same_is_told_in_json(explain):
     assert [group["name"] for group in document["groups"]] == [
         "connections",
         "innodb",
+        "replication",
         "unnamed",
         "rest",
     ]
