@@ -7,6 +7,8 @@ from temper_core.observe.thread_tables.coverage import judge
 from tests.builtin_profiles.recorded import PACKS, RECORDINGS, recorded_for
 
 POOLS = [(pack, name) for pack in ("onnxruntime", "llama-cpp") for name in recorded_for(pack)]
+BOUND = 0.05
+"""The share of a CPU from which on a thread counts as one of the pool."""
 of_each_pool = pytest.mark.parametrize(("pack", "recording"), POOLS)
 
 
@@ -39,6 +41,20 @@ def test_a_pool_is_all_that_computes_and_nothing_else(pack, recording):
         shares[each.group.name].append(each.thread.cpu_share)
 
     assert min(shares["inference"]) > 50 * max(shares["rest"])
+
+
+@pytest.mark.parametrize("program", ["onnxruntime", "llama-server", "numpy", "pytorch"])
+def test_no_thread_of_a_program_with_a_pool_was_ever_near_the_bound(program):
+    tables = [table for table in RECORDINGS.values() if table.program == program]
+
+    near = [
+        each.comm
+        for table in tables
+        for each in table.threads
+        if BOUND / 4 < each.cpu_share < BOUND * 2
+    ]
+    assert tables
+    assert near == []
 
 
 def test_a_program_that_computes_in_another_process_is_not_taken_for_the_pool():

@@ -1,0 +1,40 @@
+"""What the linter has to say of the packs: nothing but what their README explains."""
+
+import datetime as dt
+import re
+
+import pytest
+
+from temper_core.plan.profile_lint import remarks_on
+from tests.builtin_profiles.recorded import PACKS, ROOT
+
+README = (ROOT / "plugins/builtin_profiles/README.md").read_text()
+TABLE = README.partition("| warning | of | why it stands |")[2].partition("\n\n")[0]
+ROWS = re.findall(r"^\| `([a-z_]+)` \| (.*?) \| .+ \|$", TABLE, re.MULTILINE)
+EXPLAINED = {
+    (code, pack)
+    for code, packs in ROWS
+    for pack in (PACKS if packs == "all" else re.findall(r"`([^`]+)`", packs))
+}
+
+
+def warnings(pack):
+    return {(each.code, pack) for each in remarks_on(PACKS[pack], dt.date(2026, 11, 21))}
+
+
+@pytest.mark.parametrize("pack", PACKS)
+def test_every_warning_of_a_pack_is_explained(pack):
+    assert warnings(pack) <= EXPLAINED
+
+
+def test_nothing_is_explained_that_the_linter_does_not_say():
+    assert set.union(*map(warnings, PACKS)) == EXPLAINED
+
+
+@pytest.mark.parametrize("pack", PACKS)
+def test_a_pack_claims_no_effect_that_nobody_measured(pack):
+    evidence = PACKS[pack].evidence
+
+    assert evidence.application
+    assert not evidence.before
+    assert not evidence.after
