@@ -76,14 +76,15 @@ class PathWatch:
         if self.is_heard and not heard and self._clock() < self._sure_until:
             return
         self._sure_until = self._clock() + SURE_S
+        begun: set[int] = set()
+        kept = self._watches
         try:
-            watches = self._listened(self._inotify)
+            kept = self._listened(self._inotify, begun)
         except OSError:  # a limit on watches, or a directory that this user may not read
             self.is_heard = False
-            return
-        for watch in self._watches - watches:
+        for watch in (self._watches | begun) - kept:
             self._inotify.forget(watch)
-        self._watches = watches
+        self._watches = kept
 
     def close(self) -> None:
         """Listen no more."""
@@ -91,16 +92,21 @@ class PathWatch:
             self._inotify.close()
         self._inotify, self.is_heard = None, False
 
-    def _listened(self, inotify: Inotify) -> frozenset[int]:
-        """Watch what there is on the way, again where more of it was made meanwhile."""
+    def _listened(self, inotify: Inotify, begun: set[int]) -> frozenset[int]:
+        """Watch what there is on the way, again where more of it was made meanwhile.
+
+        Whatever was *begun* is told there, also where an error ends it.
+        """
         places: list[str] = []
-        watches: frozenset[int] = frozenset()
+        watches: list[int] = []
         while (found := _existing(self._path, inside=self._inside)) != places:
-            places = found
-            watches = frozenset(inotify.watch(place, Change.ITSELF) for place in places[:-1])
-            watches |= {inotify.watch(places[-1], Change.ITSELF | Change.NAMES | Change.WRITTEN)}
+            places, watches = found, []
+            for place in places:
+                more = Change.NAMES | Change.WRITTEN if place == places[-1] else Change(0)
+                watches.append(inotify.watch(place, Change.ITSELF | more))
+                begun.add(watches[-1])
         self.is_heard = _is_ours(places[-1])
-        return watches
+        return frozenset(watches)
 
 
 def _existing(path: str, *, inside: bool) -> list[str]:

@@ -1,6 +1,7 @@
 import os
 import select
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -127,6 +128,24 @@ def test_what_cannot_be_listened_to_is_not_heard_and_no_error(tmp_path):
     watch.arm()
 
     assert (watch.is_heard, watch.fileno()) == (False, -1)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="becoming somebody else needs root")
+def test_what_cannot_be_listened_to_at_its_end_holds_no_watch_on_the_way_there(tmp_path):
+    for folder in (tmp_path, *tmp_path.parents[:-2]):
+        folder.chmod(folder.stat().st_mode | 0o055)
+    (tmp_path / "closed").mkdir(mode=0o711)
+    watch = PathWatch(tmp_path / "closed/brake")
+    os.seteuid(65534)
+    try:
+        watch.arm()
+    finally:
+        os.seteuid(0)
+
+    held = Path(f"/proc/self/fdinfo/{watch.fileno()}").read_text().count("inotify wd:")
+    watch.close()
+
+    assert (watch.is_heard, held) == (False, 0)
 
 
 def test_where_a_link_on_the_way_leads_to_by_now_is_found_out_in_time(watching, tmp_path):
