@@ -36,7 +36,8 @@ class PressureEvents:
         self._resources: dict[int, str] = {}
         self._counts: dict[str, int] = {}
         self._last_cpu_s = float("-inf")
-        self._has_rung = False
+        # Each is written by one thread alone, so that no ring is lost between two of its steps.
+        self._rings = self._rings_heard = 0
         self._thread: threading.Thread | None = None
         self._stop = -1
         self.defects: tuple[str, ...] = ()
@@ -50,8 +51,8 @@ class PressureEvents:
 
     def rang(self) -> bool:
         """Return whether the alarm was called since this was last asked."""
-        has_rung, self._has_rung = self._has_rung, False
-        return has_rung
+        heard, self._rings_heard = self._rings_heard, self._rings
+        return self._rings_heard != heard
 
     def listen(self) -> None:
         """Begin to count, if there is a trigger at all."""
@@ -109,7 +110,7 @@ class PressureEvents:
         if resource == "cpu":
             before_s, self._last_cpu_s = self._last_cpu_s, time.monotonic()
             if self._last_cpu_s - before_s >= CALM_S:
-                self._has_rung = True
+                self._rings += 1
                 self._alarm()
 
     def _note(self, what: str) -> None:
