@@ -59,6 +59,17 @@ IMAGES = {
     "public.ecr.aws/docker/library/memcached:1.6": "memcached",
     "nginxinc/nginx-unprivileged:1.27": "nginx",
     "registry.k8s.io/ingress-nginx/controller:v1.11.2": "nginx",
+    "tomcat:10.1-jre17": "jvm",
+    "docker.io/bitnami/tomcat:11": "jvm",
+    "jetty:12": "jvm",
+    "cassandra:5.0": "cassandra",
+    "bitnami/cassandra:4.1": "cassandra",
+    "docker.io/k8ssandra/cass-management-api:5.0.3-ubi": "cassandra",
+    "mcr.microsoft.com/azureml/onnxruntime:latest": "onnxruntime",
+    "ghcr.io/ggml-org/llama.cpp:server-b4000": "llama-cpp",
+    "pytorch/pytorch:2.6.0-cuda12.4-cudnn9-runtime": "pytorch-training",
+    "nvcr.io/nvidia/pytorch:26.01-py3": "pytorch-training",
+    "763104351884.dkr.ecr.eu-west-1.amazonaws.com/pytorch-training:2.6.0-cpu": "pytorch-training",
 }
 # They watch, operate or stand before what the packs are for.
 OTHERS_IMAGES = [
@@ -76,6 +87,13 @@ OTHERS_IMAGES = [
     "redis/redisinsight:2.58",
     "quay.io/prometheus/memcached-exporter:v0.14",
     "nginx/nginx-prometheus-exporter:1.3",
+    "bitnami/jmx-exporter:1.0",
+    "bitnami/cassandra-exporter:2.3",
+    "ghcr.io/k8ssandra/cassandra-operator:1.23",
+    "pytorch/torchserve:0.12.0-cpu",
+    "eclipse-temurin:21-jre",
+    "maven:3-eclipse-temurin-21",
+    "apache/spark:4.0.0",
 ]
 PROCESSES = {
     "mysqld": "mysql-innodb",
@@ -85,6 +103,7 @@ PROCESSES = {
     "memcached": "memcached",
     "nginx": "nginx",
     "torchrun": "pytorch-training",
+    "llama-server": "llama-cpp",
 }
 
 
@@ -152,7 +171,9 @@ def test_a_main_process_is_recognised_in_an_image_of_ones_own(process, pack):
     assert chosen(CATALOGUE, "registry.example/own:1", process) == pack
 
 
-@pytest.mark.parametrize("process", ["mysqldump", "mysqld_exporter", "pgbouncer", "redis-cli"])
+@pytest.mark.parametrize(
+    "process", ["mysqldump", "mysqld_exporter", "pgbouncer", "redis-cli", "java", "python"]
+)
 def test_a_process_that_is_only_called_alike_is_not_recognised(process):
     assert chosen(CATALOGUE, "registry.example/own:1", process) is None
 
