@@ -5,8 +5,11 @@ checked on Linux 6.18, for v1 and v2. That the last process of a cgroup has ende
 somebody has read its ``cgroup.events`` before.
 """
 
-from collections.abc import Iterator
+import math
+import time
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
+from pathlib import Path
 from typing import NamedTuple
 
 from attrs import field, frozen
@@ -29,6 +32,8 @@ JOINING = frozenset({b"cgroup.procs", b"tasks"})
 """The files that somebody writes to who moves a process: the main one may be another by now."""
 SHAPE = Change.NAMES | Change.ITSELF | Change.UNMOUNTED | Change.OVERFLOWN
 WANTED = Change.NAMES | Change.ITSELF | Change.WRITTEN | Change.ATTRIBUTES
+RETRY_S = 300.0
+"""After so long it is tried again where a limit was reached: others may have let go."""
 
 
 @frozen
@@ -49,19 +54,30 @@ class _Place(NamedTuple):
     directory: str
     path: str
 
+    @property
+    def is_there(self) -> bool:
+        return Path(self.directory).is_dir()
+
 
 class TreeWatch:
     """Watches the directories that it is told of; a path is whatever the caller calls it.
 
     ``is_complete`` is false as soon as one could not be watched: then only looking helps, and
-    every watch is given back to those who can use it.
+    every watch is given back to those who can use it. Now and then ``take`` tries again.
     """
 
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        listen: Callable[[], Inotify] = Inotify,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._listen = listen
+        self._clock = clock
         self._inotify: Inotify | None = None
         self._places: dict[int, _Place] = {}
-        with suppress(OSError):
-            self._inotify = Inotify()
+        self._unheard: dict[str, _Place] = {}
+        self._retry_at = 0.0
+        self._try_again()
 
     @property
     def is_complete(self) -> bool:
@@ -74,22 +90,16 @@ class TreeWatch:
 
     def add(self, directory: str, path: str) -> None:
         """Hear of *directory*, called *path*, from now on; one that has gone is no error."""
-        if self._inotify is None:
-            return
-        try:
-            self._places[self._inotify.watch(directory, WANTED)] = _Place(directory, path)
-        except (FileNotFoundError, NotADirectoryError):
-            return
-        except OSError:  # the limit on watches
-            self.close()
+        self._add(_Place(directory, path))
 
     def take(self) -> TreeNews:
         """Return what was heard since this was last called."""
         if self._inotify is None:
-            return TreeNews(shape=True)
+            return self._try_again()
         events = list(self._inotify.read())
         if any(event.change & Change.OVERFLOWN for event in events):
-            return self._begin_again()
+            before, self._places = self._places, {}
+            return self._begin_again(before.values())
         news = TreeNews(
             any(event.change & SHAPE for event in events),
             frozenset(self._named(events, TELLING)),
@@ -100,20 +110,48 @@ class TreeWatch:
                 self._places.pop(event.watch, None)
         return news
 
-    def _begin_again(self) -> TreeNews:
-        """Anything may have changed, and directories may have gone unheard: those are forgotten."""
-        before, self._places = list(self._places.values()), {}
-        for place in before:
-            self.add(place.directory, place.path)
-        paths = frozenset(place.path for place in before)
-        return TreeNews(shape=True, values=paths, processes=paths)
-
     def close(self) -> None:
         """Hear nothing any more."""
+        self._give_up()
+        self._unheard.clear()
+        self._retry_at = math.inf
+
+    def _add(self, place: _Place) -> None:
+        if self._inotify is None:
+            self._unheard[place.directory] = place
+            return
+        try:
+            self._places[self._inotify.watch(place.directory, WANTED)] = place
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        except OSError:  # the limit on watches
+            self._give_up()
+            self._unheard[place.directory] = place
+
+    def _begin_again(self, places: Collection[_Place]) -> TreeNews:
+        """Anything may have changed, and directories may have gone unheard: those are forgotten."""
+        for place in places:
+            self._add(place)
+        paths = frozenset(place.path for place in places)
+        return TreeNews(shape=True, values=paths, processes=paths)
+
+    def _give_up(self) -> None:
+        """Let go of all watches, and remember what they were of."""
         if self._inotify is not None:
             self._inotify.close()
         self._inotify = None
+        self._unheard |= {place.directory: place for place in self._places.values()}
         self._places.clear()
+        self._retry_at = self._clock() + RETRY_S
+
+    def _try_again(self) -> TreeNews:
+        if self._clock() < self._retry_at:
+            return TreeNews(shape=True)
+        self._retry_at = self._clock() + RETRY_S
+        unheard, self._unheard = self._unheard, {}
+        with suppress(OSError):  # the limit on descriptors of this kind
+            self._inotify = self._listen()
+        return self._begin_again([each for each in unheard.values() if each.is_there])
 
     def _named(self, events: list[Event], names: frozenset[bytes]) -> Iterator[str]:
         for event in events:

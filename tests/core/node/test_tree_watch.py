@@ -1,4 +1,5 @@
 import contextlib
+import errno
 import os
 import select
 import time
@@ -6,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from temper_core.listening.inotify import Inotify
 from temper_core.node.cgroups import CgroupTree, detect_cgroups
-from temper_core.node.tree_watch import TreeNews, TreeWatch
+from temper_core.node.tree_watch import RETRY_S, TreeNews, TreeWatch
 from tests.core.node.trees import make_cgroup, make_hierarchy
 
 MOST_QUEUED = 50_000
@@ -178,3 +180,88 @@ def _emptied(cgroup):
     while cgroup.exists() and time.monotonic() < deadline:
         with contextlib.suppress(OSError):  # the kernel has not let go of the process yet
             cgroup.rmdir()
+
+
+class Crowded(Inotify):
+    """Has room for so many watches, as where others have used up the limit."""
+
+    room = 0
+
+    def watch(self, directory, changes):
+        if not self.room:
+            raise OSError(errno.ENOSPC, "No space left on device", directory)
+        type(self).room -= 1
+        return super().watch(directory, changes)
+
+
+@pytest.fixture
+def crowd():
+    """Return a kind of inotify whose ``room`` can be set, with a clock that can be put on."""
+
+    class Crowd(Crowded):
+        now = 1000.0
+
+    return Crowd
+
+
+def test_what_reached_a_limit_is_tried_again_and_then_all_is_heard(crowd, tmp_path):
+    crowd.room = 2
+    watch = TreeWatch(crowd, clock=lambda: crowd.now)
+    tree = CgroupTree(make_hierarchy(tmp_path, ["system.slice/a.service"]), watch=watch)
+    tree.refresh()
+    make_cgroup(tree.root, "late")
+    make_cgroup(tree.root, "gone")
+    tree.refresh()
+    (tree.root / "gone").rmdir()
+    crowd.room = 100
+    told = [(watch.is_complete, watch.take())]
+
+    crowd.now += RETRY_S
+    told.append((watch.is_complete, watch.take()))
+    quiet = watch.take()
+    make_cgroup(tree.root, "late/new")
+    heard = watch.take()
+    watch.close()
+
+    paths = frozenset({"", "system.slice", "system.slice/a.service", "late"})
+    assert told == [(False, TreeNews(shape=True)), (False, TreeNews(True, paths, paths))]
+    assert (quiet, heard) == (TreeNews(), TreeNews(shape=True))
+
+
+def test_a_limit_that_still_stands_is_not_tried_all_the_time(crowd, tmp_path):
+    watch = TreeWatch(crowd, clock=lambda: crowd.now)
+    watch.add(str(tmp_path), "")
+    crowd.now += RETRY_S
+    watch.take()
+    crowd.room = 100
+    soon = (watch.take(), watch.is_complete)
+
+    crowd.now += RETRY_S
+    watch.take()
+
+    assert soon == (TreeNews(shape=True), False)
+    assert watch.is_complete
+    watch.close()
+    watch.take()
+    assert not watch.is_complete
+
+
+def test_where_nothing_can_be_heard_at_first_it_is_later(tmp_path):
+    now = [0.0]
+
+    def listen():
+        if not now[0]:
+            raise OSError(errno.EMFILE, "Too many open files")
+        return Inotify()
+
+    watch = TreeWatch(listen, clock=lambda: now[0])
+    watch.add(str(tmp_path), "")
+    before = watch.fileno()
+
+    now[0] += RETRY_S
+    watch.take()
+    (tmp_path / "new").mkdir()
+
+    assert before == -1
+    assert watch.take().shape
+    watch.close()
