@@ -84,7 +84,7 @@ def test_no_thread_changes_its_group_with_its_name(pack, recording):
 
 @both_of
 @pytest.mark.parametrize("is_static", [False, True], ids=["steered", "static"])
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(number=st.integers(0, 10**12))
 def test_another_index_changes_no_group(pack, recording, is_static, number):
     table = RECORDINGS[recording]
@@ -96,7 +96,7 @@ def test_another_index_changes_no_group(pack, recording, is_static, number):
 
 @both_of
 @pytest.mark.parametrize("is_static", [False, True], ids=["steered", "static"])
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(comms=st.lists(FOREIGN, min_size=1, max_size=5))
 def test_threads_of_foreign_names_change_nobodys_group(pack, recording, is_static, comms):
     table = RECORDINGS[recording]
@@ -110,7 +110,7 @@ def test_threads_of_foreign_names_change_nobodys_group(pack, recording, is_stati
 
 
 @bound_to_processes
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(process=FOREIGN)
 def test_no_match_takes_threads_of_the_same_names_in_a_foreign_process(pack, recording, process):
     table = RECORDINGS[recording]
