@@ -45,7 +45,7 @@ from temper_core.server.families.reading import (
     Reading,
     own_line,
 )
-from temper_core.server.label_text import escaped
+from temper_core.server.label_text import escaped, readable
 from temper_core.server.media_types import OPENMETRICS, media_type_for
 from temper_core.server.totals import Sums, merged_pods
 from temper_core.server.view import AgentView
@@ -231,7 +231,7 @@ def _checked(metric: Metric) -> Block:
         (_checked_labels(name, sample.labels.items()), float(sample.value))
         for sample in metric.samples
     ]
-    return block(Head(name, str(metric.help), metric.kind), samples)
+    return block(Head(name, readable(" ".join(str(metric.help).split())), metric.kind), samples)
 
 
 def _checked_labels(name: str, labels: Iterable[tuple[str, str]]) -> str:
@@ -239,4 +239,4 @@ def _checked_labels(name: str, labels: Iterable[tuple[str, str]]) -> str:
     for label, _ in checked:
         if not _LABEL.fullmatch(label) or label in UNBOUNDED_LABELS:
             raise ValueError(f"metric {name} must not have the label {label!r}")
-    return ",".join(f'{label}="{escaped(value)}"' for label, value in checked)
+    return ",".join(f'{label}="{escaped(readable(value))}"' for label, value in checked)

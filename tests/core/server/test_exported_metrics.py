@@ -1,8 +1,5 @@
 """The metrics of plugins, which may be anything."""
 
-import math
-import re
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,6 +9,7 @@ from prometheus_client.openmetrics.parser import (
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
 from temper_core.records.contributions import Exporter, Metric, MetricSample
+from temper_core.server.label_text import readable
 from temper_core.server.metrics import Scraper
 
 OPENMETRICS = "application/openmetrics-text; version=1.0.0"
@@ -113,21 +111,22 @@ def test_a_series_that_comes_twice_is_exported_once(view):
     assert series["temper_series_dropped_total",] == 1
 
 
-@given(label=st.text(max_size=20), help_text=st.text(max_size=20), value=st.floats())
-def test_whatever_a_label_or_a_help_says_the_scrape_stays_readable(fakes, label, help_text, value):
+ODD = st.text(max_size=20) | st.text('\0\a\b\t\n\v\f\r\x1b\x7f\x85\u2028\\"{}, =', max_size=20)
+
+
+@given(labels=st.lists(ODD, max_size=4), help_text=ODD, value=st.floats())
+def test_whatever_a_label_or_a_help_says_the_scrape_stays_readable(fakes, labels, help_text, value):
     view = fakes.FakeView()
-    view.exported = [
-        exporter(Metric("temper_odd", help_text, [MetricSample(value, {"name": label})]))
-    ]
+    samples = [MetricSample(value, {"name": label}) for label in labels]
+    view.exported = [exporter(Metric("temper_odd", help_text, samples))]
 
-    text, _ = Scraper(view, 5_000).scrape("")
-    modern = scrape(view, OPENMETRICS)
+    texts = [Scraper(view, 5_000).scrape(accept)[0].decode() for accept in ("", OPENMETRICS)]
+    plain, modern = scrape(view), scrape(view, OPENMETRICS)
 
-    # The text format's parser of prometheus_client splits at any line ending; Prometheus does not.
-    (line,) = [line for line in text.decode().split("\n") if line.startswith("temper_odd{")]
-    written = re.fullmatch(r'temper_odd\{name="((?:[^"\\]|\\.)*)"\} (\S+)', line, re.DOTALL)
-    assert written is not None
-    assert modern["temper_odd", ("name", label)] == value or math.isnan(value)
+    told = {key[1][1] for key in plain if key[0] == "temper_odd"}
+    assert {text.replace("\n", "").isprintable() for text in texts} == {True}
+    assert told == {key[1][1] for key in modern if key[0] == "temper_odd"}
+    assert told == {readable(label) for label in labels}
 
 
 def test_a_label_that_is_not_unicode_is_exported_all_the_same(view):
