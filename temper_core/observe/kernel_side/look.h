@@ -22,6 +22,7 @@
 #define NS_PER_TICK 10000000 /* user space has 100 ticks a second on every machine but alpha */
 #define CLOCK_SLACK_NS 10000000 /* how far the clocks of CPUs may be apart, and behind */
 #define BIRTH_SLACK_NS 20000000
+#define WAIT_SLACK_NS BIRTH_SLACK_NS
 #define CANDIDATES 3 /* for each row, had this look been like the last */
 #define MARGIN 2 /* by which all may have used less than in the last look */
 #define NICE_0 120
@@ -83,11 +84,17 @@ struct counts {
 	u64 run_ns, delay_ns, runs, voluntary, involuntary, migrations;
 };
 
+/* What a thread is remembered by until the next look. */
+struct last {
+	struct counts counts;
+	u64 waiting_ns;
+};
+
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, int);
-	__type(value, struct counts);
+	__type(value, struct last);
 } last_counts SEC(".maps");
 
 struct row {
@@ -421,19 +428,63 @@ static __always_inline bool is_born_since(struct task_struct *task, struct count
 	return task->start_boottime >= since || used->run_ns <= control->now - since;
 }
 
-static __always_inline bool what_it_used(struct task_struct *task, struct counts *used,
-					 struct control *control)
+/*
+ * Since when it has been queued, or 0. Of a thread that sleeps the kernel may keep an old time: one that went to sleep
+ * early stays on its queue for a while (delayed dequeue, since 6.12), and where it is moved to another CPU meanwhile it
+ * is queued anew, which nobody takes back when it leaves the queue at last.
+ */
+static __always_inline u64 queued_since(struct task_struct *task)
 {
-	struct counts *last = bpf_task_storage_get(&last_counts, task, NULL, 0);
+	return task->__state ? 0 : task->sched_info.last_queued;
+}
+
+static __always_inline u64 waits(struct task_struct *task, bool is_on_cpu, struct control *control)
+{
+	u64 queued = queued_since(task);
+
+	return queued && !is_on_cpu && queued < control->clock ? control->clock - queued : 0;
+}
+
+/*
+ * A thread cannot have waited for longer than since the last look, and as long as it had been waiting then. The kernel
+ * may tell of more: where queued_since() says that it keeps an old time, it books all the sleep since as a wait when
+ * the thread runs again. The walk may be held up, so whoever seems to have waited for too long is given that time, too.
+ */
+static __always_inline u64 believable(u64 waited_ns, u64 before_ns, struct control *control)
+{
+	u64 most = control->now - control->before + before_ns + WAIT_SLACK_NS;
+
+	if (waited_ns > most)
+		most += bpf_ktime_get_boot_ns() - control->now;
+	return waited_ns < most ? waited_ns : most;
+}
+
+static __always_inline bool what_it_used(struct task_struct *task, struct counts *used,
+					 u64 *waiting_ns, struct control *control)
+{
+	struct last *last = bpf_task_storage_get(&last_counts, task, NULL, 0), fresh = {};
+	u64 before_ns = 0;
+	bool is_told = !control->is_baseline;
 
 	if (last) {
-		take(used, last);
-		return !control->is_baseline;
+		take(used, &last->counts);
+		before_ns = last->waiting_ns;
+	} else {
+		/* Made with its value: nobody else looks. */
+		fresh.counts = *used;
+		last = bpf_task_storage_get(&last_counts, task, &fresh,
+					    BPF_LOCAL_STORAGE_GET_F_CREATE);
+		is_told = is_told && is_born_since(task, used, control);
 	}
-	/* Made with its value: nobody else looks. */
-	if (!bpf_task_storage_get(&last_counts, task, used, BPF_LOCAL_STORAGE_GET_F_CREATE))
+	if (is_told) {
+		used->delay_ns = believable(used->delay_ns, before_ns, control);
+		*waiting_ns = believable(*waiting_ns, before_ns, control);
+	}
+	if (last)
+		last->waiting_ns = *waiting_ns;
+	else
 		control->unkept++;
-	return !control->is_baseline && is_born_since(task, used, control);
+	return is_told;
 }
 
 static __always_inline void add(struct group *group, struct counts *used)
@@ -509,23 +560,6 @@ __noinline u32 bin_of(u64 weight_ns)
 	}
 	octave += rest >> 1;
 	return (octave - 1) * 4 + ((left >> (octave - 2)) & 3);
-}
-
-/*
- * Since when it has been queued, or 0. Of a thread that sleeps the kernel may keep an old time: one that went to sleep
- * early stays on its queue for a while (delayed dequeue, since 6.12), and where it is moved to another CPU meanwhile it
- * is queued anew, which nobody takes back when it leaves the queue at last.
- */
-static __always_inline u64 queued_since(struct task_struct *task)
-{
-	return task->__state ? 0 : task->sched_info.last_queued;
-}
-
-static __always_inline u64 waits(struct task_struct *task, bool is_on_cpu, struct control *control)
-{
-	u64 queued = queued_since(task);
-
-	return queued && !is_on_cpu && queued < control->clock ? control->clock - queued : 0;
 }
 
 static __always_inline u64 weight_of(u64 run_ns, u64 delay_ns, u64 waiting_ns)
@@ -674,9 +708,9 @@ static __noinline int note(struct task_struct *task, struct group *group, struct
 	if (is_on_cpu)
 		*on_cpu_word(control, control->look, task->pid) |= on_cpu_bit(task->pid);
 	count_up(&used, task);
-	if (!what_it_used(task, &used, control))
-		return 0;
 	waiting_ns = waits(task, is_on_cpu, control);
+	if (!what_it_used(task, &used, &waiting_ns, control))
+		return 0;
 	weight = weight_of(used.run_ns, used.delay_ns, waiting_ns);
 	if (!waiting_ns && !has_run(&used))
 		return 0;

@@ -25,7 +25,7 @@ PAIR = struct.Struct("<II")
 COUNT = struct.Struct("<Q")
 WAITS = struct.Struct("<QQ8x")
 _COUNTS_BYTES = 4 * BUCKETS
-PARTY = struct.Struct(f"<QIII4x16s16sQ{_COUNTS_BYTES}s")
+PARTY = struct.Struct(f"<QIII4x16s16sQ8x{_COUNTS_BYTES}s")
 COUNTS = struct.Struct(f"<{BUCKETS}I")
 
 

@@ -120,6 +120,7 @@ struct party {
 	u64 comm[2];
 	u64 process[2];
 	u64 waited_ns;
+	u64 woken; /* where its stamp of when it was queued is older than that */
 	u32 counts[BUCKETS];
 };
 
@@ -359,7 +360,31 @@ static __noinline int add_to_rest(u64 waited)
 	return 0;
 }
 
-/* The kernel books the same wait in run_delay, and counts it in pcount, right after this. */
+/*
+ * Of a thread that sleeps the kernel may keep an old time at which it was queued, as look.h tells; then it books all
+ * the sleep since as a wait. A sleeper has no wait, so any time that it has is an old one.
+ */
+static __noinline int note_waking(struct task_struct *wakee, struct tally *tally)
+{
+	struct party *party = introduce(wakee, tally);
+
+	if (party)
+		party->woken = bpf_ktime_get_ns();
+	return 0;
+}
+
+static __always_inline u64 since_waking(struct party *party, u64 waited)
+{
+	u64 woken = party->woken, since;
+
+	if (!woken)
+		return waited;
+	party->woken = 0;
+	since = bpf_ktime_get_ns() - woken;
+	return since < waited ? since : waited;
+}
+
+/* But for such sleep the kernel books the same wait in run_delay, and counts it in pcount, right after this. */
 static __always_inline void count_wait(struct task_struct *next, u64 clock,
 				       struct control *control, struct tally *tally)
 {
@@ -374,12 +399,14 @@ static __always_inline void count_wait(struct task_struct *next, u64 clock,
 	party = bpf_map_lookup_elem(&parties, &tid);
 	if (!party)
 		party = introduce(next, tally);
-	if (party)
+	if (party) {
+		waited = since_waking(party, waited);
 		add_to(party, waited);
-	else
+	} else {
 		add_to_rest(waited);
+	}
 	if (waited >= control->long_wait_ns)
-		blame(next, queued, clock, tally);
+		blame(next, clock - waited, clock, tally);
 }
 
 SEC("tp_btf/sched_switch")
@@ -516,6 +543,8 @@ int BPF_PROG(on_waking, struct task_struct *wakee)
 	key.wakee = wakee->pid;
 	if (waker != wakee && !is_interrupt(waker, control))
 		key.waker = waker->pid;
+	if (wakee->sched_info.last_queued)
+		note_waking(wakee, tally);
 	count = bpf_map_lookup_elem(&edges, &key);
 	if (count)
 		__sync_fetch_and_add(count, 1);

@@ -12,6 +12,37 @@ import pytest
 
 from temper_core.observe.cgroup_roots import CgroupRoots
 
+BUSY = "print('up', flush=True)\nwhile True: pass"
+MOVED_ASLEEP = """
+import os, sys, threading, time
+cpus = sorted(os.sched_getaffinity(0))[:2]
+calls = []
+def work(called):
+    os.sched_setaffinity(0, cpus[:1])
+    called.acquire()
+    end = time.thread_time() + 0.004
+    while time.thread_time() < end: pass
+    called.acquire()
+    called.acquire()
+def is_asleep(tid):
+    line = open(f"/proc/self/task/{tid}/stat").read()
+    return line[line.rindex(")") + 2] == "S"
+for place in range(12):
+    calls.append(threading.Semaphore(0))
+    worker = threading.Thread(target=work, args=calls[-1:], daemon=True)
+    worker.start()
+    calls[-1].release()
+    time.sleep(0.002)
+    while not is_asleep(worker.native_id): pass
+    os.sched_setaffinity(worker.native_id, cpus[1:])
+print('up', flush=True)
+for line in sys.stdin:
+    for called in calls: called.release()
+    print('woken', flush=True)
+"""
+"""Threads that are moved right after they went to sleep, having had more than their share, and are
+woken for each line."""
+
 
 @pytest.fixture
 def spawn():
@@ -84,6 +115,16 @@ def settle(wait_until):
         return before == counters(pid)
 
     return lambda pid: wait_until(lambda: rests(pid), "the process does not rest")
+
+
+@pytest.fixture
+def moved_asleep(spawn, settle):
+    """Threads of which the kernel may keep since when they were last queued, though they sleep."""
+    for cpu in sorted(os.sched_getaffinity(0))[:2]:
+        os.sched_setaffinity(spawn(BUSY).pid, {cpu})
+    child = spawn(MOVED_ASLEEP)
+    settle(child.pid)
+    return child
 
 
 @pytest.fixture

@@ -5,7 +5,10 @@ from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
-WORKERS = """
+STAYS = "import os; os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})\n"
+"""A process that keeps to one CPU: of one that is moved the kernel may book sleep as a wait, and a
+look does not tell all of that."""
+WORKERS = f"""{STAYS}
 import sys, threading, time
 threading.stack_size(65536)
 class Worker(threading.Thread):

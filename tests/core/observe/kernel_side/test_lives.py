@@ -9,6 +9,7 @@ import pytest
 
 from tests.core.observe.kernel_side.proc_reads import (
     IDLE,
+    STAYS,
     all_counts,
     counts_of,
     stat_of,
@@ -32,7 +33,7 @@ if sys.argv[1] == 'new': burn(60); print('up', flush=True); sys.stdin.readline()
 other = threading.Thread(target=run)
 other.start(); other.join()
 """
-STORM = """
+STORM = f"""{STAYS}
 import os, sys
 print('up', flush=True)
 for line in sys.stdin:
@@ -43,7 +44,7 @@ for line in sys.stdin:
         while True: os.wait()
     except ChildProcessError: print('over', flush=True)
 """
-BRIEF = """
+BRIEF = f"""{STAYS}
 import sys, threading
 print('up', flush=True)
 for line in sys.stdin:

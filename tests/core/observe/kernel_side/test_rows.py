@@ -23,33 +23,10 @@ from tests.core.observe.kernel_side.proc_reads import (
 )
 
 MS = 1_000_000
+SLACK_NS = 20 * MS
+"""By how much a wait may exceed a window without being taken for sleep."""
 NAPS = "import time; print('up', flush=True)\nwhile True: time.sleep(0.003)"
 YIELDS = "import os; print('up', flush=True)\nwhile True: sum(range(90000)); os.sched_yield()"
-MOVED_ASLEEP = """
-import os, sys, threading, time
-cpus = sorted(os.sched_getaffinity(0))[:2]
-def work():
-    os.sched_setaffinity(0, cpus[:1])
-    called.acquire()
-    end = time.thread_time() + 0.004
-    while time.thread_time() < end: pass
-    called.acquire()
-def is_asleep(tid):
-    line = open(f"/proc/self/task/{tid}/stat").read()
-    return line[line.rindex(")") + 2] == "S"
-for place in range(12):
-    called = threading.Semaphore(0)
-    worker = threading.Thread(target=work, daemon=True)
-    worker.start()
-    called.release()
-    time.sleep(0.002)
-    while not is_asleep(worker.native_id): pass
-    os.sched_setaffinity(worker.native_id, cpus[1:])
-print('up', flush=True)
-sys.stdin.read()
-"""
-"""Threads that are moved right after they went to sleep, having had more than their share."""
-
 AS_SOMEBODY = f"import os; os.setresuid(65534, 1234, 0)\n{BUSY}"
 
 
@@ -250,11 +227,8 @@ def described(row):
 
 
 def test_a_thread_that_waits_for_a_cpu_is_told_so(watched, spawn, wait_until):
-    cpu = max(os.sched_getaffinity(0))
-    busy, waits = spawn(BUSY).pid, spawn(BUSY).pid
-    os.sched_setscheduler(waits, os.SCHED_IDLE, os.sched_param(0))
-    for pid in (busy, waits):
-        os.sched_setaffinity(pid, {cpu})
+    waits = spawn(BUSY).pid
+    keep_waiting(waits, spawn(BUSY).pid)
     found = []
 
     def is_told_to_wait():
@@ -266,6 +240,7 @@ def test_a_thread_that_waits_for_a_cpu_is_told_so(watched, spawn, wait_until):
 
     wait_until(is_told_to_wait)
     [(before, row)] = found
+    give_cpu(waits)
     wait_until(lambda: counts_of(waits).delay_ns > before)
 
     # The wait it was found in counts as run delay once it is over.
@@ -273,17 +248,73 @@ def test_a_thread_that_waits_for_a_cpu_is_told_so(watched, spawn, wait_until):
     assert row.policy == os.SCHED_IDLE
 
 
-def test_who_was_moved_right_after_it_went_to_sleep_is_not_told_to_wait(watched, spawn, settle):
-    cpus = sorted(os.sched_getaffinity(0))[:2]
-    for cpu in cpus:
-        os.sched_setaffinity(spawn(BUSY).pid, {cpu})
-    child = spawn(MOVED_ASLEEP)
-    settle(child.pid)
+def test_a_wait_that_outlasted_many_looks_is_told_whole_when_it_ends(
+    watched, spawn, settle, wait_until
+):
+    waits = spawn(BUSY).pid
+    keep_waiting(waits, spawn(BUSY).pid)
+    before = counts_of(waits)
+    watched()
+    rows = []
+
+    def has_waited_for_long():
+        rows.append(rows_of(waits, watched()).get(waits))
+        return rows[-1] is not None and rows[-1].waiting_ns > 300 * MS
+
+    wait_until(has_waited_for_long)
+    give_cpu(waits)
+    wait_until(lambda: counts_of(waits).delay_ns >= before.delay_ns + 300 * MS)
+    os.kill(waits, signal.SIGSTOP)
+    settle(waits)
+    rows.append(rows_of(waits, watched()).get(waits))
+
+    told_ns = [row.delay_ns for row in rows if row]
+    assert max(told_ns) > 300 * MS
+    # The baseline came a moment after the counters were read.
+    assert sum(told_ns) <= counts_of(waits).delay_ns - before.delay_ns
+
+
+def keep_waiting(pid, busy):
+    """Bind both to one CPU, and let *pid* have what the other leaves over."""
+    os.sched_setscheduler(pid, os.SCHED_IDLE, os.sched_param(0))
+    for each in (pid, busy):
+        os.sched_setaffinity(each, {max(os.sched_getaffinity(0))})
+
+
+def give_cpu(pid):
+    """End its wait: one that has to wait for all others' leavings may never have its turn."""
+    os.sched_setscheduler(pid, os.SCHED_FIFO, os.sched_param(1))
+
+
+def test_who_was_moved_right_after_it_went_to_sleep_is_not_told_to_wait(watched, moved_asleep):
     watched()
 
     rows = watched()
 
-    assert rows_of(child.pid, rows) == {}
+    assert rows_of(moved_asleep.pid, rows) == {}
+
+
+def test_sleep_that_the_kernel_books_as_a_wait_is_told_for_one_window_at_most(
+    watched, moved_asleep, tell, settle
+):
+    before = all_counts(moved_asleep.pid)
+    time.sleep(0.3)
+    began_ns = time.monotonic_ns()
+    watched()
+    tell(moved_asleep)
+    settle(moved_asleep.pid)
+
+    rows = rows_of(moved_asleep.pid, watched())
+
+    window_ns = time.monotonic_ns() - began_ns
+    used = used_between(before, all_counts(moved_asleep.pid))
+    assert rows.keys() == used.keys()
+    for tid, row in rows.items():
+        assert row.delay_ns == used[tid].delay_ns or row.delay_ns <= window_ns + SLACK_NS
+        assert told(row)._replace(delay_ns=0) == used[tid]._replace(delay_ns=0)
+    if max(counts.delay_ns for counts in used.values()) <= window_ns + SLACK_NS:
+        pytest.skip("the kernel has booked no sleep as a wait")
+    assert max(row.delay_ns for row in rows.values()) <= window_ns + SLACK_NS
 
 
 def test_who_sleeps_has_neither_a_row_nor_a_part_in_sums(watched, spawn, settle):

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.core.observe.kernel_side.proc_reads import (
+    STAYS,
     WORKERS,
     Counts,
     all_counts,
@@ -19,7 +20,7 @@ from tests.core.observe.kernel_side.proc_reads import (
 DETAIL = 16
 SCHEDSTAT = ("run_ns", "delay_ns", "runs")
 MOST_THREADS = 3_000
-CROWD = """
+CROWD = f"""{STAYS}
 import ctypes, sys, threading
 library, attributes = ctypes.CDLL(None), ctypes.create_string_buffer(64)
 library.pthread_attr_init(attributes)
@@ -145,8 +146,6 @@ def schedstats(pid):
 
 def test_a_rush_of_threads_is_summed_up_but_for_the_busiest(few_rows, spawn_in, rouse):
     child, path = spawn_in(CROWD, 400)
-    for tid in threads_of(child.pid):
-        os.sched_setaffinity(tid, {max(os.sched_getaffinity(0))})
     base = few_rows.snapshot(0)
     before = schedstats(child.pid)
     rouse(child.pid)

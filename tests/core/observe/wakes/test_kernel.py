@@ -9,13 +9,13 @@ from contextlib import contextmanager, suppress
 import pytest
 
 from temper_core.errors import BpfError
-from temper_core.observe.wakes.kernel import Most, Room
+from temper_core.observe.wakes.kernel import NS_PER_S, Most, Room
 from temper_core.observe.wakes.kernel_records import COUNTS, REST
 
 LONG_S = 20.0
 """Longer than any of these tests, which end their windows themselves."""
 ROUNDS = 10
-"""Where a hundred threads want the CPU, most of a wait is older than what is kept of it."""
+"""A window may end before either of two threads that share a CPU had to wait for the other."""
 MORE = 3
 """Wakes of a thread besides those that were played for: to begin with, and to tell the result."""
 
@@ -91,6 +91,28 @@ def test_histograms_add_up_to_the_kernels_own_counts_of_each_thread(kernel, make
         assert counted.parties[tid].waited_ns == after[tid].delay_ns - before[tid].delay_ns
 
 
+def test_sleep_that_the_kernel_books_as_a_wait_is_none(
+    kernel, moved_asleep, schedstat, tell, settle, names_in
+):
+    tids = [int(name) for name in names_in(f"/proc/{moved_asleep.pid}/task")]
+    before = {tid: schedstat(tid) for tid in tids}
+    time.sleep(0.3)
+
+    kernel.begin(LONG_S)
+    tell(moved_asleep)
+    settle(moved_asleep.pid)
+    counted = kernel.end()
+
+    booked = {tid: schedstat(tid).delay_ns - before[tid].delay_ns for tid in tids}
+    waited = {tid: counted.parties[tid].waited_ns for tid in tids}
+    window_ns = counted.length_s * NS_PER_S
+    assert all(waited[tid] <= min(booked[tid], window_ns) for tid in tids)
+    if max(booked.values()) < window_ns:
+        pytest.skip("the kernel has booked no sleep as a wait")
+    behind = [ns for (waiter, _), (_, ns) in counted.blockings.items() if waiter in waited]
+    assert sum(behind) <= sum(waited.values())
+
+
 def test_a_wait_is_counted_in_the_bucket_of_its_length(kernel, make_pair, asleep):
     pair = make_pair(300)
     before = asleep(pair.pong)
@@ -114,6 +136,8 @@ def test_who_spins_is_charged_for_as_long_as_others_waited_meanwhile(
     waiter.stdin.write("60\n")
     waiter.stdin.flush()
     let_run(waiter.pid)
+    for each in (waiter, other):  # from now on they share the CPU with each other alone
+        os.sched_setscheduler(each.pid, os.SCHED_RR, os.sched_param(1))
 
     for _ in range(ROUNDS):
         before, waited = schedstat(other.pid), schedstat(waiter.pid)
