@@ -26,10 +26,12 @@ from temper_core.records.contributions import (
     Request,
 )
 from temper_core.records.covering import takes_by_name
-from temper_core.records.lint import Finding, Invariant, Severity, Violation, violation_id
+from temper_core.records.invariants import Invariant
+from temper_core.records.layers import Layer
+from temper_core.records.lint import Finding, Severity, Violation, violation_id
 from temper_core.records.machine import Cpu, MachineShape
 from temper_core.records.matching import ThreadIdentity, matches
-from temper_core.records.plans import Assignment, Layer, LayerPlan, Note
+from temper_core.records.plans import Assignment, LayerPlan, Note
 from temper_core.records.pods import Container, Origin, Pod, QosClass
 from temper_core.records.profile_documents import parse_profile
 from temper_core.records.profiles import ThreadGroup, Treatment, WorkloadProfile

@@ -10,7 +10,7 @@ from typing import Any
 from pluggy import HookimplMarker, HookspecMarker
 
 from temper_core.records.contributions import Command, Detector, Endpoint, Exporter, PodSource
-from temper_core.records.lint import Invariant
+from temper_core.records.invariants import Invariant
 from temper_core.records.profiles import WorkloadProfile
 
 PROJECT = "temper"

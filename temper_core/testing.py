@@ -13,9 +13,10 @@ import pytest
 from temper_core.errors import InputError
 from temper_core.plugin_host import RECORDS, Contribution, PluginHost
 from temper_core.records.contributions import Command, Detector, Endpoint, Exporter, Request
-from temper_core.records.lint import Invariant
+from temper_core.records.invariants import Invariant
+from temper_core.records.layers import Layer
 from temper_core.records.machine import MachineShape
-from temper_core.records.plans import Layer, LayerPlan
+from temper_core.records.plans import LayerPlan
 from temper_core.records.pods import Container, Pod
 from temper_core.records.snapshots import LayerSample, Mode, Snapshot, Status, ThreadSample
 from temper_core.settings.models import PluginHostSettings, Settings

@@ -23,7 +23,7 @@ from temper_core.observe.observer import Observer
 from temper_core.observe.wakes.watch import WakeWatch
 from temper_core.plugin_host import PluginHost, load_host
 from temper_core.records.contributions import PodSourceContext
-from temper_core.records.lint import Invariant
+from temper_core.records.invariants import Invariant
 from temper_core.scheduler.agent_lock import agent_lock
 from temper_core.scheduler.kernel import SchedExt
 from temper_core.scheduler.lifecycle import Scheduler

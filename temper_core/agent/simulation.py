@@ -15,7 +15,8 @@ from temper_core.observe.recording.reader import Head, Moment, Recording
 from temper_core.plan.change import Change, ChangeKind, change_between
 from temper_core.plan.shapes import Verdict, verdict
 from temper_core.plugin_host import PluginHost, load_host
-from temper_core.records.lint import Invariant, Violation
+from temper_core.records.invariants import Invariant
+from temper_core.records.lint import Violation
 from temper_core.records.machine import MachineShape
 from temper_core.records.plans import LayerPlan
 from temper_core.records.snapshots import Snapshot

@@ -171,8 +171,7 @@ def _which(document: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _print(before: Mapping[str, Any], after: Mapping[str, Any], found: "Difference") -> None:
-    from temper_core.cli.observe import shown
-    from temper_core.cli.tables import plain_table, results_console
+    from temper_core.cli.tables import plain_table, results_console, shown
 
     console = results_console()
     for word, document in (("before", before), ("after ", after)):

@@ -96,7 +96,7 @@ def _print_place(console: "Console", place: Mapping[str, Any]) -> None:
 
 def _print_threads(console: "Console", threads: Sequence[Mapping[str, Any]] | None) -> None:
     """Show the threads of a pod; only an agent knows them."""
-    from temper_core.cli.observe import table_of
+    from temper_core.cli.answer_tables import table_of
 
     if threads is None:
         return

@@ -7,7 +7,7 @@ from importlib import import_module
 import click
 
 from temper_core import __version__
-from temper_core.cli.entry import help_name
+from temper_core.cli.help_width import help_name
 from temper_core.cli.remembered import remember
 from temper_core.errors import EXIT_CLEAN, TemperError
 from temper_core.standard_output import deliver

@@ -40,7 +40,7 @@ def command(sys_root: Path, settings_path: Path | None, output: str) -> None:
     if output == "json":
         print_json(_document(machine, source, layers, threads))
         return
-    from temper_core.cli.observe import a_console
+    from temper_core.cli.answer_tables import a_console
 
     a_console().print(_table(machine, layers, threads))
     click.echo(_CAPTIONS[source])
@@ -150,7 +150,7 @@ def _without_repeats(above: Sequence[int], place: Sequence[int]) -> list[str]:
 
 
 def _threads_text(threads: "Sequence[Occupant]") -> str:
-    from temper_core.cli.observe import shown
+    from temper_core.cli.tables import shown
 
     said = []
     for thread in threads[:THREADS_SHOWN]:

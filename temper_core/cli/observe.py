@@ -1,11 +1,12 @@
 """``temper observe``: the agent's last observation, as tables or as it is."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from temper_core.cli.answer_tables import Column, Row, a_console, table_of
 from temper_core.cli.client import (
     observation,
     output_option,
@@ -26,16 +27,12 @@ from temper_core.cli.observed import (
     thread_name,
     whole_numbers,
 )
+from temper_core.cli.tables import shown
 
 if TYPE_CHECKING:
-    from rich.console import Console, Group
-    from rich.table import Table
-
-Row = Mapping[str, Any]
-Column = tuple[str, Callable[[Row], object]]
+    from rich.console import Group
 
 MOST_THREADS = 5_000
-PIPED_WIDTH = 200
 
 
 @click.command("observe")
@@ -74,14 +71,6 @@ def command(
     a_console().print(observation_tables(document))
 
 
-def a_console() -> "Console":
-    """Return a console that does not squeeze tables into 80 columns for a pipe."""
-    from rich.console import Console
-
-    console = Console(highlight=False)
-    return console if console.is_terminal else Console(highlight=False, width=PIPED_WIDTH)
-
-
 def observation_tables(document: Row) -> "Group":
     """Render an observation as tables, the busiest first."""
     from rich.console import Group
@@ -105,34 +94,6 @@ def headline(document: Row) -> str:
     return (
         f"{shown(document.get('node', ''))}  {state}  generation {document.get('generation', 0)}  "
         f"{engine}  {shown(document.get('at', ''))}"
-    )
-
-
-def table_of(title: str, columns: Sequence[Column], rows: Sequence[Row]) -> "Table | None":
-    """Render *rows*; None where there are none."""
-    from rich.table import Table
-    from rich.text import Text
-
-    if not rows:
-        return None
-    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
-    for name, _ in columns:
-        table.add_column(name, no_wrap=name not in {"reason", "message"}, overflow="ellipsis")
-    for row in rows:
-        table.add_row(*(Text(shown(read(row))) for _, read in columns))
-    return table
-
-
-def shown(value: object) -> str:
-    """Write a value for a terminal; what a process calls itself must not steer the terminal."""
-    if value is None:
-        return "-"
-    if isinstance(value, float):
-        return f"{value:.2f}"
-    if isinstance(value, list | tuple):
-        return ",".join(map(shown, value))
-    return "".join(
-        each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in str(value)
     )
 
 

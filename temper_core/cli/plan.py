@@ -20,7 +20,8 @@ from temper_core.cli.planning import (
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from temper_core.records.plans import Layer, LayerPlan
+    from temper_core.records.layers import Layer
+    from temper_core.records.plans import LayerPlan
 
 FLAGS = ("exclusive", "protected", "preempt", "demoted")
 

@@ -12,7 +12,8 @@ from temper_core.errors import EXIT_CLEAN, EXIT_FINDINGS
 from temper_core.plan.capacity import counted
 from temper_core.plan.change import Change, ChangeKind, change_between, layers_by_pod
 from temper_core.plan.render import SCHEMA_VERSION
-from temper_core.records.plans import Layer, LayerPlan
+from temper_core.records.layers import Layer
+from temper_core.records.plans import LayerPlan
 from temper_core.records.steering import OPEN
 
 WORDS: Mapping[ChangeKind, str] = {

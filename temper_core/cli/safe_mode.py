@@ -203,7 +203,7 @@ def _print(outcome: Outcome, output: str) -> None:
 
 
 def _print_request(name: str, request: Mapping[str, Any]) -> None:
-    from temper_core.cli.observe import shown
+    from temper_core.cli.tables import shown
 
     since = request.get("since")
     is_time = isinstance(since, int | float) and 0 < since < LATEST_S

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import click
 
-from temper_core.cli.observe import shown
 from temper_core.cli.plan_difference import WORDS
 from temper_core.cli.planning import cpus_text, plain_table, wide_console
+from temper_core.cli.tables import shown
 from temper_core.plain_json import plain_value
 from temper_core.plan import plan_document
 from temper_core.plan.capacity import counted
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from temper_core.agent.simulation import Simulation, Stood
-    from temper_core.records.plans import Layer, LayerPlan
+    from temper_core.records.layers import Layer
+    from temper_core.records.plans import LayerPlan
 
 SCHEMA_VERSION = 1
 FLAGS = ("exclusive", "protected", "preempt", "demoted")

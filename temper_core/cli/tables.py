@@ -28,3 +28,16 @@ def plain_table(*columns: str) -> "Table":
     for column in columns:
         table.add_column(column, overflow="fold")
     return table
+
+
+def shown(value: object) -> str:
+    """Write a value for a terminal; what a process calls itself must not steer the terminal."""
+    if value is None:
+        return "-"
+    if isinstance(value, float):
+        return f"{value:.2f}"
+    if isinstance(value, list | tuple):
+        return ",".join(map(shown, value))
+    return "".join(
+        each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in str(value)
+    )

@@ -1,7 +1,8 @@
 """The plan's layers as the engine counts them."""
 
 from temper_core.engine.stats import EngineLayer, EngineStats
-from temper_core.records.plans import Layer, LayerPlan
+from temper_core.records.layers import Layer
+from temper_core.records.plans import LayerPlan
 from temper_core.records.snapshots import LayerSample, Mode, Status
 
 PERCENT = 100.0

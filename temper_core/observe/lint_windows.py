@@ -1,7 +1,7 @@
 """From findings to violations: what was broken in enough windows is believed, and said once."""
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -9,7 +9,8 @@ import structlog
 from attrs import define, field
 
 from temper_core.errors import PluginError
-from temper_core.records.lint import Finding, Invariant, Severity, Violation
+from temper_core.records.invariants import Invariant
+from temper_core.records.lint import Finding, Severity, Violation
 from temper_core.records.snapshots import Snapshot
 from temper_core.settings.models import LintSettings
 
@@ -24,6 +25,9 @@ MOST_WARNINGS = 50
 """Lines logged per ``warn_every_s``, whatever the number of violations."""
 GAP_PERIODS = 3.0
 """A window of more periods than this is no window but a pause of the machine or the agent."""
+
+INVARIANTS = "invariants"
+"""The part of a plugin that is set aside where one of them hangs: they are asked in one call."""
 
 Call = Callable[..., Any]
 
@@ -42,7 +46,7 @@ class _Case:
 class Linter:
     """Holds every snapshot against the invariants; ``call`` is the plugin host's guard.
 
-    ``call(plugin, function, *arguments)`` returns what the function returned or raises
+    ``call(plugin, function, *arguments, part=...)`` returns what the function returned or raises
     PluginError.
     """
 
@@ -70,10 +74,9 @@ class Linter:
         if snapshot.window_s <= 0:
             return self._standing
         failures = {
-            plugin.name: plugin.failure
-            for plugin in snapshot.plugins
-            if plugin.state == "set_aside"
+            plugin.name: "; ".join(plugin.lost) for plugin in snapshot.plugins if plugin.lost
         }
+        mute = {plugin.name: plugin.failure for plugin in snapshot.plugins if _is_set_aside(plugin)}
         if self._has_changed(snapshot):
             for docket in self._docket:
                 docket.start_anew()
@@ -81,9 +84,9 @@ class Linter:
             for docket in self._docket:
                 docket.skip()
         else:
-            failures = {**self._hear(snapshot), **failures}
+            mute = {**self._hear(snapshot), **mute}
         judged = [violation for docket in self._docket for violation in docket.violations()]
-        violations = (*judged, *self._health(failures, snapshot.at))
+        violations = (*judged, *self._health({**failures, **mute}, mute, snapshot.at))
         self._warnings.tell(violations, snapshot.monotonic_s)
         self._tell_cleared(violations)
         self._standing = violations
@@ -100,7 +103,7 @@ class Linter:
         for plugin in dict.fromkeys(docket.plugin for docket in self._docket):
             dockets = [docket for docket in self._docket if docket.plugin == plugin]
             # Who failed last is asked first: others' success after it ends the row of failures
-            # for which the host would set the whole plugin aside.
+            # for which the host would set all of them aside.
             waiting = sorted(dockets, key=lambda docket: not docket.has_failed)
             while waiting:
                 waiting = self._ask(plugin, waiting, snapshot, failures)
@@ -120,7 +123,7 @@ class Linter:
         answers: list[list[Finding]] = []
         hearing = _Hearing([docket.invariant for docket in dockets], answers)
         try:
-            self._call(plugin, hearing.check, snapshot)
+            self._call(plugin, hearing.check, snapshot, part=INVARIANTS)
         except PluginError as error:
             failures.setdefault(error.plugin, error.reason)
         # A call that was left behind may come back and add to them.
@@ -132,17 +135,19 @@ class Linter:
             failed.has_failed = True
         return list(dockets[len(taken) + 1 :])
 
-    def _health(self, failures: Mapping[str, str], at: float) -> Iterable[Violation]:
+    def _health(
+        self, failures: Mapping[str, str], mute: Container[str], at: float
+    ) -> Iterable[Violation]:
         self._ailing = {plugin: self._ailing.get(plugin, at) for plugin in failures}
         for plugin, reason in sorted(failures.items()):
-            lost = [docket.invariant.name for docket in self._docket if docket.plugin == plugin]
+            own = [docket.invariant.name for docket in self._docket if docket.plugin == plugin]
             yield Violation(
                 invariant=PLUGIN_HEALTH,
                 severity=Severity.WARNING,
                 subject=plugin,
                 message=f"plugin {plugin!r} failed: {reason}",
                 fix="mend or remove the plugin and start the agent again; see GET /plugins",
-                evidence={"invariants_lost": ", ".join(lost)},
+                evidence={"invariants_lost": ", ".join(own if plugin in mute else ())},
                 since=self._ailing[plugin],
                 plugin=plugin,
             )

@@ -10,7 +10,8 @@ from enum import StrEnum
 from attrs import frozen
 
 from temper_core.plan.capacity import MILLIS, counted
-from temper_core.records.plans import Layer, LayerPlan
+from temper_core.records.layers import Layer
+from temper_core.records.plans import LayerPlan
 from temper_core.records.tiers import LayerKind
 
 FLAGS = ("preempt", "protected", "exclusive")

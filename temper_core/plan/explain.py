@@ -14,7 +14,8 @@ from temper_core.plan.group_accounts import GroupAccount, containers_meant, grou
 from temper_core.plan.groups import OWNING_TIERS, layer_name
 from temper_core.plan.render import SCHEMA_VERSION
 from temper_core.plan.rule_words import threads_in
-from temper_core.records.plans import Assignment, Layer, LayerPlan, Note
+from temper_core.records.layers import Layer
+from temper_core.records.plans import Assignment, LayerPlan, Note
 from temper_core.records.pods import PROFILE_ANNOTATIONS, Origin, Pod, QosClass
 from temper_core.records.tiers import LayerKind, Tier
 from temper_core.settings import Settings

@@ -11,7 +11,8 @@ from temper_core.plan.demand import in_millis
 from temper_core.plan.fingerprints import containers_of
 from temper_core.plan.groups import Crew, Wish, exclusive_cores, wishes_of
 from temper_core.plan.rule_words import match_words
-from temper_core.records.plans import Assignment, Layer, LayerPlan
+from temper_core.records.layers import Layer
+from temper_core.records.plans import Assignment, LayerPlan
 from temper_core.records.profiles import ThreadGroup, Treatment
 from temper_core.records.steering import OPEN
 

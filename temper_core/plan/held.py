@@ -8,7 +8,8 @@ from temper_core.plan.demand import Demand, tier_demand
 from temper_core.plan.groups import Crew, Wish
 from temper_core.plan.rounds import Grant
 from temper_core.plan.shares import Shares, share_out
-from temper_core.records.plans import Layer, Note
+from temper_core.records.layers import Layer
+from temper_core.records.plans import Note
 from temper_core.records.profiles import Treatment
 from temper_core.records.tiers import LayerKind, Tier
 from temper_core.settings.tiers import Tiers

@@ -9,7 +9,8 @@ from temper_core.plan.drafting import Sketch
 from temper_core.plan.groups import Crew, Wish
 from temper_core.plan.rounds import Grant
 from temper_core.plan.shares import Shares
-from temper_core.records.plans import Layer, Note
+from temper_core.records.layers import Layer
+from temper_core.records.plans import Note
 from temper_core.records.profiles import Treatment
 from temper_core.records.steering import OPEN, SYSTEM, SteeredPlace
 from temper_core.records.tiers import LayerKind, Tier

@@ -5,8 +5,9 @@ from typing import Any
 
 from attrs import evolve
 
+from temper_core.records.layers import Layer
 from temper_core.records.machine import MachineShape
-from temper_core.records.plans import Assignment, Layer, LayerPlan
+from temper_core.records.plans import Assignment, LayerPlan
 from temper_core.records.steering import SYSTEM
 from temper_core.records.tiers import LayerKind
 

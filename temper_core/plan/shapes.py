@@ -16,7 +16,8 @@ from typing import Any
 from attrs import evolve, field, frozen
 
 from temper_core.plan.render import engine_layers
-from temper_core.records.plans import Layer, LayerPlan, Note
+from temper_core.records.layers import Layer
+from temper_core.records.plans import LayerPlan, Note
 from temper_core.records.steering import SYSTEM
 from temper_core.records.tiers import LayerKind
 

@@ -21,7 +21,8 @@ from temper_core.records.contributions import (
     MetricSample,
     PodSource,
 )
-from temper_core.records.lint import Finding, Invariant
+from temper_core.records.invariants import Invariant
+from temper_core.records.lint import Finding
 from temper_core.records.profiles import WorkloadProfile
 
 MOST_ITEMS = 100_000

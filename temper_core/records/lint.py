@@ -1,15 +1,11 @@
 """What the linter speaks of: invariants, findings, and violations that stand."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import TYPE_CHECKING
 from zlib import crc32
 
 from attrs import field, frozen
-from attrs.validators import deep_mapping, instance_of, matches_re
-
-if TYPE_CHECKING:
-    from temper_core.records.snapshots import Snapshot
+from attrs.validators import deep_mapping, instance_of
 
 Evidence = Mapping[str, float | int | str]
 
@@ -31,16 +27,6 @@ class Finding:
     evidence: Evidence = field(
         factory=dict, validator=deep_mapping(instance_of(str), instance_of((str, int, float)))
     )
-
-
-@frozen
-class Invariant:
-    """A promise that every snapshot is held against; ``check`` does no I/O."""
-
-    name: str = field(validator=matches_re(r"[a-z][a-z0-9_]*"))
-    check: Callable[["Snapshot"], Iterable[Finding]]
-    why: str
-    severity: Severity = Severity.WARNING
 
 
 @frozen

@@ -6,13 +6,14 @@ from functools import cached_property
 
 from attrs import define, field, frozen
 
+from temper_core.records.layers import Layer
 from temper_core.records.machine import MachineShape
-from temper_core.records.matching import Matcher, ThreadIdentity, holds
+from temper_core.records.matching import ThreadIdentity, holds
 from temper_core.records.place_index import PlaceIndex
 from temper_core.records.pods import Pod
 from temper_core.records.profiles import LoadedProfile
 from temper_core.records.steering import SteeredPlace
-from temper_core.records.tiers import LayerKind, Tier
+from temper_core.records.tiers import Tier
 
 
 class ProfileCode(StrEnum):
@@ -53,47 +54,6 @@ class Note:
     code: str
     subject: str
     message: str
-
-
-@frozen
-class Layer:
-    """One layer of the plan; ``cpus_*`` in CPUs, ``None`` for Open layers, which own none.
-
-    ``matches``: any of the blocks, all of a block; a block of no matcher takes every thread.
-    ``members`` are the keys of the pods that live here, ``group_members`` those of which only
-    some threads do, by the thread groups of their profile.
-    """
-
-    name: str
-    kind: LayerKind
-    matches: tuple[tuple[Matcher, ...], ...]
-    tier: Tier | None = None
-    cpus_min: int | None = None
-    cpus_max: int | None = None
-    util_range: tuple[float, float] | None = None
-    exclusive: bool = False
-    protected: bool = False
-    preempt: bool = False
-    slice_us: int = 20_000
-    weight: int = 100
-    members: tuple[str, ...] = ()
-    demoted: bool = False
-    reason: str = ""
-    group_members: tuple[str, ...] = ()
-
-    @property
-    def identity(self) -> str:
-        """What the layer is for, independent of its position."""
-        return self.name
-
-    @property
-    def hint(self) -> int | None:
-        """The hint that leads here, where the plan is steered."""
-        for block in self.matches:
-            for matcher in block:
-                if matcher.kind == "HintEquals":
-                    return int(matcher.value)
-        return None
 
 
 @define(frozen=True, slots=False)

@@ -7,16 +7,13 @@ A *hint* is a number that the engine looks up per thread in a map that Temper ow
 import re
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 from attrs import field, frozen
 
 from temper_core.errors import PlanError
+from temper_core.records.layers import Layer
 from temper_core.records.profiles import ThreadMatch
 from temper_core.records.tiers import Tier
-
-if TYPE_CHECKING:
-    from temper_core.records.plans import Layer
 
 LARGEST_HINT = 1_024
 """The engine ignores larger ones (scx_layered 1.1.4)."""
@@ -117,7 +114,7 @@ class Steering:
     """
 
     hints: Mapping[str, int] = field(factory=lambda: FIXED_HINTS)
-    in_force: tuple["Layer", ...] = ()
+    in_force: tuple[Layer, ...] = ()
     hold: bool = False
 
 

@@ -146,8 +146,7 @@ def _row(judged: "Judged") -> dict[str, Any]:
 
 
 def _print(path: Path, coverage: "Coverage") -> None:
-    from temper_core.cli.observe import shown
-    from temper_core.cli.tables import plain_table, results_console
+    from temper_core.cli.tables import plain_table, results_console, shown
 
     table, console = coverage.table, results_console()
     console.print(

@@ -51,7 +51,7 @@ def table_lines(columns: Sequence[Column], rows: Sequence[Row], width: int) -> "
     """Render the titles, and a line for each row, in *width* cells."""
     from rich.text import Text
 
-    from temper_core.cli.observe import shown
+    from temper_core.cli.tables import shown
 
     cells = [[shown(column.read(row)) for column in columns] for row in rows]
     widths = _widths(columns, cells, width)

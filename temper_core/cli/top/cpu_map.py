@@ -105,7 +105,7 @@ def _line(cores: Sequence[Sequence[int]], seen: _Sight) -> "Text":
 
 def _cell(cpu: int, seen: _Sight) -> Iterator[tuple[str, str]]:
     """Write one CPU in CELL - 1 cells."""
-    from temper_core.cli.observe import shown
+    from temper_core.cli.tables import shown
     from temper_core.cli.top.columns import fitted
 
     owner = seen.owners.get(cpu, "")

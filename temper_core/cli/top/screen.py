@@ -86,7 +86,7 @@ def _fill(lines: "list[Text]", height: int) -> "list[Text]":
 def _trouble(seen: Seen) -> "Text":
     from rich.text import Text
 
-    from temper_core.cli.observe import shown
+    from temper_core.cli.tables import shown
 
     return Text(f"{shown(seen.trouble)} (below is what was last seen)", "red")
 
@@ -94,7 +94,8 @@ def _trouble(seen: Seen) -> "Text":
 def _header(document: Row) -> "list[Text]":
     from rich.text import Text
 
-    from temper_core.cli.observe import headline, shown
+    from temper_core.cli.observe import headline
+    from temper_core.cli.tables import shown
 
     violations = rows(document, "violations")
     told = "no violations"

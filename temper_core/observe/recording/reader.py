@@ -20,8 +20,9 @@ from temper_core.observe.recording.format import (
 from temper_core.observe.recording.lines import Line, misfit, read_lines
 from temper_core.observe.recording.patterns import refuse_repeats
 from temper_core.plan.catalogue import ProfileCatalogue
+from temper_core.records.layers import Layer
 from temper_core.records.machine import MachineShape
-from temper_core.records.plans import Assignment, Layer, LayerPlan, Note, ProfileCode
+from temper_core.records.plans import Assignment, LayerPlan, Note, ProfileCode
 from temper_core.records.pods import Pod
 from temper_core.records.profiles import LoadedProfile, ProfileFailure
 from temper_core.records.snapshots import Snapshot, ThreadSample

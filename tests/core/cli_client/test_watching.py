@@ -9,7 +9,8 @@ import pytest
 from attrs import evolve
 
 from temper_core.cli import observe, top
-from temper_core.cli.observe import observation_tables, shown
+from temper_core.cli.observe import observation_tables
+from temper_core.cli.tables import shown
 from temper_core.client import NoAgentError
 
 RUN_TEMPER = "from temper_core.cli.main import main; main()"

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from temper_core.observe.document import observe_document
 from temper_core.observe.moments import rfc3339
 from temper_core.observe.observer import Observer
+from temper_core.records.layers import Layer
 from temper_core.records.lint import Severity, Violation
 from temper_core.records.machine import MachineShape
-from temper_core.records.plans import Layer
 from temper_core.records.snapshots import (
     Mode,
     Observing,

@@ -2,8 +2,9 @@ import pytest
 
 from temper_core.engine.stats import EngineLayer, EngineStats
 from temper_core.observe.layers import layer_samples
+from temper_core.records.layers import Layer
 from temper_core.records.machine import MachineShape
-from temper_core.records.plans import Layer, LayerPlan
+from temper_core.records.plans import LayerPlan
 from temper_core.records.snapshots import LayerSample, Mode, Status
 from temper_core.records.tiers import LayerKind, Tier
 

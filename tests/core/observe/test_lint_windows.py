@@ -11,7 +11,8 @@ from temper_core import hookimpl
 from temper_core.errors import PluginError
 from temper_core.observe.lint_windows import MOST_SUBJECTS, MOST_WARNINGS, Linter
 from temper_core.plugin_host import PluginHost
-from temper_core.records.lint import Finding, Invariant, Severity
+from temper_core.records.invariants import Invariant
+from temper_core.records.lint import Finding, Severity
 from temper_core.records.snapshots import Mode, Observing, Overhead, PluginState, Status
 from temper_core.settings.models import LintSettings
 from temper_core.testing import make_snapshot

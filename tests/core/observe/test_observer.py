@@ -15,9 +15,10 @@ from temper_core.observe.cgroup_roots import CgroupRoots
 from temper_core.observe.observer import Observer
 from temper_core.observe.process_text import NS_PER_TICK
 from temper_core.observe.thread_rows import ThreadRow, ThreadRows, ThreadSums
+from temper_core.records.layers import Layer
 from temper_core.records.machine import MachineShape
 from temper_core.records.matching import Matcher
-from temper_core.records.plans import Assignment, Layer, LayerPlan
+from temper_core.records.plans import Assignment, LayerPlan
 from temper_core.records.pods import Container, Origin, Pod
 from temper_core.records.snapshots import Mode, Status
 from temper_core.records.steering import ThreadTruth

@@ -15,8 +15,9 @@ from temper_core.plan.change import (
     moves_between,
     same_layers,
 )
+from temper_core.records.layers import Layer
 from temper_core.records.matching import Matcher
-from temper_core.records.plans import Assignment, Layer, LayerPlan
+from temper_core.records.plans import Assignment, LayerPlan
 from temper_core.records.steering import FIXED_HINTS, Steering
 from temper_core.records.tiers import LayerKind, Tier
 from temper_core.testing import make_machine, make_pod

@@ -14,8 +14,9 @@ from typing import Any
 import attrs
 import pytest
 
+from temper_core.records.layers import Layer
 from temper_core.records.machine import MachineShape
-from temper_core.records.plans import Layer, LayerPlan
+from temper_core.records.plans import LayerPlan
 from temper_core.records.tiers import LayerKind
 from temper_core.scheduler.clocks import Clocks
 from temper_core.scheduler.engine_access import EngineAccess, InstalledEngine

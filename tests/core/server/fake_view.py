@@ -12,9 +12,10 @@ from temper_core.observe.document import observe_document
 from temper_core.plan.render import plan_document
 from temper_core.records.contributions import Endpoint, Exporter
 from temper_core.records.histogram import Histogram
+from temper_core.records.layers import Layer
 from temper_core.records.lint import Severity, Violation
 from temper_core.records.machine import MachineShape
-from temper_core.records.plans import Assignment, Generation, Layer, LayerPlan
+from temper_core.records.plans import Assignment, Generation, LayerPlan
 from temper_core.records.pods import Pod
 from temper_core.records.snapshots import (
     LayerSample,
@@ -175,7 +176,9 @@ class FakeView:
     def plugins(self) -> tuple[PluginState, ...]:
         return self.found
 
-    def call(self, plugin: str, function: Callable[..., Any], *arguments: Any) -> Any:
+    def call(
+        self, plugin: str, function: Callable[..., Any], *arguments: Any, part: str
+    ) -> Any:
         if plugin == "hung":
             self.release.wait(10)
             raise PluginError(plugin, "did not answer in time")
@@ -183,6 +186,7 @@ class FakeView:
             return function(*arguments)
         except Exception as error:
             self.failed.append(plugin)
+            self.failed_parts.append(part)
             raise PluginError(plugin, f"{type(error).__name__}: {error}") from error
 
     def exporters(self) -> list[tuple[str, Exporter]]:

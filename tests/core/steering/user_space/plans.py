@@ -1,6 +1,7 @@
 """Steered plans in few words."""
 
-from temper_core.records.plans import Layer, LayerPlan
+from temper_core.records.layers import Layer
+from temper_core.records.plans import LayerPlan
 from temper_core.records.profiles import ThreadMatch
 from temper_core.records.steering import FIXED_HINTS, Scope, ScopeKind, SteeredPlace, SteeringRule
 from temper_core.records.tiers import LayerKind

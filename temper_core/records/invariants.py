@@ -1,0 +1,19 @@
+"""A promise that the node is held against, whoever gave it."""
+
+from collections.abc import Callable, Iterable
+
+from attrs import field, frozen
+from attrs.validators import matches_re
+
+from temper_core.records.lint import Finding, Severity
+from temper_core.records.snapshots import Snapshot
+
+
+@frozen
+class Invariant:
+    """A promise that every snapshot is held against; ``check`` does no I/O."""
+
+    name: str = field(validator=matches_re(r"[a-z][a-z0-9_]*"))
+    check: Callable[[Snapshot], Iterable[Finding]]
+    why: str
+    severity: Severity = Severity.WARNING
