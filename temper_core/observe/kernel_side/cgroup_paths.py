@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from temper_core.observe.process_text import engine_path
 
 MOST_KNOWN = 8_192
+"""More than a look can tell of, so that not every look has to have all of them told anew."""
 _FIRST_OF_VERSION_1 = 1 << 60
 
 

@@ -5,7 +5,7 @@ Only the busiest threads come to user space; the others are summed up by cgroup 
 
 import mmap
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import ClassVar, Self
@@ -22,6 +22,7 @@ from temper_core.observe.kernel_side.layout import (
     GROUP,
     MOST_GROUPS,
     MOST_PATHS,
+    NO_CGROUP,
     PATH,
     ROW,
     Asked,
@@ -158,11 +159,26 @@ class KernelThreads:
             self._thread_rows(counted.rows, paths),
             counted.seen,
             living,
-            self._defects + _shortfalls(counted, paths),
+            (*self._defects, *self._shortfalls(counted, groups, paths)),
             rest,
             self._control.least_ns,
             kernel_ns,
         )
+
+    def _shortfalls(
+        self, counted: Counted, groups: Sequence[tuple[int, ...]], paths: Sequence[str]
+    ) -> Iterator[str]:
+        """Say what a look could not tell."""
+        if counted.unkept:
+            yield f"threads: {counted.unkept} have counters that there is no memory for"
+        crowded = [living for cgroup, living, *_ in groups if cgroup == NO_CGROUP]
+        if crowded:
+            yield (
+                f"threads: {sum(crowded)} are of no pod here, since more than "
+                f"{self.most_groups - 1} cgroups have threads, and theirs are counted together"
+            )
+        if nameless := paths.count("") - len(crowded):
+            yield f"threads: {nameless} cgroups have no name"
 
     def _thread_rows(self, count: int, paths: Sequence[str]) -> tuple[ThreadRow, ...]:
         names, row = self._names, ThreadRow._make  # half as dear as by its fields
@@ -262,12 +278,3 @@ def _added(one: ThreadSums, other: ThreadSums) -> ThreadSums:
     """Add up what two cgroups of one path used: one that is removed, and its successor."""
     pairs = zip(astuple(one), astuple(other), strict=True)
     return ThreadSums(*(mine + theirs for mine, theirs in pairs))
-
-
-def _shortfalls(counted: Counted, paths: Sequence[str]) -> tuple[str, ...]:
-    defects = []
-    if counted.unkept:
-        defects.append(f"threads: {counted.unkept} have counters that there is no memory for")
-    if nameless := paths.count(""):
-        defects.append(f"threads: {nameless} cgroups have no name, or no room beside the others")
-    return tuple(defects)

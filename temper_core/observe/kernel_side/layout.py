@@ -5,7 +5,10 @@ import struct
 
 from attrs import frozen
 
-MOST_GROUPS = 2_048
+MOST_GROUPS = 4_096
+"""Cgroups of one look; the last place is for all those that find none of their own."""
+NO_CGROUP = 0
+"""The number under which they are, which no cgroup has."""
 MOST_PATHS = 128
 
 ROW = struct.Struct("<II16s16sQIIqqqqqqQiiIIII")

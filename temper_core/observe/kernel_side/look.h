@@ -10,8 +10,8 @@
 
 #include "temper_core/bpf/kernel.h"
 
-#define MOST_GROUPS 2048
-#define MOST_CGROUPS 4096
+#define MOST_GROUPS 4096
+#define MOST_CGROUPS 8192
 #define MOST_PATHS 128
 #define MOST_LEVELS 32
 #define PATH_BYTES 1024

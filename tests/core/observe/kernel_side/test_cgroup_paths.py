@@ -97,7 +97,7 @@ def test_a_path_that_nobody_can_tell_is_a_defect_and_its_threads_are_counted(ope
     rows = reader.snapshot(0)
 
     assert rows.threads_by_cgroup[""] == 1
-    assert rows.defects == ("threads: 1 cgroups have no name, or no room beside the others",)
+    assert rows.defects == ("threads: 1 cgroups have no name",)
 
 
 def test_many_cgroups_are_all_named_from_the_first_look_on(open_tier, make_cgroup, sleepers):

@@ -182,7 +182,9 @@ def test_cgroups_without_room_of_their_own_are_counted_together(open_tier, spawn
     assert list(rows.threads_by_cgroup) == ["/", ""]
     assert sum(rows.threads_by_cgroup.values()) == rows.threads_seen
     assert run_ns >= sum(counts.run_ns for counts in used.values())
-    assert rows.defects == ("threads: 1 cgroups have no name, or no room beside the others",)
+    [said] = rows.defects
+    beside = rows.threads_by_cgroup[""]
+    assert said.startswith(f"threads: {beside} are of no pod here, since more than 1 cgroups have")
 
 
 def test_all_threads_that_live_are_counted_where_they_live(reader, spawn_in):
