@@ -168,7 +168,9 @@ class Decider:
 
     def _ask_one(self, contribution: Contribution[Detector], pod: Pod) -> Detection | None:
         try:
-            return self._host.call(contribution.plugin, contribution.record.detect, pod)
+            detector = contribution.record
+            part = f"detector {detector.name}"
+            return self._host.call(contribution.plugin, detector.detect, pod, part=part)
         except PluginError:
             # Counted and told by the host; this detector has no opinion on the pod.
             return None

@@ -176,9 +176,15 @@ class Published:
         """Return every plugin that was found, those set aside included."""
         return self._host.states()
 
-    def call(self, plugin: str, function: Callable[..., Returned], *arguments: Any) -> Returned:  # noqa: ANN401 - whatever the function takes
-        """Call into *plugin* within its deadline; its complaints about a request pass."""
-        return self._host.call(plugin, function, *arguments, allows=(InputError,))
+    def call(
+        self,
+        plugin: str,
+        function: Callable[..., Returned],
+        *arguments: Any,  # noqa: ANN401 - whatever the function takes
+        part: str = "",
+    ) -> Returned:
+        """Call into *part* of *plugin* within its deadline; its complaints about a request pass."""
+        return self._host.call(plugin, function, *arguments, allows=(InputError,), part=part)
 
     def exporters(self) -> Sequence[tuple[str, Exporter]]:
         """Return the exporters, each with its plugin's name."""

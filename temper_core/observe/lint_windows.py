@@ -69,18 +69,18 @@ class Linter:
         """Return the violations that stand after this window; never raises.
 
         A snapshot without a window, the baseline, changes nothing. A window in which the engine
-        changed, or that spans a pause, tells of neither world: it is not judged.
+        changed, or that spans a pause, tells of neither world: it is not judged. Neither is one of
+        which it is not known who ran.
         """
         if snapshot.window_s <= 0:
             return self._standing
-        failures = {
-            plugin.name: "; ".join(plugin.lost) for plugin in snapshot.plugins if plugin.lost
-        }
-        mute = {plugin.name: plugin.failure for plugin in snapshot.plugins if _is_set_aside(plugin)}
+        plugins = snapshot.plugins
+        failures = {plugin.name: "; ".join(plugin.lost) for plugin in plugins if plugin.lost}
+        mute = {plugin.name: plugin.failure for plugin in plugins if plugin.state == "set_aside"}
         if self._has_changed(snapshot):
             for docket in self._docket:
                 docket.start_anew()
-        elif _is_pause(snapshot):
+        elif _is_pause(snapshot) or not snapshot.observing.knows_threads:
             for docket in self._docket:
                 docket.skip()
         else:

@@ -1,5 +1,6 @@
 """One plugin in the host: what it implements, how it fares, and the only door to its code."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from threading import Lock
@@ -40,7 +41,11 @@ class Hung(PluginError):  # noqa: N818 - reads as the fact it reports
 
 @define(eq=False)
 class Guest:
-    """A plugin, its thread, and its account; calls into it take turns."""
+    """A plugin, its thread, and its account; calls into it take turns.
+
+    ``lost`` are the parts that were set aside, and why; the others are called as before.
+    ``failures_in_a_row`` are counted for each part. What belongs to no part has the empty name.
+    """
 
     name: str
     distribution: str = ""
@@ -49,7 +54,8 @@ class Guest:
     standing: Standing = Standing.ACTIVE
     failure: str = ""
     failures: int = 0
-    failures_in_a_row: int = 0
+    failures_in_a_row: Counter[str] = field(factory=Counter)
+    lost: dict[str, str] = field(factory=dict)
     calls: int = 0
     time_spent_s: float = 0.0
     warned_at: float | None = None
@@ -70,8 +76,9 @@ class Guest:
         arguments: Sequence[Any],
         deadline_s: float,
         allows: tuple[type[TemperError], ...] = (),
+        part: str = "",
     ) -> Any:  # noqa: ANN401 - whatever the function returns
-        """Call *function* in the plugin's thread.
+        """Call *function*, which belongs to *part*, in the plugin's thread.
 
         Raises NotActive, Busy, Hung, or PluginError from whatever the plugin raised; errors that
         the contract *allows* come through as they are.
@@ -83,12 +90,16 @@ class Guest:
         try:
             if not self.is_active:
                 raise NotActive(self.name, f"is {self.standing}: {self.failure}")
+            if part in self.lost:
+                raise NotActive(self.name, f"{part} is set aside: {self.lost[part]}")
             started = perf_counter()
             try:
                 return self._worker.run(function, arguments, deadline_s)
             except CallOverdue as overdue:
-                self.standing = Standing.SET_ASIDE  # before the next in turn finds it
-                raise Hung(self.name, f"did not return within {deadline_s:g} s") from overdue
+                error = Hung(self.name, f"did not return within {deadline_s:g} s")
+                self.set_aside(part, error.reason)  # before the next in turn finds it
+                self._worker = Worker(self.name)
+                raise error from overdue
             except CallFailed as failed:
                 if isinstance(failed.error, allows):
                     raise failed.error from None
@@ -99,12 +110,18 @@ class Guest:
         finally:
             self._turn.release()
 
+    def set_aside(self, part: str, reason: str) -> None:
+        """Call *part* no more; nothing at all where none is named."""
+        if part:
+            self.lost[part] = reason
+        else:
+            self.standing = Standing.SET_ASIDE
+
     def revive(self) -> None:
-        """Let a plugin that was set aside be called again, in a thread of its own."""
+        """Let a plugin that was set aside be called again."""
         with self._turn:
-            self._worker = Worker(self.name)
             self.standing = Standing.ACTIVE
-            self.failures_in_a_row = 0
+            self.failures_in_a_row.clear()
 
     def admit(self, load: Callable[[], object], deadline_s: float) -> None:
         """Load the plugin and learn what it implements; raise PluginError if it does not fit."""
@@ -121,6 +138,7 @@ class Guest:
             failure=self.failure,
             calls=self.calls,
             time_spent_s=self.time_spent_s,
+            lost=tuple(f"{part}: {why}" for part, why in sorted(self.lost.items())),
         )
 
 

@@ -36,8 +36,9 @@ class Contribution(Generic[Record]):
 class PluginHost:
     """The plugins of this process; every method may be called from any thread.
 
-    A plugin is set aside when it cannot be loaded, when a hook of it fails, when it hangs, or
-    when what it contributed fails three times in a row. It is not called again after that.
+    A plugin is set aside when it cannot be loaded, or when a hook of it fails. A part of it, such
+    as one exporter, is when it hangs or fails three times in a row; the rest of the plugin goes
+    on. What is set aside is not called again.
     """
 
     settings: Settings = field(factory=Settings)
@@ -97,8 +98,9 @@ class PluginHost:
         *arguments: Any,  # noqa: ANN401 - whatever the function takes
         each: type[Any] | None = None,
         allows: tuple[type[TemperError], ...] = (),
+        part: str = "",
     ) -> Returned:
-        """Call a function that *plugin* contributed, or one that calls it.
+        """Call a function that *plugin* contributed, as *part* of it, or one that calls it.
 
         Returns what it returned; a generator comes as a list, since it may raise half way. With
         *each*, every item must be of that type; what a detector, an invariant or an exporter
@@ -111,14 +113,14 @@ class PluginHost:
         read = self._reader_of(function) if each is None else answers.each(each)
         try:
             result: Returned = guest.call(
-                _read, (read, function, arguments, plugin), self._deadline_s, allows
+                _read, (read, function, arguments, plugin), self._deadline_s, allows, part
             )
         except (NotActive, Busy):
             raise
         except PluginError as error:
-            self._note_failure(guest, function, error)
+            self._note_failure(guest, part, function, error)
             raise
-        guest.failures_in_a_row = 0
+        guest.failures_in_a_row[part] = 0
         return result
 
     def revive(self, plugin: str) -> None:
@@ -195,11 +197,16 @@ class PluginHost:
                 self._insist(clash)
         return {claim.name for claim in contested}
 
-    def _note_failure(self, guest: Guest, function: Callable[..., Any], error: PluginError) -> None:
-        during = getattr(function, "__name__", "call")
-        guest.failures_in_a_row += 1
-        if isinstance(error, Hung) or guest.failures_in_a_row >= FAILURES_IN_A_ROW:
-            self._set_aside(guest, during, error, insist=False)
+    def _note_failure(
+        self, guest: Guest, part: str, function: Callable[..., Any], error: PluginError
+    ) -> None:
+        during = part or getattr(function, "__name__", "call")
+        guest.failures_in_a_row[part] += 1
+        if isinstance(error, Hung) or guest.failures_in_a_row[part] >= FAILURES_IN_A_ROW:
+            guest.set_aside(part, error.reason)
+            self._count(guest, error)
+            event = "plugin_part_set_aside" if part else "plugin_set_aside"
+            self._warn(event, guest.name, error.reason, during=during)
             return
         self._count(guest, error)
         now = time.monotonic()
@@ -207,14 +214,11 @@ class PluginHost:
             guest.warned_at = now
             self._warn("plugin_call_failed", guest.name, error.reason, during=during)
 
-    def _set_aside(
-        self, guest: Guest, during: str, error: PluginError, *, insist: bool = True
-    ) -> None:
+    def _set_aside(self, guest: Guest, during: str, error: PluginError) -> None:
         guest.standing = Standing.SET_ASIDE
         self._count(guest, error)
         self._warn("plugin_set_aside", guest.name, error.reason, during=during)
-        if insist:
-            self._insist(error)
+        self._insist(error)
 
     def _count(self, guest: Guest, error: PluginError) -> None:
         with self._account:

@@ -194,7 +194,8 @@ class Observing:
 
     ``period_s`` is the time between two looks, ``asked_period_s`` the setting; ``stretched`` says
     why they differ. Threads that ran or waited less than ``least_s`` in the window have no sample
-    of their own: ``unlisted`` counts them.
+    of their own: ``unlisted`` counts them. ``knows_threads`` is false for a window of which it is not
+    known who ran: a look has failed, or is the first after one that has.
     """
 
     tier: str = "proc"
@@ -204,6 +205,7 @@ class Observing:
     stretched: str = ""
     least_s: float = 0.0
     unlisted: int = 0
+    knows_threads: bool = True
 
 
 @frozen
@@ -217,7 +219,10 @@ class EngineEnd:
 
 @frozen
 class PluginState:
-    """One plugin as the host knows it; ``failure`` is empty unless it was set aside."""
+    """One plugin as the host knows it; ``failure`` is what failed last.
+
+    ``lost`` says which parts of it were set aside, where not the whole plugin was, and why.
+    """
 
     name: str
     version: str
@@ -227,6 +232,7 @@ class PluginState:
     failure: str = ""
     calls: int = 0
     time_spent_s: float = 0.0
+    lost: tuple[str, ...] = ()
 
 
 @frozen

@@ -68,7 +68,7 @@ def respond_guarded(
 ) -> Answer:
     """Ask a plugin's *endpoint* through *call*, which holds it to its deadline."""
     try:
-        return call(plugin, respond, endpoint, request)
+        return call(plugin, respond, endpoint, request, part=f"endpoint {endpoint.name}")
     except PluginError as error:
         return error_answer(UNAVAILABLE, f"the endpoint of plugin {plugin!r} failed: {error}")
 

@@ -166,9 +166,10 @@ class Scraper:
 
     def _collected(self, plugin: str, exporter: Exporter, snapshot: Snapshot) -> Sequence[Block]:
         try:
-            return self.view.call(plugin, collected, exporter, snapshot)
+            part = f"exporter {exporter.name}"
+            return self.view.call(plugin, collected, exporter, snapshot, part=part)
         except PluginError:
-            # The host has counted it, and set the plugin aside by name.
+            # The host has counted it, and sets the exporter aside by name.
             return ()
 
     def _drop(self, count: int) -> None:

@@ -96,8 +96,17 @@ class AgentView(Protocol):
         """Return every plugin that was found, those set aside included."""
         ...
 
-    def call(self, plugin: str, function: Callable[..., Returned], *arguments: Any) -> Returned:  # noqa: ANN401 - whatever the function takes
-        """Call into *plugin* within its deadline; raise PluginError whatever goes wrong."""
+    def call(
+        self,
+        plugin: str,
+        function: Callable[..., Returned],
+        *arguments: Any,  # noqa: ANN401 - whatever the function takes
+        part: str = "",
+    ) -> Returned:
+        """Call into *plugin* within its deadline; raise PluginError whatever goes wrong.
+
+        A failure is put down to *part* of the plugin, to all of it where none is named.
+        """
         ...
 
     def exporters(self) -> Sequence[tuple[str, Exporter]]:

@@ -228,7 +228,7 @@ PLUGIN_HEALTH = Rule(
     Severity.WARNING,
     "always; by the agent itself, without windows",
     "Every plugin works.",
-    "a plugin was set aside, or an invariant of it failed in the last window",
+    "a plugin or a part of it was set aside, or an invariant of it failed in the last window",
     "What a broken plugin was to judge, nobody judges.",
     "Mend or remove the plugin and start the agent again. `GET /plugins` is the agent's account; "
     "`temper plugins` only says whether it loads.",

@@ -20,8 +20,9 @@ from temper_core.testing import make_snapshot
 START = 1_750_000_000.0
 
 
-def guard(plugin, function, *arguments):
+def guard(plugin, function, *arguments, part):
     """Do as the plugin host does: a failure has the plugin's name."""
+    assert part == "invariants"
     try:
         return list(function(*arguments))
     except ZeroDivisionError as error:
@@ -197,9 +198,9 @@ def test_a_period_that_was_stretched_is_no_pause():
 def test_all_invariants_of_a_plugin_are_asked_in_one_call():
     calls = []
 
-    def counted(plugin, function, *arguments):
+    def counted(plugin, function, *arguments, **given):
         calls.append(plugin)
-        return guard(plugin, function, *arguments)
+        return guard(plugin, function, *arguments, **given)
 
     names = [("mine", "one"), ("theirs", "two"), ("mine", "three")]
     invariants = [(plugin, Invariant(name, Script("a"), "because")) for plugin, name in names]
@@ -221,7 +222,7 @@ def test_who_failed_is_asked_first_so_that_others_success_ends_the_row_of_failur
         verdicts = judge_all(linter, 6)
 
     assert all([v.invariant for v in verdict] == ["works", "plugin_health"] for verdict in verdicts)
-    assert host.states()[0].state == "active"
+    assert (host.states()[0].state, host.states()[0].lost) == ("active", ())
 
 
 class TwoInvariants:
@@ -292,6 +293,19 @@ def test_a_plugin_that_was_set_aside_is_a_violation_even_if_it_has_no_invariant(
     [verdict] = judge_all(linter_of(), 1, plugins=(plugin,))
 
     assert [violation.subject for violation in verdict] == ["power"] * count
+
+
+def test_a_part_of_a_plugin_that_was_set_aside_is_a_violation_and_costs_no_invariant():
+    lost = ("exporter slow: did not return within 5 s",)
+    plugin = PluginState("linter", "1", "temper-linter", (), "active", lost=lost)
+
+    [[other, health]] = judge_all(
+        linter_of(Script("a"), windows=1, fire_after=1), 1, plugins=(plugin,)
+    )
+
+    assert (other.invariant, health.invariant) == ("rule_0", "plugin_health")
+    assert health.message == f"plugin 'linter' failed: {lost[0]}"
+    assert health.evidence == {"invariants_lost": ""}
 
 
 def test_the_names_are_those_of_all_invariants():

@@ -143,6 +143,34 @@ def test_a_python_loop_that_never_ends_is_stopped_when_it_is_left_behind(host):
     assert gone not in {thread.name for thread in threading.enumerate()}
 
 
+def test_a_part_that_hangs_is_set_aside_alone_and_says_why(host):
+    release = threading.Event()
+
+    with capture_logs() as logs, pytest.raises(PluginError, match=r"did not return within 0\.2 s"):
+        host.call("called", release.wait, part="exporter slow")
+    with pytest.raises(PluginError, match=r"exporter slow is set aside: did not return"):
+        host.call("called", int, part="exporter slow")
+    others = [host.call("called", int, part="detector quick"), host.call("called", int)]
+
+    release.set()
+    assert others == [0, 0]
+    assert state_of(host).state == "active"
+    assert state_of(host).lost == ("exporter slow: did not return within 0.2 s",)
+    assert [entry["event"] for entry in logs] == ["plugin_part_set_aside"]
+
+
+def test_failures_in_a_row_are_those_of_one_part(host):
+    with capture_logs():
+        for _ in range(3):
+            with pytest.raises(PluginError):
+                host.call("called", fail, part="exporter broken")
+            host.call("called", int, part="detector sound")
+
+    assert state_of(host).state == "active"
+    assert [each.partition(":")[0] for each in state_of(host).lost] == ["exporter broken"]
+    assert host.call("called", int, part="detector sound") == 0
+
+
 def test_what_the_contract_allows_comes_through_and_is_no_failure(host):
     def cannot_tell():
         raise MachineError("the API server does not answer")

@@ -121,7 +121,7 @@ class FakeView:
     window: dict[str, Any] | None = None
     slow: threading.Event | None = None
     requests: dict[str, dict[str, Any]] = field(factory=dict)
-    failed: list[str] = field(factory=list)
+    failed: list[tuple[str, str]] = field(factory=list)
     release: threading.Event = field(factory=threading.Event)
 
     def snapshot(self) -> Snapshot | None:
@@ -176,17 +176,14 @@ class FakeView:
     def plugins(self) -> tuple[PluginState, ...]:
         return self.found
 
-    def call(
-        self, plugin: str, function: Callable[..., Any], *arguments: Any, part: str
-    ) -> Any:
+    def call(self, plugin: str, function: Callable[..., Any], *arguments: Any, part: str) -> Any:
         if plugin == "hung":
             self.release.wait(10)
             raise PluginError(plugin, "did not answer in time")
         try:
             return function(*arguments)
         except Exception as error:
-            self.failed.append(plugin)
-            self.failed_parts.append(part)
+            self.failed.append((plugin, part))
             raise PluginError(plugin, f"{type(error).__name__}: {error}") from error
 
     def exporters(self) -> list[tuple[str, Exporter]]:

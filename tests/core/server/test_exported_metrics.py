@@ -63,7 +63,7 @@ def test_a_broken_exporter_costs_only_its_own_metrics(view, collect):
 
     series = scrape(view)
 
-    assert view.failed == ["broken"]
+    assert view.failed == [("broken", "exporter broken")]
     assert series["temper_fine", ("n", "0")] == 1
     assert not [name for name, *_ in series if name in {"temper_x", "temper_half"}]
 

@@ -45,7 +45,7 @@ def test_a_plugin_that_fails_is_named_and_costs_only_its_own_endpoint(start, vie
 
     assert response.status_code == 503
     assert "plugin 'broken'" in response.json()["error"]
-    assert view.failed == ["broken"]
+    assert view.failed == [("broken", f"endpoint {broken.name}")]
     assert agent.tcp.get("/fine").json() == {"fine": True}
 
 
