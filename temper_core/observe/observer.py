@@ -215,6 +215,7 @@ class Observer:
             stretched=self._pace.stretched,
             least_s=rows.least_ns / NS_PER_S,
             unlisted=sum(rest.threads for rest in rows.rest.values()),
+            knows_threads=rows.tells_who_ran,
         )
 
     def _follow(self, plan: LayerPlan | None) -> None:
@@ -232,10 +233,12 @@ class Observer:
         try:
             rows = self._threads.snapshot(self._clock_ns)
         except OSError as error:
-            rows = ThreadRows(0, defects=(f"threads: {error.filename}: {error.strerror}",))
+            why = f"threads: {error.filename}: {error.strerror}"
+            rows = ThreadRows(0, defects=(why,), tells_who_ran=False)
         else:
-            if self._looked_at is not None and not self._clock_ns:
-                rows = evolve(rows, defects=(*rows.defects, AFRESH))
+            if not self._clock_ns:
+                defects = () if self._looked_at is None else (AFRESH,)
+                rows = evolve(rows, defects=(*rows.defects, *defects), tells_who_ran=False)
         self._clock_ns = rows.clock_ns
         self.cost.note_bpf(rows.kernel_ns)
         return rows

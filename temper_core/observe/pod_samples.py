@@ -79,19 +79,26 @@ def pod_samples(
             totals.get(assignment.pod.uid, NOBODY),
             _together([usage[path] for path in places.pods[assignment.pod.uid] if path in usage]),
             window_s,
+            knows_threads=rows.tells_who_ran,
         )
         for assignment in places.plan.assignments
     )
 
 
 def _pod_sample(
-    assignment: Assignment, threads: ThreadTotals, used: CgroupUsage, window_s: float
+    assignment: Assignment,
+    threads: ThreadTotals,
+    used: CgroupUsage,
+    window_s: float,
+    *,
+    knows_threads: bool,
 ) -> PodSample:
     pod, profile = assignment.pod, assignment.profile
     rate = 1 / window_s if window_s > 0 else 0.0
     seen_s = threads.run_ns / NS_PER_S
     # The cgroup also counts what ran in threads that came and went between two looks.
     used_s = seen_s if used.cpu_us is None else used.cpu_us / US_PER_S
+    short_lived_s = max(0.0, used_s - seen_s) if knows_threads else 0.0
     throttled = used.throttled
     return PodSample(
         pod.namespace,
@@ -105,7 +112,7 @@ def _pod_sample(
         used.memory_bytes,
         profile.profile.id if profile else "",
         used.pressure,
-        max(0.0, used_s - seen_s) * rate,
+        short_lived_s * rate,
         threads.delay_ns / NS_PER_S * rate,
         threads.runs,
         throttled.throttled_us / US_PER_S,

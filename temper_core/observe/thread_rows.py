@@ -60,6 +60,7 @@ class ThreadRows:
     ``threads_by_cgroup`` counts all threads that live, whether they ran or not. Threads that ran
     too little to have a row are summed up in ``rest``, by cgroup; ``least_ns`` is what a thread
     must have run or waited for a row. ``kernel_ns`` is the CPU time that the kernel side took.
+    ``tells_who_ran`` is false where there is no pass before to compare with, or this one failed.
     """
 
     clock_ns: int
@@ -70,6 +71,7 @@ class ThreadRows:
     rest: Mapping[str, ThreadSums] = field(factory=dict)
     least_ns: int = 0
     kernel_ns: int = 0
+    tells_who_ran: bool = True
 
 
 class ThreadReader(Protocol):

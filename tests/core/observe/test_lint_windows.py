@@ -178,6 +178,15 @@ def test_what_stands_stands_until_the_new_engine_has_clean_windows():
     assert found == [[], [], ["a"], ["a"], ["a"], []]
 
 
+def test_a_window_of_which_it_is_not_known_who_ran_is_neither_broken_nor_clean():
+    blind = {"observing": Observing(knows_threads=False)}
+    linter = linter_of(Script("a", "a", "a", ""), clear_after=2)
+
+    found = subjects_of(linter, seen_windows({}, blind, {}, {}, blind, blind, {}))
+
+    assert found == [[], [], [], ["a"], ["a"], ["a"], ["a"]]
+
+
 def test_a_window_that_spans_a_pause_is_neither_broken_nor_clean():
     usual = {"overhead": Overhead(period_s=5.0)}
     paused = {**usual, "window_s": 60.0}

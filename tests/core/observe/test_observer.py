@@ -350,14 +350,17 @@ class Rows:
         pass
 
 
-def test_threads_that_could_not_be_read_once_are_told_to_be_unknown_in_the_next_window_too():
-    class Failing(Rows):
-        def snapshot(self, since):
-            look = super().snapshot(since)
-            if look is None:
-                raise OSError(errno.ENOMEM, "no memory", "tier bpf")
-            return look
+class Failing(Rows):
+    """Has no answer at some looks."""
 
+    def snapshot(self, since):
+        look = super().snapshot(since)
+        if look is None:
+            raise OSError(errno.ENOMEM, "no memory", "tier bpf")
+        return look
+
+
+def test_threads_that_could_not_be_read_once_are_told_to_be_unknown_in_the_next_window_too():
     looks = (ThreadRows(1), None, ThreadRows(1), ThreadRows(1))
     observer = Observer(MACHINE, Settings(), node="here", threads=Failing(*looks))
 
@@ -368,6 +371,31 @@ def test_threads_that_could_not_be_read_once_are_told_to_be_unknown_in_the_next_
     assert [len(each) for each in of_threads] == [0, 1, 1, 0]
     assert "no memory" in of_threads[1][0]
     assert "after a look that failed" in of_threads[2][0]
+    assert [one.observing.knows_threads for one in seen] == [False, False, False, True]
+
+
+def test_what_ran_while_threads_were_not_known_is_not_taken_for_short_lived(tmp_path):
+    path = "kubepods/pod1/"
+    folder = tmp_path / path
+    folder.mkdir(parents=True)
+    looks = Failing(ThreadRows(1), None, ThreadRows(1), ThreadRows(1))
+    roots = CgroupRoots(str(tmp_path))
+    observer = Observer(MACHINE, Settings(), node="here", threads=looks, cgroup_roots=roots)
+    plan = plan_for(Pod("u1", "shop", "db", cgroups=(path,)), Matcher("CgroupPrefix", path))
+    pods = []
+
+    for used_us in (0, 1_000, 2_000, 3_000):
+        (folder / "cpu.stat").write_text(f"usage_usec {used_us}\n")
+        seen = observer.tick(plan=plan, status=WATCHING)
+        pods.append([round(share * seen.window_s, 6) for share in shares_of(seen)])
+
+    observer.close()
+    assert pods == [[0.0, 0.0], [0.001, 0.0], [0.001, 0.0], [0.001, 0.001]]
+
+
+def shares_of(snapshot):
+    [pod] = snapshot.pods
+    return pod.cpu_used, pod.short_lived_cpu_used
 
 
 def a_row(cgroup, **changes):
