@@ -1,12 +1,19 @@
 """The metrics as a page, taken from the tables that export them; cog writes it to metrics.md."""
 
 from collections import Counter
+from collections.abc import Iterator
 
+from temper_core import Exporter, Metric
+from temper_core.plugin_host import load_host
 from temper_core.server.families import FAMILIES
 from temper_core.server.families.reading import Described, Per
+from temper_core.settings.models import PluginHostSettings, Settings
+from temper_core.testing import make_snapshot
 
 EXAMPLE = {Per.LAYER: 16, Per.POD: 50, Per.PLUGIN: 5, Per.INVARIANT: 12, Per.PROFILE: 0}
 """A node as large as one usually gets; the engine has no more than 16 layers."""
+FIRST_PARTY = ("builtin-profiles", "linter")
+"""The plugins that come with the core, by name."""
 
 
 def metrics_reference() -> str:
@@ -14,6 +21,29 @@ def metrics_reference() -> str:
     head = "| metric | type | labels | unit | meaning | absent | series, at most |"
     rows = [_row(family) for family in sorted(FAMILIES, key=lambda family: family.name)]
     return "\n".join([head, "| --- | --- | --- | --- | --- | --- | --- |", *rows])
+
+
+def plugin_metrics() -> str:
+    """Render every family that the plugins which come with the core export, asked for theirs."""
+    rows = [
+        f"| `{metric.name}` | {metric.kind} | {_labels_of(metric)} | {plugin} | {metric.help} |"
+        for plugin, metric in sorted(_exported(), key=lambda pair: pair[1].name)
+    ]
+    head = ["| metric | type | labels | plugin | meaning |", "| --- | --- | --- | --- | --- |"]
+    return "\n".join([*head, *rows])
+
+
+def _exported() -> Iterator[tuple[str, Metric]]:
+    host = load_host(Settings(plugin_host=PluginHostSettings(allow=FIRST_PARTY, strict=True)))
+    snapshot = make_snapshot(invariants=("smt_collision",))
+    for contribution in host.gather("temper_exporters", Exporter):
+        for metric in host.call(contribution.plugin, contribution.record.collect, snapshot):
+            yield contribution.plugin, metric
+
+
+def _labels_of(metric: Metric) -> str:
+    names = dict.fromkeys(name for sample in metric.samples for name in sample.labels)
+    return ", ".join(f"`{name}`" for name in names) or "none"
 
 
 def series_bound() -> str:

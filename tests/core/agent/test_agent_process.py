@@ -155,6 +155,18 @@ def test_the_plugins_contribute_to_a_running_agent(start):
     assert agent.get("/violations").status_code == 200
 
 
+def test_every_family_that_a_full_node_exports_is_in_the_page_of_metrics(start):
+    allowed = '[plugin_host]\nallow = ["linter", "builtin-profiles"]\n'
+    agent = start(settings=f"{allowed}[scheduler]\nenforce = false\n")
+    agent.wait_for(agent.observation, "observation")
+
+    exported = re.findall(r"^# TYPE (\S+)", agent.get("/metrics").text, re.MULTILINE)
+
+    page = (Path(__file__).parents[3] / "docs/metrics.md").read_text()
+    assert "temper_lint_violation_age_seconds" in exported
+    assert set(exported) <= set(re.findall(r"^\| `(\w+)` ", page, re.MULTILINE))
+
+
 @pytest.mark.parametrize("needless", ["httpx", "prometheus_client", "rich", "yaml"])
 def test_an_agent_takes_no_memory_for_what_it_does_not_need(start, monkeypatch, needless):
     monkeypatch.setenv("PYTHONPROFILEIMPORTTIME", "1")
