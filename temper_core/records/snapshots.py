@@ -194,8 +194,8 @@ class Observing:
 
     ``period_s`` is the time between two looks, ``asked_period_s`` the setting; ``stretched`` says
     why they differ. Threads that ran or waited less than ``least_s`` in the window have no sample
-    of their own: ``unlisted`` counts them. ``knows_threads`` is false for a window of which it is not
-    known who ran: a look has failed, or is the first after one that has.
+    of their own: ``unlisted`` counts them. ``knows_threads`` is false for a window of which
+    it is not known who ran: its look failed, or is the first after one that did.
     """
 
     tier: str = "proc"
