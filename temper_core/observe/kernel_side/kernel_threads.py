@@ -62,6 +62,7 @@ class KernelThreads:
         self._detail = detail_threads
         self._least_ratio = least_ratio
         self._looked_ns = time.monotonic_ns()
+        self._kernel_ns = 0
         self._paths = CgroupPaths(unified_root)
         self._names = _Names()
         self._defects: tuple[str, ...] = ()
@@ -102,13 +103,11 @@ class KernelThreads:
         Raises OSError where the kernel refuses the pass.
         """
         clock_ns = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
-        began_ns = time.thread_time_ns()
         try:
             counted = self._look(is_baseline=since == 0)
         except BpfError as error:
             raise OSError(error.errno, str(error), f"tier {self.tier}") from error
-        kernel_ns = time.thread_time_ns() - began_ns
-        return self._summary(counted, clock_ns, kernel_ns)
+        return self._summary(counted, clock_ns)
 
     def refresh_cgroups(self) -> None:
         """Do nothing: where a thread lives is read at every look, and what is new is told in it.
@@ -132,6 +131,7 @@ class KernelThreads:
 
     def _look(self, *, is_baseline: bool) -> Counted:
         """Pass over all threads; a baseline as often as it takes to name all cgroups."""
+        self._kernel_ns = 0
         counted = self._pass(is_baseline=is_baseline)
         for _ in range(_MORE_BASELINES):
             if not (is_baseline and counted.unnamed):
@@ -145,12 +145,14 @@ class KernelThreads:
         self._control.ask(
             Asked(is_baseline, self._paths.names, self._detail, self.most_groups, least_ns)
         )
+        began_ns = time.thread_time_ns()
         self._run()
+        self._kernel_ns += time.thread_time_ns() - began_ns
         counted = self._control.counted
         self._paths.learn(PATH.iter_unpack(self._told[: PATH.size * counted.paths]))
         return counted
 
-    def _summary(self, counted: Counted, clock_ns: int, kernel_ns: int) -> ThreadRows:
+    def _summary(self, counted: Counted, clock_ns: int) -> ThreadRows:
         groups = list(GROUP.iter_unpack(self._groups[: GROUP.size * counted.groups]))
         paths = self._paths.of([group[0] for group in groups])
         living, rest = _sums(groups, paths)
@@ -162,7 +164,7 @@ class KernelThreads:
             (*self._defects, *self._shortfalls(counted, groups, paths)),
             rest,
             self._control.least_ns,
-            kernel_ns,
+            self._kernel_ns,
         )
 
     def _shortfalls(
