@@ -139,7 +139,7 @@ def test_all_is_named_as_before_after_the_pods_have_changed(watched, reader, spa
 def test_what_is_new_is_named_at_once_although_many_others_have_been_told_of_before(
     open_tier, make_cgroup, sleepers, spawn_in
 ):
-    sleepers(make_cgroup(f"one-of-many-{number}") for number in range(2 * CROWD))
+    sleepers(make_cgroup(f"one-of-many-{number}") for number in range(CROWD))
     reader = open_tier(unified_root="")
     base = reader.snapshot(0)
 
