@@ -252,7 +252,8 @@ class Agent:
             truth=truth,
         )
         now = time.monotonic()
-        snapshot = evolve(snapshot, wakes=parts.wakes.recent(now, parts.observer.period_s))
+        if (wakes := parts.wakes.recent(now, parts.observer.period_s)) is not None:
+            snapshot = evolve(snapshot, wakes=wakes)
         with parts.observer.cost.part("lint"):
             judged = self._judged(snapshot)
         with parts.observer.cost.part("publish"):
