@@ -66,10 +66,10 @@ def reader(request):
     reader.close()
 
 
-def test_all_threads_are_counted_and_those_that_ran_are_told(crowd, reader, wait_until):
+def test_all_threads_are_counted_and_those_that_ran_are_told(crowd, reader):
     base = reader.snapshot(0)
     pid = crowd[0].pid
-    rouse(pid, wait_until)
+    rouse(pid)
 
     rows = reader.snapshot(base.clock_ns)
 
@@ -82,18 +82,11 @@ def test_all_threads_are_counted_and_those_that_ran_are_told(crowd, reader, wait
     assert rows.defects == ()
 
 
-def rouse(pid, wait_until):
-    """Have every thread of a process run for a moment."""
-    before = runs_of(pid)
+def rouse(pid):
+    """Have every thread of a child run for a moment: it has stopped once all of them have."""
     os.kill(pid, signal.SIGSTOP)
+    os.waitpid(pid, os.WUNTRACED)
     os.kill(pid, signal.SIGCONT)
-    wait_until(lambda: all(runs > before[tid] for tid, runs in runs_of(pid).items()))
-
-
-def runs_of(pid):
-    """Return how often each thread was given a CPU."""
-    tasks = Path(f"/proc/{pid}/task").iterdir()
-    return {task.name: int((task / "schedstat").read_text().split()[2]) for task in tasks}
 
 
 def test_threads_that_have_all_ended_leave_nothing_behind(crowd, reader, names_in):
