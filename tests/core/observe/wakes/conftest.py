@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from attrs import frozen
 
-from temper_core.bpf.access import probe
+from temper_core.bpf.access import explain
+from temper_core.errors import BpfError
 from temper_core.observe.wakes.kernel import WakeKernel
 
 PAIR = """
@@ -84,10 +85,11 @@ class Schedstat:
 
 @pytest.fixture(scope="session")
 def bpf_allowed():
-    """Skip where BPF may not be used, with what the probe says of it."""
-    access = probe()
-    if not access.is_allowed:
-        pytest.skip(access.reason)
+    """Skip where this kernel does not take the object, with the reason that would be told."""
+    try:
+        WakeKernel.open().close()
+    except BpfError as error:
+        pytest.skip(explain(error).reason)
 
 
 @pytest.fixture
