@@ -11,19 +11,25 @@ from temper_core.errors import (
     TemperError,
 )
 from temper_core.hookspecs import hookimpl
+from temper_core.node.local_source import LocalPods
+from temper_core.node.podlist import read_pod_object
 from temper_core.plugin_settings import fit_settings, load_settings
 from temper_core.records.contributions import (
     Command,
+    Companion,
+    CompanionContext,
     Detection,
     Detector,
     Endpoint,
     Exporter,
     Metric,
     MetricSample,
+    OpenCompanion,
     OpenPodSource,
     PodSource,
     PodSourceContext,
     Request,
+    Staleness,
 )
 from temper_core.records.covering import takes_by_name
 from temper_core.records.invariants import Invariant
@@ -56,6 +62,8 @@ __all__ = [
     "Blocking",
     "BpfError",
     "Command",
+    "Companion",
+    "CompanionContext",
     "Container",
     "Cpu",
     "Detection",
@@ -71,6 +79,7 @@ __all__ = [
     "LayerKind",
     "LayerPlan",
     "LayerSample",
+    "LocalPods",
     "MachineError",
     "MachineShape",
     "Metric",
@@ -78,6 +87,7 @@ __all__ = [
     "Mode",
     "Note",
     "Observing",
+    "OpenCompanion",
     "OpenPodSource",
     "Origin",
     "Overhead",
@@ -92,6 +102,7 @@ __all__ = [
     "Request",
     "Severity",
     "Snapshot",
+    "Staleness",
     "Status",
     "TemperError",
     "ThreadGroup",
@@ -112,6 +123,7 @@ __all__ = [
     "matches",
     "parse_profile",
     "read_json",
+    "read_pod_object",
     "takes_by_name",
     "violation_id",
 ]

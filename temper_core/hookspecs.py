@@ -9,7 +9,14 @@ from typing import Any
 
 from pluggy import HookimplMarker, HookspecMarker
 
-from temper_core.records.contributions import Command, Detector, Endpoint, Exporter, PodSource
+from temper_core.records.contributions import (
+    Command,
+    Companion,
+    Detector,
+    Endpoint,
+    Exporter,
+    PodSource,
+)
 from temper_core.records.invariants import Invariant
 from temper_core.records.profiles import WorkloadProfile
 
@@ -85,16 +92,35 @@ def temper_exporters(settings: Mapping[str, Any]) -> Iterable[Exporter]:  # type
 
 
 @hookspec
-def temper_pod_sources() -> Iterable[PodSource]:  # type: ignore[empty-body]
+def temper_pod_sources(settings: Mapping[str, Any]) -> Iterable[PodSource]:  # type: ignore[empty-body]
     """Add a way to learn which pods are on the node.
 
     Called
         When the agent starts; only the source that ``[pods] source`` names is opened.
+    Given
+        ``settings``: this plugin's own table ``[plugins.<name>]``, empty when absent.
     Returned
         Pod sources. A name that two plugins claim goes to neither.
     On failure
         If the chosen source is missing the agent does not start: it says which sources there are.
         A source that fails later leaves the last known pods in force, and the age is reported.
+    """
+
+
+@hookspec
+def temper_companions(settings: Mapping[str, Any]) -> Iterable[Companion]:  # type: ignore[empty-body]
+    """Tell a control plane outside of the node how it fares, and hear whether it wants safe mode.
+
+    Called
+        When the agent starts. Each ``open`` is called before anything is enforced, ``tell`` after
+        every observation, and ``close`` when the agent has ended the engine.
+    Given
+        ``settings``: this plugin's own table ``[plugins.<name>]``, empty when absent.
+    Returned
+        Companions. A name that two plugins claim goes to neither.
+    On failure
+        The control plane hears nothing more; a request for safe mode that it has made stands.
+        Enforcement goes on.
     """
 
 

@@ -6,6 +6,7 @@ from contextlib import nullcontext, suppress
 from pathlib import Path
 
 from temper_core.agent import builtin_plugin
+from temper_core.agent.companions import Companions
 from temper_core.agent.decider import Decider
 from temper_core.agent.helm import Helm
 from temper_core.agent.loop import Agent, Parts
@@ -22,7 +23,7 @@ from temper_core.observe.lint_windows import Linter
 from temper_core.observe.observer import Observer
 from temper_core.observe.wakes.watch import WakeWatch
 from temper_core.plugin_host import PluginHost, load_host
-from temper_core.records.contributions import PodSourceContext
+from temper_core.records.contributions import Companion, PodSourceContext
 from temper_core.records.invariants import Invariant
 from temper_core.scheduler.agent_lock import agent_lock
 from temper_core.scheduler.kernel import SchedExt
@@ -75,6 +76,7 @@ def assemble(settings: Settings, wake: Wake) -> Agent:
         requests=requests,
         lock=agent_lock if limits.enforce else nullcontext,
         wakes=wakes,
+        companions=Companions(host, host.gather("temper_companions", Companion), requests, node),
     )
     return Agent(parts, wake)
 

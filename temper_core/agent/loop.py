@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 import structlog
 from attrs import evolve, field, frozen
 
+from temper_core.agent.companions import Companions
 from temper_core.agent.decider import Decider
 from temper_core.agent.hearing import Ear
 from temper_core.agent.helm import Helm
@@ -63,6 +64,7 @@ class Parts:
     requests: SafeModeRequests
     lock: Callable[[], AbstractContextManager[object]] = nullcontext
     wakes: WakeWatch = field(factory=WakeWatch)
+    companions: Companions = field(factory=Companions)
 
 
 @frozen
@@ -111,6 +113,7 @@ class Agent:
             parts.server.start()
             address = parts.server.address
             log.info("agent_started", address=str(address) if address else "local socket only")
+            parts.companions.open()
             parts.helm.try_again(time.monotonic())
             self._turn(time.monotonic())
             # What is there now stays: the collector need not go through it again and again.
@@ -258,6 +261,7 @@ class Agent:
             judged = self._judged(snapshot)
         with parts.observer.cost.part("publish"):
             parts.published.show_snapshot(judged, truth)
+            parts.companions.tell(judged)
         parts.wakes.turn(now, judged)
 
     def _judged(self, snapshot: Snapshot) -> Snapshot:
@@ -265,7 +269,8 @@ class Agent:
         failed = [f"{part} failed: {error}" for part, error in self._defects.items()]
         spoilt = [f"profiles: {each.source}: {each.reason}" for each in self._told_failures()]
         unwatched = parts.wakes.defects(time.monotonic())
-        told = [parts.pods.defect, parts.scheduler.refusal, *failed, *spoilt, *unwatched]
+        others = (*failed, *spoilt, *unwatched, *parts.companions.defects)
+        told = [parts.pods.defect, parts.scheduler.refusal, *others]
         defects = tuple(filter(None, told))
         return evolve(
             snapshot,
@@ -289,7 +294,7 @@ class Agent:
         """End the engine first: whatever else goes wrong, the node is on the stock scheduler."""
         parts = self._parts
         with ExitStack() as ending:
-            watchers = (parts.observer.close, parts.wakes.close)
+            watchers = (parts.observer.close, parts.wakes.close, parts.companions.close)
             for close in (*watchers, parts.pods.close, parts.server.stop):
                 ending.callback(close)
             ending.callback(parts.helm.close)

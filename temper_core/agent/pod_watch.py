@@ -7,7 +7,12 @@ import structlog
 
 from temper_core.errors import InputError, MachineError, PluginError
 from temper_core.plugin_host import Contribution, PluginHost
-from temper_core.records.contributions import OpenPodSource, PodSource, PodSourceContext
+from temper_core.records.contributions import (
+    OpenPodSource,
+    PodSource,
+    PodSourceContext,
+    Staleness,
+)
 from temper_core.records.pods import Pod
 
 FIRST_PAUSE_S = 10.0
@@ -45,10 +50,11 @@ class PodWatch:
         self._retry_at: float | None = None
         self._descriptor = -1
         self._looks_soon = 0
+        self._staleness: Staleness | None = None
 
     @property
     def age_s(self) -> float:
-        """Seconds since the source last answered."""
+        """Seconds since the source last answered, and knew what it said to be so."""
         return self._clock() - self._answered_at
 
     def fileno(self) -> int:
@@ -71,7 +77,7 @@ class PodWatch:
         self._pause_s = FIRST_PAUSE_S
         self._retry_at = None
         pods = tuple(sorted(found, key=lambda pod: (pod.namespace, pod.name, pod.uid)))
-        self.defect, self._answered_at = "", self._clock()
+        self._note_answer(self._staleness)
         has_changed = pods != self.pods
         self.pods = pods
         self._looks_soon = LOOKS_AFTER_CHANGE if has_changed else max(0, self._looks_soon - 1)
@@ -89,6 +95,8 @@ class PodWatch:
         pods = self._source.pods()
         fileno = getattr(self._source, "fileno", None)
         self._descriptor = int(fileno()) if fileno is not None else -1
+        stale = getattr(self._source, "stale", None)
+        self._staleness = stale() if stale is not None else None
         return pods
 
     def _try_again_later(self) -> None:
@@ -100,6 +108,16 @@ class PodWatch:
             self._host.revive(self._plugin)
             self._retry_at = None
             self._pause_s = min(2 * self._pause_s, LONGEST_PAUSE_S)
+
+    def _note_answer(self, staleness: Staleness | None) -> None:
+        now = self._clock()
+        if staleness is None:
+            self.defect, self._answered_at = "", now
+            return
+        self._answered_at = now - staleness.age_s
+        if not self.defect:
+            log.warning("pods_are_stale", reason=staleness.reason)
+        self.defect = f"pods are {staleness.age_s:.0f} s old: {staleness.reason}"
 
     def _note_failure(self, error: MachineError | PluginError) -> None:
         if not self.defect:

@@ -1,6 +1,6 @@
 """Read pods as ``kubectl get pods -A -o json`` prints them, JSON or YAML."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from temper_core import documents
@@ -31,6 +31,22 @@ def read_pods(text: str, *, source: str, node: str | None = None) -> tuple[Pod, 
     if problems:
         raise DocumentError(source, tuple(dict.fromkeys(problems)))
     return tuple(pods.values())
+
+
+def read_pod_object(
+    values: Mapping[str, Any], *, source: str, node: str | None = None
+) -> Pod | None:
+    """Return the pod of one parsed Pod object; None for one that ``read_pods`` would leave out.
+
+    Raises DocumentError with every misfit.
+    """
+    problems: list[str] = []
+    table = Table(values, "", problems)
+    is_out = has_ended(table) or (node is not None and is_elsewhere(table, node))
+    pod = None if is_out else read_pod(table)
+    if problems:
+        raise DocumentError(source, tuple(dict.fromkeys(problems)))
+    return pod
 
 
 def _documents(text: str, source: str) -> list[Any]:

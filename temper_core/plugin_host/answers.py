@@ -13,6 +13,7 @@ from pluggy import HookImpl
 from temper_core.errors import PluginError
 from temper_core.records.contributions import (
     Command,
+    Companion,
     Detection,
     Detector,
     Endpoint,
@@ -32,6 +33,7 @@ RECORDS: Mapping[str, type[Any]] = {
     "temper_invariants": Invariant,
     "temper_exporters": Exporter,
     "temper_pod_sources": PodSource,
+    "temper_companions": Companion,
     "temper_commands": Command,
     "temper_endpoints": Endpoint,
 }

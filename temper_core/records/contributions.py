@@ -68,6 +68,9 @@ class OpenPodSource(Protocol):
     One that hears of changes has a method ``fileno`` as well, which returns a descriptor that is
     readable from a change until the next call of ``pods`` (-1 for none, at the moment); it is then
     asked when there is something to see, and otherwise only now and then.
+
+    One that goes on by what it knows while it cannot ask has a method ``stale`` as well, which
+    returns a ``Staleness``, or None while what it says is up to date.
     """
 
     def pods(self) -> Iterable[Pod]:
@@ -77,6 +80,14 @@ class OpenPodSource(Protocol):
     def close(self) -> None:
         """Let go of everything the source holds."""
         ...
+
+
+@frozen
+class Staleness:
+    """Since how many seconds a pod source goes by what it knew, and why, in a few words."""
+
+    age_s: float
+    reason: str
 
 
 @frozen
@@ -98,6 +109,42 @@ class PodSource:
     name: str = field(validator=NAME)
     open: Callable[[PodSourceContext], OpenPodSource]
     summary: str = ""
+
+
+@frozen
+class CompanionContext:
+    """What a companion has of the agent; the two functions may be called from any thread.
+
+    ``request_safe_mode`` takes the reason, and asks in the companion's name; the request stands,
+    restarts included, until ``release_safe_mode`` takes it back. ``node`` is the node's name.
+    """
+
+    node: str
+    request_safe_mode: Callable[[str], None]
+    release_safe_mode: Callable[[], None]
+
+
+class OpenCompanion(Protocol):
+    """A companion at work; what takes time it does in threads of its own."""
+
+    def tell(self, snapshot: Snapshot) -> None:
+        """Take note of the latest look at the node; returns at once."""
+        ...
+
+    def close(self) -> None:
+        """Undo what should not outlive the agent, and let go of everything."""
+        ...
+
+
+@frozen
+class Companion:
+    """Stands between the agent and a control plane: tells that of the node, and hears its wishes.
+
+    ``open`` is called before anything is enforced, so that what it asks for holds from the start.
+    """
+
+    name: str = field(validator=NAME)
+    open: Callable[[CompanionContext], OpenCompanion]
 
 
 @frozen

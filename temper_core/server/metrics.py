@@ -137,6 +137,7 @@ class Scraper:
             self.view.plugins(),
             self.clock() - snapshot.monotonic_s if snapshot else None,
             self.view.sums(),
+            self.view.pods_age_s(),
         )
 
     def _page_of(self, reading: Reading, room: int) -> Page:

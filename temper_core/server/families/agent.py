@@ -84,6 +84,13 @@ STATE = (
         absent=UNOBSERVED,
     ),
     Family(
+        "temper_pods_age_seconds",
+        "Seconds since the pod source last knew what it says to be so.",
+        lambda r: [((), r.pods_age_s)],
+        unit="seconds",
+        absent=NEVER,
+    ),
+    Family(
         "temper_config_generation",
         "Number of the configuration in force; 0 without one.",
         lambda r: [((), float(r.status.generation))],

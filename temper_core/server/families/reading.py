@@ -62,6 +62,7 @@ class Reading:
     plugins: tuple[PluginState, ...] = ()
     age_s: float | None = None
     sums: Sums = Sums()
+    pods_age_s: float = 0.0
 
     @property
     def layers(self) -> tuple[LayerSample, ...]:

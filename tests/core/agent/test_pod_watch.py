@@ -4,7 +4,15 @@ from contextlib import suppress
 
 import pytest
 
-from temper_core import InputError, MachineError, PluginError, Pod, PodSource, hookimpl
+from temper_core import (
+    InputError,
+    MachineError,
+    PluginError,
+    Pod,
+    PodSource,
+    Staleness,
+    hookimpl,
+)
 from temper_core.agent import builtin_plugin
 from temper_core.agent.pod_watch import PodWatch, open_pod_source
 from temper_core.plugin_host import PluginHost
@@ -74,6 +82,30 @@ def test_a_source_that_fails_leaves_the_last_pods_in_force_and_says_so(watch_of,
     assert "pods are 0 s old" in watch.defect
     assert watch.look()
     assert watch.defect == ""
+
+
+class GoesByWhatItKnew(Scripted):
+    staleness = None
+
+    def stale(self):
+        return self.staleness
+
+
+def test_a_source_may_answer_and_say_that_its_answer_is_old(host):
+    source = GoesByWhatItKnew([[ONE], [ONE, TWO], [ONE, TWO]])
+    host.add(ScriptedPlugin(source), "scripted")
+    watch = open_pod_source(host, "scripted", context())
+    watch.look()
+
+    source.staleness = Staleness(40.0, "nobody answers")
+    has_changed = watch.look()
+    told = (watch.pods, watch.defect, round(watch.age_s))
+    source.staleness = None
+    watch.look()
+
+    assert has_changed
+    assert told == ((ONE, TWO), "pods are 40 s old: nobody answers", 40)
+    assert (watch.defect, round(watch.age_s)) == ("", 0)
 
 
 def test_something_that_is_no_pod_is_the_plugins_failure(watch_of, host):

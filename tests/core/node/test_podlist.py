@@ -4,7 +4,7 @@ import pytest
 import yaml
 
 from temper_core.errors import DocumentError
-from temper_core.node.podlist import read_pods
+from temper_core.node.podlist import read_pod_object, read_pods
 from temper_core.records.pods import Container, Origin, QosClass
 from tests.podlists import NODE, make_podlist
 
@@ -310,3 +310,21 @@ def test_yaml_that_explodes_when_it_is_written_out_is_refused_quickly():
     found = problems_of(text)
 
     assert all(len(each) < 300 for each in found)
+
+
+def test_one_object_is_read_as_it_would_be_in_a_list():
+    document = make_podlist(40, seed=3)
+    listed = read(document, node=NODE)
+
+    alone = [read_pod_object(item, source="pod", node=NODE) for item in document["items"]]
+
+    found = {pod.uid: pod for pod in reversed(alone) if pod is not None}
+    assert len(listed) < 40
+    assert {pod.uid: pod for pod in listed} == found
+
+
+def test_an_object_that_does_not_fit_is_refused_with_its_path():
+    misfit = pod_document(spec={"containers": [{"name": "app", "image": 7}]})
+
+    with pytest.raises(DocumentError, match=r"pod x: spec.containers\[0\].image: must be a string"):
+        read_pod_object(misfit, source="pod x")

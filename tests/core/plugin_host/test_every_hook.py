@@ -32,10 +32,10 @@ def test_is_known_to_the_test_kit():
     assert list(HOOKS) == SPECS
 
 
-@pytest.mark.parametrize("hook", sorted(set(SPECS) - {"temper_pod_sources"}))
+@pytest.mark.parametrize("hook", SPECS)
 def test_is_used_by_a_plugin_of_this_repository(hook):
-    # Pod sources are contributed by the core's own plugin, detectors by the example: what ships
-    # tells workloads by fingerprints, which leave the image to whoever wrote a profile for it.
+    # Detectors are contributed by the example: what ships tells workloads by fingerprints, which
+    # leave the image to whoever wrote a profile for it.
     places = ("plugins", "examples")
     sources = [
         each for place in places for each in (ROOT / place).glob("*/temper_plugin_*/__init__.py")

@@ -1,0 +1,90 @@
+"""Kubernetes: the pods of this node, and what the cluster and the agent tell each other."""
+
+import os
+import platform
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from attrs import evolve
+
+from temper_core import (
+    Companion,
+    CompanionContext,
+    Exporter,
+    MachineError,
+    Metric,
+    OpenCompanion,
+    OpenPodSource,
+    PodSource,
+    PodSourceContext,
+    Snapshot,
+    fit_settings,
+    hookimpl,
+)
+from temper_plugin_kubernetes.accounts import Account
+from temper_plugin_kubernetes.options import Options
+
+if TYPE_CHECKING:
+    from temper_plugin_kubernetes.access import Access
+
+__all__ = ["temper_companions", "temper_exporters", "temper_pod_sources"]
+
+NAME = "kubernetes"
+_ACCOUNT = Account()
+
+
+@hookimpl
+def temper_pod_sources(settings: Mapping[str, Any]) -> list[PodSource]:
+    """Contribute the source ``kubernetes``."""
+    summary = "The pods that the API server has bound to this node, joined with their cgroups."
+    return [PodSource(NAME, partial(_open_source, _options(settings)), summary)]
+
+
+@hookimpl
+def temper_companions(settings: Mapping[str, Any]) -> list[Companion]:
+    """Contribute the one that hears the kill switch; none where no API server is known."""
+    options = _options(settings)
+    try:
+        _access(options)
+    except MachineError:
+        return []
+    return [Companion(NAME, partial(_open_companion, options))]
+
+
+@hookimpl
+def temper_exporters() -> list[Exporter]:
+    """Contribute how the watches and the writes fare."""
+    return [Exporter(NAME, _metrics)]
+
+
+def _options(settings: Mapping[str, Any]) -> Options:
+    return fit_settings(settings, Options, plugin=NAME)
+
+
+def _access(options: Options) -> "Access":
+    from temper_plugin_kubernetes.access import find_access  # noqa: PLC0415 - slow, for --help
+
+    return find_access(options.kubeconfig, os.environ)
+
+
+def _open_source(options: Options, context: PodSourceContext) -> OpenPodSource:
+    from temper_plugin_kubernetes.pods import KubernetesPods  # noqa: PLC0415 - the same
+
+    return KubernetesPods(context, _access(options), _at(options, context.node), _ACCOUNT)
+
+
+def _open_companion(options: Options, context: CompanionContext) -> OpenCompanion:
+    from temper_plugin_kubernetes.companion import ClusterCompanion  # noqa: PLC0415 - the same
+
+    return ClusterCompanion(context, _access(options), _at(options, context.node), _ACCOUNT)
+
+
+def _at(options: Options, node: str) -> Options:
+    """Settle the node's name: the settings', the environment's, the agent's, the host's."""
+    name = options.node or os.environ.get("NODE_NAME", "") or node or platform.node()
+    return evolve(options, node=name)
+
+
+def _metrics(_: Snapshot) -> list[Metric]:
+    return _ACCOUNT.metrics()

@@ -1,0 +1,47 @@
+"""The agent's companion in a cluster: hears the kill switch, and tells how the node fares."""
+
+from temper_core import CompanionContext, Snapshot
+from temper_plugin_kubernetes.access import Access
+from temper_plugin_kubernetes.accounts import Account
+from temper_plugin_kubernetes.following import Following, Query
+from temper_plugin_kubernetes.node import NODES, NodeWatch
+from temper_plugin_kubernetes.options import Options
+from temper_plugin_kubernetes.writing import Writer
+
+FIRST_ANSWER_S = 3.0
+"""How long the agent's start waits to hear whether its node is to be in safe mode."""
+
+
+class ClusterCompanion:
+    """Watches the agent's own node, and writes to it; opening waits for the first answer.
+
+    Where the API server does not answer in time, what it asked for last still holds: the agent
+    remembers requests for safe mode across restarts.
+    """
+
+    def __init__(
+        self, context: CompanionContext, access: Access, options: Options, account: Account
+    ) -> None:
+        lookout = account.lookout("node")
+        self._node = NodeWatch(
+            options.node, context.request_safe_mode, context.release_safe_mode, self._look
+        )
+        self._writer = Writer(access, options, account, self._node.now)
+        # A Node with its status is some 20 KiB, most of it names of images.
+        query = Query(NODES, f"metadata.name={options.node}", metadata_only=True)
+        self._following = Following(access, query, self._node, lookout)
+        self._following.start()
+        self._writer.start()
+        lookout.has_answered.wait(FIRST_ANSWER_S)
+
+    def tell(self, snapshot: Snapshot) -> None:
+        """Take note of the latest look; returns at once."""
+        self._writer.tell(snapshot)
+
+    def close(self) -> None:
+        """Take the agent's annotations away, and hear nothing more."""
+        self._writer.close()
+        self._following.close()
+
+    def _look(self) -> None:
+        self._writer.look()

@@ -1,0 +1,151 @@
+"""One connection to the API server, over HTTP/1.1, for one thread; any other may abort it."""
+
+import json
+import socket
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from types import TracebackType
+from typing import Any, Self
+
+from temper_plugin_kubernetes.access import Access
+from temper_plugin_kubernetes.failures import GONE, AwayError, GoneError, RefusalError
+
+CONNECT_S = 5.0
+ANSWER_S = 10.0
+LARGEST_BYTES = 64 * 1024 * 1024
+LARGEST_EVENT_BYTES = 8 * 1024 * 1024
+FIRST_REFUSAL = 300
+# A peer that has vanished without a word is noticed within some 25 s, however little is said.
+KEEP_ALIVE = (
+    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 10),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 5),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3),
+    (socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 25_000),
+)
+
+Json = Mapping[str, Any]
+
+
+class Connection:
+    """Asks the API server; every failure is an AwayError or a RefusalError.
+
+    Token and certificates are read anew for each connection, so that expired ones are replaced.
+    """
+
+    def __init__(self, access: Access, timeout_s: float = ANSWER_S) -> None:
+        self._access = access
+        self._timeout_s = timeout_s
+        self._http: HTTPConnection | None = None
+        self._socket: socket.socket | None = None
+        self._is_aborted = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def ask(
+        self,
+        method: str,
+        path: str,
+        body: Json | None = None,
+        *,
+        media_type: str = "",
+        accept: str = "",
+    ) -> Json:
+        """Return what the server answers, parsed."""
+        try:
+            response = self._send(method, path, body, media_type, accept)
+            text = response.read(LARGEST_BYTES)
+        except (OSError, HTTPException, ValueError) as error:
+            raise self._away(error) from error
+        return self._parsed(text)
+
+    def stream(
+        self, path: str, *, accept: str = "", begun: Callable[[], None] = lambda: None
+    ) -> Iterator[Json]:
+        """Yield the events of a watch until the server ends it; *begun* is called once it began."""
+        try:
+            response = self._send("GET", path, None, "", accept)
+            begun()
+            while line := response.readline(LARGEST_EVENT_BYTES):
+                yield self._parsed(line)
+        except (OSError, HTTPException, ValueError) as error:
+            raise self._away(error) from error
+
+    def abort(self) -> None:
+        """Let whoever waits in another thread fail at once."""
+        self._is_aborted = True
+        if self._socket is not None:
+            with suppress(OSError):
+                # Not the method of SSLSocket, which takes its TLS away under the reader.
+                socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        """Let the connection go."""
+        if self._http is not None:
+            self._http.close()
+        self._http = self._socket = None
+
+    def _send(
+        self, method: str, path: str, body: Json | None, media_type: str, accept: str
+    ) -> HTTPResponse:
+        http = self._http or self._connect()
+        headers = {"Accept": accept or "application/json", "User-Agent": "temper"}
+        headers |= self._access.headers()
+        text = None if body is None else json.dumps(body).encode()
+        if text is not None:
+            headers["Content-Type"] = media_type or "application/json"
+        http.request(method, self._access.prefix + path, text, headers)
+        response = http.getresponse()
+        if response.status >= FIRST_REFUSAL:
+            raise _refusal(response)
+        return response
+
+    def _connect(self) -> HTTPConnection:
+        access = self._access
+        http = (
+            HTTPSConnection(access.host, access.port, timeout=CONNECT_S, context=access.tls())
+            if access.is_tls
+            else HTTPConnection(access.host, access.port, timeout=CONNECT_S)
+        )
+        http.connect()
+        self._socket = http.sock
+        for level, option, value in KEEP_ALIVE:
+            http.sock.setsockopt(level, option, value)
+        http.sock.settimeout(self._timeout_s)
+        if self._is_aborted:  # meanwhile, when there was nothing to shut down
+            http.close()
+            raise AwayError("the connection was aborted")
+        self._http = http
+        return http
+
+    def _parsed(self, text: bytes) -> Json:
+        table = json.loads(text)
+        if not isinstance(table, dict):
+            raise ValueError("the answer is no object")  # noqa: TRY004 - told with all else
+        return table
+
+    def _away(self, error: Exception) -> AwayError:
+        self.close()
+        told = " ".join(str(error).split())[:200] or type(error).__name__
+        return AwayError(f"{self._access.name} does not answer: {told}")
+
+
+def _refusal(response: HTTPResponse) -> RefusalError:
+    text = response.read(LARGEST_BYTES).decode(errors="replace")
+    with suppress(ValueError, AttributeError):
+        text = json.loads(text).get("message") or text
+    message = " ".join(str(text).split())[:300]
+    if response.status == GONE:
+        return GoneError(message)
+    wanted = response.headers.get("Retry-After", "")
+    return RefusalError(response.status, message, float(wanted) if wanted.isdigit() else 0.0)

@@ -1,0 +1,50 @@
+"""The kubelet's read-only view of its pods: one answer, asked for again now and then."""
+
+import time
+from collections.abc import Callable
+from urllib.parse import urlsplit
+
+from temper_core import InputError
+from temper_plugin_kubernetes.access import Access
+from temper_plugin_kubernetes.accounts import Account
+from temper_plugin_kubernetes.connection import Connection
+from temper_plugin_kubernetes.failures import AwayError, RefusalError
+from temper_plugin_kubernetes.listing import Listed, Listing
+
+READ_ONLY_PORT = 10255
+ASK_EVERY_S = 10.0
+ANSWER_S = 2.0
+
+
+class KubeletView:
+    """Asks ``/pods`` of the read-only port, which few clusters still open; raises InputError."""
+
+    def __init__(self, url: str, *, clock: Callable[[], float] = time.monotonic) -> None:
+        parts = urlsplit(url)
+        if parts.scheme != "http" or not parts.hostname:
+            raise InputError(
+                f"[plugins.kubernetes] kubelet: must be such as 'http://127.0.0.1:{READ_ONLY_PORT}',"
+                f" not {url!r}"
+            )
+        self._access = Access(parts.hostname, parts.port or READ_ONLY_PORT, is_tls=False)
+        self._listing = Listing(Account())
+        self._clock = clock
+        self._due = 0.0
+        self.has_answered = False
+
+    def look(self) -> Listed:
+        """Return the pods as the kubelet told them last; none while it does not answer."""
+        if self._clock() >= self._due:
+            self._due = self._clock() + ASK_EVERY_S
+            self._ask()
+        return self._listing.now()
+
+    def _ask(self) -> None:
+        try:
+            with Connection(self._access, ANSWER_S) as connection:
+                answer = connection.ask("GET", "/pods")
+        except (AwayError, RefusalError):
+            return
+        items = answer.get("items")
+        self._listing.replaced([item for item in items or () if isinstance(item, dict)])
+        self.has_answered = True

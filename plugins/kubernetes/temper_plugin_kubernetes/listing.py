@@ -1,0 +1,109 @@
+"""The node's pods as the API server tells them, by the uid that it knows them by."""
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+
+import structlog
+from attrs import field, frozen
+
+from temper_core import DocumentError, Pod, read_pod_object
+from temper_plugin_kubernetes.accounts import UNREADABLE, Account
+from temper_plugin_kubernetes.connection import Json
+
+MOST_WARNINGS = 20
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+@frozen
+class Listed:
+    """What is known at one moment: pods that run, and the uids of those that have ended.
+
+    ``uids`` are the API server's by the uid that names the cgroup: for static pods they differ.
+    """
+
+    pods: tuple[Pod, ...] = ()
+    ended: frozenset[str] = frozenset()
+    uids: Mapping[str, str] = field(factory=dict, repr=False)
+
+
+class Listing:
+    """Follows the pods; ``told`` is called after each change, on the watching thread.
+
+    An object that does not fit is counted, told of in the log, and leaves what was known before.
+    """
+
+    def __init__(self, account: Account, told: Callable[[], None] = lambda: None) -> None:
+        self._account = account
+        self._told = told
+        self._pods: dict[str, Pod | None] = {}
+        self._listed = Listed()
+        self._is_stale = False
+        self._lock = threading.Lock()
+        self._warnings = 0
+
+    def now(self) -> Listed:
+        """Return what is known; the very same record while nothing has changed."""
+        with self._lock:
+            if self._is_stale:
+                self._listed, self._is_stale = _listed(self._pods), False
+            return self._listed
+
+    def replaced(self, items: Sequence[Json]) -> None:
+        """Know that these are all pods of the node."""
+        before = self._pods
+        after: dict[str, Pod | None] = {}
+        for item in items:
+            uid = _uid(item)
+            after[uid] = self._read(item, otherwise=before.get(uid))
+        self._set(after)
+
+    def changed(self, kind: str, item: Json) -> None:
+        """Know that one pod came, changed or went."""
+        uid = _uid(item)
+        after = dict(self._pods)
+        if kind == "DELETED":
+            after.pop(uid, None)
+        else:
+            after[uid] = self._read(item, otherwise=after.get(uid))
+        self._set(after)
+
+    def wavered(self) -> None:
+        """Let those who ask hear that the watch went up or down."""
+        self._told()
+
+    def _set(self, pods: dict[str, Pod | None]) -> None:
+        with self._lock:
+            has_changed = pods != self._pods
+            self._pods = pods
+            self._is_stale |= has_changed
+        if has_changed:
+            self._told()
+
+    def _read(self, item: Json, *, otherwise: Pod | None) -> Pod | None:
+        metadata = item.get("metadata")
+        name = metadata.get("name") if isinstance(metadata, dict) else None
+        try:
+            return read_pod_object(item, source=f"pod {name}")
+        except DocumentError as error:
+            self._account.count(UNREADABLE, "pods")
+            if self._warnings < MOST_WARNINGS:
+                self._warnings += 1
+                log.warning("pod_not_read", pod=name, problems=list(error.problems[:5]))
+            return otherwise
+
+
+def _listed(pods: Mapping[str, Pod | None]) -> Listed:
+    running = {uid: pod for uid, pod in pods.items() if pod is not None}
+    return Listed(
+        # A static pod whose mirror was made anew may be told twice for a moment.
+        tuple({pod.uid: pod for pod in running.values()}.values()),
+        frozenset(pods.keys() - running.keys()),
+        {pod.uid: uid for uid, pod in running.items()},
+    )
+
+
+def _uid(item: Json) -> str:
+    metadata = item.get("metadata")
+    uid = metadata.get("uid") if isinstance(metadata, dict) else None
+    return uid if isinstance(uid, str) else ""

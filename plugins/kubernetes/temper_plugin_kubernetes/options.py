@@ -1,0 +1,23 @@
+"""The table ``[plugins.kubernetes]``."""
+
+from attrs import field, frozen
+from attrs.validators import ge, gt
+
+
+@frozen
+class Options:
+    """How the API server is reached, and what is told to it.
+
+    Without ``kubeconfig`` the pod's own service account is used. ``node`` is the node's name in the
+    cluster; empty takes the environment's NODE_NAME, then the agent's.
+    """
+
+    kubeconfig: str = ""
+    node: str = ""
+    kubelet: str = ""
+    """URL of the kubelet's read-only view, asked where no API server has ever answered."""
+    stale_after_s: float = field(default=10.0, validator=ge(0.0))
+    annotations: bool = True
+    events: bool = True
+    write_every_s: float = field(default=10.0, validator=gt(0.0))
+    refresh_s: float = field(default=300.0, validator=gt(0.0))

@@ -1,0 +1,187 @@
+"""Writes to the API server, on a thread of their own: only what changed, and seldom."""
+
+import threading
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+import structlog
+
+from temper_core import Snapshot
+from temper_plugin_kubernetes.access import Access
+from temper_plugin_kubernetes.accounts import WRITES, Account
+from temper_plugin_kubernetes.annotations import annotations_of, changes, removals
+from temper_plugin_kubernetes.backoff import Backoff
+from temper_plugin_kubernetes.connection import Connection, Json
+from temper_plugin_kubernetes.events import Happening, Subject, event_object, happenings
+from temper_plugin_kubernetes.failures import AwayError, RefusalError
+from temper_plugin_kubernetes.node import NODES, NodeState
+from temper_plugin_kubernetes.options import Options
+from temper_plugin_kubernetes.story import Story
+
+MERGE_PATCH = "application/merge-patch+json"
+EVENTS_AT_ONCE = 25
+LOOK_S = 60.0
+CLOSE_S = 3.0
+FAREWELL_S = 2.0
+CONFLICT, NOT_FOUND = 409, 404
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+class Pace:
+    """When one kind of write may be tried next; a failure is told once until it is another."""
+
+    def __init__(self, name: str, every_s: float, account: Account) -> None:
+        self._name = name
+        self._every_s = every_s
+        self._account = account
+        self._backoff = Backoff()
+        self._problem = ""
+        self.due_at = 0.0
+
+    def attempt(self, write: Callable[[], bool], now: float) -> None:
+        """Call *write*, which returns whether it wrote anything, if it is time for it."""
+        if now < self.due_at:
+            return
+        try:
+            if write():
+                self.due_at = now + self._every_s
+                self._account.count(WRITES, self._name)
+        except RefusalError as error:
+            self._failed(error, now, error.retry_after_s)
+        except AwayError as error:
+            self._failed(error, now)
+        else:
+            self._backoff.forget()
+            self._problem = ""
+
+    def _failed(self, error: AwayError | RefusalError, now: float, after_s: float = 0.0) -> None:
+        self.due_at = now + self._every_s + self._backoff.failed(after_s)
+        self._account.count(WRITES, f"{self._name}_failed")
+        if str(error) != self._problem:
+            self._problem = str(error)
+            log.warning("cluster_not_told", what=self._name, reason=self._problem)
+
+
+class Writer:
+    """Keeps the node's annotations and the events up to date with what it was last told.
+
+    It compares with what *node* returns, which a watch keeps: what is there is never written.
+    When it closes it takes the agent's annotations away.
+    """
+
+    def __init__(
+        self,
+        access: Access,
+        options: Options,
+        account: Account,
+        node: Callable[[], NodeState],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._access = access
+        self._options = options
+        self._account = account
+        self._node = node
+        self._clock = clock
+        self._annotating = Pace("annotations", options.write_every_s, account)
+        self._telling = Pace("events", options.write_every_s, account)
+        self._story = Story()
+        self._snapshot: Snapshot | None = None
+        self._refresh_at = 0.0
+        self._news = threading.Event()
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="cluster-writer", daemon=True)
+
+    def start(self) -> None:
+        """Begin; returns at once."""
+        self._thread.start()
+
+    def tell(self, snapshot: Snapshot) -> None:
+        """Take note of the latest look; returns at once."""
+        self._snapshot = snapshot
+        self._news.set()
+
+    def look(self) -> None:
+        """Compare again: the node is another."""
+        self._news.set()
+
+    def close(self) -> None:
+        """Take the annotations away and end; waits for a moment only."""
+        self._closing.set()
+        self._news.set()
+        if self._thread.is_alive():
+            self._thread.join(CLOSE_S)
+
+    def _run(self) -> None:
+        while not self._closing.is_set():
+            self._news.wait(self._rest_s())
+            self._news.clear()
+            if self._snapshot is not None and not self._closing.is_set():
+                self._turn(self._snapshot, self._clock())
+        self._annotating.due_at = 0.0
+        self._annotating.attempt(self._say_farewell, self._clock())
+
+    def _rest_s(self) -> float:
+        """Return how long nothing is due; news end the rest, but bring nothing forward."""
+        moments = [pace.due_at for pace in (self._annotating, self._telling)]
+        waiting = [at - self._clock() for at in moments if at > self._clock()]
+        return min([LOOK_S, *waiting])
+
+    def _turn(self, snapshot: Snapshot, now: float) -> None:
+        if self._options.annotations:
+            self._annotating.attempt(lambda: self._annotate(snapshot, now), now)
+        if self._options.events:
+            node = self._node()
+            subject = Subject("Node", self._options.node, node.uid)
+            self._story.goes_on(happenings(snapshot, subject, self._account.uids()), now)
+            self._telling.attempt(self._tell_events, now)
+
+    def _annotate(self, snapshot: Snapshot, now: float) -> bool:
+        node = self._node()
+        is_refresh = now >= self._refresh_at
+        patch = changes(annotations_of(snapshot), node.annotations, is_refresh=is_refresh)
+        if not node.uid or not patch:
+            return False
+        self._patch_node(patch)
+        self._refresh_at = now + self._options.refresh_s
+        return True
+
+    def _say_farewell(self) -> bool:
+        patch = removals(self._node().annotations) if self._options.annotations else {}
+        if patch:
+            self._patch_node(patch, FAREWELL_S)
+        return bool(patch)
+
+    def _patch_node(self, patch: Json, timeout_s: float = 10.0) -> None:
+        path = f"{NODES}/{self._options.node}"
+        body = {"metadata": {"annotations": patch}}
+        with Connection(self._access, timeout_s) as connection:
+            connection.ask("PATCH", path, body, media_type=MERGE_PATCH)
+
+    def _tell_events(self) -> bool:
+        told = 0
+        with Connection(self._access) as connection:
+            while told < EVENTS_AT_ONCE and (happening := self._story.next) is not None:
+                self._tell_event(connection, happening)
+                self._story.told()
+                told += 1
+        return bool(told)
+
+    def _tell_event(self, connection: Connection, happening: Happening) -> None:
+        """Make the event, or bring the one of the same story up to date."""
+        body = event_object(happening, _now(), self._options.node)
+        namespace = happening.subject.namespace or "default"
+        path = f"/api/v1/namespaces/{namespace}/events"
+        try:
+            connection.ask("POST", path, body)
+        except RefusalError as error:
+            if error.status == CONFLICT:
+                again = {key: body[key] for key in ("message", "lastTimestamp", "type")}
+                connection.ask("PATCH", f"{path}/{happening.name}", again, media_type=MERGE_PATCH)
+            elif error.status != NOT_FOUND:  # the namespace is gone, and the pod with it
+                raise
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,47 @@
+import pytest
+
+import temper_plugin_kubernetes
+from temper_core import Companion, DocumentError, PodSource
+from temper_core.plugin_host import PluginHost
+from temper_core.settings.models import PluginHostSettings, Settings
+from temper_core.testing import assert_keeps_contract
+
+STRICT = PluginHostSettings(strict=True)
+
+
+@pytest.fixture(autouse=True)
+def outside(monkeypatch):
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+
+
+def host_with(**table):
+    host = PluginHost(Settings(plugins={"kubernetes": table}, plugin_host=STRICT))
+    host.add(temper_plugin_kubernetes, "kubernetes")
+    return host
+
+
+def test_the_plugin_keeps_its_contract():
+    assert_keeps_contract(temper_plugin_kubernetes, "kubernetes")
+
+
+def test_the_source_is_there_although_no_api_server_is_known():
+    (contribution,) = host_with().gather("temper_pod_sources", PodSource)
+
+    assert contribution.record.name == "kubernetes"
+
+
+def test_outside_of_a_cluster_there_is_no_companion():
+    assert host_with().gather("temper_companions", Companion) == []
+
+
+def test_in_a_cluster_there_is_one(monkeypatch):
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
+
+    (contribution,) = host_with().gather("temper_companions", Companion)
+
+    assert contribution.record.name == "kubernetes"
+
+
+def test_a_setting_that_there_is_not_is_refused_by_its_name():
+    with pytest.raises(DocumentError, match="events_per_second"):
+        temper_plugin_kubernetes.temper_pod_sources({"events_per_second": 3})
