@@ -14,8 +14,8 @@ Json = dict[str, Any]
 
 PROFILES = demo_agent.DIRECTORY / "profiles"
 LOOK_S = 0.25
-# The quotas, weights and cpusets of all pods are read anew within a minute.
-STANDS_S = 120.0
+PERIOD_S = 1.0
+STANDS_S = 60.0
 CLEARS_S = 60.0
 TOLD = "violation_stands"
 SETTINGS = """
@@ -35,7 +35,7 @@ poll_s = 1.0
 directory = "{profiles}"
 
 [observe]
-period_s = 1.0
+period_s = {period_s}
 budget_cpu_ratio = 1.0
 
 [lint]
@@ -69,7 +69,8 @@ HEALTHY = (
 class Node:
     """Six pods on five cores: critical, an exclusive group of its profile, normal, the rest low.
 
-    The last one is confined to the fence of the first, and does nothing on a healthy node.
+    The last one comes when the engine runs: its cpuset confines it to the fence of the first. It
+    does nothing on a healthy node.
     """
 
     def __init__(self, engine: Path) -> None:
@@ -79,7 +80,6 @@ class Node:
             Pod("web", 0, "500m", 3),
             Pod("batch", -10, "100m", 4),
             Pod("cron", -20, "100m", 5),
-            Pod("pinned", -30, "100m", 6),
         )
         self.pods = {pod.name: pod for pod in pods}
         for pod in pods:
@@ -92,7 +92,8 @@ class Node:
         """Start the agent, wait until it enforces, and let everybody work as on a healthy node."""
         self.agent = demo_agent.Agent()
         self.agent.wait_for("enforcing")
-        self.pods["pinned"].ask(cpuset_cpus=",".join(map(str, self.cpus_of("critical"))))
+        self.agent.settled()
+        self._admit_the_pinned()
         self.work_as_usual()
 
     def end(self) -> None:
@@ -107,6 +108,13 @@ class Node:
             pod.rest()
         for name, worker, duty in HEALTHY:
             self.pods[name].work(worker, Manner(duty))
+
+    def _admit_the_pinned(self) -> None:
+        pinned = Pod("pinned", -30, "100m", 6)
+        pinned.start()
+        pinned.ask(cpuset_cpus=",".join(map(str, self.cpus_of("critical"))))
+        self.pods[pinned.name] = pinned
+        write_podlist_of(self.pods.values())
 
     def cpus_of(self, layer: str) -> list[int]:
         """Return the CPUs that a layer owns now."""
@@ -164,4 +172,5 @@ def _configure(engine: Path) -> None:
     PROFILES.mkdir(parents=True, exist_ok=True)
     (PROFILES / "vip.toml").write_text(PROFILE_FILE)
     given = {"pods": demo_agent.PODLIST, "address": demo_agent.ADDRESS, "profiles": PROFILES}
-    demo_agent.SETTINGS.write_text(SETTINGS.format(engine=engine, **given))
+    given |= {"engine": engine, "period_s": PERIOD_S}
+    demo_agent.SETTINGS.write_text(SETTINGS.format(**given))
