@@ -1,16 +1,18 @@
 """``temper observe --record FILE``: what the node is like, look by look, in one file."""
 
 import math
-import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 from attrs import define, frozen
+
+from temper_core.cli.endings import endings_waited_for, is_told_to_end
+from temper_core.cli.numbers import FiniteRange
 
 if TYPE_CHECKING:
     from temper_core.agent.onlooker import Onlooker
@@ -27,7 +29,6 @@ ASK_AGAIN_S = 0.25
 """After an agent had nothing new to say."""
 EDGES_S = 60.0
 """For how long an agent is asked to watch wake-ups at a time."""
-ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @frozen
@@ -53,9 +54,7 @@ def recording_options(function: Callable[..., None]) -> Callable[..., None]:
             type=click.Path(path_type=Path),
             help="Record the node into FILE until Ctrl-C; packed if it ends in .gz.",
         ),
-        click.option(
-            "--seconds", type=click.FloatRange(min=0.5), help="Record, or watch, for so long."
-        ),
+        click.option("--seconds", type=FiniteRange(min=0.5), help="Record, or watch, for so long."),
         click.option("--looks", type=click.IntRange(min=1), help="Record so many looks."),
         click.option(
             "--max-bytes",
@@ -92,7 +91,7 @@ def record(wish: Wish, settings: "Settings") -> None:
     from temper_core.observe.recording.writer import RecordingWriter
 
     configure("warning")
-    with _signals_waited_for(), closing(_eye(settings, wish)) as eye:
+    with endings_waited_for(), closing(_eye(settings, wish)) as eye:
         writer = RecordingWriter(wish.file, wish.max_bytes, source=eye.source)
         progress, why = _Progress(writer), ""
         try:
@@ -212,7 +211,7 @@ def _looks(eye: _Eye, writer: "RecordingWriter", wish: Wish, progress: "_Progres
     while True:
         left_s = ends_at - time.monotonic()
         wait_s = min(eye.wait_s(), left_s)
-        if _is_told_to_end(wait_s):
+        if is_told_to_end(wait_s):
             return "it was interrupted"
         if left_s - wait_s <= 0 and wait_s < LEAST_WINDOW_S and writer.looks:
             return f"{wish.seconds:g} seconds were asked for"
@@ -223,20 +222,6 @@ def _looks(eye: _Eye, writer: "RecordingWriter", wish: Wish, progress: "_Progres
         progress.tell()
         if writer.looks == wish.looks:
             return f"{wish.looks} looks were asked for"
-
-
-@contextmanager
-def _signals_waited_for() -> Iterator[None]:
-    """Keep what ends a recording until it is asked for: no look and no line is cut by it."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDINGS)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _is_told_to_end(wait_s: float) -> bool:
-    return signal.sigtimedwait(ENDINGS, max(0.0, wait_s)) is not None
 
 
 class _Progress:

@@ -1,10 +1,14 @@
 """``temper profiles record``: the threads of a live program, in a file to test profiles on."""
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from temper_core.cli.numbers import FiniteRange
 
 if TYPE_CHECKING:
     from temper_core.observe.thread_tables.process_trees import ProcessSource
@@ -18,7 +22,7 @@ UNKNOWN = "unknown"
 @click.command("record")
 @click.option("--pid", "pids", type=click.IntRange(min=1), multiple=True, help="With its children.")
 @click.option("--pod", metavar="NAMESPACE/NAME", help="All containers of a pod of this node.")
-@click.option("--seconds", type=click.FloatRange(min=1, max=3_600), default=10, show_default=True)
+@click.option("--seconds", type=FiniteRange(min=1, max=3_600), default=10, show_default=True)
 @click.option("--program", help="What it is called; the name of its process by default.")
 @click.option("--version", default=UNKNOWN, help="Of the program.")
 @click.option("--command", "repeated_by", default=UNKNOWN, help="What repeats this recording.")
@@ -38,15 +42,16 @@ def command(
     Names, CPU time, waits and wake-ups of every thread, sampled twice a second; children and
     threads that come and go included. Paths are cut to their last part, and what is a secret or
     a user by its name is left out; look at the file before you publish it all the same.
+    Ctrl-C ends it early, and what was recorded until then is kept.
     """
     if bool(pids) == (pod is not None):
         raise click.UsageError("name the program by --pid or by --pod")
     from temper_core.observe.thread_tables.recording import recorded_table
 
-    _require_new(output)
     draft = _draft(given["program"], given["version"], given["repeated_by"])
-    sampler = _sampled(_source(pids, pod, given["settings"]), seconds)
-    _write(recorded_table(draft, sampler), output)
+    with _reserved(output):
+        sampler = _sampled(_source(pids, pod, given["settings"]), seconds)
+        _write(recorded_table(draft, sampler), output)
 
 
 def _source(pids: tuple[int, ...], pod: str | None, settings: Path | None) -> "ProcessSource":
@@ -67,14 +72,19 @@ def _sampled(source: "ProcessSource", seconds: float) -> "ThreadSampler":
     import platform
     import time
 
+    from temper_core.cli.endings import endings_waited_for, is_told_to_end
     from temper_core.observe.thread_tables.sampling import ThreadSampler
 
     sampler = ThreadSampler(source, host=platform.node())
     ends_at = time.monotonic() + seconds
-    sampler.look()
-    while not sampler.is_over and (left_s := ends_at - time.monotonic()) > 0:
-        time.sleep(min(LOOK_EVERY_S, left_s))
+    with endings_waited_for():
         sampler.look()
+        is_ended = False
+        while not (is_ended or sampler.is_over) and (left_s := ends_at - time.monotonic()) > 0:
+            is_ended = is_told_to_end(min(LOOK_EVERY_S, left_s))
+            sampler.look()
+    if is_ended:
+        click.echo("temper: interrupted; what was recorded until then is kept", err=True)
     if sampler.is_over:
         click.echo("temper: the program has ended", err=True)
     return sampler
@@ -88,11 +98,28 @@ def _draft(program: str | None, version: str, repeated_by: str) -> "ThreadTable"
     return drafted_table(read_machine(), **named)
 
 
-def _require_new(output: Path) -> None:
+@contextmanager
+def _reserved(output: Path) -> Iterator[None]:
+    """Make the file before anything is recorded in vain; where nothing was, it is gone again."""
     from temper_core.errors import InputError
 
-    if str(output) != "-" and output.exists():
-        raise InputError(f"{output}: is there already; remove it or name another file")
+    if str(output) == "-":
+        yield
+        return
+    try:
+        output.touch(exist_ok=False)
+    except FileExistsError as error:
+        why = "is there already; remove it or name another file"
+        raise InputError(f"{output}: {why}") from error
+    except OSError as error:
+        raise InputError(f"{output}: {error.strerror or error}") from error
+    is_written = False
+    try:
+        yield
+        is_written = True
+    finally:
+        if not is_written:
+            output.unlink(missing_ok=True)
 
 
 def _write(table: "ThreadTable", output: Path) -> None:
@@ -104,8 +131,7 @@ def _write(table: "ThreadTable", output: Path) -> None:
         sys.stdout.write(text)
         return
     try:
-        with output.open("x", encoding="utf-8") as file:
-            file.write(text)
+        output.write_text(text, encoding="utf-8")
     except OSError as error:
         raise InputError(f"{output}: {error.strerror or error}") from error
     threads = sum(row.count for row in table.threads)

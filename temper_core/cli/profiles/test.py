@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from temper_core.cli.numbers import FiniteRange
+
 if TYPE_CHECKING:
     from temper_core.observe.thread_tables.coverage import Coverage, Judged
     from temper_core.records.profiles import LoadedProfile
@@ -32,7 +34,7 @@ LONGEST_TITLE = 60
 @click.option("--static", "is_static", is_flag=True, help="Judge as on a node without steering.")
 @click.option(
     "--least",
-    type=click.FloatRange(0, 1),
+    type=FiniteRange(0, 1),
     default=0.9,
     show_default=True,
     help="Share of the CPU time that groups with a match are to take.",

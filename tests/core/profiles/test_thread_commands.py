@@ -1,8 +1,11 @@
 import json
 import os
+import resource
+import signal
 import stat
 import subprocess
 import sys
+import threading
 
 import pytest
 from click.testing import CliRunner
@@ -132,6 +135,55 @@ def test_a_file_that_is_there_is_kept(sleeper, tmp_path):
 
     assert isinstance(result.exception, InputError)
     assert path.read_text() == "mine"
+
+
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_an_interrupted_recording_keeps_what_was_recorded(ending, sleeper, tmp_path):
+    path = tmp_path / "shop.json"
+    recorder = threading.main_thread().ident
+    waiting = threading.Timer(0.3, signal.pthread_kill, (recorder, ending))
+    waiting.start()
+
+    result = run("record", "--pid", sleeper.pid, "--seconds", 600, "-o", path)
+
+    waiting.join()
+    assert result.exit_code == 0
+    assert "interrupted" in result.stderr
+    assert len(read_thread_table(path).threads) == 1
+
+
+def test_a_recording_that_cannot_be_written_leaves_no_file(sleeper, tmp_path):
+    path = tmp_path / "shop.json"
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, limit[1]))
+    try:
+        result = run("record", "--pid", sleeper.pid, "--seconds", 1, "-o", path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+
+    assert isinstance(result.exception, InputError)
+    assert str(result.exception) == f"{path}: File too large"
+    assert not path.exists()
+
+
+def test_a_recording_without_a_program_leaves_no_file(tmp_path):
+    path = tmp_path / "shop.json"
+
+    result = run("record", "--pid", 2**22, "-o", path)
+
+    assert isinstance(result.exception, InputError)
+    assert not path.exists()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("record", "--pid", 1, "--seconds", "nan"), ("test", "a", "--threads", "b", "--least", "nan")],
+)
+def test_what_is_no_number_is_refused(arguments):
+    result = run(*arguments)
+
+    assert result.exit_code == 2
+    assert "nan is no number" in result.stderr
 
 
 def test_what_no_table_can_say_is_refused_at_once(sleeper):
