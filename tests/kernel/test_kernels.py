@@ -17,12 +17,11 @@ SKIPS: Mapping[str, Mapping[str, str]] = {
         "test_rows": LACKS,
         "test_sums": LACKS,
         "test_lives": LACKS,
-        "wakes": LACKS,
         "steering": LACKS,
     }
 }
 """Why a case may be skipped, by kernel and part: 6.1 has no walk of all threads in one call."""
-NONE_PASSES = {("6.1", "wakes"), ("6.1", "steering")}
+NONE_PASSES = {("6.1", "steering")}
 
 
 @pytest.fixture(scope="session")

@@ -46,6 +46,8 @@ PARTS: Mapping[str, Sequence[str]] = {
         for name in (
             "a_ping_pong_pair_wakes_each_other_as_often_as_they_slept",
             "histograms_add_up_to_the_kernels_own_counts_of_each_thread",
+            "a_timer_that_fires_while_somebody_spins_is_nobodys_doing",
+            "what_is_sent_over_the_loopback_is_the_senders_doing",
             "threads_that_came_and_went_have_names",
             "nothing_is_attached_outside_of_a_window",
         )

@@ -7,12 +7,14 @@ import errno
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from temper_core.bpf.access import probe
 from temper_core.observe.tiers import open_reader
+from temper_core.observe.wakes.kernel import WakeKernel
 
 ROOT = Path(__file__).parents[3]
 ANOTHER = ROOT / "tests/core/observe/kernel_side/as_another.py"
@@ -85,3 +87,14 @@ def test_where_the_kernel_tells_no_types_and_refuses_that_is_the_reason():
 
     assert tier == "proc"
     assert reason.startswith("bpf and bpf-iter: the kernel does not tell its types")
+
+
+def test_interrupts_are_told_from_threads_by_the_kernels_own_count():
+    # Debian's kernels give away where that count is; the loads fall back to an object without it.
+    with WakeKernel.open() as kernel:
+        kernel.begin(10.0)
+        time.sleep(0.1)
+        counted = kernel.end()
+
+    assert counted.wakes > 0
+    assert counted.knows_interrupts
