@@ -1,5 +1,6 @@
 """Read TOML and JSON documents into frozen models, naming every misfit by its path."""
 
+import datetime as dt
 import json
 import math
 import os
@@ -163,10 +164,15 @@ def _exactly(value: object, kind: type) -> object:
     if kind is float and type(value) is int:
         return float(value)
     if type(value) is not kind:
-        raise _Misfit([("", f"must be {NOUNS[kind]}, not {value!r}")])
+        raise _Misfit([("", f"must be {NOUNS[kind]}, not {_written(value)}")])
     if isinstance(value, float) and not math.isfinite(value):
         raise _Misfit([("", f"must be a finite number, not {value!r}")])
     return value
+
+
+def _written(value: object) -> str:
+    """Return *value* as its author wrote it; a date in TOML has no quotes."""
+    return f"{value} without quotes" if isinstance(value, dt.date | dt.time) else repr(value)
 
 
 def _member(value: object, kind: type[Enum]) -> Enum:

@@ -22,6 +22,7 @@ from temper_core.records.profiles import (
     LONGEST_COMM,
     Behaviour,
     Bounds,
+    Fingerprint,
     ThreadGroup,
     ThreadMatch,
     WorkloadProfile,
@@ -79,11 +80,32 @@ def _problems(table: Table) -> list[str]:
         documents.fit(table, ProfileTable, source="")
     except DocumentError as error:
         found += error.problems
+    found = _by_item(found, list(_item_misfits(table.get("fingerprint"))))
     found += _shape_misfits(table.get("machine_shape"))
     groups = table.get("thread_groups", [])
     if isinstance(groups, list | tuple):
         found += _group_misfits(groups, is_derived="extends" in table)
     return sorted(dict.fromkeys(found))
+
+
+def _by_item(found: list[str], items: list[tuple[str, int, str]]) -> list[str]:
+    """Return *found* with what each item says wrong, for the model tells of the first alone."""
+    told = {path for path, _, _ in items}
+    others = [each for each in found if each.partition(": ")[0] not in told]
+    return others + [f"{path}[{number}]: {why}" for path, number, why in items]
+
+
+def _item_misfits(fingerprint: object) -> Iterator[tuple[str, int, str]]:
+    if not isinstance(fingerprint, Mapping):
+        return
+    for key in ("annotations", "versions"):
+        items = fingerprint.get(key)
+        for number, item in enumerate(items if isinstance(items, list | tuple) else ()):
+            try:
+                documents.fit({key: [item]}, Fingerprint, source="")
+            except DocumentError as error:
+                why = error.problems[0].partition(": ")[2]
+                yield f"fingerprint.{key}", number, why
 
 
 def _group_misfits(groups: "list[Any] | tuple[Any, ...]", *, is_derived: bool) -> Iterator[str]:

@@ -225,3 +225,8 @@ def test_a_stream_that_is_no_text_names_the_byte():
 def test_a_name_that_no_file_can_have_is_a_document_error():
     with pytest.raises(DocumentError, match="is no name of a file"):
         read_text(Path("a\0b"))
+
+
+def test_a_date_without_quotes_is_told_as_it_is_written():
+    with pytest.raises(DocumentError, match="name: must be a string, not 2026-05-04 without"):
+        fit(parse_toml("name = 2026-05-04", source="car"), Car, source="car")

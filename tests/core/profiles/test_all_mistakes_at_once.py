@@ -1,5 +1,6 @@
 """Whatever is wrong with a profile is told at once, by its path, and never as a traceback."""
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -36,8 +37,8 @@ MISTAKES = [
     ("top", 'id = "search"', "id = 3", "id: must be a string"),
     ("top", 'description = "x"', "colour = 3", "document: unknown key 'colour'"),
     ("fingerprint", 'images = ["search:*"]', 'images = "search"', "fingerprint.images: must be a"),
-    ("fingerprint", 'versions = [">=1"]', 'versions = ["~1"]', "fingerprint.versions: must be >="),
-    ("fingerprint", 'annotations = ["find"]', 'annotations = ["F"]', "fingerprint.annotations: "),
+    ("fingerprint", 'versions = [">=1"]', 'versions = ["~1"]', "fingerprint.versions[0]: must be"),
+    ("fingerprint", '"find"]', '"find", "F"]', "fingerprint.annotations[1]: must match regex"),
     ("machine_shape", "cores = [4, 16]", "cores = [16, 4]", "machine_shape.cores: must be [min"),
     ("machine_shape", "llcs = 1", 'llcs = "two"', "machine_shape.llcs: must be a whole number"),
     ("traits", "cpu_bound = true", 'cpu_bound = "yes"', "traits.cpu_bound: must be true or false"),
@@ -49,7 +50,12 @@ MISTAKES = [
     ("second", "[1, 9]", "[9, 1]", "thread_groups[1].match[0].behaviour.run_us: must be [min"),
     ("second", '"yield"', "1", "thread_groups[1].treatment: must be one of"),
     ("rest", 'name = "rest"', 'name = "Rest"', "thread_groups[2].name: must match regex"),
-    ("evidence", '"2026-01-01"', "2026-01-01", "evidence.date: must be a string"),
+    (
+        "evidence",
+        '"2026-01-01"',
+        "2026-01-01",
+        "evidence.date: must be a string, not 2026-01-01 without",
+    ),
 ]
 
 
@@ -148,3 +154,13 @@ def test_what_extends_another_is_no_complete_profile():
 
     assert isinstance(profile, DerivedProfile)
     assert profile.thread_groups == ()
+
+
+def test_every_wrong_item_of_a_list_is_told():
+    text = document().replace('[">=1"]', '["~1", ">=1", 2, "new"]')
+
+    with pytest.raises(DocumentError) as refused:
+        parse_profile(text, "search.toml")
+
+    told = [problem.partition(":")[0] for problem in refused.value.problems]
+    assert told == [f"fingerprint.versions[{number}]" for number in (0, 2, 3)]
