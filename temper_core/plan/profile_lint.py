@@ -1,6 +1,7 @@
 """What a profile that is well formed may still be wrong about."""
 
 import datetime as dt
+import re
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 
@@ -11,12 +12,14 @@ from temper_core.records.match_reach import covers
 from temper_core.records.patterns import finds
 from temper_core.records.profiles import (
     Evidence,
+    Fingerprint,
     ThreadGroup,
     ThreadMatch,
     Treatment,
     WorkloadProfile,
     iso_date,
 )
+from temper_core.records.versions import contradict
 
 GENERIC_NAMES = frozenset(
     {
@@ -29,6 +32,7 @@ GENERIC_PROCESSES = frozenset(
     {"bash", "dotnet", "java", "node", "perl", "php", "python", "python3", "ruby", "sh", "tini"}
 )
 """Programs that run others' programs."""
+GLOB = re.compile(r"[*?\[]")
 ANY_NAMES = ("", "q", "Zz 9#", "\x7f:[-]")
 """What only a pattern that says nothing is found in all of."""
 
@@ -59,13 +63,36 @@ def _fingerprint(profile: WorkloadProfile) -> Iterator[Remark]:
         why = "no image can tell its version without images, so only an annotation can choose it"
         yield Remark("version_unknown", "fingerprint.versions", why)
     for number, glob in enumerate(known.images):
-        if not glob.replace("*", "").strip("/:@"):
+        if glob and not glob.replace("*", "").strip("/:@"):
             path = f"fingerprint.images[{number}]"
             yield Remark("broad_fingerprint", path, f"{glob!r} claims every pod of the node")
     for number, name in enumerate(known.processes):
         if name in GENERIC_PROCESSES:
             path = f"fingerprint.processes[{number}]"
             yield Remark("broad_fingerprint", path, f"{name!r} runs programs of all kinds")
+    yield from _unreachable(known)
+
+
+def _unreachable(known: Fingerprint) -> Iterator[Remark]:
+    for number, glob in enumerate(known.images):
+        if why := _image_misread(glob):
+            yield Remark("never_recognised", f"fingerprint.images[{number}]", why)
+    for number, name in enumerate(known.processes):
+        if not name or GLOB.search(name):
+            why = f"{name!r} is no name of a process, and no glob is taken here"
+            yield Remark("never_recognised", f"fingerprint.processes[{number}]", why)
+    if contradict(known.versions):
+        why = f"no version is {' and '.join(known.versions)}"
+        yield Remark("never_recognised", "fingerprint.versions", why)
+
+
+def _image_misread(glob: str) -> str:
+    """Say why *glob* does not take what its author most likely means; empty where it may."""
+    if not glob:
+        return "'' takes no image"
+    if "@" in glob or ":" in glob.rpartition("/")[2] or glob.endswith("*"):
+        return ""
+    return f"{glob!r} takes references without a tag alone; {glob + ':*'!r} takes all"
 
 
 def _shape(profile: WorkloadProfile) -> Iterator[Remark]:

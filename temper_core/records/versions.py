@@ -39,6 +39,18 @@ def satisfies(tag: str, conditions: Iterable[str]) -> bool | None:
     return None if None in verdicts else True
 
 
+def contradict(conditions: Iterable[str]) -> bool:
+    """Whether no version at all can keep every one of *conditions*."""
+    firsts, ends = [_low((0,))], []
+    for found in filter(None, map(CONDITION.fullmatch, conditions)):
+        bound = _numbers(found[2])
+        if found[1] != "<":
+            firsts.append(_low(bound))
+        if found[1] != ">=":
+            ends.append(_low(bound) if found[1] == "<" else _range(bound)[1])
+    return bool(ends) and max(firsts) >= min(ends)
+
+
 def _satisfies(version: Numbers, condition: str) -> bool | None:
     found = CONDITION.fullmatch(condition)
     if found is None:

@@ -56,6 +56,20 @@ def test_a_profile_without_anything_to_remark_is_clean(lint):
     [
         ('images = ["search:*"]', "", "annotation_only", "fingerprint"),
         ('"search:*"', '"*:*"', "broad_fingerprint", "fingerprint.images[0]"),
+        ('"search:*"', '"host:5000/search"', "never_recognised", "fingerprint.images[0]"),
+        ('"search:*"', '"x:*", ""', "never_recognised", "fingerprint.images[1]"),
+        (
+            'images = ["search:*"]',
+            'processes = ["searchd", "search*"]',
+            "never_recognised",
+            "fingerprint.processes[1]",
+        ),
+        (
+            'images = ["search:*"]',
+            'images = ["search:*"]\nversions = [">=4", "<4"]',
+            "never_recognised",
+            "fingerprint.versions",
+        ),
         (
             'images = ["search:*"]',
             'processes = ["java"]',

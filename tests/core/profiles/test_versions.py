@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from temper_core.records.versions import require_condition, satisfies, version_of
+from temper_core.records.versions import contradict, require_condition, satisfies, version_of
 
 
 @pytest.mark.parametrize(
@@ -73,3 +73,20 @@ def test_a_longer_tag_never_contradicts_what_a_shorter_one_tells(version, more, 
         told = satisfies(".".join(map(str, short)), [f"{sign}{limit}"])
         longer = satisfies(".".join(map(str, (*short, more))), [f"{sign}{limit}"])
         assert told is None or longer is told
+
+
+@pytest.mark.parametrize(
+    ("conditions", "verdict"),
+    [
+        ([], False),
+        ([">=8", "<9"], False),
+        ([">=9", "<9.0.0"], True),
+        (["==8", ">=8.4"], False),
+        (["==8", ">=9"], True),
+        (["==8", "==9"], True),
+        (["==8.0", "==8"], False),
+        (["<0"], True),
+    ],
+)
+def test_conditions_contradict_each_other_where_no_version_keeps_all(conditions, verdict):
+    assert contradict(conditions) is verdict
