@@ -134,9 +134,9 @@ def _any_of(globs: tuple[str, ...]) -> "re.Pattern[str]":
 
 
 def _spellings(image: str) -> Iterator[str]:
-    """Yield the reference without its digest, as written and without what is implied."""
+    """Yield the reference without its digest, in each of its spellings."""
     reference, _, digest = image.partition("@")
-    for spelling in (reference, _without_registry(reference)):
+    for spelling in _names(reference):
         yield spelling
         if ":" not in spelling.rpartition("/")[2]:
             # An absent tag means latest; with a digest it is any, and a glob with a tag takes it.
@@ -151,14 +151,19 @@ def _with_digest(image: str) -> Iterator[str]:
     folder, slash, last = reference.rpartition("/")
     untagged = f"{folder}{slash}{last.partition(':')[0]}"
     for named in dict.fromkeys((reference, untagged)):
-        yield f"{named}@{digest}"
-        yield f"{_without_registry(named)}@{digest}"
+        yield from (f"{spelling}@{digest}" for spelling in _names(named))
 
 
-def _without_registry(reference: str) -> str:
-    for prefix in IMPLIED_PREFIXES:
-        reference = reference.removeprefix(prefix)
-    return reference
+def _names(reference: str) -> Iterator[str]:
+    """Yield *reference* as it is written, without what is implied, and with all that is."""
+    yield reference
+    registry, library = IMPLIED_PREFIXES
+    short = reference.removeprefix(registry).removeprefix(library)
+    yield short
+    host, slash, _ = short.partition("/")
+    is_elsewhere = bool(slash) and (host == "localhost" or not {".", ":"}.isdisjoint(host))
+    if not is_elsewhere:
+        yield f"{registry}{short}" if slash else f"{registry}{library}{short}"
 
 
 def _specificity(bounds: Bounds) -> int:

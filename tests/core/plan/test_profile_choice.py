@@ -95,6 +95,9 @@ def test_a_detection_without_a_profile_leaves_the_image_to_tell(choose, simple):
         ("docker.io/library/mysql:8", "mysql:*"),
         ("docker.io/percona/percona-server:8", "percona/percona-server:*"),
         ("docker.io/library/mysql:8", "docker.io/*/mysql:8"),
+        ("mysql:8", "docker.io/library/mysql:*"),
+        ("docker.io/mysql:8", "docker.io/library/mysql:*"),
+        ("percona/percona-server:8", "docker.io/percona/*"),
         ("mysql@sha256:0123456789abcdef", "mysql:*"),
         ("mysql:8@sha256:0123456789abcdef", "mysql:8"),
         ("registry.example:5000/mysql", "*/mysql:*"),
@@ -104,7 +107,7 @@ def test_a_detection_without_a_profile_leaves_the_image_to_tell(choose, simple):
         ("docker.io/library/mysql@sha256:0123456789abcdef", "*@sha256:0123456789abcdef"),
     ],
 )
-def test_an_image_is_matched_as_written_and_without_what_is_implied(choose, simple, image, glob):
+def test_an_image_is_matched_with_and_without_what_is_implied(choose, simple, image, glob):
     profile = simple("db", fingerprint=Fingerprint(images=(glob,)))
 
     assert choose(profile, image=image)[0] == "shipped"
