@@ -12,7 +12,7 @@ from temper_core.cli.numbers import FiniteRange
 if TYPE_CHECKING:
     from temper_core.observe.thread_tables.coverage import Coverage, Judged
     from temper_core.records.profiles import LoadedProfile
-    from temper_core.records.thread_tables import TableThread
+    from temper_core.records.thread_tables import TableThread, ThreadTable
 
 EXIT_FINDINGS = 1
 MOST_NAMES = 6
@@ -30,6 +30,13 @@ LONGEST_TITLE = 60
     multiple=True,
     required=True,
     help="A thread table of temper profiles record; several may be given.",
+)
+@click.option(
+    "--container",
+    "containers",
+    metavar="NAME",
+    multiple=True,
+    help="Of a pod's recording: a container that the profile is for; all by default.",
 )
 @click.option("--static", "is_static", is_flag=True, help="Judge as on a node without steering.")
 @click.option(
@@ -61,7 +68,8 @@ def command(
     from temper_core.observe.thread_tables.coverage import judge
     from temper_core.records.thread_tables import read_thread_table
 
-    tables = [(path, read_thread_table(path)) for path in recordings]
+    containers = given["containers"]
+    tables = [(path, _narrowed(path, read_thread_table(path), containers)) for path in recordings]
     judged = [
         (path, judge(loaded.profile, table, is_static=given["is_static"]))
         for loaded in _loaded(file, given["settings"], given["profiles"])
@@ -76,6 +84,20 @@ def command(
             _print(path, coverage)
     is_short = any(coverage.covered_share < least for _, coverage in judged)
     click.get_current_context().exit(EXIT_FINDINGS if is_short else 0)
+
+
+def _narrowed(path: Path, table: "ThreadTable", containers: tuple[str, ...]) -> "ThreadTable":
+    """Return *table* with the threads of *containers* alone; raise InputError for one it lacks."""
+    import attrs
+
+    from temper_core.errors import InputError
+
+    there = sorted({thread.container for thread in table.threads} - {""})
+    for name in containers:
+        if name not in there:
+            raise InputError(f"{path}: no container {name!r}; there are: {', '.join(there) or '-'}")
+    kept = tuple(each for each in table.threads if not containers or each.container in containers)
+    return attrs.evolve(table, threads=kept)
 
 
 def _loaded(
@@ -173,6 +195,12 @@ def _print(path: Path, coverage: "Coverage") -> None:
 
 def _remarks(coverage: "Coverage") -> Iterator[str]:
     total = coverage.table.cpus_used
+    there = sorted({each.container for each in coverage.table.threads} - {""})
+    if len(there) > 1:
+        yield (
+            f"several containers: {', '.join(there)}; a profile is for those that its fingerprint "
+            "recognises, which --container names"
+        )
     if coverage.is_about_version is False:
         versions = " ".join(coverage.profile.fingerprint.versions)
         yield f"not for this version: the profile says that it is for versions {versions}"

@@ -238,6 +238,28 @@ def test_a_profile_that_covers_too_little_is_a_finding(profile, recording):
     assert run("test", profile, "--threads", path, "--least", 0.5).exit_code == 0
 
 
+def test_only_the_named_containers_of_a_pod_are_judged(profile, recording):
+    rows = row("req-1", 0.5, container="main"), row("envoy", 0.5, container="mesh")
+    path = recording(*rows)
+
+    whole = run("test", profile, "--threads", path)
+    narrow = run("test", profile, "--threads", path, "--container", "main")
+
+    assert "several containers: main, mesh" in whole.stdout
+    assert (whole.exit_code, narrow.exit_code) == (1, 0)
+    assert "100.0 % covered by shop" in narrow.stdout
+    assert "envoy" not in narrow.stdout
+
+
+def test_a_container_that_was_not_recorded_is_refused(profile, recording):
+    path = recording(row("req-1", 0.5, container="main"))
+
+    result = run("test", profile, "--threads", path, "--container", "mesh")
+
+    assert isinstance(result.exception, InputError)
+    assert str(result.exception) == f"{path}: no container 'mesh'; there are: main"
+
+
 def test_static_mode_shows_what_names_alone_can_do(profile, recording):
     path = recording(row("req-1", 0.6), row("x", 0.4, title="shop merge"))
 
