@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from temper_core.cli.client import output_option, print_json, read_settings, settings_option
+from temper_core.cli.numbers import FiniteRange
 from temper_core.errors import EXIT_CLEAN, EXIT_FINDINGS
 
 if TYPE_CHECKING:
@@ -24,20 +25,20 @@ STDIN = "-"
 @click.argument("files", metavar="[A B]", nargs=-1, type=click.Path(path_type=Path))
 @click.option(
     "--live",
-    type=click.FloatRange(min=0.2, max=86_400),
+    type=FiniteRange(min=0.2, max=86_400),
     metavar="SECONDS",
     help="Take both from the agent, so many seconds apart.",
 )
 @click.option(
     "--least-cpus",
-    type=click.FloatRange(min=0),
+    type=FiniteRange(min=0),
     default=0.1,
     show_default=True,
     help="CPUs from which on another use of CPU time counts.",
 )
 @click.option(
     "--least-pressure",
-    type=click.FloatRange(min=0),
+    type=FiniteRange(min=0),
     default=0.05,
     show_default=True,
     help="From which on another pressure counts; 0.05 are five percent of the time.",

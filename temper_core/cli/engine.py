@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from attrs import evolve, frozen
 
+from temper_core.cli.numbers import FiniteRange
 from temper_core.engine.problems import Problem, Severity
 from temper_core.errors import EXIT_CLEAN, EXIT_FINDINGS, EXIT_INPUT
 
@@ -50,7 +51,7 @@ def command() -> None:
 @click.option(
     "--timeout",
     "timeout_s",
-    type=click.FloatRange(min=0.1),
+    type=FiniteRange(min=0.1, max=86_400),
     metavar="SECONDS",
     help="How long the engine may take: 30, and 300 with --load.",
 )

@@ -93,14 +93,14 @@ def record(wish: Wish, settings: "Settings") -> None:
     configure("warning")
     with endings_waited_for(), closing(_eye(settings, wish)) as eye:
         writer = RecordingWriter(wish.file, wish.max_bytes, source=eye.source)
-        progress, why = _Progress(writer), ""
+        progress, why, failure = _Progress(writer), "", "something failed"
         try:
             why = _looks(eye, writer, wish, progress)
         except TemperError as error:
-            why = str(error)
+            failure = str(error)
             raise
         finally:
-            writer.close(why or "something failed")
+            writer.close(why or failure)
             progress.end(why)
     if writer.looks == 0:
         raise MachineError("nothing was recorded: it ended before the first window did")

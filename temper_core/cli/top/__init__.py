@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from temper_core.cli.client import observation, read_settings, settings_option
+from temper_core.cli.numbers import FiniteRange
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -23,7 +24,7 @@ TERMINALS_WITHOUT_CURSOR = ("", "dumb", "unknown")
 @click.command("top")
 @click.option(
     "--interval",
-    type=click.FloatRange(min=0.2),
+    type=FiniteRange(min=0.2, max=86_400),
     default=2.0,
     show_default=True,
     help="Seconds between two looks.",

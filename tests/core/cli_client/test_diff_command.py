@@ -265,7 +265,17 @@ def test_whatever_is_told_is_json_and_prints_nothing_that_steers(tmp_path_factor
 
 @pytest.mark.parametrize(
     "arguments",
-    [[], ["a"], ["a", "b", "c"], ["-", "-"], ["a", "b", "--live", "1"], ["--live", "0"]],
+    [
+        [],
+        ["a"],
+        ["a", "b", "c"],
+        ["-", "-"],
+        ["a", "b", "--live", "1"],
+        ["--live", "0"],
+        ["--live", "nan"],
+        ["a", "b", "--least-cpus", "nan"],
+        ["a", "b", "--least-pressure", "nan"],
+    ],
 )
 def test_a_mistake_on_the_command_line_is_code_2(arguments):
     told = CliRunner().invoke(diff.command, arguments)

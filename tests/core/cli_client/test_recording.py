@@ -149,6 +149,8 @@ def test_an_agent_that_goes_away_leaves_what_was_recorded_until_then(
 
     assert isinstance(result.exception, MachineError)
     assert result.exception.exit_code == 3
+    assert "3 looks" in result.stderr
+    assert str(result.exception) not in result.stderr, "main prints it, once"
     assert len(list(Recording(path).moments())) == 3
 
 

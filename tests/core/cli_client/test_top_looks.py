@@ -3,7 +3,9 @@ import time
 from datetime import UTC, datetime
 
 import pytest
+from click.testing import CliRunner
 
+from temper_core.cli import top
 from temper_core.cli.top.cpu_times import busy_between, read_cpu_times
 from temper_core.cli.top.looks import FEW, MANY, Looks, news_in, threads_for
 from temper_core.cli.top.view import View
@@ -173,3 +175,11 @@ def test_busy_is_what_is_neither_idle_nor_waiting_nor_stolen(tmp_path):
     assert busy_between({3: (21, 118)}, after) == {3: 0.5}
     assert busy_between(after, after) == {}
     assert busy_between({}, after) == {}
+
+
+@pytest.mark.parametrize("interval", ["nan", "inf", "0", "soon"])
+def test_an_interval_that_nobody_can_wait_for_is_refused(interval):
+    told = CliRunner().invoke(top.command, ["--once", "--interval", interval])
+
+    assert told.exit_code == 2
+    assert "--interval" in told.output
