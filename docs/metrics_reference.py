@@ -12,7 +12,7 @@ from temper_core.testing import make_snapshot
 
 EXAMPLE = {Per.LAYER: 16, Per.POD: 50, Per.PLUGIN: 5, Per.INVARIANT: 12, Per.PROFILE: 0}
 """A node as large as one usually gets; the engine has no more than 16 layers."""
-FIRST_PARTY = ("builtin-profiles", "linter")
+FIRST_PARTY = ("builtin-profiles", "kubernetes", "linter")
 """The plugins that come with the core, by name."""
 
 

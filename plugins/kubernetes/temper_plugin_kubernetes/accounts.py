@@ -79,23 +79,25 @@ class Account:
         return [
             _by_resource(
                 "temper_kubernetes_watch_up",
-                "1 while the API server is watched, by what is watched.",
+                "1 while the API server is watched, by `resource`: pods, node.",
                 {each.resource: float(each.is_up) for each in watches},
             ),
             _by_resource(
                 "temper_kubernetes_watch_restarts_total",
-                "Times a watch ended, for whatever reason, by what is watched.",
+                "Times a watch ended, for whatever reason, by `resource`.",
                 {each.resource: float(each.restarts) for each in watches},
                 kind="counter",
             ),
             _by_resource(
                 "temper_kubernetes_lists_total",
-                "Times everything was listed anew, by what is watched.",
+                "Times everything was listed anew, by `resource`.",
                 {each.resource: float(each.lists) for each in watches},
                 kind="counter",
             ),
-            self._counted(WRITES, "Writes to the API server, by what and how they went.", "write"),
-            self._counted(UNREADABLE, "Objects that could not be read, by what.", "resource"),
+            self._counted(
+                WRITES, "Writes to the API server, and those that failed, by `write`.", "write"
+            ),
+            self._counted(UNREADABLE, "Objects that could not be read, by `resource`.", "resource"),
         ]
 
     def _counted(self, name: str, said: str, label: str) -> Metric:

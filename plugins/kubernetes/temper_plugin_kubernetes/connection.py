@@ -1,10 +1,12 @@
 """One connection to the API server, over HTTP/1.1, for one thread; any other may abort it."""
 
 import json
+import os
 import socket
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from http.client import HTTPConnection, HTTPException, HTTPResponse
 from types import TracebackType
 from typing import Any, Self
 
@@ -38,7 +40,8 @@ class Connection:
         self._access = access
         self._timeout_s = timeout_s
         self._http: HTTPConnection | None = None
-        self._socket: socket.socket | None = None
+        self._brake: socket.socket | None = None
+        self._braking = threading.Lock()
         self._is_aborted = False
 
     def __enter__(self) -> Self:
@@ -83,22 +86,27 @@ class Connection:
 
     def abort(self) -> None:
         """Let whoever waits in another thread fail at once."""
-        self._is_aborted = True
-        if self._socket is not None:
-            with suppress(OSError):
-                # Not the method of SSLSocket, which takes its TLS away under the reader.
-                socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
+        with self._braking:
+            self._is_aborted = True
+            if self._brake is not None:
+                with suppress(OSError):  # it has ended already
+                    self._brake.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
         """Let the connection go."""
         if self._http is not None:
             self._http.close()
-        self._http = self._socket = None
+        with self._braking:
+            if self._brake is not None:
+                self._brake.close()
+            self._http = self._brake = None
 
     def _send(
         self, method: str, path: str, body: Json | None, media_type: str, accept: str
     ) -> HTTPResponse:
-        http = self._http or self._connect()
+        http = self._http
+        if http is None or http.sock is None:  # the server closed it after its answer
+            http = self._connect()
         headers = {"Accept": accept or "application/json", "User-Agent": "temper"}
         headers |= self._access.headers()
         text = None if body is None else json.dumps(body).encode()
@@ -112,20 +120,22 @@ class Connection:
 
     def _connect(self) -> HTTPConnection:
         access = self._access
-        http = (
-            HTTPSConnection(access.host, access.port, timeout=CONNECT_S, context=access.tls())
-            if access.is_tls
-            else HTTPConnection(access.host, access.port, timeout=CONNECT_S)
-        )
+        self.close()
+        http = HTTPConnection(access.host, access.port, timeout=CONNECT_S)
+        http.auto_open = 0  # never by itself: that would be without TLS
         http.connect()
-        self._socket = http.sock
         for level, option, value in KEEP_ALIVE:
             http.sock.setsockopt(level, option, value)
+        if access.is_tls:
+            name = access.credentials.server_name or access.host
+            http.sock = access.tls().wrap_socket(http.sock, server_hostname=name)
         http.sock.settimeout(self._timeout_s)
-        if self._is_aborted:  # meanwhile, when there was nothing to shut down
-            http.close()
-            raise AwayError("the connection was aborted")
         self._http = http
+        with self._braking:
+            # A socket of its own: the reader's goes with the answer, and TLS with its shutdown.
+            self._brake = socket.socket(fileno=os.dup(http.sock.fileno()))
+            if self._is_aborted:  # meanwhile, when there was nothing to shut down
+                raise AwayError("the connection was aborted")
         return http
 
     def _parsed(self, text: bytes) -> Json:

@@ -52,7 +52,8 @@ class KubernetesPods:
 
     def fileno(self) -> int:
         """Return the descriptor that is readable with news of the API server or of cgroups."""
-        return self._poll.fileno() if self._local is None or self._heard >= 0 else -1
+        is_deaf = self._is_closed or (self._local is not None and self._heard < 0)
+        return -1 if is_deaf else self._poll.fileno()
 
     def stale(self) -> Staleness | None:
         """Return since when the API server has not been heard, and why; None while it is."""
@@ -76,9 +77,11 @@ class KubernetesPods:
         return self._pods
 
     def close(self) -> None:
-        """End the watch."""
+        """End the watch; a second time changes nothing."""
         self._following.close()
         with self._lock:
+            if self._is_closed:
+                return
             self._is_closed = True
             self._poll.close()
             os.close(self._bell)

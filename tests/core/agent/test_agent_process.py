@@ -293,7 +293,7 @@ def test_an_agent_that_may_open_too_few_files_ends_at_once(tmp_path):
 @pytest.mark.parametrize(
     ("settings", "code", "word"),
     [
-        ('[pods]\nsource = "kubelet"\n', 2, "there are: file, local"),
+        ('[pods]\nsource = "kubelet"\n', 2, "there are: file, kubernetes, local"),
         ('[server]\nlisten = "nowhere:x"\n', 2, "nowhere:x"),
         ("[observe]\nperiod_s = 0\n", 2, "observe.period_s"),
     ],
