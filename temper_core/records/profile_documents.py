@@ -26,8 +26,9 @@ from temper_core.records.profiles import (
     ThreadGroup,
     ThreadMatch,
     WorkloadProfile,
+    doubled_name_problem,
+    early_rest_problem,
     empty_match_problem,
-    group_problems,
 )
 
 Model = TypeVar("Model")
@@ -146,20 +147,23 @@ def _misfits_between(tables: Mapping[int, Mapping[str, Any]], count: int) -> Ite
     read = {number: group for number, group in known.items() if group is not None}
     numbers = list(read)
     groups = list(read.values())
-    if len(groups) == count:
-        yield from (f"document: {problem}" for problem in group_problems(groups))
-    else:
-        yield from _doubled(tables)
+    yield from _doubled(tables)
+    for number, group in read.items():
+        if not group.match and number < count - 1:
+            yield f"thread_groups[{number}]: {early_rest_problem(group.name)}"
     for place, takers in hidden(groups):
         path = f"thread_groups[{numbers[place]}]"
         yield f"{path}: is hidden: every thread that it matches is taken by {takers} before it"
 
 
 def _doubled(tables: Mapping[int, Mapping[str, Any]]) -> Iterator[str]:
-    names = [table.get("name") for table in tables.values()]
-    for name in dict.fromkeys(each for each in names if isinstance(each, str)):
-        if names.count(name) > 1:
-            yield f"document: two thread groups are named {name!r}; names must differ"
+    seen: set[str] = set()
+    for number, table in tables.items():
+        name = table.get("name")
+        if isinstance(name, str) and name in seen:
+            yield f"thread_groups[{number}].name: {doubled_name_problem(name)}"
+        elif isinstance(name, str):
+            seen.add(name)
 
 
 def _group_for_order(table: Mapping[str, Any]) -> ThreadGroup | None:

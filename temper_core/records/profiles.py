@@ -314,10 +314,20 @@ def group_problems(groups: Sequence[ThreadGroup]) -> Iterator[str]:
     names = [group.name for group in groups]
     for name in dict.fromkeys(names):
         if names.count(name) > 1:
-            yield f"two thread groups are named {name!r}; names must differ"
+            yield doubled_name_problem(name)
     for group in groups[:-1]:
         if not group.match:
-            yield f"group {group.name!r} has no match, so it takes every thread and must be last"
+            yield early_rest_problem(group.name)
+
+
+def doubled_name_problem(group: str) -> str:
+    """Say that several groups are named *group*."""
+    return f"two thread groups are named {group!r}; names must differ"
+
+
+def early_rest_problem(group: str) -> str:
+    """Say that *group*, which takes the rest, leaves nothing to those behind it."""
+    return f"group {group!r} has no match, so it takes every thread and must be last"
 
 
 @frozen

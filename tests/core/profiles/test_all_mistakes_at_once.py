@@ -164,3 +164,17 @@ def test_every_wrong_item_of_a_list_is_told():
 
     told = [problem.partition(":")[0] for problem in refused.value.problems]
     assert told == [f"fingerprint.versions[{number}]" for number in (0, 2, 3)]
+
+
+def test_what_is_wrong_between_groups_is_told_by_the_path_of_the_later_or_the_early_one():
+    rest = '[[thread_groups]]\nname = "rest"\n'
+    broken = "[[thread_groups]]\nname = 3\n"
+
+    with pytest.raises(DocumentError) as refused:
+        parse_profile(f'id = "search"\n{rest}{broken}{rest}', "search.toml")
+
+    assert [problem.partition(": ")[0] for problem in refused.value.problems] == [
+        "thread_groups[0]",
+        "thread_groups[1].name",
+        "thread_groups[2].name",
+    ]
