@@ -162,6 +162,8 @@ TEXTS: tuple[tuple[EndKind, str, str], ...] = (
         "the engine may not load its program here",
     ),
 )
+REFUSED_PLAN = "the engine refused the plan: "
+"""What stands before the engine's own words."""
 PANICKED = re.compile(r"panicked at [^\n]*:\n(.{1,200})")
 CONFIG_ERROR = re.compile(
     r"Failed to parse specs|No layer spec|Too many layer specs|Terminal spec|Non-terminal spec"
@@ -177,7 +179,7 @@ def _from_text(end: End) -> Reason | None:
         if re.search(pattern, evidence):
             return kind, summary
     if end.exit_code == 1 and CONFIG_ERROR.search(end.errors):
-        return EndKind.CONFIG, f"the engine refused the plan: {_error_line(end.errors)}"
+        return EndKind.CONFIG, f"{REFUSED_PLAN}{_error_line(end.errors)}"
     return None
 
 

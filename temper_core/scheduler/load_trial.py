@@ -12,7 +12,7 @@ from pathlib import Path
 
 from temper_core.engine.rehearsal import Rehearsal, Stage, one_line, refusal, with_hint_map
 from temper_core.errors import EngineError
-from temper_core.scheduler.diagnosis import End, EndKind, diagnose
+from temper_core.scheduler.diagnosis import REFUSED_PLAN, End, EndKind, diagnose
 from temper_core.scheduler.engine_launcher import NO_GATE
 from temper_core.scheduler.engine_process import EngineProcess, Launch, spawn
 from temper_core.scheduler.roots import Roots
@@ -85,7 +85,7 @@ def _refusal(process: EngineProcess, roots: Roots) -> Rehearsal:
         raise EngineError(f"{found.summary}; {found.remedy}")
     # What is the engine's own has come before the load.
     stage = Stage.VERIFIED if found.kind in (EndKind.CONFIG, EndKind.USAGE) else Stage.LOADED
-    return refusal(stage, found.summary)
+    return refusal(stage, found.summary.removeprefix(REFUSED_PLAN))
 
 
 def _end(process: EngineProcess) -> None:

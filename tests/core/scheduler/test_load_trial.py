@@ -75,7 +75,7 @@ def test_the_engine_that_schedules_is_not_touched(trial, world):
             Stage.LOADED,
             "too large",
         ),
-        ("Error: Too many layer specs\n", Stage.VERIFIED, "Too many layer specs"),
+        ("Error: Too many layer specs\n", Stage.VERIFIED, "verifying it: Too many layer specs"),
         ('Error: Failed to parse specs[0] ("f:/x")\n', Stage.PARSED, "Failed to parse specs"),
     ],
 )
