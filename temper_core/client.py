@@ -2,7 +2,9 @@
 
 import re
 import socket
+import time
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
     from temper_core.settings.models import ServerSettings
 
 TIMEOUT_S = 15.0
+WHOLE_ANSWER_S = 30.0
+LARGEST_ANSWER_BYTES = 256 << 20
 LARGEST_TOKEN_BYTES = 4096
 FIRST_ERROR = 400
 FIRST_SERVER_ERROR = 500
@@ -53,11 +57,12 @@ def ask_agent(
         headers = {} if method == "GET" or way.socket else _credentials(server)
         try:
             with way.client() as client:
-                response = client.request(method, path, params=query, json=body, headers=headers)
+                asked = client.build_request(method, path, params=query, json=body, headers=headers)
+                response = _answer(client, asked)
         except (httpx.HTTPError, OSError) as error:
             failures.append(f"{way.name} ({_why(error)})")
             continue
-        if response.headers.get("server", "").startswith("temper/"):
+        if response is not None:
             return _said(response)
         failures.append(f"{way.name} (another program answers there)")
     raise NoAgentError(
@@ -130,6 +135,30 @@ def _why(error: Exception) -> str:
     if isinstance(error, httpx.TimeoutException):
         return f"no answer within {TIMEOUT_S:.0f} s"
     return _ERRNO.sub("", str(error)) or type(error).__name__
+
+
+def _answer(client: "httpx.Client", asked: "httpx.Request") -> "httpx.Response | None":
+    """Return the agent's whole answer, None for another program's, of which only the head is read.
+
+    httpx bounds the wait for each piece alone, and none of the sizes. Raises OSError and
+    httpx.HTTPError where the answer does not come.
+    """
+    import httpx  # noqa: PLC0415 - slow
+
+    ends_at, pieces, size = time.monotonic() + WHOLE_ANSWER_S, list[bytes](), 0
+    with closing(client.send(asked, stream=True)) as coming:
+        if not coming.headers.get("server", "").startswith("temper/"):
+            return None
+        for piece in coming.iter_raw():
+            pieces.append(piece)
+            size += len(piece)
+            if time.monotonic() > ends_at:
+                raise OSError(f"no whole answer within {WHOLE_ANSWER_S:.0f} s")
+            if size > LARGEST_ANSWER_BYTES:
+                raise OSError(f"an answer of more than {LARGEST_ANSWER_BYTES >> 20} MiB")
+    return httpx.Response(
+        coming.status_code, headers=coming.headers, content=b"".join(pieces), request=asked
+    )
 
 
 def _said(response: "httpx.Response") -> Any:  # noqa: ANN401 - JSON may say anything

@@ -102,6 +102,7 @@ def test_no_agent_is_one_line_that_names_every_address_and_the_remedy(node):
     [
         b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi",
         b"HTTP/1.1 404 Not Found\r\nserver: other\r\ncontent-length: 0\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\nthe rest does not come",
         b"SSH-2.0-OpenSSH_9.6\r\n",
         b"",
     ],
@@ -112,6 +113,20 @@ def test_another_program_on_the_port_is_not_taken_for_an_agent(node, stranger, a
     node.write_settings(listen=f"127.0.0.1:{port}")
 
     with pytest.raises(NoAgentError, match=f"127.0.0.1:{port} "):
+        ask_agent("/observe", settings=node.settings)
+
+
+@pytest.mark.parametrize(
+    ("bound", "said"),
+    [("WHOLE_ANSWER_S", "no whole answer within 0 s"), ("LARGEST_ANSWER_BYTES", "more than 0 MiB")],
+)
+def test_an_answer_that_does_not_end_is_not_waited_for(node, stranger, monkeypatch, bound, said):
+    port, answers = stranger
+    answers[0] = b"HTTP/1.1 200 OK\r\nserver: temper/9\r\ncontent-length: 99\r\n\r\n{ and so on"
+    node.write_settings(listen=f"127.0.0.1:{port}")
+    monkeypatch.setattr(f"temper_core.client.{bound}", 0)
+
+    with pytest.raises(NoAgentError, match=said):
         ask_agent("/observe", settings=node.settings)
 
 
