@@ -206,7 +206,7 @@ class _Family:
                 return f"extends {child.extends!r}, {why}"
         ids = sorted({each.profile.id for each in self.loaded} - {child.id})
         return (
-            f"extends {child.extends!r}, which is not there; loaded are {', '.join(ids) or 'none'}"
+            f"extends {child.extends!r}, which is not there; there are {', '.join(ids) or 'none'}"
         )
 
 

@@ -110,8 +110,8 @@ def test_a_shape_of_the_childs_own_leaves_one_by_the_most_specific_parent(comple
 @pytest.mark.parametrize(
     ("entries", "reasons"),
     [
-        ([child("a", "b")], ["extends 'b', which is not there; loaded are none"]),
-        ([child("a", "a")], ["extends 'a', which is not there; loaded are none"]),
+        ([child("a", "b")], ["extends 'b', which is not there; there are none"]),
+        ([child("a", "a")], ["extends 'a', which is not there; there are none"]),
         (
             [child("a", "b", source="1"), child("b", "a", source="2")],
             ["extends 'b': extends 'a': extends itself: a extends b extends a"] * 2,
@@ -165,7 +165,7 @@ def test_the_last_good_version_of_a_child_outlives_its_parent(completion):
     [failure] = orphan.failures
     assert groups(orphan.profiles[0]) == ["a", "rest"]
     assert failure.profile == "mine"
-    assert failure.reason.endswith("which is not there; loaded are none; "
+    assert failure.reason.endswith("which is not there; there are none; "
                                    "its last good version stays in force")  # fmt: skip
     assert (gone.profiles, gone.failures) == ((), ())
     assert anew.profiles == ()
