@@ -12,7 +12,7 @@ COG_PAGES = $(shell grep -l '\[\[\[cog' docs/*.md README.md)
 export PYTHON LISTEN
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test lint unit test-python313 bpf bpf-check demo test-kernel test-kernel-full judge-shapes bench clean
+.PHONY: help install run test lint unit test-python313 bpf bpf-check demo test-kernel test-kernel-full judge-shapes bench run-kube test-kube clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -63,6 +63,13 @@ test-kernel-full: install  ## every fault, promise and kernel there is (hours); 
 
 judge-shapes: install  ## saturate every shape of plan without a row in proven_shapes.json (hours; MINUTES=... for less)
 	$(BIN)/python -m tests.kernel.starvation.judge --minutes $(MINUTES)
+
+run-kube: install  ## bring a Kubernetes control plane up and run the agent against it (LISTEN=address:port)
+	@kube/run-agent
+
+test-kube: install  ## build that control plane, once (10 minutes of CPU), and test against it
+	@kube/build >/dev/null
+	$(BIN)/pytest -q tests/kubernetes
 
 bench: install  ## measure start-up, plan compilation, observation and the agent's own cost
 	@$(BIN)/python bench

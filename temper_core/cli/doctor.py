@@ -19,7 +19,7 @@ NOTE = (
     "the ceilings of the layers contain pods instead. Memory limits are not affected."
 )
 MARKS = {"ok": "ok", "warning": "warn", "failed": "FAIL", "unknown": "?"}
-TOLD_OF_THE_AGENT = ("mode", "reason", "detail", "generation", "engine")
+TOLD_OF_THE_AGENT = ("mode", "reason", "detail", "generation", "engine", "defects")
 
 
 @click.command("doctor")
@@ -126,6 +126,8 @@ def _print_agent(
     else:
         why = ": ".join(filter(None, (agent["reason"], agent["detail"])))
         click.echo(f"\nAgent: {agent['mode']}{f' ({why})' if why else ''}.")
+        for defect in agent["defects"] or ():
+            click.echo(f"Agent: {defect}")
     if last_end is not None:
         click.echo(f"Last end of an engine ({last_end.get('kind')}): {last_end.get('summary')}")
         click.echo(f"-> {last_end.get('remedy')}")

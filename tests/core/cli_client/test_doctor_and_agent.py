@@ -43,6 +43,17 @@ def test_the_running_agent_says_how_it_stands_and_what_it_last_diagnosed(temper,
 
 
 @pytest.mark.usefixtures("agent")
+def test_what_the_agent_cannot_read_is_said(temper, view):
+    stale = "pods are 90 s old: 10.0.0.1:443 does not answer: timed out"
+    document = {**view.observe_document(1), "defects": [stale]}
+    view.observe_document = lambda _top=None: document
+
+    output = temper(doctor.command).output
+
+    assert f"Agent: enforcing.\nAgent: {stale}\n" in output
+
+
+@pytest.mark.usefixtures("agent")
 def test_machines_get_the_agents_state_and_its_diagnosis(temper, view):
     with_last_end(view, END)
 

@@ -1,0 +1,145 @@
+"""The agent as it runs in a cluster: a real process against a real API server."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.kubernetes.cluster import pod, wait_until
+
+TEMPER = str(Path(sys.executable).with_name("temper"))
+
+
+class Agent:
+    """One that finds the API server through its environment, as in a pod."""
+
+    def __init__(self, directory, node, kubeconfig):
+        self.directory = directory
+        path = directory / "agent.toml"
+        path.write_text(
+            f'[pods]\nsource = "kubernetes"\npoll_s = 0.5\n'
+            f'[plugins.kubernetes]\nkubeconfig = "{kubeconfig}"\nstale_after_s = 1.0\n'
+            f"write_every_s = 0.5\n[observe]\nperiod_s = 0.5\n"
+            f'[server]\nlisten = "127.0.0.1:0"\nsocket = "{directory}/agent.sock"\n'
+            f'[safe_mode]\nfile = "{directory}/safe-mode"\nstate = "{directory}/requests.json"\n'
+        )
+        self.log = (directory / "log").open("w")
+        self.process = subprocess.Popen(
+            [TEMPER, "agent", "--settings", str(path)],
+            stderr=self.log,
+            env={**os.environ, "NODE_NAME": node},
+        )
+        transport = httpx.HTTPTransport(uds=f"{directory}/agent.sock")
+        self.client = httpx.Client(transport=transport, base_url="http://agent", timeout=10)
+
+    def until(self, condition, what, seconds=30.0):
+        try:
+            return wait_until(condition, what, seconds)
+        except AssertionError as error:
+            raise AssertionError((self.directory / "log").read_text()[-2000:]) from error
+
+    def get(self, path):
+        if not (self.directory / "agent.sock").exists():
+            return {}
+        answer = self.client.get(path)
+        return answer.json() if answer.status_code == 200 else {}
+
+    def names(self):
+        return {each["pod"] for each in self.get("/explain").get("pods", ())}
+
+    def defects(self):
+        return " ".join(self.get("/observe").get("defects", ()))
+
+    def metric(self, name):
+        lines = self.client.get("/metrics").text.splitlines()
+        return next((float(line.split()[-1]) for line in lines if line.startswith(name)), None)
+
+    def stop(self):
+        self.client.close()
+        self.process.terminate()
+        code = self.process.wait(20)
+        self.log.close()
+        return code
+
+
+@pytest.fixture
+def kubeconfig(tmp_path, way, cluster, token_file):
+    """A kubeconfig of the agent's service account, by the way that can be cut."""
+    path = tmp_path / "kubeconfig"
+    path.write_text(
+        json.dumps(
+            {
+                "current-context": "a",
+                "contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}}],
+                "clusters": [
+                    {
+                        "name": "a",
+                        "cluster": {
+                            "server": f"https://127.0.0.1:{way.port}",
+                            "certificate-authority": str(cluster.ca),
+                        },
+                    }
+                ],
+                "users": [{"name": "a", "user": {"tokenFile": str(token_file)}}],
+            }
+        )
+    )
+    return path
+
+
+@pytest.fixture
+def start(tmp_path, node, kubeconfig):
+    agents = []
+
+    def launch():
+        agents.append(Agent(tmp_path, node, kubeconfig))
+        return agents[-1]
+
+    yield launch
+    for agent in agents:
+        if agent.process.poll() is None:
+            agent.stop()
+
+
+def test_the_agent_lives_with_the_cluster_and_without_it(cluster, node, way, start):
+    cluster.make(pod("early", node, "shop", cpu="100m"))
+    agent = start()
+    agent.until(lambda: "shop/early" in agent.names(), "the pod")
+    key = "temper.codes/agent-status"
+    said = agent.until(lambda: cluster.annotations(node).get(key), "the annotation")
+    mode = agent.get("/observe")["mode"]
+
+    way.cut()
+    agent.until(lambda: "does not answer" in agent.defects(), "staleness in /observe")
+    age_s = agent.metric("temper_pods_age_seconds")
+    is_up = agent.metric('temper_kubernetes_watch_up{resource="pods"')
+    still_known = agent.names()
+    cluster.make(pod("late", node, "shop", cpu="100m"))
+    way.mend()
+    agent.until(lambda: "shop/late" in agent.names(), "the pod that came meanwhile", 60)
+    agent.until(lambda: "does not answer" not in agent.defects(), "no staleness")
+    code = agent.stop()
+
+    assert said.partition(":")[0] == mode
+    assert "shop/early" in still_known
+    assert age_s > 1.0
+    assert is_up == 0.0
+    assert code == 0
+    assert cluster.annotations(node) == {}
+
+
+def test_the_kill_switch_is_honoured_within_a_second_and_at_start(cluster, node, start):
+    cluster.annotate(node, safe_mode_requested="true")
+    agent = start()
+    asked = agent.until(lambda: agent.get("/safe-mode").get("requests"), "the request at start")
+
+    cluster.annotate(node, safe_mode_requested=None)
+    agent.until(lambda: not agent.get("/safe-mode")["requests"], "the release", 1.0)
+    cluster.annotate(node, safe_mode_requested="true")
+    agent.until(lambda: agent.get("/safe-mode")["requests"], "the request", 1.0)
+
+    assert set(asked) == {"kubernetes"}

@@ -1,0 +1,286 @@
+"""The companion against a real API server: kill switch, annotations, events."""
+
+import pytest
+from attrs import evolve, frozen
+
+from temper_core import Assignment, CompanionContext, LayerPlan, Mode, Note, Status, Tier
+from temper_core.scheduler.safe_mode import SafeModeRequests
+from temper_core.testing import make_machine, make_pod, make_snapshot
+from temper_plugin_kubernetes.access import Access
+from temper_plugin_kubernetes.accounts import Account
+from temper_plugin_kubernetes.companion import ClusterCompanion
+from temper_plugin_kubernetes.options import Options
+from tests.kubernetes.cluster import pod, wait_until
+
+NOWHERE = Access("127.0.0.1", 9, is_tls=False)
+SWITCH_S = 1.0
+"""Within so many seconds the kill switch is to be honoured."""
+
+
+@pytest.fixture
+def requests(tmp_path):
+    """The agent's own memory of who asks for safe mode."""
+    return SafeModeRequests(tmp_path / "safe-mode", tmp_path / "requests.json")
+
+
+@frozen
+class Opened:
+    companion: ClusterCompanion
+    account: Account
+
+    def tell(self, snapshot):
+        self.companion.tell(snapshot)
+
+    def writes(self, what="annotations"):
+        samples = next(each for each in self.account.metrics() if "writes" in each.name).samples
+        return {each.labels["write"]: each.value for each in samples}.get(what, 0)
+
+
+@pytest.fixture
+def accompany(requests):
+    opened = []
+
+    def begin(access, node, **options):
+        context = CompanionContext(
+            node,
+            lambda reason: requests.add("kubernetes", reason),
+            lambda: requests.withdraw("kubernetes"),
+        )
+        given = evolve(Options(node=node, write_every_s=0.2), **options)
+        account = Account()
+        opened.append(ClusterCompanion(context, access, given, account))
+        return Opened(opened[-1], account)
+
+    yield begin
+    for companion in opened:
+        companion.close()
+
+
+def seen(*assigned, **changes):
+    assignments = tuple(Assignment(each, tier, "test") for each, tier in assigned)
+    plan = LayerPlan(make_machine(), (), assignments, changes.pop("notes", ()))
+    return make_snapshot(plan=plan, **changes)
+
+
+def written(cluster, node, key, value):
+    return wait_until(
+        lambda: cluster.annotations(node).get(f"temper.codes/{key}") == value, f"{key}={value}"
+    )
+
+
+def test_the_annotation_asks_for_safe_mode_within_a_second(
+    cluster, node, access, accompany, requests
+):
+    accompany(access, node)
+
+    cluster.annotate(node, safe_mode_requested="true")
+
+    wait_until(requests.active, "the request", SWITCH_S)
+    reason = requests.active()["kubernetes"].reason
+    assert reason == "the node annotation temper.codes/safe-mode-requested=true is set"
+
+
+@pytest.mark.parametrize("released", [None, "false", ""])
+def test_taking_the_annotation_away_releases_it(
+    cluster, node, access, accompany, requests, released
+):
+    cluster.annotate(node, safe_mode_requested="true")
+    accompany(access, node)
+    assert requests.active()
+
+    cluster.annotate(node, safe_mode_requested=released)
+
+    wait_until(lambda: not requests.active(), "the release", SWITCH_S)
+
+
+def test_an_annotation_that_is_there_already_asks_before_opening_is_over(
+    cluster, node, access, accompany, requests
+):
+    cluster.annotate(node, safe_mode_requested="true")
+
+    accompany(access, node)
+
+    assert "kubernetes" in requests.active()
+
+
+def test_what_was_asked_for_stands_while_no_server_answers(accompany, requests):
+    requests.add("kubernetes", "from before")
+
+    accompany(NOWHERE, "node-1")
+
+    assert requests.active()["kubernetes"].reason == "from before"
+
+
+def test_a_request_that_was_withdrawn_while_no_agent_ran_is_released(
+    node, access, accompany, requests
+):
+    requests.add("kubernetes", "from before")
+
+    accompany(access, node)
+
+    assert requests.active() == {}
+
+
+def test_requests_of_others_are_left_alone(cluster, node, access, accompany, requests):
+    requests.add("an operator", "looks at it")
+    cluster.annotate(node, safe_mode_requested="true")
+    accompany(access, node)
+
+    cluster.annotate(node, safe_mode_requested=None)
+
+    wait_until(lambda: "kubernetes" not in requests.active(), "the release")
+    assert set(requests.active()) == {"an operator"}
+
+
+def test_another_nodes_annotation_is_not_heard(cluster, node, access, accompany, requests):
+    accompany(access, node)
+    cluster.node(f"{node}-beside")
+
+    cluster.annotate(f"{node}-beside", safe_mode_requested="true")
+    cluster.annotate(node, something_else="written later")
+    written(cluster, node, "something-else", "written later")
+
+    assert requests.active() == {}
+
+
+def test_the_switch_works_again_after_the_server_was_away(
+    cluster, node, access, way, accompany, requests
+):
+    accompany(access, node)
+    way.cut()
+    cluster.annotate(node, safe_mode_requested="true")
+    way.mend()
+
+    wait_until(requests.active, "the request", 10)
+
+
+def test_the_annotations_say_how_the_node_fares_and_go_with_the_agent(
+    cluster, node, access, accompany
+):
+    cluster.annotate(node, safe_mode_requested="false")
+    db = make_pod("db", "shop", cpu_request_millis=1500)
+    opened = accompany(access, node)
+
+    opened.tell(seen((db, Tier.CRITICAL), (make_pod(), Tier.LOW)))
+    written(cluster, node, "agent-status", "enforcing")
+    said = cluster.annotations(node)
+    opened.companion.close()
+
+    assert said["temper.codes/tier-critical-pods"] == "1"
+    assert said["temper.codes/tier-critical-cpu-millis"] == "1500"
+    assert said["temper.codes/tier-low-pods"] == "1"
+    assert said["temper.codes/config-generation"] == "1"
+    assert said["temper.codes/tiers-updated"] == "2025-06-15T15:06:40Z"
+    assert cluster.annotations(node) == {"temper.codes/safe-mode-requested": "false"}
+
+
+def test_what_has_not_changed_is_not_written(cluster, node, access, accompany):
+    opened = accompany(access, node)
+    opened.tell(seen((make_pod(), Tier.LOW)))
+    written(cluster, node, "agent-status", "enforcing")
+    version = cluster.get("Node", node)["metadata"]["resourceVersion"]
+
+    for number in range(5):
+        opened.tell(seen((make_pod(), Tier.LOW), at=1_750_000_000.0 + number))
+    opened.tell(seen((make_pod(), Tier.LOW), status=Status(Mode.SAFE_MODE, "requested", "op")))
+    written(cluster, node, "agent-status", "safe_mode:requested")
+
+    assert opened.writes() == 2
+    assert version != cluster.get("Node", node)["metadata"]["resourceVersion"]
+
+
+def test_changes_are_written_no_more_often_than_the_settings_say(cluster, node, access, accompany):
+    opened = accompany(access, node, write_every_s=1000.0)
+    opened.tell(seen((make_pod(), Tier.LOW)))
+    written(cluster, node, "tier-low-pods", "1")
+
+    for count in range(2, 6):
+        opened.tell(seen(*[(make_pod(f"p{n}"), Tier.LOW) for n in range(count)]))
+    cluster.annotate(node, something_else="wakes the writer")
+    written(cluster, node, "something-else", "wakes the writer")
+
+    assert cluster.annotations(node)["temper.codes/tier-low-pods"] == "1"
+    assert opened.writes() == 1
+
+
+def test_an_annotation_that_somebody_else_took_away_is_written_again(
+    cluster, node, access, accompany
+):
+    opened = accompany(access, node)
+    opened.tell(seen((make_pod(), Tier.LOW)))
+    written(cluster, node, "agent-status", "enforcing")
+
+    cluster.annotate(node, agent_status=None)
+
+    written(cluster, node, "agent-status", "enforcing")
+
+
+def test_what_could_not_be_written_is_written_when_the_server_is_back(
+    cluster, node, access, way, accompany
+):
+    opened = accompany(access, node)
+    opened.tell(seen((make_pod(), Tier.LOW)))
+    written(cluster, node, "agent-status", "enforcing")
+
+    way.cut()
+    opened.tell(seen((make_pod(), Tier.LOW), status=Status(Mode.SAFE_MODE, "ejected", "stall")))
+    wait_until(lambda: opened.writes("annotations_failed"), "a failure")
+    way.mend()
+
+    written(cluster, node, "agent-status", "safe_mode:ejected")
+
+
+def test_safe_mode_is_an_event_of_the_node(cluster, node, access, accompany):
+    opened = accompany(access, node)
+
+    opened.tell(seen(status=Status(Mode.SAFE_MODE, "ejected", "the kernel threw it out")))
+    (event,) = wait_until(lambda: cluster.events(node), "the event")
+
+    assert (event["reason"], event["type"]) == ("SafeMode", "Warning")
+    assert event["message"] == "safe mode (ejected): the kernel threw it out"
+    assert event["involvedObject"]["uid"] == cluster.get("Node", node)["metadata"]["uid"]
+    assert event["source"] == {"component": "temper-agent", "host": node}
+
+
+def test_a_profile_that_is_not_applied_is_an_event_of_the_pod(cluster, node, access, accompany):
+    made = cluster.make(pod("db", node, "shop"))
+    record = make_pod("db", "shop", uid=made["metadata"]["uid"])
+    note = Note("profile_not_applied", "shop/db", "no profile is called 'mysq'")
+    opened = accompany(access, node)
+
+    for _ in range(3):
+        opened.tell(seen((record, Tier.HIGH), notes=(note,)))
+    (event,) = wait_until(lambda: cluster.events("db", "shop"), "the event")
+    cluster.delete(made)
+
+    assert (event["reason"], event["count"]) == ("ProfileNotApplied", 1)
+    assert event["message"] == "no profile is called 'mysq'"
+
+
+def test_another_agent_that_tells_the_same_story_makes_no_second_event(
+    cluster, node, access, accompany
+):
+    status = Status(Mode.SAFE_MODE, "ejected", "the first time")
+    accompany(access, node).tell(seen(status=status))
+    wait_until(lambda: cluster.events(node), "the event")
+
+    accompany(access, node).tell(seen(status=evolve(status, detail="the second time")))
+
+    wait_until(
+        lambda: (
+            [e["message"] for e in cluster.events(node)] == ["safe mode (ejected): the second time"]
+        ),
+        "the event brought up to date",
+    )
+
+
+@pytest.mark.parametrize("off", ["annotations", "events"])
+def test_either_can_be_switched_off(cluster, node, access, accompany, off):
+    opened = accompany(access, node, **{off: False})
+
+    opened.tell(seen(status=Status(Mode.SAFE_MODE, "ejected", "thrown out")))
+    other = "events" if off == "annotations" else "annotations"
+    wait_until(lambda: opened.writes(other), "the other")
+
+    assert bool(cluster.events(node)) is (off != "events")
+    assert bool(cluster.annotations(node)) is (off != "annotations")
