@@ -454,3 +454,37 @@ def test_how_the_last_engine_ended_is_in_the_snapshot_with_what_to_do():
     end = shown[-1].last_end
     assert (end.kind, end.summary) == ("sysrq", "disabled by sysrq-S")
     assert end.remedy
+
+
+class FakeCompanions:
+    """Notes, in a list that it shares with the scheduler, when it is called."""
+
+    defects = ("companion cluster: there is none",)
+
+    def __init__(self, noted):
+        self.noted = noted
+        self.told = []
+
+    def open(self):
+        self.noted.append("opened")
+
+    def tell(self, snapshot):
+        self.told.append(snapshot)
+
+    def close(self):
+        self.noted.append("closed")
+
+
+def test_companions_are_opened_before_anything_is_enforced_and_closed_after_the_engine():
+    noted = []
+    companions = FakeCompanions(noted)
+    agent, scheduler, shown = agent_with(FakeDecider(decision()), steps=3, companions=companions)
+    step, close = scheduler.step, scheduler.close
+    scheduler.step = lambda now: (noted.append("stepped"), step(now))[1]
+    scheduler.close = lambda: (noted.append("engine ended"), close())[1]
+
+    agent.run()
+
+    assert list(dict.fromkeys(noted)) == ["opened", "stepped", "engine ended", "closed"]
+    assert companions.told == shown != []
+    assert shown[-1].defects == companions.defects
