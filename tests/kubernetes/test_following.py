@@ -15,10 +15,13 @@ HANG = Scripted.HANG
 class Names:
     """A follower that keeps the names of what there is."""
 
-    def __init__(self):
-        self.names = set()
+    def __init__(self, names=(), failures=()):
+        self.names = set(names)
+        self.failures = list(failures)
 
     def replaced(self, items):
+        if self.failures:
+            raise self.failures.pop()
         self.names = {each["metadata"]["name"] for each in items}
 
     def changed(self, kind, item):
@@ -53,8 +56,8 @@ def follow(server):
     """Follow the scripted server, with waits of no length to speak of."""
     started = []
 
-    def begin(backoff=None):
-        names, lookout = Names(), Lookout("pods")
+    def begin(backoff=None, names=None):
+        names, lookout = names or Names(), Lookout("pods")
         query = Query("/api/v1/pods", "spec.nodeName=n")
         backoff = backoff or Backoff(0.01, 0.02)
         following = Following(server.access, query, names, lookout, backoff)
@@ -156,6 +159,27 @@ def test_an_event_that_makes_no_sense_is_passed_over(server, follow, odd):
 
     wait_until(lambda: names.names == {"a", "b"}, "the event behind it")
     assert len(versions(server)) == 1
+
+
+@pytest.mark.parametrize("text", ["no JSON at all", "[]", "\xff\xfe"])
+def test_a_list_that_makes_no_sense_is_asked_for_again(server, follow, text):
+    server.lists = [(200, {}, text), listing("a")]
+    server.watches = [(200, {}, [HANG])]
+
+    names, _ = follow()
+
+    wait_until(lambda: names.names == {"a"}, "the list")
+
+
+def test_a_follower_that_fails_is_told_of_and_does_not_end_the_watch(server, follow):
+    server.lists = [listing("a")]
+    server.watches = [(200, {}, [HANG])]
+
+    with capture_logs() as logs:
+        names, lookout = follow(names=Names(failures=[KeyError("odd")]))
+        wait_until(lambda: names.names == {"a"} and lookout.is_up, "the second try")
+
+    assert [entry["event"] for entry in logs] == ["watch_failed"]
 
 
 def test_a_list_that_is_refused_is_asked_for_again_and_the_reason_told(server, follow):

@@ -67,10 +67,9 @@ class Connection:
         """Return what the server answers, parsed."""
         try:
             response = self._send(method, path, body, media_type, accept)
-            text = response.read(LARGEST_BYTES)
+            return self._parsed(response.read(LARGEST_BYTES))
         except (OSError, HTTPException, ValueError) as error:
             raise self._away(error) from error
-        return self._parsed(text)
 
     def stream(
         self, path: str, *, accept: str = "", begun: Callable[[], None] = lambda: None

@@ -127,7 +127,11 @@ class Following:
 
     def _run(self) -> None:
         while not self._closing.is_set():
-            wait_s = self._turn()
+            try:
+                wait_s = self._turn()
+            except Exception as error:  # whatever it is: a bug here must not end the watch
+                log.exception("watch_failed", resource=self._lookout.resource)
+                wait_s = self._fell(f"the watch failed: {error!r}")
             self._closing.wait(wait_s)
         self._lookout.fell()
 
@@ -155,8 +159,8 @@ class Following:
         accept = self._query.accepts("PartialObjectMetadataList")
         answer = connection.ask("GET", self._query.listing(self._list_from), accept=accept)
         items = [item for item in answer.get("items") or () if isinstance(item, dict)]
-        self._version = _version_of(answer)
         self._follower.replaced(items)
+        self._version = _version_of(answer)
         self._lookout.listed()
         self._list_from = FROM_CACHE
 

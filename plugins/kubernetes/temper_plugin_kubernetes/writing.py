@@ -118,7 +118,11 @@ class Writer:
             self._news.wait(self._rest_s())
             self._news.clear()
             if self._snapshot is not None and not self._closing.is_set():
-                self._turn(self._snapshot, self._clock())
+                try:
+                    self._turn(self._snapshot, self._clock())
+                except Exception:  # whatever it is: the next look may fare better
+                    log.exception("cluster_writer_failed")
+                    self._closing.wait(self._options.write_every_s)
         self._annotating.due_at = 0.0
         self._annotating.attempt(self._say_farewell, self._clock())
 
