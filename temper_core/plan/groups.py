@@ -23,6 +23,7 @@ LONGEST_NAME = 63
 class Wish:
     """What one thread group asks for in one tier; ``cores`` whole ones, for exclusive groups.
 
+    ``position`` is the group's in its profile, which lists what matters most first.
     The treatment NORMAL stands for staying in the tier's layer, for whatever reason.
     """
 
@@ -31,6 +32,7 @@ class Wish:
     name: str
     treatment: Treatment
     cores: int = 0
+    position: int = 0
 
     @property
     def fraction(self) -> Fraction:
@@ -43,9 +45,9 @@ class Wish:
         return self.treatment in (Treatment.EXCLUSIVE, Treatment.LATENCY)
 
     @property
-    def importance(self) -> tuple[int, int, str]:
+    def importance(self) -> tuple[int, int, int, str]:
         """Sort key, the most important first."""
-        return self.tier.rank, IMPORTANCE[self.treatment], self.name
+        return self.tier.rank, IMPORTANCE[self.treatment], self.position, self.name
 
 
 @frozen(eq=False)
@@ -122,7 +124,7 @@ def wishes_of(crew: Crew) -> tuple[tuple[Wish, ...], tuple[Note, ...]]:
         name = layer_name(crew.profile, group.name, crew.tier)
         treatment, refusals = _settled(crew, position)
         cores = exclusive_cores(crew, group) if treatment is Treatment.EXCLUSIVE else 0
-        wishes.append(Wish(crew.tier, group, name, treatment, cores))
+        wishes.append(Wish(crew.tier, group, name, treatment, cores, position))
         notes += [Note(code, name, why) for code, why in refusals]
     return tuple(wishes), tuple(notes)
 

@@ -279,6 +279,19 @@ def test_more_groups_than_layers_fold_the_least_important(
     assert ("folded", "p18.hot.normal") in codes(made)
 
 
+def test_of_equal_groups_the_first_of_their_profile_keep_their_layers(
+    plan, pod, profile, group, with_image
+):
+    groups = [group(f"g{n}", f"worker-{n}-", treatment="latency") for n in range(16)]
+    many = profile("many", *groups)
+
+    made = plan(with_image(pod("a", CRITICAL, 4000), "many:1"), profiles=[many], cores=64)
+
+    own = [layer.name for layer in made.layers if "." in layer.name]
+    assert 0 < len(own) < len(groups)
+    assert own == [f"many.g{n}.critical" for n in range(len(own))]
+
+
 def test_a_profile_of_too_many_names_folds_instead_of_breaking_the_engine(
     plan, pod, profile, group, with_image, codes
 ):
