@@ -24,12 +24,16 @@ LISTED_WITHIN = 1.25
 
 @frozen
 class Window:
-    """The reads around the two looks of one window: before and after the first and the second."""
+    """The reads around the two looks of one window: before and after the first and the second.
+
+    ``between`` are quick reads of gauges around the second look, as often as gauges may change.
+    """
 
     before: Look
     begun: Look
     ending: Look
     after: Look
+    between: tuple[dict[str, dict[str, float]], ...] = ()
 
     def counted(self, of):
         """Return between what a counter, which *of* takes from a read, has grown in the window."""
@@ -39,6 +43,14 @@ class Window:
     def stood(self, of):
         """Return between what a gauge stood at the second look."""
         return tuple(sorted((of(self.ending), of(self.after))))
+
+    def stood_pressure(self, key, name):
+        """Return between what a number of a PSI file stood; the empty *key* is the node's."""
+        looks = (self.ending, self.after)
+        places = [look.pods[key] if key else look.node for look in looks]
+        stood = [place.gauges[name] for place in places]
+        stood += [gauges[key][name] for gauges in self.between]
+        return min(stood), max(stood)
 
     def is_fact(self, of):
         """Tell whether *of* takes the same from both reads around the second look."""
@@ -162,7 +174,7 @@ def _pod(pod, document, window):
     for name, fact in window.after.pods[key].facts.items():
         yield Compared(f"{key} {name}", pod[name], fact, fact)
     told = document["pressure"]["pods"][key]
-    yield from _pressures(key, told, window, lambda look: look.pods[key])
+    yield from _pressures(key, told, window)
 
 
 def _pod_used(pod, key, document, window):
@@ -205,14 +217,14 @@ def _node(document, window, strangers):
     told = document["overhead"]["threads_seen"]
     stood = window.stood(lambda look: look.node.gauges["threads_seen"])
     yield Compared("node threads_seen", told, *stood, strangers)
-    yield from _pressures("node", document["pressure"]["node"], window, lambda look: look.node)
+    yield from _pressures("", document["pressure"]["node"], window)
 
 
-def _pressures(whose, told, window, place):
+def _pressures(key, told, window):
     """Hold averages and totals, which the kernel updates every two seconds."""
     for resource, lines in told.items():
         for kind, line in lines.items():
             for name, value in (line or {}).items():
-                key = f"{resource}.{kind}.{name.removesuffix('_us')}"
-                stood = window.stood(lambda look, key=key: place(look).gauges[key])
-                yield Compared(f"{whose} pressure {key}", value, *stood, ROUNDED)
+                file = f"{resource}.{kind}.{name.removesuffix('_us')}"
+                stood = window.stood_pressure(key, file)
+                yield Compared(f"{key or 'node'} pressure {file}", value, *stood, ROUNDED)
