@@ -25,11 +25,12 @@ from temper_core.records.snapshots import Pressure
 class CgroupUsage:
     """One cgroup over one window; ``cpu_us`` is None without an earlier look to compare with.
 
-    ``stalled_us`` is how long somebody in it waited for a CPU, None if that is not told.
+    ``stalled_us`` is how long somebody in it waited for a CPU, None if that is not told, and
+    ``memory_bytes`` is -1 then.
     """
 
     cpu_us: int | None = None
-    memory_bytes: int = 0
+    memory_bytes: int = -1
     pressure: Mapping[str, Pressure] = field(factory=dict)
     throttled: Throttled = Throttled()
     stalled_us: int | None = None
@@ -107,7 +108,7 @@ class _Cgroup:
         stalled_us = pressure["cpu"].some.total_us if "cpu" in pressure else None
         return CgroupUsage(
             cpu_us=self._used.take(used_us, self._usage.generation),
-            memory_bytes=_whole_number(self._memory.read()),
+            memory_bytes=_whole_number(self._memory.read(), unknown=-1),
             pressure=pressure,
             throttled=self._throttling.read(ThrottleCounters.of(pairs), limits, cpus),
             stalled_us=self._stalled.take(stalled_us),
@@ -141,6 +142,6 @@ class _Total:
         return now if is_new or before is None or now < before else now - before
 
 
-def _whole_number(content: bytes) -> int:
+def _whole_number(content: bytes, unknown: int = 0) -> int:
     text = content.strip()
-    return int(text) if text.isdigit() else 0
+    return int(text) if text.isdigit() else unknown

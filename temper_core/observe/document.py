@@ -179,14 +179,14 @@ def _pod(pod: PodSample) -> Json:
         "cpu_used": _rounded(pod.cpu_used),
         "short_lived_cpu_used": _rounded(pod.short_lived_cpu_used),
         "run_delay": _rounded(pod.run_delay),
-        "switches": pod.switches,
+        "switches": _count(pod.switches),
         "throttled_ratio": _rounded(pod.throttled_ratio),
         "throttled_s": _rounded(pod.throttled_s),
         "unthrottled_pressure": _rounded_or_none(pod.unthrottled_pressure),
         "quota_cores": _rounded_or_none(pod.quota_cores),
         "weight": pod.weight,
         "cpuset": list(pod.cpuset),
-        "memory_bytes": pod.memory_bytes,
+        "memory_bytes": _count(pod.memory_bytes),
     }
 
 

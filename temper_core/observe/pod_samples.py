@@ -19,7 +19,10 @@ EXPIRED = "expired"
 
 @define(eq=False)
 class ThreadTotals:
-    """What the threads of one pod did together; ``seen`` are those that ran."""
+    """What the threads of one pod did together; ``seen`` are those that ran.
+
+    ``runs`` is -1 where they are not counted.
+    """
 
     living: int = 0
     seen: int = 0
@@ -42,7 +45,7 @@ def totals_by_pod(places: Places, rows: ThreadRows) -> Mapping[str, ThreadTotals
         total.seen += 1
         total.run_ns += row.run_ns
         total.delay_ns += row.delay_ns
-        total.runs += max(0, row.runs)
+        total.runs = -1 if row.runs < 0 else total.runs + row.runs
     for cgroup, rest in rows.rest.items():
         total = totals[places.of(cgroup, "").uid]
         total.seen += rest.threads
@@ -151,11 +154,12 @@ def _together(usages: Sequence[CgroupUsage]) -> CgroupUsage:
     if not usages:
         return NO_USAGE
     counted = [usage.cpu_us for usage in usages if usage.cpu_us is not None]
+    known = [usage.memory_bytes for usage in usages if usage.memory_bytes >= 0]
     speaker = max(usages, key=_waited_us)
     return evolve(
         speaker,
         cpu_us=sum(counted) if counted else None,
-        memory_bytes=sum(usage.memory_bytes for usage in usages),
+        memory_bytes=sum(known) if known else -1,
         throttled=evolve(
             added([usage.throttled for usage in usages]),
             explained_us=speaker.throttled.explained_us,

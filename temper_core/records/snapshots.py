@@ -100,7 +100,9 @@ class PodSample:
     """One pod over one window; throttling is of the kernel's CFS quota.
 
     ``cpu_used`` and ``run_delay`` are in CPUs; ``short_lived_cpu_used`` is the part of it that ran
-    in threads that came and went between two looks. ``throttled_s`` sums over CPUs. ``quota_cores``
+    in threads that came and went between two looks. ``switches`` is -1 where the tier of
+    observation counts none, ``memory_bytes`` where no cgroup accounts for it. ``throttled_s`` sums
+    over CPUs. ``quota_cores``
     and ``weight`` are what the cgroup asks the kernel for (None where nothing is asked), ``cpuset``
     the CPUs it is confined to, empty for all. ``unthrottled_pressure`` is the share of the window
     in which somebody waited for a CPU (PSI cpu ``some``) less what throttling explains of it.

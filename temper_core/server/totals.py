@@ -34,7 +34,10 @@ Name = TypeVar("Name")
 
 
 class PodTotals(NamedTuple):
-    """What a pod used since it was first seen, in seconds; ``busyness`` in CPUs, smoothed."""
+    """What a pod used since it was first seen, in seconds; ``busyness`` in CPUs, smoothed.
+
+    ``switches`` is -1 once there was a window in which nobody counted them.
+    """
 
     cpu_s: float = 0.0
     run_delay_s: float = 0.0
@@ -145,7 +148,7 @@ class Totals:
                 old.run_delay_s + pod.run_delay * window_s,
                 old.short_lived_s + pod.short_lived_cpu_used * window_s,
                 old.throttled_s + pod.throttled_s,
-                old.switches + max(0, pod.switches),
+                _count(old.switches, pod.switches),
                 busyness,
                 threads.totals,
                 _with_waits(old.waits, waits.get("/".join(filter(None, key)))),
@@ -188,12 +191,17 @@ def _together(one: PodSample, other: PodSample) -> PodSample:
         busier,
         threads=one.threads + other.threads,
         cpu_used=one.cpu_used + other.cpu_used,
-        memory_bytes=one.memory_bytes + other.memory_bytes,
+        memory_bytes=_count(one.memory_bytes, other.memory_bytes),
         short_lived_cpu_used=one.short_lived_cpu_used + other.short_lived_cpu_used,
         run_delay=one.run_delay + other.run_delay,
-        switches=one.switches + other.switches,
+        switches=_count(one.switches, other.switches),
         throttled_s=one.throttled_s + other.throttled_s,
     )
+
+
+def _count(one: int, other: int) -> int:
+    """Add up two counts; without one of them the sum is not known either, which is -1."""
+    return -1 if min(one, other) < 0 else one + other
 
 
 def _remembered(

@@ -103,7 +103,7 @@ PODS = (
         "Context switches of a pod's threads.",
         lambda pod: pod.totals.switches,
         kind=COUNTER,
-        absent=GONE,
+        absent=f"where the tier of observation cannot tell, and {GONE}",
     ),
     PodCountFamily(
         "temper_pod_threads",
@@ -116,7 +116,7 @@ PODS = (
         "Memory that is charged to a pod.",
         lambda pod: pod.sample.memory_bytes,
         unit="bytes",
-        absent=GONE,
+        absent=f"where no cgroup accounts for it, and {GONE}",
     ),
     PodFamily(
         "temper_pod_throttled_ratio",

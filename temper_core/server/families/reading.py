@@ -164,7 +164,10 @@ class PodFamily(Described):
 
 @frozen
 class PodCountFamily(Described):
-    """A family with one series for every pod; ``read`` returns its value, a whole number."""
+    """A family with one series for every pod; ``read`` returns its value, a whole number.
+
+    A pod of which that is not known, told by a number below 0, has none.
+    """
 
     read: Callable[[PodReading], int]
     labels: tuple[str, ...] = field(default=POD_LABELS, init=False)
@@ -173,7 +176,7 @@ class PodCountFamily(Described):
     def lines(self, pods: Iterable[PodReading]) -> list[str]:
         """Write the samples of *pods*."""
         name, read = self.name, self.read
-        return [f"{name}{{{pod.labels}}} {read(pod)}" for pod in pods]
+        return [f"{name}{{{pod.labels}}} {count}" for pod in pods if (count := read(pod)) >= 0]
 
 
 @frozen

@@ -12,6 +12,7 @@ from attrs import evolve
 
 from temper_core.engine.stats import EngineLayer, EngineStats
 from temper_core.observe.cgroup_roots import CgroupRoots
+from temper_core.observe.document import observe_document
 from temper_core.observe.observer import Observer
 from temper_core.observe.process_text import NS_PER_TICK
 from temper_core.observe.thread_rows import ThreadRow, ThreadRows, ThreadSums
@@ -434,6 +435,27 @@ def test_what_is_only_known_as_a_sum_counts_for_its_pod(tmp_path):
     # 40 ms by the cgroup, of which 10 ms in the row and 20 ms in the sum.
     assert pod.short_lived_cpu_used * window_s == pytest.approx(0.010)
     assert (seen.observing.least_s, seen.observing.unlisted) == (0.001, 3)
+
+
+def test_what_a_tier_or_a_cgroup_does_not_count_is_not_told_as_none_of_a_pod(tmp_path):
+    path = "kubepods/pod1/"
+    (tmp_path / path).mkdir(parents=True)
+    looks = (ThreadRows(1), ThreadRows(2, (a_row(path, runs=-1), a_row(path, tid=8, runs=-1))))
+    observer = Observer(
+        MACHINE,
+        Settings(),
+        node="here",
+        threads=Rows(*looks),
+        cgroup_roots=CgroupRoots(str(tmp_path)),
+    )
+    plan = plan_for(Pod("u1", "shop", "db", cgroups=(path,)), Matcher("CgroupPrefix", path))
+    observer.tick(plan=plan, status=WATCHING)
+
+    seen = observer.tick(plan=plan, status=WATCHING)
+
+    observer.close()
+    [pod] = observe_document(seen, 1)["pods"]
+    assert (pod["threads"], pod["switches"], pod["memory_bytes"]) == (2, None, None)
 
 
 def test_what_the_kernel_side_tells_of_a_thread_is_in_its_sample(tmp_path):

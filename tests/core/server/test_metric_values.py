@@ -43,7 +43,9 @@ def a_busy_node(fakes):
         switches=40, throttled_s=0.75, quota_cores=2.0, unthrottled_pressure=0.125,
         profile_coverage=0.75, profile_code="expired", profile_reason="its evidence expired",
     )  # fmt: skip
-    batch = PodSample("shop", "batch", "2", Tier.LOW, 3, 0.5, profile_code="shape")
+    batch = PodSample(
+        "shop", "batch", "2", Tier.LOW, 3, 0.5, memory_bytes=-1, switches=-1, profile_code="shape"
+    )
     waits = tuple(
         WaitHistogram(subject, (3, 0, 0, 0, 0, 1, 0), 0.001)
         for subject in ("node", "layer critical", "shop/web")
@@ -130,6 +132,14 @@ def test_nothing_of_the_node_is_told_before_the_first_observation(view):
     for family in FAMILIES:
         if family.absent == UNOBSERVED or family.per in {Per.POD, Per.LAYER}:
             assert not families[family.name.removesuffix("_total")].samples
+
+
+def test_what_is_not_counted_of_a_pod_has_no_series(value):
+    batch = {"namespace": "shop", "pod": "batch"}
+
+    assert value("temper_pod_threads", **batch) == 3
+    assert value("temper_pod_switches_total", **batch) is None
+    assert value("temper_pod_memory_bytes", **batch) is None
 
 
 def test_a_pod_is_told_of(value):

@@ -89,10 +89,18 @@ def test_the_baseline_adds_nothing(node):
     assert not node.threads
 
 
-def test_switches_that_cannot_be_told_count_as_none(node):
+def test_switches_are_unknown_once_there_was_a_window_in_which_they_were(node):
+    node.observe(pod(switches=3))
     node.observe(pod(switches=-1))
+    node.observe(pod(switches=4))
 
-    assert node.sums.pods[WEB].switches == 0
+    assert node.sums.pods[WEB].switches == -1
+
+
+def test_pods_of_one_name_have_no_memory_where_that_of_one_is_not_known():
+    merged = merged_pods([pod(memory_bytes=3), pod(memory_bytes=-1, uid="another")])
+
+    assert merged[WEB].memory_bytes == -1
 
 
 def test_a_pod_that_comes_back_soon_goes_on_where_it_was(node):

@@ -188,7 +188,9 @@ def _pod_used(pod, key, document, window):
     yield Compared(f"{key} short_lived", told, max(0.0, short[0]), max(0.0, short[1]), slack)
     delay = least["delay_ns"] / NS, most["delay_ns"] / NS
     yield Compared(f"{key} run_delay", pod["run_delay"] * window_s, *delay, slack)
-    runs = (0, 0) if tier == "proc" else (least["runs"], most["runs"])
+    # The proc tier counts none, but that of a pod of which nobody ran it knows.
+    known = tier != "proc" or pod["switches"] is not None
+    runs = (least["runs"], most["runs"]) if known else (None, None)
     yield Compared(f"{key} switches", pod["switches"], *runs)
 
 
