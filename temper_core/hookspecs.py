@@ -69,6 +69,7 @@ def temper_invariants(settings: Mapping[str, Any]) -> Iterable[Invariant]:  # ty
         ``settings``: this plugin's own table ``[plugins.<name>]``, empty when absent.
     Returned
         Invariants. ``check`` yields a finding per subject that breaks the promise in this window.
+        By its subject a violation is known again, so no thread or process number belongs in it.
     On failure
         The other invariants are still judged; the missing ones are named as a violation of
         ``plugin_health`` and in ``temper plugins``. Enforcement goes on.

@@ -23,9 +23,9 @@ def batch_in_the_way(snapshot: Snapshot, limits: Limits) -> Iterator[Finding]:
         if is_important and thread.run_delay_ratio >= limits.waiting and used >= limits.batch_cpus:
             names = ", ".join(sorted({other.pod for other in busy[thread.cpu]}))
             yield Finding(
-                f"{thread.pod} {thread.comm}[{thread.tid}]",
-                f"waits {thread.run_delay_ratio:.0%} of the time for CPU {thread.cpu}, of which "
-                f"{names} uses {used:.2f}",
+                f"{thread.pod} {thread.comm}",
+                f"[{thread.tid}] waits {thread.run_delay_ratio:.0%} of the time for CPU "
+                f"{thread.cpu}, of which {names} uses {used:.2f}",
                 FIX,
                 {"waiting": thread.run_delay_ratio, "batch_cpus": used, "cpu": thread.cpu},
             )
