@@ -64,9 +64,7 @@ class Cluster:
         subprocess.run(asked, check=True, capture_output=True)
 
     def call(self, method, path, body=None, **headers):
-        answer = self.client.request(method, path, json=body, headers=headers)
-        answer.raise_for_status()
-        return answer.json()
+        return _answered(self.client.request(method, path, json=body, headers=headers))
 
     def make(self, document):
         """Create an object, or replace the one of that name."""
@@ -74,8 +72,7 @@ class Cluster:
         answer = self.client.post(path, json=document)
         if answer.status_code == 409:
             answer = self.client.put(f"{path}/{document['metadata']['name']}", json=document)
-        answer.raise_for_status()
-        return answer.json()
+        return _answered(answer)
 
     def patch(self, document, change, subresource=""):
         path = f"{_path(document)}/{document['metadata']['name']}{subresource}"
@@ -91,7 +88,17 @@ class Cluster:
         return self.call("GET", f"{PATHS[kind].format(namespace)}/{name}")
 
     def node(self, name):
-        return self.make({"kind": "Node", "apiVersion": "v1", "metadata": {"name": name}})
+        """Make a node of 64 CPUs."""
+        made = self.make({"kind": "Node", "apiVersion": "v1", "metadata": {"name": name}})
+        size = {"cpu": "64", "memory": "64Gi", "pods": "500"}
+        self.patch(made, {"status": {"capacity": size, "allocatable": size}}, "/status")
+
+    def without_node(self, name):
+        """Delete the node and every pod on it."""
+        selected = f"/api/v1/pods?fieldSelector=spec.nodeName={name}"
+        for item in self.call("GET", selected)["items"]:
+            self.delete({**item, "kind": "Pod"})
+        self.delete({"kind": "Node", "metadata": {"name": name}})
 
     def annotate(self, node, **values):
         wanted = {f"temper.codes/{key.replace('_', '-')}": value for key, value in values.items()}
@@ -163,6 +170,11 @@ def access_by(url, token_file, ca):
     return Access(
         parts.hostname, parts.port, credentials=Credentials(str(token_file), ca_file=str(ca))
     )
+
+
+def _answered(answer):
+    assert answer.is_success, f"{answer.request.url.path}: {answer.text}"
+    return answer.json()
 
 
 def _path(document):

@@ -65,7 +65,7 @@ def node(cluster):
     name = unique("node")
     cluster.node(name)
     yield name
-    cluster.delete({"kind": "Node", "metadata": {"name": name}})
+    cluster.without_node(name)
 
 
 class Host:

@@ -185,7 +185,7 @@ def test_what_has_not_changed_is_not_written(cluster, node, access, accompany):
     opened.tell(seen((make_pod(), Tier.LOW), status=Status(Mode.SAFE_MODE, "requested", "op")))
     written(cluster, node, "agent-status", "safe_mode:requested")
 
-    assert opened.writes() == 2
+    wait_until(lambda: opened.writes() == 2, "both writes counted")
     assert version != cluster.get("Node", node)["metadata"]["resourceVersion"]
 
 

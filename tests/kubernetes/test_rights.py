@@ -1,6 +1,7 @@
 """The rights in ``rbac.yaml`` are enough, and each is needed: without it something named fails."""
 
 import copy
+from contextlib import closing, suppress
 
 import pytest
 from attrs import evolve
@@ -12,17 +13,25 @@ from temper_plugin_kubernetes.companion import ClusterCompanion
 from temper_plugin_kubernetes.options import Options
 from tests.kubernetes.cluster import RBAC, access_by, pod, unique, wait_until
 
+STATUS = "temper.codes/agent-status"
+IN_SAFE_MODE = make_snapshot(status=Status(Mode.SAFE_MODE, "ejected", "thrown out"))
 ROLE = next(document for document in RBAC if document["kind"] == "ClusterRole")
-EVERY_RIGHT = {
-    ("pods", "list"): "the pods are known",
-    ("pods", "watch"): "a new pod is heard of",
-    ("nodes", "list"): "the kill switch is seen at start",
-    ("nodes", "watch"): "the kill switch is heard",
-    ("nodes", "patch"): "the annotations are written",
-    ("events", "create"): "an event is made",
-    ("events", "patch"): "an event is brought up to date",
+KNOWN, HEARD = "the pods are known", "a new pod is heard of"
+AT_START, SWITCH = "the kill switch is seen at start", "the kill switch is heard"
+WRITTEN = "the annotations are written"
+MADE, AGAIN = "an event is made", "an event is brought up to date"
+EVERYTHING = {KNOWN, HEARD, AT_START, SWITCH, WRITTEN, MADE, AGAIN}
+FAILS_WITHOUT = {
+    ("pods", "list"): {KNOWN, HEARD},
+    ("pods", "watch"): {HEARD},
+    ("nodes", "list"): {AT_START, SWITCH, WRITTEN},
+    ("nodes", "watch"): {SWITCH},
+    ("nodes", "patch"): {WRITTEN},
+    ("events", "create"): {MADE, AGAIN},
+    ("events", "patch"): {AGAIN},
 }
-PATIENCE_S = 4.0
+IN_VAIN_S = 2.0
+"""How long to wait for what is to fail."""
 
 
 @pytest.fixture
@@ -54,79 +63,74 @@ def agent_of(cluster, tmp_path):
     return make
 
 
-class Cause:
-    """One node, and what comes of a source and a companion that work on it."""
+class Trial:
+    """What comes of a source and a companion that work on one node."""
 
-    def __init__(self, cluster, node, access, watch):
-        self.cluster, self.node = cluster, node
+    def __init__(self, cluster, node, to_fail):
+        self.cluster, self.node, self.to_fail = cluster, node, to_fail
+        self.works = set()
         self.wishes = []
-        self.watched = watch(access, node)
-        context = CompanionContext(node, self.wishes.append, lambda: self.wishes.append(""))
-        self.options = Options(node=node, write_every_s=0.1)
-        self.open = lambda: ClusterCompanion(context, access, self.options, Account())
 
-    def works(self):
-        """Return everything that works, in words."""
+    def sees(self, what, condition):
+        """Note that *what* works as soon as *condition* is true."""
+        with suppress(AssertionError):
+            wait_until(condition, what, IN_VAIN_S if what in self.to_fail else 20.0)
+            self.works.add(what)
+
+    def of_the_pods(self, watched):
         self.cluster.make(pod("early", self.node))
-        found = {"the pods are known"} & self.if_so(lambda: "early" in self.watched.names())
+        self.sees(KNOWN, lambda: "early" in watched.names())
         self.cluster.make(pod("late", self.node))
-        found |= self.if_so(lambda: "late" in self.watched.names(), "a new pod is heard of")
-        return found | self.of_the_node()
+        self.sees(HEARD, lambda: "late" in watched.names())
 
-    def of_the_node(self):
+    def of_the_node(self, accompany):
+        context = CompanionContext(
+            self.node, self.wishes.append, lambda: self.wishes.append("released")
+        )
         self.cluster.annotate(self.node, safe_mode_requested="true")
-        companion = self.open()
-        try:
-            found = self.if_so(lambda: self.wishes[:1], "the kill switch is seen at start")
+        with closing(accompany(context)) as companion:
+            self.sees(AT_START, lambda: self.wishes)
             self.cluster.annotate(self.node, safe_mode_requested=None)
-            found |= self.if_so(lambda: self.wishes[-1:] == [""], "the kill switch is heard")
-            return found | self.told(companion)
-        finally:
-            companion.close()
+            self.sees(SWITCH, lambda: self.wishes[-1:] == ["released"])
+            companion.tell(IN_SAFE_MODE)
+            self.sees(WRITTEN, lambda: STATUS in self.cluster.annotations(self.node))
+            self.sees(MADE, self.told)
+        with closing(accompany(context)) as companion:
+            companion.tell(evolve(IN_SAFE_MODE, status=evolve(IN_SAFE_MODE.status, detail="again")))
+            self.sees(AGAIN, lambda: self.told() == ["safe mode (ejected): again"])
 
-    def told(self, companion):
-        status = Status(Mode.SAFE_MODE, "ejected", "first")
-        companion.tell(make_snapshot(status=status))
-        key = "temper.codes/agent-status"
-        found = self.if_so(
-            lambda: key in self.cluster.annotations(self.node), "the annotations are written"
-        )
-        found |= self.if_so(lambda: self.cluster.events(self.node), "an event is made")
-        again = self.open()
-        again.tell(make_snapshot(status=evolve(status, detail="second")))
-        told = "safe mode (ejected): second"
-        found |= self.if_so(
-            lambda: [each["message"] for each in self.cluster.events(self.node)] == [told],
-            "an event is brought up to date",
-        )
-        again.close()
-        return found
+    def told(self):
+        return [event["message"] for event in self.cluster.events(self.node)]
 
-    @staticmethod
-    def if_so(condition, what="the pods are known"):
-        try:
-            wait_until(condition, what, PATIENCE_S)
-        except AssertionError:
-            return set()
-        return {what}
+
+@pytest.fixture
+def trial(cluster, node, agent_of, watch):
+    """Try everything, as the agent would, with all rights but one."""
+
+    def run(right=(), to_fail=()):
+        access = agent_of(*right)
+        options = Options(node=node, write_every_s=0.1)
+        trial = Trial(cluster, node, to_fail)
+        trial.of_the_pods(watch(access, node))
+        trial.of_the_node(lambda context: ClusterCompanion(context, access, options, Account()))
+        return trial.works
+
+    return run
 
 
 def test_no_right_is_given_that_is_not_listed_here():
     given = {(rule["resources"][0], verb) for rule in ROLE["rules"] for verb in rule["verbs"]}
 
-    assert given == set(EVERY_RIGHT)
+    assert given == set(FAILS_WITHOUT)
     assert all(len(rule["resources"]) == 1 for rule in ROLE["rules"])
 
 
-def test_with_all_rights_all_works(cluster, node, agent_of, watch):
-    assert Cause(cluster, node, agent_of(), watch).works() == set(EVERY_RIGHT.values())
+def test_with_all_rights_all_works(trial):
+    assert trial() == EVERYTHING
 
 
-@pytest.mark.parametrize(("resource", "verb"), EVERY_RIGHT)
-def test_without_a_right_that_fails_which_needs_it(cluster, node, agent_of, watch, resource, verb):
-    works = Cause(cluster, node, agent_of(resource, verb), watch).works()
+@pytest.mark.parametrize("right", FAILS_WITHOUT, ids=" ".join)
+def test_without_a_right_exactly_that_fails_which_needs_it(trial, right):
+    fails = FAILS_WITHOUT[right]
 
-    assert EVERY_RIGHT[resource, verb] not in works
-    unharmed = {what for (other, _), what in EVERY_RIGHT.items() if other != resource}
-    if (resource, verb) != ("nodes", "list"):  # without its node nothing is known to tell of
-        assert unharmed <= works
+    assert trial(right, fails) == EVERYTHING - fails

@@ -34,13 +34,13 @@ class Lookout:
         """Note that a watch has begun."""
         self.is_up = True
 
-    def fell(self, reason: str = "") -> None:
-        """Note that the watch ended; *reason* is empty where it had to, and goes on elsewhere."""
+    def fell(self, reason: str) -> None:
+        """Note that the watch ended."""
         if self.is_up:
             self._knew_at = self._clock()
             self.is_up = False
         self.restarts += 1
-        self.reason = reason or self.reason
+        self.reason = reason
 
     @property
     def age_s(self) -> float:

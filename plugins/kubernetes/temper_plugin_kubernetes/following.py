@@ -133,7 +133,7 @@ class Following:
                 log.exception("watch_failed", resource=self._lookout.resource)
                 wait_s = self._fell(f"the watch failed: {error!r}")
             self._closing.wait(wait_s)
-        self._lookout.fell()
+        self._lookout.fell("it was closed")
 
     def _turn(self) -> float:
         """List where that is called for, and watch to the end; return how long to rest then."""
@@ -152,7 +152,7 @@ class Following:
             return self._fell(str(error), error.retry_after_s)
         except AwayError as error:
             return self._fell(str(error))
-        self._lookout.fell()
+        self._lookout.fell("the watch ended, and goes on")
         return 0.0 if self._was_steady() else self._backoff.failed()
 
     def _list(self, connection: Connection) -> None:
