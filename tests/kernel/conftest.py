@@ -13,7 +13,7 @@ import pytest
 from tests.kernel.guest import Fault, Walked, known_faults, play_faults, walk
 
 IN_EVERY_RUN = ("loading", "enforcing")
-ONLY_IN_FULL = ("test_lint.py", "test_profiles.py", "test_kernels.py")
+ONLY_IN_FULL = ("test_lint.py", "test_profiles.py", "test_kernels.py", "test_agreement.py")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
