@@ -205,7 +205,7 @@ def test_its_invariant_fires_where_a_job_keeps_a_service_waiting(agent):
     [violation] = eventually(fired, f"{url}/observe")
 
     assert violation["plugin"] == "batch-guard"
-    assert violation["subject"].startswith("storefront storefront[")
+    assert violation["subject"].startswith("storefront storefront")
     assert "nightly-report uses" in violation["message"]
 
 
