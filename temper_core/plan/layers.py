@@ -102,10 +102,13 @@ class _Builder:
         layer = self._owning(wish.name, wish.tier)
         is_latency = wish.treatment is Treatment.LATENCY
         slice_us = LATENCY_SLICE_US if is_latency else layer.slice_us
+        is_exclusive = self.shares.grants[wish.name].exclusive
         return evolve(
             layer,
+            # A wake-up that may preempt takes siblings, and CPUs outside of the layer's own.
+            preempt=layer.preempt and not is_exclusive,
             protected=self.settings.tiers.of(wish.tier).protected and not is_latency,
-            exclusive=self.shares.grants[wish.name].exclusive,
+            exclusive=is_exclusive,
             slice_us=wish.group.slice_us or slice_us,
             weight=wish.group.weight or layer.weight,
         )

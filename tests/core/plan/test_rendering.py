@@ -52,7 +52,7 @@ def test_each_layer_is_one_line_of_the_engines_json(full_plan):
             "cpus_range": [4, 4],
             "protected": True,
             "min_exec_us": 0,
-            "preempt": True,
+            "preempt": False,
             "exclusive": True,
             "slice_us": 5000,
             "weight": 1000,

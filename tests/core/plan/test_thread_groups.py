@@ -46,6 +46,15 @@ def test_exclusive_cores_are_the_exact_ceiling(plan, exclusive, request_millis, 
     assert layer.cpus_min == layer.cpus_max == cores * 2
 
 
+def test_exclusive_threads_do_not_preempt_their_way_out_of_their_cores(plan, exclusive):
+    busy, hot = exclusive(2000, 0.5)
+
+    made = plan(busy, profiles=[hot], cores=32)
+
+    assert not made.layer_named("web.hot.high").preempt
+    assert made.layer_named("high").preempt
+
+
 def test_exclusive_cores_of_several_pods_are_rounded_up_once(plan, pod, mysql, with_image):
     pods = [with_image(pod(name, CRITICAL, 1500), "mysql:8") for name in "ab"]
 
