@@ -80,7 +80,13 @@ def edit(node: Node, report: Report) -> None:
 
 
 def _expect(node: Node, report: Report, claim: str, layer: str) -> None:
-    """Claim that those threads of InnoDB that wake up from now on come into a layer."""
+    """Claim that all threads of InnoDB are sent to a layer, and that those that wake up come."""
+
+    def elsewhere() -> list[str]:
+        rows = rows_of(node, "mysql", is_innodb)
+        return [row["comm"] for row in rows if row["hinted_layer"] != layer]
+
+    node.wait_until(f"hints to {layer}", lambda: not elsewhere())
     node.count_switches(node.rows("db"))
 
     def missing() -> list[str]:
