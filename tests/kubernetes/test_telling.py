@@ -19,6 +19,8 @@ from temper_core import (
     Status,
     Tier,
 )
+from temper_core.plan import ProfileCatalogue, decide
+from temper_core.settings import Settings
 from temper_core.testing import make_machine, make_pod, make_snapshot
 from temper_plugin_kubernetes.annotations import (
     OURS,
@@ -155,6 +157,18 @@ def test_the_members_of_a_demoted_layer_are_told_of_it():
     assert told[0].message == (
         "layer critical is not fenced on this node: wants 2 cores, 1 can be fenced"
     )
+
+
+def test_a_pod_that_a_real_plan_cannot_fence_is_told_of_it():
+    pods = [evolve(DB, priority=1_000_000, cpu_request_millis=3000), WEB]
+    plan = decide(pods, ProfileCatalogue(), make_machine(cores=2), Settings())
+    status = Status(Mode.ENFORCING, generation=1)
+
+    told = list(happenings(make_snapshot(plan=plan, status=status), NODE, {}))
+
+    (demoted,) = [each for each in told if each.reason == "Demoted"]
+    assert demoted.subject.name == "db"
+    assert "critical" in demoted.message
 
 
 def test_a_profile_that_is_not_applied_is_told_to_its_pod_by_the_uid_that_the_cluster_knows():

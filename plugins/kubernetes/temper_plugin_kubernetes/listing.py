@@ -95,9 +95,12 @@ class Listing:
 
 def _listed(pods: Mapping[str, Pod | None]) -> Listed:
     running = {uid: pod for uid, pod in pods.items() if pod is not None}
+    # Anybody may call a pod the mirror of another: who has the uid from the server comes last, and
+    # so wins it. The first of two mirrors does.
+    by_uid = {pod.uid: pod for _, pod in reversed(running.items())}
+    by_uid |= {uid: pod for uid, pod in running.items() if pod.uid == uid}
     return Listed(
-        # A static pod whose mirror was made anew may be told twice for a moment.
-        tuple({pod.uid: pod for pod in running.values()}.values()),
+        tuple(by_uid.values()),
         frozenset(pods.keys() - running.keys()),
         {pod.uid: uid for uid, pod in running.items()},
     )

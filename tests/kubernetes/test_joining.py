@@ -1,0 +1,88 @@
+"""Who is who: pods of the API server and cgroups of the host."""
+
+import pytest
+from attrs import evolve
+
+from temper_core import Container, Origin, Pod
+from temper_core.testing import make_pod
+from temper_plugin_kubernetes.accounts import Account
+from temper_plugin_kubernetes.joining import join
+from temper_plugin_kubernetes.listing import Listed, Listing
+
+ID = "0123456789abcdef" * 4
+
+
+def local(uid, **changes):
+    """What the cgroup tree alone tells of a pod."""
+    pod = Pod(uid, "", f"pod-{uid[:8]}", cgroups=(f"kubepods/pod{uid}/",))
+    return evolve(pod, **changes)
+
+
+def item(uid, name="web", annotations=None, **changes):
+    metadata = {"name": name, "uid": uid, "annotations": annotations or {}}
+    return {"metadata": metadata, "spec": {"containers": [{"name": "app"}], **changes}}
+
+
+@pytest.fixture
+def listing():
+    return Listing(Account())
+
+
+def test_the_processes_that_the_host_shows_are_those_of_the_container_with_that_id():
+    listed = make_pod(containers=(Container("app", "mysql:8", runtime_id=ID), Container("side")))
+    found = local(listed.uid, containers=(Container("", runtime_id=ID, processes=("mysqld",)),))
+
+    (joined,) = join(Listed((listed,)), [found])
+
+    assert joined.containers == (
+        Container("app", "mysql:8", runtime_id=ID, processes=("mysqld",)),
+        Container("side"),
+    )
+    assert joined.cgroups == found.cgroups
+    assert joined.name == listed.name
+
+
+def test_what_is_no_pod_of_kubernetes_stays_what_it_is():
+    run = local("run:batch", origin=Origin.WORKLOAD)
+
+    assert join(Listed(), [run]) == (run,)
+
+
+def test_pods_that_have_ended_and_those_that_vanished_are_left_out():
+    one, other = make_pod("one"), make_pod("other")
+    ended = local("ended")
+
+    joined = join(Listed((one, other), frozenset({"ended"})), [ended], {other.uid})
+
+    assert joined == (one,)
+
+
+def test_no_pod_takes_the_cgroup_of_another_by_calling_itself_its_mirror(listing):
+    marks = {"kubernetes.io/config.mirror": "x", "kubernetes.io/config.hash": "uid-of-the-victim"}
+    victim = item("uid-of-the-victim", "victim", priority=1_000_000)
+    impostor = item("uid-of-the-impostor", "impostor", marks, priority=-1000)
+
+    for order in ([victim, impostor], [impostor, victim]):
+        listing.replaced(order)
+
+        assert [pod.name for pod in listing.now().pods] == ["victim"]
+
+
+def test_of_two_mirrors_of_one_static_pod_the_first_counts(listing):
+    marks = {"kubernetes.io/config.mirror": "5b1f", "kubernetes.io/config.hash": "5b1f"}
+    listing.replaced([item("first", "etcd", marks)])
+
+    listing.changed("ADDED", item("second", "impostor", marks))
+
+    assert [pod.name for pod in listing.now().pods] == ["etcd"]
+
+
+def test_what_changes_nothing_about_a_pod_is_no_news(listing):
+    told = []
+    listing = Listing(Account(), lambda: told.append(listing.now()))
+    listing.replaced([item("uid")])
+
+    listing.changed("MODIFIED", {**item("uid"), "status": {"phase": "Running"}})
+    listing.changed("MODIFIED", item("uid", priority=5))
+
+    assert [[pod.priority for pod in each.pods] for each in told] == [[None], [5]]
