@@ -193,6 +193,9 @@ class CgroupTree:
         for _ in range(_RESCANS):
             if self._walk():
                 break
+        if self._watch is not None:
+            for path in before.keys() - self._listings.keys():
+                self._watch.remove(f"{self._root}/{path}")
         return before != self.inodes
 
     def _walk(self) -> bool:

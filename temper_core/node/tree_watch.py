@@ -2,7 +2,7 @@
 
 Cgroup file systems tell inotify of directories that come and go, and of values that are written;
 checked on Linux 6.18, for v1 and v2. That the last process of a cgroup has ended is told where
-somebody has read its ``cgroup.events`` before.
+somebody has read its ``cgroup.events`` before. A watch does not end with its cgroup.
 """
 
 import math
@@ -75,6 +75,7 @@ class TreeWatch:
         self._clock = clock
         self._inotify: Inotify | None = None
         self._places: dict[int, _Place] = {}
+        self._watches: dict[str, int] = {}
         self._unheard: dict[str, _Place] = {}
         self._retry_at = 0.0
         self._try_again()
@@ -91,6 +92,12 @@ class TreeWatch:
     def add(self, directory: str, path: str) -> None:
         """Hear of *directory*, called *path*, from now on; one that has gone is no error."""
         self._add(_Place(directory, path))
+
+    def remove(self, directory: str) -> None:
+        """Hear no more of *directory*, which has gone; one that was not watched is no error."""
+        self._unheard.pop(directory, None)
+        if (watch := self._watches.pop(directory, None)) is not None:
+            self._end(watch)
 
     def take(self) -> TreeNews:
         """Return what was heard since this was last called."""
@@ -121,12 +128,23 @@ class TreeWatch:
             self._unheard[place.directory] = place
             return
         try:
-            self._places[self._inotify.watch(place.directory, WANTED)] = place
+            watch = self._inotify.watch(place.directory, WANTED)
         except (FileNotFoundError, NotADirectoryError):
             return
         except OSError:  # the limit on watches
             self._give_up()
             self._unheard[place.directory] = place
+            return
+        before = self._watches.get(place.directory, watch)
+        if before != watch:  # it was made anew, under its old name
+            self._end(before)
+        self._watches[place.directory] = watch
+        self._places[watch] = place
+
+    def _end(self, watch: int) -> None:
+        self._places.pop(watch, None)
+        if self._inotify is not None:
+            self._inotify.forget(watch)
 
     def _begin_again(self, places: Collection[_Place]) -> TreeNews:
         """Anything may have changed, and directories may have gone unheard: those are forgotten."""
@@ -142,6 +160,7 @@ class TreeWatch:
         self._inotify = None
         self._unheard |= {place.directory: place for place in self._places.values()}
         self._places.clear()
+        self._watches.clear()
         self._retry_at = self._clock() + RETRY_S
 
     def _try_again(self) -> TreeNews:

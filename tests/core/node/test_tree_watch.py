@@ -165,6 +165,38 @@ def test_the_kernels_own_hierarchy_tells_of_cgroups_values_and_the_last_process(
     assert heard == [True, True, True, True]
 
 
+@pytest.mark.skipif(
+    real is None or not os.access(real, os.W_OK), reason="needs a writable cgroup v2 hierarchy"
+)
+def test_cgroups_that_have_gone_leave_no_watch_behind(watch):
+    top = real / f"temper-test-{os.getpid()}"
+    tree = CgroupTree(top, watch=watch)
+    counted = []
+
+    top.mkdir()
+    try:
+        tree.refresh()
+        counted.append(watches_of(watch))
+        for _ in range(3):
+            (top / "pod/container").mkdir(parents=True)
+            tree.refresh()
+            counted.append(watches_of(watch))
+            (top / "pod/container").rmdir()
+            (top / "pod").rmdir()
+        tree.refresh()
+        counted.append(watches_of(watch))
+    finally:
+        _emptied(top)
+
+    assert counted == [1, 3, 3, 3, 1]
+
+
+def watches_of(watch):
+    """Count the watches that the kernel holds."""
+    told = Path(f"/proc/self/fdinfo/{watch.fileno()}").read_text()
+    return sum(line.startswith("inotify wd:") for line in told.splitlines())
+
+
 def values_heard(watch):
     """Wait for the next values that are told: the kernel does so a moment after the event."""
     deadline = time.monotonic() + 10
