@@ -2,6 +2,7 @@
 
 import pytest
 from attrs import evolve, frozen
+from structlog.testing import capture_logs
 
 from temper_core import Assignment, CompanionContext, LayerPlan, Mode, Note, Status, Tier
 from temper_core.scheduler.safe_mode import SafeModeRequests
@@ -106,8 +107,10 @@ def test_an_annotation_that_is_there_already_asks_before_opening_is_over(
 def test_what_was_asked_for_stands_while_no_server_answers(accompany, requests):
     requests.add("kubernetes", "from before")
 
-    accompany(NOWHERE, "node-1")
+    with capture_logs() as logs:
+        accompany(NOWHERE, "node-1")
 
+    assert [entry["event"] for entry in logs] == ["kill_switch_not_known"]
     assert requests.active()["kubernetes"].reason == "from before"
 
 

@@ -1,3 +1,7 @@
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 import temper_plugin_kubernetes
@@ -6,6 +10,7 @@ from temper_core.plugin_host import PluginHost
 from temper_core.settings.models import PluginHostSettings, Settings
 from temper_core.testing import assert_keeps_contract
 
+TEMPER = str(Path(sys.executable).with_name("temper"))
 STRICT = PluginHostSettings(strict=True)
 
 
@@ -45,3 +50,32 @@ def test_in_a_cluster_there_is_one(monkeypatch):
 def test_a_setting_that_there_is_not_is_refused_by_its_name():
     with pytest.raises(DocumentError, match="events_per_second"):
         temper_plugin_kubernetes.temper_pod_sources({"events_per_second": 3})
+
+
+def agent_with(directory, plugin_settings=""):
+    path = directory / "agent.toml"
+    path.write_text(
+        f'[pods]\nsource = "kubernetes"\n{plugin_settings}'
+        f'[server]\nlisten = ""\nsocket = "{directory}/agent.sock"\n'
+        f'[safe_mode]\nfile = "{directory}/safe-mode"\nstate = "{directory}/requests.json"\n'
+    )
+    command = [TEMPER, "agent", "--settings", str(path)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+
+
+@pytest.mark.parametrize(
+    ("plugin_settings", "code", "told"),
+    [
+        ("", 3, "no API server is known: KUBERNETES_SERVICE_HOST is not set"),
+        ('[plugins.kubernetes]\nkubeconfig = "/nowhere/config"\n', 2, "/nowhere/config: cannot be"),
+        ("[plugins.kubernetes]\nevery_s = 3\n", 2, "every_s"),
+    ],
+)
+def test_an_agent_that_cannot_know_its_pods_ends_with_one_clear_line(
+    tmp_path, plugin_settings, code, told
+):
+    done = agent_with(tmp_path, plugin_settings)
+
+    assert done.returncode == code
+    assert told in done.stderr
+    assert "Traceback" not in done.stderr

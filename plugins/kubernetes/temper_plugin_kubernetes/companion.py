@@ -1,5 +1,7 @@
 """The agent's companion in a cluster: hears the kill switch, and tells how the node fares."""
 
+import structlog
+
 from temper_core import CompanionContext, Snapshot
 from temper_plugin_kubernetes.access import Access
 from temper_plugin_kubernetes.accounts import Account
@@ -8,7 +10,9 @@ from temper_plugin_kubernetes.node import NODES, NodeWatch
 from temper_plugin_kubernetes.options import Options
 from temper_plugin_kubernetes.writing import Writer
 
-FIRST_ANSWER_S = 3.0
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+FIRST_ANSWER_S = 2.0
 """How long the agent's start waits to hear whether its node is to be in safe mode."""
 
 
@@ -32,7 +36,8 @@ class ClusterCompanion:
         self._following = Following(access, query, self._node, lookout)
         self._following.start()
         self._writer.start()
-        lookout.has_answered.wait(FIRST_ANSWER_S)
+        if not lookout.has_answered.wait(FIRST_ANSWER_S):
+            log.warning("kill_switch_not_known", node=options.node, reason=lookout.reason)
 
     def tell(self, snapshot: Snapshot) -> None:
         """Take note of the latest look; returns at once."""

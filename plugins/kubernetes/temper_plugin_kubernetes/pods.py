@@ -17,7 +17,7 @@ from temper_plugin_kubernetes.listing import Listed, Listing
 from temper_plugin_kubernetes.options import Options
 
 PODS = "/api/v1/pods"
-FIRST_ANSWER_S = 3.0
+FIRST_ANSWER_S = 2.0
 """How long the first answer waits for the API server: pods placed without it move soon after."""
 
 
