@@ -134,7 +134,9 @@ def open_pod_source(host: PluginHost, wanted: str, context: PodSourceContext) ->
     chosen = known.get(wanted)
     if chosen is None:
         names = ", ".join(sorted(known))
-        raise InputError(f"[pods] source: no pod source is named {wanted!r}; there are: {names}")
+        lost = [f"; plugin {s.name}: {s.failure}" for s in host.states() if s.failure]
+        said = f"no pod source is named {wanted!r}; there are: {names}{''.join(lost)}"
+        raise InputError(f"[pods] source: {said}")
     source: OpenPodSource = host.call(
         chosen.plugin, chosen.record.open, context, allows=(InputError, MachineError)
     )
