@@ -7,7 +7,8 @@ from temper_plugin_linter.names import busiest, inferred, listed
 from temper_plugin_linter.placement import Placement, cpu_used
 
 FALLBACK_FIX = (
-    "look for affinities that contradict the fence (taskset, cpusets, numactl) in the threads named"
+    "look for affinities that contradict the fence (taskset, cpusets, numactl) in the threads "
+    "named; where the layer's own CPUs are all busy, raise the requests of its pods"
 )
 OPEN_FIX = (
     "look for threads tied to these CPUs (taskset, cpusets), and for a protected layer that "

@@ -80,7 +80,8 @@ RULES = (
         "engine itself counts that share of the layer's scheduling events against its fence",
         "Protected work outside its fence waits behind what the fence was to keep away.",
         "Look for affinities that contradict the fence in the threads named: `taskset -p TID`, "
-        "cpusets, numactl. `stale_affinity` names them if that is it.",
+        "cpusets, numactl. `stale_affinity` names them if that is it. If all CPUs of the layer are "
+        "busy, it has outgrown them, and a tier that preempts takes others': raise the requests.",
         ("stray_ratio", "idle_cpu"),
         protected_fallback,
     ),
