@@ -2,6 +2,8 @@
 
 import pytest
 from attrs import evolve
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from temper_core import Container, Origin, Pod
 from temper_core.testing import make_pod
@@ -86,3 +88,36 @@ def test_what_changes_nothing_about_a_pod_is_no_news(listing):
     listing.changed("MODIFIED", item("uid", priority=5))
 
     assert [[pod.priority for pod in each.pods] for each in told] == [[None], [5]]
+
+
+NAMES = st.sampled_from(["a", "b", "c", "d"])
+CHANGES = st.one_of(
+    st.tuples(st.just("put"), NAMES, st.integers(-5, 5)),
+    st.tuples(st.just("end"), NAMES, st.just(0)),
+    st.tuples(st.just("delete"), NAMES, st.just(0)),
+    st.tuples(st.just("list again"), NAMES, st.just(0)),
+)
+
+
+@given(st.lists(CHANGES, max_size=30))
+@settings(max_examples=100)
+def test_whatever_the_order_of_changes_what_is_known_is_what_there_is(changes):
+    listing, there = Listing(Account()), {}
+
+    for change, name, priority in changes:
+        if change == "put":
+            kind = "MODIFIED" if name in there else "ADDED"
+            there[name] = item(f"uid-{name}", name, priority=priority)
+            listing.changed(kind, there[name])
+        elif change == "end" and name in there:
+            there[name] = {**there[name], "status": {"phase": "Failed"}}
+            listing.changed("MODIFIED", there[name])
+        elif change == "delete":
+            gone = there.pop(name, item(f"uid-{name}", name))
+            listing.changed("DELETED", gone)
+        elif change == "list again":
+            listing.replaced(list(there.values()))
+
+    running = {n: i["spec"]["priority"] for n, i in there.items() if "status" not in i}
+    assert {pod.name: pod.priority for pod in listing.now().pods} == running
+    assert listing.now().ended == {f"uid-{n}" for n, i in there.items() if "status" in i}

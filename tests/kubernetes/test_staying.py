@@ -1,6 +1,7 @@
 """What the pod source does while the API server restarts, forgets, refuses or is away."""
 
 import json
+import random
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -101,6 +102,32 @@ def test_with_the_server_away_the_last_word_stands_and_its_age_is_told(
     assert staleness.age_s > 0.3
     # The server has not let it go yet, so it is listed again.
     assert watched.names() == {"web", "leaving", "pod-11111111"}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_after_any_number_of_cuts_what_is_known_is_what_there_is(
+    cluster, node, access, watch, way, seed
+):
+    chance, there = random.Random(seed), set()
+    watched = watch(access, node)
+    watched.pods()
+
+    for number in range(60):
+        act = chance.choice(["make", "make", "delete", "cut", "mend", "ask"])
+        if act == "make":
+            there.add(f"p{number}")
+            cluster.make(pod(f"p{number}", node))
+        elif act == "delete" and there:
+            leaving = chance.choice(sorted(there))
+            there.remove(leaving)
+            cluster.delete(pod(leaving, node))
+        elif act in ("cut", "mend"):
+            getattr(way, act)()
+        else:
+            watched.pods()
+    way.mend()
+
+    watched.until(lambda pods: {each.name for each in pods} == there, "what there is", 40)
 
 
 def test_the_waits_between_tries_grow(node, access, watch, way):
