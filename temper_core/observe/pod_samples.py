@@ -82,7 +82,7 @@ def pod_samples(
             totals.get(assignment.pod.uid, NOBODY),
             _together([usage[path] for path in places.pods[assignment.pod.uid] if path in usage]),
             window_s,
-            knows_threads=rows.tells_who_ran,
+            knows_threads=rows.tells_who_ran and rows.sees_all,
         )
         for assignment in places.plan.assignments
     )

@@ -60,7 +60,9 @@ class ThreadRows:
     ``threads_by_cgroup`` counts all threads that live, whether they ran or not. Threads that ran
     too little to have a row are summed up in ``rest``, by cgroup; ``least_ns`` is what a thread
     must have run or waited for a row. ``kernel_ns`` is the CPU time that the kernel side took.
-    ``tells_who_ran`` is false where there is no pass before to compare with, or this one failed.
+    ``tells_who_ran`` is false where there is no pass before to compare with, or this one failed;
+    ``sees_all`` where some threads are hidden, or could not be read: what ran beyond the rows may
+    be theirs.
     """
 
     clock_ns: int
@@ -72,6 +74,7 @@ class ThreadRows:
     least_ns: int = 0
     kernel_ns: int = 0
     tells_who_ran: bool = True
+    sees_all: bool = True
 
 
 class ThreadReader(Protocol):

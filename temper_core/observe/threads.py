@@ -52,6 +52,7 @@ class ProcThreads:
         self._counter_size = COUNTERS_SIZE if self._has_schedstat else STAT_SIZE
         self._since = 0
         self._rows: list[ThreadRow] = []
+        self._were_hidden = 0
         self._failures: Counter[str] = Counter()
 
     def snapshot(self, since: int) -> ThreadRows:
@@ -63,6 +64,7 @@ class ProcThreads:
             self.close()
         clock_ns = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
         self._since, self._rows, self._failures = since, [], Counter()
+        self._were_hidden = 0
         alive = _numbers(self._root)
         for pid in self._processes.keys() - alive:
             self._drop(self._processes[pid])
@@ -243,8 +245,12 @@ class ProcThreads:
         if tid == process.pid or not process.name:
             process.name, process.is_kthread = line.comm, line.is_kthread
         # One first seen although it is older was hidden till now: nobody knows its last window.
-        if self._since and (line.start_ticks + 1) * NS_PER_TICK >= self._since:
+        if not self._since:
+            return
+        if (line.start_ticks + 1) * NS_PER_TICK >= self._since:
             self._add_row(process, task, _NOTHING)
+        else:
+            self._were_hidden += 1
 
     def _count_failure(self, error: OSError) -> None:
         if error.errno in _VANISHED:
@@ -263,7 +269,14 @@ class ProcThreads:
             defects.append("threads: other users' processes are hidden (hidepid)")
         if not self._has_schedstat:
             defects.append("threads: no schedstat; CPU time in clock ticks, no run delay")
-        return ThreadRows(clock_ns, tuple(self._rows), living.total(), dict(living), tuple(defects))
+        return ThreadRows(
+            clock_ns,
+            tuple(self._rows),
+            living.total(),
+            dict(living),
+            tuple(defects),
+            sees_all=not (hides_others or self._failures or self._were_hidden),
+        )
 
 
 def _numbers(folder: str) -> set[int]:

@@ -88,6 +88,11 @@ def test_an_older_thread_that_comes_into_sight_is_not_charged_for_its_past(fake_
 
     assert rows.rows == ()
     assert rows.threads_seen == 2
+    assert [base.sees_all, rows.sees_all, reader.snapshot(rows.clock_ns).sees_all] == [
+        True,
+        False,
+        True,
+    ]
 
 
 @pytest.mark.parametrize("content", [b"", b"7 (work", b"7 (work) S 1", b"\xff\xfe", b"7 (a) " * 9])
@@ -153,6 +158,7 @@ def test_hidden_processes_are_named_as_a_defect(fake_proc, reader):
 
     assert rows.threads_seen == 1
     assert rows.defects == ("threads: other users' processes are hidden (hidepid)",)
+    assert not rows.sees_all
 
 
 def test_a_root_that_is_not_there_is_an_os_error(tmp_path):

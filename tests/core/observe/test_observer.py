@@ -394,6 +394,26 @@ def test_what_ran_while_threads_were_not_known_is_not_taken_for_short_lived(tmp_
     assert pods == [[0.0, 0.0], [0.001, 0.0], [0.001, 0.0], [0.001, 0.001]]
 
 
+def test_what_ran_where_threads_are_hidden_is_not_taken_for_short_lived(tmp_path):
+    path = "kubepods/pod1/"
+    folder = tmp_path / path
+    folder.mkdir(parents=True)
+    looks = Rows(ThreadRows(1), ThreadRows(1, sees_all=False), ThreadRows(1))
+    roots = CgroupRoots(str(tmp_path))
+    observer = Observer(MACHINE, Settings(), node="here", threads=looks, cgroup_roots=roots)
+    plan = plan_for(Pod("u1", "shop", "db", cgroups=(path,)), Matcher("CgroupPrefix", path))
+    pods = []
+
+    for used_us in (0, 1_000, 2_000):
+        (folder / "cpu.stat").write_text(f"usage_usec {used_us}\n")
+        seen = observer.tick(plan=plan, status=WATCHING)
+        pods.append([round(share * seen.window_s, 6) for share in shares_of(seen)])
+
+    observer.close()
+    assert pods == [[0.0, 0.0], [0.001, 0.0], [0.001, 0.001]]
+    assert seen.observing.knows_threads
+
+
 def shares_of(snapshot):
     [pod] = snapshot.pods
     return pod.cpu_used, pod.short_lived_cpu_used
