@@ -32,6 +32,7 @@ CORE_COMMANDS: Mapping[str, str] = {
     "top": "Watch pods, layers and threads.",
 }
 EXIT_INTERRUPTED = 130
+_GIVEN = "temper_core.cli.given"
 
 
 class LazyGroup(click.Group):
@@ -40,6 +41,13 @@ class LazyGroup(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         """Name every command, the core's and the plugins'."""
         return sorted({**CORE_COMMANDS, **_plugin_summaries()})
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Keep what is given to the command: its settings say which plugins may have it."""
+        ctx.meta[_GIVEN] = args[1:]
+        return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import the command of that name."""
@@ -51,7 +59,7 @@ class LazyGroup(click.Group):
             return None
         from temper_core.cli.plugin_commands import load_command
 
-        return load_command(cmd_name)
+        return load_command(cmd_name, ctx.meta.get(_GIVEN, ()))
 
     def get_help(self, ctx: click.Context) -> str:
         """Render the help, and remember it for the next start."""

@@ -1,6 +1,7 @@
 """The commands that plugins add."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -9,40 +10,75 @@ if TYPE_CHECKING:
     from temper_core.plugin_host import Contribution, PluginHost
     from temper_core.records.contributions import Command
 
+OPTION = "--settings"
+"""Names the settings file, in every command."""
+
 
 def summaries(reserved: frozenset[str]) -> Mapping[str, str]:
-    """Return name and summary of every plugin's command; *reserved* names are the core's."""
-    found = [contribution.record for contribution in _contributions(_host())]
+    """Return name and summary of every plugin's command; *reserved* names are the core's.
+
+    Where the default settings cannot be read no plugin is known to be allowed, and none is asked.
+    """
+    from temper_core.errors import TemperError
+
+    try:
+        host = _host(None)
+    except TemperError:
+        return {}
+    found = [contribution.record for contribution in _contributions(host)]
     return {command.name: command.summary for command in found if command.name not in reserved}
 
 
-def load_command(name: str) -> "click.Command | None":
+def load_command(name: str, arguments: Sequence[str] = ()) -> "click.Command | None":
     """Import the plugin's command of that name; None where no plugin has it.
 
-    Raises InputError instead where a plugin that is set aside may be the one that has it.
+    The settings that its *arguments* name, or else the default ones, say which plugins may be
+    loaded. Raises InputError where they cannot be read, and instead of returning None where a
+    plugin that is set aside, or not allowed, may be the one that has it.
     """
     from temper_core.errors import InputError
 
-    host = _host()
+    host = _host(settings_path(arguments))
     for contribution in _contributions(host):
         if contribution.record.name == name:
             return host.call(contribution.plugin, contribution.record.load)
     reasons = [claim.reason for claim in host.contested("temper_commands") if claim.name == name]
     reasons += [
-        f"plugin {state.name!r} is set aside: {state.failure}"
+        f"plugin {state.name!r} is {_WITHOUT[state.state]}: {state.failure}"
         for state in host.states()
-        if state.state == "set_aside"
+        if state.state in _WITHOUT
     ]
     if reasons:
         raise InputError("; ".join([f"no plugin offers {name!r}", *reasons]))
     return None
 
 
-def _host() -> "PluginHost":
-    from temper_core.plugin_host import load_host
-    from temper_core.settings import Settings
+_WITHOUT = {"set_aside": "set aside", "not_allowed": "not loaded"}
 
-    return load_host(Settings())
+
+def settings_path(arguments: Sequence[str]) -> Path | None:
+    """Return the settings file that a command's *arguments* name, the last one; None without."""
+    path = None
+    for number, argument in enumerate(arguments):
+        if argument == "--":
+            break
+        if argument == OPTION:
+            path = next(iter(arguments[number + 1 :]), path)
+        elif argument.startswith(f"{OPTION}="):
+            path = argument.removeprefix(f"{OPTION}=")
+    return None if path is None else Path(path)
+
+
+def _host(path: Path | None) -> "PluginHost":
+    from attrs import evolve
+
+    from temper_core.plugin_host import load_host
+    from temper_core.settings import load
+
+    settings = load(path).settings
+    # One broken plugin must not keep the commands of all others from whoever mends it.
+    lenient = evolve(settings.plugin_host, strict=False)
+    return load_host(evolve(settings, plugin_host=lenient))
 
 
 def _contributions(host: "PluginHost") -> "list[Contribution[Command]]":

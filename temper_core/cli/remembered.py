@@ -2,13 +2,17 @@
 
 Importing click and asking every plugin costs four times what Python itself needs to start; the
 help says the same each time. A text is kept in the user's cache directory under a stamp that
-changes with every install, and is only a copy: whatever is wrong with it, it is made anew.
+changes with every install and with the default settings, which may keep plugins out, and is only
+a copy: whatever is wrong with it, it is made anew.
 """
 
 import os
 import sys
 
 from temper_core import __version__
+
+SETTINGS_PATH = "/etc/temper/agent.toml"
+"""The default settings, as ``temper_core.settings`` knows them, which is slow to import."""
 
 
 def recall(name: str) -> str | None:
@@ -50,9 +54,9 @@ def _path(name: str) -> str:
 
 
 def _stamp() -> str:
-    """Return what changes with every install: Python, Temper, the path and its times."""
+    """Return what changes with an install or the settings: Python, Temper, paths and times."""
     places: list[tuple[str, int]] = []
-    for path in sys.path:
+    for path in (*sys.path, SETTINGS_PATH):
         try:
             places.append((path, os.stat(path or ".").st_mtime_ns))  # noqa: PTH116 - the same
         except (OSError, ValueError):

@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from temper_core.cli import remembered
 from temper_core.cli.main import CORE_COMMANDS
+from temper_core.cli.plugin_commands import settings_path, summaries
+from temper_core.settings import reader
 
 COMMANDING = """
 from temper_core import Command, hookimpl
@@ -242,6 +245,84 @@ def test_a_command_whose_plugin_is_set_aside_says_why(tmp_path):
     assert done.returncode == 2
     assert "no plugin offers 'lint'; plugin 'linter' is set aside: " in done.stderr
     assert "impostor and temper-plugin-linter" in done.stderr
+
+
+UNFIT = """
+raise ImportError("no such library here")
+"""
+
+
+@pytest.mark.parametrize("spelling", ["--settings {}", "--settings={}"])
+def test_a_plugin_that_the_settings_keep_out_is_not_imported_for_anothers_command(
+    tmp_path, spelling
+):
+    path = tmp_path / "agent.toml"
+    path.write_text("[plugin_host]\nallow = ['linter']\n[server]\nlisten = ''\nsocket = '/none'\n")
+    environment = install(tmp_path, "unfit", UNFIT)
+
+    done = temper("lint", *spelling.format(path).split(), env=environment)
+    unbound = temper("lint", "--help", env=environment)
+
+    assert done.returncode == 3
+    assert done.stderr.startswith("temper: no agent answers")
+    assert "no such library here" in unbound.stderr
+
+
+def test_a_command_whose_plugin_the_settings_keep_out_says_so(tmp_path):
+    path = tmp_path / "agent.toml"
+    path.write_text("[plugin_host]\nallow = []\n")
+
+    done = temper("lint", "--settings", str(path))
+
+    assert done.returncode == 2
+    assert "no plugin offers 'lint'; " in done.stderr
+    assert "plugin 'linter' is not loaded: " in done.stderr
+    assert "[plugin_host] allow" in done.stderr
+
+
+def test_settings_that_are_not_there_are_one_line_for_a_plugins_command_too(tmp_path):
+    done = temper("lint", "--settings", str(tmp_path / "none.toml"))
+
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1
+    assert "none.toml" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "path"),
+    [
+        ("", None),
+        ("--from -", None),
+        ("--settings", None),
+        ("--settings a", "a"),
+        ("--settings=a --settings b", "b"),
+        ("-- --settings a", None),
+    ],
+)
+def test_the_last_settings_among_the_arguments_count(arguments, path):
+    found = settings_path(arguments.split())
+
+    assert found == (path and Path(path))
+
+
+def test_the_default_settings_bind_the_help_and_are_part_of_its_stamp(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    path = tmp_path / "agent.toml"
+    assert str(reader.DEFAULT_PATH) == remembered.SETTINGS_PATH
+    monkeypatch.setattr(reader, "DEFAULT_PATH", path)
+    monkeypatch.setattr(remembered, "SETTINGS_PATH", str(path))
+    remembered.remember("help", "with lint")
+    before = summaries(frozenset()), remembered.recall("help")
+
+    path.write_text("[plugin_host]\nallow = []\n")
+    kept_out = summaries(frozenset()), remembered.recall("help")
+    path.write_text("[plugin_host\n")
+    unreadable = summaries(frozenset())
+
+    assert "lint" in before[0]
+    assert before[1] == "with lint"
+    assert kept_out == ({}, None)
+    assert unreadable == {}
 
 
 def test_what_a_plugin_prints_is_no_part_of_the_result(tmp_path):
