@@ -221,8 +221,7 @@ def test_it_judges_a_recording_of_that_agent_too(agent, temper, tmp_path):
     assert "3 looks" in recorded.stderr
     assert told["recording"]["source"] == "agent"
     assert {each["invariant"] for each in told["violations"]} == {"batch_in_the_way"}
-    assert {each["pod"]: each["profile"] for each in told["pods"]} == {
-        "nightly-report": "batch",
-        "storefront": None,
-    }
+    profiles = {each["pod"]: each["profile"] for each in told["pods"]}
+    # The machine's own pods are in the recording too, whatever they are.
+    assert profiles.items() >= {"nightly-report": "batch", "storefront": None}.items()
     assert simulated.returncode == 1
