@@ -59,6 +59,30 @@ def test_pods_that_have_ended_and_those_that_vanished_are_left_out():
     assert joined == (one,)
 
 
+def test_a_pod_that_is_being_deleted_keeps_its_tier_and_asks_for_nothing_while_it_runs(listing):
+    leaving = item("uid-db", "db", priority=1_000_000)
+    leaving["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    leaving["spec"]["containers"][0]["resources"] = {"limits": {"cpu": "2"}}
+    listing.replaced([leaving])
+
+    (running,) = join(listing.now(), [local("uid-db")])
+    without_cgroup = join(listing.now(), [])
+
+    assert (running.name, running.priority) == ("db", 1_000_000)
+    assert (running.cpu_request_millis, running.cpu_limit_millis) == (0, 0)
+    assert running.cgroups == ("kubepods/poduid-db/",)
+    assert without_cgroup == ()
+
+
+def test_one_that_is_being_deleted_and_has_ended_is_gone(listing):
+    gone = item("uid-job", "job")
+    gone["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+
+    listing.replaced([{**gone, "status": {"phase": "Succeeded"}}])
+
+    assert join(listing.now(), [local("uid-job")]) == ()
+
+
 def test_no_pod_takes_the_cgroup_of_another_by_calling_itself_its_mirror(listing):
     marks = {"kubernetes.io/config.mirror": "x", "kubernetes.io/config.hash": "uid-of-the-victim"}
     victim = item("uid-of-the-victim", "victim", priority=1_000_000)

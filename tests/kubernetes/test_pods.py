@@ -135,6 +135,26 @@ def test_a_pod_that_has_ended_is_gone_though_its_cgroup_is_not(
     watched.until(lambda pods: not pods, "no pod")
 
 
+def test_a_pod_keeps_its_tier_to_the_end_of_its_grace_period(
+    cluster, node, access, watch, made_host
+):
+    document = pod("db", node, limit="2", priority_class="vital")
+    document["spec"]["terminationGracePeriodSeconds"] = 30
+    uid = cluster.make(document)["metadata"]["uid"]
+    directory = make_cgroup(made_host.cgroups, slice_of(uid, qos=""))
+    watched = watch(access, node)
+    watched.until(lambda pods: pods[0].cgroups, "the cgroup")
+
+    cluster.delete(document, gracePeriodSeconds=30)
+    (leaving,) = watched.until(
+        lambda pods: pods if pods[0].cpu_request_millis == 0 else None, "a pod that leaves"
+    )
+    directory.rmdir()
+
+    assert (leaving.name, leaving.priority) == ("db", 1_000_000)
+    watched.until(lambda pods: not pods, "no pod")
+
+
 def test_the_uid_of_a_static_pod_is_that_of_its_mirror_where_events_are_told(
     cluster, node, access, watch, account
 ):

@@ -13,12 +13,16 @@ def join(listed: Listed, found: Iterable[Pod], vanished: Collection[str] = ()) -
 
     *found* are pods as the cgroup tree alone tells them: a Kubernetes pod among them that is not
     listed is new, or static, and stays as it was found; one that is listed as ended is left out.
+    One that is leaving counts for as long as it has a cgroup.
     *vanished* are uids of listed pods that are left out because their cgroups are gone.
     """
     local = tuple(found)
     by_uid = {pod.uid: pod for pod in local if pod.origin is Origin.KUBERNETES}
-    named = [_with(pod, by_uid.get(pod.uid)) for pod in listed.pods if pod.uid not in vanished]
-    known = {pod.uid for pod in listed.pods} | listed.ended
+    uids = {pod.uid for pod in listed.pods}
+    here = [pod for pod in listed.pods if pod.uid not in vanished]
+    here += [pod for pod in listed.leaving if pod.uid in by_uid.keys() - uids]
+    named = [_with(pod, by_uid.get(pod.uid)) for pod in here]
+    known = uids | {pod.uid for pod in listed.leaving} | listed.ended
     others = [pod for pod in local if pod.origin is not Origin.KUBERNETES or pod.uid not in known]
     return (*named, *others)
 

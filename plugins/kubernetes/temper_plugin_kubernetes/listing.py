@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 
 import structlog
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from temper_core import DocumentError, Pod, read_pod_object
 from temper_plugin_kubernetes.accounts import UNREADABLE, Account
@@ -19,12 +19,23 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 class Listed:
     """What is known at one moment: pods that run, and the uids of those that have ended.
 
-    ``uids`` are the API server's by the uid that names the cgroup: for static pods they differ.
+    ``leaving`` are being deleted: they run until their grace period is over, and ask for nothing
+    any more. ``uids`` are the API server's by the uid that names the cgroup: for static pods they
+    differ.
     """
 
     pods: tuple[Pod, ...] = ()
     ended: frozenset[str] = frozenset()
+    leaving: tuple[Pod, ...] = ()
     uids: Mapping[str, str] = field(factory=dict, repr=False)
+
+
+@frozen
+class _Known:
+    """One object: the pod, None where it has ended, and whether it is being deleted."""
+
+    pod: Pod | None
+    is_leaving: bool = False
 
 
 class Listing:
@@ -36,7 +47,7 @@ class Listing:
     def __init__(self, account: Account, told: Callable[[], None] = lambda: None) -> None:
         self._account = account
         self._told = told
-        self._pods: dict[str, Pod | None] = {}
+        self._pods: dict[str, _Known] = {}
         self._listed = Listed()
         self._is_stale = False
         self._lock = threading.Lock()
@@ -52,10 +63,11 @@ class Listing:
     def replaced(self, items: Sequence[Json]) -> None:
         """Know that these are all pods of the node."""
         before = self._pods
-        after: dict[str, Pod | None] = {}
+        after: dict[str, _Known] = {}
         for item in items:
             uid = _uid(item)
-            after[uid] = self._read(item, otherwise=before.get(uid))
+            if known := self._read(item, otherwise=before.get(uid)):
+                after[uid] = known
         self._set(after)
 
     def changed(self, kind: str, item: Json) -> None:
@@ -64,15 +76,15 @@ class Listing:
         after = dict(self._pods)
         if kind == "DELETED":
             after.pop(uid, None)
-        else:
-            after[uid] = self._read(item, otherwise=after.get(uid))
+        elif known := self._read(item, otherwise=after.get(uid)):
+            after[uid] = known
         self._set(after)
 
     def wavered(self) -> None:
         """Let those who ask hear that the watch went up or down."""
         self._told()
 
-    def _set(self, pods: dict[str, Pod | None]) -> None:
+    def _set(self, pods: dict[str, _Known]) -> None:
         with self._lock:
             has_changed = pods != self._pods
             self._pods = pods
@@ -80,11 +92,11 @@ class Listing:
         if has_changed:
             self._told()
 
-    def _read(self, item: Json, *, otherwise: Pod | None) -> Pod | None:
+    def _read(self, item: Json, *, otherwise: _Known | None) -> _Known | None:
         metadata = item.get("metadata")
         name = metadata.get("name") if isinstance(metadata, dict) else None
         try:
-            return read_pod_object(item, source=f"pod {name}")
+            return _known(item, metadata, f"pod {name}")
         except DocumentError as error:
             self._account.count(UNREADABLE, "pods")
             if self._warnings < MOST_WARNINGS:
@@ -93,16 +105,27 @@ class Listing:
             return otherwise
 
 
-def _listed(pods: Mapping[str, Pod | None]) -> Listed:
-    running = {uid: pod for uid, pod in pods.items() if pod is not None}
+def _known(item: Json, metadata: object, source: str) -> _Known:
+    if not isinstance(metadata, dict) or metadata.get("deletionTimestamp") is None:
+        return _Known(read_pod_object(item, source=source))
+    kept = {key: value for key, value in metadata.items() if key != "deletionTimestamp"}
+    pod = read_pod_object({**item, "metadata": kept}, source=source)
+    # Whoever takes its place asks for the same again: both together would not fit.
+    asks_nothing = evolve(pod, cpu_request_millis=0, cpu_limit_millis=0) if pod else None
+    return _Known(asks_nothing, is_leaving=True)
+
+
+def _listed(pods: Mapping[str, _Known]) -> Listed:
+    running = {u: each.pod for u, each in pods.items() if each.pod and not each.is_leaving}
     # Anybody may call a pod the mirror of another: who has the uid from the server comes last, and
     # so wins it. The first of two mirrors does.
     by_uid = {pod.uid: pod for _, pod in reversed(running.items())}
     by_uid |= {uid: pod for uid, pod in running.items() if pod.uid == uid}
     return Listed(
         tuple(by_uid.values()),
-        frozenset(pods.keys() - running.keys()),
-        {pod.uid: uid for uid, pod in running.items()},
+        frozenset(uid for uid, each in pods.items() if each.pod is None),
+        tuple(each.pod for each in pods.values() if each.pod and each.is_leaving),
+        {each.pod.uid: uid for uid, each in pods.items() if each.pod},
     )
 
 
