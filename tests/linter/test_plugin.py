@@ -1,4 +1,7 @@
 import json
+from contextlib import ExitStack
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
 
 import attrs
 import pytest
@@ -18,7 +21,9 @@ from temper_core import (
 )
 from temper_core.errors import MachineError
 from temper_core.plugin_host import PluginHost
-from temper_core.settings.models import Settings
+from temper_core.records.snapshots import PluginState
+from temper_core.server.listen import AgentServer
+from temper_core.settings.models import ServerSettings, Settings
 from temper_core.testing import make_snapshot, make_thread
 from temper_plugin_linter.command import lint
 from temper_plugin_linter.limits import Limits
@@ -315,6 +320,44 @@ def test_temper_lint_names_a_missing_file(tmp_path):
 
     assert isinstance(result.exception, InputError)
     assert "none.json: No such file or directory" in str(result.exception)
+
+
+@pytest.fixture
+def serve(tmp_path):
+    """Serve as an agent that has some plugins; return the settings that lead to it."""
+    beside = Path(__file__).parents[1] / "core" / "server" / "fake_view.py"
+    spec = spec_from_file_location("temper_fake_view_for_the_linter", beside)
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    path = tmp_path / "agent.toml"
+    settings = ServerSettings("", str(tmp_path / "agent.sock"))
+    path.write_text(f"[server]\nlisten = ''\nsocket = '{settings.socket}'\n")
+    with ExitStack() as stack:
+
+        def start(*plugins):
+            view = module.FakeView()
+            view.found = plugins
+            server = AgentServer(view, settings)
+            server.start()
+            stack.callback(server.stop)
+            return str(path)
+
+        yield start
+
+
+@pytest.mark.parametrize(
+    ("plugins", "says"),
+    [
+        ((), "install temper-plugin-linter where that agent is"),
+        ((PluginState("linter", "1", "", (), "not_allowed", "kept out"),), "'linter': kept out"),
+    ],
+)
+def test_an_agent_without_the_linter_is_named_as_such(serve, plugins, says):
+    result = CliRunner().invoke(lint, ["--settings", serve(*plugins)])
+
+    assert isinstance(result.exception, MachineError)
+    assert "the agent runs without the plugin 'linter'" in str(result.exception)
+    assert says in str(result.exception)
 
 
 def test_temper_lint_says_where_it_looked_for_an_agent(tmp_path):

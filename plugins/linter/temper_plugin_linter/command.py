@@ -1,7 +1,7 @@
 """``temper lint``: the violations that stand, from the running agent or from a saved answer."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,22 @@ class _Source:
         """Return the answer; raise MachineError where no agent gives one."""
         if self.saved:
             return read_json(self.saved)
-        return ask_agent("/violations", settings=load_settings(self.settings))
+        settings = load_settings(self.settings)
+        try:
+            return ask_agent("/violations", settings=settings)
+        except InputError as error:
+            told = ask_agent("/plugins", settings=settings)
+            if (why := _why_unjudged(told["plugins"])) is None:
+                raise
+            raise MachineError(f"the agent runs without the plugin 'linter': {why}") from error
+
+
+def _why_unjudged(plugins: Iterable[Mapping[str, str]]) -> str | None:
+    """Return why the linter does not run in the agent that has *plugins*; None if it runs."""
+    for plugin in plugins:
+        if plugin["name"] == "linter":
+            return None if plugin["state"] == "active" else plugin["failure"]
+    return "install temper-plugin-linter where that agent is, and start it anew"
 
 
 @click.command("lint")
@@ -62,8 +77,8 @@ def lint(
 ) -> None:
     """Show where the node does not keep its promises.
 
-    Exit code 1 where a violation stands, 0 where none does, 3 where no agent answers or it has
-    not looked yet.
+    Exit code 1 where a violation stands, 0 where none does, 3 where no agent answers, or it has
+    not looked yet, or runs without the linter.
     """
     source = _Source(settings, saved)
     if explain is not None:
