@@ -143,3 +143,56 @@ def test_the_kill_switch_is_honoured_within_a_second_and_at_start(cluster, node,
     agent.until(lambda: agent.get("/safe-mode")["requests"], "the request", 1.0)
 
     assert set(asked) == {"kubernetes"}
+
+
+PRIORITIES = {"critical": 1_000_000, "high": 100_000, "normal": 0, "low": -100, "background": -1000}
+
+
+def test_250_pods_of_five_tiers_are_what_the_annotations_say(cluster, node, start):
+    for tier, value in PRIORITIES.items():
+        cluster.make(
+            {
+                "apiVersion": "scheduling.k8s.io/v1",
+                "kind": "PriorityClass",
+                "metadata": {"name": f"temper-{tier}"},
+                "value": value,
+            }
+        )
+    tiers = [tier for tier in PRIORITIES for _ in range(50)]
+    batch = [
+        pod(f"p{number}", node, "shop", cpu="10m", priority_class=f"temper-{tier}")
+        for number, tier in enumerate(tiers)
+    ]
+    agent = start()
+    agent.until(lambda: cluster.annotations(node).get("temper.codes/agent-status"), "the agent")
+    before = tiers_in(cluster.annotations(node))
+
+    for document in batch:
+        cluster.make(document)
+    agent.until(
+        lambda: added(cluster, node, before) == dict.fromkeys(PRIORITIES, (50, 500)), "all", 60
+    )
+    for document in batch[:25]:
+        cluster.delete(document)
+    half = {**dict.fromkeys(PRIORITIES, (50, 500)), "critical": (25, 250)}
+    agent.until(lambda: added(cluster, node, before) == half, "half of the critical ones", 60)
+    for document in batch[25:]:
+        cluster.delete(document)
+
+    agent.until(
+        lambda: added(cluster, node, before) == dict.fromkeys(PRIORITIES, (0, 0)), "none", 60
+    )
+
+
+def tiers_in(annotations):
+    """Return (pods, millicores) by tier; this machine may have pods of its own."""
+    keys = {tier: f"temper.codes/tier-{tier}" for tier in PRIORITIES}
+    return {
+        tier: (int(annotations[f"{key}-pods"]), int(annotations[f"{key}-cpu-millis"]))
+        for tier, key in keys.items()
+    }
+
+
+def added(cluster, node, before):
+    now = tiers_in(cluster.annotations(node))
+    return {t: (now[t][0] - before[t][0], now[t][1] - before[t][1]) for t in PRIORITIES}
