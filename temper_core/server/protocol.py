@@ -4,6 +4,7 @@ import asyncio
 import logging
 from typing import Any, ClassVar, cast
 
+import h11
 import uvicorn
 from attrs import frozen
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
@@ -15,11 +16,21 @@ KEEP_ALIVE_S = 75
 """How long a connection may rest after an answer: longer than scrapes usually are apart, since a
 new one costs half as much as the scrape itself."""
 STOP_S = 1
+BAD_REQUEST = 400
 HEADERS = [
     ("server", f"temper/{__version__}"),
     ("cache-control", "no-store"),
     ("x-content-type-options", "nosniff"),
 ]
+_REFUSAL = b'{"error":"what came is no HTTP/1.1 request"}'
+_REFUSAL_HEADERS = [
+    *((name.encode(), value.encode()) for name, value in HEADERS),
+    (b"content-type", b"application/json"),
+    (b"content-length", str(len(_REFUSAL)).encode()),
+    (b"connection", b"close"),
+]
+_REASON = b"Bad Request"
+_MAY_ANSWER = (h11.IDLE, h11.SEND_RESPONSE)
 
 
 @frozen
@@ -76,6 +87,14 @@ class BoundedProtocol(H11Protocol):
         super().data_received(data)
         if self._was_idle and not self.is_idle:
             self._rearm(self.timing.exchange_s)
+
+    def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - uvicorn's words say less
+        """Refuse what the parser could not take, in JSON as every error, and hang up."""
+        if self.conn.our_state in _MAY_ANSWER:
+            answer = h11.Response(status_code=BAD_REQUEST, headers=_REFUSAL_HEADERS, reason=_REASON)
+            events = (answer, h11.Data(data=_REFUSAL), h11.EndOfMessage())
+            self.transport.write(b"".join(self.conn.send(event) or b"" for event in events))
+        self.transport.close()
 
     def on_response_complete(self) -> None:
         """Begin to wait for the next request."""

@@ -3,6 +3,7 @@ import socket
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import pytest
 from hypothesis import given, settings
@@ -96,13 +97,32 @@ def test_a_head_that_never_ends_is_cut_off(agent):
     assert answer.startswith(b"HTTP/1.1 400") or answer == b""
 
 
-def test_what_is_no_http_is_refused_and_the_next_client_is_served(agent):
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"\x16\x03\x01 this is no HTTP \r\n\r\n",
+        b"GET /healthz HTTP/1.1\r\n\r\n",
+        b"PUT /safe-mode HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\nno size\r\n",
+    ],
+)
+def test_what_is_no_http_is_refused_in_json_and_the_next_client_is_served(agent, sent):
     with agent.connect() as raw:
-        raw.sendall(b"\x16\x03\x01 this is no HTTP \r\n\r\n")
-        answer = raw.recv(1000)
+        raw.sendall(sent)
+        answer = read_to_the_end(raw)
 
-    assert answer.startswith(b"HTTP/1.1 400")
+    head, body = answer.split(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 400")
+    assert b"content-type: application/json" in head
+    assert b"server: temper/" in head
+    assert json.loads(body) == {"error": "what came is no HTTP/1.1 request"}
     assert agent.tcp.get("/healthz").status_code == 200
+
+
+def test_a_long_path_that_nobody_has_is_not_found(agent):
+    response = agent.tcp.get("/" + "x" * 10_000)
+
+    assert response.status_code == 404
+    assert len(response.json()["error"]) < 1000
 
 
 def test_a_client_that_is_too_slow_is_hung_up_on(start):
@@ -177,10 +197,11 @@ def test_an_answer_that_does_not_come_ends_the_connection(start, view):
 
 
 def read_to_the_end(raw: socket.socket) -> bytes:
-    try:
-        return raw.recv(1000)
-    except ConnectionResetError:
-        return b""
+    read = b""
+    with suppress(ConnectionResetError):
+        while piece := raw.recv(1000):
+            read += piece
+    return read
 
 
 def test_a_client_that_hangs_up_half_way_leaves_the_server_well(agent):
