@@ -27,6 +27,8 @@ RETRY_S = 300.0
 """After the kernel refused, or a fault; asking anew tries at once."""
 BROKEN = "watching ended by a fault of its own, which standard error tells"
 FRESH_PERIODS = 3
+OPEN_S = 0.5
+"""Loading the kernel side takes some 20 to 40 ms; who asks waits so long for the answer."""
 
 Charge = Callable[[str], AbstractContextManager[None]]
 
@@ -58,6 +60,8 @@ class WakeWatch:
         self._ended = -math.inf
         self._due = self._retry_at = 0.0
         self._starting = threading.Lock()
+        self._opened = threading.Event()
+        self._opened.set()
         self._worker: threading.Thread | None = None
 
     @property
@@ -71,12 +75,16 @@ class WakeWatch:
         return evolve(self._state, wanted_until=self.wanted_until)
 
     def want(self, seconds: float) -> None:
-        """Keep watching for *seconds* from now on, or longer where somebody wants that."""
+        """Keep watching for *seconds* from now on, or longer where somebody wants that.
+
+        Waits, a moment at most, until it is known whether the kernel allows it, for ``state``.
+        """
         now = time.monotonic()
         with self._starting:  # two may ask at once, and the longer wish holds
             self.wanted_until = max(self.wanted_until, now + min(seconds, LONGEST_WANTED_S))
         self._retry_at = 0.0
         self._start(now)
+        self._opened.wait(OPEN_S)
 
     def turn(self, now: float, snapshot: Snapshot | None) -> None:
         """Take the last snapshot, which names threads, and begin to watch if that is wanted.
@@ -117,7 +125,7 @@ class WakeWatch:
             if self._is_working:
                 self._news.set()
             elif not self._closing.is_set() and now < self.wanted_until:
-                self._say("")
+                self._opened.clear()
                 self._worker = threading.Thread(target=self._work, name="wakes", daemon=True)
                 self._worker.start()
 
@@ -125,6 +133,8 @@ class WakeWatch:
         why = BROKEN
         try:
             with self._open_kernel() as kernel:
+                self._say("")
+                self._opened.set()
                 self._watch(kernel)
             why = ""
         except BpfError as error:
@@ -134,6 +144,7 @@ class WakeWatch:
             if why:
                 self._retry_at = time.monotonic() + RETRY_S
                 self._say(why)
+            self._opened.set()
 
     def _watch(self, kernel: WakeKernel) -> None:
         """Watch whenever a window is due, until nobody has wanted one for a while."""

@@ -191,6 +191,29 @@ def test_a_refusal_is_told_with_its_cause_and_tried_again_only_when_somebody_ask
     assert {entry["event"] for entry in logs} == {"wakes_not_watched"}
 
 
+def test_who_asks_hears_at_once_what_is_in_the_way(make_watch):
+    watch = make_watch(open_kernel=Loader(errno.EINVAL))
+
+    watch.want(60)
+    first = watch.state.reason
+    watch.want(60)
+
+    assert "cannot load the BPF object" in first
+    assert watch.state.reason == first
+
+
+def test_who_asks_again_once_nothing_is_in_the_way_hears_so(request, make_watch):
+    request.getfixturevalue("bpf_allowed")
+    loader = Loader(errno.EINVAL)
+    watch = make_watch(open_kernel=loader)
+    watch.want(60)
+
+    loader.refusal = 0
+    watch.want(60)
+
+    assert watch.state.reason == ""
+
+
 def test_what_was_in_the_way_is_no_defect_once_nobody_asks_any_more(make_watch, wait_until):
     watch = make_watch(open_kernel=Loader(errno.EINVAL))
     watch.want(60)
