@@ -58,7 +58,8 @@ class Doorkeeper:
         try:
             known = self.token.is_given_by(request.headers.get("authorization", ""))
         except MachineError as error:
-            remedy = f"use the local socket {self.socket}, or give [server] a token_file"
+            local = f"use the local socket {self.socket}" if self.socket else "set [server] socket"
+            remedy = f"{local}, or give [server] a token_file"
             raise HTTPException(FORBIDDEN, f"nobody may act over TCP: {error}; {remedy}") from error
         if not known:
             raise HTTPException(

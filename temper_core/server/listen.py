@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from temper_core.errors import MachineError
+from temper_core.errors import InputError, MachineError
 from temper_core.server.address import Address, parse_address
 from temper_core.server.sockets import LocalSocket, bind_local, bind_tcp
 from temper_core.server.view import AgentView
@@ -59,8 +59,14 @@ class AgentServer:
     def start(self) -> None:
         """Listen and begin to answer.
 
-        Raises InputError for an address that is none, MachineError where it cannot listen.
+        Raises InputError for an address that is none, or where neither address nor socket is given;
+        MachineError where it cannot listen.
         """
+        if not (self._settings.listen or self._settings.socket):
+            raise InputError(
+                "server.listen and server.socket are both empty: nobody could ask the agent; "
+                "give it one of them"
+            )
         wanted = parse_address(self._settings.listen) if self._settings.listen else None
         with ExitStack() as undo:
             undo.callback(self.stop)
@@ -83,6 +89,8 @@ class AgentServer:
         self._address = None
 
     def _bind_local(self, *, is_required: bool) -> LocalSocket | None:
+        if not self._settings.socket:
+            return None
         path = Path(self._settings.socket)
         try:
             return bind_local(path)

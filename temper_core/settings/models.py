@@ -195,7 +195,10 @@ class ServerSettings:
     listen: str = setting(
         "127.0.0.1:9100", "Address and port; an empty string serves the socket only."
     )
-    socket: str = setting("/run/temper/agent.sock", "Local socket (mode 0600) that may act.")
+    socket: str = setting(
+        "/run/temper/agent.sock",
+        "Local socket (mode 0600) that may act; an empty string serves the address only.",
+    )
     token_file: str = setting("", "File with the bearer token that acting over TCP needs.")
 
 

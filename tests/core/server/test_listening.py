@@ -155,6 +155,28 @@ def test_an_empty_address_serves_the_socket_only(view, tmp_path):
     assert address is None
 
 
+def test_an_empty_socket_serves_the_address_only(view):
+    server = AgentServer(view, ServerSettings("127.0.0.1:0", ""))
+
+    with capture_logs() as logs:
+        server.start()
+    with socket.create_connection((server.address.host, server.address.port)) as raw:
+        raw.sendall(b"PUT /safe-mode HTTP/1.0\r\n\r\n")
+        answer = raw.recv(1000)
+    server.stop()
+
+    assert logs == []
+    assert answer.startswith(b"HTTP/1.1 403")
+    assert b"set [server] socket, or give [server] a token_file" in answer
+
+
+def test_an_agent_that_nobody_could_ask_does_not_start(view, server_threads):
+    with pytest.raises(InputError, match=r"server.listen and server.socket are both empty"):
+        AgentServer(view, ServerSettings("", "")).start()
+
+    assert server_threads() == []
+
+
 def test_a_socket_that_was_left_over_is_replaced(view, tmp_path):
     left_over = socket.socket(socket.AF_UNIX)
     left_over.bind(str(tmp_path / "a.sock"))
