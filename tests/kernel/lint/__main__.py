@@ -74,8 +74,8 @@ def _windows_in(node: Node, seconds: float) -> set[str]:
     return windows - {None}
 
 
-def play(node: Node, report: Report, name: str, scene: Scene) -> None:
-    """Let something be wrong, and right again; claim that both is told."""
+def play(node: Node, report: Report, name: str, scene: Scene) -> str:
+    """Let something be wrong, and claim that it is told; return what of it stays afterwards."""
     wanted = scene(node)
     try:
         took = node.wait_for(wanted)
@@ -89,7 +89,9 @@ def play(node: Node, report: Report, name: str, scene: Scene) -> None:
     try:
         node.wait_for_calm()
     except kernel.NotInTime as missed:
-        report.claim(f"{name}_undone", False, str(missed))
+        report.say("stays", f"{name}: {missed}")
+        return f"{name}: {missed}"
+    return ""
 
 
 def explain(node: Node, report: Report) -> None:
@@ -114,12 +116,13 @@ def walk(node: Node, report: Report, seconds: float, wanted: Sequence[str]) -> N
     """Be healthy, then everything but."""
     if HEALTHY in wanted:
         be_healthy(node, report, seconds)
-    for name, scene in SCENES.items():
-        if name in wanted:
-            play(node, report, name, scene)
+    stayed = [play(node, report, name, SCENES[name]) for name in SCENES if name in wanted]
     if EXPLAINED in wanted:
         explain(node, report)
-    report.claim("calm", not node.standing(), f"{len(node.standing())} stand in the end")
+    lasting = "; ".join(filter(None, stayed))
+    standing = node.standing()
+    is_calm = not standing and not lasting
+    report.claim("calm", is_calm, lasting or f"{len(standing)} stand in the end")
     enabled = kernel.state() == "enabled" and kernel.attaches() == 1
     report.claim("attached", enabled, f"{kernel.state()}, {kernel.attaches()} attach")
 

@@ -15,7 +15,8 @@ Json = dict[str, Any]
 PROFILES = demo_agent.DIRECTORY / "profiles"
 LOOK_S = 0.25
 PERIOD_S = 1.0
-STANDS_S = 60.0
+# Well below the 30 s after which the kernel ejects an engine for what some scenes do.
+STANDS_S = 20.0
 CLEARS_S = 60.0
 TOLD = "violation_stands"
 SETTINGS = """

@@ -1,8 +1,10 @@
 """What is wrong with the node in each scene, made for real, and what has to stand then."""
 
+import time
 from collections.abc import Callable, Mapping
 
-from linted import Node
+import kernel
+from linted import PERIOD_S, Node
 from pods import SPINNING, Manner
 from strangers import mislead
 
@@ -17,6 +19,20 @@ def siblings(node: Node) -> Wanted:
     node.pods["db"].work("db-a", Manner(cpus=[one]))
     node.pods["db"].work("db-b", Manner(cpus=[other]))
     return {("smt_collision", "shop/db db-a and shop/db db-b on one core")}
+
+
+def beside(node: Node) -> Wanted:
+    """A stranger on the sibling of a hot thread of an exclusive group.
+
+    Nobody but a real-time thread gets there. It has to be the sibling: who shares a CPU with a
+    real-time thread stays and starves there, and the kernel ejects the engine after 30 s.
+    """
+    node.pods["vip"].rest()
+    solo = node.pods["vip"].work("vip-solo")
+    time.sleep(PERIOD_S)
+    siblings = set(node.cpus_of("vip.hot.critical")) - {kernel.last_cpu(solo)}
+    node.pods["web"].work("noise", Manner(0.75, cpus=siblings, fifo=True))
+    return {("smt_collision", "shop/vip vip-solo")}
 
 
 def outside(node: Node) -> Wanted:
@@ -94,4 +110,5 @@ SCENES: Mapping[str, Scene] = {
     "unmatched": unmatched,
     "antagonists": antagonists,
     "cpuset": cpuset,
+    "beside": beside,
 }
