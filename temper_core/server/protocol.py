@@ -4,7 +4,6 @@ import asyncio
 import logging
 from typing import Any, ClassVar, cast
 
-import h11
 import uvicorn
 from attrs import frozen
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
@@ -16,21 +15,26 @@ KEEP_ALIVE_S = 75
 """How long a connection may rest after an answer: longer than scrapes usually are apart, since a
 new one costs half as much as the scrape itself."""
 STOP_S = 1
-BAD_REQUEST = 400
 HEADERS = [
     ("server", f"temper/{__version__}"),
     ("cache-control", "no-store"),
     ("x-content-type-options", "nosniff"),
 ]
-_REFUSAL = b'{"error":"what came is no HTTP/1.1 request"}'
+_WHY_REFUSED = '{"error":"what came is no HTTP/1.1 request"}'
 _REFUSAL_HEADERS = [
-    *((name.encode(), value.encode()) for name, value in HEADERS),
-    (b"content-type", b"application/json"),
-    (b"content-length", str(len(_REFUSAL)).encode()),
-    (b"connection", b"close"),
+    *HEADERS,
+    ("content-type", "application/json"),
+    ("content-length", str(len(_WHY_REFUSED))),
+    ("connection", "close"),
 ]
-_REASON = b"Bad Request"
-_MAY_ANSWER = (h11.IDLE, h11.SEND_RESPONSE)
+_REFUSAL = "\r\n".join(
+    [
+        "HTTP/1.1 400 Bad Request",
+        *(f"{name}: {value}" for name, value in _REFUSAL_HEADERS),
+        "",
+        _WHY_REFUSED,
+    ]
+).encode()
 
 
 @frozen
@@ -90,10 +94,8 @@ class BoundedProtocol(H11Protocol):
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - uvicorn's words say less
         """Refuse what the parser could not take, in JSON as every error, and hang up."""
-        if self.conn.our_state in _MAY_ANSWER:
-            answer = h11.Response(status_code=BAD_REQUEST, headers=_REFUSAL_HEADERS, reason=_REASON)
-            events = (answer, h11.Data(data=_REFUSAL), h11.EndOfMessage())
-            self.transport.write(b"".join(self.conn.send(event) or b"" for event in events))
+        if self.is_idle or not self.cycle.response_started:
+            self.transport.write(_REFUSAL)
         self.transport.close()
 
     def on_response_complete(self) -> None:
