@@ -439,14 +439,26 @@ int BPF_PROG(on_switch, bool is_preempted, struct task_struct *prev, struct task
 extern const struct pcpu_hot___count pcpu_hot __ksym __weak;
 extern const int __preempt_count __ksym __weak;
 
+/*
+ * Keeps the compiler from naming an address a second time: up to libbpf 1.1 the loading program
+ * makes the second mention of a variable of the kernel's a plain number, which the verifier refuses.
+ */
+#define NAMED_ONCE(pointer) asm volatile("" : "+r"(pointer))
+
 static __always_inline bool read_count_of_cpu(u32 *count)
 {
-	if (&__preempt_count) {
-		*count = *(const int *)bpf_this_cpu_ptr(&__preempt_count);
+	const struct pcpu_hot___count *hot = &pcpu_hot;
+	const int *alone = &__preempt_count;
+
+	NAMED_ONCE(alone);
+	if (alone) {
+		*count = *(const int *)bpf_this_cpu_ptr(alone);
 		return true;
 	}
-	if (&pcpu_hot && bpf_core_field_exists(((struct pcpu_hot___count *)0)->preempt_count)) {
-		*count = ((const struct pcpu_hot___count *)bpf_this_cpu_ptr(&pcpu_hot))->preempt_count;
+	NAMED_ONCE(hot);
+	if (hot && bpf_core_field_exists(hot->preempt_count)) {
+		hot = bpf_this_cpu_ptr(hot);
+		*count = hot->preempt_count;
 		return true;
 	}
 	return false;
