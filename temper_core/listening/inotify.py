@@ -9,6 +9,7 @@ import os
 import struct
 from collections.abc import Iterator
 from enum import IntFlag
+from weakref import finalize
 
 from attrs import frozen
 
@@ -49,11 +50,15 @@ class Event:
 
 
 class Inotify:
-    """An inotify descriptor; raises OSError where the kernel or a limit allows no more."""
+    """An inotify descriptor; raises OSError where the kernel or a limit allows no more.
+
+    One that nobody closed goes with its object: a user has 128 of them as a rule.
+    """
 
     def __init__(self) -> None:
         found: int = _library.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
         self._descriptor = _checked(found, "inotify_init1")
+        self._end = finalize(self, os.close, self._descriptor)
 
     def fileno(self) -> int:
         """Return the descriptor, which is readable while there is something to read."""
@@ -78,9 +83,8 @@ class Inotify:
 
     def close(self) -> None:
         """End all watches."""
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-            self._descriptor = -1
+        self._end()
+        self._descriptor = -1
 
     def _content(self) -> bytes:
         try:
