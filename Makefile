@@ -3,6 +3,7 @@
 PYTHON ?=
 LISTEN ?= 127.0.0.1:9100
 MINUTES ?= 600
+SELECTED ?=
 VENV := .venv
 VENV_313 := build/venv-3.13
 BIN := $(VENV)/bin
@@ -36,10 +37,10 @@ lint: install  ## check formatting, lint, types, import contracts and generated 
 	$(BIN)/cog --check $(COG_PAGES)
 
 unit: install
-	$(BIN)/pytest -q
+	$(BIN)/pytest -q $(SELECTED)
 
 test-python313: $(VENV_313)/.installed  ## the same tests on Python 3.13
-	$(VENV_313)/bin/pytest -q -p no:cacheprovider
+	$(VENV_313)/bin/pytest -q -o cache_dir=build/pytest-3.13 $(SELECTED)
 
 $(VENV_313)/.installed: $(LOCKED)
 	@PYTHON= scripts/install $(VENV_313) 3.13
@@ -55,7 +56,7 @@ demo: install  ## boot a sched_ext kernel and watch temper enforce tiers on it (
 	@examples/demo/run
 
 test-kernel: install  ## assert the same, and what follows from faults, on the same kernel
-	$(BIN)/pytest tests/kernel --kernel
+	$(BIN)/pytest tests/kernel --kernel $(SELECTED)
 
 test-kernel-full: install  ## every fault, promise and kernel there is (hours); docs/fault-suite.md keeps the result
 	$(BIN)/pytest tests/kernel/test_faults.py tests/kernel/test_lint.py tests/kernel/test_profiles.py tests/kernel/test_kernels.py tests/kernel/test_agreement.py --kernel --all-faults; \
@@ -69,7 +70,7 @@ run-kube: install  ## bring a Kubernetes control plane up and run the agent agai
 
 test-kube: install  ## build that control plane, once (10 minutes of CPU), and test against it
 	@kube/build >/dev/null
-	$(BIN)/pytest -q tests/kubernetes
+	$(BIN)/pytest -q tests/kubernetes $(SELECTED)
 
 bench: install  ## measure start-up, plan compilation, observation and the agent's own cost
 	@$(BIN)/python bench

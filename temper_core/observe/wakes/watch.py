@@ -63,6 +63,7 @@ class WakeWatch:
         self._opened = threading.Event()
         self._opened.set()
         self._worker: threading.Thread | None = None
+        self._is_working = False
 
     @property
     def last(self) -> WakeWindow | None:
@@ -116,16 +117,15 @@ class WakeWatch:
         if worker is not None:
             worker.join()
 
-    @property
-    def _is_working(self) -> bool:
-        return self._worker is not None and self._worker.is_alive()
-
     def _start(self, now: float) -> None:
         with self._starting:
             if self._is_working:
                 self._news.set()
             elif not self._closing.is_set() and now < self.wanted_until:
+                if self._worker is not None:
+                    self._worker.join()
                 self._opened.clear()
+                self._is_working = True
                 self._worker = threading.Thread(target=self._work, name="wakes", daemon=True)
                 self._worker.start()
 
@@ -144,6 +144,7 @@ class WakeWatch:
             if why:
                 self._retry_at = time.monotonic() + RETRY_S
                 self._say(why)
+            self._is_working = False  # before anybody hears why, who may then ask again at once
             self._opened.set()
 
     def _watch(self, kernel: WakeKernel) -> None:

@@ -1,5 +1,6 @@
 """``temper top`` as a user has it: a terminal, keys, and a real agent of this machine."""
 
+import itertools
 import os
 import re
 import signal
@@ -14,11 +15,30 @@ from temper_pseudo_terminal import PseudoTerminal
 TEMPER = [sys.executable, "-c", "from temper_core.cli.main import main; main()"]
 COLOUR = re.compile(r"\x1b\[(\d+;)*3\d(;\d+)*m")
 NAME = "spin [red]\x1b"
+SPINNING = f"""
+import os, time
+open("/proc/self/comm", "w").write({NAME!r})
+if os.geteuid() == 0:
+    os.nice(-10)  # among the busiest on a busy machine, too
+while True:
+    sum(range(20_000))
+    time.sleep(0.002)
+"""
+DOZING = """
+import threading, time
+def doze():
+    while True:
+        time.sleep(0.05)
+for _ in range(50):
+    threading.Thread(target=doze, daemon=True).start()
+doze()
+"""
+"""More threads that run in every period than any screen here has rows, however idle the machine."""
 
 
 @pytest.fixture(scope="module")
 def settings_of_a_real_agent(tmp_path_factory):
-    """An agent that looks at this machine, with a busy thread of an odd name on it."""
+    """An agent that looks at this machine, with a busy thread of an odd name and many others."""
     folder = tmp_path_factory.mktemp("agent")
     path = folder / "agent.toml"
     path.write_text(
@@ -26,20 +46,15 @@ def settings_of_a_real_agent(tmp_path_factory):
         f'[safe_mode]\nfile = "{folder}/safe-mode"\nstate = "{folder}/requests.json"\n'
         "[observe]\nperiod_s = 0.3\n[scheduler]\nenforce = false\n"
     )
-    spinning = (
-        "import os, time\n"
-        f"open('/proc/self/comm', 'w').write({NAME!r})\n"
-        "if os.geteuid() == 0: os.nice(-10)  # among the busiest on a busy machine, too\n"
-        "while True: sum(range(20_000)); time.sleep(0.002)"
-    )
     with (folder / "log").open("w") as log:
         started = [
-            subprocess.Popen([sys.executable, "-c", spinning]),
+            subprocess.Popen([sys.executable, "-c", SPINNING]),
+            subprocess.Popen([sys.executable, "-c", DOZING]),
             subprocess.Popen([*TEMPER, "agent", "--settings", str(path)], stderr=log),
         ]
     try:
-        wait_until(lambda: started[1].poll() is not None or has_observed(path))
-        assert started[1].poll() is None, (folder / "log").read_text()
+        wait_until(lambda: started[-1].poll() is not None or has_observed(path))
+        assert started[-1].poll() is None, (folder / "log").read_text()
         yield path
     finally:
         for process in started:
@@ -173,11 +188,21 @@ def test_another_size_gives_another_screen(top):
     terminal = top(width=80, height=24)
     terminal.wait_for(is_drawn, "screen")
 
+    drawn = {}
     for size in [(200, 50), (40, 10), (7, 3), (120, 40)]:
         terminal.resize(*size)
-        lines = terminal.wait_for(lambda lines: lines[-1].startswith("q qui"), f"screen of {size}")
+        drawn[size] = terminal.wait_for(
+            lambda lines: lines[0] and lines[-1].startswith("q qui"), f"screen of {size}"
+        )
 
-    assert len([line for line in lines if line]) > 20
+    assert len(threads_in(drawn[200, 50])) > len(threads_in(drawn[120, 40])) > 10
+    assert not threads_in(drawn[7, 3])
+
+
+def threads_in(lines):
+    """Return the rows of the threads' pane."""
+    from_titles = itertools.dropwhile(lambda line: not line.lstrip().startswith("tid "), lines)
+    return [line for line in from_titles if re.match(r" *\d+ ", line)]
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
