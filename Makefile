@@ -70,7 +70,7 @@ run-kube: install  ## bring a Kubernetes control plane up and run the agent agai
 
 test-kube: install  ## build that control plane, once (10 minutes of CPU), and test against it
 	@kube/build >/dev/null
-	$(BIN)/pytest -q tests/kubernetes $(SELECTED)
+	$(BIN)/pytest -q tests/kubernetes --kube $(SELECTED)
 
 bench: install  ## measure start-up, plan compilation, observation and the agent's own cost
 	@$(BIN)/python bench

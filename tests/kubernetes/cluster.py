@@ -30,13 +30,6 @@ PATHS = {
 }
 
 
-def missing_programs():
-    """Say why there can be no control plane here; empty where it has been built."""
-    asked = [str(KUBE / "build"), "--where", "etcd", "kube-apiserver"]
-    done = subprocess.run(asked, capture_output=True, text=True, check=False)
-    return done.stderr.strip() if done.returncode else ""
-
-
 class Cluster:
     """The control plane, seen by its administrator."""
 
