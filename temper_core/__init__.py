@@ -21,6 +21,8 @@ _HOMES = {
     "temper_core.hookspecs": ("hookimpl",),
     "temper_core.node.local_source": ("LocalPods",),
     "temper_core.node.podlist": ("read_pod_object",),
+    "temper_core.node.quantities": ("cpu_millis",),
+    "temper_core.plan.assign": ("tier_of",),
     "temper_core.plugin_settings": ("fit_settings", "load_settings"),
     "temper_core.records.contributions": (
         "Command",

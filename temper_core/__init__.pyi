@@ -13,6 +13,8 @@ from temper_core.errors import (
 from temper_core.hookspecs import hookimpl
 from temper_core.node.local_source import LocalPods
 from temper_core.node.podlist import read_pod_object
+from temper_core.node.quantities import cpu_millis
+from temper_core.plan.assign import tier_of
 from temper_core.plugin_settings import fit_settings, load_settings
 from temper_core.records.contributions import (
     Command,
@@ -116,6 +118,7 @@ __all__ = [
     "WakeWindow",
     "WorkloadProfile",
     "ask_agent",
+    "cpu_millis",
     "fit_settings",
     "hookimpl",
     "load_object",
@@ -125,5 +128,6 @@ __all__ = [
     "read_json",
     "read_pod_object",
     "takes_by_name",
+    "tier_of",
     "violation_id",
 ]
