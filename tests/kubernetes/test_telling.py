@@ -66,10 +66,71 @@ def test_the_annotations_say_the_state_and_what_each_tier_holds():
     assert said["temper.codes/tier-background-pods"] == "0"
 
 
-def test_before_the_first_plan_nothing_is_said_of_tiers():
+def test_before_the_first_plan_nothing_is_said_of_tiers_or_cores():
     told = annotations_of(make_snapshot(plan=None))
 
-    assert not any("tier" in key for key in {**told.standing, **told.moving})
+    said = {**told.standing, **told.moving}
+    assert not any("tier" in key or "core" in key for key in said)
+
+
+def layer_of(name, tier, cpus_min, kind=LayerKind.CONFINED):
+    return Layer(name, kind, ((),), tier=tier, cpus_min=cpus_min)
+
+
+@pytest.mark.parametrize(
+    ("machine", "reserve", "budget", "unit"),
+    [
+        (make_machine(8, 2), 1, "7", "2"),
+        (make_machine(4, 1), 2, "2", "1"),
+        (make_machine(1, 2), 1, "0", "2"),
+        (make_machine(1, 1), 3, "0", "1"),
+    ],
+)
+def test_the_annotations_say_what_can_be_fenced(machine, reserve, budget, unit):
+    snapshot = evolve(seen(), plan=LayerPlan(machine, ()), reserve_cores=reserve)
+
+    said = annotations_of(snapshot).standing
+
+    assert said["temper.codes/fence-budget-cores"] == budget
+    assert said["temper.codes/threads-per-core"] == unit
+    assert said["temper.codes/fenced-cores"] == "0"
+
+
+def test_the_fenced_cores_are_those_of_critical_and_high_with_their_thread_groups():
+    layers = (
+        layer_of("mysql.connections.critical", Tier.CRITICAL, 4),
+        layer_of("critical", Tier.CRITICAL, 2),
+        layer_of("high", Tier.HIGH, 2, LayerKind.GROUPED),
+        layer_of("normal", Tier.NORMAL, 6, LayerKind.GROUPED),
+        layer_of("system", None, 2, LayerKind.GROUPED),
+        layer_of("open", None, None, LayerKind.OPEN),
+    )
+
+    said = annotations_of(seen(layers=layers)).standing
+
+    assert said["temper.codes/fenced-cores"] == "4"
+
+
+def test_of_a_plan_as_it_is_compiled_the_whole_cores_are_told():
+    pods = (
+        evolve(DB, priority=1_000_000, cpu_request_millis=4500),
+        evolve(WEB, priority=100_000, cpu_request_millis=500),
+    )
+    plan = decide(pods, ProfileCatalogue(), make_machine(cores=8), Settings())
+
+    said = annotations_of(evolve(seen(), plan=plan)).standing
+
+    assert said["temper.codes/fenced-cores"] == "4"
+    assert said["temper.codes/fence-budget-cores"] == "7"
+
+
+def test_a_fence_that_grows_is_written_and_one_that_stays_is_not():
+    before = annotations_of(seen(layers=(layer_of("critical", Tier.CRITICAL, 2),)))
+    grown = annotations_of(seen(layers=(layer_of("critical", Tier.CRITICAL, 4),)))
+    present = {**before.standing, **before.moving}
+
+    assert changes(before, present, is_refresh=False) == {}
+    assert changes(grown, present, is_refresh=False) == {"temper.codes/fenced-cores": "2"}
 
 
 @pytest.mark.parametrize(

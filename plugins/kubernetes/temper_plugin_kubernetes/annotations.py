@@ -1,7 +1,7 @@
 """What a node's annotations say of it, from the last look: pure.
 
 ``temper.codes/agent-status`` is ``<mode>`` or ``<mode>:<reason>``; the density scorer reads the
-``tier-*`` keys.
+mode, the ``tier-*`` keys and what can be fenced, which no other object of the cluster says.
 """
 
 from collections import Counter
@@ -18,6 +18,10 @@ MODE = f"{PREFIX}agent-mode"
 MESSAGE = f"{PREFIX}agent-message"
 GENERATION = f"{PREFIX}config-generation"
 UPDATED = f"{PREFIX}tiers-updated"
+FENCED = f"{PREFIX}fenced-cores"
+BUDGET = f"{PREFIX}fence-budget-cores"
+CORE_CPUS = f"{PREFIX}threads-per-core"
+FENCING_TIERS = (Tier.CRITICAL, Tier.HIGH)
 LONGEST_MESSAGE = 500
 
 Annotations = Mapping[str, str]
@@ -35,6 +39,9 @@ OURS = (
     MESSAGE,
     GENERATION,
     UPDATED,
+    FENCED,
+    BUDGET,
+    CORE_CPUS,
     *(tier_key(tier, what) for tier in Tier for what in ("pods", "cpu-millis")),
 )
 """Every annotation that the agent writes, and takes away when it stops."""
@@ -59,6 +66,7 @@ def annotations_of(snapshot: Snapshot) -> Told:
     moving = {MESSAGE: status.detail[:LONGEST_MESSAGE]}
     if snapshot.plan is not None:
         standing |= _tiers(snapshot.plan)
+        standing |= _cores(snapshot.plan, snapshot.reserve_cores)
         moving[UPDATED] = _rfc3339(snapshot.at)
     return Told(standing, moving)
 
@@ -98,6 +106,21 @@ def _tiers(plan: LayerPlan) -> dict[str, str]:
             (tier_key(tier, "pods"), pods[tier]),
             (tier_key(tier, "cpu-millis"), millis[tier]),
         )
+    }
+
+
+def _cores(plan: LayerPlan, reserve_cores: int) -> dict[str, str]:
+    """Say how many whole cores can be fenced, and how many critical and high ask for.
+
+    The engine takes the size of the first core for the size of all; so is counted here.
+    """
+    unit = len(plan.machine.siblings[0])
+    cores = min(plan.machine.cores, len(plan.machine.cpus) // unit)
+    owned = sum(layer.cpus_min or 0 for layer in plan.layers if layer.tier in FENCING_TIERS)
+    return {
+        FENCED: str(-(-owned // unit)),
+        BUDGET: str(max(0, cores - reserve_cores)),
+        CORE_CPUS: str(unit),
     }
 
 
