@@ -1,0 +1,57 @@
+{{/* Labels that every object carries. */}}
+{{- define "temper.labels" -}}
+{{ include "temper.selector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- end -}}
+
+{{/* Labels by which objects find pods; they never change. */}}
+{{- define "temper.selector" -}}
+app.kubernetes.io/name: temper
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
+{{/* The image's reference: (dict "image" .Values.image "chart" .Chart "tag" "of the canary, or empty"). */}}
+{{- define "temper.image" -}}
+{{- if .tag -}}
+{{ printf "%s:%s" .image.repository .tag }}
+{{- else if .image.digest -}}
+{{ printf "%s@%s" .image.repository .image.digest }}
+{{- else -}}
+{{ printf "%s:%s" .image.repository (.image.tag | default .chart.AppVersion) }}
+{{- end -}}
+{{- end -}}
+
+{{- define "temper.mainImage" -}}
+{{ include "temper.image" (dict "image" .Values.image "chart" .Chart "tag" "") }}
+{{- end -}}
+
+{{- define "temper.pullSecrets" -}}
+{{- with .Values.image.pullSecrets }}
+imagePullSecrets:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end -}}
+
+{{/* The rights of a container that needs none: the webhook, the placement service, the hooks. */}}
+{{- define "temper.powerless" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities:
+  drop: [ALL]
+{{- end -}}
+
+{{- define "temper.powerlessPod" -}}
+runAsNonRoot: true
+runAsUser: 65532
+runAsGroup: 65532
+seccompProfile:
+  type: RuntimeDefault
+{{- end -}}
+
+{{/* Where the pods of hooks may run: on control planes too, but on no node that is not ready. */}}
+{{- define "temper.hookTolerations" -}}
+- operator: Exists
+  effect: NoSchedule
+{{- end -}}
