@@ -1,0 +1,104 @@
+"""An AdmissionReview in, an AdmissionReview out; no pod is ever refused."""
+
+import base64
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from attrs import frozen
+
+from temper_core import InputError
+from temper_plugin_density.overcommit.decisions import Decision, decide
+from temper_plugin_density.overcommit.outcomes import Outcome
+from temper_plugin_density.overcommit.pod_objects import read
+from temper_plugin_density.overcommit.policy import Policy
+
+API_VERSION = "admission.k8s.io/v1"
+LONGEST_REASON = 500
+
+
+@frozen
+class Answer:
+    """What is answered to one call, and what came of it."""
+
+    body: bytes
+    decision: Decision
+    is_dry_run: bool = False
+
+
+@frozen
+class Call:
+    """One request of the API server; a field that does not fit is as good as missing."""
+
+    uid: str = ""
+    fields: Mapping[str, Any] = {}
+
+    @property
+    def is_dry_run(self) -> bool:
+        """Whether nothing will come of the pod."""
+        return self.fields.get("dryRun") is True
+
+    def why_not_ours(self, policy: Policy) -> str:
+        """Say why this is nothing to decide about; empty where it is."""
+        kind = self.fields.get("kind")
+        if not isinstance(kind, dict) or (kind.get("group"), kind.get("kind")) != ("", "Pod"):
+            return "it is no pod"
+        if self.fields.get("operation") != "CREATE" or self.fields.get("subResource"):
+            return "no pod is being made"
+        namespace = self.fields.get("namespace")
+        if namespace in policy.spared_namespaces:
+            return f"nothing is lowered in the namespace {namespace}"
+        return ""
+
+
+def admit(body: bytes, policy: Policy) -> Answer:
+    """Answer the AdmissionReview in *body*: allowed, with a patch or without."""
+    call = Call()
+    try:
+        call = _call(body)
+        decision = _decided(call, policy)
+    except InputError as error:
+        decision = Decision(Outcome.UNREADABLE, str(error))
+    except Exception as error:  # noqa: BLE001 - a mistake of ours must not keep a pod from starting
+        decision = failed(error)
+    return Answer(answered(call.uid, decision), decision, call.is_dry_run)
+
+
+def failed(error: Exception) -> Decision:
+    """Return what is decided where deciding failed: nothing."""
+    return Decision(Outcome.FAILED, f"the webhook failed: {type(error).__name__}: {error}")
+
+
+def answered(uid: str, decision: Decision) -> bytes:
+    """Return the answer to the call *uid* as JSON."""
+    response: dict[str, Any] = {
+        "uid": uid,
+        "allowed": True,
+        "auditAnnotations": {
+            "outcome": decision.outcome,
+            "reason": decision.reason[:LONGEST_REASON],
+        },
+    }
+    if decision.patch:
+        response["patchType"] = "JSONPatch"
+        response["patch"] = base64.b64encode(json.dumps(decision.patch).encode()).decode()
+    review = {"apiVersion": API_VERSION, "kind": "AdmissionReview", "response": response}
+    return json.dumps(review).encode()
+
+
+def _call(body: bytes) -> Call:
+    try:
+        review = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"the request is no JSON: {error}") from error
+    request = review.get("request") if isinstance(review, dict) else None
+    if not isinstance(request, dict):
+        raise InputError("the request is no AdmissionReview: it has no request")
+    uid = request.get("uid")
+    return Call(uid if isinstance(uid, str) else "", request)
+
+
+def _decided(call: Call, policy: Policy) -> Decision:
+    if why := call.why_not_ours(policy):
+        return Decision(Outcome.NOT_OURS, why)
+    return decide(read(call.fields.get("object")), policy)

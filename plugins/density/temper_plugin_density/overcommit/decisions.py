@@ -1,0 +1,90 @@
+"""Whether a pod's CPU requests are lowered, how far, and why: a Pod object in, a decision out."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from attrs import frozen
+
+from temper_plugin_density.overcommit import originals
+from temper_plugin_density.overcommit.names import ORIGINALS
+from temper_plugin_density.overcommit.outcomes import Outcome
+from temper_plugin_density.overcommit.patches import annotate, replace_request
+from temper_plugin_density.overcommit.pod_objects import CpuRequest, PodObject
+from temper_plugin_density.overcommit.policy import LEAST_MILLIS, Policy
+from temper_plugin_density.overcommit.sparing import why_spared
+
+
+@frozen
+class Change:
+    """One container's request: what it was at first, what it is, and what it becomes."""
+
+    request: CpuRequest
+    original: str
+    after_millis: int
+
+    @property
+    def is_lowered(self) -> bool:
+        """Whether the pod runs, or will, with less than was asked for at first."""
+        return self.is_new or self.original != self.request.text
+
+    @property
+    def is_new(self) -> bool:
+        """Whether the request is lowered now."""
+        return self.after_millis != self.request.millis
+
+
+@frozen
+class Decision:
+    """What is done with a pod, and why; without a patch nothing is."""
+
+    outcome: Outcome
+    reason: str
+    patch: Sequence[Mapping[str, Any]] = ()
+    changes: tuple[Change, ...] = ()
+    freed_millis: int = 0
+
+
+def decide(pod: PodObject, policy: Policy) -> Decision:
+    """Decide about *pod*."""
+    if spared := why_spared(pod, policy):
+        return Decision(*spared, changes=_untouched(pod.requests))
+    changes = tuple(_change(request, pod, policy) for request in pod.requests)
+    kept = {each.request.container: each.original for each in changes if each.is_lowered}
+    if not kept:
+        reason = f"no container asks for more than {LEAST_MILLIS}m that {policy.factor} would lower"
+        return Decision(Outcome.NOTHING_TO_LOWER, reason, changes=changes)
+    if not any(each.is_new for each in changes) and originals.claimed(pod.pod.annotations) == kept:
+        reason = f"its requests are lowered already, as {ORIGINALS} says"
+        return Decision(Outcome.ALREADY_LOWERED, reason, changes=changes)
+    return _lower(pod, policy, changes, originals.written(kept))
+
+
+def _lower(
+    pod: PodObject, policy: Policy, changes: tuple[Change, ...], annotation: str
+) -> Decision:
+    if not originals.fits(pod.pod.annotations, annotation):
+        reason = "its annotations leave no room for its original requests"
+        return Decision(Outcome.NO_ROOM, reason, changes=_untouched(pod.requests))
+    new = [each for each in changes if each.is_new]
+    patch = [replace_request(each.request.place, each.after_millis) for each in new]
+    patch.append(annotate(annotation, has_annotations=pod.has_annotations))
+    after = pod.millis_with({each.request.place: each.after_millis for each in new})
+    freed = pod.pod.cpu_request_millis - after
+    said = f"{len(new)} of {len(changes)} CPU requests lowered to {float(policy.factor):g}"
+    return Decision(Outcome.LOWERED, f"{said}: {freed}m freed", patch, changes, freed)
+
+
+def _untouched(requests: Iterable[CpuRequest]) -> tuple[Change, ...]:
+    return tuple(Change(each, each.text, each.millis) for each in requests)
+
+
+def _change(request: CpuRequest, pod: PodObject, policy: Policy) -> Change:
+    """Lower one request, unless it is what its annotated original was lowered to before."""
+    claim = originals.claimed(pod.pod.annotations).get(request.container)
+    millis = originals.claimed_millis(claim)
+    is_lowered = (
+        millis is not None and millis > request.millis and policy.lowered(millis) == request.millis
+    )
+    if claim is not None and is_lowered:
+        return Change(request, claim, request.millis)
+    return Change(request, request.text, policy.lowered(request.millis))

@@ -1,0 +1,35 @@
+"""How far requests are lowered, and by whose rules a pod has its tier."""
+
+from collections.abc import Callable
+from fractions import Fraction
+
+from attrs import field, frozen
+
+from temper_core import Pod, Tier
+from temper_plugin_density.overcommit.names import SYSTEM_NAMESPACE
+
+LEAST_MILLIS = 10
+"""No request is lowered below this: on a full node it is all that a pod is sure to get."""
+
+TierRule = Callable[[Pod], tuple[Tier, str]]
+
+
+def _is_share(_: object, __: object, factor: Fraction) -> None:
+    if not 0 < factor <= 1:
+        raise ValueError(f"must be above 0 and at most 1, not {factor}")
+
+
+@frozen
+class Policy:
+    """What the operator chose."""
+
+    tier: TierRule
+    factor: Fraction = field(default=Fraction(7, 10), validator=_is_share)
+    spared_namespaces: frozenset[str] = frozenset({SYSTEM_NAMESPACE})
+
+    def lowered(self, millis: int) -> int:
+        """Return what a request of so many millicores becomes, rounded up: never more."""
+        if millis <= LEAST_MILLIS:
+            return millis
+        product = millis * self.factor
+        return max(-(-product.numerator // product.denominator), LEAST_MILLIS)
