@@ -1,0 +1,23 @@
+"""``python -m deploy.monitoring``: write the dashboards; with ``--check`` only tell stale ones."""
+
+import argparse
+import sys
+
+from deploy.monitoring.writing import stale, write
+
+
+def main() -> int:
+    """Return 1 if dashboards are to be checked, and one of them is not up to date."""
+    parser = argparse.ArgumentParser(prog="python -m deploy.monitoring", description=__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if stale")
+    if not parser.parse_args().check:
+        write()
+        return 0
+    names = list(stale())
+    for name in names:
+        sys.stderr.write(f"{name} is not what the code says: run python -m deploy.monitoring\n")
+    return 1 if names else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

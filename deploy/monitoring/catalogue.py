@@ -1,0 +1,65 @@
+"""What can be asked for: every metric family of the core and of the plugins that come with it."""
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+
+from attrs import frozen
+
+from temper_core import Metric
+from temper_core.server.families import FAMILIES
+from temper_core.testing import make_snapshot
+from temper_plugin_kubernetes.accounts import UNREADABLE, WRITES, Account
+from temper_plugin_linter.standing import ages
+
+HISTOGRAM = "histogram"
+SUFFIXES = ("_bucket", "_sum", "_count")
+"""Of the series that a histogram is exported as."""
+OF_THE_TARGET = frozenset({"cluster", "instance", "node", "job"})
+"""Labels that Prometheus adds to whatever it scrapes, as the chart and its page set it up."""
+
+
+@frozen
+class Known:
+    """A metric family as it is exported; ``unit`` is a base unit, empty for a plain number."""
+
+    name: str
+    kind: str
+    labels: tuple[str, ...]
+    help: str
+    unit: str = ""
+
+
+@cache
+def catalogue() -> Mapping[str, Known]:
+    """Return every family by its name."""
+    return {known.name: known for known in (*_of_the_core(), *_of_plugins())}
+
+
+def family_of(series: str) -> Known | None:
+    """Return the family that a series' name belongs to; a histogram has several."""
+    known = catalogue()
+    for suffix in SUFFIXES:
+        whole = known.get(series.removesuffix(suffix))
+        if series.endswith(suffix) and whole is not None and whole.kind == HISTOGRAM:
+            return whole
+    found = known.get(series)
+    return None if found is None or found.kind == HISTOGRAM else found
+
+
+def _of_the_core() -> Iterator[Known]:
+    for family in FAMILIES:
+        yield Known(family.name, family.kind, family.labels, family.help, family.unit)
+
+
+def _of_plugins() -> Iterator[Known]:
+    account = Account()
+    account.lookout("pods")
+    for counted in (WRITES, UNREADABLE):
+        account.count(counted, "any")
+    for metric in (*account.metrics(), *ages(make_snapshot(invariants=("any",)))):
+        yield _contributed(metric)
+
+
+def _contributed(metric: Metric) -> Known:
+    labels = dict.fromkeys(name for sample in metric.samples for name in sample.labels)
+    return Known(metric.name, metric.kind, tuple(labels), metric.help)

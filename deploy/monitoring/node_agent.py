@@ -1,0 +1,158 @@
+"""What the dashboard of a node shows of the agent there: steering, cost, looks, plugins."""
+
+from deploy.monitoring.panels import (
+    Colour,
+    Panel,
+    Query,
+    Unit,
+    areas,
+    lines,
+    named_values,
+    timeline,
+)
+from deploy.monitoring.tables import Column, table
+from deploy.monitoring.wording import YES_NO, rate
+
+
+def steering() -> tuple[Panel, ...]:
+    """Show how threads are sent to their layers."""
+    return (
+        timeline(
+            "Steered by hints",
+            Query("max(temper_steering{@})", "steered"),
+            mappings=named_values((0, "no: matchers", Colour.ODD), (1, "yes", Colour.GOOD)),
+        ),
+        lines(
+            "Hints and kicks",
+            Query("sum(rate(temper_steering_hints_written_total{@}[$__rate_interval]))", "written"),
+            Query(
+                "sum(rate(temper_steering_hints_corrected_total{@}[$__rate_interval]))",
+                "set right again",
+            ),
+            Query("sum(rate(temper_steering_kicks_total{@}[$__rate_interval]))", "kicks"),
+            unit=Unit.PER_SECOND,
+        ),
+        lines(
+            "Threads astray, and failures",
+            Query("max(temper_steering_threads_astray{@})", "astray"),
+            Query("sum(increase(temper_steering_failures_total{@}[$__rate_interval]))", "failures"),
+        ),
+    )
+
+
+def cost() -> tuple[Panel, ...]:
+    """Show what the agent itself uses."""
+    return (
+        areas(
+            "CPU by part",
+            Query(rate("temper_overhead_cpu_seconds_total", "part"), "{{part}}"),
+            unit=Unit.RATIO,
+            about="As a share of one core.",
+        ),
+        lines(
+            "In BPF programs, and in the last window",
+            Query("sum(rate(temper_overhead_bpf_cpu_seconds_total{@}[$__rate_interval]))", "BPF"),
+            Query("max(temper_overhead_bpf_cpu_ratio{@})", "BPF, last window"),
+            Query("sum(temper_overhead_cpu_ratio{@})", "all, last window"),
+            unit=Unit.RATIO,
+        ),
+        lines(
+            "Memory",
+            Query("max(temper_overhead_memory_bytes{@})", "agent"),
+            Query("max(temper_engine_memory_bytes{@})", "engine"),
+            unit=Unit.BYTES,
+        ),
+        lines(
+            "CPU time of a look",
+            Query("max(temper_overhead_tick_seconds{@})", "look"),
+            unit=Unit.SECONDS,
+        ),
+        lines("Open files", Query("max(temper_overhead_descriptors{@})", "files")),
+        lines(
+            "Series",
+            Query("max(temper_series{@})", "exported"),
+            Query("sum(increase(temper_series_dropped_total{@}[$__rate_interval]))", "left out"),
+        ),
+    )
+
+
+def observing() -> tuple[Panel, ...]:
+    """Show how closely it looks."""
+    return (
+        lines(
+            "Seconds between two looks",
+            Query("max(temper_observe_period_seconds{@})", "is"),
+            Query("max(temper_observe_asked_period_seconds{@})", "asked"),
+            unit=Unit.SECONDS,
+        ),
+        timeline(
+            "Looked at less often than asked",
+            Query("max(temper_observe_stretched{@})", "stretched"),
+            mappings=YES_NO,
+        ),
+        timeline(
+            "Tier of observation",
+            Query("max by (tier) (temper_observe_tier{@}) == 1", "{{tier}}"),
+            mappings=named_values((1, "in use", Colour.BUSY)),
+        ),
+        lines(
+            "Share of the time that is observed",
+            Query("sum(rate(temper_observe_seconds_total{@}[$__rate_interval]))", "observed"),
+            unit=Unit.RATIO,
+        ),
+        lines("Threads summed up", Query("max(temper_observe_unlisted_threads{@})", "threads")),
+        lines("Unreadable", Query("max(temper_observe_defects{@})", "things")),
+    )
+
+
+def plugins() -> tuple[Panel, ...]:
+    """Show plugins, profiles, and what the cluster is told."""
+    return (
+        table(
+            "Plugins",
+            Column("Version", "max by (plugin, version) (temper_plugin_info{@})", label="version"),
+            Column("State", "max by (plugin, state) (temper_plugin_info{@})", label="state"),
+            Column("Called", "max by (plugin) (temper_plugin_active{@})"),
+            Column("Calls", "sum by (plugin) (temper_plugin_calls_total{@})"),
+            Column("Failures", "sum by (plugin) (temper_plugin_failures_total{@})"),
+            Column("Time", "sum by (plugin) (temper_plugin_seconds_total{@})", Unit.SECONDS),
+            links={},
+            names={"plugin": "Plugin"},
+            width=12,
+        ),
+        areas(
+            "Time spent in plugins",
+            Query(rate("temper_plugin_seconds_total", "plugin"), "{{plugin}}"),
+            unit=Unit.RATIO,
+            width=12,
+        ),
+        lines(
+            "Profiles: not loaded, not applied, expired",
+            Query("sum by (profile) (temper_profile_load_failures{@})", "not loaded: {{profile}}"),
+            Query(
+                "sum by (reason) (temper_profile_not_applied{@})", "pods not applied to: {{reason}}"
+            ),
+            Query(
+                "sum by (profile) (temper_profile_expired_pods{@})", "pods, expired: {{profile}}"
+            ),
+        ),
+        timeline(
+            "API server watched",
+            Query("max by (resource) (temper_kubernetes_watch_up{@})", "{{resource}}"),
+            mappings=named_values((0, "no", Colour.BAD), (1, "yes", Colour.GOOD)),
+        ),
+        areas(
+            "Requests to the API server",
+            Query(rate("temper_kubernetes_writes_total", "write"), "written: {{write}}"),
+            Query(rate("temper_kubernetes_lists_total", "resource"), "listed: {{resource}}"),
+            Query(
+                rate("temper_kubernetes_watch_restarts_total", "resource"),
+                "watch ended: {{resource}}",
+            ),
+            Query(
+                rate("temper_kubernetes_unreadable_objects_total", "resource"),
+                "unreadable: {{resource}}",
+            ),
+            unit=Unit.PER_SECOND,
+        ),
+    )
