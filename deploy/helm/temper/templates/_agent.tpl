@@ -21,8 +21,7 @@ temper-agent{{ if eq .track "canary" }}-canary{{ end }}
 {{/* agent.toml: the chart's own, then agent.settings, then the canary's. */}}
 {{- define "temper.agent.settings" -}}
 {{- $agent := .root.Values.agent -}}
-{{- $address := ternary (printf "[%s]" $agent.listen) $agent.listen (contains ":" $agent.listen) -}}
-{{- $server := dict "listen" (printf "%s:%d" $address (int $agent.port)) -}}
+{{- $server := dict "listen" (include "temper.listen" (dict "root" .root "port" $agent.port)) -}}
 {{- if include "temper.agent.tokenSecret" .root -}}
 {{- $_ := set $server "token_file" "/etc/temper/token/token" -}}
 {{- end -}}

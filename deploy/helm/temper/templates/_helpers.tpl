@@ -27,6 +27,12 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{ include "temper.image" (dict "image" .Values.image "chart" .Chart "tag" "") }}
 {{- end -}}
 
+{{/* Where a server listens: (dict "root" $ "port" 9100). */}}
+{{- define "temper.listen" -}}
+{{- $address := .root.Values.listen -}}
+{{- if contains ":" $address }}[{{ $address }}]{{ else }}{{ $address }}{{ end }}:{{ int .port }}
+{{- end -}}
+
 {{- define "temper.pullSecrets" -}}
 {{- with .Values.image.pullSecrets }}
 imagePullSecrets:
@@ -54,4 +60,16 @@ seccompProfile:
 {{- define "temper.hookTolerations" -}}
 - operator: Exists
   effect: NoSchedule
+{{- end -}}
+
+{{/* A pod of a hook: everything of its spec but account and container. */}}
+{{- define "temper.hookPod" -}}
+securityContext:
+  {{- include "temper.powerlessPod" . | nindent 2 }}
+{{- with .Values.image.pullSecrets }}
+imagePullSecrets:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+tolerations:
+  {{- include "temper.hookTolerations" . | nindent 2 }}
 {{- end -}}

@@ -1,0 +1,41 @@
+"""Ask every agent behind a headless service for /readyz; exit 1 where one says no or none is there.
+
+helm hands this text to the interpreter of the image, with the service's name and port.
+"""  # noqa: INP001 - it is no module
+
+import socket
+import sys
+import urllib.error
+import urllib.request
+
+ANSWER_S = 10
+
+
+def main(host: str, port: str) -> int:
+    """Say one line for each agent and return the exit status."""
+    try:
+        found = socket.getaddrinfo(host, int(port), type=socket.SOCK_STREAM)
+    except socket.gaierror as error:
+        sys.stdout.write(f"{host}: no agent is there ({error.strerror})\n")
+        return 1
+    answers = {
+        address: _refusal(address, port) for address in {str(entry[4][0]) for entry in found}
+    }
+    for address, refusal in sorted(answers.items()):
+        sys.stdout.write(f"{address} is {f'not ready: {refusal}' if refusal else 'ready'}\n")
+    return int(any(answers.values()))
+
+
+def _refusal(address: str, port: str) -> str:
+    host = f"[{address}]" if ":" in address else address
+    try:
+        with urllib.request.urlopen(f"http://{host}:{port}/readyz", timeout=ANSWER_S):
+            return ""
+    except urllib.error.HTTPError as error:
+        return error.read().decode(errors="replace").strip() or str(error)
+    except OSError as error:
+        return str(error)
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,134 @@
+"""The chart's values as a page, and the agent's settings as a JSON schema for the chart.
+
+cog writes the page's table into ``helm.md``; ``python docs/helm_reference.py`` writes the settings
+into ``values.schema.json``, so that helm refuses a wrong one before anything is installed.
+"""
+
+import json
+import types
+from collections.abc import Iterator, Mapping
+from enum import Enum
+from pathlib import Path
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+import attrs
+import yaml
+
+from temper_core.settings.models import Settings
+
+CHART = Path(__file__).parents[1] / "deploy/helm/temper"
+SCHEMA = CHART / "values.schema.json"
+THE_CHARTS_OWN = frozenset(
+    {
+        "node",
+        "server.listen",
+        "server.token_file",
+        "profiles.directory",
+        "safe_mode.file",
+        "safe_mode.state",
+    }
+)
+"""Settings that depend on the chart's other objects, which nobody else may set there."""
+
+_NAMES = {bool: "boolean", int: "integer", float: "number", str: "string"}
+_BOUNDS = {">=": "minimum", "<=": "maximum", ">": "exclusiveMinimum", "<": "exclusiveMaximum"}
+Schema = dict[str, Any]
+
+
+def settings_schema() -> Schema:
+    """Return the JSON schema of the agent's settings file, less what is the chart's own."""
+    return _record(Settings, "")
+
+
+def _record(model: type, path: str) -> Schema:
+    hints = get_type_hints(model)
+    properties = {
+        field.name: _field(field, hints[field.name], f"{path}.{field.name}".lstrip("."))
+        for field in attrs.fields(model)
+        if f"{path}.{field.name}".lstrip(".") not in THE_CHARTS_OWN
+    }
+    required = [field.name for field in attrs.fields(model) if field.default is attrs.NOTHING]
+    found: Schema = {"type": "object", "additionalProperties": False, "properties": properties}
+    return {**found, "required": required} if required else found
+
+
+def _field(field: "attrs.Attribute[Any]", hint: object, path: str) -> Schema:
+    said = {"description": field.metadata["help"]} if "help" in field.metadata else {}
+    return {**said, **_type(hint, path), **_bounds(field.validator)}
+
+
+def _type(hint: Any, path: str) -> Schema:  # noqa: ANN401 - whatever a setting may be
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin in (types.UnionType, Union):
+        return _type(next(kind for kind in inner if kind is not types.NoneType), path)
+    if origin is tuple:
+        return _list(inner, path)
+    if attrs.has(hint):
+        return _record(hint, path)
+    if isinstance(hint, type) and issubclass(hint, Enum):
+        return {"enum": [member.value for member in hint]}
+    if hint in _NAMES:
+        return {"type": _NAMES[hint]}
+    # A mapping: the tables of plugins, which know for themselves what they take.
+    return {"type": "object", "additionalProperties": {"type": "object"}}
+
+
+def _list(items: tuple[Any, ...], path: str) -> Schema:
+    found = {"type": "array", "items": _type(items[0], path)}
+    if items[1:] == (...,):
+        return found
+    return {**found, "minItems": len(items), "maxItems": len(items)}
+
+
+def _bounds(validator: Any) -> Schema:  # noqa: ANN401 - attrs tells no more of its validators
+    """Return what a schema can say of a validator: numbers' bounds and lists of what is allowed."""
+    found: Schema = {}
+    for each in getattr(validator, "_validators", (validator,)):
+        if operator := getattr(each, "compare_op", None):
+            found[_BOUNDS[operator]] = each.bound
+        elif options := getattr(each, "options", None):
+            found["enum"] = list(options)
+    return found
+
+
+def values_reference() -> str:
+    """Render every value with its default and meaning, one table for each top of the values."""
+    schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
+    values = yaml.safe_load((CHART / "values.yaml").read_text(encoding="utf-8"))
+    return "\n".join(_sections(schema["properties"], values))
+
+
+def _sections(properties: Mapping[str, Schema], values: Mapping[str, Any]) -> Iterator[str]:
+    header = ["| value | default | meaning |", "| --- | --- | --- |"]
+    plain = {key: each for key, each in properties.items() if "properties" not in each}
+    yield "\n".join([*header, *_rows(plain, values, ""), ""])
+    for key, schema in properties.items():
+        if key not in plain:
+            rows = _rows(schema["properties"], values[key], f"{key}.")
+            yield "\n".join([f"### `{key}`", "", schema["description"], "", *header, *rows, ""])
+
+
+def _rows(
+    properties: Mapping[str, Schema], values: Mapping[str, Any], prefix: str
+) -> Iterator[str]:
+    for key, schema in properties.items():
+        if key not in values:
+            continue
+        if "properties" in schema:
+            yield from _rows(schema["properties"], values[key], f"{prefix}{key}.")
+        else:
+            default = json.dumps(values[key]).replace("|", "\\|")
+            meaning = schema["description"].replace("|", "\\|")
+            yield f"| `{prefix}{key}` | `{default}` | {meaning} |"
+
+
+def main() -> None:
+    """Write the settings into the chart's schema."""
+    schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
+    schema["$defs"]["settings"] = settings_schema()
+    text = json.dumps(schema, indent=2, ensure_ascii=False)
+    SCHEMA.write_text(f"{text}\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
