@@ -24,6 +24,7 @@ from temper_core.records.contributions import (
     Detector,
     Endpoint,
     Exporter,
+    Left,
     Metric,
     MetricSample,
     OpenCompanion,
@@ -31,6 +32,7 @@ from temper_core.records.contributions import (
     PodSource,
     PodSourceContext,
     Request,
+    Restored,
     Staleness,
 )
 from temper_core.records.covering import takes_by_name
@@ -81,6 +83,7 @@ __all__ = [
     "LayerKind",
     "LayerPlan",
     "LayerSample",
+    "Left",
     "LocalPods",
     "MachineError",
     "MachineShape",
@@ -102,6 +105,7 @@ __all__ = [
     "Pressure",
     "QosClass",
     "Request",
+    "Restored",
     "Severity",
     "Snapshot",
     "Staleness",

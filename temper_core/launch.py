@@ -130,6 +130,23 @@ def run(
     return Ended(code if code >= 0 else 128 - code, cgroup, left)
 
 
+def remove_left_behind(*, is_dry: bool = False) -> tuple[list[Path], list[Path]]:
+    """Remove the cgroups where no command lives any more; return those, and those where one does.
+
+    With *is_dry* nothing is removed. Raises MachineError where the hierarchy stays locked.
+    """
+    root = detect_cgroups().unified
+    if root is None or not (root / RUN_SLICE).is_dir():
+        return [], []
+    with _locked(root):
+        ours = [each for each in _subdirectories(root / RUN_SLICE) if parse_run_name(each.name)]
+        living = [each for each in ours if is_populated(each)]
+        empty = [each for each in ours if each not in living]
+        for each in () if is_dry else empty:
+            _remove_empty(each)
+    return [each for each in empty if is_dry or not each.exists()], living
+
+
 class CommandFailed(InputError):  # noqa: N818 - reads as the fact it reports
     """The command could not be started; exits as a shell would."""
 

@@ -14,6 +14,7 @@ from temper_core.agent.pod_watch import open_pod_source
 from temper_core.agent.profile_completion import installed_engine, newest_engine
 from temper_core.agent.profile_watch import ProfileWatch
 from temper_core.agent.published import Published
+from temper_core.agent.restoration import Restoration
 from temper_core.agent.wake import Wake
 from temper_core.errors import MachineError
 from temper_core.node.cgroups import CgroupTree, detect_cgroups
@@ -55,6 +56,7 @@ def assemble(settings: Settings, wake: Wake) -> Agent:
     limits = settings.scheduler
     helm = Helm(lambda: open_steering(settings), Path(limits.steering_pin))
     scheduler = Scheduler(settings, requests, hint_map=helm)
+    restoration = Restoration(settings, requests, helm)
     published = Published(settings, host, scheduler, requests, pods, profiles)
     mounts = detect_cgroups()
     roots = CgroupRoots.of(mounts.unified, mounts.v1)
@@ -76,7 +78,10 @@ def assemble(settings: Settings, wake: Wake) -> Agent:
         requests=requests,
         lock=agent_lock if limits.enforce else nullcontext,
         wakes=wakes,
-        companions=Companions(host, host.gather("temper_companions", Companion), requests, node),
+        companions=Companions(
+            host, host.gather("temper_companions", Companion), requests, node, restoration
+        ),
+        restoration=restoration,
     )
     return Agent(parts, wake)
 

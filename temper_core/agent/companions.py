@@ -6,6 +6,7 @@ from functools import partial
 import structlog
 from attrs import frozen
 
+from temper_core.agent.restoration import Restoration
 from temper_core.errors import PluginError, TemperError
 from temper_core.plugin_host import Contribution, PluginHost
 from temper_core.records.contributions import Companion, CompanionContext, OpenCompanion
@@ -40,11 +41,13 @@ class Companions:
         found: Sequence[Contribution[Companion]] = (),
         requests: SafeModeRequests | None = None,
         node: str = "",
+        restoration: Restoration | None = None,
     ) -> None:
         self._host = host or PluginHost()
         self._found = found
         self._requests = requests
         self._node = node
+        self._restoration = restoration
         self._at_work: list[_AtWork] = []
         self.defects: tuple[str, ...] = ()
 
@@ -84,12 +87,18 @@ class Companions:
                 log.warning("companion_not_closed", companion=each.name, reason=error.reason)
 
     def _context(self, name: str) -> CompanionContext:
-        if self._requests is None:
+        requests, restoration = self._requests, self._restoration
+        if requests is None:
             return CompanionContext(self._node, lambda _reason: None, lambda: None)
+        if restoration is None:
+            return CompanionContext(
+                self._node, partial(requests.add, name), partial(_release, requests, name)
+            )
         return CompanionContext(
             self._node,
-            partial(self._requests.add, name),
-            partial(_release, self._requests, name),
+            partial(_request_only, restoration, requests, name),
+            partial(_release_both, restoration, requests, name),
+            partial(restoration.ask, name),
         )
 
     def _note(self, name: str, error: TemperError) -> None:
@@ -98,4 +107,16 @@ class Companions:
 
 
 def _release(requests: SafeModeRequests, name: str) -> None:
+    requests.withdraw(name)
+
+
+def _request_only(
+    restoration: Restoration, requests: SafeModeRequests, name: str, reason: str
+) -> None:
+    restoration.withdraw(name)
+    requests.add(name, reason)
+
+
+def _release_both(restoration: Restoration, requests: SafeModeRequests, name: str) -> None:
+    restoration.withdraw(name)
     requests.withdraw(name)

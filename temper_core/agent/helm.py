@@ -48,6 +48,7 @@ class Helm:
         self._steering: Steerer | None = None
         self._reason = "it has not been tried yet"
         self._retry_at = 0.0
+        self._is_away = False
         self._decided: Decided | None = None
         self._plan: LayerPlan | None = None
         self._layers: tuple[int, tuple[str, ...]] = (0, ())
@@ -75,7 +76,7 @@ class Helm:
 
     def try_again(self, now: float) -> None:
         """Open steering, or mend what kept it from being ready; once a minute at most."""
-        if self.can_steer or now < self._retry_at:
+        if self._is_away or self.can_steer or now < self._retry_at:
             return
         self._retry_at = now + RETRY_S
         before = self._reason
@@ -158,6 +159,16 @@ class Helm:
         if self._steering is not None:
             self._steering.close()
             self._steering, self._reason = None, "it has ended"
+
+    def withdraw(self) -> None:
+        """Leave nothing in the kernel, and stay away until ``come_back``."""
+        self._is_away = True
+        self.close()
+        self._reason = "the host was restored"
+
+    def come_back(self) -> None:
+        """Try again at the next turn: the host may be used once more."""
+        self._is_away, self._retry_at = False, 0.0
 
     def _running(self, generation: Generation, scheduler: Scheduler) -> RunningEngine:
         if self._layers[0] != generation.number:

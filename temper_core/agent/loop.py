@@ -15,6 +15,7 @@ from temper_core.agent.helm import Helm
 from temper_core.agent.pod_watch import PodWatch
 from temper_core.agent.profile_watch import ProfileWatch
 from temper_core.agent.published import Published
+from temper_core.agent.restoration import Restoration
 from temper_core.agent.wake import Wake
 from temper_core.observe.lint_windows import Linter
 from temper_core.observe.observer import Observer
@@ -65,6 +66,7 @@ class Parts:
     lock: Callable[[], AbstractContextManager[object]] = nullcontext
     wakes: WakeWatch = field(factory=WakeWatch)
     companions: Companions = field(factory=Companions)
+    restoration: Restoration | None = None
 
 
 @frozen
@@ -114,6 +116,7 @@ class Agent:
             address = parts.server.address
             log.info("agent_started", address=str(address) if address else "local socket only")
             parts.companions.open()
+            self._restore()
             parts.helm.try_again(time.monotonic())
             self._turn(time.monotonic())
             # What is there now stays: the collector need not go through it again and again.
@@ -147,6 +150,7 @@ class Agent:
             with parts.observer.cost.part("schedule"):
                 wanted_in_s = parts.scheduler.step(time.monotonic())
             self._step_due = time.monotonic() + wanted_in_s
+            self._restore()
         steer_in_s = LONGEST_WAIT_S
         with parts.observer.cost.part("steer"), self._surviving("steer"):
             steer_in_s = parts.helm.turn(time.monotonic(), parts.scheduler)
@@ -157,6 +161,10 @@ class Agent:
             self._next_window_s = parts.observer.period_s
         due = min(self._step_due, self._pods_due, self._look_due)
         return min(max(0.0, due - time.monotonic()), steer_in_s, LONGEST_WAIT_S)
+
+    def _restore(self) -> None:
+        if self._parts.restoration is not None:
+            self._parts.restoration.turn(self._parts.scheduler.engine_pids)
 
     def _next_pods(self, now: float) -> float:
         """Return when to look at the pods again, if there are no news of them before."""

@@ -25,6 +25,7 @@ CORE_COMMANDS: Mapping[str, str] = {
     "plan": "Compile pods into layers, without touching anything.",
     "plugins": "List the installed plugins and their state.",
     "profiles": "List, show and check workload profiles.",
+    "restore": "Undo what Temper may have left on this host.",
     "run": "Start a command as a workload with a tier.",
     "safe-mode": "Ask for the stock scheduler, or withdraw the request.",
     "settings": "Print the effective settings and where each came from.",

@@ -112,16 +112,46 @@ class PodSource:
 
 
 @frozen
+class Left:
+    """What a restoration left on the host, and why.
+
+    ``is_failure`` where it should have gone and could not, ``is_kept`` where it stays on purpose.
+    """
+
+    path: str
+    why: str
+    is_failure: bool = False
+    is_kept: bool = False
+
+
+@frozen
+class Restored:
+    """What was removed from the host, by path, and what was left there."""
+
+    removed: tuple[str, ...] = ()
+    left: tuple[Left, ...] = ()
+
+
+def _cannot_restore(_reason: str, done: Callable[[Restored], None]) -> None:
+    done(Restored())
+
+
+@frozen
 class CompanionContext:
-    """What a companion has of the agent; the two functions may be called from any thread.
+    """What a companion has of the agent; its functions may be called from any thread.
 
     ``request_safe_mode`` takes the reason, and asks in the companion's name; the request stands,
     restarts included, until ``release_safe_mode`` takes it back. ``node`` is the node's name.
+
+    ``restore`` asks for safe mode as well, without writing that down, and has all that the agent
+    keeps on the host removed once its engine has ended; then the function it is given is called,
+    which returns at once. The agent writes nothing there until one of the other two is called.
     """
 
     node: str
     request_safe_mode: Callable[[str], None]
     release_safe_mode: Callable[[], None]
+    restore: Callable[[str, Callable[[Restored], None]], None] = _cannot_restore
 
 
 class OpenCompanion(Protocol):

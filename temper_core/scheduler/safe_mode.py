@@ -70,6 +70,7 @@ class SafeModeRequests:
         self._wall = wall
         self._lock = threading.Lock()
         self._writing = threading.Lock()  # apart, so that a hung disk holds up no decision
+        self._is_kept = True
         self.defect = ""
         self._requests = self._remembered()
         self._file_request: Request | None = None
@@ -104,6 +105,16 @@ class SafeModeRequests:
         self._persist()
         log.info("safe_mode_request_withdrawn", requester=name)
         return True
+
+    def keep_on_disk(self, *, is_kept: bool) -> None:
+        """Write requests down, as usual; or hold them in memory alone, and remove what there is.
+
+        The latter is for an agent whose host was restored: it must not leave anything again.
+        """
+        with self._lock:
+            has_changed, self._is_kept = self._is_kept is not is_kept, is_kept
+        if has_changed:
+            self._persist()
 
     def active(self) -> Mapping[str, Request]:
         """Return every request that stands; never waits for a disk or another thread."""
@@ -177,7 +188,7 @@ class SafeModeRequests:
             with self._lock:
                 requests = {name: attrs.asdict(one) for name, one in self._requests.items()}
             try:
-                if requests:
+                if requests and self._is_kept:
                     _replace(self._state, {"schema_version": SCHEMA_VERSION, "requests": requests})
                 else:
                     self._state.unlink(missing_ok=True)

@@ -1,0 +1,207 @@
+"""The files that Temper may have left on this host, its pin among them, and their removal.
+
+Only names that Temper itself gives are removed, one by one, through a descriptor of their
+directory: a link is unlinked and never followed, and a directory that is a link is left alone.
+Whatever else lies beside them is somebody else's: it is named, and stays.
+"""
+
+import os
+import re
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from attrs import frozen
+
+from temper_core.bpf.file_system import MOUNT
+from temper_core.records.contributions import Left, Restored
+from temper_core.scheduler.agent_lock import LOCK_FILE
+from temper_core.scheduler.leftovers import PATTERNS
+from temper_core.scheduler.roots import Roots
+from temper_core.settings.models import Settings
+
+DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+OWN_DIRECTORY = "temper"
+"""A directory of this name is Temper's own: strangers in it are told, and it goes when empty."""
+NOT_OURS = "is not Temper's"
+SWITCH_STAYS = "the operator's own switch for safe mode; --all removes it"
+
+
+@frozen
+class Place:
+    """A directory in which Temper keeps files: ``names`` are regular expressions of what may go.
+
+    ``is_own`` says whether the directory is Temper's, so that it goes as well once it is empty;
+    a pin is only looked for on a BPF file system.
+    """
+
+    directory: Path
+    names: tuple[str, ...]
+    is_own: bool = False
+    is_pin: bool = False
+
+
+@frozen
+class Sparing:
+    """What stays although it is known: files in use, and the operator's switch."""
+
+    in_use: frozenset[str] = frozenset()
+    switch: str = ""
+
+    def why(self, path: str) -> str | None:
+        """Return why *path* stays, empty for what need not be told; None where it may go."""
+        if path in self.in_use:
+            return ""
+        return SWITCH_STAYS if path == self.switch else None
+
+
+def places(settings: Settings, roots: Roots) -> tuple[Place, ...]:
+    """Return where Temper keeps files, as the settings have it."""
+    switch, state = Path(settings.safe_mode.file), Path(settings.safe_mode.state)
+    pin = Path(settings.scheduler.steering_pin)
+    # A number takes the place of each star: nobody else's engine-notes.json goes.
+    notes = tuple(re.escape(pattern).replace(r"\*", "[0-9]+") for pattern in PATTERNS)
+    found = [
+        _place(roots.run, (*notes, re.escape(LOCK_FILE))),
+        _place(state.parent, (re.escape(state.name), re.escape(f"{state.name}.new"))),
+        _place(switch.parent, (re.escape(switch.name), re.escape(switch.name) + r"\.[0-9]+")),
+        Place(pin.parent, (re.escape(pin.name),), is_own=True, is_pin=True),
+    ]
+    if settings.server.socket:
+        socket = Path(settings.server.socket)
+        found.append(_place(socket.parent, (re.escape(socket.name),)))
+    return _merged(found)
+
+
+def agents_files(settings: Settings, roots: Roots) -> frozenset[str]:
+    """Return the files that an agent needs for as long as it runs."""
+    return frozenset(filter(None, (str(roots.run / LOCK_FILE), settings.server.socket)))
+
+
+def restore_files(
+    settings: Settings, roots: Roots, sparing: Sparing, *, is_dry: bool = False
+) -> Restored:
+    """Remove what Temper left here, and say what; with *is_dry* only say it. Never raises."""
+    done = [_clear(place, sparing, is_dry=is_dry) for place in places(settings, roots)]
+    return Restored(
+        tuple(path for each in done for path in each.removed),
+        tuple(left for each in done for left in each.left),
+    )
+
+
+def _place(directory: Path, names: Sequence[str]) -> Place:
+    return Place(directory, tuple(names), is_own=directory.name == OWN_DIRECTORY)
+
+
+def _merged(found: Sequence[Place]) -> tuple[Place, ...]:
+    """Join the places that are one directory: what one knows is no stranger to the other."""
+    joined: dict[Path, Place] = {}
+    for place in found:
+        names = joined[place.directory].names if place.directory in joined else ()
+        joined[place.directory] = Place(
+            place.directory, (*names, *place.names), place.is_own, place.is_pin
+        )
+    return tuple(joined.values())
+
+
+def _clear(place: Place, sparing: Sparing, *, is_dry: bool) -> Restored:
+    """Remove what has a known name in the place, and the place itself if it is then empty."""
+    try:
+        with _opened(place.directory) as descriptor:
+            if place.is_pin and not _is_bpf(descriptor):
+                return Restored()  # nothing can be pinned there; whatever it is, it is not ours
+            removed, left = _clear_names(place, descriptor, sparing, is_dry=is_dry)
+    except (FileNotFoundError, NotADirectoryError):
+        return Restored(left=_of_no_directory(place))
+    except OSError as error:
+        # A directory that is a link ends here as well: ELOOP.
+        return Restored(left=_of_no_directory(place) or (_failure(str(place.directory), error),))
+    if place.is_own and not left:
+        return Restored((*removed, *_remove_directory(place.directory, is_dry=is_dry)))
+    return Restored(removed, tuple(each for each in left if each.why))
+
+
+def _of_no_directory(place: Place) -> tuple[Left, ...]:
+    if not place.directory.is_symlink():
+        return ()
+    why = f"is a link to {place.directory.readlink()}, and not followed; look there yourself"
+    return (Left(str(place.directory), why),)
+
+
+@contextmanager
+def _opened(directory: Path) -> Iterator[int]:
+    descriptor = os.open(directory, DIRECTORY)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _clear_names(
+    place: Place, descriptor: int, sparing: Sparing, *, is_dry: bool
+) -> tuple[tuple[str, ...], tuple[Left, ...]]:
+    removed: list[str] = []
+    left: list[Left] = []
+    for name in sorted(os.listdir(descriptor)):
+        path = str(place.directory / name)
+        if not any(re.fullmatch(pattern, name) for pattern in place.names):
+            if place.is_own:
+                left.append(Left(path, NOT_OURS))
+        elif (why := sparing.why(path)) is not None:
+            left.append(Left(path, why, is_kept=True))
+        elif problem := _unlink(name, descriptor, is_dry=is_dry):
+            left.append(_failure(path, problem))
+        else:
+            removed.append(path)
+    return tuple(removed), tuple(left)
+
+
+def _unlink(name: str, directory: int, *, is_dry: bool) -> OSError | None:
+    """Remove one entry that is no directory; links are unlinked, not followed."""
+    try:
+        found = os.stat(name, dir_fd=directory, follow_symlinks=False)
+        if stat.S_ISDIR(found.st_mode):
+            return IsADirectoryError("is a directory, and Temper makes none of that name")
+        if not is_dry:
+            os.unlink(name, dir_fd=directory)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        return error
+    return None
+
+
+def _remove_directory(directory: Path, *, is_dry: bool) -> tuple[str, ...]:
+    if is_dry:
+        return (str(directory),)
+    with suppress(OSError):  # a mount of a container's, or somebody has just put something in it
+        directory.rmdir()
+        return (str(directory),)
+    return ()
+
+
+def _is_bpf(descriptor: int) -> bool:
+    """Whether an open directory is on a BPF file system, by the mount table (proc(5))."""
+    device = os.fstat(descriptor).st_dev
+    wanted = f"{os.major(device)}:{os.minor(device)}"
+    with suppress(OSError):
+        for line in Path("/proc/self/mountinfo").read_text(errors="replace").splitlines():
+            left, _, right = line.partition(" - ")
+            if left.split()[2] == wanted and right.startswith("bpf "):
+                return True
+    return False
+
+
+def _failure(path: str, problem: OSError) -> Left:
+    return Left(path, _told(problem), is_failure=True)
+
+
+def _told(error: OSError) -> str:
+    remedies = {
+        "Read-only file system": f"; mount it writable (a BPF file system: {MOUNT})",
+        "Permission denied": "; run as root",
+        "Operation not permitted": "; run as root",
+    }
+    told = error.strerror or str(error)
+    return told + remedies.get(told, "")

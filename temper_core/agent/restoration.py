@@ -1,0 +1,191 @@
+"""Restoring the host: without an agent by ``temper restore``, and by a running agent on request."""
+
+import fcntl
+import os
+import socket
+import threading
+from collections.abc import Callable, Collection
+from contextlib import suppress
+from pathlib import Path
+from typing import Protocol
+
+import structlog
+
+from temper_core.agent.host_traces import Sparing, agents_files, restore_files
+from temper_core.agent.orphans import end_orphan, find_orphans
+from temper_core.errors import MachineError
+from temper_core.records.contributions import Left, Restored
+from temper_core.scheduler.agent_lock import LOCK_FILE, AnotherAgentError, agent_lock
+from temper_core.scheduler.leftovers import remove_stale_socket
+from temper_core.scheduler.roots import Roots, read_line
+from temper_core.scheduler.safe_mode import SafeModeRequests
+from temper_core.settings.models import Settings
+
+CONNECT_S = 1.0
+MOST_TOLD = 20
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+Done = Callable[[Restored], None]
+
+
+class Withdrawable(Protocol):
+    """What steers, and has something in the kernel that a restoration takes away."""
+
+    def withdraw(self) -> None:
+        """Leave nothing in the kernel, and stay away."""
+        ...
+
+    def come_back(self) -> None:
+        """May steer again."""
+        ...
+
+
+def refuse_beside_agent(settings: Settings, roots: Roots) -> None:
+    """Raise AnotherAgentError where an agent runs on this host, MachineError where none can tell.
+
+    One that may enforce holds the lock of the node; one that only observes has its socket.
+    """
+    path = roots.run / LOCK_FILE
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError as error:
+        if isinstance(error, PermissionError):
+            raise MachineError(
+                f"{path}: {error.strerror}, so whether an agent runs here is not known; run as root"
+            ) from error
+    else:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise _refusal(f"process {read_line(path, limit=32)} holds {path}") from error
+        finally:
+            os.close(descriptor)
+    if settings.server.socket and _listens(Path(settings.server.socket)):
+        raise _refusal(f"it listens on {settings.server.socket}")
+
+
+def restore_without_agent(
+    settings: Settings, roots: Roots, *, with_switch: bool = False, is_dry: bool = False
+) -> Restored:
+    """End orphans and remove what was left, while no agent can start; with *is_dry* say what.
+
+    Raises MachineError where the lock of the node cannot be taken.
+    """
+    switch = "" if with_switch else settings.safe_mode.file
+    if is_dry:
+        orphans = tuple(each.told for each in find_orphans(roots))
+        found = restore_files(settings, roots, Sparing(switch=switch), is_dry=True)
+        return Restored((*orphans, *found.removed), found.left)
+    if not roots.run.is_dir():
+        return restore_files(settings, roots, Sparing(switch=switch))
+    lock = str(roots.run / LOCK_FILE)
+    with agent_lock(roots.run) as is_held:
+        if not is_held:
+            raise MachineError(f"{roots.run} cannot be written; run as root")
+        ended = _end_orphans(settings, roots)
+        remove_stale_socket(roots.stats_socket)
+        found = restore_files(settings, roots, Sparing(frozenset({lock}), switch))
+    return Restored(
+        (*ended.removed, *found.removed, *_without_run_directory(roots.run)),
+        (*ended.left, *found.left),
+    )
+
+
+def _without_run_directory(run: Path) -> tuple[str, ...]:
+    """Remove the run directory, which the lock kept from being empty."""
+    with suppress(OSError):  # strangers are in it, or the next agent
+        run.rmdir()
+        return (str(run),)
+    return ()
+
+
+def _end_orphans(settings: Settings, roots: Roots) -> Restored:
+    removed: list[str] = []
+    left: list[Left] = []
+    for orphan in find_orphans(roots):
+        if end_orphan(orphan, roots, stop_s=settings.scheduler.stop_deadline_s):
+            removed.append(orphan.told)
+        else:
+            why = "does not end; `echo S > /proc/sysrq-trigger` takes its scheduler out"
+            left.append(Left(orphan.told, why, is_failure=True))
+    return Restored(tuple(removed), tuple(left))
+
+
+def _refusal(how: str) -> AnotherAgentError:
+    return AnotherAgentError(
+        f"an agent runs on this host ({how}); stop it first: while it runs nothing is left over"
+    )
+
+
+def _listens(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX) as probe, suppress(OSError):
+        probe.settimeout(CONNECT_S)
+        probe.connect(str(path))
+        return True
+    return False
+
+
+class Restoration:
+    """What a running agent does when it is asked to leave nothing on its host.
+
+    ``ask`` and ``withdraw`` may be called from any thread, ``turn`` belongs to the agent's main
+    thread. While somebody's wish stands, requests for safe mode are kept in memory alone.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        requests: SafeModeRequests,
+        helm: Withdrawable,
+        roots: Roots | None = None,
+    ) -> None:
+        self._settings = settings
+        self._requests = requests
+        self._helm = helm
+        self._roots = roots or Roots()
+        self._lock = threading.Lock()
+        self._standing: set[str] = set()
+        self._waiting: list[Done] = []
+        self._is_away = False
+
+    def ask(self, name: str, reason: str, done: Done) -> None:
+        """Ask for safe mode in *name*'s name, and to be restored; *done* hears of it."""
+        with self._lock:
+            self._standing.add(name)
+            self._waiting.append(done)
+        self._requests.keep_on_disk(is_kept=False)
+        self._requests.add(name, reason)
+
+    def withdraw(self, name: str) -> None:
+        """Take the wish back; what is asked for from now on is written down again."""
+        with self._lock:
+            self._standing.discard(name)
+            is_kept = not self._standing
+        if is_kept:
+            self._requests.keep_on_disk(is_kept=True)
+
+    def turn(self, engines: Collection[int]) -> None:
+        """Restore the host if that is asked for and no engine is left of *engines*."""
+        with self._lock:
+            is_wanted, waiting = bool(self._standing), tuple(self._waiting)
+        if not is_wanted and self._is_away:
+            self._is_away = False
+            self._helm.come_back()
+        if not is_wanted or not waiting or engines:
+            return
+        self._is_away = True
+        self._helm.withdraw()
+        remove_stale_socket(self._roots.stats_socket)
+        in_use = agents_files(self._settings, self._roots)
+        sparing = Sparing(in_use, self._settings.safe_mode.file)
+        found = restore_files(self._settings, self._roots, sparing)
+        self._tell(found, waiting)
+
+    def _tell(self, found: Restored, waiting: Collection[Done]) -> None:
+        with self._lock:
+            self._waiting = [done for done in self._waiting if done not in waiting]
+        left = [f"{each.path}: {each.why}" for each in found.left[:MOST_TOLD]]
+        log.warning("host_restored", removed=list(found.removed[:MOST_TOLD]), left=left)
+        for done in waiting:
+            done(found)

@@ -1,0 +1,95 @@
+"""``temper restore``: undo everything that Temper may have left on this host."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from temper_core.errors import EXIT_FINDINGS, EXIT_MACHINE
+
+if TYPE_CHECKING:
+    from temper_core.records.contributions import Left, Restored
+
+NOTHING = "nothing of Temper's is on this host"
+
+
+@click.command("restore")
+@click.option("--settings", "path", type=click.Path(path_type=Path), help="Settings file (TOML).")
+@click.option("--dry-run", is_flag=True, help="Say what would go, and touch nothing.")
+@click.option("--all", "with_switch", is_flag=True, help="Remove the file that asks for safe mode.")
+@click.option("--output", type=click.Choice(["table", "json"]), default="table")
+def command(path: Path | None, dry_run: bool, with_switch: bool, output: str) -> None:
+    """Undo everything that Temper may have left on this host.
+
+    Ends an engine that outlived its agent, and removes the pin, sockets, notes and state files
+    that the settings name. Only what Temper itself makes is touched; what else lies there is
+    named. The file by which an operator asks for safe mode stays, unless --all is given.
+
+    Exit codes: 0 nothing of Temper's is left, 1 something unknown was found and stays,
+    3 an agent runs here, or something could not be removed.
+    """
+    from temper_core.agent.restoration import refuse_beside_agent, restore_without_agent
+    from temper_core.scheduler.roots import Roots
+    from temper_core.settings import load
+
+    settings, roots = load(path).settings, Roots()
+    refuse_beside_agent(settings, roots)
+    files = restore_without_agent(settings, roots, with_switch=with_switch, is_dry=dry_run)
+    done = _with_cgroups(files, is_dry=dry_run)
+    if output == "json":
+        _print_json(done, dry_run)
+    else:
+        _print_lines(done, dry_run)
+    raise click.exceptions.Exit(_exit_code(done))
+
+
+def _with_cgroups(files: "Restored", *, is_dry: bool) -> "Restored":
+    """Remove what ``temper run`` left, too; a command that still runs is somebody's work."""
+    from temper_core.launch import remove_left_behind
+    from temper_core.records.contributions import Left, Restored
+
+    removed, living = remove_left_behind(is_dry=is_dry)
+    running = "a command of temper run still runs in it"
+    return Restored(
+        (*files.removed, *map(str, removed)),
+        (*files.left, *(Left(str(each), running) for each in living)),
+    )
+
+
+def _exit_code(done: "Restored") -> int:
+    if any(each.is_failure for each in done.left):
+        return EXIT_MACHINE
+    return EXIT_FINDINGS if any(not each.is_kept for each in done.left) else 0
+
+
+def _print_json(done: "Restored", is_dry: bool) -> None:
+    import json
+
+    told: dict[str, Any] = {
+        "schema_version": 1,
+        "dry_run": is_dry,
+        "removed": list(done.removed),
+        "left": [{"path": each.path, "why": each.why, "state": _state(each)} for each in done.left],
+    }
+    click.echo(json.dumps(told, indent=2))
+
+
+def _state(left: "Left") -> str:
+    if left.is_failure:
+        return "failed"
+    return "kept" if left.is_kept else "unknown"
+
+
+def _print_lines(done: "Restored", is_dry: bool) -> None:
+    from temper_core.cli.tables import shown
+
+    word = "would go" if is_dry else "removed"
+    for path in done.removed:
+        click.echo(f"{word}: {shown(path)}")
+    for each in done.left:
+        click.echo(f"{_WORDS[_state(each)]}: {shown(each.path)}: {shown(each.why)}")
+    if not done.removed and not done.left:
+        click.echo(NOTHING)
+
+
+_WORDS = {"failed": "NOT REMOVED", "kept": "kept", "unknown": "left"}

@@ -1,0 +1,110 @@
+"""A running agent that is asked to leave nothing on its host."""
+
+import json
+
+import pytest
+
+from temper_core import CompanionContext, Restored
+from temper_core.agent.restoration import Restoration
+from temper_core.scheduler.safe_mode import SafeModeRequests
+
+
+class Helm:
+    def __init__(self):
+        self.calls = []
+
+    def withdraw(self):
+        self.calls.append("withdraw")
+
+    def come_back(self):
+        self.calls.append("come_back")
+
+
+@pytest.fixture
+def requests(made):
+    return SafeModeRequests(made.state / "safe-mode", made.state / "requests.json")
+
+
+@pytest.fixture
+def helm():
+    return Helm()
+
+
+@pytest.fixture
+def restoration(made, requests, helm):
+    return Restoration(made.settings, requests, helm, made.roots)
+
+
+def test_it_waits_until_no_engine_is_left_and_then_tells(made, restoration, requests, helm):
+    made.put(made.run / "engine-7.json")
+    heard = []
+
+    restoration.ask("cluster", "the operator wants it", heard.append)
+    restoration.turn([4711])
+    heard_early = list(heard)
+    restoration.turn([])
+    restoration.turn([])
+
+    assert set(requests.active()) == {"cluster"}
+    assert heard_early == []
+    assert [each.removed for each in heard] == [(str(made.run / "engine-7.json"), str(made.run))]
+    assert helm.calls == ["withdraw"]
+
+
+def test_what_the_agent_needs_to_run_stays_and_is_not_told(made, restoration):
+    lock, socket = made.put(made.run / "agent.lock"), made.put(made.run / "agent.sock")
+    heard = []
+
+    restoration.ask("cluster", "", heard.append)
+    restoration.turn([])
+
+    assert lock.exists()
+    assert socket.exists()
+    assert heard == [Restored()]
+
+
+def test_nothing_is_written_again_while_the_wish_stands(made, restoration, requests):
+    requests.add("alice", "before")
+    restoration.ask("cluster", "the operator wants it", lambda _: None)
+    restoration.turn([])
+
+    requests.add("bob", "meanwhile")
+
+    assert set(requests.active()) == {"alice", "bob", "cluster"}
+    assert not made.state.exists()
+
+
+def test_what_still_stands_is_written_down_once_the_wish_is_withdrawn(
+    made, restoration, requests, helm
+):
+    requests.add("alice", "before")
+    restoration.ask("cluster", "the operator wants it", lambda _: None)
+    restoration.turn([])
+
+    requests.withdraw("cluster")
+    restoration.withdraw("cluster")
+    restoration.turn([])
+
+    kept = json.loads((made.state / "requests.json").read_text())
+    assert set(kept["requests"]) == {"alice"}
+    assert helm.calls == ["withdraw", "come_back"]
+
+
+def test_a_stranger_in_the_directory_is_reported(made, restoration):
+    made.put(made.state / "diary")
+    heard = []
+
+    restoration.ask("cluster", "", heard.append)
+    restoration.turn([])
+
+    assert [(each.path, each.why) for each in heard[0].left] == [
+        (str(made.state / "diary"), "is not Temper's")
+    ]
+
+
+def test_a_context_without_an_agent_behind_it_has_nothing_to_restore():
+    heard = []
+
+    CompanionContext("node", print, print).restore("why", heard.append)
+
+    assert heard == [Restored()]

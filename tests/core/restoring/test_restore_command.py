@@ -1,0 +1,225 @@
+"""``temper restore`` on real files: what goes, what stays, and when it refuses."""
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+from click.testing import CliRunner
+
+from temper_core.agent.restoration import refuse_beside_agent
+from temper_core.cli.restore import command
+from temper_core.errors import EXIT_FINDINGS, EXIT_MACHINE, MachineError
+from temper_core.scheduler.node_checks import start_of
+
+LOCKING = """
+import sys, time
+from pathlib import Path
+from temper_core.scheduler.agent_lock import agent_lock
+with agent_lock(Path(sys.argv[1])):
+    print("held", flush=True)
+    time.sleep(600)
+"""
+
+
+@pytest.fixture
+def restore(made, monkeypatch):
+    """Run the command on the made host; whatever it raises of ours is given back."""
+    monkeypatch.setattr("temper_core.scheduler.roots.Roots", lambda: made.roots)
+
+    def run(*options):
+        return CliRunner().invoke(command, ["--settings", str(made.path), *options])
+
+    return run
+
+
+def test_all_that_a_killed_agent_left_goes_with_its_directories(made, restore):
+    left = made.left_by_a_killed_agent()
+
+    done = restore("--output", "json")
+
+    told = json.loads(done.stdout)
+    known = {str(path) for path in left} - {str(made.run / "agent.lock")}
+    assert done.exit_code == 0
+    assert known <= set(told["removed"])
+    assert told["left"] == []
+    assert not made.run.exists()
+    assert not made.state.exists()
+
+
+def test_a_second_time_there_is_nothing_to_do(made, restore):
+    made.left_by_a_killed_agent()
+    restore()
+
+    again = restore()
+
+    assert (again.exit_code, again.stdout) == (0, "nothing of Temper's is on this host\n")
+
+
+def test_a_dry_run_names_all_of_it_and_touches_nothing(made, restore):
+    left = made.left_by_a_killed_agent()
+    before = made.everything()
+
+    dry = restore("--dry-run", "--output", "json")
+
+    told = json.loads(dry.stdout)
+    assert told["dry_run"] is True
+    assert {str(path) for path in left} <= set(told["removed"])
+    assert {str(made.run), str(made.state)} <= set(told["removed"])
+    assert made.everything() == before
+
+
+def test_the_operators_switch_stays_unless_all_is_to_go(made, restore):
+    switch = made.put(made.state / "safe-mode", "maintenance")
+
+    kept = restore()
+    is_kept = switch.exists()
+    gone = restore("--all")
+
+    assert (kept.exit_code, is_kept) == (0, True)
+    assert f"kept: {switch}: the operator's own switch" in kept.stdout
+    assert (gone.exit_code, switch.exists()) == (0, False)
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "engine-notes.json", "engine-7.json.bak"])
+def test_what_is_not_tempers_is_named_and_left(made, restore, name):
+    stranger = made.put(made.run / name)
+    made.put(made.run / "engine-7.json")
+
+    done = restore()
+
+    assert done.exit_code == EXIT_FINDINGS
+    assert f"left: {stranger}: is not Temper's" in done.stdout
+    assert [path.name for path in made.run.iterdir()] == [name]
+
+
+def test_links_are_unlinked_and_never_followed(made, restore, tmp_path):
+    treasure = made.put(tmp_path / "elsewhere/shadow", "secret")
+    made.state.mkdir(parents=True)
+    (made.state / "requests.json").symlink_to(treasure)
+    made.run.mkdir(parents=True)
+    (made.run / "engine-1.json").symlink_to(treasure)
+
+    done = restore()
+
+    assert done.exit_code == 0
+    assert treasure.read_text() == "secret"
+    assert not made.state.exists()
+    assert not made.run.exists()
+
+
+def test_a_directory_that_is_a_link_is_left_with_what_it_leads_to(made, restore, tmp_path):
+    held = made.put(tmp_path / "elsewhere/requests.json")
+    made.state.parent.mkdir(parents=True)
+    made.state.symlink_to(held.parent)
+
+    done = restore()
+
+    assert done.exit_code == EXIT_FINDINGS
+    assert f"{made.state}: is a link to {held.parent}" in done.stdout
+    assert held.exists()
+
+
+def test_a_directory_of_a_known_name_is_not_removed(made, restore):
+    inside = made.put(made.state / "requests.json/precious")
+
+    done = restore()
+
+    assert done.exit_code == EXIT_MACHINE
+    assert "NOT REMOVED" in done.stdout
+    assert inside.exists()
+
+
+def test_other_files_beside_settings_of_another_directory_are_nobodys_business(made, restore):
+    path = made.folder / "etc/requests.json"
+    made.path.write_text(made.path.read_text().replace(f"{made.state}/requests.json", str(path)))
+    neighbour = made.put(made.folder / "etc/passwd")
+    made.put(path)
+
+    done = restore()
+
+    assert (done.exit_code, path.exists(), neighbour.exists()) == (0, False, True)
+    assert "passwd" not in done.stdout
+
+
+@pytest.mark.parametrize("option", ["--dry-run", "--all"])
+def test_it_refuses_while_an_agent_holds_the_lock(made, restore, option):
+    left = made.left_by_a_killed_agent()
+    with subprocess.Popen(
+        [sys.executable, "-c", LOCKING, str(made.run)], stdout=subprocess.PIPE, text=True
+    ) as agent:
+        agent.stdout.readline()
+
+        refused = restore(option)
+        agent.kill()
+
+    assert isinstance(refused.exception, MachineError)
+    assert f"process {agent.pid} holds {made.run}/agent.lock" in str(refused.exception)
+    assert len(str(refused.exception).splitlines()) == 1
+    assert all(path.exists() for path in left)
+
+
+def test_it_refuses_while_an_agent_that_only_observes_listens(made, restore):
+    made.run.mkdir(parents=True)
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(made.run / "agent.sock"))
+        listening.listen(1)
+
+        refused = restore()
+
+    assert isinstance(refused.exception, MachineError)
+    assert "it listens on" in str(refused.exception)
+    assert (made.run / "agent.sock").exists()
+
+
+def test_an_engine_that_outlived_its_agent_is_ended(made, restore):
+    engine = start_engine(made, "trap '' TERM; while :; do sleep 0.1; done")
+    made.put(made.run / "engine.pid", f"{engine.pid} {start_of(engine.pid)}\n")
+
+    done = restore()
+
+    assert done.exit_code == 0
+    assert f"removed: scx_layered (process {engine.pid})" in done.stdout
+    assert engine.wait(5) < 0
+
+
+def test_a_process_that_only_has_the_number_of_an_engine_lives_on(made, restore):
+    other = start_engine(made, "sleep 600")
+    made.put(made.run / "engine.pid", f"{other.pid} {int(start_of(other.pid)) - 1}\n")
+
+    restore()
+
+    is_alive = other.poll() is None
+    other.kill()
+    other.wait()
+    assert is_alive
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become somebody else")
+def test_who_may_not_look_is_told_to_become_root(made):
+    made.left_by_a_killed_agent()
+    settings = made.settings
+    os.seteuid(65534)
+    try:
+        with pytest.raises(MachineError, match="run as root"):
+            refuse_beside_agent(settings, made.roots)
+    finally:
+        os.seteuid(0)
+
+
+def start_engine(made, script):
+    """Start a process that calls itself scx_layered, and wait until it does."""
+    shell = made.folder / "scx_layered"
+    shutil.copy("/bin/sh", shell)
+    process = subprocess.Popen([str(shell), "-c", script])
+    comm = f"/proc/{process.pid}/comm"
+    for _ in range(200):
+        with open(comm) as file:
+            if file.read() == "scx_layered\n":
+                return process
+        time.sleep(0.01)
+    raise AssertionError("it never started")
