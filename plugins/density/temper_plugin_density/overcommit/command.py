@@ -1,8 +1,146 @@
 """``temper overcommit``: the admission webhook, a preview of what it does, and a report."""
 
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
 import click
+
+from temper_plugin_density.overcommit import names
+from temper_plugin_density.overcommit.options import read_duration, read_factor, read_pause
+
+EXIT_FINDINGS = 1
+SETTINGS = click.option(
+    "--settings",
+    type=click.Path(path_type=Path),
+    help="Settings file (TOML), for its [priority_mapping].",
+)
+KUBECONFIG = click.option(
+    "--kubeconfig",
+    type=click.Path(path_type=Path),
+    help="A kubeconfig; without one the pod's own account, or $KUBECONFIG.",
+)
+FACTOR = click.option(
+    "--factor",
+    callback=read_factor,
+    default="0.7",
+    show_default=True,
+    help="What share of a request is left.",
+)
+OUTPUT = click.option(
+    "--output", type=click.Choice(["table", "json"]), default="table", show_default=True
+)
 
 
 @click.group("overcommit")
 def overcommit() -> None:
-    """Lower the CPU requests of pods as they are made."""
+    """Lower the CPU requests of pods as they are made, where a namespace asks for it."""
+
+
+@overcommit.command("serve")
+@click.option("--listen", default="0.0.0.0:8443", show_default=True, help="Where TLS is served.")
+@click.option("--observe", default="0.0.0.0:8081", show_default=True, help="Health and metrics.")
+@click.option("--namespace", default=names.NAMESPACE, show_default=True, help="Its own namespace.")
+@click.option("--service", default=names.SERVICE, show_default=True, help="Its Service.")
+@click.option("--secret", default=names.SECRET, show_default=True, help="Where certificates are.")
+@click.option(
+    "--configuration",
+    default=names.CONFIGURATION,
+    show_default=True,
+    help="Its MutatingWebhookConfiguration.",
+)
+@click.option("--name", "also", multiple=True, help="One more name or address of the certificate.")
+@FACTOR
+@click.option(
+    "--certificate-life",
+    callback=read_duration,
+    default="90d",
+    show_default=True,
+    help="How long a certificate is valid.",
+)
+@click.option(
+    "--authority-life",
+    callback=read_duration,
+    default="1095d",
+    show_default=True,
+    help="How long an authority is valid.",
+)
+@click.option(
+    "--overlap",
+    callback=read_duration,
+    default="5m",
+    show_default=True,
+    help="How long an authority is known before it signs.",
+)
+@click.option(
+    "--check-every",
+    callback=read_duration,
+    default="30s",
+    show_default=True,
+    help="How often the Secret and the configuration are looked at.",
+)
+@click.option(
+    "--drain",
+    callback=read_pause,
+    default="5s",
+    show_default=True,
+    help="How long to answer on after SIGTERM.",
+)
+@click.option(
+    "--log-level",
+    type=click.Choice(["debug", "info", "warning", "error"]),
+    default="info",
+    show_default=True,
+)
+@KUBECONFIG
+@SETTINGS
+def serve(**given: Any) -> None:  # noqa: ANN401 - click's options, each of its type
+    """Answer the API server until SIGTERM.
+
+    Every answer lets the pod start, lowered or not. The certificate, and the authority that the
+    API server trusts, are made here, kept in the Secret and renewed after two thirds of their
+    life; a new authority is known for --overlap before it is used.
+    """
+    from temper_plugin_density.overcommit.starting import Asked, start  # noqa: PLC0415 - slow
+
+    start(Asked(**given))
+
+
+@overcommit.command("preview")
+@click.option(
+    "-f",
+    "--file",
+    "source",
+    required=True,
+    type=click.Path(path_type=Path, allow_dash=True),
+    help="Pods, or what makes pods, as YAML or JSON; - reads standard input.",
+)
+@FACTOR
+@OUTPUT
+@SETTINGS
+def preview(source: Path, factor: Fraction, output: str, settings: Path | None) -> None:
+    """Show what the webhook would do with pods, container by container, and why.
+
+    Nothing is asked of a cluster: namespaces are taken as labelled. Exit code 2 where the file
+    cannot be read.
+    """
+    from temper_plugin_density.overcommit.previewing import show  # noqa: PLC0415 - slow
+
+    click.echo(show(source, factor, settings, output))
+
+
+@overcommit.command("report")
+@OUTPUT
+@KUBECONFIG
+@click.pass_context
+def report(context: click.Context, output: str, kubeconfig: Path | None) -> None:
+    """Show per namespace how many pods run lowered, and how much that frees.
+
+    Exit code 1 where a LimitRange of a labelled namespace may refuse lowered pods, 3 where the
+    cluster does not answer.
+    """
+    from temper_plugin_density.overcommit.reporting import report_on  # noqa: PLC0415 - slow
+
+    text, has_findings = report_on(kubeconfig, output)
+    click.echo(text)
+    context.exit(EXIT_FINDINGS if has_findings else 0)

@@ -2,7 +2,7 @@
 
 PREFIX = "temper.codes"
 CHOICE = f"{PREFIX}/overcommit"
-"""A namespace labelled ``enabled`` asks for lowered requests; a pod annotated ``disabled`` does not."""
+"""Of a namespace, as a label: ``enabled``. Of a pod that is to be spared, as an annotation."""
 ENABLED = "enabled"
 DISABLED = "disabled"
 ORIGINALS = f"{PREFIX}/original-cpu-requests"

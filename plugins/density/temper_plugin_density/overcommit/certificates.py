@@ -1,0 +1,190 @@
+"""Certificates: authorities of our own, and what they sign, as strictly as Go and Python 3.13 read.
+
+ECDSA with P-256. Instants are aware datetimes; certificates count whole seconds.
+"""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from ipaddress import ip_address
+
+from attrs import frozen
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from temper_core import InputError
+
+Certificate = x509.Certificate
+Key = ec.EllipticCurvePrivateKey
+
+BACKDATED = timedelta(minutes=5)
+"""A certificate is valid from this long before it was made: clocks differ."""
+AUTHORITY_NAME = "temper-webhook authority"
+LONGEST_COMMON_NAME = 64
+
+
+@frozen
+class Span:
+    """From when to when something is valid."""
+
+    start: datetime
+    end: datetime
+
+
+def begun(certificate: Certificate) -> datetime:
+    """Return when *certificate* was made."""
+    return certificate.not_valid_before_utc + BACKDATED
+
+
+def is_valid(certificate: Certificate, now: datetime) -> bool:
+    """Whether *certificate* is neither expired nor from the future."""
+    return certificate.not_valid_before_utc <= now < certificate.not_valid_after_utc
+
+
+def is_due(certificate: Certificate, now: datetime) -> bool:
+    """Whether two thirds of its life are over, so that the next one is to be made."""
+    start, end = begun(certificate), certificate.not_valid_after_utc
+    return not is_valid(certificate, now) or now >= start + (end - start) * 2 / 3
+
+
+def fingerprint(certificate: Certificate) -> bytes:
+    """Return by what *certificate* is known again."""
+    return certificate.fingerprint(hashes.SHA256())
+
+
+def is_ours(certificate: Certificate) -> bool:
+    """Whether *certificate* is an authority that a webhook made."""
+    names = certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
+    return any(str(name.value).startswith(AUTHORITY_NAME) for name in names)
+
+
+def is_signed_by(certificate: Certificate, authority: Certificate) -> bool:
+    """Whether *authority* issued *certificate*."""
+    try:
+        certificate.verify_directly_issued_by(authority)
+    except (ValueError, TypeError, InvalidSignature):
+        return False
+    return True
+
+
+def names_of(certificate: Certificate) -> frozenset[str]:
+    """Return the names and addresses that *certificate* is for."""
+    try:
+        found = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except (x509.ExtensionNotFound, ValueError):
+        return frozenset()
+    addresses = map(str, found.get_values_for_type(x509.IPAddress))
+    return frozenset([*found.get_values_for_type(x509.DNSName), *addresses])
+
+
+def make_key() -> Key:
+    """Make a private key."""
+    return ec.generate_private_key(ec.SECP256R1())
+
+
+def make_authority(key: Key, span: Span) -> Certificate:
+    """Make a certificate authority that signs itself; each has a name of its own."""
+    serial = x509.random_serial_number()
+    name = _name(f"{AUTHORITY_NAME} {serial:x}")
+    usage = _usage(key_cert_sign=True, crl_sign=True)
+    builder = _builder(name, name, key, serial, span)
+    builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+    builder = builder.add_extension(usage, critical=True)
+    return builder.sign(key, hashes.SHA256())
+
+
+def make_certificate(
+    key: Key, names: Iterable[str], span: Span, authority: Certificate, authority_key: Key
+) -> Certificate:
+    """Make the certificate of a server of those *names*, valid for no longer than its authority."""
+    ordered = sorted(names)
+    end = min(span.end, authority.not_valid_after_utc)
+    serial = x509.random_serial_number()
+    subject = _name(ordered[0] if ordered else "temper-webhook")
+    builder = _builder(subject, authority.subject, key, serial, Span(span.start, end))
+    issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(authority_key.public_key())
+    server = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH])
+    alternatives = x509.SubjectAlternativeName([_general_name(each) for each in ordered])
+    builder = builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), True)
+    builder = builder.add_extension(_usage(digital_signature=True), critical=True)
+    for extension in (server, alternatives, issuer):
+        builder = builder.add_extension(extension, critical=False)
+    return builder.sign(authority_key, hashes.SHA256())
+
+
+def _builder(
+    subject: x509.Name, issuer: x509.Name, key: Key, serial: int, span: Span
+) -> x509.CertificateBuilder:
+    identifier = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(key.public_key())
+        .serial_number(serial)
+        .not_valid_before(span.start - BACKDATED)
+        .not_valid_after(span.end)
+        .add_extension(identifier, critical=False)
+    )
+
+
+def _name(common: str) -> x509.Name:
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common[:LONGEST_COMMON_NAME])])
+
+
+def _usage(
+    *, digital_signature: bool = False, key_cert_sign: bool = False, crl_sign: bool = False
+) -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature=digital_signature,
+        key_cert_sign=key_cert_sign,
+        crl_sign=crl_sign,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        encipher_only=False,
+        decipher_only=False,
+    )
+
+
+def _general_name(name: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ip_address(name))
+    except ValueError:
+        return x509.DNSName(name)
+
+
+def written(certificates: Iterable[Certificate]) -> bytes:
+    """Return *certificates* as PEM."""
+    return b"".join(each.public_bytes(serialization.Encoding.PEM) for each in certificates)
+
+
+def written_key(key: Key) -> bytes:
+    """Return *key* as PEM."""
+    return key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )
+
+
+def read(pem: bytes, what: str) -> tuple[Certificate, ...]:
+    """Read PEM certificates, one at least; raise InputError naming *what* otherwise."""
+    try:
+        return tuple(x509.load_pem_x509_certificates(pem))
+    except ValueError as error:
+        raise InputError(f"{what}: holds no certificate") from error
+
+
+def read_key(pem: bytes, what: str) -> Key:
+    """Read a PEM key; raise InputError naming *what* otherwise."""
+    try:
+        key = serialization.load_pem_private_key(pem, None)
+    except (ValueError, TypeError) as error:
+        raise InputError(f"{what}: holds no private key") from error
+    if not isinstance(key, ec.EllipticCurvePrivateKey):
+        raise InputError(f"{what}: holds no ECDSA key")
+    return key

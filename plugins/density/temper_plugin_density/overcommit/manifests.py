@@ -1,0 +1,132 @@
+"""Pods in files: as objects, in lists, and as the templates of whatever makes pods."""
+
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+from attrs import frozen
+
+from temper_core import DocumentError
+
+LARGEST_BYTES = 64 * 1024 * 1024
+KNOWN_CLASSES: Mapping[str, int] = {
+    "system-node-critical": 2_000_001_000,
+    "system-cluster-critical": 2_000_000_000,
+    "temper-critical": 1_000_000,
+    "temper-high": 100_000,
+    "temper-normal": 0,
+    "temper-low": -100,
+    "temper-background": -1000,
+}
+"""What Kubernetes and the chart install; the API server resolves any other."""
+
+TEMPLATES = (("spec", "template"), ("spec", "jobTemplate", "spec", "template"))
+
+
+@frozen
+class Manifest:
+    """A pod, or the template of pods, and what it belongs to."""
+
+    subject: str
+    pod: Mapping[str, Any]
+
+
+def read_manifests(path: Path) -> tuple[Manifest, ...]:
+    """Return every pod of a file, - being standard input; raise DocumentError without any."""
+    source = str(path)
+    found = tuple(
+        manifest for document in _documents(path, source) for manifest in _manifests(document)
+    )
+    if not found:
+        raise DocumentError(source, ["holds no pod, and nothing that makes pods"])
+    return found
+
+
+def _documents(path: Path, source: str) -> list[Any]:
+    text = _text(path, source)
+    try:
+        if text.lstrip().startswith(("{", "[")):
+            return [json.loads(text)]
+        # Not libyaml's: what is nested too deeply would end the process there.
+        return list(yaml.safe_load_all(text))
+    except (ValueError, LookupError, TypeError, RecursionError, yaml.YAMLError) as error:
+        reason = " ".join(str(error).split())[:300] or type(error).__name__
+        raise DocumentError(source, [f"is neither JSON nor YAML: {reason}"]) from error
+
+
+def _text(path: Path, source: str) -> str:
+    try:
+        if source == "-":
+            given = sys.stdin.buffer.read(LARGEST_BYTES + 1)
+        else:
+            with path.open("rb") as file:
+                given = file.read(LARGEST_BYTES + 1)
+        if len(given) > LARGEST_BYTES:
+            raise DocumentError(source, [f"is larger than {LARGEST_BYTES} bytes"])
+        return given.decode("utf-8-sig")
+    except OSError as error:
+        raise DocumentError(source, [error.strerror or str(error)]) from error
+    except ValueError as error:
+        raise DocumentError(source, ["is no text in UTF-8"]) from error
+
+
+def _manifests(document: object) -> Iterator[Manifest]:
+    if not isinstance(document, dict):
+        return
+    if isinstance(document.get("items"), list):
+        for item in document["items"]:
+            # The items of a PodList, as the API server answers it, do not say their kind.
+            yield from _manifests({"kind": "Pod", **item} if isinstance(item, dict) else item)
+    elif document.get("kind") == "Pod":
+        yield Manifest(_subject(document), _as_admitted(document))
+    else:
+        for steps in TEMPLATES:
+            template = _below(document, steps)
+            if isinstance(template, dict):
+                yield Manifest(_subject(document), _as_admitted({"metadata": {}, **template}))
+
+
+def _below(document: Mapping[str, Any], steps: tuple[str, ...]) -> object:
+    found: object = document
+    for step in steps:
+        found = found.get(step) if isinstance(found, dict) else None
+    return found
+
+
+def _subject(document: Mapping[str, Any]) -> str:
+    metadata = document.get("metadata")
+    known = metadata if isinstance(metadata, dict) else {}
+    name = known.get("name") or known.get("generateName") or "unnamed"
+    return f"{document.get('kind')} {known.get('namespace', 'default')}/{name}"
+
+
+def _as_admitted(pod: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Complete what the API server has completed before it asks the webhook."""
+    spec = pod.get("spec")
+    if not isinstance(spec, dict):
+        return pod
+    changed = {key: _with_requests(value) for key, value in spec.items()}
+    priority = KNOWN_CLASSES.get(str(spec.get("priorityClassName")))
+    if priority is not None:
+        changed.setdefault("priority", priority)
+    return {**pod, "spec": changed}
+
+
+def _with_requests(containers: object) -> object:
+    """Let a container without a request ask for its limit, as Kubernetes does."""
+    if not isinstance(containers, list):
+        return containers
+    return [_with_request(each) if isinstance(each, dict) else each for each in containers]
+
+
+def _with_request(container: Mapping[str, Any]) -> Mapping[str, Any]:
+    resources = container.get("resources")
+    limits = resources.get("limits") if isinstance(resources, dict) else None
+    if not isinstance(resources, dict) or not isinstance(limits, dict):
+        return container
+    requests = resources.get("requests")
+    asked = {**limits, **requests} if isinstance(requests, dict) else limits
+    return {**container, "resources": {**resources, "requests": asked}}

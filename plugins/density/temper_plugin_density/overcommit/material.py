@@ -1,0 +1,140 @@
+"""What the Secret holds: authorities, newest first, and the certificate that is served.
+
+``renewed`` says what is to be in force now. Everything is known from the material itself, so that
+several replicas come to the same: whoever writes the Secret first has made it.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+
+from attrs import evolve, field, frozen
+
+from temper_core import InputError
+from temper_plugin_density.overcommit import certificates as x509
+
+CERTIFICATE, KEY = "tls.crt", "tls.key"
+AUTHORITIES, AUTHORITY_KEY = "ca.crt", "ca.key"
+
+
+@frozen
+class Terms:
+    """For whom certificates are made, and for how long."""
+
+    names: frozenset[str]
+    certificate_life: timedelta = timedelta(days=90)
+    authority_life: timedelta = timedelta(days=3 * 365)
+    overlap: timedelta = timedelta(minutes=5)
+    """How long the API server knows an authority before anything that it signed is served."""
+
+
+@frozen
+class Material:
+    """Authorities with the key of the newest, and a certificate with its key."""
+
+    authorities: tuple[x509.Certificate, ...]
+    authority_key: x509.Key = field(repr=False, eq=False)
+    certificate: x509.Certificate
+    key: x509.Key = field(repr=False, eq=False)
+
+    @property
+    def newest(self) -> x509.Certificate:
+        """The authority that signs."""
+        return self.authorities[0]
+
+    @property
+    def is_of_newest(self) -> bool:
+        """Whether what is served was signed by the newest authority."""
+        return x509.is_signed_by(self.certificate, self.newest)
+
+    def written(self) -> Mapping[str, bytes]:
+        """Return the data of the Secret."""
+        return {
+            CERTIFICATE: x509.written([self.certificate]),
+            KEY: x509.written_key(self.key),
+            AUTHORITIES: x509.written(self.authorities),
+            AUTHORITY_KEY: x509.written_key(self.authority_key),
+        }
+
+
+def read(data: Mapping[str, bytes]) -> Material:
+    """Read the data of the Secret; raise InputError saying what is wrong with it."""
+    material = Material(
+        x509.read(data.get(AUTHORITIES, b""), AUTHORITIES),
+        x509.read_key(data.get(AUTHORITY_KEY, b""), AUTHORITY_KEY),
+        x509.read(data.get(CERTIFICATE, b""), CERTIFICATE)[0],
+        x509.read_key(data.get(KEY, b""), KEY),
+    )
+    if material.newest.public_key() != material.authority_key.public_key():
+        raise InputError(f"{AUTHORITY_KEY}: is not the key of the first of {AUTHORITIES}")
+    if material.certificate.public_key() != material.key.public_key():
+        raise InputError(f"{KEY}: is not the key of {CERTIFICATE}")
+    if not any(x509.is_signed_by(material.certificate, each) for each in material.authorities):
+        raise InputError(f"{CERTIFICATE}: is signed by none of {AUTHORITIES}")
+    return material
+
+
+def made(terms: Terms, now: datetime) -> Material:
+    """Make an authority and a certificate where there is nothing to go on from."""
+    key, authority_key = x509.make_key(), x509.make_key()
+    authority = x509.make_authority(authority_key, _span(now, terms.authority_life))
+    span = _span(now, terms.certificate_life)
+    certificate = x509.make_certificate(key, terms.names, span, authority, authority_key)
+    return Material((authority,), authority_key, certificate, key)
+
+
+def renewed(
+    material: Material, terms: Terms, now: datetime, trusted: frozenset[bytes] | None
+) -> Material:
+    """Return what is to be in force at *now*: *material* itself for as long as it does.
+
+    *trusted* are the fingerprints of the authorities that the API server takes, None where that is
+    not known.
+    """
+    staged = _with_authority(material, terms, now)
+    current = staged.certificate
+    lacks = not terms.names <= x509.names_of(current)
+    if not (lacks or x509.is_due(current, now) or not staged.is_of_newest):
+        return staged
+    if x509.is_valid(current, now) and not _may_sign(staged, terms, now, trusted):
+        return staged
+    # Of two replicas with different names neither takes away the other's.
+    names = terms.names | x509.names_of(current) if lacks else terms.names
+    return _with_certificate(staged, evolve(terms, names=names), now)
+
+
+def _with_authority(material: Material, terms: Terms, now: datetime) -> Material:
+    """Set a young authority before one that is due, and leave out what is over."""
+    kept = tuple(each for each in material.authorities[1:] if x509.is_valid(each, now))
+    if not x509.is_due(material.newest, now):
+        return evolve(material, authorities=(material.newest, *kept))
+    if x509.is_valid(material.newest, now):
+        kept = (material.newest, *kept)
+    key = x509.make_key()
+    young = x509.make_authority(key, _span(now, terms.authority_life))
+    return evolve(material, authorities=(young, *kept), authority_key=key)
+
+
+def _may_sign(
+    material: Material, terms: Terms, now: datetime, trusted: frozenset[bytes] | None
+) -> bool:
+    """Whether the API server will take what the newest authority signs."""
+    if material.is_of_newest:
+        return True
+    is_known = trusted is not None and x509.fingerprint(material.newest) in trusted
+    return is_known and now >= x509.begun(material.newest) + terms.overlap
+
+
+def _with_certificate(material: Material, terms: Terms, now: datetime) -> Material:
+    key = x509.make_key()
+    certificate = x509.make_certificate(
+        key,
+        terms.names,
+        _span(now, terms.certificate_life),
+        material.newest,
+        material.authority_key,
+    )
+    return evolve(material, certificate=certificate, key=key)
+
+
+def _span(now: datetime, life: timedelta) -> x509.Span:
+    return x509.Span(now, now + life)

@@ -1,0 +1,71 @@
+"""``temper overcommit preview``: what the webhook would do with pods in a file."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from temper_core import InputError, load_settings, tier_of
+from temper_plugin_density.overcommit.columns import in_columns
+from temper_plugin_density.overcommit.decisions import Change, Decision, decide
+from temper_plugin_density.overcommit.manifests import Manifest, read_manifests
+from temper_plugin_density.overcommit.pod_objects import read
+from temper_plugin_density.overcommit.policy import Policy
+
+HEADINGS = ("pod", "container", "before", "after", "why")
+
+Decided = tuple[Manifest, Decision]
+
+
+def show(source: Path, factor: Fraction, settings: Path | None, output: str) -> str:
+    """Return what would be done with the pods in *source*; raise InputError for bad input."""
+    mapping = load_settings(settings).priority_mapping
+    policy = Policy(partial(tier_of, mapping=mapping), factor)
+    decided = [(each, _decide(each, policy)) for each in read_manifests(source)]
+    if output == "json":
+        return json.dumps([_document(*each) for each in decided], indent=2)
+    return in_columns([HEADINGS, *_rows(decided)])
+
+
+def _decide(manifest: Manifest, policy: Policy) -> Decision:
+    try:
+        return decide(read(manifest.pod), policy)
+    except InputError as error:
+        raise InputError(f"{manifest.subject}: {error}") from error
+
+
+def _rows(decided: Iterable[Decided]) -> Iterator[tuple[str, ...]]:
+    for manifest, decision in decided:
+        subject, reason = manifest.subject, decision.reason
+        for change in decision.changes:
+            request = change.request
+            yield subject, request.container, request.text, after(change), reason
+            subject = reason = ""
+        if not decision.changes:
+            yield subject, "", "", "", reason
+
+
+def after(change: Change) -> str:
+    """Return what the request becomes, as it is written where it stays what it is."""
+    return f"{change.after_millis}m" if change.is_new else change.request.text
+
+
+def _document(manifest: Manifest, decision: Decision) -> Mapping[str, Any]:
+    return {
+        "pod": manifest.subject,
+        "outcome": decision.outcome,
+        "reason": decision.reason,
+        "freed_millis": decision.freed_millis,
+        "containers": [
+            {
+                "name": change.request.container,
+                "original": change.original,
+                "before": change.request.text,
+                "after": after(change),
+            }
+            for change in decision.changes
+        ],
+        "patch": list(decision.patch),
+    }

@@ -1,0 +1,141 @@
+"""``temper overcommit report``: what runs lowered in a cluster, and what may stand in its way."""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from attrs import define, evolve, field, frozen
+from lightkube import Client
+from lightkube.resources.core_v1 import LimitRange, Namespace, Pod
+
+from temper_core import InputError, cpu_millis
+from temper_plugin_density.overcommit import originals
+from temper_plugin_density.overcommit.cluster import open_client, told
+from temper_plugin_density.overcommit.columns import in_columns
+from temper_plugin_density.overcommit.names import CHOICE, ENABLED
+from temper_plugin_density.overcommit.pod_objects import Place, read
+from temper_plugin_density.overcommit.policy import LEAST_MILLIS
+
+ENDED = ("Succeeded", "Failed")
+HEADINGS = ("namespace", "asked for", "pods", "lowered", "freed", "what stands in the way")
+
+
+@define
+class Standing:
+    """One namespace: how many of its pods run, how many of them lowered, and what that frees."""
+
+    namespace: str
+    is_labelled: bool = False
+    pods: int = 0
+    lowered: int = 0
+    freed_millis: int = 0
+    findings: list[str] = field(factory=list)
+
+
+@frozen
+class Seen:
+    """What the cluster was seen to have; objects as the API server writes them."""
+
+    labelled: frozenset[str]
+    pods: tuple[Mapping[str, Any], ...]
+    limit_ranges: tuple[Mapping[str, Any], ...]
+
+
+def report_on(kubeconfig: Path | None, output: str) -> tuple[str, bool]:
+    """Return the report, and whether it has findings; raise MachineError without an answer."""
+    with told("the API server"), open_client(kubeconfig) as client:
+        seen = _see(client)
+    standings = stand(seen)
+    text = _as_json(standings) if output == "json" else _as_table(standings)
+    return text, any(each.findings for each in standings)
+
+
+def _see(client: Client) -> Seen:
+    labelled = client.list(Namespace, labels={CHOICE: ENABLED})
+    return Seen(
+        frozenset(each.metadata.name for each in labelled if each.metadata and each.metadata.name),
+        tuple(each.to_dict() for each in client.list(Pod, namespace="*")),
+        tuple(each.to_dict() for each in client.list(LimitRange, namespace="*")),
+    )
+
+
+def stand(seen: Seen) -> tuple[Standing, ...]:
+    """Count by namespace; those that neither ask for it nor have lowered pods are left out."""
+    found: defaultdict[str, Standing] = defaultdict(lambda: Standing(""))
+    for pod in seen.pods:
+        if (pod.get("status") or {}).get("phase") not in ENDED:
+            _count(found[pod["metadata"]["namespace"]], pod)
+    for name in seen.labelled:
+        found[name].is_labelled = True
+    for limit_range in seen.limit_ranges:
+        if (name := limit_range["metadata"]["namespace"]) in seen.labelled:
+            found[name].findings.extend(_in_the_way(limit_range))
+    named = [evolve(each, namespace=name) for name, each in sorted(found.items())]
+    return tuple(each for each in named if each.is_labelled or each.lowered)
+
+
+def _count(standing: Standing, pod: Mapping[str, Any]) -> None:
+    standing.pods += 1
+    freed = freed_millis(pod)
+    standing.lowered += freed > 0
+    standing.freed_millis += freed
+
+
+def freed_millis(document: Mapping[str, Any]) -> int:
+    """Return by how much a pod asks for less than it did at first; 0 where it does not."""
+    try:
+        pod = read(document)
+    except InputError:
+        return 0
+    claims = originals.claimed(pod.pod.annotations)
+    before: dict[Place, int] = {}
+    for request in pod.requests:
+        claim = originals.claimed_millis(claims.get(request.container))
+        if claim is not None and claim > request.millis:
+            before[request.place] = claim
+    return pod.millis_with(before) - pod.pod.cpu_request_millis
+
+
+def _in_the_way(limit_range: Mapping[str, Any]) -> Iterator[str]:
+    """Name what would refuse a pod because its request is lowered."""
+    name = limit_range["metadata"]["name"]
+    for limit in (limit_range.get("spec") or {}).get("limits") or ():
+        least = (limit.get("min") or {}).get("cpu")
+        if least is not None and cpu_millis(least) > LEAST_MILLIS:
+            yield f"LimitRange {name}: refuses requests below {least}"
+        if "cpu" in (limit.get("maxLimitRequestRatio") or {}):
+            yield f"LimitRange {name}: refuses limits that are a multiple of the request"
+
+
+def _as_table(standings: Iterable[Standing]) -> str:
+    rows = [
+        (
+            each.namespace,
+            "yes" if each.is_labelled else "no",
+            str(each.pods),
+            str(each.lowered),
+            f"{each.freed_millis}m",
+            "; ".join(each.findings) or "-",
+        )
+        for each in standings
+    ]
+    if not rows:
+        return f"No namespace is labelled {CHOICE}={ENABLED}, and no pod runs lowered."
+    return in_columns([HEADINGS, *rows])
+
+
+def _as_json(standings: Iterable[Standing]) -> str:
+    rows = [
+        {
+            "namespace": each.namespace,
+            "is_labelled": each.is_labelled,
+            "pods": each.pods,
+            "lowered": each.lowered,
+            "freed_millis": each.freed_millis,
+            "findings": each.findings,
+        }
+        for each in standings
+    ]
+    return json.dumps(rows, indent=2)

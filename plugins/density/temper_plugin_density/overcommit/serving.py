@@ -1,0 +1,124 @@
+"""The webhook at work: two servers, and the certificate that is kept beside them."""
+
+import asyncio
+import signal
+import ssl
+from datetime import timedelta
+from socket import socket
+
+import structlog
+from attrs import frozen
+
+from temper_core import MachineError
+from temper_plugin_density.overcommit.application import observed_app, webhook_app
+from temper_plugin_density.overcommit.keeping import Keeper, expiry
+from temper_plugin_density.overcommit.listening import Listener, present, server_context
+from temper_plugin_density.overcommit.material import Material
+from temper_plugin_density.overcommit.policy import Policy
+from temper_plugin_density.overcommit.tallies import Tallies
+
+FIRST_PAUSE_S = 0.5
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+@frozen
+class Rhythm:
+    """How often the cluster is looked at, and how long a stop waits."""
+
+    check_every: timedelta = timedelta(seconds=30)
+    drain: timedelta = timedelta(seconds=5)
+    """After SIGTERM the API server may take a moment to send its calls elsewhere."""
+
+
+class Webhook:
+    """Everything that runs in one replica."""
+
+    def __init__(self, policy: Policy, keeper: Keeper, rhythm: Rhythm) -> None:
+        self._tallies = Tallies()
+        self._keeper, self._rhythm = keeper, rhythm
+        self._context: ssl.SSLContext = server_context()
+        self._presented: Material | None = None
+        self._has_certificate = asyncio.Event()
+        self._stopping = asyncio.Event()
+        self._problem = "no certificate yet"
+        self._webhook = Listener(webhook_app(policy, self._tallies), self._context)
+        self._observed = Listener(observed_app(self.why_unready, self._tallies))
+
+    def why_unready(self) -> str:
+        """Say why no pods are served; empty once they are, and until the stop."""
+        if self._stopping.is_set():
+            return "stopping"
+        if self._presented is None or not self._keeper.is_trusted:
+            return self._problem
+        return ""
+
+    async def run(self, listening: socket, observed: socket) -> None:
+        """Serve until SIGTERM or SIGINT, and answer what is in progress then."""
+        loop = asyncio.get_running_loop()
+        for each in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(each, self._stopping.set)
+        keeping = asyncio.create_task(self._keep())
+        serving = [
+            asyncio.create_task(self._observed.serve([observed])),
+            asyncio.create_task(self._serve(listening)),
+        ]
+        told = asyncio.create_task(self._stopping.wait())
+        # Keeping never ends by itself: if it does, that is a mistake of ours, and a new start is
+        # better than a certificate that nobody renews.
+        await asyncio.wait([told, keeping, *serving], return_when=asyncio.FIRST_COMPLETED)
+        await self._stop(serving)
+        if keeping.done():
+            keeping.result()
+        keeping.cancel()
+
+    async def _stop(self, serving: list[asyncio.Task[None]]) -> None:
+        log.info("webhook_stopping")
+        if self._stopping.is_set() and self._presented is not None:
+            await asyncio.sleep(self._rhythm.drain.total_seconds())
+        self._stopping.set()
+        self._has_certificate.set()
+        for server in (self._webhook, self._observed):
+            server.tell_to_stop()
+        await asyncio.gather(*serving)
+        log.info("webhook_stopped")
+
+    async def _serve(self, listening: socket) -> None:
+        await self._has_certificate.wait()
+        if self._presented is None:
+            listening.close()
+            return
+        await self._webhook.serve([listening])
+
+    async def _keep(self) -> None:
+        """Look at the Secret and the configuration again and again."""
+        longest = self._rhythm.check_every.total_seconds()
+        pause = min(FIRST_PAUSE_S, longest)
+        while True:
+            failed = await self._check()
+            pause = min(pause * 2, longest) if failed else longest
+            await asyncio.sleep(pause)
+
+    async def _check(self) -> bool:
+        problem = ""
+        try:
+            await asyncio.to_thread(self._keeper.check)
+        except MachineError as error:
+            problem = str(error)
+            self._tallies.check_failures.inc()
+            log.warning("certificate_check_failed", reason=problem)
+        self._problem = problem or "no certificate yet"
+        self._take_up()
+        return bool(problem)
+
+    def _take_up(self) -> None:
+        material = self._keeper.material
+        if material is None or material == self._presented:
+            return
+        if self._presented is None or self._presented.certificate != material.certificate:
+            present(self._context, material)
+            self._tallies.certificates.inc()
+        self._presented = material
+        self._tallies.certificate_expiry.set(expiry(material.certificate))
+        self._tallies.authority_expiry.set(expiry(material.newest))
+        self._has_certificate.set()

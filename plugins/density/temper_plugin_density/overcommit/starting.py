@@ -1,0 +1,94 @@
+"""``temper overcommit serve``: from the options to a webhook at work."""
+
+import asyncio
+from datetime import timedelta
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+
+import prometheus_client
+import structlog
+from attrs import frozen
+
+from temper_core import InputError, load_settings, tier_of
+from temper_core.logs import configure
+from temper_plugin_density.overcommit.cluster import ClusterObjects, open_client
+from temper_plugin_density.overcommit.keeping import Keeper
+from temper_plugin_density.overcommit.listening import Address
+from temper_plugin_density.overcommit.material import Terms
+from temper_plugin_density.overcommit.names import SYSTEM_NAMESPACE
+from temper_plugin_density.overcommit.policy import Policy
+from temper_plugin_density.overcommit.serving import Rhythm, Webhook
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+@frozen
+class Asked:
+    """The options of ``serve``."""
+
+    listen: str
+    observe: str
+    namespace: str
+    service: str
+    secret: str
+    configuration: str
+    also: tuple[str, ...]
+    factor: Fraction
+    certificate_life: timedelta
+    authority_life: timedelta
+    overlap: timedelta
+    check_every: timedelta
+    drain: timedelta
+    log_level: str
+    kubeconfig: Path | None
+    settings: Path | None
+
+    @property
+    def names(self) -> frozenset[str]:
+        """What the API server may call the webhook."""
+        of_service = f"{self.service}.{self.namespace}"
+        return frozenset(
+            [of_service, f"{of_service}.svc", f"{of_service}.svc.cluster.local", *self.also]
+        )
+
+    @property
+    def terms(self) -> Terms:
+        """For whom certificates are made, and for how long."""
+        if self.certificate_life > self.authority_life / 3:
+            raise InputError("--certificate-life must be at most a third of --authority-life")
+        return Terms(self.names, self.certificate_life, self.authority_life, self.overlap)
+
+
+def start(asked: Asked) -> None:
+    """Serve until SIGTERM; raise InputError or MachineError where that cannot begin."""
+    policy = _policy(asked)
+    keeper = Keeper(_objects(asked), asked.terms)
+    configure(asked.log_level)
+    # Two series more for each counter, which say when this replica started.
+    prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]  # has no types
+    asyncio.run(_serve(asked, policy, keeper))
+
+
+def _policy(asked: Asked) -> Policy:
+    mapping = load_settings(asked.settings).priority_mapping
+    spared = frozenset({SYSTEM_NAMESPACE, asked.namespace})
+    return Policy(partial(tier_of, mapping=mapping), asked.factor, spared)
+
+
+def _objects(asked: Asked) -> ClusterObjects:
+    connect = partial(open_client, asked.kubeconfig)
+    return ClusterObjects(connect, asked.namespace, asked.secret, asked.configuration)
+
+
+async def _serve(asked: Asked, policy: Policy, keeper: Keeper) -> None:
+    addresses = (Address.parse(each) for each in (asked.listen, asked.observe))
+    listening, observed = (each.listen() for each in addresses)
+    log.info(
+        "webhook_started",
+        listening=listening.getsockname()[1],
+        observed=observed.getsockname()[1],
+        factor=float(asked.factor),
+    )
+    rhythm = Rhythm(asked.check_every, asked.drain)
+    await Webhook(policy, keeper, rhythm).run(listening, observed)
