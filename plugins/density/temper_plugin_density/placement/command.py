@@ -1,8 +1,66 @@
 """``temper placement``: the scheduler extender, and how it scores a node."""
 
+from pathlib import Path
+
 import click
+
+EXIT_FINDINGS = 1
+SETTINGS = click.option(
+    "--settings",
+    "path",
+    type=click.Path(path_type=Path),
+    help="The agents' settings file (TOML), for its [priority_mapping].",
+)
+KUBECONFIG = click.option(
+    "--kubeconfig",
+    type=click.Path(path_type=Path),
+    help="A kubeconfig; without one the pod's own account, or $KUBECONFIG.",
+)
 
 
 @click.group("placement")
 def placement() -> None:
     """Score nodes for the cluster's scheduler."""
+
+
+@placement.command("serve")
+@click.option("--listen", default="0.0.0.0:8888", show_default=True, help="Where HTTP is served.")
+@click.option(
+    "--log-level",
+    type=click.Choice(["debug", "info", "warning", "error"]),
+    default="info",
+    show_default=True,
+)
+@KUBECONFIG
+@SETTINGS
+def serve(listen: str, log_level: str, kubeconfig: Path | None, path: Path | None) -> None:
+    """Answer kube-scheduler as its extender, until SIGTERM or Ctrl-C.
+
+    It lists and watches nodes and pods, and writes nothing. Without an API server it goes on with
+    what it knows, and scores neutrally what is older than ten minutes.
+    """
+    from temper_plugin_density.placement.starting import start  # noqa: PLC0415 - slow, for --help
+
+    start(listen, log_level, kubeconfig, path)
+
+
+@placement.command("score")
+@click.argument("pod", metavar="POD")
+@click.option("--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@KUBECONFIG
+@SETTINGS
+@click.pass_context
+def score(
+    context: click.Context, pod: str, output: str, kubeconfig: Path | None, path: Path | None
+) -> None:
+    """Show how every node would be scored for POD, and why.
+
+    POD is a file that ends in .yaml, .yml or .json (- reads standard input), or [namespace/]name
+    of a pod in the cluster. Exit code 1 where no node would be given a point, 2 for a pod that is
+    not there, 3 where the API server does not answer.
+    """
+    from temper_plugin_density.placement.starting import show  # noqa: PLC0415 - slow, for --help
+
+    text, has_candidate = show(pod, output, kubeconfig, path)
+    click.echo(text)
+    context.exit(0 if has_candidate else EXIT_FINDINGS)

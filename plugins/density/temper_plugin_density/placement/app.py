@@ -1,0 +1,160 @@
+"""The extender's HTTP application: what the scheduler asks, and what people and probes do."""
+
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+
+from lightkube.core.async_client import AsyncClient
+from prometheus_client import CONTENT_TYPE_LATEST
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
+
+from temper_core import InputError
+from temper_plugin_density.placement.asking import PodReader
+from temper_plugin_density.placement.exchange import (
+    answer,
+    read_pod_or_question,
+    read_question,
+)
+from temper_plugin_density.placement.explaining import (
+    ANSWERED,
+    RECKONED,
+    RECKONED_AGAIN,
+    Decision,
+    Decisions,
+    explain,
+)
+from temper_plugin_density.placement.ledger import Ledger
+from temper_plugin_density.placement.measures import ANSWERED as WAS_ANSWERED
+from temper_plugin_density.placement.measures import REFUSED, Measures
+from temper_plugin_density.placement.watching import Watch
+
+MOST_BYTES = 32 * 1024 * 1024
+"""Without nodeCacheCapable a request has whole Node objects, of some 20 KiB each."""
+
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+class TooLargeError(InputError):
+    """A request's body is larger than is read."""
+
+
+class Extender:
+    """Answers from what the watches wrote down; one event loop does all of it."""
+
+    def __init__(self, reader: PodReader, ledger: Ledger, most_bytes: int = MOST_BYTES) -> None:
+        self._reader = reader
+        self._ledger = ledger
+        self._most_bytes = most_bytes
+        self._watch = Watch(ledger, reader)
+        self._decisions = Decisions()
+        self._measures = Measures(ledger, self._watch)
+
+    def application(self, client: Callable[[], AsyncClient] | None = None) -> Starlette:
+        """Return the application; it watches by what *client* makes for as long as it is up."""
+        routes = [
+            Route("/prioritize", _refusing(self._prioritize), methods=["POST"]),
+            Route("/debug/score", _refusing(self._recall), methods=["GET"]),
+            Route("/debug/score", _refusing(self._try), methods=["POST"]),
+            Route("/healthz", self._healthz),
+            Route("/readyz", self._readyz),
+            Route("/metrics", self._metrics),
+        ]
+        return Starlette(routes=routes, lifespan=self._lifespan(client))
+
+    def _lifespan(
+        self, client: Callable[[], AsyncClient] | None
+    ) -> Callable[[Starlette], AbstractAsyncContextManager[None]]:
+        @asynccontextmanager
+        async def lifespan(_: Starlette) -> AsyncIterator[None]:
+            if client is None:
+                yield
+                return
+            opened = client()
+            self._watch.start(opened)
+            try:
+                yield
+            finally:
+                await self._watch.close()
+                await opened.close()
+
+        return lifespan
+
+    async def _prioritize(self, request: Request) -> Response:
+        began = time.perf_counter()
+        try:
+            question = read_question(await self._body(request), self._reader)
+        except InputError:
+            self._measures.requests.labels(REFUSED).inc()
+            raise
+        scores = question.scores(self._ledger)
+        self._decisions.keep(Decision(question.wish, scores, time.time()))
+        said = Response(answer(scores), media_type="application/json")
+        self._measures.count_scores(scores)
+        self._measures.requests.labels(WAS_ANSWERED).inc()
+        self._measures.seconds.observe(time.perf_counter() - began)
+        return said
+
+    async def _recall(self, request: Request) -> Response:
+        """Explain a pod that the scheduler asked about, or that is bound."""
+        asked = request.query_params
+        pod = "/".join(filter(None, (asked.get("namespace"), asked.get("pod"))))
+        decision, source = self._decisions.of(pod), ANSWERED
+        if decision is None and (found := self._ledger.find_pod(pod)):
+            scores = tuple(self._ledger.score(found[1], name) for name in self._ledger.nodes)
+            decision, source = Decision(found[1], scores, time.time()), RECKONED_AGAIN
+        if decision is None:
+            message = "is neither bound nor was it asked about lately: POST the Pod object"
+            return _line(404, f"{pod or '?pod=namespace/name'} {message}")
+        return JSONResponse(explain(decision, self._ledger, source))
+
+    async def _try(self, request: Request) -> Response:
+        """Explain how a pod that is sent would fare; nothing is remembered."""
+        question = read_pod_or_question(await self._body(request), self._reader)
+        decision = Decision(question.wish, question.scores(self._ledger), time.time())
+        return JSONResponse(explain(decision, self._ledger, RECKONED))
+
+    async def _healthz(self, _: Request) -> Response:
+        return _line(200, "ok")
+
+    async def _readyz(self, _: Request) -> Response:
+        waits = [
+            f"{each.resource}: {each.reason or 'not listed yet'}"
+            for each in (self._watch.nodes, self._watch.pods)
+            if not each.has_listed
+        ]
+        return _line(503, "; ".join(waits)) if waits else _line(200, "ok")
+
+    async def _metrics(self, _: Request) -> Response:
+        return Response(self._measures.text(), media_type=CONTENT_TYPE_LATEST)
+
+    async def _body(self, request: Request) -> bytes:
+        """Read the body; raise TooLargeError for one that no scheduler sends."""
+        parts, size = [], 0
+        async for part in request.stream():
+            parts.append(part)
+            size += len(part)
+            if size > self._most_bytes:
+                raise TooLargeError(f"the body is larger than {self._most_bytes} bytes")
+        return b"".join(parts)
+
+
+def _refusing(handler: Handler) -> Handler:
+    """Answer what is wrong with a request in one line."""
+
+    async def answered(request: Request) -> Response:
+        try:
+            return await handler(request)
+        except TooLargeError as error:
+            return _line(413, str(error))
+        except InputError as error:
+            return _line(400, str(error))
+
+    return answered
+
+
+def _line(status: int, text: str) -> Response:
+    one_line = " ".join(text.split())
+    return PlainTextResponse(f"{one_line}\n", status_code=status)

@@ -1,0 +1,67 @@
+"""What one pod asks of a node: its tier and its CPU requests, read as the agents read them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from attrs import frozen
+
+from temper_core import InputError, Pod, Tier, read_pod_object, tier_of
+
+FENCING_TIERS = (Tier.CRITICAL, Tier.HIGH)
+PACKING_TIERS = (Tier.LOW, Tier.BACKGROUND)
+
+
+@frozen
+class PodWish:
+    """A pod that wants a node; ``is_system`` ones live in the system layer and fence nothing."""
+
+    pod: str
+    tier: Tier
+    millis: int
+    is_system: bool = False
+    tier_reason: str = ""
+
+
+@frozen
+class BoundPod:
+    """A pod that has a node, and asks for CPUs there; what is on its way out asks for none."""
+
+    uid: str
+    node: str
+    wish: PodWish
+
+
+class PodReader:
+    """Reads Pod objects by one mapping of priorities to tiers."""
+
+    def __init__(self, mapping: Any) -> None:  # noqa: ANN401 - settings are not public
+        self._mapping = mapping
+
+    def wish(self, item: Mapping[str, Any]) -> PodWish:
+        """Read a pod that is to be placed; raise InputError for what is no such pod."""
+        pod = read_pod_object(item, source="Pod")
+        if pod is None:
+            raise InputError("Pod: it has ended, or is being deleted")
+        return self._wish_of(pod)
+
+    def bound(self, item: Mapping[str, Any]) -> BoundPod | None:
+        """Read a pod that is bound; None for one that asks for nothing any more.
+
+        Raises InputError for what cannot be read.
+        """
+        pod = read_pod_object(item, source="Pod")
+        node = item.get("spec", {}).get("nodeName")
+        if pod is None or not node:
+            return None
+        return BoundPod(uid_of(item), str(node), self._wish_of(pod))
+
+    def _wish_of(self, pod: Pod) -> PodWish:
+        tier, reason = tier_of(pod, self._mapping)
+        is_system = (pod.priority or 0) >= self._mapping.system
+        return PodWish(pod.key, tier, pod.cpu_request_millis, is_system, reason)
+
+
+def uid_of(item: Mapping[str, Any]) -> str:
+    """Return a pod object's own uid: that of its cgroup is another for static pods."""
+    metadata = item.get("metadata")
+    return str(metadata.get("uid", "")) if isinstance(metadata, Mapping) else ""

@@ -1,0 +1,97 @@
+"""``temper placement score``: everything is asked for once, and one pod is scored."""
+
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+from lightkube import Client
+from lightkube.resources.scheduling_v1 import PriorityClass
+
+from temper_core import DocumentError, InputError
+from temper_plugin_density.placement.asking import PodReader, PodWish
+from temper_plugin_density.placement.connecting import find_cluster, open_client, told
+from temper_plugin_density.placement.explaining import (
+    RECKONED,
+    RECKONED_AGAIN,
+    Decision,
+    explain,
+)
+from temper_plugin_density.placement.following import BOUND_AND_ALIVE, Nodes, Pods
+from temper_plugin_density.placement.ledger import Ledger
+from temper_plugin_density.placement.watching import NodeFollower, PodFollower
+
+ENDINGS = (".yaml", ".yml", ".json")
+STANDARD_INPUT = "-"
+
+
+def score_once(pod: str, reader: PodReader, kubeconfig: Path | None) -> Mapping[str, Any]:
+    """Return why every node has its score for *pod*, a file or a [namespace/]name.
+
+    Raises InputError where there is no such pod, MachineError where the API server does not tell.
+    """
+    manifest = _read_file(pod) if _is_file(pod) else None
+    client = open_client(find_cluster(kubeconfig))
+    item = _completed(client, manifest) if manifest is not None else _found(client, pod)
+    wish, ledger = _wish(item, reader, pod), _ledger(client, reader)
+    scores = tuple(ledger.score(wish, name) for name in ledger.nodes)
+    source = RECKONED_AGAIN if ledger.find_pod(wish.pod) else RECKONED
+    return explain(Decision(wish, scores, time.time()), ledger, source)
+
+
+def _is_file(pod: str) -> bool:
+    return pod == STANDARD_INPUT or pod.endswith(ENDINGS)
+
+
+def _read_file(path: str) -> Mapping[str, Any]:
+    source = "standard input" if path == STANDARD_INPUT else path
+    try:
+        text = sys.stdin.read() if path == STANDARD_INPUT else Path(path).read_text()
+        found = [each for each in yaml.safe_load_all(text) if each is not None]
+    except OSError as error:
+        raise InputError(f"{source}: {error.strerror or error}") from error
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        reason = " ".join(str(error).split())
+        raise InputError(f"{source}: is neither JSON nor YAML: {reason[:300]}") from error
+    pods = [each for each in found if isinstance(each, dict) and each.get("kind") == "Pod"]
+    if len(pods) != 1:
+        raise InputError(f"{source}: must hold one Pod, and holds {len(pods)}")
+    return pods[0]
+
+
+def _found(client: Client, pod: str) -> Mapping[str, Any]:
+    namespace, _, name = pod.rpartition("/")
+    with told(f"pod {pod}"):
+        found: Mapping[str, Any] = client.get(Pods, name, namespace=namespace or None)
+    return found
+
+
+def _completed(client: Client, manifest: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Give a manifest the priority that the API server would give it at admission."""
+    spec = manifest.get("spec")
+    name = spec.get("priorityClassName") if isinstance(spec, dict) else None
+    if not isinstance(spec, dict) or not isinstance(name, str) or "priority" in spec:
+        return manifest
+    with told(f"priority class {name}"):
+        value = client.get(PriorityClass, name).value
+    return {**manifest, "spec": {**spec, "priority": value}}
+
+
+def _wish(item: Mapping[str, Any], reader: PodReader, source: str) -> PodWish:
+    try:
+        return reader.wish(item)
+    except DocumentError as error:
+        raise DocumentError(source, error.problems) from error
+
+
+def _ledger(client: Client, reader: PodReader) -> Ledger:
+    ledger = Ledger()
+    nodes, pods = NodeFollower(ledger), PodFollower(ledger, reader)
+    with told("nodes"):
+        nodes.replaced([read for each in client.list(Nodes) if (read := nodes.read(each))])
+    with told("pods"):
+        found = client.list(Pods, namespace="*", fields=BOUND_AND_ALIVE)
+        pods.replaced([bound for each in found if (bound := pods.read(each))])
+    return ledger

@@ -1,0 +1,94 @@
+"""What kube-scheduler asks and is answered: ExtenderArgs and HostPriorityList.
+
+Facts: k8s.io/kube-scheduler/extender/v1. The keys of a request are capitalised, those of an answer
+are not; ``NodeNames`` comes with ``nodeCacheCapable``, ``Nodes`` without; scores are 0 to 10.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from attrs import field, frozen
+
+from temper_core import InputError
+from temper_plugin_density.placement.asking import PodReader, PodWish
+from temper_plugin_density.placement.facts import NodeFacts, read_node
+from temper_plugin_density.placement.ledger import Ledger
+from temper_plugin_density.placement.scoring import Score
+
+
+@frozen
+class Question:
+    """A pod and the nodes that it may go to; None stands for all that are known.
+
+    ``strangers`` are nodes as the asker knows them, for those that no watch has told of.
+    """
+
+    wish: PodWish
+    nodes: tuple[str, ...] | None = None
+    strangers: Mapping[str, NodeFacts] = field(factory=dict)
+
+    def scores(self, ledger: Ledger) -> tuple[Score, ...]:
+        """Score each node."""
+        names = ledger.nodes if self.nodes is None else self.nodes
+        return tuple(ledger.score(self.wish, name, self.strangers.get(name)) for name in names)
+
+
+def read_question(body: bytes, reader: PodReader) -> Question:
+    """Read ExtenderArgs; raise InputError, one line, for anything else."""
+    values = _object(body)
+    pod = values.get("Pod")
+    if not isinstance(pod, dict):
+        raise InputError("Pod: must be a Pod object; the keys of ExtenderArgs are capitalised")
+    names, nodes = values.get("NodeNames"), values.get("Nodes")
+    wish = _wish(pod, reader)
+    if names is not None:
+        return Question(wish, _names(names))
+    strangers = {facts.name: facts for facts in _nodes(nodes)}
+    return Question(wish, tuple(strangers), strangers)
+
+
+def read_pod_or_question(body: bytes, reader: PodReader) -> Question:
+    """Read ExtenderArgs, or a Pod object, which may go to any node; raise InputError."""
+    values = _object(body)
+    if "Pod" in values:
+        return read_question(body, reader)
+    return Question(_wish(values, reader))
+
+
+def answer(scores: Iterable[Score]) -> bytes:
+    """Write a HostPriorityList."""
+    listed = [{"host": each.node, "score": each.extender_score} for each in scores]
+    return json.dumps(listed, separators=(",", ":")).encode()
+
+
+def _object(body: bytes) -> dict[str, Any]:
+    try:
+        values = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise InputError(f"the body is no JSON: {reason[:200]}") from error
+    if not isinstance(values, dict):
+        raise InputError(f"the body must be a JSON object, not {type(values).__name__}")
+    return values
+
+
+def _wish(pod: Mapping[str, Any], reader: PodReader) -> PodWish:
+    try:
+        return reader.wish(pod)
+    except InputError as error:
+        raise InputError(str(error).splitlines()[0]) from error
+
+
+def _names(names: object) -> tuple[str, ...]:
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise InputError("NodeNames: must be a list of names")
+    return tuple(names)
+
+
+def _nodes(nodes: object) -> Iterable[NodeFacts]:
+    items = (nodes.get("items") or nodes.get("Items") or ()) if isinstance(nodes, dict) else None
+    if not isinstance(items, list | tuple):
+        raise InputError("neither NodeNames nor Nodes: there is nothing to score")
+    found = [read_node(item) for item in items if isinstance(item, dict)]
+    return [facts for facts in found if facts is not None]

@@ -1,0 +1,84 @@
+"""Scores for people: what each node was given, of what numbers, and why."""
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from attrs import frozen
+
+from temper_plugin_density.placement.asking import PodWish
+from temper_plugin_density.placement.ledger import Ledger
+from temper_plugin_density.placement.scoring import Score
+
+MOST_SCORES_KEPT = 50_000
+ANSWERED = "what the scheduler was answered"
+RECKONED = "reckoned now"
+RECKONED_AGAIN = "reckoned now, as if another such pod came"
+
+
+@frozen
+class Decision:
+    """What was answered for a pod, and when, in seconds since 1970."""
+
+    wish: PodWish
+    scores: tuple[Score, ...]
+    at: float
+
+
+class Decisions:
+    """The latest answers by pod, as many as hold MOST_SCORES_KEPT scores in all."""
+
+    def __init__(self, most_scores: int = MOST_SCORES_KEPT) -> None:
+        self._most_scores = most_scores
+        self._kept: OrderedDict[str, Decision] = OrderedDict()
+        self._scores = 0
+
+    def keep(self, decision: Decision) -> None:
+        """Keep an answer, and let go of the oldest where there are too many."""
+        self._drop(decision.wish.pod)
+        self._kept[decision.wish.pod] = decision
+        self._scores += len(decision.scores)
+        while self._scores > self._most_scores and len(self._kept) > 1:
+            self._drop(next(iter(self._kept)))
+
+    def of(self, pod: str) -> Decision | None:
+        """Return the last answer for the pod of that namespace/name."""
+        return self._kept.get(pod)
+
+    def _drop(self, pod: str) -> None:
+        dropped = self._kept.pop(pod, None)
+        self._scores -= len(dropped.scores) if dropped else 0
+
+
+def explain(decision: Decision, ledger: Ledger, source: str) -> Mapping[str, Any]:
+    """Return why every node has its score, the best first."""
+    wish, found = decision.wish, ledger.find_pod(decision.wish.pod)
+    best_first = sorted(decision.scores, key=lambda each: (-each.points, each.node))
+    return {
+        "pod": wish.pod,
+        "tier": str(wish.tier),
+        "tier_reason": wish.tier_reason,
+        "is_system": wish.is_system,
+        "cpu_millis": wish.millis,
+        "source": source,
+        "at": datetime.fromtimestamp(decision.at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "bound_to": found[0] if found else None,
+        "nodes": explained_nodes(best_first, ledger),
+    }
+
+
+def explained_nodes(scores: Sequence[Score], ledger: Ledger) -> list[Mapping[str, Any]]:
+    """Return each score with everything that it came of."""
+    return [
+        {
+            "node": each.node,
+            "points": round(each.points, 2),
+            "score": each.extender_score,
+            "rule": each.rule,
+            "reason": each.reason,
+            "inputs": dict(each.inputs),
+            "problems": list(facts.problems) if (facts := ledger.facts(each.node)) else [],
+        }
+        for each in scores
+    ]

@@ -1,0 +1,68 @@
+"""What the extender tells of itself at ``/metrics``."""
+
+from collections.abc import Iterable
+from functools import partial
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+from temper_plugin_density.placement.ledger import Ledger
+from temper_plugin_density.placement.scoring import Score
+from temper_plugin_density.placement.watching import Watch
+
+BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+ANSWERED, REFUSED = "answered", "refused"
+
+
+class Measures:
+    """Counts and times of one server, in a registry of its own."""
+
+    def __init__(self, ledger: Ledger, watch: Watch) -> None:
+        self._registry = CollectorRegistry()
+        self.requests = Counter(
+            "temper_placement_requests",
+            "Questions of the scheduler, by what came of them",
+            ["outcome"],
+            registry=self._registry,
+        )
+        self.seconds = Histogram(
+            "temper_placement_request_seconds",
+            "Seconds that an answer took",
+            buckets=BUCKETS,
+            registry=self._registry,
+        )
+        self._scores = Counter(
+            "temper_placement_scores",
+            "Nodes scored, by the rule that decided",
+            ["rule"],
+            registry=self._registry,
+        )
+        for outcome in (ANSWERED, REFUSED):
+            self.requests.labels(outcome)
+        self._gauge("nodes", "Nodes known").set_function(lambda: len(ledger.nodes))
+        self._gauge("pods", "Bound pods known").set_function(lambda: ledger.pods)
+        self._gauge("unreadable_pods", "How often a pod could not be read").set_function(
+            lambda: watch.unreadable
+        )
+        self._watches(watch)
+
+    def count_scores(self, scores: Iterable[Score]) -> None:
+        """Count scores by rule."""
+        by_rule: dict[str, int] = {}
+        for each in scores:
+            by_rule[each.rule] = by_rule.get(each.rule, 0) + 1
+        for rule, times in by_rule.items():
+            self._scores.labels(rule).inc(times)
+
+    def text(self) -> bytes:
+        """Return everything in the Prometheus text format."""
+        return generate_latest(self._registry)
+
+    def _watches(self, watch: Watch) -> None:
+        up = self._gauge("watch_up", "Whether the watch is up", "resource")
+        lists = self._gauge("watch_lists", "How often the whole collection was listed", "resource")
+        for lookout in (watch.nodes, watch.pods):
+            up.labels(lookout.resource).set_function(partial(getattr, lookout, "is_up"))
+            lists.labels(lookout.resource).set_function(partial(getattr, lookout, "lists"))
+
+    def _gauge(self, name: str, help_text: str, *labels: str) -> Gauge:
+        return Gauge(f"temper_placement_{name}", help_text, labels, registry=self._registry)

@@ -1,0 +1,218 @@
+"""How well a node suits a pod: pure arithmetic, and the sentence that says why.
+
+critical, high    ``100 x (1 - fenced after / budget)``, in whole cores: the emptiest fence wins
+low, background   ``100 x requests after / allocatable``: the fullest node that has room wins
+normal            50, as is everything of which nothing, or nothing recent, is known
+"""
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+
+from attrs import evolve, field, frozen
+
+from temper_core import Tier
+from temper_plugin_density.placement.asking import FENCING_TIERS, PACKING_TIERS, PodWish
+from temper_plugin_density.placement.facts import NodeFacts
+
+HIGHEST = 100.0
+NEUTRAL = 50.0
+EXTENDER_HIGHEST = 10
+"""kube-scheduler, k8s.io/kube-scheduler/extender/v1: ``MaxExtenderPriority``."""
+OLD_AFTER_S = 600.0
+MILLIS = 1000
+
+UNKNOWN, SYSTEM, NORMAL = "unknown_node", "system_pod", "normal_pod"
+UNTOLD, UNDATED, OLD = "no_agent", "undated", "old"
+UNFENCED, UNSIZED = "no_budget", "no_allocatable"
+IDLE, FULL_FENCE, FULL_NODE = "not_enforcing", "fence_full", "node_full"
+CONTENTION, PACKING = "contention", "packing"
+
+SENTENCES: Mapping[str, str] = {
+    UNKNOWN: "the API server has told of no node of this name",
+    SYSTEM: "the pod lives in the system layer, which fences nothing: all nodes are equal to it",
+    NORMAL: "the pod's tier is normal: all nodes are equal to it",
+    UNTOLD: "no agent tells of this node",
+    UNDATED: "the agent does not say when its numbers were right",
+    OLD: "what the agent told is of {told_at}, more than {old_after_s:.0f} s from now",
+    UNSIZED: "the node does not say how much CPU can be allocated",
+    UNFENCED: "the agent does not say how many cores it can fence, or of how many CPUs",
+    IDLE: "the agent's mode is {mode}: nothing is fenced there",
+    FULL_FENCE: "{fenced_after} whole cores would be fenced, and {budget_cores} can be",
+    FULL_NODE: "requests would be {requests_after}m of {allocatable_millis}m: no room",
+    CONTENTION: "{fenced_after} of {budget_cores} cores that can be fenced would be, "
+    "{fenced_now} of them without this pod",
+    PACKING: "requests would be {requests_after}m of {allocatable_millis}m, "
+    "{requests_now}m of them without this pod",
+}
+"""Why a node has its points, by rule; the numbers are the inputs."""
+
+
+@frozen
+class TierSum:
+    """How many pods of a tier are bound to a node, and what they request."""
+
+    pods: int = 0
+    millis: int = 0
+
+    @classmethod
+    def of(cls, millis: Iterable[int]) -> "TierSum":
+        """Add up the requests of pods."""
+        each = tuple(millis)
+        return cls(len(each), sum(each))
+
+    def plus(self, millis: int) -> "TierSum":
+        """Add a pod."""
+        return TierSum(self.pods + 1, self.millis + millis)
+
+    def cores(self, core_cpus: int) -> int:
+        """Return the whole cores that a layer of these pods is given, at least one."""
+        return max(1, -(-self.millis // (MILLIS * core_cpus))) if self.pods else 0
+
+
+@frozen
+class Bound:
+    """What the pods that are bound to a node ask for, system pods in ``millis`` alone."""
+
+    millis: int = 0
+    pods: int = 0
+    critical: TierSum = TierSum()
+    high: TierSum = TierSum()
+
+    @classmethod
+    def of(cls, wishes: Iterable[PodWish]) -> "Bound":
+        """Add up pods."""
+        wishes = tuple(wishes)
+        fencing = [wish for wish in wishes if not wish.is_system]
+        return cls(
+            sum(wish.millis for wish in wishes),
+            len(wishes),
+            TierSum.of(wish.millis for wish in fencing if wish.tier is Tier.CRITICAL),
+            TierSum.of(wish.millis for wish in fencing if wish.tier is Tier.HIGH),
+        )
+
+    def plus(self, wish: PodWish) -> "Bound":
+        """Return the sums with one more pod, of a tier that fences."""
+        if wish.tier is Tier.CRITICAL:
+            return evolve(self, critical=self.critical.plus(wish.millis))
+        return evolve(self, high=self.high.plus(wish.millis))
+
+    def cores(self, core_cpus: int) -> int:
+        """Return the whole cores that critical and high ask for."""
+        return self.critical.cores(core_cpus) + self.high.cores(core_cpus)
+
+
+@frozen
+class Score:
+    """The points of one node for one pod, 0 to 100, and everything that they came of."""
+
+    node: str
+    points: float
+    rule: str
+    inputs: Mapping[str, object] = field(factory=dict)
+
+    @property
+    def extender_score(self) -> int:
+        """The points as the scheduler takes them, 0 to 10."""
+        return int(self.points * EXTENDER_HIGHEST / HIGHEST + 0.5)
+
+    @property
+    def reason(self) -> str:
+        """Why, in a sentence."""
+        return SENTENCES[self.rule].format_map(self.inputs)
+
+
+def score(wish: PodWish, node: NodeFacts, bound: Bound, now: float) -> Score:
+    """Score *node* for *wish*; *now* in seconds since 1970. Never raises."""
+    if wish.is_system:
+        return Score(node.name, NEUTRAL, SYSTEM)
+    if wish.tier in FENCING_TIERS:
+        return _unsettled(wish, node, now) or _contention(wish, node, bound)
+    if wish.tier in PACKING_TIERS:
+        return _unsettled(wish, node, now) or _packing(wish, node, bound)
+    return Score(node.name, NEUTRAL, NORMAL)
+
+
+def unknown(name: str) -> Score:
+    """Score a node that nobody has told of."""
+    return Score(name, NEUTRAL, UNKNOWN)
+
+
+def is_recent(told_at: float, now: float) -> bool:
+    """Whether numbers of that time still count; a clock that is far ahead is as bad as old ones."""
+    return abs(now - told_at) <= OLD_AFTER_S
+
+
+def _unsettled(wish: PodWish, node: NodeFacts, now: float) -> Score | None:
+    """Score a node whose numbers do not count, or whose fences do not stand; None for others."""
+    fences = wish.tier in FENCING_TIERS
+    if not node.mode:
+        return Score(node.name, 0.0 if fences else NEUTRAL, UNTOLD)
+    if node.told_at is not None and not is_recent(node.told_at, now):
+        return Score(node.name, NEUTRAL, OLD, _age(node.told_at))
+    if fences and not node.is_enforcing:
+        return Score(node.name, 0.0, IDLE, {"mode": node.mode})
+    if node.told_at is None:
+        return Score(node.name, NEUTRAL, UNDATED)
+    return None
+
+
+def _contention(wish: PodWish, node: NodeFacts, bound: Bound) -> Score:
+    if node.core_cpus is None or node.budget_cores is None:
+        return Score(node.name, NEUTRAL, UNFENCED)
+    asked = bound.cores(node.core_cpus)
+    asked_after = bound.plus(wish).cores(node.core_cpus)
+    # The agent knows what no request says (thread groups, workloads of the host); what was bound
+    # since it wrote, only the API server knows. Whoever counts more is right.
+    told = node.fenced_cores or 0
+    now, after = max(asked, told), max(asked_after, told + asked_after - asked)
+    inputs = {
+        "fenced_after": after,
+        "fenced_now": now,
+        "budget_cores": node.budget_cores,
+        "fenced_told": node.fenced_cores,
+        "fenced_asked": asked,
+        "core_cpus": node.core_cpus,
+        "pod_millis": wish.millis,
+    }
+    if after > node.budget_cores:
+        return Score(node.name, 0.0, FULL_FENCE, inputs)
+    return _unless_full(
+        Score(node.name, HIGHEST * (1 - after / node.budget_cores), CONTENTION, inputs),
+        wish,
+        node,
+        bound,
+    )
+
+
+def _packing(wish: PodWish, node: NodeFacts, bound: Bound) -> Score:
+    sums = _requests(wish, node, bound)
+    if not node.allocatable_millis:
+        return Score(node.name, NEUTRAL, UNSIZED, sums)
+    after = sums["requests_after"]
+    points = min(HIGHEST, HIGHEST * after / node.allocatable_millis)
+    return _unless_full(Score(node.name, points, PACKING, sums), wish, node, bound)
+
+
+def _unless_full(found: Score, wish: PodWish, node: NodeFacts, bound: Bound) -> Score:
+    """Return what was *found*, or 0 where the node has no room for the pod's requests."""
+    sums = _requests(wish, node, bound)
+    if node.allocatable_millis is None or sums["requests_after"] <= node.allocatable_millis:
+        return found
+    return Score(node.name, 0.0, FULL_NODE, {**found.inputs, **sums})
+
+
+def _requests(wish: PodWish, node: NodeFacts, bound: Bound) -> dict[str, int]:
+    now = max(bound.millis, node.tier_millis)
+    return {
+        "requests_after": now + wish.millis,
+        "requests_now": now,
+        "allocatable_millis": node.allocatable_millis or 0,
+        "requests_told": node.tier_millis,
+        "requests_bound": bound.millis,
+        "pod_millis": wish.millis,
+    }
+
+
+def _age(told_at: float) -> dict[str, object]:
+    said = datetime.fromtimestamp(told_at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return {"told_at": said, "old_after_s": OLD_AFTER_S}

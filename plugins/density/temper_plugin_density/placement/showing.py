@@ -1,0 +1,44 @@
+"""Scores as a table for a terminal or a pipe."""
+
+from collections.abc import Mapping
+from io import StringIO
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+PIPED_WIDTH = 10_000
+
+
+def table_text(document: Mapping[str, Any], width: int | None) -> str:
+    """Return the nodes with their scores, the best first; without *width* nothing is folded."""
+    out = StringIO()
+    console = Console(file=out, width=width or PIPED_WIDTH, markup=False, highlight=False)
+    console.print(f"{document['pod']}: {document['cpu_millis']}m, tier {document['tier']}")
+    console.print(f"  {document['tier_reason']}")
+    console.print(f"  {document['source']}{_where(document['bound_to'])}")
+    console.print(_table(document))
+    for node in document["nodes"]:
+        for problem in node["problems"]:
+            console.print(f"{node['node']}: {_shown(problem)}")
+    return out.getvalue().rstrip("\n")
+
+
+def _where(bound_to: str | None) -> str:
+    return f"; it is bound to {bound_to}" if bound_to else ""
+
+
+def _table(document: Mapping[str, Any]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for column in ("node", "score", "points", "reason"):
+        table.add_column(column, overflow="fold", no_wrap=column != "reason")
+    for node in document["nodes"]:
+        cells = (node["node"], str(node["score"]), f"{node['points']:.1f}", node["reason"])
+        table.add_row(*(Text(_shown(cell).rstrip()) for cell in cells))
+    return table
+
+
+def _shown(text: str) -> str:
+    """Write text that anybody may have annotated: it must not steer the terminal."""
+    return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in text)

@@ -1,0 +1,47 @@
+"""What the commands of ``temper placement`` do, from their options to their results."""
+
+import json
+import shutil
+import sys
+from functools import partial
+from pathlib import Path
+
+import prometheus_client
+
+from temper_core import load_settings
+from temper_core.logs import configure
+from temper_plugin_density.placement.app import Extender
+from temper_plugin_density.placement.asking import PodReader
+from temper_plugin_density.placement.asking_once import score_once
+from temper_plugin_density.placement.connecting import find_cluster, open_watching_client
+from temper_plugin_density.placement.ledger import Ledger
+from temper_plugin_density.placement.serving import listen, parse_address, serve
+from temper_plugin_density.placement.showing import table_text
+
+NARROWEST = 80
+
+
+def start(address: str, log_level: str, kubeconfig: Path | None, settings: Path | None) -> None:
+    """Serve until SIGTERM; raise InputError or MachineError where that cannot begin."""
+    reader = PodReader(load_settings(settings).priority_mapping)
+    wanted = parse_address(address)
+    configure(log_level)
+    prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
+    client = partial(open_watching_client, find_cluster(kubeconfig))
+    serve(Extender(reader, Ledger()).application(client), listen(wanted))
+
+
+def show(pod: str, output: str, kubeconfig: Path | None, settings: Path | None) -> tuple[str, bool]:
+    """Return the scores as text, and whether any node has a point."""
+    reader = PodReader(load_settings(settings).priority_mapping)
+    document = score_once(pod, reader, kubeconfig)
+    has_candidate = any(node["score"] for node in document["nodes"])
+    if output == "json":
+        return json.dumps(document, indent=2), has_candidate
+    return table_text(document, _width()), has_candidate
+
+
+def _width() -> int | None:
+    if not sys.stdout.isatty():
+        return None
+    return max(NARROWEST, shutil.get_terminal_size().columns)
