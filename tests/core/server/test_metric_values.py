@@ -1,6 +1,4 @@
 import math
-import shutil
-import subprocess
 
 import pytest
 from attrs import evolve
@@ -28,9 +26,9 @@ from temper_core.server.families.reading import UNOBSERVED, Per
 from temper_core.server.metrics import Scraper
 from temper_core.server.totals import Totals
 from temper_core.server.view import Counters
+from tests.prometheus import promtool
 
 OPENMETRICS = "application/openmetrics-text; version=1.0.0"
-PROMTOOL = shutil.which("promtool")
 WEB = {"namespace": "shop", "pod": "web"}
 BATCH = {"namespace": "shop", "pod": "batch"}
 STALLED = Pressure(PressureLine(0.1, 0.1, 0.1, 2_500_000), PressureLine(0, 0, 0, 1_500_000))
@@ -302,12 +300,9 @@ def test_numbers_that_are_none_are_exported_as_prometheus_writes_them(view, fake
     assert 'temper_layer_fallback_ratio{layer="critical"} -Inf\n' in text.decode()
 
 
-@pytest.mark.skipif(PROMTOOL is None, reason="promtool is not installed (Debian: prometheus)")
 def test_promtool_finds_nothing_to_complain_about(busy):
     text, _ = Scraper(busy, 5_000).scrape("")
 
-    judged = subprocess.run(
-        [PROMTOOL, "check", "metrics"], input=text, capture_output=True, check=False
-    )
+    judged = promtool("check", "metrics", input=text)
 
     assert (judged.returncode, judged.stdout, judged.stderr) == (0, b"", b"")
