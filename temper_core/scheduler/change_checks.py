@@ -78,11 +78,15 @@ def warm_swap(roots: Roots, settings: Settings, *, own_engine: int | None = None
 
 
 def pinned_pods(roots: Roots) -> Check:
-    """Warn of pods whose cgroups are kept to some CPUs: layers cannot give them others."""
+    """Warn of pods whose cgroups are kept to some CPUs: layers cannot give them others.
+
+    With the driver cgroupfs the kubelet writes all CPUs into the cgroup above all pods.
+    """
     name, pinned, seen = "pinned_pods", 0, 0
+    everything = read_line(roots.sys / "devices/system/cpu/online", limit=4096)
     for path in islice(_cpusets(roots.cgroup), MOST_CGROUPS):
         seen += 1
-        pinned += bool(read_line(path, limit=4096))
+        pinned += read_line(path, limit=4096) not in (None, "", everything)
     if not pinned:
         return ok(name, "no pod's cgroup is kept to some CPUs")
     return warning(

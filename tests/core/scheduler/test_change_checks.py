@@ -171,6 +171,17 @@ def test_beside_an_engine_that_runs_only_the_next_ones_memory_counts(node):
     assert "100 MiB are available" in warm_swap(node.roots, settings(), own_engine=4711).detail
 
 
+def test_a_cgroup_that_is_kept_to_all_cpus_is_not_kept_to_some(node):
+    node.put("sys/devices/system/cpu/online", "0-7\n")
+    node.put("cgroup/kubepods/cpuset.cpus", "0-7\n")
+    node.put("cgroup/kubepods/pod1/cpuset.cpus", "\n")
+    assert pinned_pods(node.roots).state == "ok"
+
+    node.put("cgroup/kubepods/pod1/cpuset.cpus", "0-3\n")
+
+    assert pinned_pods(node.roots).detail.startswith("1 of 2 cgroups of pods")
+
+
 def test_pods_that_are_kept_to_some_cpus_are_counted(node):
     node.put("cgroup/kubepods.slice/cpuset.cpus", "\n")
     node.put("cgroup/kubepods.slice/pod1/cpuset.cpus", "\n")
