@@ -1,0 +1,180 @@
+"""A real node in a virtual machine, with the chart's release on it, seen by its administrator."""
+
+import json
+import os
+import subprocess
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import yaml
+
+from tests.kubernetes.cluster import wait_until
+
+ROOT = Path(__file__).parents[3]
+KUBE = ROOT / "kube"
+CHART = ROOT / "deploy/helm/temper"
+REPORTS = ROOT / "build/node"
+CPUS = 12  # six cores: enough for every tier to own one
+NAMESPACE = "temper"
+PREFIX = "temper.codes/"
+# The emulator is some twenty times as slow as a machine: an engine loads for a minute.
+ENFORCING_S = 420
+SLOW = {
+    "agent": {
+        "settings": {
+            "scheduler": {"start_deadline_s": 240.0, "quiet_s": 1.0, "min_interval_s": 1.0},
+            "observe": {"budget_cpu_ratio": 0.5},
+            "plugins": {"kubernetes": {"write_every_s": 1.0}},
+        },
+        "probes": {
+            "startup": {"periodSeconds": 5, "timeoutSeconds": 20, "failureThreshold": 60},
+            "liveness": {"periodSeconds": 30, "timeoutSeconds": 30, "failureThreshold": 10},
+            "readiness": {"periodSeconds": 10, "timeoutSeconds": 20, "failureThreshold": 3},
+        },
+    },
+    "image": {"pullPolicy": "Never"},
+}
+
+
+class RealNode:
+    """The control plane and the guest of one cgroup driver, and what tests ask of both."""
+
+    def __init__(self, directory, driver, archive, reference):
+        self.directory, self.driver, self.reference = directory, driver, reference
+        options = [f"--driver={driver}", f"--cpus={CPUS}", f"--image={archive}"]
+        self._run(KUBE / "node-up", *options, directory, timeout=900)
+        self.bin = Path(self._run(KUBE / "build", "--where", "kubectl", "helm", "kubelet").strip())
+        self.environment = {**os.environ, "KUBECONFIG": str(directory / "kubeconfig")}
+        self.name = "localhost"
+        self.report = REPORTS / f"{driver}.json"
+        self.report.parent.mkdir(parents=True, exist_ok=True)
+        self.report.unlink(missing_ok=True)
+
+    def down(self):
+        self._run(KUBE / "down", self.directory)
+
+    def tell(self, claim, measured):
+        """Keep what a test found for docs/kubernetes-node.md."""
+        told = json.loads(self.report.read_text()) if self.report.exists() else {}
+        self.report.write_text(json.dumps({**told, claim: measured}, indent=1))
+
+    def kubectl(self, *arguments, given=None, timeout=180):
+        return self._run(self.bin / "kubectl", *arguments, given=given, timeout=timeout)
+
+    def get(self, *arguments):
+        return json.loads(self.kubectl("get", *arguments, "-o", "json"))
+
+    def apply(self, *documents):
+        return self.kubectl("apply", "-f", "-", given=yaml.safe_dump_all(documents))
+
+    def annotations(self):
+        """Return Temper's annotations of the node, without their prefix."""
+        found = self.get("node", self.name)["metadata"]["annotations"]
+        return {
+            key.removeprefix(PREFIX): found[key] for key in sorted(found) if key.startswith(PREFIX)
+        }
+
+    def status(self):
+        return self.annotations().get("agent-status", "")
+
+    def restart_api(self, *options):
+        self._run(KUBE / "restart", self.directory, *options)
+
+    def helm(self, *arguments, timeout=300):
+        return self._run(self.bin / "helm", *arguments, timeout=timeout)
+
+    def install(self, profiles):
+        """Install the chart, or bring the release up to date."""
+        values = self.directory / "values.yaml"
+        agent = {**SLOW["agent"], "profiles": profiles}
+        values.write_text(yaml.safe_dump({**SLOW, "agent": agent}))
+        self.helm(
+            *("upgrade", "--install", "temper", CHART, "--namespace", NAMESPACE),
+            *("--create-namespace", "--values", values),
+        )
+
+    def agent_pod(self):
+        """Return the agent's pod that is to stay, or None."""
+        pods = self.get("pods", "-n", NAMESPACE, "-l", "app.kubernetes.io/component=agent")["items"]
+        staying = [pod for pod in pods if "deletionTimestamp" not in pod["metadata"]]
+        return staying[0] if staying else None
+
+    def enforcing(self, seconds=ENFORCING_S):
+        """Wait until the agent says that it enforces and the kernel agrees; return the seconds."""
+        began = time.monotonic()
+        wait_until(self.is_enforcing, f"enforcing, not {self.told()}", seconds)
+        return time.monotonic() - began
+
+    def is_enforcing(self):
+        time.sleep(1)
+        return self.status() == "enforcing" and self.sched_ext() == "enabled"
+
+    def told(self):
+        """Return what there is to know of an agent that does not do as expected."""
+        with suppress(subprocess.SubprocessError, AssertionError):
+            said = self.annotations()
+            return f"{said.get('agent-status')}: {said.get('agent-message')}"
+        return "nothing"
+
+    def temper(self, *arguments):
+        """Run the temper command in the agent's own container."""
+        return self.kubectl(
+            *("exec", "-n", NAMESPACE, "daemonset/temper-agent", "--"),
+            *("temper", *arguments, "--settings", "/etc/temper/agent.toml"),
+        )
+
+    def ask(self, path):
+        """Ask the agent over the pod's network, from the node."""
+        address = self.agent_pod()["status"]["podIP"]
+        return self.exec(f"curl -sS --max-time 60 'http://{address}:9100{path}'")
+
+    def observe(self):
+        return json.loads(self.ask("/observe?top=500"))
+
+    def explain(self, pod):
+        return json.loads(self.ask(f"/explain?pod={pod}"))
+
+    def metric(self, name):
+        """Return the sum of a metric's samples."""
+        lines = self.ask("/metrics").splitlines()
+        return sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith(name))
+
+    def exec(self, command, timeout=120):
+        """Run a line of shell on the node as root; return what it printed."""
+        return self._run(KUBE / "node-exec", "--timeout", timeout, self.directory, command)
+
+    def sched_ext(self):
+        return self.exec("cat /sys/kernel/sched_ext/state").strip()
+
+    def engine(self):
+        """Return the process id of the engine that is attached, or of none."""
+        return self.exec("pgrep -o -x scx_layered || true").strip()
+
+    def clock_ahead_s(self):
+        """Return by how much the guest's clock is ahead of this machine's, to some tenths."""
+        before = time.time()
+        there = float(self.exec("date +%s.%N"))
+        return there - (before + time.time()) / 2
+
+    def when(self, state):
+        """Begin to wait, on the node itself, for a state of sched_ext; it prints the time."""
+        wait = f"until grep -qx {state} /sys/kernel/sched_ext/state; do sleep 0.05; done"
+        return subprocess.Popen(
+            [KUBE / "node-exec", "--timeout", "300", self.directory, f"{wait}; date +%s.%N"],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def _run(self, *command, given=None, timeout=300):
+        ended = subprocess.run(
+            [str(word) for word in command],
+            env=getattr(self, "environment", None),
+            input=given,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
+        )
+        assert ended.returncode == 0, f"{command}: {ended.stdout}{ended.stderr}"
+        return ended.stdout

@@ -1,0 +1,288 @@
+"""The chart's DaemonSet on a real node: in this order, from install to uninstall.
+
+Times are the emulator's and are told, not judged.
+"""
+
+import json
+import time
+
+import pytest
+
+from tests.kubernetes.cluster import wait_until
+from tests.kubernetes.node.real_node import NAMESPACE
+from tests.kubernetes.node.workloads import (
+    CALM,
+    PROFILE,
+    PROFILE_FILE,
+    Workload,
+    workloads,
+)
+
+WORKLOADS = [each.name for each in workloads("")]
+TIERS = {"critical": 1, "high": 2, "normal": 1, "low": 1, "background": 2}
+KINDS = (
+    *("daemonsets", "jobs", "configmaps", "secrets", "services", "serviceaccounts"),
+    *("priorityclasses", "clusterroles", "clusterrolebindings"),
+)
+FOLLOWED_S = 180
+CHURNED = 20
+ROOTS = {
+    ("cgroupfs", "Guaranteed"): "kubepods/pod{uid}/{container}",
+    ("cgroupfs", "Burstable"): "kubepods/burstable/pod{uid}/{container}",
+    ("cgroupfs", "BestEffort"): "kubepods/besteffort/pod{uid}/{container}",
+    (
+        "systemd",
+        "Guaranteed",
+    ): "kubepods.slice/kubepods-pod{slice}.slice/cri-containerd-{container}.scope",
+    (
+        "systemd",
+        "Burstable",
+    ): "kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod{slice}.slice/"
+    "cri-containerd-{container}.scope",
+    (
+        "systemd",
+        "BestEffort",
+    ): "kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-pod{slice}.slice/"
+    "cri-containerd-{container}.scope",
+}
+
+
+def test_the_daemonset_enforces_with_the_engine_of_its_image(node, image):
+    pod = node.agent_pod()
+
+    assert pod["spec"]["containers"][0]["image"] == image[1]
+    assert pod["spec"]["containers"][0]["securityContext"]["privileged"] is False
+    assert node.exec("cat /sys/kernel/sched_ext/root/ops").startswith("layered")
+    container = pod["status"]["containerStatuses"][0]["containerID"].rpartition("/")[2]
+    assert container in node.exec(f"cat /proc/{node.engine()}/cgroup")
+    assert node.observe()["steering"]["mode"] == "hints"
+    node.tell("from install to enforcing", f"{_age_s(node, pod):.0f} s")
+
+
+def _age_s(node, pod):
+    """How long it took until the agent told that it enforces, by the cluster's clock."""
+    told = node.kubectl("get", "events", "-o", "json", "--field-selector", "reason=Enforcing")
+    first = min(each["firstTimestamp"] for each in json.loads(told)["items"])
+    return _seconds(first) - _seconds(pod["metadata"]["creationTimestamp"])
+
+
+def _seconds(stamp):
+    return time.mktime(time.strptime(stamp, "%Y-%m-%dT%H:%M:%SZ"))
+
+
+def test_logs_and_commands_of_the_agent_are_within_reach(node):
+    log = node.kubectl("logs", "-n", NAMESPACE, "daemonset/temper-agent")
+
+    assert '"agent_started"' in log
+    assert "This machine can enforce." in node.temper("doctor")
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_a_pod_is_followed_from_its_object_to_its_threads_layers(name, node, placed):
+    workload = placed[name]
+    pod = node.get("pod", name)
+
+    cgroup = _cgroup(node.driver, pod)
+    comms = dict(
+        line.split(" ", 1)
+        for line in node.exec(
+            f"for tid in $(cat /sys/fs/cgroup/{cgroup}/cgroup.threads); do "
+            "echo $tid $(cat /proc/$tid/comm); done"
+        ).splitlines()
+    )
+    assert comms, f"nobody lives in {cgroup}"
+    expected = {tid: workload.layer_of(comm) for tid, comm in comms.items()}
+    seen = {}
+
+    def agrees():
+        threads = node.explain(f"default/{name}")["threads"]
+        seen.clear()
+        seen.update((str(each["tid"]), each["layer"]) for each in threads if each["layer_is_known"])
+        return {tid: seen.get(tid) for tid in expected} == expected
+
+    wait_until(agrees, f"{expected} of {comms}, seen {seen}", FOLLOWED_S)
+    node.tell(f"layers of {name}", ", ".join(sorted(set(expected.values()))))
+
+
+def _cgroup(driver, pod):
+    uid = pod["metadata"]["uid"]
+    container = pod["status"]["containerStatuses"][0]["containerID"].rpartition("/")[2]
+    shape = ROOTS[driver, pod["status"]["qosClass"]]
+    return shape.format(uid=uid, slice=uid.replace("-", "_"), container=container)
+
+
+@pytest.mark.usefixtures("placed")
+def test_the_agents_own_command_tells_the_same(node):
+    told = json.loads(node.temper("explain", "default/shop", "--output", "json"))
+
+    assert (told["tier"], told["profile"]) == ("high", "e2e-shop")
+    layers = {each["comm"]: each["layer"] for each in told["threads"]}
+    assert layers["shop-write-0"] == layers["shop-write-1"] == "e2e-shop.writers.high"
+    assert layers["shop-sweep-0"] == "open"
+
+
+@pytest.mark.usefixtures("placed")
+def test_the_critical_pods_thread_runs_on_the_cpus_of_its_layer_alone(node):
+    layers = {each["name"]: each["cpus"] for each in node.observe()["layers"]}
+    cgroup = _cgroup(node.driver, node.get("pod", "critical"))
+
+    ran = node.exec(
+        f"tid=$(head -n 1 /sys/fs/cgroup/{cgroup}/cgroup.threads); for i in $(seq 20); do "
+        "awk '{print $39}' /proc/$tid/stat; sleep 0.7; done"
+    )
+
+    assert {int(cpu) for cpu in ran.split()} <= set(layers["critical"])
+    node.tell("CPUs of the critical layer", str(layers["critical"]))
+
+
+@pytest.mark.usefixtures("placed")
+def test_the_annotations_count_what_runs(node):
+    def told():
+        said = node.annotations()
+        return {tier: said.get(f"tier-{tier}-pods") for tier in TIERS}
+
+    # the agent itself is of the system's class and counts as critical
+    expected = {tier: str(count + (tier == "critical")) for tier, count in TIERS.items()}
+    wait_until(lambda: told() == expected, f"{expected}, told {told()}", 90)
+
+
+@pytest.mark.usefixtures("placed")
+def test_pods_that_come_and_go_take_no_other_engine(node):
+    before, generation = node.engine(), node.annotations()["config-generation"]
+    reloads = node.metric("temper_reloads_total")
+    classes = ["temper-low", "temper-background", None, "temper-high"]
+    comers = [Workload(f"comer-{index}", "", classes[index % 4], "10m") for index in range(CHURNED)]
+
+    node.apply(*(each.document() for each in comers))
+    names = [each.name for each in comers]
+    node.kubectl("wait", "--for=condition=Ready", "pod", *names, "--timeout=400s", timeout=420)
+    share = CHURNED // 4
+    wait_until(
+        lambda: node.annotations()["tier-low-pods"] == str(TIERS["low"] + share), "all counted", 90
+    )
+    assert node.annotations()["tier-high-pods"] == str(TIERS["high"] + share)
+    node.kubectl("delete", "pod", *names, "--wait=true", timeout=420)
+
+    wait_until(
+        lambda: node.annotations()["tier-low-pods"] == str(TIERS["low"]), "all forgotten", 90
+    )
+    assert node.engine() == before
+    assert node.annotations()["config-generation"] == generation
+    assert node.metric("temper_reloads_total") == reloads
+
+
+def test_the_kill_switch_holds_and_is_released(node):
+    ahead = node.clock_ahead_s()
+    waiting = node.when("disabled")
+    time.sleep(2)
+    asked = time.time()
+
+    node.kubectl("annotate", "node", node.name, "temper.codes/safe-mode-requested=true")
+
+    disabled = float(waiting.communicate(timeout=300)[0]) - ahead - asked
+    assert node.engine() == ""
+    wait_until(lambda: node.status() == "safe_mode:requested", "told", 60)
+    node.kubectl("annotate", "node", node.name, "temper.codes/safe-mode-requested-")
+    took = node.enforcing()
+    node.tell("kill switch: from kubectl to the stock scheduler", f"{disabled:.1f} s")
+    node.tell("kill switch: from its release to enforcing", f"{took:.0f} s")
+
+
+@pytest.mark.usefixtures("placed")
+def test_while_the_api_server_is_away_enforcement_goes_on(node):
+    engine = node.engine()
+    cgroup = _cgroup(node.driver, node.get("pod", "critical"))
+    address = node.agent_pod()["status"]["podIP"]
+
+    def ask(path):
+        return node.exec(f"curl -sS --max-time 60 'http://{address}:9100{path}'")
+
+    node.restart_api("--stop")
+    try:
+        wait_until(lambda: "pods" in " ".join(json.loads(ask("/observe"))["defects"]), "told", 120)
+        born = node.exec(
+            f"bash -c '{CALM.replace('/tmp/never', '/tmp/born')}' >/dev/null 2>&1 & "
+            f"echo $! >/sys/fs/cgroup/{cgroup}/cgroup.procs; echo $!"
+        ).split()[-1]
+
+        def followed():
+            threads = json.loads(ask("/explain?pod=default/critical"))["threads"]
+            found = [each for each in threads if str(each["tid"]) == born]
+            return found and found[0]["layer_is_known"] and found[0]["layer"] == "critical"
+
+        wait_until(followed, "a thread that was born meanwhile is in its layer", 90)
+        assert node.exec(f"cat /sys/kernel/sched_ext/state; kill {born}").split() == ["enabled"]
+    finally:
+        node.restart_api("--start")
+
+    wait_until(lambda: not node.observe()["defects"], "the pods are heard of again", 180)
+    assert node.engine() == engine
+
+
+def test_an_agent_that_is_killed_leaves_the_stock_scheduler_and_comes_back(node):
+    ahead = node.clock_ahead_s()
+    before = node.engine()
+    waiting = node.when("disabled")
+    time.sleep(2)
+
+    killed = float(node.exec("kill -9 $(pgrep -o -f 'temper agent'); date +%s.%N"))
+
+    disabled = float(waiting.communicate(timeout=300)[0]) - killed
+    took = node.enforcing()
+    assert node.engine() != before
+    assert node.agent_pod()["status"]["containerStatuses"][0]["restartCount"] >= 1
+    node.tell("agent killed: until the stock scheduler runs", f"{disabled:.1f} s")
+    node.tell("agent killed: from there to enforcing", f"{took:.0f} s")
+    node.tell("the guest's clock is ahead by", f"{ahead:.1f} s")
+
+
+@pytest.mark.usefixtures("placed")
+def test_an_edited_profile_rolls_the_daemonset(node):
+    before = node.agent_pod()["metadata"]["name"]
+    edited = PROFILE.replace('"shop-write"', '"shop-write-1"')
+    began = time.monotonic()
+
+    node.install({PROFILE_FILE: edited})
+    wait_until(
+        lambda: (node.agent_pod() or {"metadata": {"name": before}})["metadata"]["name"] != before,
+        "rolled",
+        120,
+    )
+    node.enforcing()
+
+    def layers():
+        threads = node.explain("default/shop")["threads"]
+        return {each["comm"]: each["layer"] for each in threads if each["layer_is_known"]}
+
+    wait_until(
+        lambda: (
+            layers().get("shop-write-1") == "e2e-shop.writers.high"
+            and layers().get("shop-write-0") == "high"
+        ),
+        "the edited profile is in force",
+        FOLLOWED_S,
+    )
+    node.tell(
+        "DaemonSet rolled: from helm upgrade to enforcing", f"{time.monotonic() - began:.0f} s"
+    )
+
+
+def test_uninstalling_leaves_nothing(node):
+    began = time.monotonic()
+
+    node.helm("uninstall", "temper", "--namespace", NAMESPACE, "--wait", timeout=420)
+
+    wait_until(lambda: node.sched_ext() == "disabled", "the stock scheduler", 120)
+    wait_until(
+        lambda: not node.get("pods", "-n", NAMESPACE)["items"], "no pod of the release is left", 120
+    )
+    assert node.annotations() == {}
+    named = node.kubectl("get", ",".join(KINDS), "-A", "-o", "name")
+    assert [name for name in named.split() if "temper" in name] == []
+    assert (
+        node.exec("find /sys/fs/bpf /run/temper /var/lib/temper -mindepth 1 ! -type d").split()
+        == []
+    )
+    assert node.exec("find /sys/fs/bpf -mindepth 1").split() == []
+    assert node.engine() == ""
+    node.tell("helm uninstall, until nothing is left", f"{time.monotonic() - began:.0f} s")
