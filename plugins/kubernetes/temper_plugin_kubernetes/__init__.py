@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import evolve
 
 from temper_core import (
+    Command,
     Companion,
     CompanionContext,
     Exporter,
@@ -26,9 +27,11 @@ from temper_plugin_kubernetes.accounts import Account
 from temper_plugin_kubernetes.options import Options
 
 if TYPE_CHECKING:
+    import click
+
     from temper_plugin_kubernetes.access import Access
 
-__all__ = ["temper_companions", "temper_exporters", "temper_pod_sources"]
+__all__ = ["temper_commands", "temper_companions", "temper_exporters", "temper_pod_sources"]
 
 NAME = "kubernetes"
 _ACCOUNT = Account()
@@ -53,9 +56,22 @@ def temper_companions(settings: Mapping[str, Any]) -> list[Companion]:
 
 
 @hookimpl
+def temper_commands() -> list[Command]:
+    """Contribute ``temper k8s``, the operator's tools."""
+    summary = "Look after Temper in a Kubernetes cluster."
+    return [Command("k8s", summary, _load_command)]
+
+
+@hookimpl
 def temper_exporters() -> list[Exporter]:
     """Contribute how the watches and the writes fare."""
     return [Exporter(NAME, _metrics)]
+
+
+def _load_command() -> "click.Command":
+    from temper_plugin_kubernetes.operators.command import command  # noqa: PLC0415 - slow
+
+    return command
 
 
 def _options(settings: Mapping[str, Any]) -> Options:

@@ -111,7 +111,7 @@ def from_kubeconfig(path: str) -> Access:
         context = _named(table["contexts"], table["current-context"])["context"]
         cluster = _named(table["clusters"], context["cluster"])["cluster"]
         user = _named(table["users"], context["user"]).get("user") or {}
-        return _access(cluster, user, Path(path).parent)
+        return access_of(cluster, user, Path(path).parent)
     except (KeyError, TypeError, ValueError, binascii.Error) as error:
         raise InputError(f"{path}: no kubeconfig that can be used: {error!r}") from error
 
@@ -120,7 +120,11 @@ def _named(entries: Any, name: str) -> Any:  # noqa: ANN401 - whatever the file 
     return next(entry for entry in (*entries, {"name": name}) if entry["name"] == name)
 
 
-def _access(cluster: Mapping[str, Any], user: Mapping[str, Any], beside: Path) -> Access:
+def access_of(cluster: Mapping[str, Any], user: Mapping[str, Any], beside: Path) -> Access:
+    """Return the way that two entries of a kubeconfig name; paths are relative to *beside*.
+
+    Raises KeyError, TypeError or ValueError where they are odd.
+    """
     url = urlsplit(cluster["server"])
     is_tls = url.scheme == "https"
     if not url.hostname:

@@ -8,6 +8,7 @@ from temper_plugin_kubernetes.accounts import Account
 from temper_plugin_kubernetes.following import Following, Query
 from temper_plugin_kubernetes.node import NODES, NodeWatch
 from temper_plugin_kubernetes.options import Options
+from temper_plugin_kubernetes.wishes import Wishes
 from temper_plugin_kubernetes.writing import Writer
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
@@ -27,10 +28,9 @@ class ClusterCompanion:
         self, context: CompanionContext, access: Access, options: Options, account: Account
     ) -> None:
         lookout = account.lookout("node")
-        self._node = NodeWatch(
-            options.node, context.request_safe_mode, context.release_safe_mode, self._look
-        )
-        self._writer = Writer(access, options, account, self._node.now)
+        wishes = Wishes(context, self._look)
+        self._node = NodeWatch(options.node, wishes.obey, self._look)
+        self._writer = Writer(access, options, account, self._node.now, wishes)
         # A Node with its status is some 20 KiB, most of it names of images.
         query = Query(NODES, f"metadata.name={options.node}", metadata_only=True)
         self._following = Following(access, query, self._node, lookout)

@@ -1,4 +1,4 @@
-"""The agent's own Node object: its annotations as they are, and the kill switch among them."""
+"""The agent's own Node object: its annotations as they are, and who has to hear of them."""
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -9,9 +9,6 @@ from attrs import field, frozen
 from temper_plugin_kubernetes.connection import Json
 
 NODES = "/api/v1/nodes"
-KILL_SWITCH = "temper.codes/safe-mode-requested"
-REFUSALS = ("", "false", "no", "off", "0")
-"""What counts as not asking; whatever else is written there errs on the safe side."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -25,25 +22,20 @@ class NodeState:
 
 
 class NodeWatch:
-    """Follows one node; asks for safe mode, and releases it, on the watching thread.
+    """Follows one node; *obey* is given its annotations, on the watching thread, at each change.
 
-    *request* and *release* are called on each change of the wish and once at the beginning, since
-    a request may be remembered that was withdrawn while no agent ran. ``told`` hears of every
-    change.
+    *told* hears of every change after that.
     """
 
     def __init__(
         self,
         name: str,
-        request: Callable[[str], None],
-        release: Callable[[], None],
+        obey: Callable[[Mapping[str, str]], None],
         told: Callable[[], None] = lambda: None,
     ) -> None:
         self._name = name
-        self._request = request
-        self._release = release
+        self._obey = obey
         self._told = told
-        self._wish: str | None = None
         self._state = NodeState()
         self._lock = threading.Lock()
 
@@ -74,15 +66,5 @@ class NodeWatch:
         annotations = metadata.get("annotations") or {}
         with self._lock:
             self._state = NodeState(str(metadata.get("uid", "")), annotations)
-        self._obey(str(annotations.get(KILL_SWITCH, "")))
+        self._obey(annotations)
         self._told()
-
-    def _obey(self, value: str) -> None:
-        wish = "" if value.strip().lower() in REFUSALS else value
-        if wish == self._wish:
-            return
-        self._wish = wish
-        if wish:
-            self._request(f"the node annotation {KILL_SWITCH}={wish[:100]} is set")
-        else:
-            self._release()

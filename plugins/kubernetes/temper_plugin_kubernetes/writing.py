@@ -10,7 +10,13 @@ import structlog
 from temper_core import Snapshot
 from temper_plugin_kubernetes.access import Access
 from temper_plugin_kubernetes.accounts import WRITES, Account
-from temper_plugin_kubernetes.annotations import annotations_of, changes, removals
+from temper_plugin_kubernetes.annotations import (
+    LEFT,
+    RESTORED,
+    annotations_of,
+    changes,
+    removals,
+)
 from temper_plugin_kubernetes.backoff import Backoff
 from temper_plugin_kubernetes.connection import Connection, Json
 from temper_plugin_kubernetes.events import Happening, Subject, event_object, happenings
@@ -18,10 +24,13 @@ from temper_plugin_kubernetes.failures import AwayError, RefusalError
 from temper_plugin_kubernetes.node import NODES, NodeState
 from temper_plugin_kubernetes.options import Options
 from temper_plugin_kubernetes.story import Story
+from temper_plugin_kubernetes.wishes import Wishes
 
 MERGE_PATCH = "application/merge-patch+json"
 EVENTS_AT_ONCE = 25
 LOOK_S = 60.0
+ANSWER_S = 1.0
+"""Somebody waits for an answer: it is not kept until other annotations are due."""
 CLOSE_S = 3.0
 FAREWELL_S = 2.0
 CONFLICT, NOT_FOUND = 409, 404
@@ -77,14 +86,17 @@ class Writer:
         options: Options,
         account: Account,
         node: Callable[[], NodeState],
+        wishes: Wishes,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._access = access
         self._options = options
         self._account = account
         self._node = node
+        self._wishes = wishes
         self._clock = clock
         self._annotating = Pace("annotations", options.write_every_s, account)
+        self._answering = Pace("answers", min(ANSWER_S, options.write_every_s), account)
         self._telling = Pace("events", options.write_every_s, account)
         self._story = Story()
         self._snapshot: Snapshot | None = None
@@ -117,7 +129,7 @@ class Writer:
         while not self._closing.is_set():
             self._news.wait(self._rest_s())
             self._news.clear()
-            if self._snapshot is not None and not self._closing.is_set():
+            if not self._closing.is_set():
                 try:
                     self._turn(self._snapshot, self._clock())
                 except Exception:  # whatever it is: the next look may fare better
@@ -128,14 +140,18 @@ class Writer:
 
     def _rest_s(self) -> float:
         """Return how long nothing is due; news end the rest, but bring nothing forward."""
-        moments = [pace.due_at for pace in (self._annotating, self._telling)]
+        paces = (self._annotating, self._answering, self._telling)
+        moments = [pace.due_at for pace in paces]
         waiting = [at - self._clock() for at in moments if at > self._clock()]
         return min([LOOK_S, *waiting])
 
-    def _turn(self, snapshot: Snapshot, now: float) -> None:
+    def _turn(self, snapshot: Snapshot | None, now: float) -> None:
+        self._answering.attempt(self._answer, now)
+        if snapshot is None:
+            return
         if self._options.annotations:
             self._annotating.attempt(lambda: self._annotate(snapshot, now), now)
-        if self._options.events:
+        if self._options.events and not self._wishes.is_leaving:
             node = self._node()
             subject = Subject("Node", self._options.node, node.uid)
             self._story.goes_on(happenings(snapshot, subject, self._account.uids()), now)
@@ -144,15 +160,28 @@ class Writer:
     def _annotate(self, snapshot: Snapshot, now: float) -> bool:
         node = self._node()
         is_refresh = now >= self._refresh_at
-        patch = changes(annotations_of(snapshot), node.annotations, is_refresh=is_refresh)
+        patch = (
+            removals(node.annotations)
+            if self._wishes.is_leaving
+            else changes(annotations_of(snapshot), node.annotations, is_refresh=is_refresh)
+        )
         if not node.uid or not patch:
             return False
         self._patch_node(patch)
         self._refresh_at = now + self._options.refresh_s
         return True
 
+    def _answer(self) -> bool:
+        node = self._node()
+        patch = self._wishes.answer(node.annotations)
+        if node.uid and patch:
+            self._patch_node(patch)
+        return bool(node.uid and patch)
+
     def _say_farewell(self) -> bool:
-        patch = removals(self._node().annotations) if self._options.annotations else {}
+        present = self._node().annotations
+        patch = removals(present) if self._options.annotations else {}
+        patch |= {key: None for key in (RESTORED, LEFT) if key in present}
         if patch:
             self._patch_node(patch, FAREWELL_S)
         return bool(patch)

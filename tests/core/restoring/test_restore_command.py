@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -218,7 +219,7 @@ def start_engine(made, script):
     process = subprocess.Popen([str(shell), "-c", script])
     comm = f"/proc/{process.pid}/comm"
     for _ in range(200):
-        with open(comm) as file:
+        with Path(comm).open() as file:
             if file.read() == "scx_layered\n":
                 return process
         time.sleep(0.01)

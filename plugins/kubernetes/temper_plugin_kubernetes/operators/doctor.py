@@ -1,0 +1,109 @@
+"""``temper k8s doctor``: what is wrong in the cluster, each with what to do about it."""
+
+import json
+from functools import partial
+
+import click
+
+from temper_plugin_kubernetes.operators import installation, kubelets, node_checks, rivals
+from temper_plugin_kubernetes.operators.api import ApiServer
+from temper_plugin_kubernetes.operators.findings import Check, Finding, Report, report_of
+from temper_plugin_kubernetes.operators.fleet import Fleet, read_fleet
+from temper_plugin_kubernetes.operators.options import asked_of, cluster_options
+
+FINDINGS = 1
+MARKS = {"error": "FAIL", "warning": "warn", "note": "note"}
+
+
+@click.command("doctor")
+@cluster_options
+@click.option("--no-kubelets", is_flag=True, help="Do not ask the nodes' kubelets.")
+def command(
+    kubeconfig: str, context: str, namespace: str, output: str, *, no_kubelets: bool
+) -> int:
+    """Check the cluster, its nodes and Temper's installation; changes nothing.
+
+    What the nodes themselves know better, `temper doctor` tells there. What may not be looked at
+    is named with the right that it takes, and is no finding.
+
+    Exit codes: 0 nothing to be done, 1 findings, 2 wrong options, 3 no API server, or the right
+    to list nodes is missing.
+    """
+    asked = asked_of(kubeconfig, context, namespace, output)
+    with ApiServer(asked.access) as api:
+        fleet = read_fleet(api)
+        asking = kubelets.Kubelets({})
+        if not no_kubelets:
+            names = [each.name for each in fleet.nodes if each.is_ready]
+            asking = kubelets.ask_kubelets(asked.access, names)
+        checks = all_checks(api, asked.namespace, fleet, asking)
+        report = report_of(checks, (*fleet.unknown, *asking.unknown))
+    if asked.is_json:
+        _print_json(report)
+    else:
+        _print_lines(report, fleet)
+    return 0 if report.is_clean else FINDINGS
+
+
+def all_checks(
+    api: ApiServer, namespace: str, fleet: Fleet, asking: kubelets.Kubelets
+) -> list[tuple[str, Check]]:
+    """Return every check, by what it looks at."""
+    own = installation
+    return [
+        ("the cluster's version", partial(own.cluster_version, api)),
+        ("the namespace", partial(own.pod_security, api, namespace)),
+        ("Temper's objects", partial(own.objects, api, namespace)),
+        ("the agents' rights", partial(own.rights, api, namespace)),
+        ("the priority classes", partial(own.priority_classes, api)),
+        ("the webhook", partial(own.webhook, api, namespace)),
+        ("kernels", partial(node_checks.kernels, fleet)),
+        ("platforms", partial(node_checks.platforms, fleet)),
+        ("agents", partial(node_checks.agents, fleet)),
+        ("coverage", partial(node_checks.coverage, fleet)),
+        ("modes", partial(node_checks.modes, fleet)),
+        ("versions", partial(node_checks.versions, fleet)),
+        ("CPU managers", partial(kubelets.cpu_managers, asking)),
+        ("cgroup versions", partial(kubelets.cgroup_drivers, asking)),
+        ("conflicting workloads", partial(rivals.conflicting_software, api, namespace)),
+        ("resource definitions", partial(rivals.resource_definitions, api)),
+        ("autoscalers", partial(rivals.autoscalers, api)),
+    ]
+
+
+def _print_lines(report: Report, fleet: Fleet) -> None:
+    width = max((len(each.check) for each in report.findings), default=0)
+    for each in report.findings:
+        click.echo(f"{MARKS[each.severity]:<5} {each.check:<{width}}  {each.told}")
+        click.echo(f"{'':<5} {'':<{width}}  -> {each.remedy}")
+    for unknown in report.unknown:
+        click.echo(f"?     not looked at: {unknown.what}: {unknown.why}")
+    click.echo(_conclusion(report, fleet))
+
+
+def _conclusion(report: Report, fleet: Fleet) -> str:
+    counts = dict.fromkeys(MARKS, 0)
+    for each in report.findings:
+        counts[each.severity] += 1
+    told = ", ".join(f"{n} {name}s" if n != 1 else f"1 {name}" for name, n in counts.items() if n)
+    return f"{len(fleet.nodes)} nodes, {len(report.checks)} checks: {told or 'nothing found'}"
+
+
+def _print_json(report: Report) -> None:
+    told = {
+        "schema_version": 1,
+        "is_clean": report.is_clean,
+        "findings": [_record(each) for each in report.findings],
+        "unknown": [{"what": each.what, "why": each.why} for each in report.unknown],
+    }
+    click.echo(json.dumps(told, indent=2))
+
+
+def _record(finding: Finding) -> dict[str, object]:
+    return {
+        "check": finding.check,
+        "severity": str(finding.severity),
+        "detail": finding.detail,
+        "remedy": finding.remedy,
+        "nodes": list(finding.nodes),
+    }

@@ -1,0 +1,265 @@
+"""The fleet: every node with what its agent says of it, and the agent's own pod."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from enum import IntEnum
+from typing import Any
+
+from attrs import field, frozen
+
+from temper_core import Tier
+from temper_plugin_kubernetes.annotations import (
+    GENERATION,
+    LEFT,
+    MESSAGE,
+    RESTORED,
+    STATUS,
+    UPDATED,
+    tier_key,
+)
+from temper_plugin_kubernetes.connection import Json
+from temper_plugin_kubernetes.operators.api import ApiServer, ForbiddenError, Unknown
+from temper_plugin_kubernetes.wishes import RESTORE
+
+AGENTS = "app.kubernetes.io/name=temper,app.kubernetes.io/component=agent"
+CANARY = "temper-agent-canary"
+STALE_S = 600.0
+"""An agent writes at least every five minutes; density scores count older data for nothing."""
+NOT_RUNNING = ("CrashLoopBackOff", "ImagePullBackOff", "ErrImagePull", "CreateContainerConfigError",
+               "CreateContainerError", "RunContainerError", "InvalidImageName")  # fmt: skip
+
+
+class Standing(IntEnum):
+    """How a node fares, the worst first."""
+
+    FAILING = 0
+    GONE = 1
+    SAFE_MODE = 2
+    STALE = 3
+    SILENT = 4
+    NO_AGENT = 5
+    REQUESTED = 6
+    OBSERVING = 7
+    RELOADING = 8
+    ENFORCING = 9
+
+    @property
+    def told(self) -> str:
+        """What to call it."""
+        return _TOLD[self]
+
+    @property
+    def needs_a_look(self) -> bool:
+        """Whether it is as nobody asked for."""
+        return self <= Standing.SILENT
+
+
+_TOLD = {
+    Standing.FAILING: "agent failing",
+    Standing.GONE: "agent gone",
+    Standing.SAFE_MODE: "in safe mode",
+    Standing.STALE: "stale",
+    Standing.SILENT: "silent",
+    Standing.NO_AGENT: "without an agent",
+    Standing.REQUESTED: "in safe mode on request",
+    Standing.OBSERVING: "only observing",
+    Standing.RELOADING: "reloading",
+    Standing.ENFORCING: "enforcing",
+}
+_BY_MODE = {
+    "enforcing": Standing.ENFORCING,
+    "reloading": Standing.RELOADING,
+    "observe_only": Standing.OBSERVING,
+    "safe_mode": Standing.SAFE_MODE,
+}
+
+
+@frozen
+class AgentPod:
+    """The pod of a node's agent."""
+
+    name: str
+    namespace: str
+    node: str
+    phase: str
+    is_ready: bool
+    restarts: int
+    version: str
+    waiting: str
+    is_canary: bool
+
+    @property
+    def is_failing(self) -> bool:
+        """Whether it cannot work."""
+        return self.waiting in NOT_RUNNING or self.phase in ("Failed", "Unknown")
+
+    @property
+    def told(self) -> str:
+        """How it fares, in a word."""
+        if self.waiting:
+            return self.waiting
+        return self.phase if self.is_ready or self.phase != "Running" else "NotReady"
+
+
+@frozen
+class FleetNode:
+    """A node; ``age_s`` is how old its numbers are, None without any.
+
+    ``are_pods_known`` is False where agents' pods may not be listed: no agent is missed then.
+    """
+
+    name: str
+    labels: Mapping[str, str]
+    annotations: Mapping[str, str]
+    kernel: str
+    os_image: str
+    kubelet: str
+    provider: str
+    is_ready: bool
+    agent: AgentPod | None = None
+    age_s: float | None = None
+    are_pods_known: bool = field(default=True)
+
+    @property
+    def mode(self) -> str:
+        """The agent's mode; empty where it has said nothing."""
+        return self.annotations.get(STATUS, "").partition(":")[0]
+
+    @property
+    def reason(self) -> str:
+        """Why it is in that mode."""
+        return self.annotations.get(STATUS, "").partition(":")[2]
+
+    @property
+    def message(self) -> str:
+        """The same in a sentence."""
+        return self.annotations.get(MESSAGE, "")
+
+    @property
+    def generation(self) -> str:
+        """The number of the configuration in force."""
+        return self.annotations.get(GENERATION, "")
+
+    @property
+    def restore(self) -> tuple[str, str, str]:
+        """When restoring was asked for and done, and what was left."""
+        return tuple(self.annotations.get(key, "") for key in (RESTORE, RESTORED, LEFT))  # type: ignore[return-value]
+
+    def number(self, tier: Tier, what: str) -> int | None:
+        """Return a tier's ``pods`` or ``cpu-millis``; None where no number is told."""
+        text = self.annotations.get(tier_key(tier, what), "")
+        return int(text) if text.isdigit() else None
+
+    @property
+    def standing(self) -> Standing:
+        """How the node fares."""
+        agent, has_said = self.agent, bool(self.mode)
+        if agent is not None and agent.is_failing:
+            return Standing.FAILING
+        if agent is None and self.are_pods_known:
+            return Standing.GONE if has_said else Standing.NO_AGENT
+        if not has_said:
+            return Standing.SILENT if agent is not None else Standing.NO_AGENT
+        if self.mode == "safe_mode" and self.reason == "requested":
+            return Standing.REQUESTED
+        found = _BY_MODE.get(self.mode, Standing.SILENT)
+        if found is Standing.SAFE_MODE:
+            return found
+        return Standing.STALE if self.age_s is not None and self.age_s > STALE_S else found
+
+
+@frozen
+class Fleet:
+    """All nodes, the worst first, and what could not be looked at."""
+
+    nodes: tuple[FleetNode, ...]
+    unknown: tuple[Unknown, ...] = ()
+
+    @property
+    def agents(self) -> Iterator[AgentPod]:
+        """The agents' pods."""
+        return (node.agent for node in self.nodes if node.agent is not None)
+
+
+def read_fleet(api: ApiServer, selector: str = "", *, now: datetime | None = None) -> Fleet:
+    """Read nodes and agents; raise ForbiddenError where nodes may not be listed."""
+    now = now or datetime.now(UTC)
+    nodes = list(api.list("/api/v1/nodes", selector))
+    unknown: tuple[Unknown, ...] = ()
+    agents: dict[str, AgentPod] | None = None
+    try:
+        agents = by_node(agent_pod(each) for each in api.list("/api/v1/pods", AGENTS))
+    except ForbiddenError as error:
+        unknown = (Unknown("the agents' pods", str(error)),)
+    found = [_node(each, agents, now) for each in nodes]
+    return Fleet(tuple(sorted(found, key=lambda each: (each.standing, each.name))), unknown)
+
+
+def by_node(pods: Iterable[AgentPod]) -> dict[str, AgentPod]:
+    """Return the agents by node; of two on one node, during a roll, the one that is ready."""
+    found: dict[str, AgentPod] = {}
+    for pod in sorted(pods, key=lambda each: each.is_ready):
+        if pod.node:
+            found[pod.node] = pod
+    return found
+
+
+def agent_pod(item: Json) -> AgentPod:
+    """Return what there is to know of an agent's pod."""
+    metadata, spec, status = item["metadata"], item.get("spec") or {}, item.get("status") or {}
+    containers = status.get("containerStatuses") or ()
+    owners = [each.get("name", "") for each in metadata.get("ownerReferences") or ()]
+    images = [each.get("image", "") for each in spec.get("containers") or ()]
+    waiting = [(each.get("state") or {}).get("waiting") or {} for each in containers]
+    return AgentPod(
+        name=metadata["name"],
+        namespace=metadata.get("namespace", ""),
+        node=spec.get("nodeName", ""),
+        phase=status.get("phase", "Unknown"),
+        is_ready=any(
+            each.get("type") == "Ready" and each.get("status") == "True"
+            for each in status.get("conditions") or ()
+        ),
+        restarts=sum(int(each.get("restartCount", 0)) for each in containers),
+        version=version_of(images[0]) if images else "",
+        waiting=next((each["reason"] for each in waiting if each.get("reason")), ""),
+        is_canary=CANARY in owners or metadata["name"].startswith(f"{CANARY}-"),
+    )
+
+
+def version_of(image: str) -> str:
+    """Return an image's tag, or the beginning of its digest."""
+    name, _, digest = image.partition("@")
+    tag = name.rpartition("/")[2].partition(":")[2]
+    return tag or digest[:19]
+
+
+def _node(item: Json, agents: Mapping[str, AgentPod] | None, now: datetime) -> FleetNode:
+    metadata, status = item["metadata"], item.get("status") or {}
+    info: Mapping[str, Any] = status.get("nodeInfo") or {}
+    annotations = metadata.get("annotations") or {}
+    return FleetNode(
+        name=metadata["name"],
+        labels=metadata.get("labels") or {},
+        annotations=annotations,
+        kernel=info.get("kernelVersion", ""),
+        os_image=info.get("osImage", ""),
+        kubelet=info.get("kubeletVersion", ""),
+        provider=(item.get("spec") or {}).get("providerID", "").partition(":")[0],
+        is_ready=_is_ready(status.get("conditions") or ()),
+        agent=(agents or {}).get(metadata["name"]),
+        age_s=_age(annotations.get(UPDATED, ""), now),
+        are_pods_known=agents is not None,
+    )
+
+
+def _is_ready(conditions: Sequence[Mapping[str, str]]) -> bool:
+    return any(each.get("type") == "Ready" and each.get("status") == "True" for each in conditions)
+
+
+def _age(text: str, now: datetime) -> float | None:
+    try:
+        then = datetime.fromisoformat(text)
+        return max(0.0, (now - then).total_seconds())
+    except (TypeError, ValueError):
+        return None

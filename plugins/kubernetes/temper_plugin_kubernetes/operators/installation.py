@@ -1,0 +1,207 @@
+"""Checks of Temper's own installation: its objects, rights, classes and webhook."""
+
+import base64
+import binascii
+import re
+import ssl
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from temper_plugin_kubernetes.connection import Json
+from temper_plugin_kubernetes.operators.api import ApiServer
+from temper_plugin_kubernetes.operators.findings import Finding, error, warning
+
+OLDEST_CLUSTER = (1, 33)
+CLASSES = {
+    "temper-critical": (1_000_000, "PreemptLowerPriority"),
+    "temper-high": (100_000, "PreemptLowerPriority"),
+    "temper-normal": (0, "PreemptLowerPriority"),
+    "temper-low": (-100, "Never"),
+    "temper-background": (-1000, "Never"),
+}
+RIGHTS = (
+    ("", "pods", ("list", "watch")),
+    ("", "nodes", ("list", "watch", "patch")),
+    ("", "events", ("create", "patch")),
+)
+ACCOUNT = "temper-agent"
+WEBHOOK = "temper-overcommit"
+REINSTALL = "helm upgrade --install temper deploy/helm/temper -n {}"
+SOON_S = 7 * 86_400
+
+
+def cluster_version(api: ApiServer) -> Iterator[Finding]:
+    """Find a cluster that is too old."""
+    told = api.get("/version")
+    digits = [re.match(r"\d+", str(told.get(key, ""))) for key in ("major", "minor")]
+    version = tuple(int(each[0]) for each in digits if each)
+    if version < OLDEST_CLUSTER:
+        yield warning(
+            "kubernetes",
+            f"Kubernetes {told.get('gitVersion')} is older than 1.33, with which Temper is tried",
+            "upgrade the cluster",
+        )
+
+
+def objects(api: ApiServer, namespace: str) -> Iterator[Finding]:
+    """Find what of the chart is missing, or not as it should be."""
+    again = REINSTALL.format(namespace)
+    for kind, path in _paths(namespace):
+        if api.find(path) is None:
+            yield error("installation", f"{kind} {path.rpartition('/')[2]} is missing", again)
+    daemons = api.find(f"/apis/apps/v1/namespaces/{namespace}/daemonsets/temper-agent")
+    status = (daemons or {}).get("status") or {}
+    wanted, ready = status.get("desiredNumberScheduled", 0), status.get("numberReady", 0)
+    if ready < wanted:
+        yield warning(
+            "installation",
+            f"{ready} of {wanted} agents are ready",
+            f"kubectl -n {namespace} get pods -l app.kubernetes.io/component=agent -o wide",
+        )
+
+
+def _paths(namespace: str) -> Iterator[tuple[str, str]]:
+    rbac = "/apis/rbac.authorization.k8s.io/v1"
+    yield "DaemonSet", f"/apis/apps/v1/namespaces/{namespace}/daemonsets/temper-agent"
+    for kind, resource in (
+        ("ConfigMap", "configmaps"),
+        ("Service", "services"),
+        ("ServiceAccount", "serviceaccounts"),
+    ):
+        yield kind, f"/api/v1/namespaces/{namespace}/{resource}/temper-agent"
+    yield "ClusterRole", f"{rbac}/clusterroles/temper-agent"
+    yield "ClusterRoleBinding", f"{rbac}/clusterrolebindings/temper-agent"
+
+
+def rights(api: ApiServer, namespace: str) -> Iterator[Finding]:
+    """Find rights that the agents' account lacks, by asking the API server itself."""
+    user = f"system:serviceaccount:{namespace}:{ACCOUNT}"
+    lacking = [
+        f"{verb} {resource}"
+        for group, resource, verbs in RIGHTS
+        for verb in verbs
+        if not _may(api, user, {"group": group, "resource": resource, "verb": verb})
+    ]
+    if lacking:
+        yield error(
+            "rights",
+            f"{user} may not {', '.join(lacking)}",
+            f"{REINSTALL.format(namespace)} (rbac.create=true), or the same by other hands",
+        )
+
+
+def _may(api: ApiServer, user: str, what: Mapping[str, str]) -> bool:
+    groups = ["system:serviceaccounts", "system:authenticated"]
+    body = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SubjectAccessReview",
+        "spec": {"user": user, "groups": groups, "resourceAttributes": dict(what)},
+    }
+    answer = api.post("/apis/authorization.k8s.io/v1/subjectaccessreviews", body)
+    return bool((answer.get("status") or {}).get("allowed"))
+
+
+def priority_classes(api: ApiServer) -> Iterator[Finding]:
+    """Find PriorityClasses that are missing or say something else than the tiers take them for."""
+    path = "/apis/scheduling.k8s.io/v1/priorityclasses"
+    present = {each["metadata"]["name"]: each for each in api.list(path)}
+    missing = [name for name in CLASSES if name not in present]
+    if missing:
+        yield warning(
+            "priority_classes",
+            f"missing: {', '.join(missing)}",
+            "priorityClasses.create=true, unless pods use classes of yours",
+        )
+    for name, (value, policy) in CLASSES.items():
+        found = present.get(name)
+        if found is None:
+            continue
+        said = _of_class(found)
+        if said != (value, policy, False):
+            yield error(
+                "priority_classes",
+                f"{name} has value {said[0]}, preemptionPolicy {said[1]}, globalDefault {said[2]}; "
+                f"it should have {value}, {policy}, False",
+                "delete it and run helm upgrade: values cannot be changed in place",
+            )
+
+
+def _of_class(found: Json) -> tuple[int, str, bool]:
+    policy = found.get("preemptionPolicy") or "PreemptLowerPriority"
+    return int(found.get("value", 0)), policy, bool(found.get("globalDefault"))
+
+
+def pod_security(api: ApiServer, namespace: str) -> Iterator[Finding]:
+    """Find a namespace whose Pod Security level refuses pods with the host's rights."""
+    found = api.find(f"/api/v1/namespaces/{namespace}")
+    if found is None:
+        yield error(
+            "installation", f"there is no namespace {namespace}", "name it with --namespace"
+        )
+        return
+    label = "pod-security.kubernetes.io/enforce"
+    level = (found["metadata"].get("labels") or {}).get(label, "privileged")
+    if level != "privileged":
+        yield error(
+            "pod_security",
+            f"namespace {namespace} enforces Pod Security level {level}: agents are refused",
+            f"kubectl label namespace {namespace} {label}=privileged --overwrite",
+        )
+
+
+def webhook(api: ApiServer, namespace: str) -> Iterator[Finding]:
+    """Find a webhook that nobody answers for, or that the API server cannot trust."""
+    path = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
+    found = api.find(f"{path}/{WEBHOOK}")
+    if found is None:
+        return
+    effect = "pods start with their full requests meanwhile"
+    log = f"kubectl -n {namespace} logs deploy/temper-webhook"
+    for hook in found.get("webhooks") or ():
+        yield from _trust(str((hook.get("clientConfig") or {}).get("caBundle") or ""), effect, log)
+        if hook.get("failurePolicy") != "Ignore":
+            yield error(
+                "webhook",
+                "failurePolicy is not Ignore: without the webhook no pod would start",
+                REINSTALL.format(namespace),
+            )
+    if not _has_endpoint(api, namespace):
+        yield warning("webhook", f"no pod answers for temper-webhook; {effect}", log)
+
+
+def _has_endpoint(api: ApiServer, namespace: str) -> bool:
+    slices = f"/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices"
+    selector = "kubernetes.io/service-name=temper-webhook"
+    return any(
+        (point.get("conditions") or {}).get("ready", True)
+        for each in api.list(slices, selector)
+        for point in each.get("endpoints") or ()
+    )
+
+
+def _trust(bundle: str, effect: str, remedy: str) -> Iterator[Finding]:
+    if not bundle:
+        yield warning("webhook", f"its configuration has no caBundle; {effect}", remedy)
+        return
+    expiry = _expiry(bundle)
+    if expiry is None:
+        yield warning("webhook", f"its caBundle is no certificate; {effect}", remedy)
+    elif expiry < time.time():
+        yield error("webhook", f"its certificate authority has expired; {effect}", remedy)
+    elif expiry < time.time() + SOON_S:
+        days = int((expiry - time.time()) / 86_400)
+        yield warning(
+            "webhook", f"its certificate authority expires in {days} days, unrenewed", remedy
+        )
+
+
+def _expiry(bundle: str) -> float | None:
+    """Return when the last certificate of the bundle expires; None where there is none."""
+    try:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.load_verify_locations(cadata=base64.b64decode(bundle, validate=True).decode())
+    except (ssl.SSLError, binascii.Error, ValueError):
+        return None
+    told: list[Any] = [each.get("notAfter") for each in context.get_ca_certs()]
+    return max((ssl.cert_time_to_seconds(str(each)) for each in told if each), default=None)

@@ -1,0 +1,100 @@
+"""Checks of the kubelets' own configuration, where they may be asked for it.
+
+Source: the kubelet's ``/configz``, through the API server (``nodes/N/proxy/configz``).
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from attrs import frozen
+
+from temper_core import MachineError
+from temper_plugin_kubernetes.access import Access
+from temper_plugin_kubernetes.operators.api import ApiServer, ForbiddenError, Unknown
+from temper_plugin_kubernetes.operators.findings import Finding, error, note
+from temper_plugin_kubernetes.operators.text import named
+
+AT_ONCE = 8
+ANSWER_S = 5.0
+
+
+@frozen
+class Kubelets:
+    """What every kubelet said, by node, and who could not be asked."""
+
+    configurations: Mapping[str, Mapping[str, Any]]
+    unknown: tuple[Unknown, ...] = ()
+
+
+def ask_kubelets(access: Access, nodes: Sequence[str]) -> Kubelets:
+    """Ask the kubelets of *nodes*, a few at a time; without the right, the first alone."""
+    said: dict[str, Mapping[str, Any]] = {}
+    silent: defaultdict[str, list[str]] = defaultdict(list)
+    for node in nodes[:1]:
+        try:
+            said[node] = _ask(access, node)
+        except ForbiddenError as problem:
+            return Kubelets({}, (Unknown("the kubelets' configuration", str(problem)),))
+        except MachineError as problem:
+            silent[str(problem)].append(node)
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        for node, answer in zip(
+            nodes[1:], pool.map(lambda each: _tried(access, each), nodes[1:]), strict=True
+        ):
+            if isinstance(answer, str):
+                silent[answer].append(node)
+            else:
+                said[node] = answer
+    unknown = [
+        Unknown(f"the kubelets' configuration of {named(which)}", why)
+        for why, which in silent.items()
+    ]
+    return Kubelets(said, tuple(unknown))
+
+
+def cpu_managers(kubelets: Kubelets) -> Iterator[Finding]:
+    """Find kubelets that pin containers to CPUs themselves."""
+    pinning = [
+        node
+        for node, told in sorted(kubelets.configurations.items())
+        if told.get("cpuManagerPolicy", "none") == "static"
+    ]
+    if pinning:
+        yield error(
+            "static_cpu_manager",
+            "the kubelet's static CPU manager pins containers to CPUs, behind the engine's back",
+            "set cpuManagerPolicy: none (and remove /var/lib/kubelet/cpu_manager_state), or "
+            "[scheduler] allow_static_cpu_manager = true",
+            pinning,
+        )
+
+
+def cgroup_drivers(kubelets: Kubelets) -> Iterator[Finding]:
+    """Find kubelets that put up with cgroup v1, and fleets with both drivers."""
+    lax = [
+        node
+        for node, told in sorted(kubelets.configurations.items())
+        if told.get("failCgroupV1") is False
+    ]
+    if lax:
+        yield note(
+            "cgroup_v2",
+            "the kubelet is told to run on cgroup v1 too (failCgroupV1: false)",
+            "Temper needs cgroup v2; an agent on cgroup v1 says preflight",
+            lax,
+        )
+
+
+def _tried(access: Access, node: str) -> Mapping[str, Any] | str:
+    try:
+        return _ask(access, node)
+    except MachineError as problem:
+        return str(problem)
+
+
+def _ask(access: Access, node: str) -> Mapping[str, Any]:
+    with ApiServer(access, ANSWER_S) as api:
+        told = api.get(f"/api/v1/nodes/{node}/proxy/configz").get("kubeletconfig")
+    return told if isinstance(told, dict) else {}

@@ -1,0 +1,217 @@
+"""Checks of the nodes: from what the API server knows of them, and what their agents say."""
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from temper_plugin_kubernetes.operators.findings import Finding, error, note, warning
+from temper_plugin_kubernetes.operators.fleet import Fleet, FleetNode, Standing
+from temper_plugin_kubernetes.operators.text import age
+
+OLDEST_KERNEL = (6, 12)
+SAFE_MODE_PAGE = "docs/safe-mode.md"
+
+_ON_THE_NODE = "run `temper doctor` on the node"
+_REASONS = {
+    "foreign_scheduler": (
+        "another sched_ext scheduler runs",
+        (
+            "stop it (systemctl disable --now scx.service scx_loader.service, or its DaemonSet); "
+            "Temper never does"
+        ),
+    ),
+    "preflight": ("the agent's preflight fails", _ON_THE_NODE),
+    "invalid_plan": ("the engine refuses the plan", "change the pods' tiers or the profile"),
+    "ejected": ("the engine was thrown out", f"{_ON_THE_NODE}: it names the cause"),
+    "crash_loop": (
+        "the engine failed five times within an hour",
+        "find the cause (agent's log, `temper doctor`), then set safe mode and release it",
+    ),
+}
+_PREFLIGHT = {
+    "btf": "boot a kernel with CONFIG_DEBUG_INFO_BTF=y",
+    "cgroup_v2": "boot with systemd.unified_cgroup_hierarchy=1",
+    "static_cpu_manager": "set the kubelet's cpuManagerPolicy to none, or [scheduler] "
+    "allow_static_cpu_manager = true",
+    "privileges": "the chart's agent.securityContext was cut down too far",
+    "memory": "give the agent 768Mi or more, and the node some memory",
+}
+
+
+def kernels(fleet: Fleet) -> Iterator[Finding]:
+    """Find kernels that are too old for sched_ext, which came with Linux 6.12."""
+    for kernel, nodes in _grouped(fleet.nodes, lambda each: each.kernel):
+        version = _version(kernel)
+        if version is not None and version < OLDEST_KERNEL:
+            yield error(
+                "kernel",
+                f"kernel {kernel} has no sched_ext; it needs 6.12 or later",
+                "another node image; until then Temper only observes there",
+                nodes,
+            )
+
+
+def platforms(fleet: Fleet) -> Iterator[Finding]:
+    """Find platforms whose kernels or rules are known to keep the engine out."""
+    for problem, nodes in _grouped(fleet.nodes, _platform):
+        if problem:
+            what, remedy = _PLATFORMS[problem]
+            yield error("platform", what, remedy, nodes)
+
+
+_PLATFORMS = {
+    "autopilot": (
+        "GKE Autopilot admits no agent: pods with host access are forbidden",
+        "use a Standard cluster",
+    ),
+    "aks": (
+        "AKS (Azure Linux, Ubuntu) builds its kernels without sched_ext, the 6.12 HWE kernel too",
+        "none yet; Temper observes, lints and advises there",
+    ),
+    "openshift": (
+        "OpenShift 4 nodes (RHEL CoreOS on RHEL 9) run a 5.14 kernel without sched_ext",
+        "wait for RHEL CoreOS on RHEL 10",
+    ),
+}
+
+
+def _platform(node: FleetNode) -> str:
+    if node.name.startswith("gk3-"):
+        return "autopilot"
+    if node.provider == "azure" or "kubernetes.azure.com/cluster" in node.labels:
+        return "aks"
+    if re.match(r"Red Hat Enterprise Linux CoreOS 4", node.os_image):
+        return "openshift"
+    return ""
+
+
+def agents(fleet: Fleet) -> Iterator[Finding]:
+    """Find nodes whose agent fails, is gone, silent or stale, and those without one."""
+    yield from _by_standing(
+        fleet,
+        Standing.FAILING,
+        lambda nodes: error(
+            "agent",
+            "the agent's pod does not run",
+            "kubectl -n temper describe pod, and its log with --previous",
+            nodes,
+        ),
+    )
+    yield from _by_standing(
+        fleet,
+        Standing.GONE,
+        lambda nodes: error(
+            "agent",
+            "the node says what an agent wrote, and has none: it was killed, or removed",
+            "bring the agent back, or run `temper k8s restore` for the node",
+            nodes,
+        ),
+    )
+    yield from _by_standing(
+        fleet,
+        Standing.SILENT,
+        lambda nodes: warning(
+            "agent",
+            "the agent says nothing of its node",
+            "its log; it needs the rights of ClusterRole temper-agent, or is starting",
+            nodes,
+        ),
+    )
+    for node in fleet.nodes:
+        if node.standing is Standing.STALE:
+            detail = f"what the agent says is {age(node.age_s)} old"
+            yield warning(
+                "agent", detail, "its log: it cannot write to the API server", [node.name]
+            )
+
+
+def coverage(fleet: Fleet) -> Iterator[Finding]:
+    """Find nodes that have no agent, where others have one."""
+    bare = [each.name for each in fleet.nodes if each.standing is Standing.NO_AGENT]
+    if bare and any(fleet.agents):
+        yield note(
+            "coverage",
+            "no agent runs there, so the stock scheduler does",
+            "agent.nodeSelector and agent.tolerations of the chart, if that is not meant",
+            bare,
+        )
+
+
+def modes(fleet: Fleet) -> Iterator[Finding]:
+    """Find nodes whose agent says why it does not enforce."""
+    for node in fleet.nodes:
+        if node.standing is Standing.SAFE_MODE:
+            yield from _safe_mode(node)
+        elif node.standing is Standing.OBSERVING and node.reason == "no_sched_ext":
+            yield error(
+                "sched_ext",
+                f"the kernel {node.kernel} was built without sched_ext",
+                "a kernel with CONFIG_SCHED_CLASS_EXT=y",
+                [node.name],
+            )
+    asked = [each.name for each in fleet.nodes if each.standing is Standing.REQUESTED]
+    if asked:
+        yield note(
+            "safe_mode",
+            "in safe mode because somebody asked",
+            "`temper safe-mode status` on the node says who; the annotation "
+            "temper.codes/safe-mode-requested- releases the cluster's request",
+            asked,
+        )
+
+
+def _safe_mode(node: FleetNode) -> Iterator[Finding]:
+    what, remedy = _REASONS.get(node.reason, ("in safe mode", SAFE_MODE_PAGE))
+    if node.reason != "preflight":
+        yield error(node.reason or "safe_mode", f"{what}: {node.message}", remedy, [node.name])
+        return
+    # The agent joins what failed: "btf: no BTF; cgroup_v2: only cgroup v1 is mounted".
+    for part in filter(None, node.message.split("; ")):
+        check, has_name, detail = part.partition(": ")
+        is_check = bool(has_name) and re.fullmatch(r"[a-z0-9_]+", check) is not None
+        yield error(
+            check if is_check else "preflight",
+            f"{what}: {detail if is_check else part}",
+            _PREFLIGHT.get(check, _ON_THE_NODE),
+            [node.name],
+        )
+
+
+def versions(fleet: Fleet) -> Iterator[Finding]:
+    """Find agents of several versions, the canary left aside."""
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for agent in fleet.agents:
+        if not agent.is_canary:
+            found[agent.version].append(agent.node)
+    if len(found) > 1:
+        told = ", ".join(f"{len(nodes)} of {version}" for version, nodes in sorted(found.items()))
+        fewest = min(found.values(), key=len)
+        yield warning(
+            "version_skew",
+            f"agents of several versions: {told}",
+            "kubectl -n temper rollout status ds/temper-agent",
+            sorted(fewest),
+        )
+
+
+def _by_standing(
+    fleet: Fleet, standing: Standing, found: Callable[[list[str]], Finding]
+) -> Iterator[Finding]:
+    nodes = [each.name for each in fleet.nodes if each.standing is standing]
+    if nodes:
+        yield found(nodes)
+
+
+def _grouped(
+    nodes: Iterable[FleetNode], key: Callable[[FleetNode], str]
+) -> Iterator[tuple[str, Sequence[str]]]:
+    groups: defaultdict[str, list[str]] = defaultdict(list)
+    for node in nodes:
+        groups[key(node)].append(node.name)
+    for value in sorted(groups):
+        yield value, sorted(groups[value])
+
+
+def _version(kernel: str) -> tuple[int, int] | None:
+    found = re.match(r"(\d+)\.(\d+)", kernel)
+    return (int(found[1]), int(found[2])) if found else None

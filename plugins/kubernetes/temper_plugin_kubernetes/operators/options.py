@@ -1,0 +1,41 @@
+"""The options that every command of an operator takes, and the way to the cluster they name."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+from attrs import frozen
+
+from temper_plugin_kubernetes.access import Access
+from temper_plugin_kubernetes.operators.kubeconfig import reach
+
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+NAMESPACE = "temper"
+
+
+@frozen
+class Asked:
+    """Which cluster, where Temper is installed in it, and how to answer."""
+
+    access: Access
+    namespace: str
+    is_json: bool
+
+
+def cluster_options(function: Decorated) -> Decorated:
+    """Add --kubeconfig, --context, --namespace and --output; ``asked_of`` takes them."""
+    options = (
+        click.option("--kubeconfig", default="", metavar="FILE", help="Instead of KUBECONFIG."),
+        click.option("--context", default="", help="Instead of the current one."),
+        click.option("-n", "--namespace", default=NAMESPACE, show_default=True,
+                     help="Where Temper is installed."),
+        click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table"),
+    )  # fmt: skip
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+def asked_of(kubeconfig: str, context: str, namespace: str, output: str) -> Asked:
+    """Find the way to the cluster; raise InputError or MachineError where there is none."""
+    return Asked(reach(kubeconfig, context), namespace, output == "json")

@@ -1,0 +1,185 @@
+"""Software in the cluster that moves threads between CPUs as well, or sizes the same pods."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from attrs import frozen
+
+from temper_plugin_kubernetes.connection import Json
+from temper_plugin_kubernetes.operators.api import ApiServer, MissingError
+from temper_plugin_kubernetes.operators.findings import Finding, error, note, warning
+from temper_plugin_kubernetes.operators.text import named
+
+WORKLOADS = (
+    ("DaemonSet", "/apis/apps/v1/daemonsets"),
+    ("Deployment", "/apis/apps/v1/deployments"),
+)
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+OVERCOMMIT = "temper.codes/overcommit=enabled"
+AUTOSCALERS = "/apis/autoscaling.k8s.io/v1/verticalpodautoscalers"
+HORIZONTAL = "/apis/autoscaling/v2/horizontalpodautoscalers"
+
+
+@frozen
+class Rival:
+    """A program, by what its workloads, images and resources are called."""
+
+    check: str
+    name: str
+    pattern: str
+    groups: tuple[str, ...]
+    why: str
+    remedy: str
+    is_foreign_scheduler: bool = False
+
+
+RIVALS = (
+    Rival(
+        "koordinator",
+        "Koordinator",
+        r"koordlet|koord-manager|koord-scheduler",
+        ("koordinator.sh",),
+        "koordlet writes cpusets, quotas and cpu.idle of the same pods",
+        "switch its CPU strategies off (slo-controller-config), or keep the two on other nodes",
+    ),
+    Rival(
+        "katalyst",
+        "Katalyst",
+        r"katalyst-(agent|controller|scheduler)",
+        ("katalyst.kubewharf.io",),
+        "its agent assigns cpusets to the same pods",
+        "keep the two on other nodes",
+    ),
+    Rival(
+        "nri",
+        "NRI resource policies",
+        r"nri-resource-policy|nri-plugins|cri-resource-manager|cri-rm\b",
+        ("config.nri", "criresmgr.intel.com"),
+        "balloons and topology-aware policies pin containers, and pins outlive them",
+        "remove the policy, then restart the pods that it has pinned",
+    ),
+    Rival(
+        "tuned",
+        "TuneD (node tuning operator)",
+        r"\btuned\b|cluster-node-tuning-operator",
+        ("tuned.openshift.io",),
+        "its scheduler plugin changes policies and affinities of threads by command line",
+        "a profile without [scheduler] and isolated cores on the nodes of Temper",
+    ),
+    Rival(
+        "irqbalance",
+        "irqbalance",
+        r"irqbalance",
+        (),
+        "interrupts move onto fenced cores",
+        "ban the fenced cores (IRQBALANCE_BANNED_CPULIST), or accept it",
+    ),
+    Rival(
+        "cpu_pinning",
+        "a CPU pinning operator",
+        r"cpu-pooler|cpu-device-plugin|\bcmk\b|cpu-control-plane|craned\b|crane-agent",
+        (),
+        "it pins containers to CPUs, and affinities break layers",
+        "keep the two on other nodes",
+    ),
+    Rival(
+        "foreign_scheduler",
+        "another sched_ext scheduler",
+        r"gthulhu|\bscx[-_](?!layered\b.*temper)",
+        ("gthulhu.io",),
+        "one scheduler at a time can be attached; Temper never touches another one's",
+        "remove it from the nodes of Temper",
+        is_foreign_scheduler=True,
+    ),
+)
+
+
+def conflicting_software(api: ApiServer, namespace: str) -> Iterator[Finding]:
+    """Find rivals by their workloads, those of Temper's own namespace left aside."""
+    found: dict[str, list[str]] = {}
+    for kind, path in WORKLOADS:
+        for item in api.list(path):
+            metadata = item["metadata"]
+            if metadata.get("namespace") == namespace or _is_ours(metadata):
+                continue
+            text = " ".join(_names(item))
+            for rival in RIVALS:
+                if re.search(rival.pattern, text):
+                    where = f"{kind} {metadata.get('namespace')}/{metadata['name']}"
+                    found.setdefault(rival.check, []).append(where)
+    yield from (_conflict(rival, found[rival.check]) for rival in RIVALS if rival.check in found)
+
+
+def resource_definitions(api: ApiServer) -> Iterator[Finding]:
+    """Find rivals by the kinds of objects that they brought: they may be there, or have been."""
+    names = [item["metadata"]["name"] for item in api.list(DEFINITIONS)]
+    for rival in RIVALS:
+        kinds = [name for name in names if name.endswith(tuple(f".{g}" for g in rival.groups))]
+        if kinds and rival.groups:
+            yield note(
+                f"{rival.check}_resources",
+                f"{rival.name} has brought resource definitions: {named(kinds)}",
+                f"if it runs on nodes of Temper: {rival.remedy}",
+            )
+
+
+def autoscalers(api: ApiServer) -> Iterator[Finding]:
+    """Find autoscalers in the namespaces in which the webhook lowers CPU requests."""
+    namespaces = [each["metadata"]["name"] for each in api.list("/api/v1/namespaces", OVERCOMMIT)]
+    for namespace in namespaces:
+        vertical = _in_namespace(api, AUTOSCALERS, namespace)
+        if vertical:
+            yield warning(
+                "vpa",
+                f"VPA and the overcommit webhook both set requests in {namespace}: "
+                f"{named(vertical)}",
+                "one owner per namespace: remove the label temper.codes/overcommit, or set "
+                "those autoscalers to updateMode Off",
+            )
+        horizontal = _in_namespace(api, HORIZONTAL, namespace, _goes_by_cpu)
+        if horizontal:
+            yield note(
+                "hpa",
+                f"HPA goes by CPU utilisation in {namespace}, a share of the lowered requests: "
+                f"{named(horizontal)}",
+                "it scales out sooner; raise the target by the webhook's factor if not wanted",
+            )
+
+
+def _conflict(rival: Rival, where: Sequence[str]) -> Finding:
+    say = error if rival.is_foreign_scheduler else warning
+    return say(rival.check, f"{rival.name} runs ({named(where)}): {rival.why}", rival.remedy)
+
+
+def _is_ours(metadata: Mapping[str, Any]) -> bool:
+    return (metadata.get("labels") or {}).get("app.kubernetes.io/name") == "temper"
+
+
+def _names(item: Json) -> list[str]:
+    pod = item["spec"]["template"]["spec"]
+    images = [each.get("image", "") for each in pod.get("containers") or ()]
+    return [item["metadata"]["name"], *images]
+
+
+def _in_namespace(
+    api: ApiServer,
+    path: str,
+    namespace: str,
+    wanted: Any = None,  # noqa: ANN401
+) -> list[str]:
+    base, _, resource = path.rpartition("/")
+    try:
+        items = list(api.list(f"{base}/namespaces/{namespace}/{resource}"))
+    except MissingError:  # the cluster has no such kind
+        return []
+    return [each["metadata"]["name"] for each in items if wanted is None or wanted(each)]
+
+
+def _goes_by_cpu(item: Json) -> bool:
+    for metric in item["spec"].get("metrics") or ():
+        source = metric.get("resource") or metric.get("containerResource") or {}
+        is_share = (source.get("target") or {}).get("type") == "Utilization"
+        if source.get("name") == "cpu" and is_share:
+            return True
+    return False

@@ -1,0 +1,156 @@
+"""``temper k8s status``: the fleet in a table, the worst first."""
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from temper_core import Tier
+from temper_plugin_kubernetes.operators.api import ApiServer
+from temper_plugin_kubernetes.operators.fleet import AgentPod, Fleet, FleetNode, read_fleet
+from temper_plugin_kubernetes.operators.options import asked_of, cluster_options
+from temper_plugin_kubernetes.operators.text import age, columns
+
+FINDINGS = 1
+HEADS = (
+    "NODE", "KERNEL", "MODE", "REASON", "GEN", "PODS c/h/n/l/b", "CPUS c/h/n/l/b", "AGE",
+    "AGENT", "VERSION", "RESTARTS",
+)  # fmt: skip
+
+
+@click.command("status")
+@cluster_options
+@click.option("-l", "--selector", default="", help="Only nodes with these labels.")
+@click.option("--not-enforcing", is_flag=True, help="Leave out the nodes that enforce.")
+def command(
+    kubeconfig: str, context: str, namespace: str, output: str, selector: str, not_enforcing: bool
+) -> int:
+    """Show how every node fares, the worst first.
+
+    Kernel, mode and why, generation, pods and requested CPUs by tier (critical, high, normal,
+    low, background), how old these numbers are, and the agent's pod.
+
+    Exit codes: 0 all is as it was asked for, 1 a node needs a look: its agent fails, is gone or
+    silent, its numbers are old, or it is in safe mode although nobody asked, 2 wrong options,
+    3 no API server, or the right to list nodes is missing.
+    """
+    asked = asked_of(kubeconfig, context, namespace, output)
+    with ApiServer(asked.access) as api:
+        fleet = read_fleet(api, selector)
+    shown = [each for each in fleet.nodes if not (not_enforcing and each.mode == "enforcing")]
+    if asked.is_json:
+        click.echo(json.dumps(document(fleet, shown), indent=2))
+    else:
+        for line in table(shown):
+            click.echo(line)
+        click.echo(summary(fleet))
+    for each in fleet.unknown:
+        click.echo(f"not known: {each.what}: {each.why}", err=True)
+    return FINDINGS if any(each.standing.needs_a_look for each in fleet.nodes) else 0
+
+
+def table(nodes: Sequence[FleetNode]) -> list[str]:
+    """Return the lines of the table; none without nodes."""
+    return columns(HEADS, [_row(each) for each in nodes]) if nodes else []
+
+
+def summary(fleet: Fleet) -> str:
+    """Return how many nodes there are of each standing, in one line."""
+    counts = Counter(each.standing for each in fleet.nodes)
+    parts = [f"{counts[standing]} {standing.told}" for standing in sorted(counts, reverse=True)]
+    canaries = sum(each.is_canary for each in fleet.agents)
+    told = f"{len(fleet.nodes)} nodes: {', '.join(parts)}" if parts else "no nodes"
+    return f"{told}; {canaries} of the canary" if canaries else told
+
+
+def document(fleet: Fleet, nodes: Sequence[FleetNode]) -> dict[str, Any]:
+    """Return the same for machines."""
+    counts = Counter(each.standing.name.lower() for each in fleet.nodes)
+    return {
+        "schema_version": 1,
+        "nodes_in_all": len(fleet.nodes),
+        "standings": dict(sorted(counts.items())),
+        "nodes": [_record(each) for each in nodes],
+        "unknown": [{"what": each.what, "why": each.why} for each in fleet.unknown],
+    }
+
+
+def _row(node: FleetNode) -> tuple[str, ...]:
+    agent = node.agent
+    return (
+        node.name,
+        node.kernel or "-",
+        node.mode or "-",
+        _reason(node),
+        node.generation or "-",
+        "/".join(_count(node.number(tier, "pods")) for tier in Tier),
+        "/".join(_cpus(node.number(tier, "cpu-millis")) for tier in Tier),
+        age(node.age_s) + (" old" if node.standing.name == "STALE" else ""),
+        _agent(node),
+        (agent.version if agent else "") or "-",
+        str(agent.restarts) if agent else "-",
+    )
+
+
+def _reason(node: FleetNode) -> str:
+    asked, done, _ = node.restore
+    parts = [node.reason or ""]
+    if asked:
+        parts.append("restored" if done else "restoring")
+    if not node.is_ready:
+        parts.append("node not ready")
+    return ", ".join(filter(None, parts)) or "-"
+
+
+def _agent(node: FleetNode) -> str:
+    if node.agent is None:
+        return "none" if node.are_pods_known else "?"
+    return f"{node.agent.told} (canary)" if node.agent.is_canary else node.agent.told
+
+
+def _count(number: int | None) -> str:
+    return "-" if number is None else str(number)
+
+
+def _cpus(millis: int | None) -> str:
+    return "-" if millis is None else f"{millis / 1000:.4g}"
+
+
+def _record(node: FleetNode) -> dict[str, Any]:
+    asked, done, left = node.restore
+    return {
+        "name": node.name,
+        "kernel": node.kernel,
+        "is_ready": node.is_ready,
+        "standing": node.standing.name.lower(),
+        "mode": node.mode,
+        "reason": node.reason,
+        "message": node.message,
+        "generation": int(node.generation) if node.generation.isdigit() else None,
+        "tiers": {
+            str(tier): {
+                "pods": node.number(tier, "pods"),
+                "cpu_millis": node.number(tier, "cpu-millis"),
+            }
+            for tier in Tier
+        },
+        "age_s": node.age_s,
+        "restore": {"requested": asked, "restored": done, "left": left},
+        "agent": _agent_record(node.agent),
+    }
+
+
+def _agent_record(agent: AgentPod | None) -> dict[str, Any] | None:
+    if agent is None:
+        return None
+    return {
+        "pod": agent.name,
+        "namespace": agent.namespace,
+        "state": agent.told,
+        "is_ready": agent.is_ready,
+        "restarts": agent.restarts,
+        "version": agent.version,
+        "is_canary": agent.is_canary,
+    }

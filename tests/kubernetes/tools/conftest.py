@@ -1,0 +1,160 @@
+import json
+import os
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+TEMPER = str(Path(sys.executable).with_name("temper"))
+PLUGIN = str(Path(sys.executable).with_name("kubectl-temper"))
+TIERS = ("critical", "high", "normal", "low", "background")
+OUTSIDE = {key: value for key, value in os.environ.items() if not key.startswith("KUBE")}
+
+
+def said(*arguments, kubeconfig="", **environment):
+    """Run a program as an operator would, outside of any cluster."""
+    given = {**OUTSIDE, **environment, **({"KUBECONFIG": str(kubeconfig)} if kubeconfig else {})}
+    return subprocess.run(
+        [str(each) for each in arguments],
+        env=given,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+@pytest.fixture
+def k8s(cluster):
+    """Run ``temper k8s`` as the cluster's administrator, or by another kubeconfig."""
+
+    def run(*arguments, kubeconfig=None):
+        return said(
+            TEMPER, "k8s", *arguments, kubeconfig=kubeconfig or cluster.directory / "kubeconfig"
+        )
+
+    return run
+
+
+def ago(seconds):
+    return (datetime.now(UTC) - timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def told_by_an_agent(status, generation=0, *, pods=(), millis=(), seconds=5, **more):
+    """Return the annotations that an agent writes."""
+    keys = {
+        "agent-status": status,
+        "agent-mode": status.partition(":")[0],
+        "agent-message": more.pop("message", ""),
+        "config-generation": str(generation),
+        "tiers-updated": ago(seconds),
+        **{f"tier-{tier}-pods": str(n) for tier, n in zip(TIERS, pods, strict=False)},
+        **{f"tier-{tier}-cpu-millis": str(n) for tier, n in zip(TIERS, millis, strict=False)},
+        **more,
+    }
+    return {f"temper.codes/{key}": value for key, value in keys.items()}
+
+
+class Fleet:
+    """Nodes and agents' pods, made to order and removed in the end."""
+
+    def __init__(self, cluster):
+        self.cluster = cluster
+        self.nodes, self.pods = [], []
+
+    def node(self, name, annotations=None, *, labels=None, info=None, is_ready=True, **spec):
+        self.cluster.make(
+            {
+                "kind": "Node",
+                "apiVersion": "v1",
+                "metadata": {
+                    "name": name,
+                    "labels": labels or {},
+                    "annotations": annotations or {},
+                },
+                "spec": spec,
+            }
+        )
+        self.nodes.append(name)
+        given = {
+            "kernelVersion": "6.12.9",
+            "osImage": "Test OS",
+            "kubeletVersion": "v1.36.3",
+            "machineID": "",
+            "systemUUID": "",
+            "bootID": "",
+            "containerRuntimeVersion": "containerd://2.2.0",
+            "kubeProxyVersion": "",
+            "operatingSystem": "linux",
+            "architecture": "amd64",
+            **(info or {}),
+        }
+        ready = {"type": "Ready", "status": "True" if is_ready else "False"}
+        self.status("Node", name, {"nodeInfo": given, "conditions": [ready]})
+
+    def agent(self, node, *, tag="1.0.0", restarts=0, waiting="", is_canary=False, is_ready=True):
+        name = f"temper-agent-{'canary-' if is_canary else ''}{node}"
+        labels = {"app.kubernetes.io/name": "temper", "app.kubernetes.io/component": "agent"}
+        image = f"registry.temper.codes/temper:{tag}"
+        self.cluster.make(
+            {
+                "kind": "Pod",
+                "apiVersion": "v1",
+                "metadata": {"name": name, "namespace": "temper", "labels": labels},
+                "spec": {"nodeName": node, "containers": [{"name": "agent", "image": image}]},
+            }
+        )
+        self.pods.append(name)
+        state = {"waiting": {"reason": waiting}} if waiting else {"running": {}}
+        container = {
+            "name": "agent",
+            "image": image,
+            "imageID": "",
+            "ready": is_ready,
+            "restartCount": restarts,
+            "state": state,
+        }
+        conditions = [{"type": "Ready", "status": "True" if is_ready and not waiting else "False"}]
+        told = {"phase": "Running", "conditions": conditions, "containerStatuses": [container]}
+        self.status("Pod", name, told, "temper")
+
+    def status(self, kind, name, status, namespace=""):
+        metadata = {"name": name, **({"namespace": namespace} if namespace else {})}
+        self.cluster.patch({"kind": kind, "metadata": metadata}, {"status": status}, "/status")
+
+    def remove(self):
+        for name in self.pods:
+            self.cluster.delete({"kind": "Pod", "metadata": {"name": name, "namespace": "temper"}})
+        for name in self.nodes:
+            self.cluster.delete({"kind": "Node", "metadata": {"name": name}})
+
+
+@pytest.fixture
+def fleet(cluster):
+    fleet = Fleet(cluster)
+    yield fleet
+    fleet.remove()
+
+
+@pytest.fixture
+def kubeconfig_of(cluster, tmp_path):
+    """Write a kubeconfig of this cluster for some user."""
+
+    def write(user, name="kubeconfig", **cluster_keys):
+        where = {"server": cluster.url, "certificate-authority": str(cluster.ca), **cluster_keys}
+        path = tmp_path / name
+        path.write_text(
+            json.dumps(
+                {
+                    "current-context": "it",
+                    "contexts": [{"name": "it", "context": {"cluster": "it", "user": "me"}}],
+                    "clusters": [{"name": "it", "cluster": where}],
+                    "users": [{"name": "me", "user": user}],
+                }
+            )
+        )
+        return path
+
+    return write
