@@ -117,6 +117,10 @@ volumeMounts:
 - {name: bpf, mountPath: /sys/fs/bpf}
 - {name: state, mountPath: /var/lib/temper}
 - {name: run, mountPath: /run/temper}
+- {name: scx, mountPath: /run/scx}
+{{- if .Values.agent.hostPaths.boot }}
+- {name: boot, mountPath: /boot, readOnly: true}
+{{- end }}
 - {name: tmp, mountPath: /tmp}
 {{- end -}}
 
@@ -142,6 +146,13 @@ volumeMounts:
   hostPath: {path: {{ $paths.state | quote }}, type: DirectoryOrCreate}
 - name: run
   hostPath: {path: {{ $paths.run | quote }}, type: DirectoryOrCreate}
+# The engine's socket, in a root file system that is read only.
+- name: scx
+  emptyDir: {sizeLimit: 16Mi}
+{{- with $paths.boot }}
+- name: boot
+  hostPath: {path: {{ . | quote }}, type: Directory}
+{{- end }}
 - name: tmp
   emptyDir: {sizeLimit: 64Mi}
 {{- end -}}
