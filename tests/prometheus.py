@@ -1,6 +1,5 @@
-"""Debian's Prometheus and its promtool, as ``scripts/fetch-prometheus`` puts them into the cache."""
+"""A Prometheus and its promtool, as ``scripts/fetch-prometheus`` puts them into the cache."""
 
-import os
 import subprocess
 from functools import cache
 from pathlib import Path
@@ -26,7 +25,7 @@ def program(name, *, fetch=False):
         if fetch:
             pytest.fail(f"no Prometheus: {reason}")
         pytest.skip(f"needs Prometheus; {reason}")
-    return os.path.join(found, name)
+    return Path(found) / name
 
 
 def promtool(*arguments, **given):

@@ -1,13 +1,20 @@
-"""What can be asked for: every metric family of the core and of the plugins that come with it."""
+"""What can be asked for: the metric families of the agent, its plugins, and the services."""
 
 from collections.abc import Iterator, Mapping
 from functools import cache
 
 from attrs import frozen
+from prometheus_client.parser import text_string_to_metric_families
 
 from temper_core import Metric
 from temper_core.server.families import FAMILIES
 from temper_core.testing import make_snapshot
+from temper_plugin_density.overcommit.tallies import Tallies
+from temper_plugin_density.placement.asking import PodReader
+from temper_plugin_density.placement.ledger import Ledger
+from temper_plugin_density.placement.measures import Measures
+from temper_plugin_density.placement.scoring import Score
+from temper_plugin_density.placement.watching import Watch
 from temper_plugin_kubernetes.accounts import UNREADABLE, WRITES, Account
 from temper_plugin_linter.standing import ages
 
@@ -32,7 +39,7 @@ class Known:
 @cache
 def catalogue() -> Mapping[str, Known]:
     """Return every family by its name."""
-    return {known.name: known for known in (*_of_the_core(), *_of_plugins())}
+    return {known.name: known for known in _all()}
 
 
 def family_of(series: str) -> Known | None:
@@ -44,6 +51,13 @@ def family_of(series: str) -> Known | None:
             return whole
     found = known.get(series)
     return None if found is None or found.kind == HISTOGRAM else found
+
+
+def _all() -> Iterator[Known]:
+    yield from _of_the_core()
+    yield from _of_plugins()
+    yield from _of_a_service(Tallies().page())
+    yield from _of_a_service(_placement())
 
 
 def _of_the_core() -> Iterator[Known]:
@@ -63,3 +77,21 @@ def _of_plugins() -> Iterator[Known]:
 def _contributed(metric: Metric) -> Known:
     labels = dict.fromkeys(name for sample in metric.samples for name in sample.labels)
     return Known(metric.name, metric.kind, tuple(labels), metric.help)
+
+
+def _placement() -> bytes:
+    ledger = Ledger()
+    measures = Measures(ledger, Watch(ledger, PodReader(None)))
+    measures.count_scores([Score("any", 0.0, "any")])
+    return measures.text()
+
+
+def _of_a_service(page: bytes) -> Iterator[Known]:
+    for metric in text_string_to_metric_families(page.decode()):
+        if metric.name.endswith("_created"):  # of prometheus_client's own; services turn it off
+            continue
+        labels = dict.fromkeys(name for sample in metric.samples for name in sample.labels)
+        told = tuple(label for label in labels if label != "le")
+        total = "_total" if metric.type == "counter" else ""
+        name = f"{metric.name.removesuffix(total)}{total}"
+        yield Known(name, metric.type, told, metric.documentation)

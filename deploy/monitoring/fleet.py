@@ -2,6 +2,7 @@
 
 from deploy.monitoring.board import Board, Choice, Row, cell_path_to, link
 from deploy.monitoring.fleet_agents import agents, changes, cost
+from deploy.monitoring.fleet_density import overcommit, placement
 from deploy.monitoring.panels import (
     Colour,
     Panel,
@@ -51,6 +52,8 @@ def fleet() -> Board:
             Row("Changes of the engine", changes()),
             Row("What the agents cost", cost()),
             Row("Agents, plugins, profiles", agents(), closed=True),
+            Row("Overcommit webhook", overcommit(), closed=True),
+            Row("Placement service", placement(), closed=True),
         ),
         links=(link("Node", NODE), link("Pod", POD)),
     )

@@ -1,0 +1,14 @@
+import pytest
+
+from tests.kubernetes.chart.conftest import helm  # noqa: F401 - a fixture
+from tests.kubernetes.monitoring.firing import Rules
+
+ON = ("--set", "prometheusRule.enabled=true,webhook.enabled=true")
+
+
+@pytest.fixture(scope="session")
+def rules(helm, tmp_path_factory):  # noqa: F811 - the fixture above
+    """The alerts as the chart renders them, webhook and all."""
+    rendered = helm.render(*ON)
+    groups = rendered.get("PrometheusRule", "temper")["spec"]["groups"]
+    return Rules(tmp_path_factory.mktemp("rules"), groups)
