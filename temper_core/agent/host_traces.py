@@ -44,10 +44,11 @@ class Place:
 
 @frozen
 class Sparing:
-    """What stays although it is known: files in use, and the operator's switch."""
+    """What stays although it is known: files in use, the operator's switch, others' directories."""
 
     in_use: frozenset[str] = frozenset()
     switch: str = ""
+    directories: frozenset[Path] = frozenset()
 
     def why(self, path: str) -> str | None:
         """Return why *path* stays, empty for what need not be told; None where it may go."""
@@ -83,7 +84,8 @@ def restore_files(
     settings: Settings, roots: Roots, sparing: Sparing, *, is_dry: bool = False
 ) -> Restored:
     """Remove what Temper left here, and say what; with *is_dry* only say it. Never raises."""
-    done = [_clear(place, sparing, is_dry=is_dry) for place in places(settings, roots)]
+    found = [each for each in places(settings, roots) if each.directory not in sparing.directories]
+    done = [_clear(place, sparing, is_dry=is_dry) for place in found]
     return Restored(
         tuple(path for each in done for path in each.removed),
         tuple(left for each in done for left in each.left),

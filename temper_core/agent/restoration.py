@@ -4,8 +4,8 @@ import fcntl
 import os
 import socket
 import threading
-from collections.abc import Callable, Collection
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Protocol
 
@@ -126,6 +126,24 @@ def _listens(path: Path) -> bool:
     return False
 
 
+@contextmanager
+def _alone(settings: Settings, roots: Roots) -> Iterator[bool]:
+    """Say whether the run directory and the pin are this agent's, and keep them so meanwhile.
+
+    One that may enforce holds the lock of the node already; one that only observes may run beside
+    another.
+    """
+    if settings.scheduler.enforce:
+        yield True
+        return
+    with ExitStack() as stack:
+        try:
+            is_held = stack.enter_context(agent_lock(roots.run))
+        except AnotherAgentError:
+            is_held = False
+        yield is_held
+
+
 class Restoration:
     """What a running agent does when it is asked to leave nothing on its host.
 
@@ -176,11 +194,18 @@ class Restoration:
             return
         self._is_away = True
         self._helm.withdraw()
-        remove_stale_socket(self._roots.stats_socket)
-        in_use = agents_files(self._settings, self._roots)
-        sparing = Sparing(in_use, self._settings.safe_mode.file)
-        found = restore_files(self._settings, self._roots, sparing)
+        with _alone(self._settings, self._roots) as is_alone:
+            found = self._restored(is_alone=is_alone)
         self._tell(found, waiting)
+
+    def _restored(self, *, is_alone: bool) -> Restored:
+        settings, roots = self._settings, self._roots
+        if is_alone:
+            remove_stale_socket(roots.stats_socket)
+        pins = Path(settings.scheduler.steering_pin).parent
+        others = frozenset() if is_alone else frozenset({roots.run, pins})
+        in_use = agents_files(settings, roots)
+        return restore_files(settings, roots, Sparing(in_use, settings.safe_mode.file, others))
 
     def _tell(self, found: Restored, waiting: Collection[Done]) -> None:
         with self._lock:

@@ -1,11 +1,13 @@
 """A running agent that is asked to leave nothing on its host."""
 
 import json
+from contextlib import nullcontext
 
 import pytest
 
 from temper_core import CompanionContext, Restored
 from temper_core.agent.restoration import Restoration
+from temper_core.scheduler.agent_lock import agent_lock
 from temper_core.scheduler.safe_mode import SafeModeRequests
 
 
@@ -108,3 +110,16 @@ def test_a_context_without_an_agent_behind_it_has_nothing_to_restore():
     CompanionContext("node", print, print).restore("why", heard.append)
 
     assert heard == [Restored()]
+
+
+@pytest.mark.parametrize("is_held", [True, False])
+def test_an_agent_that_only_observes_leaves_the_files_of_one_beside_it(made, requests, is_held):
+    made.path.write_text(f"{made.path.read_text()}enforce = false\n")
+    engine, state = made.put(made.run / "engine.pid"), made.put(made.state / "requests.json", "{}")
+    restoration = Restoration(made.settings, requests, Helm(), made.roots)
+
+    with agent_lock(made.run) if is_held else nullcontext():
+        restoration.ask("cluster", "", lambda _: None)
+        restoration.turn([])
+
+    assert (engine.exists(), state.exists()) == (is_held, False)

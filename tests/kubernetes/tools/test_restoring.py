@@ -1,0 +1,283 @@
+"""Nodes that are asked to be restored: a real companion, a real agent, and nodes without one."""
+
+import json
+import os
+import subprocess
+import threading
+
+import pytest
+
+from temper_core import CompanionContext, Left, Mode, Restored, Status
+from temper_core.testing import make_snapshot
+from temper_plugin_kubernetes.accounts import Account
+from temper_plugin_kubernetes.companion import ClusterCompanion
+from temper_plugin_kubernetes.options import Options
+from tests.kubernetes.cluster import wait_until
+from tests.kubernetes.tools.conftest import TEMPER, told_by_an_agent
+
+ASKED, DONE = "temper.codes/restore-requested", "temper.codes/restored"
+STATUS = "temper.codes/agent-status"
+NOTHING_LEFT = Restored()
+SEEN = make_snapshot(status=Status(Mode.SAFE_MODE, "requested"))
+
+
+class Wishes:
+    """What the agent behind a companion was asked for."""
+
+    def __init__(self, found):
+        self.heard, self.found = [], found
+
+    def restore(self, reason, done):
+        self.heard.append(f"restore: {reason}")
+        threading.Timer(0.05, done, [self.found]).start()
+
+
+@pytest.fixture
+def accompany(node, access):
+    opened = []
+
+    def begin(found=NOTHING_LEFT, **options):
+        wishes = Wishes(found)
+        context = CompanionContext(
+            node,
+            lambda reason: wishes.heard.append(f"safe mode: {reason}"),
+            lambda: wishes.heard.append("released"),
+            wishes.restore,
+        )
+        given = Options(node=node, write_every_s=0.2, **options)
+        opened.append(ClusterCompanion(context, access, given, Account()))
+        opened[-1].tell(SEEN)
+        return wishes
+
+    yield begin
+    for companion in opened:
+        companion.close()
+
+
+def test_the_annotation_has_the_host_restored_and_is_answered_with_the_time(
+    cluster, node, accompany
+):
+    wishes = accompany()
+
+    cluster.annotate(node, restore_requested="2026-11-21T10:00:00Z")
+
+    answer = wait_until(lambda: cluster.annotations(node).get(DONE), "the answer")
+    assert len(answer) == len("2026-11-21T10:00:00Z")
+    assert wishes.heard == [
+        "released",
+        "restore: the node annotation temper.codes/restore-requested=2026-11-21T10:00:00Z is set",
+    ]
+
+
+def test_what_was_left_is_told_beside_the_answer(cluster, node, accompany):
+    accompany(Restored((), (Left("/var/lib/temper/diary", "is not Temper's"),)))
+
+    cluster.annotate(node, restore_requested="true")
+
+    wait_until(lambda: DONE in cluster.annotations(node), "the answer")
+    assert (
+        cluster.annotations(node)["temper.codes/restore-left"]
+        == "/var/lib/temper/diary: is not Temper's"
+    )
+
+
+def test_an_agent_that_starts_while_it_stands_restores_at_once(cluster, node, accompany):
+    cluster.annotate(node, restore_requested="true")
+
+    wishes = accompany()
+
+    assert [each.partition(":")[0] for each in wishes.heard] == ["restore"]
+
+
+def test_taking_it_away_releases_the_node_and_removes_the_answer(cluster, node, accompany):
+    wishes = accompany()
+    cluster.annotate(node, restore_requested="true")
+    wait_until(lambda: DONE in cluster.annotations(node), "the answer")
+
+    cluster.annotate(node, restore_requested=None)
+
+    wait_until(lambda: DONE not in cluster.annotations(node), "no answer any more")
+    assert wishes.heard[-1] == "released"
+
+
+def test_the_kill_switch_still_counts_once_the_request_is_gone(cluster, node, accompany):
+    wishes = accompany()
+    cluster.annotate(node, restore_requested="true", safe_mode_requested="true")
+    wait_until(lambda: DONE in cluster.annotations(node), "the answer")
+
+    cluster.annotate(node, restore_requested=None)
+
+    wait_until(lambda: wishes.heard[-1].startswith("safe mode"), "the kill switch")
+
+
+@pytest.mark.parametrize("refusal", ["", "false", "0", "Off"])
+def test_what_does_not_ask_does_nothing(cluster, node, accompany, refusal):
+    cluster.annotate(node, restore_requested=refusal)
+
+    wishes = accompany()
+
+    assert wishes.heard == ["released"]
+
+
+def test_an_agent_that_is_about_to_go_says_nothing_more_and_stays_as_it_is(
+    cluster, node, accompany
+):
+    wishes = accompany()
+    wait_until(lambda: STATUS in cluster.annotations(node), "the status")
+
+    cluster.annotate(node, restore_requested="uninstall")
+    wait_until(
+        lambda: DONE in (now := cluster.annotations(node)) and STATUS not in now, "the answer alone"
+    )
+    cluster.annotate(node, restore_requested=None)
+
+    wait_until(lambda: cluster.annotations(node) == {}, "nothing left")
+    assert wishes.heard[-1].startswith("restore:")
+
+
+def test_the_answer_is_given_where_annotations_are_not_to_be_written(cluster, node, accompany):
+    accompany(annotations=False)
+
+    cluster.annotate(node, restore_requested="true")
+
+    wait_until(lambda: DONE in cluster.annotations(node), "the answer")
+    assert STATUS not in cluster.annotations(node)
+
+
+@pytest.fixture
+def agent(cluster, fleet, token_file, kubeconfig_of, tmp_path):
+    """Start a real agent of one node; it only observes, as this kernel may have no sched_ext."""
+    state = tmp_path / "lib/temper"
+    state.mkdir(parents=True)
+    kubeconfig = kubeconfig_of({"tokenFile": str(token_file)}, "agent-kubeconfig")
+    settings = tmp_path / "agent.toml"
+    settings.write_text(
+        f'[pods]\nsource = "kubernetes"\n[scheduler]\nenforce = false\n'
+        f'[plugins.kubernetes]\nkubeconfig = "{kubeconfig}"\nwrite_every_s = 0.5\n'
+        f'[observe]\nperiod_s = 0.5\n[server]\nlisten = ""\nsocket = "{tmp_path}/agent.sock"\n'
+        f'[safe_mode]\nfile = "{state}/safe-mode"\nstate = "{state}/requests.json"\n'
+    )
+    running = []
+
+    def start(node):
+        log = (tmp_path / "log").open("a")
+        environment = {**os.environ, "NODE_NAME": node}
+        command = [TEMPER, "agent", "--settings", str(settings)]
+        running.append(subprocess.Popen(command, stderr=log, env=environment))
+        log.close()
+        wait_until(lambda: STATUS in cluster.annotations(node), "the agent", 40)
+        return state
+
+    fleet.node("lived-in", {})
+    fleet.agent("lived-in")
+    yield start
+    for process in running:
+        process.terminate()
+        process.wait(20)
+
+
+def test_a_real_agent_leaves_nothing_and_writes_nothing_until_it_is_released(agent, k8s, tmp_path):
+    state = agent("lived-in")
+    client = [TEMPER, "safe-mode", "--settings", str(tmp_path / "agent.toml")]
+    subprocess.run([*client, "on", "--requester", "alice"], check=True, capture_output=True)
+    was_written = (state / "requests.json").exists()
+
+    done = k8s("restore", "lived-in", "--timeout", "40")
+    subprocess.run([*client, "on", "--requester", "bob"], check=True, capture_output=True)
+    was_left = state.exists()
+    asking = json.loads(
+        subprocess.run(
+            [*client, "status", "--output", "json"], check=True, capture_output=True
+        ).stdout
+    )
+    released = k8s("restore", "lived-in", "--release")
+
+    assert (done.stdout, done.returncode) == ("lived-in: restored\n", 0)
+    assert (was_written, was_left) == (True, False)
+    assert set(asking["requests"]) == {"alice", "bob", "kubernetes"}
+    assert released.stdout == "lived-in: released; the agent works again\n"
+    wait_until((state / "requests.json").exists, "what still stands, written down again")
+
+
+def test_uninstalling_leaves_nothing_on_any_node(cluster, fleet, agent, k8s):
+    state = agent("lived-in")
+    fleet.node("left-over", told_by_an_agent("enforcing", 7))
+    fleet.node("bare")
+    cluster.annotate("left-over", safe_mode_requested="true")
+
+    done = k8s("restore", "--all-nodes", "--uninstall", "--timeout", "40", "-o", "json")
+
+    told = {each["node"]: each["state"] for each in json.loads(done.stdout)["nodes"]}
+    assert done.returncode == 0
+    assert told["lived-in"] == "restored"
+    assert (told["left-over"], told["bare"]) == ("no_agent", "nothing")
+    assert not state.exists()
+    assert cluster.annotations("lived-in") == {}
+    assert cluster.annotations("left-over") == {"temper.codes/safe-mode-requested": "true"}
+
+
+def test_a_node_that_does_not_answer_is_told_and_its_request_stands(cluster, fleet, k8s):
+    fleet.node("deaf", told_by_an_agent("enforcing", 7))
+    fleet.agent("deaf")
+
+    done = k8s("restore", "deaf", "--timeout", "0.5")
+
+    assert done.returncode == 1
+    assert done.stdout == (
+        "deaf: no answer: within 0.5 s; the request stands, and is honoured once its agent hears "
+        "it\n"
+    )
+    assert ASKED in cluster.annotations("deaf")
+
+
+def test_a_node_that_does_not_answer_holds_up_no_uninstall(cluster, fleet, k8s):
+    fleet.node("deaf", told_by_an_agent("enforcing", 7))
+    fleet.agent("deaf")
+
+    done = k8s("restore", "--all-nodes", "--uninstall", "--timeout", "0.5")
+
+    assert done.returncode == 0
+    assert "deaf: no answer: within 0.5 s; files may remain on the node" in done.stdout
+    assert cluster.annotations("deaf") == {}
+
+
+def test_a_node_whose_agent_is_gone_is_cleaned_and_the_operator_told(cluster, fleet, k8s):
+    fleet.node("left-over", told_by_an_agent("enforcing", 7))
+
+    done = k8s("restore", "left-over")
+
+    assert done.returncode == 1
+    assert "run `temper restore` there" in done.stdout
+    assert cluster.annotations("left-over") == {}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ((), "name the nodes to restore, or say --all-nodes"),
+        (("n1", "--all-nodes"), "name the nodes to restore, or say --all-nodes"),
+        (("--all-nodes", "--uninstall", "--release"), "exclude each other"),
+        (("no-such-node",), "there is no node 'no-such-node' in this cluster"),
+    ],
+)
+def test_what_makes_no_sense_is_the_users_error(k8s, arguments, told):
+    done = k8s("restore", *arguments)
+
+    assert done.returncode == 2
+    assert told in done.stderr
+
+
+def test_the_agents_own_account_may_do_it_as_the_job_of_the_chart_does(
+    cluster, fleet, k8s, token_file, kubeconfig_of
+):
+    fleet.node("left-over", told_by_an_agent("enforcing", 7))
+
+    done = k8s(
+        "restore",
+        "--all-nodes",
+        "--uninstall",
+        kubeconfig=kubeconfig_of({"tokenFile": str(token_file)}),
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert cluster.annotations("left-over") == {}
