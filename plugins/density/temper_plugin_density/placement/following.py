@@ -93,8 +93,15 @@ class Following:
     """Follows one collection until it is cancelled; never raises, and never gives up."""
 
     def __init__(
-        self, client: AsyncClient, resource: type[Any], follower: Follower, lookout: Lookout
+        self,
+        client: AsyncClient,
+        resource: type[Any],
+        follower: Follower,
+        lookout: Lookout,
+        *,
+        quiet_s: float = QUIET_S,
     ) -> None:
+        self._quiet_s = quiet_s
         self._client = client
         self._resource = resource
         self._follower = follower
@@ -145,7 +152,7 @@ class Following:
         """Take note of events until there are none for too long."""
         while True:
             try:
-                kind, item = await asyncio.wait_for(anext(events), QUIET_S)
+                kind, item = await asyncio.wait_for(anext(events), self._quiet_s)
             except TimeoutError:
                 return
             self._rose()
