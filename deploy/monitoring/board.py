@@ -34,7 +34,6 @@ class Choice:
             "label": self.title,
             "type": "query",
             "datasource": DATASOURCE,
-            "definition": query,
             "query": {"qryType": 1, "query": query, "refId": f"variable-{self.name}"},
             "refresh": 2,
             "sort": 5,

@@ -92,14 +92,14 @@ def test_queries_keep_to_what_was_chosen(board):
 def test_choices_ask_for_labels_that_there_are(board):
     for each in board["templating"]["list"]:
         if each["type"] == "query":
-            series, _, label = each["definition"].removeprefix("label_values(").rpartition(", ")
+            series, _, label = each["query"]["query"].removeprefix("label_values(").rpartition(", ")
             check_names(series, f"{{{{{label.removesuffix(')')}}}}}")
 
 
 def test_choices_depend_on_those_before_them_only(board):
     before = {"datasource"}
     for each in board["templating"]["list"]:
-        assert set(VARIABLE.findall(each.get("definition", ""))) <= before
+        assert set(VARIABLE.findall(str(each["query"]))) <= before
         before.add(each["name"])
 
 
