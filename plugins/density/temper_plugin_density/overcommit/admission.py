@@ -5,6 +5,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+import structlog
 from attrs import frozen
 
 from temper_core import InputError
@@ -15,6 +16,8 @@ from temper_plugin_density.overcommit.policy import Policy
 
 API_VERSION = "admission.k8s.io/v1"
 LONGEST_REASON = 500
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 @frozen
@@ -59,14 +62,11 @@ def admit(body: bytes, policy: Policy) -> Answer:
         decision = _decided(call, policy)
     except InputError as error:
         decision = Decision(Outcome.UNREADABLE, str(error))
-    except Exception as error:  # noqa: BLE001 - a mistake of ours must not keep a pod from starting
-        decision = failed(error)
+    except Exception as error:
+        log.exception("admission_failed", uid=call.uid)
+        reason = f"the webhook failed: {type(error).__name__}: {error}"
+        decision = Decision(Outcome.FAILED, reason)
     return Answer(answered(call.uid, decision), decision, call.is_dry_run)
-
-
-def failed(error: Exception) -> Decision:
-    """Return what is decided where deciding failed: nothing."""
-    return Decision(Outcome.FAILED, f"the webhook failed: {type(error).__name__}: {error}")
 
 
 def answered(uid: str, decision: Decision) -> bytes:

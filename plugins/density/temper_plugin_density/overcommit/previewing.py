@@ -12,7 +12,7 @@ from temper_plugin_density.overcommit.columns import in_columns
 from temper_plugin_density.overcommit.decisions import Change, Decision, decide
 from temper_plugin_density.overcommit.manifests import Manifest, read_manifests
 from temper_plugin_density.overcommit.pod_objects import read
-from temper_plugin_density.overcommit.policy import Policy
+from temper_plugin_density.overcommit.policy import LEAST_MILLIS, Policy
 
 HEADINGS = ("pod", "container", "before", "after", "why")
 
@@ -41,8 +41,9 @@ def _rows(decided: Iterable[Decided]) -> Iterator[tuple[str, ...]]:
         subject, reason = manifest.subject, decision.reason
         for change in decision.changes:
             request = change.request
-            yield subject, request.container, request.text, after(change), reason
-            subject = reason = ""
+            why = reason if change.is_new or not decision.patch else why_kept(change)
+            yield subject, request.container, request.text, after(change), why
+            subject = ""
         if not decision.changes:
             yield subject, "", "", "", reason
 
@@ -50,6 +51,13 @@ def _rows(decided: Iterable[Decided]) -> Iterator[tuple[str, ...]]:
 def after(change: Change) -> str:
     """Return what the request becomes, as it is written where it stays what it is."""
     return f"{change.after_millis}m" if change.is_new else change.request.text
+
+
+def why_kept(change: Change) -> str:
+    """Say why one request stays as it is while others of its pod do not."""
+    if change.is_lowered:
+        return f"lowered already, from {change.original}"
+    return f"not above {LEAST_MILLIS}m"
 
 
 def _document(manifest: Manifest, decision: Decision) -> Mapping[str, Any]:

@@ -165,7 +165,7 @@ def previewed(asked, directory):
     return [cpu_millis(container["after"]) for container in document["containers"]]
 
 
-def test_a_pod_made_anew_without_the_label_has_what_it_asked_for(cluster, tmp_path, served):
+def test_a_pod_made_anew_without_the_label_has_what_it_asked_for(cluster, served):
     asked = pod(requests={"cpu": "1"})
     lowered = served.create(asked)
 

@@ -1,0 +1,292 @@
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from attrs import evolve
+
+from temper_core import MachineError
+from temper_plugin_density.overcommit import certificates, material, trust
+from temper_plugin_density.overcommit.cluster import Configured, ConflictError, Held
+from temper_plugin_density.overcommit.keeping import Keeper
+from temper_plugin_density.overcommit.material import Terms
+
+DAY = timedelta(days=1)
+TERMS = Terms(frozenset({"webhook"}), 30 * DAY, 300 * DAY, DAY)
+START = datetime(2026, 11, 21, tzinfo=UTC)
+
+
+class Memory:
+    """The Secret and the configuration in memory, versioned as the API server does it."""
+
+    def __init__(self):
+        self.held = None
+        self.configured = Configured({"overcommit": b""}, "1")
+        self.written = []
+        self.forbidden = set()
+        self.meanwhile = None
+        self.now = START
+
+    def _called(self, what):
+        if what in self.forbidden:
+            raise MachineError(f"{what} is forbidden")
+        if what not in ("secret", "configuration"):
+            self.written.append(what)
+            if self.meanwhile:
+                meanwhile, self.meanwhile = self.meanwhile, None
+                meanwhile()
+
+    def secret(self):
+        self._called("secret")
+        return self.held
+
+    def create_secret(self, data):
+        self._called("create_secret")
+        if self.held is not None:
+            raise ConflictError("already exists")
+        self.held = Held(dict(data), "1")
+
+    def update_secret(self, seen, data):
+        self._called("update_secret")
+        if self.held is None or seen.version != self.held.version:
+            raise ConflictError("has been modified")
+        self.held = Held({**seen.data, **data}, str(int(seen.version) + 1))
+
+    def configuration(self):
+        self._called("configuration")
+        return self.configured
+
+    def set_bundles(self, seen, bundles):
+        self._called("set_bundles")
+        if seen.version != self.configured.version:
+            raise ConflictError("has been modified")
+        together = {**seen.bundles, **bundles}
+        self.configured = Configured(together, str(int(seen.version) + 1))
+
+    def keeper(self):
+        return Keeper(self, TERMS, lambda: self.now)
+
+    def kept(self):
+        return material.read(self.held.data)
+
+    def trusts(self, made):
+        issuers = [
+            each for each in made.authorities if certificates.is_signed_by(made.certificate, each)
+        ]
+        wanted = frozenset(map(certificates.fingerprint, issuers))
+        bundles = self.configured.bundles.values()
+        return bool(wanted) and all(wanted & trust.fingerprints(each) for each in bundles)
+
+
+@pytest.fixture
+def memory():
+    return Memory()
+
+
+def test_the_first_look_makes_all_of_it(memory):
+    keeper = memory.keeper()
+
+    keeper.check()
+
+    assert memory.kept() == keeper.material
+    assert memory.trusts(keeper.material)
+    assert keeper.is_trusted
+    assert memory.written == ["create_secret", "set_bundles"]
+
+
+def test_further_looks_write_nothing(memory):
+    keeper = memory.keeper()
+    keeper.check()
+    memory.written.clear()
+
+    keeper.check()
+    memory.keeper().check()
+
+    assert memory.written == []
+
+
+def test_of_two_that_start_at_once_the_second_takes_what_the_first_made(memory):
+    first, second = memory.keeper(), memory.keeper()
+    memory.meanwhile = first.check
+
+    second.check()
+
+    assert second.material == first.material == memory.kept()
+
+
+def test_a_secret_that_somebody_made_empty_is_filled(memory):
+    memory.held = Held({}, "7")
+
+    memory.keeper().check()
+
+    assert memory.kept()
+    assert memory.written[0] == "update_secret"
+
+
+def test_what_else_is_in_the_secret_stays(memory):
+    memory.held = Held({"other": b"x"}, "7")
+
+    memory.keeper().check()
+
+    assert memory.held.data["other"] == b"x"
+
+
+def test_a_deleted_secret_is_written_as_it_was(memory):
+    keeper = memory.keeper()
+    keeper.check()
+    before = memory.held.data
+
+    memory.held = None
+    keeper.check()
+
+    assert memory.held.data == before
+
+
+def test_rubbish_is_replaced_by_what_is_served(memory):
+    keeper = memory.keeper()
+    keeper.check()
+    before = memory.held.data
+
+    memory.held = Held({**before, "tls.key": b"rubbish"}, "9")
+    keeper.check()
+
+    assert memory.held.data == before
+
+
+def test_rubbish_at_start_begins_anew_and_what_others_serve_stays_trusted(memory):
+    running = memory.keeper()
+    running.check()
+    served = running.material
+    memory.held = Held({"ca.crt": b"rubbish"}, "9")
+
+    starting = memory.keeper()
+    starting.check()
+
+    assert starting.material.newest != served.newest
+    assert memory.trusts(served)
+    assert memory.trusts(starting.material)
+    running.check()
+    assert running.material == starting.material
+
+
+def test_one_replica_renews_and_the_other_takes_it_up(memory):
+    first, second = memory.keeper(), memory.keeper()
+    for keeper in (first, second):
+        keeper.check()
+    before = first.material
+
+    memory.now += 20 * DAY
+    for keeper in (first, second):
+        keeper.check()
+
+    assert first.material == second.material != before
+
+
+def test_whatever_is_served_is_trusted_through_a_whole_life_of_authorities(memory):
+    first, second = memory.keeper(), memory.keeper()
+    authorities, served = set(), set()
+
+    for hour in range(0, 700 * 24, 23):
+        memory.now = START + timedelta(hours=hour)
+        for keeper in (first, second):
+            before = keeper.material
+            keeper.check()
+            for made in filter(None, (before, keeper.material)):
+                assert memory.trusts(made)
+            authorities.add(keeper.material.newest)
+            served.add(keeper.material.certificate)
+            assert certificates.is_valid(keeper.material.certificate, memory.now)
+
+    assert len(authorities) == 4
+    assert len(served) > 30
+
+
+def test_a_young_authority_is_told_before_it_signs(memory):
+    keeper = memory.keeper()
+    keeper.check()
+    memory.now = START + 200 * DAY
+    keeper.check()
+    old = keeper.material.certificate
+    assert len(trust.fingerprints(memory.configured.bundles["overcommit"])) == 2
+
+    memory.forbidden = {"configuration"}
+    memory.now += 2 * DAY
+    with pytest.raises(MachineError, match="configuration is forbidden"):
+        keeper.check()
+    assert keeper.material.certificate == old
+
+    memory.forbidden = set()
+    keeper.check()
+    assert keeper.material.is_of_newest
+
+
+def test_every_webhook_of_the_configuration_is_told(memory):
+    memory.configured = Configured({"a": b"", "b": b"rubbish"}, "1")
+
+    keeper = memory.keeper()
+    keeper.check()
+
+    assert memory.trusts(keeper.material)
+
+
+def test_a_configuration_that_is_not_there_is_waited_for(memory):
+    there, memory.configured = memory.configured, None
+    keeper = memory.keeper()
+
+    with pytest.raises(MachineError, match="no webhook configuration"):
+        keeper.check()
+    assert keeper.material == memory.kept()
+    assert not keeper.is_trusted
+
+    memory.configured = there
+    keeper.check()
+    assert keeper.is_trusted
+
+
+def test_without_the_secret_a_running_webhook_renews_by_itself(memory):
+    keeper = memory.keeper()
+    keeper.check()
+    before = keeper.material
+
+    memory.forbidden, memory.now = {"secret"}, START + 25 * DAY
+    with pytest.raises(MachineError, match="secret is forbidden"):
+        keeper.check()
+
+    assert keeper.material.certificate != before.certificate
+    assert keeper.material.newest == before.newest
+    memory.forbidden = set()
+    keeper.check()
+    assert memory.kept() == keeper.material
+
+
+def test_without_anything_to_serve_a_failure_leaves_nothing(memory):
+    memory.forbidden = {"secret"}
+    keeper = memory.keeper()
+
+    with pytest.raises(MachineError):
+        keeper.check()
+
+    assert keeper.material is None
+
+
+def test_replicas_that_are_always_first_are_told_of(memory):
+    keeper = memory.keeper()
+
+    def somebody_else():
+        version = "1" if memory.held is None else str(int(memory.held.version) + 1)
+        memory.held = Held({"tls.crt": b"rubbish"}, version)
+        memory.meanwhile = somebody_else
+
+    memory.meanwhile = somebody_else
+
+    with pytest.raises(MachineError, match="others were first 5 times"):
+        keeper.check()
+
+
+def test_terms_that_change_take_effect_with_the_next_certificate(memory):
+    memory.keeper().check()
+    before = memory.kept()
+
+    longer = Keeper(memory, evolve(TERMS, names=TERMS.names | {"more"}), lambda: memory.now)
+    longer.check()
+
+    assert certificates.names_of(longer.material.certificate) == {"webhook", "more"}
+    assert longer.material.newest == before.newest
