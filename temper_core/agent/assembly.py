@@ -1,7 +1,6 @@
 """Put an agent together from settings: every part, and what each needs of the others."""
 
 import os
-import platform
 from contextlib import nullcontext, suppress
 from pathlib import Path
 
@@ -44,7 +43,7 @@ def assemble(settings: Settings, wake: Wake) -> Agent:
     Raises InputError or MachineError for what the settings ask and the node does not have.
     """
     machine = read_machine()
-    node = settings.node or platform.node()
+    node = settings.node_name
     host = load_host(settings, extra={builtin_plugin.NAME: builtin_plugin})
     engine = installed_engine(settings.scheduler.engine)
     profiles = ProfileWatch(settings, host, engine if settings.scheduler.enforce else newest_engine)

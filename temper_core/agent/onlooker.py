@@ -1,6 +1,5 @@
 """Looks at this node as the agent does, where none runs: changes nothing, decides for nobody."""
 
-import platform
 from typing import Any
 
 from temper_core.agent import builtin_plugin
@@ -29,7 +28,7 @@ class Onlooker:
 
     def __init__(self, settings: Settings) -> None:
         machine = read_machine()
-        node = settings.node or platform.node()
+        node = settings.node_name
         context = PodSourceContext(settings.pods, settings.workloads, machine, node=node)
         self._settings = settings
         self._host = load_host(settings, extra={builtin_plugin.NAME: builtin_plugin})

@@ -1,6 +1,5 @@
 """The cgroups of one pod of this node, and whose container each is."""
 
-import platform
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from pathlib import Path
@@ -40,7 +39,7 @@ def find_pod_cgroups(
     Raises InputError where there is none, MachineError where its cgroups are not known.
     """
     machine = read_machine()
-    node = settings.node or platform.node()
+    node = settings.node_name
     roots = {"proc_root": proc_root, "cgroup_root": cgroup_root}
     context = PodSourceContext(settings.pods, settings.workloads, machine, node=node, **roots)
     host = load_host(settings, extra={builtin_plugin.NAME: builtin_plugin})

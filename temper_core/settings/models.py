@@ -1,5 +1,6 @@
 """The settings by topic; ``docs/settings.md`` is made from these classes."""
 
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -226,7 +227,9 @@ class PluginHostSettings:
 class Settings:
     """Everything that can be set, by topic."""
 
-    node: str = setting("", "The node's name; empty takes the host's.")
+    node: str = setting(
+        "", "The node's name; empty takes the environment's NODE_NAME, then the host's."
+    )
     priority_mapping: PriorityMapping = PriorityMapping()
     tiers: Tiers = Tiers()
     plan: PlanSettings = PlanSettings()
@@ -240,3 +243,8 @@ class Settings:
     profiles: ProfileSettings = ProfileSettings()
     plugin_host: PluginHostSettings = PluginHostSettings()
     plugins: Mapping[str, Mapping[str, Any]] = field(factory=dict)
+
+    @property
+    def node_name(self) -> str:
+        """What this node is called; in a pod the host's name would be the pod's."""
+        return self.node or os.environ.get("NODE_NAME") or os.uname().nodename

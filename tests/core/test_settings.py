@@ -116,3 +116,22 @@ def test_a_wrong_value_is_named_with_file_path_and_what_is_allowed(tmp_path, tex
 
     assert problem in str(caught.value)
     assert str(caught.value).startswith(str(path))
+
+
+@pytest.mark.parametrize(
+    ("named", "environment", "expected"),
+    [
+        ("said", "worker-3", "said"),
+        ("", "worker-3", "worker-3"),
+        ("", "", os.uname().nodename),
+        ("", None, os.uname().nodename),
+    ],
+)
+def test_a_node_is_called_by_its_setting_then_by_the_environment_then_by_the_host(
+    named, environment, expected, monkeypatch
+):
+    monkeypatch.delenv("NODE_NAME", raising=False)
+    if environment is not None:
+        monkeypatch.setenv("NODE_NAME", environment)
+
+    assert Settings(node=named).node_name == expected
