@@ -1,5 +1,6 @@
 """What vm/run promises to whoever calls it."""
 
+import socket
 import subprocess
 
 import pytest
@@ -7,6 +8,12 @@ import pytest
 from tests.kernel.guest import CHECKOUT, VM_RUN
 
 README = CHECKOUT / "README.md"
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as held:
+        port: int = held.getsockname()[1]
+        return port
 
 
 def run(*arguments: object) -> "subprocess.CompletedProcess[str]":
@@ -39,6 +46,22 @@ def test_what_the_guest_writes_over_a_file_of_the_host_is_gone_with_the_guest():
     assert README.read_text() == before
 
 
+def test_a_guest_has_a_network_card_only_if_it_is_asked_for():
+    with_card = run("--cpus", 1, "--network", free_port(), "ls", "/sys/class/net")
+    without = run("--cpus", 1, "ls", "/sys/class/net")
+
+    assert with_card.stdout.split() == ["eth0", "lo"]
+    assert without.stdout.split() == ["lo"]
+
+
+def test_a_command_can_be_the_guests_first_process_and_power_it_off(tmp_path):
+    script = "echo $$ >$SHARE/pid; sync; /bin/busybox poweroff -f"
+
+    run("--cpus", 1, "--share", tmp_path, "--init", "sh", "-c", script)
+
+    assert (tmp_path / "pid").read_text() == "1\n"
+
+
 def test_a_command_that_takes_too_long_is_ended_and_said_so():
     ended = run("--timeout", 5, "sleep", 1000)
 
@@ -65,6 +88,7 @@ def test_a_guest_that_dies_is_reported_with_the_last_words_of_its_kernel():
         ),
         (["--kernel", "6.1; true", "true"], "no kernel is called '6.1; true'"),
         (["--gpu", "1", "true"], "no option --gpu"),
+        (["--network", "80,http", "true"], "--network must be a list of ports such as 8080,9090"),
         (["--cpus"], "--cpus needs a value"),
         ([], "run [OPTION ...] COMMAND"),
     ],

@@ -1,11 +1,13 @@
 """Boots one guest per cgroup driver and installs the chart there; without ``--node`` all skip."""
 
+import json
 import subprocess
+import tarfile
 from pathlib import Path
 
 import pytest
 
-from tests.kubernetes.node.real_node import NAMESPACE, ROOT, RealNode
+from tests.kubernetes.node.real_node import DRIVERS, NAMESPACE, ROOT, RealNode, tell
 from tests.kubernetes.node.workloads import PROFILE, PROFILE_FILE, workloads
 
 BUILD_IMAGE = ROOT / "deploy/image/build"
@@ -18,11 +20,12 @@ def pytest_addoption(parser):
         help="boot a real node; whatever keeps it from booting is then a failure",
     )
     parser.addoption("--driver", action="append", help="only this cgroup driver; may be repeated")
+    parser.addoption("--archive", type=Path, help="this image instead of one of the checkout")
 
 
 def pytest_generate_tests(metafunc):
     if "booted" in metafunc.fixturenames:
-        drivers = metafunc.config.getoption("--driver", default=None) or ["cgroupfs", "systemd"]
+        drivers = metafunc.config.getoption("--driver", default=None) or DRIVERS
         metafunc.parametrize("booted", drivers, indirect=True, scope="session")
 
 
@@ -36,11 +39,15 @@ def pytest_collection_modifyitems(config, items):
 
 
 @pytest.fixture(scope="session")
-def image(tmp_path_factory):
+def image(request, tmp_path_factory):
     """The image of this checkout, as an OCI archive, and its reference."""
-    archive = tmp_path_factory.mktemp("image") / "temper.tar"
-    built = subprocess.run([BUILD_IMAGE, archive], stdout=subprocess.PIPE, text=True, check=True)
-    return archive, built.stdout.strip()
+    archive = request.config.getoption("--archive")
+    if not archive:
+        archive = tmp_path_factory.mktemp("image") / "temper.tar"
+        subprocess.run([BUILD_IMAGE, archive], stdout=subprocess.PIPE, check=True)
+    with tarfile.open(archive) as tar:
+        index = json.load(tar.extractfile("./index.json"))
+    return archive, index["manifests"][0]["annotations"]["io.containerd.image.name"]
 
 
 @pytest.fixture(scope="session")
@@ -80,3 +87,17 @@ def placed(installed, image):
     names = [each.name for each in started]
     installed.kubectl("wait", "--for=condition=Ready", "pod", *names, "--timeout=180s", timeout=200)
     return {each.name: each for each in started}
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    """Keep which tests passed on which node, for docs/kubernetes-node.md."""
+    if not config.getoption("--node", default=False):
+        return
+    outcomes = {}
+    for outcome in ("passed", "failed", "error"):
+        for report in terminalreporter.stats.get(outcome, ()):
+            driver = next((each for each in DRIVERS if f"[{each}" in report.nodeid), None)
+            if driver and (outcome != "passed" or report.when == "call"):
+                outcomes.setdefault(driver, []).append(outcome == "passed")
+    for driver, passed in outcomes.items():
+        tell(driver, "tests that passed", f"{sum(passed)} of {len(passed)}")

@@ -15,6 +15,7 @@ ROOT = Path(__file__).parents[3]
 KUBE = ROOT / "kube"
 CHART = ROOT / "deploy/helm/temper"
 REPORTS = ROOT / "build/node"
+DRIVERS = ("cgroupfs", "systemd")
 CPUS = 12  # six cores: enough for every tier to own one
 NAMESPACE = "temper"
 PREFIX = "temper.codes/"
@@ -47,17 +48,14 @@ class RealNode:
         self.bin = Path(self._run(KUBE / "build", "--where", "kubectl", "helm", "kubelet").strip())
         self.environment = {**os.environ, "KUBECONFIG": str(directory / "kubeconfig")}
         self.name = "localhost"
-        self.report = REPORTS / f"{driver}.json"
-        self.report.parent.mkdir(parents=True, exist_ok=True)
-        self.report.unlink(missing_ok=True)
+        (REPORTS / f"{driver}.json").unlink(missing_ok=True)
 
     def down(self):
         self._run(KUBE / "down", self.directory)
 
     def tell(self, claim, measured):
         """Keep what a test found for docs/kubernetes-node.md."""
-        told = json.loads(self.report.read_text()) if self.report.exists() else {}
-        self.report.write_text(json.dumps({**told, claim: measured}, indent=1))
+        tell(self.driver, claim, measured)
 
     def kubectl(self, *arguments, given=None, timeout=180):
         return self._run(self.bin / "kubectl", *arguments, given=given, timeout=timeout)
@@ -178,3 +176,11 @@ class RealNode:
         )
         assert ended.returncode == 0, f"{command}: {ended.stdout}{ended.stderr}"
         return ended.stdout
+
+
+def tell(driver, claim, measured):
+    """Keep what was found on the node of that driver."""
+    report = REPORTS / f"{driver}.json"
+    report.parent.mkdir(parents=True, exist_ok=True)
+    told = json.loads(report.read_text()) if report.exists() else {}
+    report.write_text(json.dumps({**told, claim: measured}, indent=1))
