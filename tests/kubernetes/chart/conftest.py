@@ -5,6 +5,13 @@ from pathlib import Path
 import pytest
 
 from tests.kubernetes.chart.charts import BUILD, CHART, Helm
+from tests.kubernetes.chart.releases import (
+    NAMESPACE,
+    Release,
+    await_nothing_new,
+    everything_in,
+)
+from tests.kubernetes.cluster import Cluster
 
 
 @pytest.fixture(scope="session")
@@ -25,3 +32,31 @@ def helm(request, tmp_path_factory):
 def everything():
     """Options that turn on all there is."""
     return ("--values", str(CHART / "ci/everything-values.yaml"))
+
+
+@pytest.fixture(scope="module")
+def plane(request, tmp_path_factory):
+    """A control plane of its own, as the chart brings the rights that the other one has already."""
+    if not request.config.getoption("--kube", default=False):
+        pytest.skip("starts a control plane: make test-kube")
+    plane = Cluster(tmp_path_factory.mktemp("plane"))
+    try:
+        plane.make({"kind": "Namespace", "metadata": {"name": NAMESPACE}})
+        # Without controllers a namespace is never quite deleted: these stay as long as the plane.
+        for level in ("baseline", "restricted"):
+            labels = {"pod-security.kubernetes.io/enforce": level}
+            plane.make({"kind": "Namespace", "metadata": {"name": level, "labels": labels}})
+        yield plane
+    finally:
+        plane.down()
+
+
+@pytest.fixture
+def release(helm, plane):
+    """A release; whatever the test did with it, uninstalling leaves nothing."""
+    before = everything_in(plane)
+    release = Release(Helm(helm.program, {**helm.environment, **plane.environment}))
+    yield release
+    # Nothing runs pods here, so a hook would be waited for in vain.
+    release.uninstalled("--no-hooks")
+    await_nothing_new(plane, before)

@@ -1,5 +1,7 @@
 """Every rendering hangs together, whatever is turned on."""
 
+import subprocess
+
 import pytest
 
 from tests.kubernetes.chart.charts import CHART, WORKLOADS, values_file
@@ -65,6 +67,19 @@ def rendered(request, helm, tmp_path_factory, everything):
 def test_the_chart_lints_strictly(helm, everything):
     assert "1 chart(s) linted, 0 chart(s) failed" in helm.said("lint", "--strict", CHART)
     assert "0 chart(s) failed" in helm.said("lint", "--strict", CHART, *everything)
+
+
+def test_the_packaged_chart_is_the_same_and_holds_no_test_values(helm, tmp_path):
+    helm.said("package", CHART, "--destination", tmp_path)
+    (package,) = tmp_path.glob("temper-*.tgz")
+    names = subprocess.run(
+        ["tar", "-tzf", package], check=True, capture_output=True, text=True
+    ).stdout.splitlines()
+
+    assert "temper/values.schema.json" in names
+    assert not [name for name in names if name.startswith("temper/ci/")]
+    packed = helm.said("template", "temper", package, "-n", "temper")
+    assert packed == helm.said("template", "temper", CHART, "-n", "temper")
 
 
 def test_objects_are_complete_and_none_is_there_twice(rendered):

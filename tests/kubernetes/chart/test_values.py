@@ -128,7 +128,7 @@ ALLOWED = {
 
 
 @settings(
-    max_examples=40,
+    max_examples=20,
     deadline=None,
     phases=[Phase.generate],
     suppress_health_check=[HealthCheck.function_scoped_fixture],
