@@ -103,7 +103,7 @@ class Extender:
         pod = "/".join(filter(None, (asked.get("namespace"), asked.get("pod"))))
         decision, source = self._decisions.of(pod), ANSWERED
         if decision is None and (found := self._ledger.find_pod(pod)):
-            scores = tuple(self._ledger.score(found[1], name) for name in self._ledger.nodes)
+            scores = self._ledger.scores(found[1], self._ledger.nodes)
             decision, source = Decision(found[1], scores, time.time()), RECKONED_AGAIN
         if decision is None:
             message = "is neither bound nor was it asked about lately: POST the Pod object"

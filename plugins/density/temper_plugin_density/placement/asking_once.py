@@ -36,7 +36,7 @@ def score_once(pod: str, reader: PodReader, kubeconfig: Path | None) -> Mapping[
     client = open_client(find_cluster(kubeconfig))
     item = _completed(client, manifest) if manifest is not None else _found(client, pod)
     wish, ledger = _wish(item, reader, pod), _ledger(client, reader)
-    scores = tuple(ledger.score(wish, name) for name in ledger.nodes)
+    scores = ledger.scores(wish, ledger.nodes)
     source = RECKONED_AGAIN if ledger.find_pod(wish.pod) else RECKONED
     return explain(Decision(wish, scores, time.time()), ledger, source)
 

@@ -31,7 +31,7 @@ class Question:
     def scores(self, ledger: Ledger) -> tuple[Score, ...]:
         """Score each node."""
         names = ledger.nodes if self.nodes is None else self.nodes
-        return tuple(ledger.score(self.wish, name, self.strangers.get(name)) for name in names)
+        return ledger.scores(self.wish, names, self.strangers)
 
 
 def read_question(body: bytes, reader: PodReader) -> Question:
@@ -58,8 +58,7 @@ def read_pod_or_question(body: bytes, reader: PodReader) -> Question:
 
 def answer(scores: Iterable[Score]) -> bytes:
     """Write a HostPriorityList."""
-    listed = [{"host": each.node, "score": each.extender_score} for each in scores]
-    return json.dumps(listed, separators=(",", ":")).encode()
+    return f"[{','.join([each.answer for each in scores])}]".encode()
 
 
 def _object(body: bytes) -> dict[str, Any]:

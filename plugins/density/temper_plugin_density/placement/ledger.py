@@ -2,9 +2,9 @@
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
-from attrs import define, field, frozen
+from attrs import define, field
 
 from temper_plugin_density.placement.asking import BoundPod, PodWish
 from temper_plugin_density.placement.facts import NodeFacts
@@ -20,15 +20,11 @@ from temper_plugin_density.placement.scoring import (
 MOST_REMEMBERED = 64
 """Sizes of pods whose score a node remembers until something changes there."""
 
+NOBODY: Mapping[str, NodeFacts] = {}
+
 _Kind = tuple[str, int, bool]
-
-
-@frozen
-class _Known:
-    """A score that holds until a time, if nothing changes on the node before."""
-
-    score: Score
-    until: float
+_Known = tuple[Score, float]
+"""A score, and until when it holds if nothing changes on the node before."""
 
 
 @define
@@ -55,18 +51,15 @@ class _Place:
         self._bound = None
         self.scores.clear()
 
-    def score(self, wish: PodWish, now: float) -> Score:
-        """Score the node, or remember that nothing changed since."""
-        kind = (wish.tier.value, wish.millis, wish.is_system)
+    def score(self, wish: PodWish, facts: NodeFacts, kind: _Kind, now: float) -> Score:
+        """Score the node by its *facts*, or remember that nothing changed since."""
         known = self.scores.get(kind)
-        if known is not None and now <= known.until:
-            return known.score
-        if self.facts is None:
-            raise LookupError(wish.pod)
+        if known is not None and now <= known[1]:
+            return known[0]
         if len(self.scores) >= MOST_REMEMBERED:
             self.scores.clear()
-        found = score(wish, self.facts, self.bound, now)
-        self.scores[kind] = _Known(found, _holds_until(self.facts, now))
+        found = score(wish, facts, self.bound, now)
+        self.scores[kind] = (found, _holds_until(facts, now))
         return found
 
 
@@ -152,14 +145,25 @@ class Ledger:
                     return name, wish
         return None
 
-    def score(self, wish: PodWish, name: str, stranger: NodeFacts | None = None) -> Score:
-        """Score one node; *stranger* is what the asker knows of one that no watch has told of."""
-        now, place = self._clock(), self._places.get(name)
-        if place is not None and place.facts is not None:
-            return place.score(wish, now)
-        if stranger is None:
-            return unknown(name)
-        return score(wish, stranger, place.bound if place else Bound(), now)
+    def scores(
+        self,
+        wish: PodWish,
+        names: Iterable[str],
+        strangers: Mapping[str, NodeFacts] = NOBODY,
+    ) -> tuple[Score, ...]:
+        """Score nodes; *strangers* are what the asker knows of those that no watch told of."""
+        now, kind = self._clock(), (wish.tier.value, wish.millis, wish.is_system)
+        places, found = self._places, []
+        for name in names:
+            place = places.get(name)
+            if place is not None and place.facts is not None:
+                found.append(place.score(wish, place.facts, kind, now))
+            elif name in strangers:
+                there = place.bound if place else Bound()
+                found.append(score(wish, strangers[name], there, now))
+            else:
+                found.append(unknown(name))
+        return tuple(found)
 
     def _tidy(self, name: str) -> None:
         place = self._places[name]

@@ -5,10 +5,11 @@ low, background   ``100 x requests after / allocatable``: the fullest node that 
 normal            50, as is everything of which nothing, or nothing recent, is known
 """
 
+import json
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 
-from attrs import evolve, field, frozen
+from attrs import field, frozen
 
 from temper_core import Tier
 from temper_plugin_density.placement.asking import FENCING_TIERS, PACKING_TIERS, PodWish
@@ -90,30 +91,38 @@ class Bound:
             TierSum.of(wish.millis for wish in fencing if wish.tier is Tier.HIGH),
         )
 
-    def plus(self, wish: PodWish) -> "Bound":
-        """Return the sums with one more pod, of a tier that fences."""
-        if wish.tier is Tier.CRITICAL:
-            return evolve(self, critical=self.critical.plus(wish.millis))
-        return evolve(self, high=self.high.plus(wish.millis))
-
     def cores(self, core_cpus: int) -> int:
         """Return the whole cores that critical and high ask for."""
         return self.critical.cores(core_cpus) + self.high.cores(core_cpus)
 
+    def cores_with(self, wish: PodWish, core_cpus: int) -> int:
+        """Return the same with one more pod, which is critical or high."""
+        if wish.tier is Tier.CRITICAL:
+            return self.critical.plus(wish.millis).cores(core_cpus) + self.high.cores(core_cpus)
+        return self.critical.cores(core_cpus) + self.high.plus(wish.millis).cores(core_cpus)
+
 
 @frozen
 class Score:
-    """The points of one node for one pod, 0 to 100, and everything that they came of."""
+    """The points of one node for one pod, 0 to 100, and everything that they came of.
+
+    ``extender_score`` is what the scheduler takes them for, 0 to 10, and ``answer`` how it is told.
+    """
 
     node: str
     points: float
     rule: str
     inputs: Mapping[str, object] = field(factory=dict)
+    extender_score: int = field(init=False)
+    answer: str = field(init=False, repr=False)
 
-    @property
-    def extender_score(self) -> int:
-        """The points as the scheduler takes them, 0 to 10."""
+    @extender_score.default
+    def _rounded(self) -> int:
         return int(self.points * EXTENDER_HIGHEST / HIGHEST + 0.5)
+
+    @answer.default
+    def _written(self) -> str:
+        return f'{{"host":{json.dumps(self.node)},"score":{self.extender_score}}}'
 
     @property
     def reason(self) -> str:
@@ -160,7 +169,7 @@ def _contention(wish: PodWish, node: NodeFacts, bound: Bound) -> Score:
     if node.core_cpus is None or node.budget_cores is None:
         return Score(node.name, NEUTRAL, UNFENCED)
     asked = bound.cores(node.core_cpus)
-    asked_after = bound.plus(wish).cores(node.core_cpus)
+    asked_after = bound.cores_with(wish, node.core_cpus)
     # The agent knows what no request says (thread groups, workloads of the host); what was bound
     # since it wrote, only the API server knows. Whoever counts more is right.
     told = node.fenced_cores or 0
@@ -188,16 +197,17 @@ def _packing(wish: PodWish, node: NodeFacts, bound: Bound) -> Score:
     sums = _requests(wish, node, bound)
     if not node.allocatable_millis:
         return Score(node.name, NEUTRAL, UNSIZED, sums)
-    after = sums["requests_after"]
-    points = min(HIGHEST, HIGHEST * after / node.allocatable_millis)
-    return _unless_full(Score(node.name, points, PACKING, sums), wish, node, bound)
+    share = sums["requests_after"] / node.allocatable_millis
+    found = Score(node.name, min(HIGHEST, HIGHEST * share), PACKING, sums)
+    return _unless_full(found, wish, node, bound)
 
 
 def _unless_full(found: Score, wish: PodWish, node: NodeFacts, bound: Bound) -> Score:
     """Return what was *found*, or 0 where the node has no room for the pod's requests."""
-    sums = _requests(wish, node, bound)
-    if node.allocatable_millis is None or sums["requests_after"] <= node.allocatable_millis:
+    after = max(bound.millis, node.tier_millis) + wish.millis
+    if node.allocatable_millis is None or after <= node.allocatable_millis:
         return found
+    sums = _requests(wish, node, bound)
     return Score(node.name, 0.0, FULL_NODE, {**found.inputs, **sums})
 
 

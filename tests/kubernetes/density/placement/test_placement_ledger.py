@@ -38,12 +38,17 @@ def on(node, uid, tier=Tier.CRITICAL, millis=2000):
     return BoundPod(uid, node, wish(tier, millis, f"shop/{uid}"))
 
 
+def score_of(ledger, pod, node):
+    (found,) = ledger.scores(pod, [node])
+    return found
+
+
 def fenced(ledger, node):
-    return ledger.score(NEW, node).inputs["fenced_after"]
+    return score_of(ledger, NEW, node).inputs["fenced_after"]
 
 
 def test_a_node_that_nobody_told_of_is_neutral(ledger):
-    found = ledger.score(NEW, "nowhere")
+    found = score_of(ledger, NEW, "nowhere")
 
     assert (found.rule, found.points) == ("unknown_node", 50)
 
@@ -60,7 +65,7 @@ def test_a_bound_pod_counts_at_once_and_its_successor_finds_its_cores(ledger):
 
 def test_a_pod_that_changes_is_counted_once(ledger):
     ledger.put_pod(on("a", "1", millis=2000))
-    ledger.score(NEW, "a")
+    score_of(ledger, NEW, "a")
 
     ledger.put_pod(on("a", "1", millis=6000))
 
@@ -78,7 +83,7 @@ def test_a_uid_on_another_node_has_left_the_first(ledger):
 
 def test_pods_may_be_heard_of_before_their_node(ledger):
     ledger.put_pod(on("late", "1"))
-    unknown = ledger.score(NEW, "late")
+    unknown = score_of(ledger, NEW, "late")
 
     ledger.put_node(facts("late"))
 
@@ -91,7 +96,7 @@ def test_a_node_that_is_gone_is_unknown_and_one_that_comes_back_has_its_pods(led
     ledger.put_pod(on("a", "1"))
 
     ledger.drop_node("a")
-    gone = ledger.score(NEW, "a")
+    gone = score_of(ledger, NEW, "a")
     ledger.put_node(facts("a"))
 
     assert gone.rule == "unknown_node"
@@ -110,20 +115,20 @@ def test_a_list_says_what_there_is(ledger):
 
 
 def test_a_node_that_changes_is_scored_anew(ledger):
-    ledger.score(NEW, "a")
+    score_of(ledger, NEW, "a")
 
     ledger.put_node(facts("a", mode="safe_mode"))
 
-    assert ledger.score(NEW, "a").rule == "not_enforcing"
+    assert score_of(ledger, NEW, "a").rule == "not_enforcing"
 
 
 def test_scores_grow_old_although_nothing_is_heard(ledger, clock):
-    fresh = ledger.score(NEW, "a")
+    fresh = score_of(ledger, NEW, "a")
 
     clock.now += OLD_AFTER_S + 1
-    old = ledger.score(NEW, "a")
+    old = score_of(ledger, NEW, "a")
     clock.now += 3600
-    after_an_hour = ledger.score(NEW, "a")
+    after_an_hour = score_of(ledger, NEW, "a")
 
     assert (fresh.rule, old.rule, after_an_hour.rule) == ("contention", "old", "old")
     assert after_an_hour.points == 50
@@ -131,11 +136,11 @@ def test_scores_grow_old_although_nothing_is_heard(ledger, clock):
 
 def test_numbers_from_a_clock_that_is_ahead_count_once_it_is_time(ledger, clock):
     ledger.put_node(facts("a", told_at=NOW + 700))
-    early = ledger.score(NEW, "a")
+    early = score_of(ledger, NEW, "a")
 
     clock.now += 200
 
-    assert (early.rule, ledger.score(NEW, "a").rule) == ("old", "contention")
+    assert (early.rule, score_of(ledger, NEW, "a").rule) == ("old", "contention")
 
 
 def test_scores_are_remembered_by_size_tier_and_kind(ledger):
@@ -143,7 +148,7 @@ def test_scores_are_remembered_by_size_tier_and_kind(ledger):
     wishes += [wish(Tier.LOW, 1000), wish(Tier.CRITICAL, 1000, is_system=True)]
 
     for each in wishes + wishes:
-        assert ledger.score(each, "a") == score(each, facts("a"), bound(), NOW)
+        assert score_of(ledger, each, "a") == score(each, facts("a"), bound(), NOW)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -158,11 +163,11 @@ def test_after_any_number_of_changes_the_sums_are_those_of_what_is_there(ledger,
         else:
             there[uid] = on(node, uid, chance.choice(list(Tier)), chance.randrange(3000))
             ledger.put_pod(there[uid])
-        ledger.score(NEW, node)
+        score_of(ledger, NEW, node)
 
     for node in "ab":
         expected = bound(*((p.wish.tier, p.wish.millis) for p in there.values() if p.node == node))
-        assert ledger.score(NEW, node) == score(NEW, facts(node), expected, NOW)
+        assert score_of(ledger, NEW, node) == score(NEW, facts(node), expected, NOW)
 
 
 def test_a_pod_is_found_by_its_name(ledger):
@@ -207,7 +212,7 @@ def test_an_explanation_has_the_best_node_first_and_says_where_the_pod_went(ledg
     ledger.put_pod(on("a", "1"))
     ledger.put_pod(on("b", "new"))
     asked = wish(Tier.CRITICAL, 2000, "shop/new", tier_reason="because")
-    scores = tuple(ledger.score(asked, name) for name in ("nowhere", "a", "b"))
+    scores = ledger.scores(asked, ("nowhere", "a", "b"))
 
     said = explain(Decision(asked, scores, NOW), ledger, "now")
 
@@ -223,6 +228,6 @@ def test_an_explanation_has_the_best_node_first_and_says_where_the_pod_went(ledg
 def test_an_explanation_names_the_annotations_that_could_not_be_read(ledger):
     ledger.put_node(facts("a", problems=("what is wrong",)))
 
-    said = explain(Decision(NEW, (ledger.score(NEW, "a"),), NOW), ledger, "now")
+    said = explain(Decision(NEW, (score_of(ledger, NEW, "a"),), NOW), ledger, "now")
 
     assert said["nodes"][0]["problems"] == ["what is wrong"]
