@@ -1,8 +1,9 @@
-#!/usr/bin/env python3
-"""finish-python ENVIRONMENT LIST: make an installed virtual environment ready for a reproducible, read-only image.
+# noqa: INP001 - a script that the Dockerfile runs by its path
+"""finish_python.py ENVIRONMENT LIST: make an installed environment fit for a read-only image.
 
-Compiles all of it by content rather than by time, so that it is valid whatever the times of the files are; takes away
-what pip notes about where a wheel lay, and every program but Temper's; writes the packages with their licences into LIST.
+Compiles all of it by content rather than by time, so that it is valid whatever the times of the
+files are; takes away what pip notes about where a wheel lay, and every program but Temper's;
+writes the packages with their licences into LIST.
 """
 
 import compileall
@@ -34,16 +35,16 @@ def _is_there(site: Path, line: str) -> bool:
 def compile_by_content(site: Path) -> None:
     """Compile every module; raises SystemExit if one does not compile."""
     mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
-    if not compileall.compile_dir(site, quiet=1, force=True, invalidation_mode=mode):
-        raise SystemExit("finish-python: not all of it compiles")
+    if not compileall.compile_dir(site, quiet=1, force=True, workers=0, invalidation_mode=mode):
+        raise SystemExit("finish_python.py: not all of it compiles")
 
 
 def licence_of(package: Distribution) -> str:
     """Return what the package says of its licence, on one line."""
-    told = package.metadata.get("License-Expression") or package.metadata.get("License") or ""
+    told = package.metadata.get_all("License-Expression") or package.metadata.get_all("License")
     classifiers = package.metadata.get_all("Classifier") or []
     named = [each.rpartition(" :: ")[2] for each in classifiers if each.startswith("License ::")]
-    return told.splitlines()[0] if told else ", ".join(named) or "see its LICENSE"
+    return told[0].splitlines()[0] if told else ", ".join(named) or "see its LICENSE"
 
 
 def list_packages(site: Path) -> str:

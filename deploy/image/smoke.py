@@ -1,0 +1,293 @@
+# noqa: INP001 - a script that smoke runs by its path, with any python3
+# ruff: noqa: S603, S607 - root runs tar, mount and the image's own programs, by names that are written here
+"""smoke.py IMAGE.tar: see smoke, which gives it a mount namespace of its own to run in."""
+
+import json
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any
+from urllib.error import URLError
+
+OPAQUE = ".wh..wh..opq"
+WHITEOUT = ".wh."
+NOBODY = 65532
+PLUGINS = {"builtin-profiles", "core", "density", "kubernetes", "linter"}
+WRITABLE = ("/run/temper", "/var/lib/temper")  # what the chart mounts
+COMMAND_SECONDS = 60.0
+ANSWER_SECONDS = 60.0
+DOCTORS = (0, 1, 3)  # enforcing works here, does with findings, does not
+
+
+class CheckError(Exception):
+    """A check that does not hold; its text says why."""
+
+
+@dataclass(frozen=True)
+class Image:
+    """What the configuration of an image says, and where its files are."""
+
+    root: Path
+    environment: Mapping[str, str]
+    entrypoint: Sequence[str]
+    command: Sequence[str]
+    labels: Mapping[str, str]
+
+
+def blob(layout: Path, digest: str) -> Path:
+    """Return where an OCI layout keeps the content of that digest."""
+    return layout / "blobs" / digest.replace(":", "/")
+
+
+def read_document(file: Path) -> Any:  # noqa: ANN401 - JSON, in the form that OCI lays down
+    """Return a JSON document."""
+    return json.loads(file.read_text())
+
+
+def unpack(archive: Path, work: Path) -> Image:
+    """Put the layers of the only image in the archive on top of one another."""
+    layout, root = work / "layout", work / "root"
+    for directory in (layout, root):
+        directory.mkdir()
+    subprocess.run(["tar", "-C", layout, "-xf", archive], check=True)
+    (described,) = read_document(layout / "index.json")["manifests"]
+    manifest = read_document(blob(layout, described["digest"]))
+    for layer in manifest["layers"]:
+        lay(blob(layout, layer["digest"]), root)
+    config = read_document(blob(layout, manifest["config"]["digest"]))["config"]
+    environment = dict(pair.split("=", 1) for pair in config["Env"])
+    return Image(root, environment, config["Entrypoint"], config["Cmd"], config["Labels"])
+
+
+def lay(layer: Path, root: Path) -> None:
+    """Put one layer on top: what it takes away first, then what it brings."""
+    listed = subprocess.run(["tar", "-tf", layer], check=True, capture_output=True, text=True)
+    for name in listed.stdout.splitlines():
+        parent, _, last = name.rstrip("/").rpartition("/")
+        if last == OPAQUE:
+            raise SystemExit(f"smoke: {name}: an opaque directory, which is not understood here")
+        if last.startswith(WHITEOUT):
+            gone = root / parent / last.removeprefix(WHITEOUT)
+            subprocess.run(["rm", "-rf", gone], check=True)
+    taken = ["tar", "-C", str(root), "-xpf", str(layer), "--numeric-owner"]
+    subprocess.run([*taken, f"--exclude={WHITEOUT}*"], check=True)
+
+
+def mount(*arguments: str | Path) -> None:
+    """Mount something; raises SystemExit where it is refused."""
+    done = subprocess.run(["mount", *arguments], capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.stderr.write(f"smoke: this machine lets nothing be mounted: {done.stderr.strip()}\n")
+        raise SystemExit(3)
+
+
+def mount_below(root: Path, uid: int) -> None:
+    """Make the root a read-only mount with the kernel's file systems, and what the chart mounts."""
+    for path in WRITABLE:
+        (root / path[1:]).mkdir(parents=True, exist_ok=True)
+    mount("--bind", root, root)
+    for path in ("proc", "sys", "dev"):
+        mount("--rbind", f"/{path}", root / path)
+    for path in WRITABLE:
+        mount("-t", "tmpfs", "-o", f"uid={uid},mode=0755,size=16m", "tmpfs", root / path[1:])
+    mount("-o", "remount,bind,ro", root)
+
+
+def in_image(image: Image, uid: int, *command: str) -> subprocess.Popen[str]:
+    """Start a command of the image as that user, with the image's environment and nothing else."""
+    started = ["chroot", f"--userspec={uid}:{uid}", "--groups=", str(image.root), *command]
+    return subprocess.Popen(
+        started,
+        env=dict(image.environment),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def output_of(image: Image, uid: int, *command: str, accepted: Sequence[int] = (0,)) -> str:
+    """Run a command to its end; raises CheckError if its exit code is another one."""
+    process = in_image(image, uid, *command)
+    try:
+        out, _ = process.communicate(timeout=COMMAND_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        raise CheckError(f"does not end within {COMMAND_SECONDS:.0f} s") from None
+    if process.returncode not in accepted:
+        raise CheckError(f"exit code {process.returncode}: {out.strip()[-2000:]}")
+    return out
+
+
+def require(condition: bool, why: str) -> None:
+    """Raise CheckError with the reason unless the condition holds."""
+    if not condition:
+        raise CheckError(why)
+
+
+def starts_as_promised(image: Image, _uid: int) -> None:
+    """Check that the image starts as the chart counts on."""
+    told = [*image.entrypoint, *image.command]
+    require(told == ["/usr/local/bin/temper", "agent"], f"is {told}")
+
+
+def tells_its_version(image: Image, uid: int) -> None:
+    """Check that the agent is the version that the image is labelled with."""
+    version = image.labels["org.opencontainers.image.version"]
+    out = output_of(image, uid, "/usr/local/bin/temper", "--version")
+    require(version in out.split(), f"{out.strip()!r}, but the label says {version}")
+
+
+def doctor_reports(image: Image, uid: int) -> None:
+    """Check that the doctor runs to its end and prints a document."""
+    out = output_of(image, uid, "temper", "doctor", "--output", "json", accepted=DOCTORS)
+    require(bool(json.loads(out)), "an empty report")
+
+
+def plugins_are_active(image: Image, uid: int) -> None:
+    """Check that every plugin of the workspace is there and works."""
+    found = json.loads(output_of(image, uid, "temper", "plugins", "--output", "json"))
+    states = {each["name"]: each["state"] for each in found}
+    require(states.keys() >= PLUGINS, f"lacks {sorted(PLUGINS - states.keys())}")
+    require(set(states.values()) == {"active"}, f"{states}")
+
+
+def profiles_are_listed(image: Image, uid: int) -> None:
+    """Check that the profiles that ship with Temper are found."""
+    out = output_of(image, uid, "temper", "profiles", "list")
+    require("mysql-innodb" in out, out)
+
+
+def engine_runs(image: Image, uid: int) -> None:
+    """Check that the engine finds its libraries, and is the version of the label."""
+    wanted = image.labels["codes.temper.engine"].split()[-1]
+    out = output_of(image, uid, "scx_layered", "--version")
+    require(wanted in out, f"{out.strip()!r}, but the label says {wanted}")
+
+
+def helps(*command: str) -> Callable[[Image, int], None]:
+    """Return a check that a command loads, with all that it imports."""
+
+    def check(image: Image, uid: int) -> None:
+        out = output_of(image, uid, *command, "--help")
+        require("Usage" in out, out)
+
+    return check
+
+
+def get(port: int, path: str) -> str:
+    """Return what the agent answers; raises URLError while it does not."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=10) as answer:
+        require(answer.status == HTTPStatus.OK, f"{path}: {answer.status}")
+        text: str = answer.read().decode()
+        return text
+
+
+def get_in_time(agent: subprocess.Popen[str], port: int, path: str) -> str:
+    """Ask until there is an answer; raises CheckError if the agent ends, or never answers."""
+    deadline = time.monotonic() + ANSWER_SECONDS
+    while agent.poll() is None and time.monotonic() < deadline:
+        with suppress(URLError, ConnectionError, TimeoutError):
+            return get(port, path)
+        time.sleep(0.2)
+    raise CheckError(f"no answer to {path}")
+
+
+def free_port() -> int:
+    """Return a port that nobody listens on."""
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        port: int = listening.getsockname()[1]
+        return port
+
+
+def agent_observes(image: Image, uid: int) -> None:
+    """Check that the agent sees this machine's threads, answers, and ends when asked to."""
+    port = free_port()
+    listen = ("--observe-only", "--listen", f"127.0.0.1:{port}")
+    agent = in_image(image, uid, *image.entrypoint, *image.command, *listen)
+    problem = ""
+    try:
+        get_in_time(agent, port, "/healthz")
+        require("temper_mode" in get_in_time(agent, port, "/metrics"), "/metrics lacks temper_mode")
+        require(bool(threads_seen(agent, port)), "/observe tells of no thread")
+    except CheckError as error:
+        problem = str(error)
+    agent.send_signal(signal.SIGTERM)
+    try:
+        said, _ = agent.communicate(timeout=COMMAND_SECONDS)
+    except subprocess.TimeoutExpired:
+        agent.kill()
+        raise CheckError("does not end when it is asked to") from None
+    require(not problem, f"{problem}; it said: {said[-2000:]}")
+    require(agent.returncode == 0, f"ends with {agent.returncode}: {said[-2000:]}")
+
+
+def threads_seen(agent: subprocess.Popen[str], port: int) -> Sequence[object]:
+    """Return the busiest threads, once the agent has looked for long enough to have any."""
+    deadline = time.monotonic() + ANSWER_SECONDS
+    while time.monotonic() < deadline:
+        seen: Sequence[object] = json.loads(get_in_time(agent, port, "/observe"))["threads"]
+        if seen:
+            return seen
+        time.sleep(0.5)
+    return ()
+
+
+CHECKS: Mapping[str, Callable[[Image, int], None]] = {
+    "entry point and command": starts_as_promised,
+    "temper --version": tells_its_version,
+    "temper doctor": doctor_reports,
+    "temper plugins": plugins_are_active,
+    "temper profiles list": profiles_are_listed,
+    "scx_layered --version": engine_runs,
+    "kubectl-temper --help": helps("kubectl-temper"),
+    "temper k8s --help": helps("temper", "k8s"),
+    "temper overcommit --help": helps("temper", "overcommit"),
+    "temper placement --help": helps("temper", "placement"),
+    "temper agent --observe-only": agent_observes,
+}
+
+
+def holds(image: Image, uid: int, name: str) -> bool:
+    """Make one check and print how it went."""
+    began = time.monotonic()
+    outcome, why = "ok", ""
+    try:
+        CHECKS[name](image, uid)
+    except CheckError as error:
+        outcome, why = "FAILED", f": {error}"
+    sys.stdout.write(f"{outcome:6}  uid {uid:<5}  {name} ({time.monotonic() - began:.1f} s){why}\n")
+    sys.stdout.flush()
+    return not why
+
+
+def try_all(archive: Path) -> bool:
+    """Unpack once and make every check as both users, each below mounts of its own."""
+    with tempfile.TemporaryDirectory(prefix="smoke.") as work:
+        image = unpack(archive, Path(work))
+        outcomes = []
+        for uid in (0, NOBODY):
+            mount_below(image.root, uid)
+            outcomes += [holds(image, uid, name) for name in CHECKS]
+            subprocess.run(["umount", "--recursive", image.root], check=True)
+        return all(outcomes)
+
+
+def main() -> None:
+    """Try the image that the command line names."""
+    sys.exit(0 if try_all(Path(sys.argv[1])) else 1)
+
+
+if __name__ == "__main__":
+    main()
