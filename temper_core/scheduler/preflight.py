@@ -6,7 +6,7 @@ from attrs import frozen
 
 from temper_core.errors import TemperError
 from temper_core.records.snapshots import Mode, SafeModeReason
-from temper_core.scheduler import change_checks, kernel_checks, node_checks
+from temper_core.scheduler import change_checks, kernel_checks, node_checks, rival_checks
 from temper_core.scheduler.checks import Check, CheckState, failed, ok, warning
 from temper_core.scheduler.engine_access import InstalledEngine, find_installed
 from temper_core.scheduler.roots import Roots
@@ -76,6 +76,7 @@ def look_closely(
         change_checks.steering(roots, settings),
         change_checks.warm_swap(roots, settings, own_engine=own_engine),
         change_checks.pinned_pods(roots),
+        rival_checks.conflicting_software(roots),
     )
 
 

@@ -38,7 +38,8 @@ def test_nothing_of_this_ever_keeps_the_engine_away(node):
 
     checks = look_closely(node.roots, settings(steering_pin="/nowhere/at/all/hints"))
 
-    assert [check.name for check in checks] == ["steering", "warm_swap", "pinned_pods"]
+    names = [check.name for check in checks]
+    assert names == ["steering", "warm_swap", "pinned_pods", "conflicting_software"]
     assert verdict(checks) is None
     assert all(check.remedy for check in checks if check.state == "warning")
 
