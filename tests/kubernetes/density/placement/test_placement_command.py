@@ -4,6 +4,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import time
 
@@ -11,6 +12,7 @@ import httpx
 import pytest
 
 from temper_core import Tier
+from temper_plugin_density.placement.serving import listen
 from tests.kubernetes.cluster import pod, unique, wait_until
 from tests.kubernetes.density.placement.made import PRIORITIES, pod_object, told
 from tests.kubernetes.density.placement.yard import TEMPER, free_port
@@ -57,6 +59,15 @@ def test_an_address_that_is_none_is_refused_in_one_line(address):
     assert ended.returncode == 2
     assert ended.stderr.startswith("temper: --listen: must be an address and a port")
     assert ended.stderr.count("\n") == 1
+
+
+def test_answers_are_not_held_back_until_the_last_one_was_acknowledged():
+    with listen(("127.0.0.1", 0)) as listener:
+        with socket.create_connection(listener.getsockname()):
+            accepted, _ = listener.accept()
+
+        with accepted:
+            assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 def test_without_an_api_server_to_be_found_nothing_is_served():
