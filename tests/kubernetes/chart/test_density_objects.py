@@ -3,7 +3,9 @@
 import pytest
 import yaml
 
-from tests.kubernetes.chart.charts import values_file
+from tests.kubernetes.chart.charts import ROOT, values_file
+
+SETTINGS = "/etc/temper/agent.toml"
 
 
 @pytest.fixture
@@ -60,16 +62,13 @@ def test_the_webhook_is_reached_where_the_configuration_says(webhook):
     assert "--factor=0.7" in container["args"]
 
 
-def test_the_webhook_may_touch_its_own_secret_and_configuration_and_nothing_else(webhook):
-    secrets = webhook.get("Role", "temper-webhook")["rules"]
-    configurations = webhook.get("ClusterRole", "temper-webhook")["rules"]
+def test_the_webhooks_rights_are_those_that_are_proven_minimal_but_for_making_secrets(webhook):
+    rights = _rights("overcommit-rbac.yaml")
+    needed = [rule for rule in rights["Role"]["rules"] if rule["verbs"] != ["create"]]
 
-    assert [(each["resourceNames"], each["verbs"]) for each in secrets] == [
-        (["temper-webhook-tls"], ["get", "update"])
-    ]
-    assert [(each["resourceNames"], each["verbs"]) for each in configurations] == [
-        (["temper-overcommit"], ["get", "patch"])
-    ]
+    assert len(needed) == len(rights["Role"]["rules"]) - 1
+    assert webhook.get("Role", "temper-webhook")["rules"] == needed
+    assert webhook.get("ClusterRole", "temper-webhook")["rules"] == rights["ClusterRole"]["rules"]
     assert webhook.get("Secret", "temper-webhook-tls").keys().isdisjoint({"data", "stringData"})
 
 
@@ -93,16 +92,24 @@ def test_the_scheduler_asks_the_placement_service_and_goes_on_without_it(schedul
     assert extender["weight"] == 5
 
 
-def test_the_placement_service_only_reads_nodes(scheduler):
-    assert scheduler.get("ClusterRole", "temper-placement")["rules"] == [
-        {"apiGroups": [""], "resources": ["nodes"], "verbs": ["list", "watch"]}
-    ]
-    assert _container(scheduler, "temper-placement")["args"] == [
-        "placement",
-        "serve",
-        "--listen",
-        "0.0.0.0:8888",
-    ]
+def test_the_placement_services_rights_are_those_that_are_proven_minimal(scheduler):
+    rights = _rights("placement-rbac.yaml")
+
+    found = scheduler.get("ClusterRole", "temper-placement")["rules"]
+
+    assert found == rights["ClusterRole"]["rules"]
+
+
+def test_both_map_priorities_as_the_agents_do(helm):
+    on = "webhook.enabled=true,scheduler.enabled=true"
+    rendered = helm.render("--set", on)
+    mapped = helm.render("--set", f"{on},agent.settings.priority_mapping.high=200000")
+
+    for name in ("temper-placement", "temper-webhook"):
+        container = _container(rendered, name)
+        assert "--settings" in " ".join(container["args"])
+        assert any(each["mountPath"] == SETTINGS for each in container["volumeMounts"])
+        assert _sums(rendered, name) != _sums(mapped, name)
 
 
 def test_a_changed_weight_rolls_the_scheduler(helm, scheduler):
@@ -140,6 +147,11 @@ def _container(rendered, name):
     return rendered.get("Deployment", name)["spec"]["template"]["spec"]["containers"][0]
 
 
-def _sums(rendered):
-    template = rendered.get("Deployment", "temper-scheduler")["spec"]["template"]
+def _rights(file):
+    documents = yaml.safe_load_all((ROOT / "plugins/density" / file).read_text())
+    return {each["kind"]: each for each in documents}
+
+
+def _sums(rendered, name="temper-scheduler"):
+    template = rendered.get("Deployment", name)["spec"]["template"]
     return template["metadata"]["annotations"]

@@ -53,6 +53,21 @@ volumeMounts:
   emptyDir: {sizeLimit: 64Mi}
 {{- end -}}
 
+{{/* The agents' settings: whoever judges pods has to map priorities to tiers as the agents do. */}}
+{{- define "temper.settingsVolume" -}}
+- name: settings
+  configMap:
+    name: temper-agent
+{{- end -}}
+
+{{- define "temper.settingsMount" -}}
+- {name: settings, mountPath: /etc/temper/agent.toml, subPath: agent.toml, readOnly: true}
+{{- end -}}
+
+{{- define "temper.settingsSum" -}}
+checksum/settings: {{ include "temper.agent.settings" (dict "root" . "track" "main") | sha256sum }}
+{{- end -}}
+
 {{/* A scheduler is to be as new as its cluster: v1.33.4-gke.100 runs v1.33.4. */}}
 {{- define "temper.scheduler.image" -}}
 {{- $cluster := regexFind "v[0-9]+[.][0-9]+[.][0-9]+" .Capabilities.KubeVersion.Version -}}

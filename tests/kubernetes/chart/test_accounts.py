@@ -1,0 +1,115 @@
+"""Our own programs, as the chart starts them and with no more rights than it gives them."""
+
+import contextlib
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx
+import pytest
+import yaml
+
+from tests.kubernetes.chart.releases import NAMESPACE
+from tests.kubernetes.cluster import unique, wait_until
+
+TEMPER = str(Path(sys.executable).with_name("temper"))
+HOOK = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/temper-overcommit"
+SECRET = f"/api/v1/namespaces/{NAMESPACE}/secrets/temper-webhook-tls"
+DEPLOYMENTS = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments"
+
+
+@pytest.fixture
+def as_account(plane, tmp_path):
+    """Write a kubeconfig in the name of a service account and return its path."""
+
+    def write(account):
+        kubeconfig = yaml.safe_load((plane.directory / "kubeconfig").read_text())
+        kubeconfig["users"][0]["user"] = {"token": plane.token(account, NAMESPACE)}
+        path = tmp_path / f"{account}.kubeconfig"
+        path.write_text(yaml.safe_dump(kubeconfig))
+        return str(path)
+
+    return write
+
+
+@pytest.fixture
+def started(plane, as_account, tmp_path):
+    """Start what a Deployment starts; yields where its plain port is."""
+
+    @contextlib.contextmanager
+    def start(name, plain):
+        deployment = plane.call("GET", f"{DEPLOYMENTS}/{name}")
+        spec = deployment["spec"]["template"]["spec"]
+        settings = plane.call("GET", f"/api/v1/namespaces/{NAMESPACE}/configmaps/temper-agent")
+        (tmp_path / "agent.toml").write_text(settings["data"]["agent.toml"])
+        ports = {each["containerPort"]: _free_port() for each in spec["containers"][0]["ports"]}
+        moved = {f"0.0.0.0:{there}": f"127.0.0.1:{here}" for there, here in ports.items()}
+        moved["/etc/temper/agent.toml"] = str(tmp_path / "agent.toml")
+        arguments = [_moved(each, moved) for each in spec["containers"][0]["args"]]
+        arguments += ["--kubeconfig", as_account(spec["serviceAccountName"])]
+        with (tmp_path / "log").open("w") as log:
+            process = subprocess.Popen([TEMPER, *arguments], stdout=log, stderr=log)
+            try:
+                yield f"http://127.0.0.1:{ports[plain]}"
+            finally:
+                process.terminate()
+                process.wait(timeout=20)
+                sys.stdout.write((tmp_path / "log").read_text())
+        assert process.returncode == 0
+
+    return start
+
+
+def test_the_webhook_keeps_its_certificate_where_the_chart_lets_it(plane, release, started):
+    release.installed("--set", "webhook.enabled=true,restoreOnUninstall=false")
+
+    with started("temper-webhook", 8081) as observed:
+        wait_until(lambda: _is_ready(observed), "the webhook is ready", 60)
+
+        (hook,) = plane.call("GET", HOOK)["webhooks"]
+        assert hook["clientConfig"]["caBundle"]
+        assert plane.call("GET", SECRET)["data"]
+
+
+def test_the_placement_service_is_ready_with_the_rights_it_has(plane, release, started):
+    node = unique("node")
+    plane.node(node)
+    release.installed("--set", "scheduler.enabled=true,restoreOnUninstall=false")
+
+    with started("temper-placement", 8888) as observed:
+        wait_until(lambda: _is_ready(observed), "the service is ready", 60)
+
+    plane.without_node(node)
+
+
+def test_the_last_job_asks_every_node_by_the_agents_account(helm, plane, release, as_account):
+    node = unique("node")
+    plane.node(node)
+    release.installed()
+    job = helm.render().get("Job", "temper-restore")["spec"]["template"]["spec"]
+    asked = [*job["containers"][0]["args"], "--kubeconfig", as_account(job["serviceAccountName"])]
+
+    done = subprocess.run([TEMPER, *asked], capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stderr + done.stdout
+    assert node in done.stdout
+    plane.without_node(node)
+
+
+def _free_port():
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return listener.getsockname()[1]
+
+
+def _moved(argument, moved):
+    for there, here in moved.items():
+        argument = argument.replace(there, here)
+    return argument
+
+
+def _is_ready(url):
+    try:
+        return httpx.get(f"{url}/readyz", timeout=5, trust_env=False).is_success
+    except httpx.TransportError:
+        return False
