@@ -11,6 +11,7 @@ PROGRAMS = (
     "always_on.py",
     "steering.py",
     "wakes.py",
+    "admissions.py",
 )
 
 

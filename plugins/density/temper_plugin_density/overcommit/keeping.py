@@ -72,14 +72,36 @@ class Keeper:
             self._renew_alone(trusted)
             raise
         found = self._read(held)
-        wanted = self._wanted(found or self.material, trusted)
+        wanted = self._wanted(self._fresher(found), trusted)
+        try:
+            self._write(held, found, wanted)
+        except ConflictError:
+            raise
+        except MachineError:
+            # What cannot be written can be served all the same, if it is not the first.
+            if self.material is not None:
+                self._take_up(wanted)
+            raise
+        self._take_up(wanted)
+
+    def _write(self, held: Held | None, found: Material | None, wanted: Material) -> None:
         if held is None:
             self._objects.create_secret(wanted.written())
             log.info("secret_created")
         elif wanted != found:
             self._objects.update_secret(held, wanted.written())
             log.info("secret_updated")
-        self._take_up(wanted)
+
+    def _fresher(self, found: Material | None) -> Material | None:
+        """Return what is in the Secret, or what this replica had to make without it."""
+        own = self.material
+        if found is None or own is None or own.newest != found.newest:
+            return found or own
+        clock = self._clock()
+        is_behind = x509.is_due(found.certificate, clock) and not x509.is_due(
+            own.certificate, clock
+        )
+        return own if is_behind else found
 
     def _renew_alone(self, trusted: frozenset[bytes] | None) -> None:
         """Go on with a certificate of the same authority where the Secret cannot be asked."""

@@ -5,6 +5,7 @@ from datetime import timedelta
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
+from socket import socket
 
 import prometheus_client
 import structlog
@@ -60,14 +61,32 @@ class Asked:
         return Terms(self.names, self.certificate_life, self.authority_life, self.overlap)
 
 
+@frozen
+class Replica:
+    """What one replica is made of."""
+
+    policy: Policy
+    keeper: Keeper
+    rhythm: Rhythm
+
+
 def start(asked: Asked) -> None:
     """Serve until SIGTERM; raise InputError or MachineError where that cannot begin."""
     policy = _policy(asked)
     keeper = Keeper(_objects(asked), asked.terms)
+    addresses = [Address.parse(each) for each in (asked.listen, asked.observe)]
+    listening, observed = (each.listen() for each in addresses)
     configure(asked.log_level)
     # Two series more for each counter, which say when this replica started.
     prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]  # has no types
-    asyncio.run(_serve(asked, policy, keeper))
+    log.info(
+        "webhook_started",
+        listening=listening.getsockname()[1],
+        observed=observed.getsockname()[1],
+        factor=float(asked.factor),
+    )
+    rhythm = Rhythm(asked.check_every, asked.drain)
+    asyncio.run(_serve(Replica(policy, keeper, rhythm), listening, observed))
 
 
 def _policy(asked: Asked) -> Policy:
@@ -81,14 +100,6 @@ def _objects(asked: Asked) -> ClusterObjects:
     return ClusterObjects(connect, asked.namespace, asked.secret, asked.configuration)
 
 
-async def _serve(asked: Asked, policy: Policy, keeper: Keeper) -> None:
-    addresses = (Address.parse(each) for each in (asked.listen, asked.observe))
-    listening, observed = (each.listen() for each in addresses)
-    log.info(
-        "webhook_started",
-        listening=listening.getsockname()[1],
-        observed=observed.getsockname()[1],
-        factor=float(asked.factor),
-    )
-    rhythm = Rhythm(asked.check_every, asked.drain)
-    await Webhook(policy, keeper, rhythm).run(listening, observed)
+async def _serve(replica: Replica, listening: socket, observed: socket) -> None:
+    # Made where its event loop is.
+    await Webhook(replica.policy, replica.keeper, replica.rhythm).run(listening, observed)

@@ -5,19 +5,36 @@ from pathlib import Path
 
 import pytest
 import yaml
+from attrs import frozen
+from click.testing import CliRunner
 
 import temper_plugin_density
+from temper_core import TemperError
 from temper_core.testing import assert_keeps_contract
+from temper_plugin_density.overcommit.command import overcommit
 from temper_plugin_density.overcommit.reporting import Seen, freed_millis, stand
 from tests.kubernetes.density.overcommit.objects import ORIGINALS, container, decided, patched, pod
 
 TEMPER = str(Path(sys.executable).with_name("temper"))
 
 
+@frozen
+class Said:
+    """What a command said, and its exit code."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
 def ask(*words, text=None):
-    return subprocess.run(
-        [TEMPER, "overcommit", *words], input=text, check=False, capture_output=True, text=True
-    )
+    """Run the command in this process, and end as ``temper`` does."""
+    result = CliRunner().invoke(overcommit, words, input=text)
+    if isinstance(result.exception, TemperError):
+        told = "".join(f"temper: {line}\n" for line in str(result.exception).splitlines())
+        return Said(result.exception.exit_code, result.stdout, told)
+    assert result.exception is None or isinstance(result.exception, SystemExit)
+    return Said(result.exit_code, result.stdout, result.stderr)
 
 
 def preview(*documents, options=()):
@@ -27,6 +44,12 @@ def preview(*documents, options=()):
     )
     assert said.returncode == 0, said.stderr
     return json.loads(said.stdout)
+
+
+def test_the_command_is_one_of_tempers():
+    said = subprocess.run([TEMPER, "overcommit"], check=False, capture_output=True, text=True)
+
+    assert "preview" in said.stdout + said.stderr
 
 
 def test_the_plugin_keeps_its_contract():

@@ -257,6 +257,26 @@ def test_without_the_secret_a_running_webhook_renews_by_itself(memory):
     assert memory.kept() == keeper.material
 
 
+def test_a_secret_that_cannot_be_written_keeps_nobody_from_renewing_once(memory):
+    keeper = memory.keeper()
+    keeper.check()
+    before = keeper.material
+
+    memory.forbidden, memory.now = {"update_secret"}, START + 25 * DAY
+    renewed = []
+    for _ in range(3):
+        with pytest.raises(MachineError, match="update_secret is forbidden"):
+            keeper.check()
+        renewed.append(keeper.material.certificate)
+
+    assert before.certificate not in renewed
+    assert len(set(renewed)) == 1
+    memory.forbidden = set()
+    keeper.check()
+    assert memory.kept() == keeper.material
+    assert keeper.material.certificate == renewed[0]
+
+
 def test_without_anything_to_serve_a_failure_leaves_nothing(memory):
     memory.forbidden = {"secret"}
     keeper = memory.keeper()

@@ -1,0 +1,190 @@
+"""Admissions over TLS: the overcommit webhook against a server that allows whatever it is asked.
+
+Both are the same server, held to one core and asked in turn over connections that stay open, so
+that their ratio holds on a busy machine; admissions per second come from the CPU time they cost.
+
+python bench/admissions.py [--rounds N] [--calls N]
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import runpy
+import socket
+import ssl
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from temper_core import load_settings, tier_of
+from temper_plugin_density.overcommit import certificates, material
+from temper_plugin_density.overcommit.application import webhook_app
+from temper_plugin_density.overcommit.listening import (
+    Address,
+    Listener,
+    present,
+    server_context,
+)
+from temper_plugin_density.overcommit.policy import Policy
+from temper_plugin_density.overcommit.tallies import Tallies
+
+CONNECTIONS = 16
+SAMPLED = 6
+"""Pods that are asked about in turn; they differ in containers and requests."""
+BARE = b'{"response":{"uid":"1","allowed":true}}'
+TICK_S = 1 / os.sysconf("SC_CLK_TCK")
+KINDS = ("allows all", "webhook")
+
+
+def reviews() -> list[bytes]:
+    """Return calls of the API server about pods as they are made, without a status."""
+    made = runpy.run_path(str(Path(__file__).parents[1] / "tests" / "podlists.py"))
+    pods = [{**each, "status": {}} for each in made["make_podlist"](SAMPLED)["items"]]
+    for pod in pods:
+        pod["spec"]["priority"] = 0
+    kind = {"group": "", "version": "v1", "kind": "Pod"}
+    asked = [{"uid": "1", "kind": kind, "operation": "CREATE", "object": pod} for pod in pods]
+    return [json.dumps({"kind": "AdmissionReview", "request": each}).encode() for each in asked]
+
+
+async def allow(scope: Scope, receive: Receive, send: Send) -> None:
+    """Read a call to its end and allow it, whatever it is: an ASGI application."""
+    assert scope["type"] == "http"  # noqa: S101 - nothing else is asked here
+    while (await receive()).get("more_body"):
+        pass
+    headers = [(b"content-length", str(len(BARE)).encode())]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": BARE})
+
+
+def serve(kind: str) -> None:
+    """Serve on a free port, which is printed with the authority, until the process is ended."""
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    tier = partial(tier_of, mapping=load_settings(None).priority_mapping)
+    app: ASGIApp = webhook_app(Policy(tier), Tallies()) if kind == KINDS[1] else allow
+    made = material.made(material.Terms(frozenset({"127.0.0.1"})), datetime.now(UTC))
+    context = server_context()
+    present(context, made)
+    listening = Address("127.0.0.1", 0).listen()
+    port = listening.getsockname()[1]
+    print(json.dumps([port, certificates.written(made.authorities).decode()]), flush=True)
+
+    async def run() -> None:
+        await Listener(app, context).serve([listening])
+
+    asyncio.run(run())
+
+
+class Served:
+    """A server's process, and connections to it."""
+
+    def __init__(self, kind: str) -> None:
+        command = [sys.executable, __file__, "--serve", kind]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        assert self.process.stdout is not None  # noqa: S101 - it is a pipe
+        port, authority = json.loads(self.process.stdout.readline())
+        client = ssl.create_default_context(cadata=authority)
+        self.connections = [
+            client.wrap_socket(socket.create_connection(("127.0.0.1", port)), server_hostname=name)
+            for name in ["127.0.0.1"] * CONNECTIONS
+        ]
+
+    def ask(self, calls: int, bodies: list[bytes]) -> tuple[float, float]:
+        """Ask so often; return the CPU seconds that it cost the server, and the wall seconds."""
+        head = "POST /mutate HTTP/1.1\r\nhost: webhook\r\ncontent-length: {}\r\n\r\n"
+        requests = [head.format(len(body)).encode() + body for body in bodies]
+        used, began = self._cpu_s(), time.perf_counter()
+        for turn in range(calls // CONNECTIONS):
+            for connection in self.connections:
+                connection.sendall(requests[turn % len(requests)])
+            for connection in self.connections:
+                _answer(connection)
+        return self._cpu_s() - used, time.perf_counter() - began
+
+    def _cpu_s(self) -> float:
+        stat = Path(f"/proc/{self.process.pid}/stat").read_text(encoding="ascii")
+        user, system = stat.rpartition(")")[2].split()[11:13]
+        return (int(user) + int(system)) * TICK_S
+
+
+def _answer(connection: ssl.SSLSocket) -> None:
+    got = b""
+    while b"\r\n\r\n" not in got:
+        got += connection.recv(65_536)
+    head, _, body = got.partition(b"\r\n\r\n")
+    length = int(head.lower().partition(b"content-length:")[2].split(b"\r\n")[0])
+    while len(body) < length:
+        body += connection.recv(65_536)
+    if not head.startswith(b"HTTP/1.1 200") or b"true" not in body:
+        raise RuntimeError(f"it was not allowed: {head!r} {body!r}")
+
+
+@contextmanager
+def running() -> Iterator[dict[str, Served]]:
+    """Start both servers, and end them."""
+    servers: dict[str, Served] = {}
+    try:
+        for kind in KINDS:
+            servers[kind] = Served(kind)
+        yield servers
+    finally:
+        for server in servers.values():
+            server.process.terminate()
+            server.process.wait()
+
+
+def measure(rounds: int, calls: int) -> dict[str, Any]:
+    """Return what an admission costs in CPU time, and how many a second that and the clock make."""
+    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    bodies, spent = reviews(), {kind: list[tuple[float, float]]() for kind in KINDS}
+    with running() as servers:
+        for round_number in range(rounds + 1):
+            for kind, server in servers.items():
+                taken = server.ask(calls, bodies)
+                if round_number:  # the first round warms up
+                    spent[kind].append(taken)
+    done = calls // CONNECTIONS * CONNECTIONS
+    rows = {kind: _row(taken, done) for kind, taken in spent.items()}
+    bare, ours = (rows[kind]["cpu_us"] for kind in KINDS)
+    return {
+        **rows,
+        "ratio": round(ours / bare, 2),
+        "bytes": round(statistics.mean(map(len, bodies))),
+    }
+
+
+def _row(taken: list[tuple[float, float]], calls: int) -> dict[str, float]:
+    cpu_s = statistics.median(each[0] for each in taken) / calls
+    wall_s = statistics.median(each[1] for each in taken) / calls
+    return {
+        "cpu_us": round(cpu_s * 1e6),
+        "per_core_s": round(1 / cpu_s),
+        "per_s_by_the_clock": round(1 / wall_s),
+    }
+
+
+def main() -> None:
+    """Measure, or serve what is measured."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--calls", type=int, default=2000)
+    parser.add_argument("--serve", choices=KINDS, help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    if asked.serve:
+        serve(asked.serve)
+    else:
+        print(json.dumps(measure(asked.rounds, asked.calls), indent=1))
+
+
+if __name__ == "__main__":
+    main()
