@@ -21,7 +21,7 @@ class Asked:
 
     board: str
     panel: str
-    kind: str
+    number: int
     query: str
     legend: str
 
@@ -52,7 +52,7 @@ def panels(board):
 def asked():
     """Return every query of every panel."""
     return [
-        Asked(name, panel["title"], panel["type"], target["expr"], target["legendFormat"])
+        Asked(name, panel["title"], panel["id"], target["expr"], target["legendFormat"])
         for name, board in boards().items()
         for panel in panels(board)
         for target in panel.get("targets", ())

@@ -1,0 +1,161 @@
+"""Every query of every dashboard and alert, put to a real Prometheus that scrapes a real agent."""
+
+import os
+import time
+from collections import defaultdict
+
+import httpx
+import pytest
+
+from temper_core.server.families import FAMILIES
+from tests.kubernetes.monitoring.boards import asked
+from tests.kubernetes.monitoring.live import NODE, Scene, until
+from tests.prometheus import program, promtool
+
+LONG_ENOUGH_S = 20
+NEEDS = {
+    "a running engine": {
+        "fleet / Starts of the engine by cause",
+        "fleet / Most changed nodes",
+        "node / Starts by cause",
+        "node / CPUs owned",
+        "node / CPUs used",
+        "node / Use of what a layer owns",
+        "node / Threads",
+        "node / Scheduled outside of the fence",
+        "node / Demoted",
+        "node / Layers now",
+        "node / By layer: 1 % wait longer",
+    },
+    "something that goes wrong": {
+        "fleet / Broken promises by invariant",
+        "fleet / Longest broken",
+        "fleet / Ejections, and changes that failed",
+        "fleet / Profiles that cannot be loaded, or whose evidence expired",
+        "node / Reason for safe mode",
+        "node / Broken promises",
+        "node / For how long",
+        "node / Ejections, and changes that failed",
+    },
+    "an API server": {
+        "fleet / API server watched",
+        "fleet / Writes to the API server",
+        "fleet / Lists, watches that ended, unreadable objects",
+        "node / API server watched",
+        "node / Requests to the API server",
+    },
+    "the overcommit webhook": {
+        "fleet / Admissions by outcome",
+        "fleet / CPU requests lowered in an hour by",
+        "fleet / Time of an admission",
+        "fleet / Certificates are valid for",
+        "fleet / Certificates taken up, and looks at them that failed",
+    },
+    "the placement service": {
+        "fleet / Questions of the scheduler",
+        "fleet / Time of an answer",
+        "fleet / Nodes scored, by rule",
+        "fleet / Known",
+        "fleet / Watches that are up, and lists",
+    },
+    "cgroup v2 with the CPU and memory controllers": {"pod / Memory", "pod / Quota"},
+}
+"""Panels that may be empty where an agent only observes, and what they need to have data."""
+
+
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory):
+    program("prometheus")
+    if os.geteuid():
+        pytest.skip("needs root: workloads get cgroups of their own")
+    scene = Scene(tmp_path_factory.mktemp("live"))
+    yield scene
+    scene.stop()
+
+
+@pytest.fixture(scope="module")
+def prometheus(scene, helm, rules):
+    """A Prometheus that has watched for long enough, by the chart's own ServiceMonitor."""
+    monitor = helm.render("--set", "serviceMonitor.enabled=true").get(
+        "ServiceMonitor", "temper-agent"
+    )
+    scene.agent()
+    scene.workload("monitored", "critical")
+    scene.workload("beside", "low")
+    prometheus = scene.prometheus(monitor["spec"]["endpoints"][0], rules.groups)
+    until(prometheus.is_ready, f"Prometheus: {scene.logs()}")
+    until(lambda: prometheus.ask('temper_pod_info{pod="monitored"}'), f"pods: {scene.logs()}")
+    until(lambda: prometheus.ask("temper_node_wait_seconds_count"), f"waits: {scene.logs()}")
+    time.sleep(LONG_ENOUGH_S)
+    return prometheus
+
+
+@pytest.fixture(scope="module")
+def values(prometheus):
+    """What is chosen above the dashboards."""
+    info = prometheus.ask('temper_pod_info{pod="monitored"}')[0]["metric"]
+    return {
+        "cluster": ".*",
+        "tier": ".*",
+        "instance": info["instance"],
+        "namespace": info["namespace"],
+        "pod": info["pod"],
+    }
+
+
+def test_series_are_of_the_node_and_of_its_pods(prometheus):
+    (mode,) = prometheus.ask('temper_mode{mode="safe_mode"}')
+    (pod,) = prometheus.ask('temper_pod_info{pod="monitored"}')
+
+    assert mode["metric"] == {
+        "__name__": "temper_mode",
+        "mode": "safe_mode",
+        "instance": NODE,
+        "node": NODE,
+        "job": "temper-agent",
+        "track": "main",
+    }
+    assert pod["metric"]["instance"] == NODE
+    assert pod["metric"]["namespace"] != "temper"
+
+
+def test_every_panel_has_data_or_says_what_it_needs(prometheus, values):
+    found = defaultdict(bool)
+    for each in asked():
+        found[each.name, each.number] |= bool(prometheus.ask(each.with_values(values)))
+
+    empty = {name for (name, _), has_data in found.items() if not has_data}
+
+    may_be_empty = set().union(*NEEDS.values())
+    assert sorted(empty - may_be_empty) == []
+    assert sorted(may_be_empty - {name for name, _ in found}) == []
+
+
+def test_every_alert_is_evaluated_and_none_is_broken(prometheus, rules):
+    told = [rule for group in prometheus.get("rules")["groups"] for rule in group["rules"]]
+
+    assert {rule["name"] for rule in told} == set(rules.names)
+    for rule in told:
+        assert (rule["health"], rule.get("lastError", "")) == ("ok", "")
+        assert rule["lastEvaluation"] > "2"
+
+
+def test_alerts_are_raised_from_what_the_agent_tells(prometheus):
+    pending = {alert["labels"]["alertname"] for alert in prometheus.get("alerts")["alerts"]}
+
+    assert pending <= {"TemperUnexpectedSafeMode", "TemperOverBudget", "TemperLintPersistent"}
+
+
+def test_families_that_are_never_absent_are_there(prometheus):
+    for family in FAMILIES:
+        if family.absent == "never" and family.kind != "histogram":
+            assert prometheus.ask(family.name), family.name
+
+
+@pytest.mark.usefixtures("prometheus")
+def test_promtool_finds_nothing_to_complain_about(scene):
+    text = httpx.get(f"http://127.0.0.1:{scene.port}/metrics", trust_env=False).content
+
+    judged = promtool("check", "metrics", input=text)
+
+    assert (judged.returncode, judged.stdout, judged.stderr) == (0, b"", b"")
