@@ -167,8 +167,9 @@ class Helm:
         self._reason = "the host was restored"
 
     def come_back(self) -> None:
-        """Try again at the next turn: the host may be used once more."""
+        """Steer again, where that is possible, before the next engine is decided on."""
         self._is_away, self._retry_at = False, 0.0
+        self.try_again(time.monotonic())
 
     def _running(self, generation: Generation, scheduler: Scheduler) -> RunningEngine:
         if self._layers[0] != generation.number:

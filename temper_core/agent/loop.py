@@ -133,6 +133,7 @@ class Agent:
         """Do what is due; return in how many seconds something will be."""
         parts = self._parts
         parts.published.turned()
+        self._restore()
         if self._has_news_of_pods(now):
             with parts.observer.cost.part("decide"), self._surviving("decide"):
                 self._follow_pods(now)

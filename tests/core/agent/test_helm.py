@@ -267,3 +267,22 @@ def test_after_closing_nothing_is_steered(helm, machine, scheduler):
     assert machine.steerer.told().count("close") == 1
     assert helm.truth() is None
     assert not helm.can_steer
+
+
+def test_while_the_host_is_restored_nothing_is_kept_in_the_kernel_nor_tried(helm, machine):
+    helm.withdraw()
+    helm.try_again(10 * RETRY_S)
+
+    assert machine.steerer.told()[-1] == "close"
+    assert machine.tries == 1
+    assert not helm.can_steer
+    assert helm.state.reason == "the host was restored"
+
+
+def test_it_steers_again_at_once_when_it_may_come_back(helm, machine):
+    helm.withdraw()
+
+    helm.come_back()
+
+    assert machine.tries == 2
+    assert helm.can_steer

@@ -166,7 +166,7 @@ def agent(cluster, fleet, token_file, kubeconfig_of, tmp_path):
         running.append(subprocess.Popen(command, stderr=log, env=environment))
         log.close()
         wait_until(lambda: STATUS in cluster.annotations(node), "the agent", 40)
-        return state
+        return state, running[-1]
 
     fleet.node("lived-in", {})
     fleet.agent("lived-in")
@@ -177,7 +177,7 @@ def agent(cluster, fleet, token_file, kubeconfig_of, tmp_path):
 
 
 def test_a_real_agent_leaves_nothing_and_writes_nothing_until_it_is_released(agent, k8s, tmp_path):
-    state = agent("lived-in")
+    state, _ = agent("lived-in")
     client = [TEMPER, "safe-mode", "--settings", str(tmp_path / "agent.toml")]
     subprocess.run([*client, "on", "--requester", "alice"], check=True, capture_output=True)
     was_written = (state / "requests.json").exists()
@@ -199,8 +199,24 @@ def test_a_real_agent_leaves_nothing_and_writes_nothing_until_it_is_released(age
     wait_until((state / "requests.json").exists, "what still stands, written down again")
 
 
+def test_an_agent_that_is_rolled_meanwhile_makes_nothing_anew(cluster, agent, k8s, tmp_path):
+    state, first = agent("lived-in")
+    k8s("restore", "lived-in", "--timeout", "40")
+
+    first.terminate()
+    first.wait(20)
+    wait_until(lambda: STATUS not in cluster.annotations("lived-in"), "its farewell")
+    agent("lived-in")
+    wait_until(lambda: DONE in cluster.annotations("lived-in"), "the answer of the next one")
+    client = [TEMPER, "safe-mode", "--settings", str(tmp_path / "agent.toml")]
+    subprocess.run([*client, "on", "--requester", "bob"], check=True, capture_output=True)
+
+    assert not state.exists()
+    assert ASKED in cluster.annotations("lived-in")
+
+
 def test_uninstalling_leaves_nothing_on_any_node(cluster, fleet, agent, k8s):
-    state = agent("lived-in")
+    state, _ = agent("lived-in")
     fleet.node("left-over", told_by_an_agent("enforcing", 7))
     fleet.node("bare")
     cluster.annotate("left-over", safe_mode_requested="true")

@@ -57,7 +57,9 @@ def test_every_kubectl_temper_that_is_told_is_there(line):
     assert {each for each in arguments if each.startswith("--")} <= options_of(found)
 
 
-@pytest.mark.parametrize("name", sorted(set(re.findall(r"`temper ([a-z][a-z0-9-]*)", TEXT)) - {"k8s"}))
+@pytest.mark.parametrize(
+    "name", sorted(set(re.findall(r"`temper ([a-z][a-z0-9-]*)", TEXT)) - {"k8s"})
+)
 def test_every_temper_that_is_told_is_there(name):
     assert temper.get_command(click.Context(temper), name) is not None
     assert name in {*CORE_COMMANDS, "lint"}
