@@ -34,7 +34,7 @@ def everything():
     return ("--values", str(CHART / "ci/everything-values.yaml"))
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def plane(request, tmp_path_factory):
     """A control plane of its own, as the chart brings the rights that the other one has already."""
     if not request.config.getoption("--kube", default=False):
