@@ -1,6 +1,7 @@
 """Keep certificate and authorities in the cluster, and take up what another replica made."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 
 import structlog
@@ -48,20 +49,19 @@ class Keeper:
         raise MachineError(f"others were first {TRIES} times in a row")
 
     def _agree(self) -> None:
-        configured, problem = self._configured()
-        self._settle(configured)
-        if problem is not None:
-            raise problem
-        if configured is None:
-            raise MachineError("there is no webhook configuration; nobody asks")
-        self._make_trusted(configured)
-
-    def _configured(self) -> tuple[Configured | None, MachineError | None]:
-        # Without it the certificate is still to be kept in the Secret.
-        try:
-            return self._objects.configuration(), None
-        except MachineError as error:
-            return None, error
+        """Do whatever can be done: neither object is to wait for the other."""
+        problems: list[str] = []
+        configured = None
+        with _noted(problems):
+            configured = self._objects.configuration()
+            if configured is None:
+                problems.append("there is no webhook configuration; nobody asks")
+        with _noted(problems):
+            self._settle(configured)
+        with _noted(problems):
+            self._make_trusted(configured)
+        if problems:
+            raise MachineError("; ".join(problems))
 
     def _settle(self, configured: Configured | None) -> None:
         """Agree on the material with the Secret."""
@@ -128,9 +128,9 @@ class Keeper:
             log.info("certificate_taken_up", valid_until=end.isoformat())
         self.material = wanted
 
-    def _make_trusted(self, configured: Configured) -> None:
+    def _make_trusted(self, configured: Configured | None) -> None:
         """Put the authorities into the configuration where they are not."""
-        if self.material is None:
+        if self.material is None or configured is None:
             return
         wanted = {
             name: trust.bundle(self.material.authorities, found, self._clock())
@@ -143,6 +143,16 @@ class Keeper:
             self._objects.set_bundles(configured, changed)
             log.info("authorities_told", authorities=len(self.material.authorities))
         self.is_trusted = True
+
+
+@contextmanager
+def _noted(problems: list[str]) -> Iterator[None]:
+    try:
+        yield
+    except ConflictError:
+        raise
+    except MachineError as error:
+        problems.append(str(error))
 
 
 def _trusted_by_all(configured: Configured) -> frozenset[bytes]:

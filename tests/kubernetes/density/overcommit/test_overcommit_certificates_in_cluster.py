@@ -264,3 +264,12 @@ def test_without_a_right_it_does_not_become_ready_and_says_which_is_missing(shop
     assert answer.status_code == 503
     assert f'cannot {verb} resource "{resource}"' in answer.text
     assert request_of(shop.create(pod(requests=STAYS))) == "1"
+
+
+def test_where_the_secret_is_there_already_no_right_to_make_one_is_needed(shop, replica):
+    empty = {"kind": "Secret", "metadata": {"name": shop.secret}, "type": "Opaque"}
+    shop.cluster.call("POST", SECRETS, empty)
+
+    replica(account=shop.grant(without(RIGHTS, "secrets", "create"))).until_ready()
+
+    shop.until_it_lowers()

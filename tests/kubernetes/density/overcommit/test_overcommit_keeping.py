@@ -277,6 +277,21 @@ def test_a_secret_that_cannot_be_written_keeps_nobody_from_renewing_once(memory)
     assert keeper.material.certificate == renewed[0]
 
 
+def test_without_a_secret_that_may_be_made_replicas_go_on_trusted(memory):
+    replicas = [memory.keeper(), memory.keeper()]
+    for keeper in replicas:
+        keeper.check()
+    memory.held, memory.forbidden = None, {"create_secret"}
+
+    for day in range(400):
+        memory.now = START + day * DAY
+        for keeper in replicas:
+            with pytest.raises(MachineError, match="create_secret is forbidden"):
+                keeper.check()
+            assert certificates.is_valid(keeper.material.certificate, memory.now)
+            assert memory.trusts(keeper.material)
+
+
 def test_without_anything_to_serve_a_failure_leaves_nothing(memory):
     memory.forbidden = {"secret"}
     keeper = memory.keeper()
