@@ -8,7 +8,7 @@ import pytest
 from attrs import frozen
 
 from tests.image.archives import Archive, unpacked
-from tests.image.recipe import CHECKOUT
+from tests.image.recipe import copy_of_checkout
 
 BUILD_SECONDS = 2400
 
@@ -43,19 +43,20 @@ class Image:
 
 @pytest.fixture(scope="session")
 def image(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Image]:
-    """Build it twice with nothing kept, and unpack the first."""
+    """Build one state of this checkout twice with nothing kept, and unpack the first."""
     directory = tmp_path_factory.mktemp("image")
+    checkout = copy_of_checkout(directory / "checkout")
     first, second = directory / "first.tar", directory / "second.tar"
-    reference = built(first)
-    built(second)
+    reference = built(checkout, first)
+    built(checkout, second)
     archive = Archive.open(first)
-    with unpacked(archive, directory / "root") as root:
+    with unpacked(archive, directory / "unpacked") as root:
         yield Image(first, second, reference, root, archive.configuration["Labels"])
 
 
-def built(out: Path) -> str:
+def built(checkout: Path, out: Path) -> str:
     done = subprocess.run(
-        [CHECKOUT / "deploy/image/build", "--afresh", out],
+        [checkout / "deploy/image/build", "--afresh", out],
         capture_output=True,
         text=True,
         check=False,

@@ -2,6 +2,8 @@
 
 import importlib.util
 import re
+import shutil
+import subprocess
 import tomllib
 from pathlib import Path
 from types import ModuleType
@@ -9,6 +11,15 @@ from types import ModuleType
 CHECKOUT = Path(__file__).parents[2]
 SCRIPTS = CHECKOUT / "deploy" / "image"
 DOCKERFILE = (CHECKOUT / "deploy" / "Dockerfile").read_text()
+
+
+def copy_of_checkout(directory: Path) -> Path:
+    """Lay out, somewhere else and without git, what an image is built from and with."""
+    subprocess.run([SCRIPTS / "build", "--context", directory], check=True)
+    (directory / "vm").mkdir()
+    for needed in ("settings.sh", "build-engine"):
+        shutil.copy(CHECKOUT / "vm" / needed, directory / "vm")
+    return directory
 
 
 def script(name: str) -> ModuleType:

@@ -2,13 +2,20 @@
 
 import os
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.image.recipe import CHECKOUT, DOCKERFILE, SCRIPTS, default_of, script, workspace
+from tests.image.recipe import (
+    CHECKOUT,
+    DOCKERFILE,
+    SCRIPTS,
+    copy_of_checkout,
+    default_of,
+    script,
+    workspace,
+)
 
 BUILD = SCRIPTS / "build"
 SECRETS = (".git/config", ".venv/pyvenv.cfg", ".env", "id_ed25519", "kubeconfig", "deploy/helm/x")
@@ -28,17 +35,9 @@ def context(tmp_path_factory):
     return directory
 
 
-def copied(context, checkout):
-    """Make a checkout somewhere else, without git, with what an image is made of."""
-    shutil.copytree(context, checkout)
-    (checkout / "vm").mkdir()
-    shutil.copy(CHECKOUT / "vm" / "settings.sh", checkout / "vm")
-    return checkout
-
-
 @pytest.fixture
-def copy(context, tmp_path):
-    return copied(context, tmp_path / "elsewhere")
+def copy(tmp_path):
+    return copy_of_checkout(tmp_path / "elsewhere")
 
 
 def patterns():
@@ -83,8 +82,8 @@ def test_docker_is_sent_all_that_the_image_is_made_of(context):
     assert unsent - needless == {".dockerignore", "deploy/Dockerfile"}
 
 
-def test_the_sum_over_a_checkout_is_the_same_wherever_it_lies(context, copy, tmp_path):
-    again = copied(context, tmp_path / "again")
+def test_the_sum_over_a_checkout_is_the_same_wherever_it_lies(copy, tmp_path):
+    again = copy_of_checkout(tmp_path / "again")
     (copy / "temper_core" / "__pycache__").mkdir()
     (copy / "temper_core" / "__pycache__" / "made.pyc").write_text("made")
 
