@@ -13,7 +13,7 @@ COG_PAGES = $(shell grep -l '\[\[\[cog' docs/*.md README.md)
 export PYTHON LISTEN
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test lint unit test-python313 bpf bpf-check demo test-kernel test-kernel-full judge-shapes bench run-kube test-kube clean
+.PHONY: help install run test lint unit test-python313 bpf bpf-check demo test-kernel test-kernel-full judge-shapes bench run-kube test-kube e2e-node image test-image clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -71,6 +71,17 @@ run-kube: install  ## bring a Kubernetes control plane up and run the agent agai
 test-kube: install  ## build that control plane, once (10 minutes of CPU), and test against it
 	@kube/build >/dev/null
 	$(BIN)/pytest -q tests/kubernetes --kube $(SELECTED)
+
+e2e-node: install  ## the chart on a real node: kubelet, containerd and a sched_ext kernel in an emulator (30 minutes)
+	@kube/build kubelet >/dev/null
+	$(BIN)/pytest -v tests/kubernetes/node --node $(SELECTED)
+
+image: install  ## build deploy/Dockerfile into build/temper-image.tar, without a registry; prints the image's name
+	@mkdir -p build
+	@deploy/image/build build/temper-image.tar
+
+test-image: install  ## build that image twice, compare, and try what is in it (root)
+	$(BIN)/pytest -q tests/image --image $(SELECTED)
 
 bench: install  ## measure start-up, plan compilation, observation and the agent's own cost
 	@$(BIN)/python bench
