@@ -180,6 +180,8 @@ class Restoration:
         with self._lock:
             self._standing.discard(name)
             is_kept = not self._standing
+            if is_kept:
+                self._waiting.clear()
         if is_kept:
             self._requests.keep_on_disk(is_kept=True)
 

@@ -92,6 +92,17 @@ def test_what_still_stands_is_written_down_once_the_wish_is_withdrawn(
     assert helm.calls == ["withdraw", "come_back"]
 
 
+def test_a_wish_that_is_withdrawn_before_its_turn_is_not_answered(made, restoration):
+    note, heard = made.put(made.run / "engine.pid"), []
+
+    restoration.ask("cluster", "", heard.append)
+    restoration.turn([4711])
+    restoration.withdraw("cluster")
+    restoration.turn([])
+
+    assert (heard, note.exists()) == ([], True)
+
+
 def test_a_stranger_in_the_directory_is_reported(made, restoration):
     made.put(made.state / "diary")
     heard = []

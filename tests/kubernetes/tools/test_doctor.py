@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from tests.kubernetes.tools.conftest import told_by_an_agent
+from tests.kubernetes.tools.conftest import Fleet, told_by_an_agent
 from tests.kubernetes.tools.made_objects import (
     CLASSES,
     autoscaler,
@@ -27,49 +27,68 @@ DAEMONS = "/apis/apps/v1/namespaces/{}/daemonsets"
 
 
 class Objects:
-    """Makes objects by their collections' paths, and removes them in the end."""
+    """Makes objects by their collections' paths, and leaves what it found."""
 
     def __init__(self, cluster):
         self.cluster, self.made = cluster, []
+        self.base, self.touched = {}, set()
+
+    def install(self, collection, document):
+        """Make an object that every test finds as it was."""
+        self.base[f"{collection}/{document['metadata']['name']}"] = (collection, document)
+        self.remove_one(f"{collection}/{document['metadata']['name']}")
+        self.cluster.call("POST", collection, document)
 
     def make(self, collection, document):
-        self.remove_one(f"{collection}/{document['metadata']['name']}")
-        made = self.cluster.call("POST", collection, document)
-        self.made.append(f"{collection}/{document['metadata']['name']}")
-        return made
+        path = f"{collection}/{document['metadata']['name']}"
+        self.remove_one(path)
+        self.cluster.call("POST", collection, document)
+        self.made.append(path)
 
     def remove_one(self, path):
+        self.touched.add(path)
         answer = self.cluster.client.request(
             "DELETE", path, json={"gracePeriodSeconds": 0, "propagationPolicy": "Background"}
         )
         assert answer.status_code in (200, 202, 404), answer.text
 
     def patch(self, path, change):
+        self.touched.add(path.removesuffix("/status"))
         self.cluster.call("PATCH", path, change, **{"Content-Type": "application/merge-patch+json"})
 
-    def remove(self):
+    def put_back(self):
         for path in reversed(self.made):
+            self.remove_one(path)
+        for path in self.touched & set(self.base):
+            self.install(*self.base[path])
+        self.made, self.touched = [], set()
+
+    def remove(self):
+        for path in self.base:
             self.remove_one(path)
 
 
-@pytest.fixture
-def objects(cluster):
-    objects = Objects(cluster)
+@pytest.fixture(scope="module")
+def base(cluster):
+    """A healthy installation on two healthy nodes."""
+    objects, fleet = Objects(cluster), Fleet(cluster)
+    for collection, document in installation_of("temper"):
+        objects.install(collection, document)
+    for name in ("one", "two"):
+        fleet.node(name, told_by_an_agent("enforcing", 3))
+        fleet.agent(name)
+    objects.touched = set()
     yield objects
+    fleet.remove()
     objects.remove()
 
 
 @pytest.fixture
-def installed(objects, fleet):
-    """A healthy installation on two healthy nodes."""
-    for collection, document in installation_of("temper"):
-        objects.make(collection, document)
-    for name in ("one", "two"):
-        fleet.node(name, told_by_an_agent("enforcing", 3))
-        fleet.agent(name)
-    yield objects
+def installed(base):
+    yield base
+    base.put_back()
     unlabelled = {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": None}}}
-    objects.patch("/api/v1/namespaces/temper", unlabelled)
+    base.patch("/api/v1/namespaces/temper", unlabelled)
 
 
 @pytest.fixture
@@ -542,9 +561,9 @@ def test_a_kubelet_that_does_not_answer_is_no_finding_and_told(k8s):
 
 
 @pytest.mark.usefixtures("installed")
-def test_what_may_not_be_looked_at_is_named_with_the_right_that_it_takes(k8s, cluster, objects):
+def test_what_may_not_be_looked_at_is_named_with_the_right_that_it_takes(k8s, cluster, installed):
     rbac = "/apis/rbac.authorization.k8s.io/v1"
-    objects.make(
+    installed.make(
         f"{rbac}/clusterroles",
         {
             "apiVersion": "rbac.authorization.k8s.io/v1",
@@ -553,7 +572,7 @@ def test_what_may_not_be_looked_at_is_named_with_the_right_that_it_takes(k8s, cl
             "rules": [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["list"]}],
         },
     )
-    objects.make(
+    installed.make(
         f"{rbac}/clusterrolebindings",
         {
             "apiVersion": "rbac.authorization.k8s.io/v1",
