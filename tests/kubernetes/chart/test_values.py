@@ -2,6 +2,7 @@
 
 import json
 import sys
+import tomllib
 from enum import Enum
 
 import pytest
@@ -22,6 +23,13 @@ TEXT = (CHART / "values.yaml").read_text()
 VALUES = yaml.safe_load(TEXT)
 SCHEMA = json.loads((CHART / "values.schema.json").read_text())
 FROM_HELM = {"global"}
+
+
+def test_the_chart_is_of_the_version_of_what_it_installs():
+    chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+    assert chart["version"] == chart["appVersion"] == project["version"]
 
 
 def test_every_value_is_in_the_schema_and_the_other_way_round():

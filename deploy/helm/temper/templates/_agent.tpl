@@ -172,6 +172,7 @@ spec:
   selector:
     matchLabels:
       {{- include "temper.agent.labels" . | nindent 6 }}
+  minReadySeconds: {{ $agent.minReadySeconds }}
   updateStrategy:
     {{- toYaml $agent.updateStrategy | nindent 4 }}
   template:
