@@ -56,8 +56,13 @@ def family_of(series: str) -> Known | None:
 def _all() -> Iterator[Known]:
     yield from _of_the_core()
     yield from _of_plugins()
-    yield from _of_a_service(Tallies().page())
-    yield from _of_a_service(_placement())
+    for page in pages_of_services():
+        yield from _of_a_service(page)
+
+
+def pages_of_services() -> tuple[bytes, ...]:
+    """Return the metrics of the webhook and of the placement service, of which nobody asked."""
+    return Tallies().page(), _placement()
 
 
 def _of_the_core() -> Iterator[Known]:

@@ -241,9 +241,9 @@ def _tiers() -> tuple[Panel, ...]:
 
 
 def _pressure() -> tuple[Panel, ...]:
-    def stalled(resource: str) -> Panel:
+    def stalled(resource: str, name: str) -> Panel:
         return lines(
-            f"{resource.capitalize()}: share of time stalled",
+            f"{name}: share of time stalled",
             Query(
                 f'max by (kind) (rate(temper_pressure_seconds_total{{@, resource="{resource}"}}'
                 "[$__rate_interval]))",
@@ -253,7 +253,9 @@ def _pressure() -> tuple[Panel, ...]:
         )
 
     return (
-        *(stalled(resource) for resource in ("cpu", "memory", "io")),
+        stalled("cpu", "CPU"),
+        stalled("memory", "Memory"),
+        stalled("io", "I/O"),
         lines(
             "Averages of the kernel, some stalled",
             Query(

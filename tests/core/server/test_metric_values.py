@@ -76,9 +76,8 @@ def a_busy_node(fakes):
     )  # fmt: skip
 
 
-@pytest.fixture
-def busy(view, fakes):
-    """A view of a node on which everything happens that metrics tell of."""
+def make_busy(view, fakes):
+    """Have *view* tell of a node on which everything happens that metrics tell of."""
     view.last = a_busy_node(fakes)
     view.counted = Counters(
         reloads={"plan": 1},
@@ -97,6 +96,11 @@ def busy(view, fakes):
     totals.add(view.last)
     view.summed = totals.sums
     return view
+
+
+@pytest.fixture
+def busy(view, fakes):
+    return make_busy(view, fakes)
 
 
 @pytest.fixture

@@ -33,7 +33,6 @@ OPERATORS = {
     "endpoint": "metrics",
     "service": "temper-agent",
     "job": "temper-agent",
-    "__meta_kubernetes_pod_node_name": NODE,
     "__meta_kubernetes_pod_label_temper_codes_track": "main",
 }
 """Labels that the operator gives a target before the ServiceMonitor's own relabelings."""
@@ -45,15 +44,6 @@ def free_port():
         return found.getsockname()[1]
 
 
-def until(condition, what, seconds=60.0):
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        if found := condition():
-            return found
-        time.sleep(0.2)
-    raise AssertionError(f"not within {seconds} s: {what}")
-
-
 class Scene:
     """An agent that observes pods with busy threads, and whatever else was started for it."""
 
@@ -61,6 +51,7 @@ class Scene:
         self.directory = directory
         self.started = []
         self.clients = []
+        self.pods = {}
         self.port = free_port()
 
     def agent(self):
@@ -74,17 +65,22 @@ class Scene:
         )
         self.start([TEMPER, "agent", "--settings", str(self.directory / "agent.toml")])
 
-    def workload(self, name, tier):
+    def workload(self, tier):
+        """Start a workload by a name that nobody else on this machine has; ``pods`` has it."""
+        name = self.pods[tier] = f"{tier}-{self.port}"
         sized = ["--cpu-request", "100m", "--cpu-limit", "2"]
         options = ["--name", name, "--tier", tier, "--profile", "pytorch-training", *sized]
         self.start([TEMPER, "run", *options, sys.executable, "-c", BUSY])
 
-    def prometheus(self, endpoint, groups):
-        """Start a Prometheus that scrapes the agent as *endpoint* of a ServiceMonitor says."""
+    def prometheus(self, endpoint, groups, others=()):
+        """Start a Prometheus that scrapes the agent as *endpoint* of a ServiceMonitor says.
+
+        *others* are ports of further agents, by the names of their nodes.
+        """
         port = free_port()
         (self.directory / "rules.yaml").write_text(yaml.safe_dump({"groups": groups}))
         config = self.directory / "prometheus.yaml"
-        config.write_text(yaml.safe_dump(self._config(endpoint)))
+        config.write_text(yaml.safe_dump(self._config(endpoint, {NODE: self.port, **dict(others)})))
         self.start(
             [
                 program("prometheus"),
@@ -96,13 +92,19 @@ class Scene:
         self.clients.append(Prometheus(port))
         return self.clients[-1]
 
-    def _config(self, endpoint):
-        target = {"targets": [f"127.0.0.1:{self.port}"], "labels": OPERATORS}
+    def _config(self, endpoint, ports):
+        targets = [
+            {
+                "targets": [f"127.0.0.1:{port}"],
+                "labels": {**OPERATORS, "__meta_kubernetes_pod_node_name": node},
+            }
+            for node, port in ports.items()
+        ]
         job = {
             "job_name": "agents",
             "honor_labels": endpoint["honorLabels"],
             "metrics_path": endpoint["path"],
-            "static_configs": [target],
+            "static_configs": targets,
             "relabel_configs": [_as_configured(each) for each in endpoint["relabelings"]],
         }
         return {
@@ -115,7 +117,16 @@ class Scene:
         log = (self.directory / f"log.{len(self.started)}").open("w")
         self.started.append((subprocess.Popen(command, stdout=log, stderr=log), log))
 
-    def logs(self):
+    def until(self, condition, what, seconds=60.0):
+        """Return what *condition* gives as soon as it is true; else fail with all logs."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            if found := condition():
+                return found
+            time.sleep(0.2)
+        raise AssertionError(f"not within {seconds} s: {what}: {self._logs()}")
+
+    def _logs(self):
         return "\n".join(path.read_text()[-1500:] for path in self.directory.glob("log.*"))
 
     def stop(self):

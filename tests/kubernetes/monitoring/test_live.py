@@ -9,10 +9,12 @@ import pytest
 
 from temper_core.server.families import FAMILIES
 from tests.kubernetes.monitoring.boards import asked
-from tests.kubernetes.monitoring.live import NODE, Scene, until
+from tests.kubernetes.monitoring.everything import Eventful
+from tests.kubernetes.monitoring.live import NODE, Scene
 from tests.prometheus import program, promtool
 
 LONG_ENOUGH_S = 20
+EVENTFUL = "worker-4"
 NEEDS = {
     "a running engine": {
         "fleet / Starts of the engine by cause",
@@ -63,6 +65,11 @@ NEEDS = {
 """Panels that may be empty where an agent only observes, and what they need to have data."""
 
 
+def critical(scene):
+    """Ask for the critical workload."""
+    return f'temper_pod_info{{pod="{scene.pods["critical"]}"}}'
+
+
 @pytest.fixture(scope="module")
 def scene(tmp_path_factory):
     program("prometheus")
@@ -74,26 +81,44 @@ def scene(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def prometheus(scene, helm, rules):
+def eventful():
+    """What a node would tell of whose engine runs, and on which things go wrong."""
+    eventful = Eventful()
+    yield eventful
+    eventful.stop()
+
+
+@pytest.fixture(scope="module")
+def prometheus(scene, eventful, helm, rules):
     """A Prometheus that has watched for long enough, by the chart's own ServiceMonitor."""
     monitor = helm.render("--set", "serviceMonitor.enabled=true").get(
         "ServiceMonitor", "temper-agent"
     )
     scene.agent()
-    scene.workload("monitored", "critical")
-    scene.workload("beside", "low")
-    prometheus = scene.prometheus(monitor["spec"]["endpoints"][0], rules.groups)
-    until(prometheus.is_ready, f"Prometheus: {scene.logs()}")
-    until(lambda: prometheus.ask('temper_pod_info{pod="monitored"}'), f"pods: {scene.logs()}")
-    until(lambda: prometheus.ask("temper_node_wait_seconds_count"), f"waits: {scene.logs()}")
+    others = {EVENTFUL: eventful.port}
+    scene.workload("low")
+    scene.workload("critical")
+    prometheus = scene.prometheus(monitor["spec"]["endpoints"][0], rules.groups, others)
+    scene.until(prometheus.is_ready, "Prometheus")
+    scene.until(lambda: prometheus.ask(critical(scene)), "pods")
+    scene.until(lambda: prometheus.ask("temper_node_wait_seconds_count"), "waits")
     time.sleep(LONG_ENOUGH_S)
     return prometheus
 
 
 @pytest.fixture(scope="module")
-def values(prometheus):
+def eventful_values(scene, prometheus):
+    scene.until(
+        lambda: prometheus.ask(f'temper_pod_info{{instance="{EVENTFUL}"}}'), "the made-up node"
+    )
+    chosen = {"instance": EVENTFUL, "namespace": "shop", "pod": "web"}
+    return {"cluster": ".*", "tier": ".*", **chosen}
+
+
+@pytest.fixture(scope="module")
+def values(scene, prometheus):
     """What is chosen above the dashboards."""
-    info = prometheus.ask('temper_pod_info{pod="monitored"}')[0]["metric"]
+    info = prometheus.ask(critical(scene))[0]["metric"]
     return {
         "cluster": ".*",
         "tier": ".*",
@@ -103,9 +128,9 @@ def values(prometheus):
     }
 
 
-def test_series_are_of_the_node_and_of_its_pods(prometheus):
-    (mode,) = prometheus.ask('temper_mode{mode="safe_mode"}')
-    (pod,) = prometheus.ask('temper_pod_info{pod="monitored"}')
+def test_series_are_of_the_node_and_of_its_pods(scene, prometheus):
+    (mode,) = prometheus.ask(f'temper_mode{{mode="safe_mode", instance="{NODE}"}}')
+    (pod,) = prometheus.ask(critical(scene))
 
     assert mode["metric"] == {
         "__name__": "temper_mode",
@@ -117,6 +142,12 @@ def test_series_are_of_the_node_and_of_its_pods(prometheus):
     }
     assert pod["metric"]["instance"] == NODE
     assert pod["metric"]["namespace"] != "temper"
+
+
+def test_every_panel_has_data_where_everything_happens(prometheus, eventful_values):
+    empty = {each.name for each in asked() if not prometheus.ask(each.with_values(eventful_values))}
+
+    assert empty == set()
 
 
 def test_every_panel_has_data_or_says_what_it_needs(prometheus, values):
@@ -141,9 +172,12 @@ def test_every_alert_is_evaluated_and_none_is_broken(prometheus, rules):
 
 
 def test_alerts_are_raised_from_what_the_agent_tells(prometheus):
-    pending = {alert["labels"]["alertname"] for alert in prometheus.get("alerts")["alerts"]}
+    raised = defaultdict(set)
+    for alert in prometheus.get("alerts")["alerts"]:
+        raised[alert["labels"].get("instance")].add(alert["labels"]["alertname"])
 
-    assert pending <= {"TemperUnexpectedSafeMode", "TemperOverBudget", "TemperLintPersistent"}
+    assert raised[NODE] <= {"TemperLintPersistent", "TemperOverBudget"}
+    assert raised[EVENTFUL] >= {"TemperLintPersistent", "TemperUnexpectedSafeMode"}
 
 
 def test_families_that_are_never_absent_are_there(prometheus):

@@ -1,0 +1,73 @@
+"""A page of metrics as the code writes it, of a node on which all happens that can be told."""
+
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from attrs import evolve
+
+from deploy.monitoring.catalogue import pages_of_services
+from temper_core import Exporter
+from temper_core.records.snapshots import Mode, Status
+from temper_core.server.metrics import Scraper
+from temper_plugin_kubernetes.accounts import UNREADABLE, WRITES, Account
+from temper_plugin_linter.standing import ages
+from tests.core.server.conftest import load_fakes
+from tests.core.server.test_metric_values import make_busy
+
+
+class Eventful:
+    """Serves that page; the engine is started once more before each scrape."""
+
+    def __init__(self):
+        fakes = load_fakes()
+        self.view = make_busy(fakes.FakeView(), fakes)
+        stalled = self.view.last.pressure["cpu"]
+        resources = ("cpu", "memory", "io")
+        self.view.last = evolve(self.view.last, pressure=dict.fromkeys(resources, stalled))
+        self.view.state = Status(Mode.SAFE_MODE, "ejected")
+        self.view.exported = [("kubernetes", Exporter("k", _of_a_cluster)), ("linter", _AGES)]
+        self.scraper = Scraper(self.view, 5_000)
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self.thread = threading.Thread(target=self.server.serve_forever)
+        self.thread.start()
+
+    @property
+    def port(self):
+        return self.server.server_port
+
+    def page(self):
+        counted = self.view.counted
+        self.view.counted = evolve(counted, reloads={"plan": counted.reloads["plan"] + 1})
+        text, _ = self.scraper.scrape("")
+        return text + b"".join(pages_of_services())
+
+    def stop(self):
+        self.server.shutdown()
+        self.thread.join()
+        self.server.server_close()
+
+    def _handler(self):
+        page = self.page
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self):
+                self.send_response(200)
+                self.send_header("Content-Type", "text/plain; version=0.0.4")
+                self.end_headers()
+                self.wfile.write(page())
+
+            def log_message(self, *_):
+                pass
+
+        return Handler
+
+
+def _of_a_cluster(_):
+    account = Account()
+    account.lookout("pods")
+    account.count(WRITES, "annotations")
+    account.count(UNREADABLE, "pods")
+    return account.metrics()
+
+
+_AGES = Exporter("ages", ages)
