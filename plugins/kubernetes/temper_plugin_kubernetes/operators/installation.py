@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from temper_plugin_kubernetes.connection import Json
-from temper_plugin_kubernetes.operators.api import ApiServer
+from temper_plugin_kubernetes.operators.api import ApiServer, ForbiddenError
 from temper_plugin_kubernetes.operators.findings import Finding, error, warning
 
 OLDEST_CLUSTER = (1, 33)
@@ -25,7 +25,7 @@ RIGHTS = (
     ("", "nodes", ("list", "watch", "patch")),
     ("", "events", ("create", "patch")),
 )
-ACCOUNT = "temper-agent"
+AGENT = "temper-agent"
 WEBHOOK = "temper-overcommit"
 REINSTALL = "helm upgrade --install temper deploy/helm/temper -n {}"
 SOON_S = 7 * 86_400
@@ -50,8 +50,7 @@ def objects(api: ApiServer, namespace: str) -> Iterator[Finding]:
     for kind, path in _paths(namespace):
         if api.find(path) is None:
             yield error("installation", f"{kind} {path.rpartition('/')[2]} is missing", again)
-    daemons = api.find(f"/apis/apps/v1/namespaces/{namespace}/daemonsets/temper-agent")
-    status = (daemons or {}).get("status") or {}
+    status = (api.find(f"{_daemon_sets(namespace)}/{AGENT}") or {}).get("status") or {}
     wanted, ready = status.get("desiredNumberScheduled", 0), status.get("numberReady", 0)
     if ready < wanted:
         yield warning(
@@ -62,21 +61,18 @@ def objects(api: ApiServer, namespace: str) -> Iterator[Finding]:
 
 
 def _paths(namespace: str) -> Iterator[tuple[str, str]]:
-    rbac = "/apis/rbac.authorization.k8s.io/v1"
-    yield "DaemonSet", f"/apis/apps/v1/namespaces/{namespace}/daemonsets/temper-agent"
-    for kind, resource in (
-        ("ConfigMap", "configmaps"),
-        ("Service", "services"),
-        ("ServiceAccount", "serviceaccounts"),
-    ):
-        yield kind, f"/api/v1/namespaces/{namespace}/{resource}/temper-agent"
-    yield "ClusterRole", f"{rbac}/clusterroles/temper-agent"
-    yield "ClusterRoleBinding", f"{rbac}/clusterrolebindings/temper-agent"
+    yield "DaemonSet", f"{_daemon_sets(namespace)}/{AGENT}"
+    for kind, resource in (("ConfigMap", "configmaps"), ("Service", "services")):
+        yield kind, f"/api/v1/namespaces/{namespace}/{resource}/{AGENT}"
+
+
+def _daemon_sets(namespace: str) -> str:
+    return f"/apis/apps/v1/namespaces/{namespace}/daemonsets"
 
 
 def rights(api: ApiServer, namespace: str) -> Iterator[Finding]:
     """Find rights that the agents' account lacks, by asking the API server itself."""
-    user = f"system:serviceaccount:{namespace}:{ACCOUNT}"
+    user = f"system:serviceaccount:{namespace}:{_account(api, namespace)}"
     lacking = [
         f"{verb} {resource}"
         for group, resource, verbs in RIGHTS
@@ -89,6 +85,16 @@ def rights(api: ApiServer, namespace: str) -> Iterator[Finding]:
             f"{user} may not {', '.join(lacking)}",
             f"{REINSTALL.format(namespace)} (rbac.create=true), or the same by other hands",
         )
+
+
+def _account(api: ApiServer, namespace: str) -> str:
+    """Return the agents' account: the chart takes one of another name, too."""
+    try:
+        found = api.find(f"{_daemon_sets(namespace)}/{AGENT}") or {}
+    except ForbiddenError:
+        return AGENT
+    pod = ((found.get("spec") or {}).get("template") or {}).get("spec") or {}
+    return str(pod.get("serviceAccountName") or AGENT)
 
 
 def _may(api: ApiServer, user: str, what: Mapping[str, str]) -> bool:
