@@ -20,7 +20,10 @@ LINKS = [
     for page in PAGES
     for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text())
 ]
-ELSEWHERE = ("sudo", "kubectl", "curl", "make", ".venv/bin/temper top", ".venv/bin/temper lint")
+ELSEWHERE = (
+    *("sudo", "kubectl", "helm", "curl", "make"),
+    *(".venv/bin/temper top", ".venv/bin/temper lint"),
+)
 """What needs another machine, a running agent, or rights that a test need not have."""
 
 
