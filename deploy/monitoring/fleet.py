@@ -241,9 +241,17 @@ def _tiers() -> tuple[Panel, ...]:
             ),
             unit=Unit.RATIO,
         ),
+        *_waits(),
+    )  # fmt: skip
+
+
+def _waits() -> tuple[Panel, ...]:
+    return (
         heat(
-            "How long threads waited for a CPU", buckets("temper_node_wait_seconds"), width=12,
-            about="Of the nodes on which wake-ups are watched."
+            "How long threads waited for a CPU",
+            buckets("temper_node_wait_seconds"),
+            width=12,
+            about="Of the nodes on which wake-ups are watched.",
         ),
         lines(
             "The same, quantiles",
@@ -251,4 +259,4 @@ def _tiers() -> tuple[Panel, ...]:
             unit=Unit.SECONDS,
             width=12,
         ),
-    )  # fmt: skip
+    )

@@ -132,6 +132,12 @@ def agents() -> tuple[Panel, ...]:
             "Calls into plugins that failed",
             Query(grown("temper_plugin_failures_total", "plugin"), "{{plugin}}"),
         ),
+        *_cluster(),
+    )
+
+
+def _cluster() -> tuple[Panel, ...]:
+    return (
         lines(
             "API server watched",
             Query("sum by (resource) (temper_kubernetes_watch_up{@})", "{{resource}} (nodes)"),

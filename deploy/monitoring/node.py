@@ -200,43 +200,45 @@ def _tiers() -> tuple[Panel, ...]:
             unit=Unit.CPUS,
         ),
         lines("Threads of the node", Query("max(temper_threads{@})", "threads")),
-        table(
-            "Busiest pods",
-            Column(
-                "CPU used",
-                "topk(25, sum by (namespace, pod) (temper_pod_cpus_used{@}))",
-                Unit.CPUS,
-            ),
-            Column("Quota", "sum by (namespace, pod) (temper_pod_quota_cores{@})", Unit.CPUS),
-            Column("Tier", "max by (namespace, pod, tier) (temper_pod_info{@})", label="tier"),
-            Column(
-                "Profile", "max by (namespace, pod, profile) (temper_pod_info{@})", label="profile"
-            ),
-            Column(
-                "Throttled",
-                "max by (namespace, pod) (temper_pod_throttled_ratio{@})",
-                Unit.RATIO,
-                limits=((0.01, Colour.WARNING),),
-            ),
-            Column(
-                "Waits, throttling aside",
-                "max by (namespace, pod) (temper_pod_unthrottled_pressure_ratio{@})",
-                Unit.RATIO,
-            ),
-            Column("Threads", "sum by (namespace, pod) (temper_pod_threads{@})"),
-            Column("Memory", "sum by (namespace, pod) (temper_pod_memory_bytes{@})", Unit.BYTES),
-            links={
-                "pod": cell_path_to(
-                    POD,
-                    "instance",
-                    namespace='${__data.fields["Namespace"]}',
-                    pod="${__value.text}",
-                )
-            },
-            names={"namespace": "Namespace", "pod": "Pod"},
-            width=24,
-            height=10,
+        _busiest_pods(),
+    )
+
+
+def _busiest_pods() -> Panel:
+    return table(
+        "Busiest pods",
+        Column(
+            "CPU used",
+            "topk(25, sum by (namespace, pod) (temper_pod_cpus_used{@}))",
+            Unit.CPUS,
         ),
+        Column("Quota", "sum by (namespace, pod) (temper_pod_quota_cores{@})", Unit.CPUS),
+        Column("Tier", "max by (namespace, pod, tier) (temper_pod_info{@})", label="tier"),
+        Column("Profile", "max by (namespace, pod, profile) (temper_pod_info{@})", label="profile"),
+        Column(
+            "Throttled",
+            "max by (namespace, pod) (temper_pod_throttled_ratio{@})",
+            Unit.RATIO,
+            limits=((0.01, Colour.WARNING),),
+        ),
+        Column(
+            "Waits, throttling aside",
+            "max by (namespace, pod) (temper_pod_unthrottled_pressure_ratio{@})",
+            Unit.RATIO,
+        ),
+        Column("Threads", "sum by (namespace, pod) (temper_pod_threads{@})"),
+        Column("Memory", "sum by (namespace, pod) (temper_pod_memory_bytes{@})", Unit.BYTES),
+        links={
+            "pod": cell_path_to(
+                POD,
+                "instance",
+                namespace='${__data.fields["Namespace"]}',
+                pod="${__value.text}",
+            )
+        },
+        names={"namespace": "Namespace", "pod": "Pod"},
+        width=24,
+        height=10,
     )
 
 

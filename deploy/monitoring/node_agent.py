@@ -136,6 +136,12 @@ def plugins() -> tuple[Panel, ...]:
                 "sum by (profile) (temper_profile_expired_pods{@})", "pods, expired: {{profile}}"
             ),
         ),
+        *_cluster(),
+    )
+
+
+def _cluster() -> tuple[Panel, ...]:
+    return (
         timeline(
             "API server watched",
             Query("max by (resource) (temper_kubernetes_watch_up{@})", "{{resource}}"),
