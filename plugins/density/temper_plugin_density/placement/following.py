@@ -151,10 +151,15 @@ class Following:
     async def _hear(self, events: AsyncIterator[tuple[str, Item]]) -> None:
         """Take note of events until there are none for too long."""
         while True:
+            silence = asyncio.timeout(self._quiet_s)
             try:
-                kind, item = await asyncio.wait_for(anext(events), self._quiet_s)
+                # Not wait_for: until Python 3.12 it may swallow a cancellation.
+                async with silence:
+                    kind, item = await anext(events)
             except TimeoutError:
-                return
+                if silence.expired():
+                    return
+                raise
             self._rose()
             self._follower.changed(kind, item)
             self._version = str(item["metadata"]["resourceVersion"])

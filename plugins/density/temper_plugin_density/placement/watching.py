@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Sequence
-from contextlib import suppress
 
 import structlog
 from lightkube.core.async_client import AsyncClient
@@ -19,6 +18,8 @@ from temper_plugin_density.placement.following import (
     Pods,
 )
 from temper_plugin_density.placement.ledger import Ledger
+
+CANCEL_AGAIN_S = 0.5
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -105,8 +106,9 @@ class Watch:
             self._tasks.append(asyncio.create_task(following.run()))
 
     async def close(self) -> None:
-        """End both watches."""
-        for task in self._tasks:
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
+        """End both watches, also one that a library in between kept from hearing of it."""
+        running = set(self._tasks)
+        while running:
+            for task in running:
+                task.cancel()
+            _, running = await asyncio.wait(running, timeout=CANCEL_AGAIN_S)

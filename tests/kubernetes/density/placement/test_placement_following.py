@@ -10,6 +10,9 @@ from lightkube.core.async_client import AsyncClient
 from structlog.testing import capture_logs
 
 from temper_plugin_density.placement.following import Following, Lookout, Pods
+from temper_plugin_density.placement.ledger import Ledger
+from temper_plugin_density.placement.watching import Watch
+from tests.kubernetes.density.placement.made import READER
 from tests.kubernetes.scripted import Scripted, event, failure, listing, refusal
 
 HANG = Scripted.HANG
@@ -46,15 +49,19 @@ def server():
     server.close()
 
 
+def client_of(server):
+    url = f"http://127.0.0.1:{server.access.port}"
+    config = KubeConfig.from_one(cluster=Cluster(server=url), user=User(token="any"))
+    return AsyncClient(config, trust_env=False)
+
+
 def follow(server, until, quiet_s=30.0):
     """Follow the pods until somebody is heard of; return who is known then, and how it fares."""
 
     async def run():
         told, lookout = Told(), Lookout("pods")
         told.awaited = until
-        url = f"http://127.0.0.1:{server.access.port}"
-        config = KubeConfig.from_one(cluster=Cluster(server=url), user=User(token="any"))
-        client = AsyncClient(config, trust_env=False)
+        client = client_of(server)
         task = asyncio.create_task(Following(client, Pods, told, lookout, quiet_s=quiet_s).run())
         try:
             await asyncio.wait_for(told.heard.wait(), 20)
@@ -163,3 +170,22 @@ def test_nonsense_in_a_watch_ends_it_and_everything_is_listed_again(server, line
         told, _ = follow(server, until="b")
 
     assert told.names == {"b"}
+
+
+@pytest.mark.parametrize("after", range(0, 200, 20))
+def test_it_ends_when_it_is_told_to_although_events_keep_coming(server, after):
+    server.lists = [listing("a")]
+    server.watches = [(200, {}, [event("ADDED", f"p{number}") for number in range(300)])]
+    watch = Watch(Ledger(), READER)
+
+    async def run():
+        async with asyncio.timeout(20):
+            client = client_of(server)
+            watch.start(client)
+            await asyncio.sleep(0.02 + after / 1000)
+            await watch.close()
+            await client.close()
+
+            return len(asyncio.all_tasks())
+
+    assert asyncio.run(run()) == 1
