@@ -29,12 +29,12 @@ class TooLargeError(Exception):
     """A request is larger than any that the API server makes."""
 
 
-def webhook_app(policy: Policy, tallies: Tallies) -> Starlette:
-    """Return what the API server calls."""
+def webhook_app(policy: Policy, tallies: Tallies, body_s: float = BODY_S) -> Starlette:
+    """Return what the API server calls; a request may take *body_s* seconds to come."""
 
     async def mutate(request: Request) -> Response:
         try:
-            async with asyncio.timeout(BODY_S):
+            async with asyncio.timeout(body_s):
                 body = await _body(request)
         except TooLargeError:
             return _too_large(tallies)

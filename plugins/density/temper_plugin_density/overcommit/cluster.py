@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 import httpx2
+import yaml
 from attrs import field, frozen
 from lightkube import ApiError, Client, KubeConfig
 from lightkube.core.exceptions import ConfigError, LoadResourceError
@@ -15,9 +16,18 @@ from lightkube.models.meta_v1 import ObjectMeta
 from lightkube.resources.admissionregistration_v1 import MutatingWebhookConfiguration
 from lightkube.resources.core_v1 import Secret
 
-from temper_core import MachineError
+from temper_core import InputError, MachineError
 
 NOT_FOUND, CONFLICT = 404, 409
+MISFITS = (
+    yaml.YAMLError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    TypeError,
+    ValueError,
+)
+"""What the client raises for a file that is not what it expects: whatever came of reading on."""
 ANSWERS_AND_ABSENCES = (httpx2.HTTPError, ConfigError, LoadResourceError, OSError)
 
 
@@ -69,11 +79,19 @@ class Objects(Protocol):
 def open_client(kubeconfig: Path | None) -> Client:
     """Return a client; without a kubeconfig the pod's account, or the user's own file, is used.
 
-    Raises MachineError where none of them can be used.
+    Raises InputError where the file cannot be used, MachineError where there is nothing to use.
     """
-    with told("the API server"):
-        config = KubeConfig.from_file(kubeconfig) if kubeconfig else KubeConfig.from_env()
-        return Client(config)
+    if kubeconfig and not kubeconfig.is_file():
+        raise InputError(f"{kubeconfig}: there is no such file")
+    try:
+        with told("the API server"):
+            config = KubeConfig.from_file(kubeconfig) if kubeconfig else KubeConfig.from_env()
+            return Client(config)
+    except MISFITS as error:
+        said = " ".join(str(error).split())[:200]
+        raise InputError(
+            f"{kubeconfig or 'kubeconfig'}: is no kubeconfig: {type(error).__name__}: {said}"
+        ) from error
 
 
 @contextmanager

@@ -51,7 +51,8 @@ def decide(pod: PodObject, policy: Policy) -> Decision:
     changes = tuple(_change(request, pod, policy) for request in pod.requests)
     kept = {each.request.container: each.original for each in changes if each.is_lowered}
     if not kept:
-        reason = f"no container asks for more than {LEAST_MILLIS}m that {policy.factor} would lower"
+        why = "the factor is 1" if policy.factor == 1 else f"none is more than {LEAST_MILLIS}m"
+        reason = f"no CPU request can be lowered: {why}"
         return Decision(Outcome.NOTHING_TO_LOWER, reason, changes=changes)
     if not any(each.is_new for each in changes) and originals.claimed(pod.pod.annotations) == kept:
         reason = f"its requests are lowered already, as {ORIGINALS} says"
@@ -70,6 +71,9 @@ def _lower(
     patch.append(annotate(annotation, has_annotations=pod.has_annotations))
     after = pod.millis_with({each.request.place: each.after_millis for each in new})
     freed = pod.pod.cpu_request_millis - after
+    if not new:
+        reason = f"its requests are lowered already; {ORIGINALS} is corrected"
+        return Decision(Outcome.ALREADY_LOWERED, reason, patch, changes)
     said = f"{len(new)} of {len(changes)} CPU requests lowered to {float(policy.factor):g}"
     return Decision(Outcome.LOWERED, f"{said}: {freed}m freed", patch, changes, freed)
 

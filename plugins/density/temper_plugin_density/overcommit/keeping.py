@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import structlog
 
-from temper_core import InputError, MachineError
+from temper_core import InputError, MachineError, TemperError
 from temper_plugin_density.overcommit import certificates as x509
 from temper_plugin_density.overcommit import material as materials
 from temper_plugin_density.overcommit import trust
@@ -68,7 +68,7 @@ class Keeper:
         trusted = None if configured is None else _trusted_by_all(configured)
         try:
             held = self._objects.secret()
-        except MachineError:
+        except TemperError:
             self._renew_alone(trusted)
             raise
         found = self._read(held)
@@ -77,7 +77,7 @@ class Keeper:
             self._write(held, found, wanted)
         except ConflictError:
             raise
-        except MachineError:
+        except TemperError:
             # What cannot be written can be served all the same, if it is not the first.
             if self.material is not None:
                 self._take_up(wanted)
@@ -151,7 +151,7 @@ def _noted(problems: list[str]) -> Iterator[None]:
         yield
     except ConflictError:
         raise
-    except MachineError as error:
+    except TemperError as error:
         problems.append(str(error))
 
 

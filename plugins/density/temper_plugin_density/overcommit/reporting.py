@@ -18,6 +18,7 @@ from temper_plugin_density.overcommit.names import CHOICE, ENABLED
 from temper_plugin_density.overcommit.pod_objects import Place, read
 from temper_plugin_density.overcommit.policy import LEAST_MILLIS
 
+CHUNK = 500
 ENDED = ("Succeeded", "Failed")
 HEADINGS = ("namespace", "asked for", "pods", "lowered", "freed", "what stands in the way")
 
@@ -39,15 +40,14 @@ class Seen:
     """What the cluster was seen to have; objects as the API server writes them."""
 
     labelled: frozenset[str]
-    pods: tuple[Mapping[str, Any], ...]
+    pods: Iterable[Mapping[str, Any]]
     limit_ranges: tuple[Mapping[str, Any], ...]
 
 
 def report_on(kubeconfig: Path | None, output: str) -> tuple[str, bool]:
     """Return the report, and whether it has findings; raise MachineError without an answer."""
     with told("the API server"), open_client(kubeconfig) as client:
-        seen = _see(client)
-    standings = stand(seen)
+        standings = stand(_see(client))
     text = _as_json(standings) if output == "json" else _as_table(standings)
     return text, any(each.findings for each in standings)
 
@@ -56,7 +56,8 @@ def _see(client: Client) -> Seen:
     labelled = client.list(Namespace, labels={CHOICE: ENABLED})
     return Seen(
         frozenset(each.metadata.name for each in labelled if each.metadata and each.metadata.name),
-        tuple(each.to_dict() for each in client.list(Pod, namespace="*")),
+        # One after the other: all pods of a large cluster would not fit into memory.
+        (each.to_dict() for each in client.list(Pod, namespace="*", chunk_size=CHUNK)),
         tuple(each.to_dict() for each in client.list(LimitRange, namespace="*")),
     )
 

@@ -74,6 +74,7 @@ def start(asked: Asked) -> None:
     """Serve until SIGTERM; raise InputError or MachineError where that cannot begin."""
     policy = _policy(asked)
     keeper = Keeper(_objects(asked), asked.terms)
+    open_client(asked.kubeconfig).close()  # tells at once what would be told again and again
     addresses = [Address.parse(each) for each in (asked.listen, asked.observe)]
     listening, observed = (each.listen() for each in addresses)
     configure(asked.log_level)

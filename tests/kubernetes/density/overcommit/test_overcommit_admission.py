@@ -164,6 +164,20 @@ def test_the_largest_request_is_read(ask):
     assert answer.json()["response"]["auditAnnotations"]["outcome"] == Outcome.NO_ROOM
 
 
+def test_a_request_that_does_not_come_to_its_end_is_given_up(tallies):
+    transport = httpx.ASGITransport(webhook_app(POLICY, tallies, body_s=0.05))
+
+    async def slow():
+        yield b"{"
+        await asyncio.sleep(600)
+
+    async def post():
+        async with httpx.AsyncClient(transport=transport, base_url="https://webhook") as client:
+            return await client.post("/mutate", content=slow())
+
+    assert asyncio.run(post()).status_code == 408
+
+
 def test_there_is_nothing_else_to_ask(ask):
     assert ask(b"", "/").status_code == 404
 

@@ -3,7 +3,6 @@
 import json
 import subprocess
 
-import httpx
 import pytest
 import yaml
 
@@ -273,34 +272,3 @@ def test_the_report_names_a_limit_range_by_which_lowered_pods_are_refused(served
         served.cluster.call("DELETE", f"{path}/least")
 
     assert (code, row["findings"]) == (1, ["LimitRange least: refuses requests below 800m"])
-
-
-def test_without_the_cluster_a_report_says_so_in_one_line(tmp_path):
-    kubeconfig = tmp_path / "kubeconfig"
-    kubeconfig.write_text(
-        yaml.safe_dump(
-            {
-                "apiVersion": "v1",
-                "current-context": "here",
-                "clusters": [{"name": "here", "cluster": {"server": "http://127.0.0.1:1"}}],
-                "users": [{"name": "me", "user": {"token": "none"}}],
-                "contexts": [{"name": "here", "context": {"cluster": "here", "user": "me"}}],
-            }
-        )
-    )
-
-    said = subprocess.run(
-        [TEMPER, "overcommit", "report", "--kubeconfig", str(kubeconfig)],
-        check=False,
-        capture_output=True,
-        text=True,
-    )
-
-    assert said.returncode == 3
-    assert len(said.stderr.splitlines()) == 1, said.stderr
-
-
-def test_the_certificate_serves_every_name_of_the_service(served):
-    answer = httpx.get(f"http://127.0.0.1:{served.replica.observed}/healthz", trust_env=False)
-
-    assert answer.text == "ok\n"

@@ -1,8 +1,10 @@
 import json
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
+import httpx
 import pytest
 import yaml
 from attrs import frozen
@@ -13,7 +15,9 @@ from temper_core import TemperError
 from temper_core.testing import assert_keeps_contract
 from temper_plugin_density.overcommit.command import overcommit
 from temper_plugin_density.overcommit.reporting import Seen, freed_millis, stand
+from tests.kubernetes.cluster import wait_until
 from tests.kubernetes.density.overcommit.objects import ORIGINALS, container, decided, patched, pod
+from tests.kubernetes.density.overcommit.shop import free_port
 
 TEMPER = str(Path(sys.executable).with_name("temper"))
 
@@ -164,17 +168,84 @@ def test_what_cannot_be_previewed_is_told_in_one_line(text, problem):
         ["--certificate-life", "400d"],
         ["--listen", "8443"],
         ["--listen", "0.0.0.0:99999"],
+        ["--kubeconfig", "/nowhere"],
     ],
 )
-def test_options_that_make_no_sense_are_refused(options):
-    said = ask("serve", *options)
+def test_options_that_make_no_sense_are_refused(options, kubeconfig):
+    said = ask("serve", "--kubeconfig", str(kubeconfig), *options)
 
     assert said.returncode == 2
     assert "Traceback" not in said.stderr
 
 
-def test_an_address_that_is_taken_is_told_in_one_line():
-    said = ask("serve", "--listen", "192.0.2.1:8443", "--observe", "127.0.0.1:0")
+@pytest.fixture
+def kubeconfig(tmp_path):
+    """A kubeconfig of a cluster that does not answer."""
+    path = tmp_path / "kubeconfig"
+    path.write_text(
+        yaml.safe_dump(
+            {
+                "apiVersion": "v1",
+                "current-context": "here",
+                "clusters": [{"name": "here", "cluster": {"server": "http://127.0.0.1:1"}}],
+                "users": [{"name": "me", "user": {"token": "none"}}],
+                "contexts": [{"name": "here", "context": {"cluster": "here", "user": "me"}}],
+            }
+        )
+    )
+    return path
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "x: 1", "[", "[]", "current-context: a\nclusters: 3", "\xff", "a: {b: {"],
+)
+def test_what_is_no_kubeconfig_is_told_in_one_line(tmp_path, text):
+    path = tmp_path / "kubeconfig"
+    path.write_text(text, encoding="latin-1")
+
+    for command in ("report", "serve"):
+        said = ask(command, "--kubeconfig", str(path))
+
+        assert said.returncode == 2
+        assert len(said.stderr.splitlines()) == 1
+        assert "kubeconfig: is no kubeconfig" in said.stderr
+
+
+def test_without_the_cluster_a_report_says_so_in_one_line(kubeconfig):
+    said = ask("report", "--kubeconfig", str(kubeconfig))
+
+    assert said.returncode == 3
+    assert len(said.stderr.splitlines()) == 1
+
+
+def test_without_the_cluster_the_webhook_waits_unready_and_can_be_stopped(kubeconfig, tmp_path):
+    port, log = free_port(), tmp_path / "log"
+    options = ["--listen", "127.0.0.1:0", "--observe", f"127.0.0.1:{port}"]
+    asking = [TEMPER, "overcommit", "serve", *options, "--kubeconfig", str(kubeconfig)]
+    with log.open("wb") as stderr, subprocess.Popen(asking, stderr=stderr) as process:
+        try:
+            answer = wait_until(lambda: answer_of(port), "it says why", 60.0)
+        finally:
+            process.terminate()
+            code = process.wait(30)
+
+    assert (answer.status_code, code) == (503, 0)
+    assert json.loads(log.read_text().splitlines()[-1])["event"] == "webhook_stopped"
+
+
+def answer_of(port):
+    """Return the answer about readiness once it gives a reason."""
+    with suppress(httpx.HTTPError):
+        answer = httpx.get(f"http://127.0.0.1:{port}/readyz", trust_env=False)
+        return answer if "refused" in answer.text else None
+    return None
+
+
+def test_an_address_that_is_taken_is_told_in_one_line(kubeconfig):
+    given = ["--listen", "192.0.2.1:8443", "--observe", "127.0.0.1:0"]
+
+    said = ask("serve", "--kubeconfig", str(kubeconfig), *given)
 
     assert said.returncode == 3
     assert said.stderr.splitlines()[-1].startswith("temper: cannot listen on 192.0.2.1:8443")

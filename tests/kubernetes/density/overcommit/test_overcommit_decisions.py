@@ -173,7 +173,7 @@ def test_every_original_can_be_put_back_from_the_annotation(document):
     ("document", "outcome", "reason"),
     [
         (pod(), Outcome.LOWERED, "1 of 1 CPU requests lowered to 0.7: 300m freed"),
-        (pod(container()), Outcome.NOTHING_TO_LOWER, "more than 10m"),
+        (pod(container()), Outcome.NOTHING_TO_LOWER, "none is more than 10m"),
         (pod(container(cpu="10m")), Outcome.NOTHING_TO_LOWER, "more than 10m"),
         (
             pod(annotations={"temper.codes/overcommit": "disabled"}),
@@ -258,6 +258,24 @@ def test_a_forged_original_raises_nothing_and_is_corrected(forged):
 
     assert changed["spec"]["containers"][0]["resources"]["requests"]["cpu"] == "700m"
     assert changed["metadata"]["annotations"][ORIGINALS] == '{"app":"1"}'
+
+
+def test_a_claim_about_a_container_that_is_not_there_is_taken_away():
+    first = pod()
+    lowered = patched(first, decided(first).patch)
+    lowered["metadata"]["annotations"][ORIGINALS] = '{"app":"1","ghost":"64"}'
+
+    decision = decided(lowered)
+
+    assert (decision.outcome, decision.freed_millis) == (Outcome.ALREADY_LOWERED, 0)
+    assert patched(lowered, decision.patch) == patched(first, decided(first).patch)
+
+
+def test_a_factor_of_one_lowers_nothing_and_says_so():
+    decision = decided(pod(), policy(1))
+
+    assert decision.outcome is Outcome.NOTHING_TO_LOWER
+    assert decision.reason.endswith("the factor is 1")
 
 
 def test_a_container_that_another_webhook_adds_is_lowered_beside_those_that_are():
