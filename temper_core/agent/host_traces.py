@@ -77,7 +77,8 @@ def places(settings: Settings, roots: Roots) -> tuple[Place, ...]:
 
 def agents_files(settings: Settings, roots: Roots) -> frozenset[str]:
     """Return the files that an agent needs for as long as it runs."""
-    return frozenset(filter(None, (str(roots.run / LOCK_FILE), settings.server.socket)))
+    socket = settings.server.socket
+    return frozenset((str(roots.run / LOCK_FILE), *((str(Path(socket)),) if socket else ())))
 
 
 def restore_files(

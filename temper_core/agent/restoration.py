@@ -72,7 +72,7 @@ def restore_without_agent(
 
     Raises MachineError where the lock of the node cannot be taken.
     """
-    switch = "" if with_switch else settings.safe_mode.file
+    switch = "" if with_switch else str(Path(settings.safe_mode.file))
     if is_dry:
         orphans = tuple(each.told for each in find_orphans(roots))
         found = restore_files(settings, roots, Sparing(switch=switch), is_dry=True)
@@ -207,7 +207,8 @@ class Restoration:
         pins = Path(settings.scheduler.steering_pin).parent
         others = frozenset() if is_alone else frozenset({roots.run, pins})
         in_use = agents_files(settings, roots)
-        return restore_files(settings, roots, Sparing(in_use, settings.safe_mode.file, others))
+        switch = str(Path(settings.safe_mode.file))
+        return restore_files(settings, roots, Sparing(in_use, switch, others))
 
     def _tell(self, found: Restored, waiting: Collection[Done]) -> None:
         with self._lock:

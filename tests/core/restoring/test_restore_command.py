@@ -86,6 +86,14 @@ def test_the_operators_switch_stays_unless_all_is_to_go(made, restore):
     assert (gone.exit_code, switch.exists()) == (0, False)
 
 
+def test_the_switch_stays_however_its_path_is_spelt(made, restore):
+    made.path.write_text(made.path.read_text().replace("lib/temper/safe", "lib//./temper/safe"))
+    switch = made.put(made.state / "safe-mode", "maintenance")
+
+    assert restore().exit_code == 0
+    assert switch.exists()
+
+
 @pytest.mark.parametrize("name", ["notes.txt", "engine-notes.json", "engine-7.json.bak"])
 def test_what_is_not_tempers_is_named_and_left(made, restore, name):
     stranger = made.put(made.run / name)

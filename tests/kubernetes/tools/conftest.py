@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.kubernetes.tools.made_cluster import Objects
+from tests.kubernetes.tools.made_objects import installation_of
+
 TEMPER = str(Path(sys.executable).with_name("temper"))
 PLUGIN = str(Path(sys.executable).with_name("kubectl-temper"))
 TIERS = ("critical", "high", "normal", "low", "background")
@@ -158,3 +161,43 @@ def kubeconfig_of(cluster, tmp_path):
         return path
 
     return write
+
+
+@pytest.fixture(scope="module")
+def base(cluster):
+    """A healthy installation on two healthy nodes."""
+    objects, fleet = Objects(cluster), Fleet(cluster)
+    for collection, document in installation_of("temper"):
+        objects.install(collection, document)
+    for name in ("one", "two"):
+        fleet.node(name, told_by_an_agent("enforcing", 3))
+        fleet.agent(name)
+    objects.touched = set()
+    yield objects
+    fleet.remove()
+    objects.remove()
+
+
+@pytest.fixture
+def installed(base):
+    yield base
+    base.put_back()
+    unlabelled = {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": None}}}
+    base.patch("/api/v1/namespaces/temper", unlabelled)
+
+
+@pytest.fixture
+def doctor(k8s):
+    """Run it; returns findings as (check, severity, nodes), and the whole answer."""
+
+    def run(*options, **given):
+        done = k8s("doctor", "-o", "json", "--no-kubelets", *options, **given)
+        assert done.stderr == ""
+        told = json.loads(done.stdout)
+        assert done.returncode == (0 if told["is_clean"] else 1)
+        found = {
+            (each["check"], each["severity"], tuple(each["nodes"])) for each in told["findings"]
+        }
+        return found, told
+
+    return run

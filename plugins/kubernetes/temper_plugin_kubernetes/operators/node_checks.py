@@ -9,6 +9,7 @@ from temper_plugin_kubernetes.operators.fleet import Fleet, FleetNode, Standing
 from temper_plugin_kubernetes.operators.text import age
 
 OLDEST_KERNEL = (6, 12)
+OS = "kubernetes.io/os"
 SAFE_MODE_PAGE = "docs/safe-mode.md"
 
 _ON_THE_NODE = "run `temper doctor` on the node"
@@ -127,7 +128,11 @@ def agents(fleet: Fleet) -> Iterator[Finding]:
 
 def coverage(fleet: Fleet) -> Iterator[Finding]:
     """Find nodes that have no agent, where others have one."""
-    bare = [each.name for each in fleet.nodes if each.standing is Standing.NO_AGENT]
+    bare = [
+        each.name
+        for each in fleet.nodes
+        if each.standing is Standing.NO_AGENT and each.labels.get(OS, "linux") == "linux"
+    ]
     if bare and any(fleet.agents):
         yield note(
             "coverage",
