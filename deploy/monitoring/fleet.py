@@ -168,6 +168,7 @@ def _every_node() -> Panel:
         ),
         links=TO_NODE,
         names=NODE_NAMES,
+        first="Broken promises",
         width=24,
         height=10,
     )
@@ -188,8 +189,7 @@ def _promises() -> tuple[Panel, ...]:
             "Longest broken",
             Column(
                 "For",
-                "topk(20, max by (cluster, instance, invariant)"
-                " (temper_lint_violation_age_seconds{@}) > 0)",
+                "max by (cluster, instance, invariant) (temper_lint_violation_age_seconds{@}) > 0",
                 Unit.SECONDS,
             ),
             Column(
@@ -198,6 +198,7 @@ def _promises() -> tuple[Panel, ...]:
             ),
             links=TO_NODE,
             names={**NODE_NAMES, "invariant": "Invariant"},
+            first="For",
         ),
     )
 

@@ -206,10 +206,10 @@ def _tiers() -> tuple[Panel, ...]:
 
 def _busiest_pods() -> Panel:
     return table(
-        "Busiest pods",
+        "Pods, the busiest first",
         Column(
             "CPU used",
-            "topk(25, sum by (namespace, pod) (temper_pod_cpus_used{@}))",
+            "sum by (namespace, pod) (temper_pod_cpus_used{@})",
             Unit.CPUS,
         ),
         Column("Quota", "sum by (namespace, pod) (temper_pod_quota_cores{@})", Unit.CPUS),
@@ -237,6 +237,7 @@ def _busiest_pods() -> Panel:
             )
         },
         names={"namespace": "Namespace", "pod": "Pod"},
+        first="CPU used",
         width=24,
         height=10,
     )

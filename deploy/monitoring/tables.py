@@ -27,11 +27,13 @@ def table(
     *columns: Column,
     links: dict[str, str],
     names: dict[str, str],
+    first: str = "",
     **given: Any,  # noqa: ANN401 - Panel's fields
 ) -> Panel:
     """Show *columns*, of which there are at least two, a row for each combination of labels.
 
     *names* are titles for labels, *links* where a label's cell leads to; others are not shown.
+    The greatest of the column *first* are on top.
     """
     queries = tuple(Query(column.query, at_once=True) for column in columns)
     organised = {
@@ -46,7 +48,7 @@ def table(
     panel = Panel(title, queries, kind="table", shape="table", **given)
     return evolve(
         panel,
-        look={"cellHeight": "sm", "showHeader": True},
+        look={"cellHeight": "sm", "showHeader": True, "sortBy": _sorted_by(first)},
         field_look={"custom": {"align": "auto", "filterable": True}},
         overrides=tuple(looks),
         transformations=({"id": "merge", "options": {}}, organised),
@@ -55,6 +57,10 @@ def table(
 
 def _field(number: int) -> str:
     return f"Value #{chr(ord('A') + number)}"
+
+
+def _sorted_by(title: str) -> list[Json]:
+    return [{"displayName": title, "desc": True}] if title else []
 
 
 def _hidden(columns: tuple[Column, ...]) -> dict[str, bool]:

@@ -50,7 +50,7 @@ HEALTHY = {
 }
 
 CASES = {
-    "all is well": (HEALTHY, {5: "", 60: "", 1500: ""}),
+    "all is well": (HEALTHY, {5: "", 60: "", 200: ""}),
     "an agent is gone with its target": (
         node("a", {"enforcing": "1x20 stale"}, build="1x20 stale", up="1x20 stale"),
         {20: "", 25: "", 27: "TemperAgentDown", 381: ""},

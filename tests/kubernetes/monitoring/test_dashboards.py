@@ -165,6 +165,13 @@ def test_overrides_are_of_columns_and_series_that_there_are(board):
             assert override["matcher"]["options"] in names, panel["title"]
 
 
+def test_tables_are_sorted_by_columns_that_they_have(board):
+    for panel in panels(board):
+        if panel["type"] == "table":
+            titles = set(panel["transformations"][1]["options"]["renameByName"].values())
+            assert {each["displayName"] for each in panel["options"]["sortBy"]} <= titles
+
+
 def test_a_panel_of_what_nobody_exports_cannot_be_made():
     panel = lines("Gone", Query("sum(temper_gone{@})"))
     board = Board("any", "Any", "Any.", 'instance="$instance"', "", (), (Row("Any", (panel,)),))
