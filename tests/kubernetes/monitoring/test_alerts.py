@@ -103,13 +103,14 @@ def test_single_alerts_can_be_changed_and_left_out(helm, tmp_path):
         "TemperNotEnforcing": {"expr": 'temper_mode{mode="enforcing"} == 0'},
         "TemperPodsStale": {"enabled": False},
     }
-    values = {"prometheusRule": {"enabled": True, "alerts": changes, "runbookUrl": "https://r/b"}}
+    given = {"alerts": changes, "runbookUrl": "https://r/b", "alertLabels": {"team": "platform"}}
+    values = {"prometheusRule": {"enabled": True, **given}}
 
     rendered = helm.render(*values_file(tmp_path, values)).get("PrometheusRule", "temper")
     rules = {r["alert"]: r for group in rendered["spec"]["groups"] for r in group["rules"]}
 
     assert rules["TemperLintPersistent"]["for"] == "1h"
-    assert rules["TemperLintPersistent"]["labels"] == {"severity": "info"}
+    assert rules["TemperLintPersistent"]["labels"] == {"severity": "info", "team": "platform"}
     assert rules["TemperNotEnforcing"]["expr"] == 'temper_mode{mode="enforcing"} == 0'
     assert "TemperPodsStale" not in rules
     assert rules["TemperReloadStorm"]["annotations"]["runbook_url"] == (
