@@ -12,6 +12,7 @@ PROGRAMS = (
     "steering.py",
     "wakes.py",
     "admissions.py",
+    "placement.py",
 )
 
 
