@@ -86,8 +86,11 @@ def test_a_packing_pod_goes_where_requests_are_dense(tier, millis, there, told, 
 
 
 @pytest.mark.parametrize("tier", [Tier.CRITICAL, Tier.BACKGROUND])
-def test_a_node_without_room_for_the_requests_has_no_points(tier):
-    found = points(tier, 2000, there=bound((Tier.NORMAL, 14_001)))
+@pytest.mark.parametrize(("told", "bound_millis"), [(0, 14_001), (14_001, 0), (14_001, 3000)])
+def test_a_node_without_room_for_the_requests_has_no_points(tier, told, bound_millis):
+    there = bound((Tier.NORMAL, bound_millis))
+
+    found = points(tier, 2000, facts(tier_millis=told), there)
 
     assert (found.rule, found.points) == ("node_full", 0)
     assert found.reason == "requests would be 16001m of 16000m: no room"
