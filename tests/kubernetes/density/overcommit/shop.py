@@ -120,7 +120,7 @@ class Shop:
         made = self.create(pod(requests={"cpu": "1"}), dry_run=True)
         return request_of(made) == "700m"
 
-    def until_it_lowers(self, seconds=20.0):
+    def until_it_lowers(self, seconds=30.0):
         wait_until(self.lowers, "a pod is lowered", seconds)
 
     def _configuration(self):
@@ -193,7 +193,7 @@ class Replica:
         return answer is not None and answer.status_code == 200
 
     def until_ready(self):
-        wait_until(self.is_ready, f"ready: {self.log.read_text()}", 30.0)
+        wait_until(self.is_ready, f"it is ready, which {self.log} tells of", 60.0)
         return self
 
     def metric(self, name):

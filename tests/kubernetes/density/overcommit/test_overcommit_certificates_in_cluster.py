@@ -183,22 +183,23 @@ class Stream:
 
 def test_no_admission_goes_unpatched_while_certificates_and_authorities_rotate(shop, replica):
     ports = [shop.port, free_port()]
-    lives = ["--certificate-life", "6s", "--authority-life", "18s", "--overlap", "1s"]
-    first, second = (replica(*lives, port=port).until_ready() for port in ports)
+    lives = ["--certificate-life", "8s", "--authority-life", "24s", "--overlap", "1s"]
+    first, second = [replica(*lives, port=port) for port in ports]
+    for each in (first, second):
+        each.until_ready()
     shop.until_it_lowers()
     signed_by, certificates = bundle(shop), set()
 
     with Stream(shop) as stream:
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline and signers(certificates) < 2:
+        deadline = time.monotonic() + 90
+        while signers(certificates) < 2 or len(certificates) < 4:
+            assert time.monotonic() < deadline, (signers(certificates), len(certificates))
             certificates.add(presented(shop.port))
             time.sleep(0.2)
 
-    assert signers(certificates) == 2
-    assert len(certificates) >= 3
     assert bundle(shop) != signed_by
     assert set(stream.requests) == {"700m"}
-    assert len(stream.requests) > 100
+    assert len(stream.requests) > len(certificates)
     taken_up = "temper_overcommit_certificates_taken_up_total"
     assert first.metric(taken_up) >= 3
     assert second.metric("temper_overcommit_certificate_expiry_timestamp_seconds") > time.time()
@@ -259,7 +260,7 @@ def test_without_a_right_it_does_not_become_ready_and_says_which_is_missing(shop
         answer = started.answers("/readyz")
         return answer is not None and "forbidden" in answer.text and answer
 
-    answer = wait_until(why, "it says what it may not do")
+    answer = wait_until(why, "it says what it may not do", 60.0)
     resource, verb = right
     assert answer.status_code == 503
     assert f'cannot {verb} resource "{resource}"' in answer.text
