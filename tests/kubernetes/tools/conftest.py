@@ -6,7 +6,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from temper_plugin_kubernetes.operators.doctor import command
 from tests.kubernetes.tools.made_cluster import Objects
 from tests.kubernetes.tools.made_objects import installation_of
 
@@ -187,14 +189,15 @@ def installed(base):
 
 
 @pytest.fixture
-def doctor(k8s):
-    """Run it; returns findings as (check, severity, nodes), and the whole answer."""
+def doctor(cluster):
+    """Run it in this process; returns findings as (check, severity, nodes), and all it said."""
+    kubeconfig = str(cluster.directory / "kubeconfig")
 
-    def run(*options, **given):
-        done = k8s("doctor", "-o", "json", "--no-kubelets", *options, **given)
-        assert done.stderr == ""
+    def run(*options):
+        asked = ["--kubeconfig", kubeconfig, "-o", "json", "--no-kubelets", *options]
+        done = CliRunner().invoke(command, asked, standalone_mode=False, catch_exceptions=False)
         told = json.loads(done.stdout)
-        assert done.returncode == (0 if told["is_clean"] else 1)
+        assert done.return_value == (0 if told["is_clean"] else 1)
         found = {
             (each["check"], each["severity"], tuple(each["nodes"])) for each in told["findings"]
         }
