@@ -271,6 +271,12 @@ def test_a_claim_about_a_container_that_is_not_there_is_taken_away():
     assert patched(lowered, decision.patch) == patched(first, decided(first).patch)
 
 
+def test_a_claim_that_says_the_same_otherwise_is_no_sign_of_lowering():
+    document = pod(container(cpu="0.01"), annotations={ORIGINALS: '{"app":"10m"}'})
+
+    assert decided(document).outcome is Outcome.NOTHING_TO_LOWER
+
+
 def test_a_factor_of_one_lowers_nothing_and_says_so():
     decision = decided(pod(), policy(1))
 
