@@ -44,6 +44,15 @@ def test_the_processes_that_the_host_shows_are_those_of_the_container_with_that_
     assert joined.name == listed.name
 
 
+def test_a_deleted_pod_is_one_for_as_long_as_a_container_of_it_is_left():
+    left = local("left", containers=(Container("", runtime_id=ID),))
+    empty, new = local("empty"), local("new")
+
+    joined = join(Listed(), [left, empty, new], deleted={"left", "empty"})
+
+    assert joined == (left, new)
+
+
 def test_what_is_no_pod_of_kubernetes_stays_what_it_is():
     run = local("run:batch", origin=Origin.WORKLOAD)
 

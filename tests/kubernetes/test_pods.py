@@ -46,6 +46,19 @@ def test_the_pods_of_this_node_come_with_all_that_decides_their_tier(cluster, no
     assert db.wanted_profile == ("temper.codes/workload-profile", "mysql-innodb")
 
 
+def test_a_pod_that_was_deleted_is_gone_before_its_cgroup_is(
+    cluster, node, access, watch, made_host
+):
+    late = cluster.make(pod("short", node, cpu="100m"))
+    make_cgroup(made_host.cgroups, slice_of(late["metadata"]["uid"]))
+    watched = watch(access, node)
+    watched.until(lambda pods: [each.name for each in pods] == ["short"], "the pod")
+
+    cluster.delete(late)
+
+    watched.until(lambda pods: not pods, "nothing but its cgroup, which is no pod")
+
+
 def test_news_are_heard_without_being_asked_for(cluster, node, access, watch):
     watched = watch(access, node)
     assert watched.names() == set()

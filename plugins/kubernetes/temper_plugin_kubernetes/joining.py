@@ -8,13 +8,20 @@ from temper_core import Container, Origin, Pod
 from temper_plugin_kubernetes.listing import Listed
 
 
-def join(listed: Listed, found: Iterable[Pod], vanished: Collection[str] = ()) -> tuple[Pod, ...]:
+def join(
+    listed: Listed,
+    found: Iterable[Pod],
+    vanished: Collection[str] = (),
+    deleted: Collection[str] = (),
+) -> tuple[Pod, ...]:
     """Return the listed pods, each with its cgroup, and what else was *found* on this host.
 
     *found* are pods as the cgroup tree alone tells them: a Kubernetes pod among them that is not
     listed is new, or static, and stays as it was found; one that is listed as ended is left out.
     One that is leaving counts for as long as it has a cgroup.
-    *vanished* are uids of listed pods that are left out because their cgroups are gone.
+    *vanished* are uids of listed pods that are left out because their cgroups are gone, *deleted*
+    those that were listed once: the kubelet takes minutes to remove their cgroups, and what has no
+    container left there is no pod.
     """
     local = tuple(found)
     by_uid = {pod.uid: pod for pod in local if pod.origin is Origin.KUBERNETES}
@@ -24,7 +31,7 @@ def join(listed: Listed, found: Iterable[Pod], vanished: Collection[str] = ()) -
     named = [_with(pod, by_uid.get(pod.uid)) for pod in here]
     known = uids | {pod.uid for pod in listed.leaving} | listed.ended
     others = [pod for pod in local if pod.origin is not Origin.KUBERNETES or pod.uid not in known]
-    return (*named, *others)
+    return (*named, *(pod for pod in others if pod.containers or pod.uid not in deleted))
 
 
 def with_cgroups(found: Iterable[Pod]) -> frozenset[str]:

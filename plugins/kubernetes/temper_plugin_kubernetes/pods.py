@@ -47,6 +47,7 @@ class KubernetesPods:
         self._lock = threading.Lock()
         self._is_started = self._is_closed = False
         self._had_cgroups: frozenset[str] = frozenset()
+        self._were_listed: frozenset[str] = frozenset()
         self._basis: tuple[object, ...] = ()
         self._pods: tuple[Pod, ...] = ()
 
@@ -104,7 +105,10 @@ class KubernetesPods:
         vanished = self._had_cgroups - here if is_away else frozenset()
         self._had_cgroups |= here
         self._had_cgroups &= {pod.uid for pod in listed.pods} | here
-        return join(listed, found, vanished)
+        deleted = self._were_listed
+        self._were_listed &= here
+        self._were_listed |= {pod.uid for pod in (*listed.pods, *listed.leaving)}
+        return join(listed, found, vanished, deleted)
 
     def _hear(self) -> None:
         """Hear of cgroups too, by whatever descriptor tells of them now."""
