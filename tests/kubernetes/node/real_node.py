@@ -26,6 +26,7 @@ SLOW = {
         "settings": {
             "scheduler": {"start_deadline_s": 240.0, "quiet_s": 1.0, "min_interval_s": 1.0},
             "observe": {"budget_cpu_ratio": 0.5},
+            "plugin_host": {"deadline_s": 60.0},
             "plugins": {"kubernetes": {"write_every_s": 1.0}},
         },
         "probes": {
@@ -45,7 +46,7 @@ class RealNode:
         self.directory, self.driver, self.reference = directory, driver, reference
         options = [f"--driver={driver}", f"--cpus={CPUS}", f"--image={archive}"]
         self._run(KUBE / "node-up", *options, directory, timeout=900)
-        self.bin = Path(self._run(KUBE / "build", "--where", "kubectl", "helm", "kubelet").strip())
+        self.bin = Path(self._run(KUBE / "build", "kubectl", "helm").strip())
         self.environment = {**os.environ, "KUBECONFIG": str(directory / "kubeconfig")}
         self.name = "localhost"
         (REPORTS / f"{driver}.json").unlink(missing_ok=True)
