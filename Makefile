@@ -13,7 +13,7 @@ COG_PAGES = $(shell grep -l '\[\[\[cog' docs/*.md README.md)
 export PYTHON LISTEN
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test lint unit test-python313 bpf bpf-check demo test-kernel test-kernel-full judge-shapes bench run-kube test-kube e2e-node image test-image clean
+.PHONY: help install run test lint unit test-python313 bpf bpf-check demo test-kernel test-kernel-full judge-shapes bench run-kube test-kube e2e-node image test-image dashboards clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -35,6 +35,7 @@ lint: install  ## check formatting, lint, types, import contracts and generated 
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/cog --check $(COG_PAGES)
+	$(BIN)/python -m deploy.monitoring --check
 
 unit: install
 	$(BIN)/pytest -q $(SELECTED)
@@ -82,6 +83,9 @@ image: install  ## build deploy/Dockerfile into build/temper-image.tar, without 
 
 test-image: install  ## build that image twice, compare, and try what is in it (root)
 	$(BIN)/pytest -q tests/image --image $(SELECTED)
+
+dashboards: install  ## write the chart's Grafana dashboards anew from the metrics' names
+	$(BIN)/python -m deploy.monitoring
 
 bench: install  ## measure start-up, plan compilation, observation and the agent's own cost
 	@$(BIN)/python bench

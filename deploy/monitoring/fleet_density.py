@@ -72,13 +72,15 @@ def placement() -> tuple[Panel, ...]:
             "Known",
             Query("max(temper_placement_nodes{@})", "nodes"),
             Query("max(temper_placement_pods{@})", "pods"),
-            Query("max(temper_placement_unreadable_pods{@})", "unreadable"),
+            Query("max(temper_placement_unreadable_pods_total{@})", "unreadable"),
             width=12,
         ),
         lines(
             "Watches that are up, and lists",
             Query("sum by (resource) (temper_placement_watch_up{@})", "up: {{resource}}"),
-            Query("sum by (resource) (temper_placement_watch_lists{@})", "listed: {{resource}}"),
+            Query(
+                "sum by (resource) (temper_placement_watch_lists_total{@})", "listed: {{resource}}"
+            ),
             width=12,
         ),
     )

@@ -95,7 +95,8 @@ def _with_overhead(spec: Table, size: CpuSize) -> CpuSize:
 
 def computed_qos_class(spec: Table, containers: Iterable[Table]) -> QosClass:
     """Compute the class as the kubelet does, from CPU and memory of every container."""
-    if spec.values.get("resources") is not None:
+    resources = spec.table("resources")
+    if any(resources.values.get(part) for part in ("requests", "limits")):
         return _qos_class([spec])
     return _qos_class(containers)
 

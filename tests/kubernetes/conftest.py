@@ -19,6 +19,9 @@ from tests.kubernetes.cluster import (
 )
 from tests.kubernetes.severable import Severable
 
+BUILT = {"cluster", "plane", "prometheus", "helm"}
+"""Fixtures that need what takes long to build or to start."""
+
 
 def pytest_addoption(parser):
     parser.addoption(
@@ -33,8 +36,8 @@ def pytest_collection_modifyitems(config, items):
     if config.getoption("--kube", default=False):
         return
     for item in items:
-        if "cluster" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.skip(reason="starts a control plane: make test-kube"))
+        if not BUILT.isdisjoint(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.skip(reason="needs a built control plane: make test-kube"))
 
 
 @pytest.fixture(scope="session")

@@ -163,6 +163,10 @@ def test_resources_of_the_pod_decide_the_class():
     assert pod.qos_class is QosClass.GUARANTEED
 
 
+def test_resources_of_the_pod_that_say_nothing_decide_nothing():
+    assert pod_of(container("500m"), resources={"requests": {}}).qos_class is QosClass.BURSTABLE
+
+
 millis = st.integers(0, 4000)
 parts = st.tuples(millis, st.booleans())
 

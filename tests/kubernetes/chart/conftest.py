@@ -15,14 +15,12 @@ from tests.kubernetes.cluster import Cluster
 
 
 @pytest.fixture(scope="session")
-def helm(request, tmp_path_factory):
+def helm(tmp_path_factory):
     """Helm without a cluster; it keeps its caches to itself."""
     found = subprocess.run(
         [str(BUILD), "--where", "helm"], capture_output=True, text=True, check=False
     )
-    if found.returncode:
-        assert not request.config.getoption("--kube", default=False), found.stderr
-        pytest.skip(f"needs helm: {found.stderr.strip()}")
+    assert not found.returncode, found.stderr
     home = str(tmp_path_factory.mktemp("helm"))
     environment = {"HOME": home, "PATH": os.environ["PATH"], "KUBECONFIG": os.devnull}
     return Helm(Path(found.stdout.strip()) / "helm", environment)
@@ -35,10 +33,8 @@ def everything():
 
 
 @pytest.fixture(scope="package")
-def plane(request, tmp_path_factory):
+def plane(tmp_path_factory):
     """A control plane of its own, as the chart brings the rights that the other one has already."""
-    if not request.config.getoption("--kube", default=False):
-        pytest.skip("starts a control plane: make test-kube")
     plane = Cluster(tmp_path_factory.mktemp("plane"))
     try:
         plane.make({"kind": "Namespace", "metadata": {"name": NAMESPACE}})

@@ -1,9 +1,11 @@
 """What the extender tells of itself at ``/metrics``."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import partial
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.core import CounterMetricFamily
+from prometheus_client.registry import Collector
 
 from temper_plugin_density.placement.ledger import Ledger
 from temper_plugin_density.placement.scoring import Score
@@ -40,10 +42,8 @@ class Measures:
             self.requests.labels(outcome)
         self._gauge("nodes", "Nodes known").set_function(lambda: len(ledger.nodes))
         self._gauge("pods", "Bound pods known").set_function(lambda: ledger.pods)
-        self._gauge("unreadable_pods", "How often a pod could not be read").set_function(
-            lambda: watch.unreadable
-        )
         self._watches(watch)
+        self._registry.register(Counted(watch))
 
     def count_scores(self, scores: Iterable[Score]) -> None:
         """Count scores by rule."""
@@ -59,10 +59,31 @@ class Measures:
 
     def _watches(self, watch: Watch) -> None:
         up = self._gauge("watch_up", "Whether the watch is up", "resource")
-        lists = self._gauge("watch_lists", "How often the whole collection was listed", "resource")
         for lookout in (watch.nodes, watch.pods):
             up.labels(lookout.resource).set_function(partial(getattr, lookout, "is_up"))
-            lists.labels(lookout.resource).set_function(partial(getattr, lookout, "lists"))
 
     def _gauge(self, name: str, help_text: str, *labels: str) -> Gauge:
         return Gauge(f"temper_placement_{name}", help_text, labels, registry=self._registry)
+
+
+class Counted(Collector):
+    """What the watches count themselves."""
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
+
+    def collect(self) -> Iterator[CounterMetricFamily]:
+        """Give what has been counted until now."""
+        yield CounterMetricFamily(
+            "temper_placement_unreadable_pods",
+            "How often a pod could not be read",
+            self._watch.unreadable,
+        )
+        lists = CounterMetricFamily(
+            "temper_placement_watch_lists",
+            "How often the whole collection was listed",
+            labels=["resource"],
+        )
+        for lookout in (self._watch.nodes, self._watch.pods):
+            lists.add_metric([lookout.resource], lookout.lists)
+        yield lists
