@@ -14,7 +14,7 @@ from tests.kubernetes.node.workloads import (
     CALM,
     PROFILE,
     PROFILE_FILE,
-    Workload,
+    comers,
     workloads,
 )
 
@@ -146,35 +146,32 @@ def test_the_critical_layer_owns_a_whole_core_that_no_other_layer_owns(node):
 
 @pytest.mark.usefixtures("placed")
 def test_the_annotations_count_what_runs(node):
-    def told():
-        said = node.annotations()
-        return {tier: said.get(f"tier-{tier}-pods") for tier in TIERS}
-
     # the agent itself is of the system's class and counts as critical
     expected = {tier: str(count + (tier == "critical")) for tier, count in TIERS.items()}
-    wait_until(lambda: told() == expected, f"{expected}, told {told()}", 90)
+
+    wait_until(lambda: _counts(node) == expected, f"{expected}", 90)
+
+
+def _counts(node):
+    said = node.annotations()
+    return {tier: said.get(f"tier-{tier}-pods") for tier in TIERS}
 
 
 @pytest.mark.usefixtures("placed")
 def test_pods_that_come_and_go_take_no_other_engine(node):
     before, generation = node.engine(), node.annotations()["config-generation"]
+    counts, share = _counts(node), CHURNED // 4
     reloads = node.metric("temper_reloads_total")
-    classes = ["temper-low", "temper-background", None, "temper-high"]
-    comers = [Workload(f"comer-{index}", "", classes[index % 4], "10m") for index in range(CHURNED)]
+    coming = comers(CHURNED)
 
-    node.apply(*(each.document() for each in comers))
-    names = [each.name for each in comers]
+    node.apply(*(each.document() for each in coming))
+    names = [each.name for each in coming]
     node.kubectl("wait", "--for=condition=Ready", "pod", *names, "--timeout=400s", timeout=420)
-    share = CHURNED // 4
-    wait_until(
-        lambda: node.annotations()["tier-low-pods"] == str(TIERS["low"] + share), "all counted", 90
-    )
-    assert node.annotations()["tier-high-pods"] == str(TIERS["high"] + share)
+    more = {tier: str(int(count) + share * (tier != "critical")) for tier, count in counts.items()}
+    wait_until(lambda: _counts(node) == more, f"{more}", 90)
     node.kubectl("delete", "pod", *names, "--wait=true", timeout=420)
 
-    wait_until(
-        lambda: node.annotations()["tier-low-pods"] == str(TIERS["low"]), "all forgotten", 90
-    )
+    wait_until(lambda: _counts(node) == counts, f"{counts}", 90)
     assert node.engine() == before
     assert node.annotations()["config-generation"] == generation
     assert node.metric("temper_reloads_total") == reloads

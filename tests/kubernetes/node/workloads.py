@@ -51,6 +51,7 @@ class Workload:
     command: tuple[str, ...] = ("sh", "-c", CALM)
     annotations: dict[str, str] = field(factory=dict)
     by_thread: dict[str, str] = field(factory=dict)
+    host_network: bool = False
 
     def document(self):
         """Return the pod as it is created; the scheduler finds its node."""
@@ -64,7 +65,11 @@ class Workload:
             container["resources"] = {"requests": {"cpu": self.cpu, "memory": "32Mi"}}
             if self.is_guaranteed:
                 container["resources"]["limits"] = container["resources"]["requests"]
-        spec = {"terminationGracePeriodSeconds": 0, "containers": [container]}
+        spec = {
+            "terminationGracePeriodSeconds": 0,
+            "hostNetwork": self.host_network,
+            "containers": [container],
+        }
         if self.priority_class:
             spec["priorityClassName"] = self.priority_class
         metadata = {"name": self.name, "namespace": "default", "annotations": self.annotations}
@@ -74,6 +79,13 @@ class Workload:
         """Return the layer of a thread of that name."""
         fitting = [layer for prefix, layer in self.by_thread.items() if comm.startswith(prefix)]
         return fitting[0] if fitting else self.layer
+
+
+def comers(count):
+    """Return so many pods that sleep, of four classes; networks of their own would take time."""
+    classes = ["temper-low", "temper-background", None, "temper-high"]
+    asleep = {"command": ("sleep", "10000"), "host_network": True}
+    return [Workload(f"comer-{n}", "", classes[n % 4], "10m", **asleep) for n in range(count)]
 
 
 def workloads(image):
