@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from temper_core.bpf.file_system import MOUNT
 from temper_core.records.contributions import Left, Restored
@@ -25,6 +25,9 @@ DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 OWN_DIRECTORY = "temper"
 """A directory of this name is Temper's own: strangers in it are told, and it goes when empty."""
 NOT_OURS = "is not Temper's"
+NO_SOCKET = "is no socket, so Temper has not made it"
+MOST_NAMED = 100
+"""So many strangers of one directory are named; of others there is the number."""
 SWITCH_STAYS = "the operator's own switch for safe mode; --all removes it"
 
 
@@ -32,14 +35,16 @@ SWITCH_STAYS = "the operator's own switch for safe mode; --all removes it"
 class Place:
     """A directory in which Temper keeps files: ``names`` are regular expressions of what may go.
 
-    ``is_own`` says whether the directory is Temper's, so that it goes as well once it is empty;
-    a pin is only looked for on a BPF file system.
+    Of ``sockets`` only what is a socket may go, or a link. ``is_own`` says whether the directory is
+    Temper's, so that it goes as well once it is empty; a pin is only looked for on a BPF file
+    system.
     """
 
     directory: Path
     names: tuple[str, ...]
     is_own: bool = False
     is_pin: bool = False
+    sockets: frozenset[str] = frozenset()
 
 
 @frozen
@@ -65,14 +70,35 @@ def places(settings: Settings, roots: Roots) -> tuple[Place, ...]:
     notes = tuple(re.escape(pattern).replace(r"\*", "[0-9]+") for pattern in PATTERNS)
     found = [
         _place(roots.run, (*notes, re.escape(LOCK_FILE))),
-        _place(state.parent, (re.escape(state.name), re.escape(f"{state.name}.new"))),
-        _place(switch.parent, (re.escape(switch.name), re.escape(switch.name) + r"\.[0-9]+")),
         Place(pin.parent, (re.escape(pin.name),), is_own=True, is_pin=True),
     ]
-    if settings.server.socket:
-        socket = Path(settings.server.socket)
-        found.append(_place(socket.parent, (re.escape(socket.name),)))
+    if _is_definite(state):
+        found.append(_place(state.parent, (re.escape(state.name), re.escape(f"{state.name}.new"))))
+    if _is_definite(switch):
+        name = re.escape(switch.name)
+        found.append(_place(switch.parent, (name, rf"{name}\.[0-9]+")))
+    socket = Path(settings.server.socket)
+    if _is_definite(socket):
+        name = re.escape(socket.name)
+        found.append(evolve(_place(socket.parent, (name,)), sockets=frozenset({socket.name})))
     return _merged(found)
+
+
+def _is_definite(path: Path) -> bool:
+    """Whether a path means the same file wherever one is, and a file at all."""
+    return path.is_absolute() and bool(path.name)
+
+
+def _indefinite(settings: Settings) -> Iterator[Left]:
+    """Name the settings by which a file cannot be found: the agent had another directory."""
+    named = {
+        "[safe_mode] state": settings.safe_mode.state,
+        "[safe_mode] file": settings.safe_mode.file,
+        "[server] socket": settings.server.socket,
+    }
+    for key, value in named.items():
+        if value and not _is_definite(Path(value)):
+            yield Left(f"{key} = {value!r}", "is no absolute path of a file; look for it yourself")
 
 
 def agents_files(settings: Settings, roots: Roots) -> frozenset[str]:
@@ -89,7 +115,7 @@ def restore_files(
     done = [_clear(place, sparing, is_dry=is_dry) for place in found]
     return Restored(
         tuple(path for each in done for path in each.removed),
-        tuple(left for each in done for left in each.left),
+        (*(left for each in done for left in each.left), *_indefinite(settings)),
     )
 
 
@@ -101,10 +127,9 @@ def _merged(found: Sequence[Place]) -> tuple[Place, ...]:
     """Join the places that are one directory: what one knows is no stranger to the other."""
     joined: dict[Path, Place] = {}
     for place in found:
-        names = joined[place.directory].names if place.directory in joined else ()
-        joined[place.directory] = Place(
-            place.directory, (*names, *place.names), place.is_own, place.is_pin
-        )
+        known = joined.get(place.directory, Place(place.directory, ()))
+        names, sockets = (*known.names, *place.names), known.sockets | place.sockets
+        joined[place.directory] = evolve(place, names=names, sockets=sockets)
     return tuple(joined.values())
 
 
@@ -146,18 +171,35 @@ def _clear_names(
 ) -> tuple[tuple[str, ...], tuple[Left, ...]]:
     removed: list[str] = []
     left: list[Left] = []
-    for name in sorted(os.listdir(descriptor)):
+    names = sorted(os.listdir(descriptor))
+    ours = [name for name in names if any(re.fullmatch(each, name) for each in place.names)]
+    for name in ours:
         path = str(place.directory / name)
-        if not any(re.fullmatch(pattern, name) for pattern in place.names):
-            if place.is_own:
-                left.append(Left(path, NOT_OURS))
-        elif (why := sparing.why(path)) is not None:
+        if (why := sparing.why(path)) is not None:
             left.append(Left(path, why, is_kept=True))
+        elif name in place.sockets and not _is_socket(name, descriptor):
+            left.append(Left(path, NO_SOCKET))
         elif problem := _unlink(name, descriptor, is_dry=is_dry):
             left.append(_failure(path, problem))
         else:
             removed.append(path)
-    return tuple(removed), tuple(left)
+    strangers = sorted(set(names) - set(ours)) if place.is_own else []
+    return tuple(removed), (*left, *_named(strangers, place.directory))
+
+
+def _named(strangers: Sequence[str], directory: Path) -> Iterator[Left]:
+    for name in strangers[:MOST_NAMED]:
+        yield Left(str(directory / name), NOT_OURS)
+    if len(strangers) > MOST_NAMED:
+        yield Left(str(directory), f"{len(strangers) - MOST_NAMED} more there are not Temper's")
+
+
+def _is_socket(name: str, directory: int) -> bool:
+    """Whether it is one; so counts what has just gone, and a link, which can be taken away."""
+    with suppress(OSError):
+        mode = os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode
+        return stat.S_ISSOCK(mode) or stat.S_ISLNK(mode)
+    return True
 
 
 def _unlink(name: str, directory: int, *, is_dry: bool) -> OSError | None:
@@ -206,5 +248,7 @@ def _told(error: OSError) -> str:
         "Permission denied": "; run as root",
         "Operation not permitted": "; run as root",
     }
+    if os.geteuid() == 0:  # and even root may not
+        remedies["Operation not permitted"] = "; is it immutable? lsattr tells, chattr -i ends that"
     told = error.strerror or str(error)
     return told + remedies.get(told, "")

@@ -41,8 +41,10 @@ def find_orphans(roots: Roots) -> tuple[Orphan, ...]:
 
 def _found(roots: Roots) -> Iterator[Orphan]:
     for name in (PID_FILE, NEXT_PID_FILE):
+        if not (roots.run / name).is_file():  # a pipe would be waited for
+            continue
         pid, _, start = (read_line(roots.run / name, limit=64) or "").partition(" ")
-        if not pid.isdigit() or not start:
+        if not (pid.isascii() and pid.isdigit()) or not start:
             continue
         comm = read_line(roots.proc / pid / "comm", limit=64) or ""
         is_that_one = start_of(int(pid), roots.proc) == start and not _is_dead(roots.proc / pid)

@@ -1,8 +1,10 @@
 """Restoring the host: without an agent by ``temper restore``, and by a running agent on request."""
 
+import errno
 import fcntl
 import os
 import socket
+import stat
 import threading
 from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -21,7 +23,6 @@ from temper_core.scheduler.roots import Roots, read_line
 from temper_core.scheduler.safe_mode import SafeModeRequests
 from temper_core.settings.models import Settings
 
-CONNECT_S = 1.0
 MOST_TOLD = 20
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
@@ -48,21 +49,37 @@ def refuse_beside_agent(settings: Settings, roots: Roots) -> None:
     """
     path = roots.run / LOCK_FILE
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        # A pipe of that name must not be waited for.
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        descriptor = os.open(path, flags)
+    except (FileNotFoundError, NotADirectoryError):
+        pass
     except OSError as error:
-        if isinstance(error, PermissionError):
-            raise MachineError(
-                f"{path}: {error.strerror}, so whether an agent runs here is not known; run as root"
-            ) from error
+        raise _not_known(path, error) from error
     else:
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise _refusal(f"process {read_line(path, limit=32)} holds {path}") from error
+            _refuse_if_held(descriptor, path)
         finally:
             os.close(descriptor)
     if settings.server.socket and _listens(Path(settings.server.socket)):
         raise _refusal(f"it listens on {settings.server.socket}")
+
+
+def _refuse_if_held(descriptor: int, path: Path) -> None:
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        raise MachineError(f"{path}: is no plain file, as Temper makes; remove it")
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise _refusal(f"process {read_line(path, limit=32)} holds {path}") from error
+
+
+def _not_known(path: Path, error: OSError) -> MachineError:
+    if error.errno == errno.ELOOP:
+        return MachineError(f"{path}: is a link, and Temper makes none of that name; remove it")
+    return MachineError(
+        f"{path}: {error.strerror}, so whether an agent runs here is not known; run as root"
+    )
 
 
 def restore_without_agent(
@@ -119,11 +136,18 @@ def _refusal(how: str) -> AnotherAgentError:
 
 
 def _listens(path: Path) -> bool:
-    with socket.socket(socket.AF_UNIX) as probe, suppress(OSError):
-        probe.settimeout(CONNECT_S)
-        probe.connect(str(path))
-        return True
-    return False
+    """Whether somebody listens there, be it one who hangs and takes nobody in any more."""
+    with socket.socket(socket.AF_UNIX) as probe:
+        probe.setblocking(False)
+        try:
+            probe.connect(str(path))
+        except BlockingIOError:
+            return True
+        except PermissionError as error:
+            raise _not_known(path, error) from error
+        except OSError:
+            return False
+    return True
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from temper_core.errors import EXIT_FINDINGS, EXIT_MACHINE
+from temper_core.errors import EXIT_FINDINGS, EXIT_MACHINE, MachineError
 
 if TYPE_CHECKING:
     from temper_core.records.contributions import Left, Restored
@@ -48,7 +48,11 @@ def _with_cgroups(files: "Restored", *, is_dry: bool) -> "Restored":
     from temper_core.launch import remove_left_behind
     from temper_core.records.contributions import Left, Restored
 
-    removed, living = remove_left_behind(is_dry=is_dry)
+    try:
+        removed, living = remove_left_behind(is_dry=is_dry)
+    except MachineError as error:  # what has been done before is told all the same
+        failure = Left("cgroups of temper run", str(error), is_failure=True)
+        return Restored(files.removed, (*files.left, failure))
     running = "a command of temper run still runs in it"
     return Restored(
         (*files.removed, *map(str, removed)),

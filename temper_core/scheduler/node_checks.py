@@ -115,7 +115,7 @@ def static_cpu_manager(roots: Roots, settings: Settings) -> Check:
     name, path = "static_cpu_manager", roots.kubelet / "cpu_manager_state"
     text = read_line(path)
     if text is None:
-        return ok(name, "no kubelet with a static CPU manager")
+        return _without_cpu_manager_state(name, path, roots)
     try:
         policy = json.loads(text).get("policyName")
     except (ValueError, AttributeError, RecursionError):
@@ -130,6 +130,27 @@ def static_cpu_manager(roots: Roots, settings: Settings) -> Check:
         detail,
         "set cpuManagerPolicy: none, or [scheduler] allow_static_cpu_manager = true",
     )
+
+
+def _without_cpu_manager_state(name: str, path: Path, roots: Roots) -> Check:
+    """Tell a host without a kubelet from one whose kubelet's files are not to be seen from here.
+
+    Every kubelet writes its state, whatever its policy. A pod has not got the kubelet's directory.
+    """
+    environment = read_line(roots.proc / "self/environ") or ""
+    is_in_pod = "KUBERNETES_SERVICE_HOST" in environment
+    if is_in_pod or _runs("kubelet", roots):
+        return unknown(
+            name,
+            f"{path} cannot be seen from here, so the kubelet's policy is not known",
+            "`temper k8s doctor` asks the kubelet; `pinned_pods` warns once a container is pinned",
+        )
+    return ok(name, "no kubelet with a static CPU manager")
+
+
+def _runs(comm: str, roots: Roots) -> bool:
+    folders = roots.proc.glob("[0-9]*")
+    return any(read_line(each / "comm", limit=64) == comm for each in folders)
 
 
 def resctrl(roots: Roots) -> Check:

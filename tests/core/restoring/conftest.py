@@ -1,3 +1,5 @@
+import socket
+
 import attrs
 import pytest
 
@@ -30,11 +32,17 @@ class Host:
         path.write_text(text)
         return path
 
+    def put_socket(self, path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with socket.socket(socket.AF_UNIX) as ended:
+            ended.bind(str(path))
+        return path
+
     def left_by_a_killed_agent(self):
         """Make everything that an agent can leave, and return it."""
         return [
             self.put(self.run / "agent.lock", "123\n"),
-            self.put(self.run / "agent.sock"),
+            self.put_socket(self.run / "agent.sock"),
             self.put(self.run / "engine-7.json", "[]"),
             self.put(self.run / "engine-8.gate"),
             self.put(self.run / "engine.pid", "123 456\n"),

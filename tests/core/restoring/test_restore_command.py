@@ -155,6 +155,99 @@ def test_other_files_beside_settings_of_another_directory_are_nobodys_business(m
     assert "passwd" not in done.stdout
 
 
+def test_what_is_no_socket_is_not_taken_for_the_agents(made, restore):
+    precious = made.put(made.folder / "home/precious")
+    made.path.write_text(made.path.read_text().replace(f"{made.run}/agent.sock", str(precious)))
+
+    done = restore()
+
+    assert (done.exit_code, precious.exists()) == (EXIT_FINDINGS, True)
+    assert f"left: {precious}: is no socket" in done.stdout
+
+
+@pytest.mark.parametrize("state", ["requests.json", "./requests.json", "/"])
+def test_a_setting_that_means_another_file_elsewhere_is_named_and_nothing_removed(
+    made, restore, monkeypatch, state
+):
+    neighbour = made.put(made.folder / "project/requests.json")
+    monkeypatch.chdir(neighbour.parent)
+    made.path.write_text(made.path.read_text().replace(f"{made.state}/requests.json", state))
+
+    done = restore()
+
+    assert (done.exit_code, neighbour.exists()) == (EXIT_FINDINGS, True)
+    assert f"left: [safe_mode] state = {state!r}: is no absolute path of a file" in done.stdout
+
+
+def test_names_that_are_no_text_are_told_by_lines_that_are(made, restore):
+    made.run.mkdir(parents=True)
+    (made.run / os.fsdecode(b"caf\xe9\x1b[31m")).write_text("x")
+
+    lines, table = restore(), json.loads(restore("--output", "json").stdout)
+
+    assert lines.exit_code == EXIT_FINDINGS
+    assert "\x1b" not in lines.stdout
+    assert len(lines.stdout.splitlines()) == 1
+    assert os.fsencode(table["left"][0]["path"]).endswith(b"caf\xe9\x1b[31m")
+
+
+def test_of_very_many_strangers_the_first_are_named_and_the_rest_counted(made, restore):
+    for number in range(130):
+        made.put(made.state / f"core.{number:03}")
+
+    told = json.loads(restore("--output", "json").stdout)["left"]
+
+    assert len(told) == 101
+    assert told[-1] == {
+        "path": str(made.state),
+        "why": "30 more there are not Temper's",
+        "state": "unknown",
+    }
+
+
+@pytest.mark.parametrize(
+    ("make", "told"),
+    [(os.mkfifo, "is no plain file"), (os.mkdir, "is no plain file")],
+    ids=["pipe", "directory"],
+)
+def test_what_stands_in_the_place_of_the_lock_is_told_and_not_waited_for(made, restore, make, told):
+    made.run.mkdir(parents=True)
+    make(made.run / "agent.lock")
+
+    refused = restore()
+
+    assert isinstance(refused.exception, MachineError)
+    assert f"{made.run}/agent.lock: {told}" in str(refused.exception)
+
+
+def test_a_lock_that_is_a_link_is_told(made, restore, tmp_path):
+    treasure = made.put(tmp_path / "elsewhere/shadow", "secret")
+    made.run.mkdir(parents=True)
+    (made.run / "agent.lock").symlink_to(treasure)
+
+    refused = restore()
+
+    assert f"{made.run}/agent.lock: is a link" in str(refused.exception)
+    assert treasure.read_text() == "secret"
+
+
+@pytest.mark.parametrize("name", ["engine-7.json", "engine.pid"])
+def test_a_pipe_in_the_place_of_a_note_is_removed_and_not_waited_for(made, restore, name):
+    made.run.mkdir(parents=True)
+    os.mkfifo(made.run / name)
+
+    assert restore().exit_code == 0
+    assert not made.run.exists()
+
+
+@pytest.mark.parametrize("note", ["² 1", "99999999999999999999999 1", "-1 1", "1"])
+def test_a_note_of_an_engine_that_makes_no_sense_is_removed(made, restore, note):
+    made.put(made.run / "engine.pid", note)
+
+    assert restore().exit_code == 0
+    assert not made.run.exists()
+
+
 @pytest.mark.parametrize("option", ["--dry-run", "--all"])
 def test_it_refuses_while_an_agent_holds_the_lock(made, restore, option):
     left = made.left_by_a_killed_agent()
@@ -183,6 +276,33 @@ def test_it_refuses_while_an_agent_that_only_observes_listens(made, restore):
     assert isinstance(refused.exception, MachineError)
     assert "it listens on" in str(refused.exception)
     assert (made.run / "agent.sock").exists()
+
+
+def test_it_refuses_while_a_listener_hangs_and_takes_nobody_in_any_more(made, restore):
+    made.run.mkdir(parents=True)
+    with socket.socket(socket.AF_UNIX) as hanging, socket.socket(socket.AF_UNIX) as waiting:
+        hanging.bind(str(made.run / "agent.sock"))
+        hanging.listen(0)
+        waiting.connect(str(made.run / "agent.sock"))
+
+        refused = restore()
+
+    assert "it listens on" in str(refused.exception)
+
+
+@pytest.mark.skipif(shutil.which("chattr") is None, reason="needs chattr")
+def test_what_even_root_may_not_remove_is_told_with_another_remedy(made, restore):
+    held = made.put(made.run / "engine-7.json")
+    if subprocess.run(["chattr", "+i", held], check=False, capture_output=True).returncode != 0:
+        pytest.skip("this file system knows no immutable files, or this is not root")
+    try:
+        done = restore()
+    finally:
+        subprocess.run(["chattr", "-i", held], check=True)
+
+    assert done.exit_code == EXIT_MACHINE
+    assert "is it immutable?" in done.stdout
+    assert "run as root" not in done.stdout
 
 
 def test_an_engine_that_outlived_its_agent_is_ended(made, restore):

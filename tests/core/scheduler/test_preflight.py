@@ -266,6 +266,26 @@ def test_the_static_cpu_manager_may_be_overridden(node):
     assert hold is None
 
 
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("proc/4711/comm", "kubelet\n"),
+        ("proc/self/environ", "PATH=/bin\0KUBERNETES_SERVICE_HOST=10.0.0.1\0"),
+    ],
+    ids=["a kubelet runs", "in a pod"],
+)
+def test_a_kubelets_policy_that_cannot_be_seen_is_not_told_to_be_well(node, path, text):
+    node.put(path, text)
+
+    checks, hold = look(node)
+
+    check = checks["static_cpu_manager"]
+    assert check.state == "unknown"
+    assert "cannot be seen from here" in check.detail
+    assert "temper k8s doctor" in check.remedy
+    assert hold is None
+
+
 def test_a_missing_engine_is_told_in_the_finders_words(node):
     def missing(_name: str) -> InstalledEngine:
         raise EngineError("there is no such program on PATH")
