@@ -77,9 +77,9 @@ e2e-node: install  ## the chart on a real node: kubelet, containerd and a sched_
 	@kube/build kubelet >/dev/null
 	$(BIN)/pytest -v tests/kubernetes/node --node $(SELECTED)
 
-image: install  ## build deploy/Dockerfile into build/temper-image.tar, without a registry; prints the image's name
+image: install  ## build the image into build/temper.tar, without a registry (root, Debian), and try it; prints its name
 	@mkdir -p build
-	@deploy/image/build build/temper-image.tar
+	@deploy/image/build build/temper.tar && deploy/image/smoke build/temper.tar
 
 test-image: install  ## build that image twice, compare, and try what is in it (root)
 	$(BIN)/pytest -q tests/image --image $(SELECTED)
