@@ -56,15 +56,16 @@ class Access:
     def headers(self) -> dict[str, str]:
         """Return the headers that say who asks; raise AwayError where the token is not there."""
         path = self.credentials.token_file
-        if not path:
-            token = self.credentials.token
-            return {"Authorization": f"Bearer {token}"} if token else {}
-        try:
-            with Path(path).open("rb") as file:
-                token = file.read(LARGEST_TOKEN_BYTES).strip().decode("ascii")
-        except (OSError, UnicodeDecodeError) as error:
-            raise AwayError(f"{path}: the token cannot be read: {error}") from error
-        return {"Authorization": f"Bearer {token}"}
+        token = self.credentials.token.strip()
+        if path:
+            try:
+                with Path(path).open("rb") as file:
+                    token = file.read(LARGEST_TOKEN_BYTES).strip().decode("ascii")
+            except (OSError, UnicodeDecodeError) as error:
+                raise AwayError(f"{path}: the token cannot be read: {error}") from error
+        if not all("!" <= each <= "~" for each in token):  # it must not be told in an error
+            raise AwayError(f"{path or 'the token'}: it has characters that no token has")
+        return {"Authorization": f"Bearer {token}"} if token or path else {}
 
     def tls(self) -> ssl.SSLContext:
         """Return how to trust and to be trusted; raise AwayError where files are missing."""
@@ -134,13 +135,13 @@ def access_of(cluster: Mapping[str, Any], user: Mapping[str, Any], beside: Path)
     ca = _text(cluster, "certificate-authority-data")
     credentials = Credentials(
         token_file=_file(user, "tokenFile", beside),
-        token=user.get("token", ""),
+        token=str(user.get("token") or ""),
         ca_file=_file(cluster, "certificate-authority", beside),
         ca_data=ca.decode("ascii"),
         certificate_file=_file(user, "client-certificate", beside),
         key_file=_file(user, "client-key", beside),
         certificate_data=_text(user, "client-certificate-data") + _text(user, "client-key-data"),
-        server_name=cluster.get("tls-server-name", ""),
+        server_name=str(cluster.get("tls-server-name") or ""),
         is_insecure=cluster.get("insecure-skip-tls-verify") is True,
     )
     port = url.port or (HTTPS_PORT if is_tls else HTTP_PORT)

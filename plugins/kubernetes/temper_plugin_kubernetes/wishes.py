@@ -70,10 +70,12 @@ class Wishes:
         if wish == self._obeyed or self._is_leaving:
             return
         self._obeyed = wish
+        with self._lock:
+            self._done = {}  # whoever asks for the same again waits for another answer
         if wish.key == RESTORE:
             self._is_leaving = wish.value == UNINSTALL
             log.warning("restore_requested", value=wish.value[:LONGEST_VALUE])
-            self._context.restore(_reason(wish), partial(self._note, wish.value))
+            self._context.restore(_reason(wish), partial(self._note, wish))
         elif wish.key:
             self._context.request_safe_mode(_reason(wish))
         else:
@@ -89,11 +91,14 @@ class Wishes:
         wanted = {key: said.get(key) for key in (RESTORED, LEFT)}
         return {key: value for key, value in wanted.items() if present.get(key) != value}
 
-    def _note(self, value: str, found: Restored) -> None:
+    def _note(self, wish: _Wish, found: Restored) -> None:
+        """Know that *wish* was fulfilled; one that was taken back meanwhile is not answered."""
+        if wish is not self._obeyed:
+            return
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         left = "; ".join(f"{each.path}: {each.why}" for each in found.left)[:LONGEST_MESSAGE]
         with self._lock:
-            self._done = {value: {RESTORED: now, LEFT: left or None}}
+            self._done = {wish.value: {RESTORED: now, LEFT: left or None}}
         self._answered()
 
 

@@ -4,10 +4,12 @@ import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
 
+from temper_core.cli.main import run as run_temper
 from temper_plugin_kubernetes.operators.doctor import command
 from tests.kubernetes.tools.made_cluster import Objects
 from tests.kubernetes.tools.made_objects import installation_of
@@ -31,14 +33,29 @@ def said(*arguments, kubeconfig="", **environment):
     )
 
 
+def here(*arguments, kubeconfig="", **environment):
+    """Run ``temper`` in this process, outside of any cluster: a start of Python takes seconds."""
+    runner = CliRunner()
+    with pytest.MonkeyPatch.context() as patch:
+        for key in set(os.environ) - set(OUTSIDE):
+            patch.delenv(key)
+        if kubeconfig:
+            patch.setenv("KUBECONFIG", str(kubeconfig))
+        for key, value in environment.items():
+            patch.setenv(key, value)
+        patch.setattr(sys, "argv", ["temper", *map(str, arguments)])
+        with runner.isolation() as (stdout, stderr, _):
+            code = run_temper()
+    outputs = {"stdout": stdout.getvalue().decode(), "stderr": stderr.getvalue().decode()}
+    return SimpleNamespace(returncode=code, **outputs)
+
+
 @pytest.fixture
 def k8s(cluster):
     """Run ``temper k8s`` as the cluster's administrator, or by another kubeconfig."""
 
     def run(*arguments, kubeconfig=None):
-        return said(
-            TEMPER, "k8s", *arguments, kubeconfig=kubeconfig or cluster.directory / "kubeconfig"
-        )
+        return here("k8s", *arguments, kubeconfig=kubeconfig or cluster.directory / "kubeconfig")
 
     return run
 

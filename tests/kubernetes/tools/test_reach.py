@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.kubernetes.tools.conftest import OUTSIDE, PLUGIN, TEMPER, said
+from tests.kubernetes.tools.conftest import OUTSIDE, PLUGIN, TEMPER, here, said
 
 
 def token_of(cluster, user):
@@ -35,10 +35,10 @@ def test_a_token_that_is_no_more_is_told(k8s, kubeconfig_of):
     assert "does not accept these credentials (401)" in done.stderr
 
 
-def test_no_server_is_told_in_one_line(k8s, kubeconfig_of):
+def test_no_server_is_told_in_one_line(kubeconfig_of):
     path = kubeconfig_of({"token": "x"}, server="https://127.0.0.1:9")
 
-    done = k8s("status", kubeconfig=path)
+    done = said(TEMPER, "k8s", "status", kubeconfig=path)
 
     assert done.returncode == 3
     assert done.stderr.startswith("temper: no API server: 127.0.0.1:9 does not answer: ")
@@ -46,7 +46,7 @@ def test_no_server_is_told_in_one_line(k8s, kubeconfig_of):
 
 
 def test_without_any_kubeconfig_it_says_how_to_name_one(tmp_path):
-    done = said(TEMPER, "k8s", "status", HOME=str(tmp_path))
+    done = here("k8s", "status", HOME=str(tmp_path))
 
     assert done.returncode == 3
     assert "no API server is known: name a kubeconfig with --kubeconfig" in done.stderr
@@ -66,7 +66,7 @@ def test_a_kubeconfig_with_a_mistake_is_the_users_error(tmp_path, text, told):
     path = tmp_path / "kubeconfig"
     path.write_text(text)
 
-    done = said(TEMPER, "k8s", "status", "--kubeconfig", path)
+    done = here("k8s", "status", "--kubeconfig", path)
 
     assert done.returncode == 2
     assert told in done.stderr
@@ -74,7 +74,7 @@ def test_a_kubeconfig_with_a_mistake_is_the_users_error(tmp_path, text, told):
 
 
 def test_a_file_that_is_not_there_is_the_users_error(tmp_path):
-    done = said(TEMPER, "k8s", "status", "--kubeconfig", tmp_path / "none")
+    done = here("k8s", "status", "--kubeconfig", tmp_path / "none")
 
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert "No such file or directory" in done.stderr
@@ -140,8 +140,8 @@ def test_several_files_are_one_and_the_first_to_name_something_wins(
     other = kubeconfig_of({"token": "expired"}, "other")
     files = os.pathsep.join(map(str, (good, tmp_path / "missing", other)))
 
-    first = said(TEMPER, "k8s", "status", kubeconfig=files)
-    second = said(TEMPER, "k8s", "status", "--context", "it", kubeconfig=files)
+    first = here("k8s", "status", kubeconfig=files)
+    second = here("k8s", "status", "--context", "it", kubeconfig=files)
 
     assert first.returncode == 0
     assert (second.returncode, "401" in second.stderr) == (3, True)

@@ -13,7 +13,7 @@ from temper_plugin_kubernetes.accounts import Account
 from temper_plugin_kubernetes.companion import ClusterCompanion
 from temper_plugin_kubernetes.options import Options
 from tests.kubernetes.cluster import wait_until
-from tests.kubernetes.tools.conftest import TEMPER, told_by_an_agent
+from tests.kubernetes.tools.conftest import TEMPER, here, told_by_an_agent
 
 ASKED, DONE = "temper.codes/restore-requested", "temper.codes/restored"
 STATUS = "temper.codes/agent-status"
@@ -178,18 +178,14 @@ def agent(cluster, fleet, token_file, kubeconfig_of, tmp_path):
 
 def test_a_real_agent_leaves_nothing_and_writes_nothing_until_it_is_released(agent, k8s, tmp_path):
     state, _ = agent("lived-in")
-    client = [TEMPER, "safe-mode", "--settings", str(tmp_path / "agent.toml")]
-    subprocess.run([*client, "on", "--requester", "alice"], check=True, capture_output=True)
+    client = ["safe-mode", "--settings", tmp_path / "agent.toml"]
+    here(*client, "on", "--requester", "alice")
     was_written = (state / "requests.json").exists()
 
     done = k8s("restore", "lived-in", "--timeout", "40")
-    subprocess.run([*client, "on", "--requester", "bob"], check=True, capture_output=True)
+    here(*client, "on", "--requester", "bob")
     was_left = state.exists()
-    asking = json.loads(
-        subprocess.run(
-            [*client, "status", "--output", "json"], check=True, capture_output=True
-        ).stdout
-    )
+    asking = json.loads(here(*client, "status", "--output", "json").stdout)
     released = k8s("restore", "lived-in", "--release")
 
     assert (done.stdout, done.returncode) == ("lived-in: restored\n", 0)
@@ -208,8 +204,8 @@ def test_an_agent_that_is_rolled_meanwhile_makes_nothing_anew(cluster, agent, k8
     wait_until(lambda: STATUS not in cluster.annotations("lived-in"), "its farewell")
     agent("lived-in")
     wait_until(lambda: DONE in cluster.annotations("lived-in"), "the answer of the next one")
-    client = [TEMPER, "safe-mode", "--settings", str(tmp_path / "agent.toml")]
-    subprocess.run([*client, "on", "--requester", "bob"], check=True, capture_output=True)
+    client = ["safe-mode", "--settings", tmp_path / "agent.toml"]
+    here(*client, "on", "--requester", "bob")
 
     assert not state.exists()
     assert ASKED in cluster.annotations("lived-in")

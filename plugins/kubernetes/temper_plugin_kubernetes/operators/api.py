@@ -1,7 +1,9 @@
 """The API server as an operator asks it: lists in pages, and refusals that name the right."""
 
+import os
 import re
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import TracebackType
 from typing import Any, Self
 from urllib.parse import urlencode
@@ -11,12 +13,15 @@ from attrs import frozen
 from temper_core import MachineError
 from temper_plugin_kubernetes.access import Access
 from temper_plugin_kubernetes.connection import Connection, Json
-from temper_plugin_kubernetes.failures import AwayError, RefusalError
+from temper_plugin_kubernetes.failures import AwayError, GoneError, RefusalError
 
 PAGE = 250
 MERGE_PATCH = "application/merge-patch+json"
 METADATA = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
-UNAUTHORIZED, FORBIDDEN, NOT_FOUND = 401, 403, 404
+UNAUTHORIZED, FORBIDDEN, NOT_FOUND, TOO_MANY = 401, 403, 404, 429
+RETRIES = 3
+LONGEST_PAUSE_S = 10.0
+PROXIES = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")
 _MAY_NOT = re.compile(
     r'cannot (?P<verb>\S+) resource "(?P<resource>[^"]+)" in API group "(?P<group>[^"]*)"'
     r'(?: in the namespace "(?P<namespace>[^"]+)")?'
@@ -38,6 +43,7 @@ class ApiServer:
     def __init__(self, access: Access, timeout_s: float = 10.0) -> None:
         self.access = access
         self._connection = Connection(access, timeout_s)
+        self._is_warm = False
 
     def __enter__(self) -> Self:
         return self
@@ -70,15 +76,25 @@ class ApiServer:
         return self._ask("PATCH", path, change, media_type=MERGE_PATCH)
 
     def list(self, path: str, selector: str = "", *, accept: str = "") -> Iterator[Json]:
-        """Yield every object of a collection, page by page."""
+        """Yield every object of a collection, asked for page by page, each once."""
         asked = {"limit": str(PAGE), **({"labelSelector": selector} if selector else {})}
+        try:
+            found = [item for page in self._pages(path, asked, accept) for item in page]
+        except GoneError:
+            # The pages took longer than the server remembers (some 5 min): all of it at once.
+            del asked["limit"]
+            found = [item for page in self._pages(path, asked, accept) for item in page]
+        yield from found
+
+    def _pages(self, path: str, asked: Mapping[str, str], accept: str) -> Iterator[Iterable[Json]]:
+        going_on: Mapping[str, str] = {}
         while True:
-            answer = self.get(f"{path}?{urlencode(asked)}", accept)
-            yield from answer.get("items") or ()
-            going_on = (answer.get("metadata") or {}).get("continue")
-            if not going_on:
+            answer = self.get(f"{path}?{urlencode({**asked, **going_on})}", accept)
+            yield answer.get("items") or ()
+            token = (answer.get("metadata") or {}).get("continue")
+            if not token:
                 return
-            asked["continue"] = going_on
+            going_on = {"continue": token}
 
     def _ask(
         self,
@@ -89,12 +105,36 @@ class ApiServer:
         media_type: str = "",
         accept: str = "",
     ) -> Json:
-        try:
+        def ask() -> Json:
             return self._connection.ask(method, path, body, media_type=media_type, accept=accept)
+
+        try:
+            answer = self._patiently(ask)
         except RefusalError as error:
             raise _explained(error, method, path) from error
         except AwayError as error:
-            raise MachineError(f"no API server: {error}") from error
+            raise MachineError(f"no API server: {error}{_proxy_hint()}") from error
+        self._is_warm = True
+        return answer
+
+    def _patiently(self, ask: Callable[[], Json]) -> Json:
+        """Ask, and again where that may help; whatever is asked here may be asked twice.
+
+        That is after a pause that the server asked for, and over a new connection where it has
+        closed the old one, as it does to those that rest.
+        """
+        for _ in range(RETRIES):
+            try:
+                return ask()
+            except RefusalError as error:
+                if error.status != TOO_MANY:
+                    raise
+                time.sleep(min(max(error.retry_after_s, 1.0), LONGEST_PAUSE_S))
+            except AwayError as error:
+                if not self._is_warm or isinstance(error.__cause__, TimeoutError):
+                    raise
+                self._is_warm = False
+        return ask()
 
 
 class MissingError(MachineError):
@@ -129,6 +169,11 @@ def _right(found: Mapping[str, Any]) -> str:
     resource = f"{found['resource']}.{found['group']}" if found["group"] else found["resource"]
     where = f" in the namespace {found['namespace']}" if found["namespace"] else ""
     return f"{found['verb']} {resource}{where or ' in the whole cluster'}"
+
+
+def _proxy_hint() -> str:
+    named = next((name for name in PROXIES if os.environ.get(name)), None)
+    return f"; {named} is set, and proxies are not used" if named else ""
 
 
 def _who(text: str) -> str:

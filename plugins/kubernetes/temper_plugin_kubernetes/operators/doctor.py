@@ -10,6 +10,7 @@ from temper_plugin_kubernetes.operators.api import ApiServer
 from temper_plugin_kubernetes.operators.findings import Check, Finding, Report, report_of
 from temper_plugin_kubernetes.operators.fleet import Fleet, read_fleet
 from temper_plugin_kubernetes.operators.options import asked_of, cluster_options
+from temper_plugin_kubernetes.operators.text import printable
 
 FINDINGS = 1
 MARKS = {"error": "FAIL", "warning": "warn", "note": "note"}
@@ -74,10 +75,10 @@ def all_checks(
 def _print_lines(report: Report, fleet: Fleet) -> None:
     width = max((len(each.check) for each in report.findings), default=0)
     for each in report.findings:
-        click.echo(f"{MARKS[each.severity]:<5} {each.check:<{width}}  {each.told}")
-        click.echo(f"{'':<5} {'':<{width}}  -> {each.remedy}")
+        click.echo(printable(f"{MARKS[each.severity]:<5} {each.check:<{width}}  {each.told}"))
+        click.echo(printable(f"{'':<5} {'':<{width}}  -> {each.remedy}"))
     for unknown in report.unknown:
-        click.echo(f"?     not looked at: {unknown.what}: {unknown.why}")
+        click.echo(printable(f"?     not looked at: {unknown.what}: {unknown.why}"))
     click.echo(_conclusion(report, fleet))
 
 

@@ -3,8 +3,9 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
+from temper_plugin_kubernetes.failures import RefusalError
 from temper_plugin_kubernetes.operators.api import ForbiddenError, MissingError, Unknown
 from temper_plugin_kubernetes.operators.text import named
 
@@ -76,8 +77,16 @@ def run_checks(checks: Iterable[tuple[str, Check]]) -> Iterator[tuple[Finding, .
     for what, check in checks:
         try:
             yield tuple(check())
-        except (ForbiddenError, MissingError) as problem:
+        except (ForbiddenError, MissingError, RefusalError) as problem:
             yield Unknown(what, str(problem))
+
+
+def _joined(found: Iterable[Finding]) -> list[Finding]:
+    """Make one of those that say the same of several nodes: a fleet has thousands."""
+    joined: dict[Finding, list[str]] = {}
+    for each in found:
+        joined.setdefault(evolve(each, nodes=()), []).extend(each.nodes)
+    return [evolve(each, nodes=tuple(sorted(set(nodes)))) for each, nodes in joined.items()]
 
 
 def report_of(checks: Sequence[tuple[str, Check]], known: Sequence[Unknown] = ()) -> Report:
@@ -89,6 +98,7 @@ def report_of(checks: Sequence[tuple[str, Check]], known: Sequence[Unknown] = ()
             unknown.append(answer)
         else:
             found += answer
+    found = _joined(found)
     order = list(Severity)
     found.sort(key=lambda each: (order.index(each.severity), each.check, each.nodes))
     return Report(tuple(found), tuple(unknown), tuple(what for what, _ in checks))

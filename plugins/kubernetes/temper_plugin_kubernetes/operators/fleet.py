@@ -1,5 +1,6 @@
 """The fleet: every node with what its agent says of it, and the agent's own pod."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from enum import IntEnum
@@ -147,8 +148,12 @@ class FleetNode:
 
     def number(self, tier: Tier, what: str) -> int | None:
         """Return a tier's ``pods`` or ``cpu-millis``; None where no number is told."""
-        text = self.annotations.get(tier_key(tier, what), "")
-        return int(text) if text.isdigit() else None
+        return _number(self.annotations.get(tier_key(tier, what), ""))
+
+    @property
+    def generation_number(self) -> int | None:
+        """The same as a number; None where it is none."""
+        return _number(self.generation)
 
     @property
     def standing(self) -> Standing:
@@ -234,6 +239,11 @@ def version_of(image: str) -> str:
     return tag or digest[:19]
 
 
+def _number(text: str) -> int | None:
+    """Return the number; anybody who may write to a node may have written anything."""
+    return int(text) if re.fullmatch(r"[0-9]{1,15}", text) else None
+
+
 def _node(item: Json, agents: Mapping[str, AgentPod] | None, now: datetime) -> FleetNode:
     metadata, status = item["metadata"], item.get("status") or {}
     info: Mapping[str, Any] = status.get("nodeInfo") or {}
@@ -261,5 +271,5 @@ def _age(text: str, now: datetime) -> float | None:
     try:
         then = datetime.fromisoformat(text)
         return max(0.0, (now - then).total_seconds())
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None

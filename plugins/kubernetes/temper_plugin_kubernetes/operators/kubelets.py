@@ -3,6 +3,7 @@
 Source: the kubelet's ``/configz``, through the API server (``nodes/N/proxy/configz``).
 """
 
+import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -16,8 +17,11 @@ from temper_plugin_kubernetes.operators.api import ApiServer, ForbiddenError, Un
 from temper_plugin_kubernetes.operators.findings import Finding, error, note
 from temper_plugin_kubernetes.operators.text import named
 
-AT_ONCE = 8
+AT_ONCE = 16
 ANSWER_S = 5.0
+ALL_S = 60.0
+"""So long the kubelets of a fleet are asked; those that were not come to are named."""
+MOST_REASONS = 3
 
 
 @frozen
@@ -39,19 +43,32 @@ def ask_kubelets(access: Access, nodes: Sequence[str]) -> Kubelets:
             return Kubelets({}, (Unknown("the kubelets' configuration", str(problem)),))
         except MachineError as problem:
             silent[str(problem)].append(node)
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        for node, answer in zip(
-            nodes[1:], pool.map(lambda each: _tried(access, each), nodes[1:]), strict=True
-        ):
-            if isinstance(answer, str):
-                silent[answer].append(node)
-            else:
-                said[node] = answer
-    unknown = [
-        Unknown(f"the kubelets' configuration of {named(which)}", why)
-        for why, which in silent.items()
-    ]
-    return Kubelets(said, tuple(unknown))
+    for node, answer in zip(nodes[1:], _ask_all(access, nodes[1:]), strict=True):
+        if isinstance(answer, str):
+            silent[answer].append(node)
+        else:
+            said[node] = answer
+    return Kubelets(said, tuple(_unknown(silent)))
+
+
+def _ask_all(access: Access, nodes: Sequence[str]) -> list[Mapping[str, Any] | str]:
+    """Return the answer of each, or why there is none; an interruption does not wait for them."""
+    deadline = time.monotonic() + ALL_S
+    pool = ThreadPoolExecutor(AT_ONCE)
+    try:
+        return list(pool.map(lambda each: _tried(access, each, deadline), nodes))
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _unknown(silent: Mapping[str, Sequence[str]]) -> Iterator[Unknown]:
+    """Tell of the commonest reasons, and of how many more there are: each may name a node."""
+    commonest = sorted(silent.items(), key=lambda each: -len(each[1]))
+    for why, which in commonest[:MOST_REASONS]:
+        yield Unknown(f"the kubelets' configuration of {named(which)}", why)
+    others = [node for _, which in commonest[MOST_REASONS:] for node in which]
+    if others:
+        yield Unknown(f"the kubelets' configuration of {named(others)}", "for other reasons")
 
 
 def cpu_managers(kubelets: Kubelets) -> Iterator[Finding]:
@@ -87,7 +104,9 @@ def cgroup_drivers(kubelets: Kubelets) -> Iterator[Finding]:
         )
 
 
-def _tried(access: Access, node: str) -> Mapping[str, Any] | str:
+def _tried(access: Access, node: str, deadline: float) -> Mapping[str, Any] | str:
+    if time.monotonic() > deadline:
+        return f"not asked within {ALL_S:g} s; temper doctor on the node tells"
     try:
         return _ask(access, node)
     except MachineError as problem:

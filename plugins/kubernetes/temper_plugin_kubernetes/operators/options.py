@@ -1,16 +1,19 @@
 """The options that every command of an operator takes, and the way to the cluster they name."""
 
+import re
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
 from attrs import frozen
 
+from temper_core import InputError
 from temper_plugin_kubernetes.access import Access
 from temper_plugin_kubernetes.operators.kubeconfig import reach
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 NAMESPACE = "temper"
+NAMESPACE_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 
 
 @frozen
@@ -38,4 +41,6 @@ def cluster_options(function: Decorated) -> Decorated:
 
 def asked_of(kubeconfig: str, context: str, namespace: str, output: str) -> Asked:
     """Find the way to the cluster; raise InputError or MachineError where there is none."""
+    if not NAMESPACE_NAME.fullmatch(namespace):
+        raise InputError(f"--namespace {namespace!r}: lower-case letters, digits and '-', up to 63")
     return Asked(reach(kubeconfig, context), namespace, output == "json")

@@ -9,6 +9,7 @@ from temper_core import InputError
 from temper_plugin_kubernetes.operators.api import ApiServer
 from temper_plugin_kubernetes.operators.options import asked_of, cluster_options
 from temper_plugin_kubernetes.operators.restoring import release_nodes, restore_nodes
+from temper_plugin_kubernetes.operators.text import printable
 
 if TYPE_CHECKING:
     from temper_plugin_kubernetes.operators.restoring import Outcome
@@ -53,7 +54,7 @@ def command(  # noqa: PLR0913 - one for each option
 
     def tell(outcome: "Outcome") -> None:
         if not asked.is_json:
-            click.echo(outcome.told)
+            click.echo(printable(outcome.told))
 
     with ApiServer(asked.access) as api:
         outcomes = (

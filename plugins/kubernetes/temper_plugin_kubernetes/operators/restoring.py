@@ -61,7 +61,8 @@ Tell = Callable[[Outcome], None]
 class _Answers:
     """Follows the nodes; keeps the annotations of each, and says when they change."""
 
-    def __init__(self) -> None:
+    def __init__(self, asked: str) -> None:
+        self.asked = asked
         self.annotations: dict[str, Mapping[str, str]] = {}
         self.changed_at = threading.Event()
 
@@ -117,7 +118,7 @@ def restore_nodes(
             waiting.add(name)
         elif not has_agent:
             note(_without_agent(api, name, annotations))
-    answers = _Answers()
+    answers = _Answers(value)
     for name, state, detail in _awaited(api, waiting, answers, timeout_s):
         if is_uninstall:
             _patch(api, name, dict.fromkeys(_removable(answers.of(name) | asking.keys())))
@@ -213,7 +214,8 @@ def _answered(
         if annotations is None:
             if lookout.has_answered.is_set():
                 found.append((name, "vanished", ""))
-        elif RESTORED in annotations:
+        elif RESTORED in annotations and annotations.get(RESTORE) == answers.asked:
+            # The first list may be older than the request, and show the answer to one before.
             left = annotations.get(LEFT, "")
             found.append((name, "restored_in_part" if left else "restored", left))
     return found

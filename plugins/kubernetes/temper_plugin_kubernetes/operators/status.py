@@ -11,7 +11,7 @@ from temper_core import Tier
 from temper_plugin_kubernetes.operators.api import ApiServer
 from temper_plugin_kubernetes.operators.fleet import AgentPod, Fleet, FleetNode, read_fleet
 from temper_plugin_kubernetes.operators.options import asked_of, cluster_options
-from temper_plugin_kubernetes.operators.text import age, columns
+from temper_plugin_kubernetes.operators.text import age, columns, printable
 
 FINDINGS = 1
 HEADS = (
@@ -47,7 +47,7 @@ def command(
             click.echo(line)
         click.echo(summary(fleet))
     for each in fleet.unknown:
-        click.echo(f"not known: {each.what}: {each.why}", err=True)
+        click.echo(printable(f"not known: {each.what}: {each.why}"), err=True)
     return FINDINGS if any(each.standing.needs_a_look for each in fleet.nodes) else 0
 
 
@@ -128,7 +128,7 @@ def _record(node: FleetNode) -> dict[str, Any]:
         "mode": node.mode,
         "reason": node.reason,
         "message": node.message,
-        "generation": int(node.generation) if node.generation.isdigit() else None,
+        "generation": node.generation_number,
         "tiers": {
             str(tier): {
                 "pods": node.number(tier, "pods"),

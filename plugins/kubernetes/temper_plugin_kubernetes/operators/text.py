@@ -8,7 +8,7 @@ MINUTE_S, HOUR_S, DAY_S = 60, 3600, 86_400
 
 def columns(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """Return lines in which each column is as wide as its widest cell."""
-    shown = [[_printable(cell) for cell in row] for row in (heads, *rows)]
+    shown = [[printable(cell) for cell in row] for row in (heads, *rows)]
     widths = [max(len(row[at]) for row in shown) for at in range(len(heads))]
     lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
              for row in shown)  # fmt: skip
@@ -31,5 +31,6 @@ def named(names: Sequence[str]) -> str:
     return f"{first} and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else first
 
 
-def _printable(text: str) -> str:
+def printable(text: str) -> str:
+    """Return *text* as one line that cannot steer a terminal: nodes may have written anything."""
     return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in text)
