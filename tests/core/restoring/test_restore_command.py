@@ -3,10 +3,12 @@
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -15,7 +17,9 @@ from click.testing import CliRunner
 from temper_core.agent.restoration import refuse_beside_agent
 from temper_core.cli.restore import command
 from temper_core.errors import EXIT_FINDINGS, EXIT_MACHINE, MachineError
+from temper_core.node.cgroups import detect_cgroups
 from temper_core.scheduler.node_checks import start_of
+from tests.core.node.trees import make_cgroup, make_hierarchy
 
 LOCKING = """
 import sys, time
@@ -31,11 +35,36 @@ with agent_lock(Path(sys.argv[1])):
 def restore(made, monkeypatch):
     """Run the command on the made host; whatever it raises of ours is given back."""
     monkeypatch.setattr("temper_core.scheduler.roots.Roots", lambda: made.roots)
+    # What somebody else runs on this machine by `temper run` is none of these tests' business.
+    cgroups = detect_cgroups(made.folder / "no-proc", make_hierarchy(made.folder / "cgroup"))
+    monkeypatch.setattr("temper_core.launch.detect_cgroups", lambda: cgroups)
 
     def run(*options):
         return CliRunner().invoke(command, ["--settings", str(made.path), *options])
 
     return run
+
+
+@pytest.fixture
+def start_engine(made):
+    """Start processes that call themselves scx_layered; they end with the test, however it does."""
+    started = []
+
+    def start(script):
+        shell = made.folder / "scx_layered"
+        shutil.copy("/bin/sh", shell)
+        started.append(subprocess.Popen([str(shell), "-c", script], start_new_session=True))
+        comm = Path(f"/proc/{started[-1].pid}/comm")
+        # The kernel gives the name a moment after Popen has heard of the exec.
+        while comm.read_text() != "scx_layered\n":
+            time.sleep(0.01)
+        return started[-1]
+
+    yield start
+    for process in started:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
 
 
 def test_all_that_a_killed_agent_left_goes_with_its_directories(made, restore):
@@ -305,8 +334,19 @@ def test_what_even_root_may_not_remove_is_told_with_another_remedy(made, restore
     assert "run as root" not in done.stdout
 
 
-def test_an_engine_that_outlived_its_agent_is_ended(made, restore):
-    engine = start_engine(made, "trap '' TERM; while :; do sleep 0.1; done")
+def test_a_cgroup_of_temper_run_in_which_a_command_lives_stays(made, restore):
+    path = "temper.slice/run-alive@low"
+    living = make_cgroup(made.folder / "cgroup", path, cgroup_events="populated 1\n")
+
+    done = restore()
+
+    assert done.exit_code == EXIT_FINDINGS
+    assert f"left: {living}: a command of temper run still runs in it" in done.stdout
+    assert living.exists()
+
+
+def test_an_engine_that_outlived_its_agent_is_ended(made, restore, start_engine):
+    engine = start_engine("trap '' TERM; while :; do sleep 0.1; done")
     made.put(made.run / "engine.pid", f"{engine.pid} {start_of(engine.pid)}\n")
 
     done = restore()
@@ -316,16 +356,13 @@ def test_an_engine_that_outlived_its_agent_is_ended(made, restore):
     assert engine.wait(5) < 0
 
 
-def test_a_process_that_only_has_the_number_of_an_engine_lives_on(made, restore):
-    other = start_engine(made, "sleep 600")
+def test_a_process_that_only_has_the_number_of_an_engine_lives_on(made, restore, start_engine):
+    other = start_engine("sleep 600")
     made.put(made.run / "engine.pid", f"{other.pid} {int(start_of(other.pid)) - 1}\n")
 
     restore()
 
-    is_alive = other.poll() is None
-    other.kill()
-    other.wait()
-    assert is_alive
+    assert other.poll() is None
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become somebody else")
@@ -338,17 +375,3 @@ def test_who_may_not_look_is_told_to_become_root(made):
             refuse_beside_agent(settings, made.roots)
     finally:
         os.seteuid(0)
-
-
-def start_engine(made, script):
-    """Start a process that calls itself scx_layered, and wait until it does."""
-    shell = made.folder / "scx_layered"
-    shutil.copy("/bin/sh", shell)
-    process = subprocess.Popen([str(shell), "-c", script])
-    comm = f"/proc/{process.pid}/comm"
-    for _ in range(200):
-        with Path(comm).open() as file:
-            if file.read() == "scx_layered\n":
-                return process
-        time.sleep(0.01)
-    raise AssertionError("it never started")
