@@ -15,6 +15,8 @@ import attrs
 import yaml
 
 from temper_core.settings.models import Settings
+from temper_plugin_kubernetes.options import Options
+from temper_plugin_linter.limits import Limits
 
 CHART = Path(__file__).parents[1] / "deploy/helm/temper"
 SCHEMA = CHART / "values.schema.json"
@@ -30,6 +32,9 @@ THE_CHARTS_OWN = frozenset(
 )
 """Settings that depend on the chart's other objects, which nobody else may set there."""
 
+PLUGINS = {"kubernetes": Options, "linter": Limits}
+"""The image's plugins that take settings, each with its own table."""
+
 _NAMES = {bool: "boolean", int: "integer", float: "number", str: "string"}
 _BOUNDS = {">=": "minimum", "<=": "maximum", ">": "exclusiveMinimum", "<": "exclusiveMaximum"}
 Schema = dict[str, Any]
@@ -37,7 +42,10 @@ Schema = dict[str, Any]
 
 def settings_schema() -> Schema:
     """Return the JSON schema of the agent's settings file, less what is the chart's own."""
-    return _record(Settings, "")
+    found = _record(Settings, "")
+    tables = {name: _record(model, f"plugins.{name}") for name, model in PLUGINS.items()}
+    found["properties"]["plugins"]["properties"] = tables
+    return found
 
 
 def _record(model: type, path: str) -> Schema:
@@ -69,7 +77,7 @@ def _type(hint: Any, path: str) -> Schema:  # noqa: ANN401 - whatever a setting 
         return {"enum": [member.value for member in hint]}
     if hint in _NAMES:
         return {"type": _NAMES[hint]}
-    # A mapping: the tables of plugins, which know for themselves what they take.
+    # A mapping: the tables of plugins. Those that are none of the image's know what they take.
     return {"type": "object", "additionalProperties": {"type": "object"}}
 
 

@@ -33,7 +33,7 @@ def test_a_pod_of_each_class_gets_the_tier_that_the_class_is_called_by(helm):
 def test_no_class_is_everybodys_and_the_lowest_two_evict_nobody(helm):
     classes = {each["metadata"]["name"]: each for each in helm.render().of("PriorityClass")}
 
-    assert not any(each["globalDefault"] for each in classes.values())
+    assert not any(each.get("globalDefault") for each in classes.values())
     polite = {name for name, each in classes.items() if each["preemptionPolicy"] == "Never"}
     assert polite == {"temper-low", "temper-background"}
 

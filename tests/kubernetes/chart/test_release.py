@@ -73,6 +73,18 @@ def test_helm_tries_an_install_on_the_server_and_makes_nothing(plane, release, e
     assert everything_in(plane) == before
 
 
+def test_the_server_keeps_what_it_is_given_as_it_was_written(helm, plane, release):
+    on = "webhook.enabled=true,scheduler.enabled=true,networkPolicy.enabled=true"
+    options = ("--set", f"{on},scheduler.image.tag=v1.36.0")
+    release.installed(*options)
+    objects = helm.render(*options, "--no-hooks").objects
+
+    done = apply_dry(plane, objects)
+
+    # What the server writes otherwise is out of step for ever in the eyes of Argo CD.
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_service_monitor_without_its_definition_is_refused_by_name(release):
     done = release.install("--set", "serviceMonitor.enabled=true", *QUIET)
 

@@ -42,6 +42,16 @@ MATRIX = {
             "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "100%"}}
         }
     },
+    "no defaults": {
+        "agent": {
+            "settings": None,
+            "profiles": None,
+            "nodeSelector": None,
+            "nodeExpressions": None,
+            "canary": {**CANARY, "settings": None},
+        },
+        "hookTolerations": None,
+    },
     "by hand": {"agent": {"updateStrategy": {"type": "OnDelete", "rollingUpdate": None}}},
     "scheduler of theirs": {"scheduler": {"enabled": True, "deploy": False}},
     "policies without a way out": {
@@ -204,6 +214,17 @@ def test_hooks_run_at_tests_and_before_a_deletion_only_and_leave_nothing(rendere
             assert hook in ("test", "pre-delete")
             left = set(annotations["helm.sh/hook-delete-policy"].split(","))
             assert left == {"before-hook-creation", "hook-succeeded", "hook-failed"}
+
+
+def test_hooks_go_to_no_node_that_is_gone_or_runs_no_linux(rendered):
+    gone = ("not-ready", "unreachable", "unschedulable", "network-unavailable")
+    for each in rendered.objects:
+        if "helm.sh/hook" in (each["metadata"].get("annotations") or {}):
+            spec = each["spec"] if each["kind"] == "Pod" else each["spec"]["template"]["spec"]
+            assert spec["nodeSelector"] == {"kubernetes.io/os": "linux"}
+            tolerated = {toleration.get("key") for toleration in spec.get("tolerations", [])}
+            # Without a key any taint is tolerated.
+            assert not tolerated & {None, *(f"node.kubernetes.io/{taint}" for taint in gone)}
 
 
 def _selectors(each):

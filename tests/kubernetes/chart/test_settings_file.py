@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from temper_core import Tier
 from temper_core.server.address import Address, parse_address
-from temper_core.settings import load
+from temper_core.settings import Settings, load
 from tests.kubernetes.chart.charts import values_file
 
 TEMPER = Path(sys.executable).with_name("temper")
@@ -36,13 +36,30 @@ def test_the_agent_reads_its_settings_where_they_are_mounted(helm, tmp_path):
 
     assert container["args"][:3] == ["agent", "--settings", "/etc/temper/agent.toml"]
     assert mounts["/etc/temper/agent.toml"]["subPath"] == "agent.toml"
-    assert found.profiles.directory in mounts
     assert found.server.token_file.rpartition("/")[0] in mounts
     for file in (found.safe_mode.file, found.safe_mode.state, found.server.socket):
         assert file.rpartition("/")[0] in mounts
     assert found.scheduler.steering_pin.startswith("/sys/fs/bpf/")
     assert found.pods.source == "kubernetes"
     assert found.server.listen == "0.0.0.0:9100"
+
+
+def test_no_profile_reaches_a_node_before_the_roll_does(helm, tmp_path):
+    rendered = helm.render(
+        *values_file(tmp_path, {"agent": {"profiles": {"my-service.toml": PROFILE}}})
+    )
+    found = Settings().profiles.directory
+
+    mounts = [
+        each
+        for each in _spec(rendered)["containers"][0]["volumeMounts"]
+        if each["name"] == "profiles"
+    ]
+
+    # The kubelet brings a mounted ConfigMap up to date in running pods, but never one of its files.
+    assert [(each["mountPath"], each["subPath"]) for each in mounts] == [
+        (f"{found}/my-service.toml", "my-service.toml")
+    ]
 
 
 def test_where_pods_have_ipv6_only_the_agent_listens_there(helm):

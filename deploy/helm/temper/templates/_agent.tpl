@@ -25,9 +25,9 @@ temper-agent{{ if eq .track "canary" }}-canary{{ end }}
 {{- if include "temper.agent.tokenSecret" .root -}}
 {{- $_ := set $server "token_file" "/etc/temper/token/token" -}}
 {{- end -}}
-{{- $given := deepCopy $agent.settings -}}
+{{- $given := deepCopy ($agent.settings | default dict) -}}
 {{- if eq .track "canary" -}}
-{{- $given = mergeOverwrite $given (deepCopy $agent.canary.settings) -}}
+{{- $given = mergeOverwrite $given (deepCopy ($agent.canary.settings | default dict)) -}}
 {{- end -}}
 {{- $own := dict "pods" (dict "source" "kubernetes") "server" $server -}}
 # Made by helm from agent.settings; docs/settings.md tells what can be set.
@@ -41,7 +41,7 @@ temper-agent{{ if eq .track "canary" }}-canary{{ end }}
 {{- if and (eq .track "main") $agent.canary.enabled -}}
 {{- range $label, $value := $agent.canary.nodeSelector -}}
 {{- $elsewhere := dict "key" $label "operator" "NotIn" "values" (list (toString $value)) -}}
-{{- $terms = append $terms (dict "matchExpressions" (append $agent.nodeExpressions $elsewhere)) -}}
+{{- $terms = append $terms (dict "matchExpressions" (append ($agent.nodeExpressions | default list) $elsewhere)) -}}
 {{- end -}}
 {{- else if $agent.nodeExpressions -}}
 {{- $terms = list (dict "matchExpressions" $agent.nodeExpressions) -}}
@@ -56,7 +56,7 @@ affinity:
 {{- end -}}
 
 {{- define "temper.agent.nodeSelector" -}}
-{{- $labels := deepCopy .root.Values.agent.nodeSelector -}}
+{{- $labels := deepCopy (.root.Values.agent.nodeSelector | default dict) -}}
 {{- if eq .track "canary" -}}
 {{- $labels = mergeOverwrite $labels (deepCopy .root.Values.agent.canary.nodeSelector) -}}
 {{- end -}}
@@ -83,6 +83,7 @@ env:
   - name: NODE_NAME
     valueFrom:
       fieldRef:
+        apiVersion: v1
         fieldPath: spec.nodeName
   {{- with $agent.env }}
   {{- toYaml . | nindent 2 }}
@@ -109,7 +110,10 @@ volumeMounts:
 
 {{- define "temper.agent.mounts" -}}
 - {name: settings, mountPath: /etc/temper/agent.toml, subPath: agent.toml, readOnly: true}
-- {name: profiles, mountPath: /etc/temper/profiles, readOnly: true}
+{{- /* Each by itself: a mounted directory changes on all nodes at once, however the DaemonSet rolls. */}}
+{{- range $file, $_ := .Values.agent.profiles }}
+- {name: profiles, mountPath: /etc/temper/profiles/{{ $file }}, subPath: {{ $file }}, readOnly: true}
+{{- end }}
 {{- if include "temper.agent.tokenSecret" . }}
 - {name: token, mountPath: /etc/temper/token, readOnly: true}
 {{- end }}
@@ -129,9 +133,11 @@ volumeMounts:
 - name: settings
   configMap:
     name: {{ include "temper.agent.name" . }}
+{{- if .root.Values.agent.profiles }}
 - name: profiles
   configMap:
     name: temper-profiles
+{{- end }}
 {{- with include "temper.agent.tokenSecret" .root }}
 - name: token
   secret:

@@ -56,12 +56,6 @@ seccompProfile:
   type: RuntimeDefault
 {{- end -}}
 
-{{/* Where the pods of hooks may run: on control planes too, but on no node that is not ready. */}}
-{{- define "temper.hookTolerations" -}}
-- operator: Exists
-  effect: NoSchedule
-{{- end -}}
-
 {{/* A pod of a hook: everything of its spec but account and container. */}}
 {{- define "temper.hookPod" -}}
 securityContext:
@@ -70,6 +64,10 @@ securityContext:
 imagePullSecrets:
   {{- toYaml . | nindent 2 }}
 {{- end }}
+nodeSelector:
+  kubernetes.io/os: linux
+{{- with .Values.hookTolerations }}
 tolerations:
-  {{- include "temper.hookTolerations" . | nindent 2 }}
+  {{- toYaml . | nindent 2 }}
+{{- end }}
 {{- end -}}

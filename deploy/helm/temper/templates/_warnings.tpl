@@ -1,6 +1,6 @@
 {{/* What an installer should know at once; NOTES.txt ends with it. */}}
 {{- define "temper.warnings" -}}
-{{- if not (dig "scheduler" "enforce" true .Values.agent.settings) }}
+{{- if not (dig "scheduler" "enforce" true (.Values.agent.settings | default dict)) }}
 
 WARNING: agent.settings.scheduler.enforce is false: the agents only observe, nothing is enforced.
 {{- end }}
@@ -11,7 +11,7 @@ WARNING: agent.settings.scheduler.enforce is false: the agents only observe, not
 WARNING: rbac.create is false: without the rights of docs/kubernetes.md by other hands the agents see no pods.
 {{- end }}
 {{- include "temper.podSecurityWarning" . }}
-{{- if and .Values.webhook.enabled (not (dig "scheduler" "enforce" true .Values.agent.settings)) }}
+{{- if and .Values.webhook.enabled (not (dig "scheduler" "enforce" true (.Values.agent.settings | default dict))) }}
 
 WARNING: webhook.enabled lowers CPU requests, which is safe only where the nodes enforce.
 {{- end }}
