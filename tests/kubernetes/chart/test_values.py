@@ -108,6 +108,11 @@ REFUSED = {
     "webhook: {timeoutSeconds: 30}": "'/webhook/timeoutSeconds': maximum: got 30, want 10",
     "networkPolicy: {apiServer: [{cidr: 10.0.0.1}]}": "missing property 'port'",
     "serviceMonitor: {interval: fast}": "'/serviceMonitor/interval'",
+    "serviceMonitor: {enabled: true, interval: 5s}": "serviceMonitor.scrapeTimeout: 10s is longer",
+    "serviceMonitor: {enabled: true, scrapeTimeout: 1m30s, interval: 89000ms}": "1m30s is longer",
+    "agent: {settings: {plugins: {kubernetes: {stale_s: 1}}}}": "properties 'stale_s' not allowed",
+    "agent: {settings: {plugins: {linter: {hot_cpu: 2}}}}": "/plugins/linter/hot_cpu'",
+    "hookTolerations: [{operator: Maybe}]": "'/hookTolerations/0/operator'",
     "restoreOnUninstall: 'yes'": "'/restoreOnUninstall': got string, want boolean",
 }
 

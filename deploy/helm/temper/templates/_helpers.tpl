@@ -33,6 +33,16 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- if contains ":" $address }}[{{ $address }}]{{ else }}{{ $address }}{{ end }}:{{ int .port }}
 {{- end -}}
 
+{{/* A duration such as 1m30s in milliseconds. */}}
+{{- define "temper.milliseconds" -}}
+{{- $units := dict "ms" 1 "s" 1000 "m" 60000 "h" 3600000 "d" 86400000 -}}
+{{- $sum := 0 -}}
+{{- range regexFindAll "[0-9]+(ms|[smhd])" . -1 -}}
+{{- $sum = add $sum (mul (regexFind "[0-9]+" . | int64) (get $units (regexFind "[a-z]+" .))) -}}
+{{- end -}}
+{{ $sum }}
+{{- end -}}
+
 {{- define "temper.pullSecrets" -}}
 {{- with .Values.image.pullSecrets }}
 imagePullSecrets:
