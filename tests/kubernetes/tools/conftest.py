@@ -13,6 +13,7 @@ from temper_core.cli.main import run as run_temper
 from temper_plugin_kubernetes.operators.doctor import command
 from tests.kubernetes.tools.made_cluster import Objects
 from tests.kubernetes.tools.made_objects import installation_of
+from tests.kubernetes.tools.made_server import MadeServer
 
 TEMPER = str(Path(sys.executable).with_name("temper"))
 PLUGIN = str(Path(sys.executable).with_name("kubectl-temper"))
@@ -56,6 +57,46 @@ def k8s(cluster):
 
     def run(*arguments, kubeconfig=None):
         return here("k8s", *arguments, kubeconfig=kubeconfig or cluster.directory / "kubeconfig")
+
+    return run
+
+
+@pytest.fixture
+def made():
+    """An API server that says what the test wants."""
+    server = MadeServer()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def kubeconfig_to(tmp_path):
+    """Write a kubeconfig that leads to some URL."""
+
+    def write(url, user=None, name="kubeconfig", **cluster_keys):
+        path = tmp_path / name
+        path.write_text(
+            json.dumps(
+                {
+                    "current-context": "it",
+                    "contexts": [{"name": "it", "context": {"cluster": "it", "user": "me"}}],
+                    "clusters": [{"name": "it", "cluster": {"server": url, **cluster_keys}}],
+                    "users": [{"name": "me", "user": user or {}}],
+                }
+            )
+        )
+        return path
+
+    return write
+
+
+@pytest.fixture
+def ask(made, kubeconfig_to):
+    """Run ``temper k8s`` against the server that was made."""
+    kubeconfig = kubeconfig_to(made.url, name="to-the-made-server")
+
+    def run(*arguments):
+        return here("k8s", *arguments, kubeconfig=kubeconfig)
 
     return run
 
@@ -161,23 +202,12 @@ def fleet(cluster):
 
 
 @pytest.fixture
-def kubeconfig_of(cluster, tmp_path):
+def kubeconfig_of(cluster, kubeconfig_to):
     """Write a kubeconfig of this cluster for some user."""
 
     def write(user, name="kubeconfig", **cluster_keys):
         where = {"server": cluster.url, "certificate-authority": str(cluster.ca), **cluster_keys}
-        path = tmp_path / name
-        path.write_text(
-            json.dumps(
-                {
-                    "current-context": "it",
-                    "contexts": [{"name": "it", "context": {"cluster": "it", "user": "me"}}],
-                    "clusters": [{"name": "it", "cluster": where}],
-                    "users": [{"name": "me", "user": user}],
-                }
-            )
-        )
-        return path
+        return kubeconfig_to(where.pop("server"), user, name, **where)
 
     return write
 

@@ -2,10 +2,14 @@
 
 import base64
 import json
-import subprocess
 import threading
+from datetime import UTC, datetime, timedelta
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 
 from tests.kubernetes.tools.made_cluster import DAEMONS, details
 from tests.kubernetes.tools.made_objects import (
@@ -186,17 +190,21 @@ def test_a_pod_security_level_that_refuses_agents_is_found(installed, doctor, le
     assert level in details(told, "pod_security")
 
 
-def certificate(directory, days):
+def certificate(days):
     """Return a certificate authority that expires in so many days; negative ones have expired."""
-    begins = ["-not_before", "20200101000000Z", "-not_after", "20200201000000Z"]
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
-         "-nodes", "-keyout", directory / "key", "-out", directory / "crt", "-subj", "/CN=test",
-         *(begins if days < 0 else ["-days", str(days)])],
-        check=True,
-        capture_output=True,
-    )  # fmt: skip
-    return base64.b64encode((directory / "crt").read_bytes()).decode()
+    key, name = (
+        ec.generate_private_key(ec.SECP256R1()),
+        x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "test")]),
+    )
+    now = datetime.now(UTC)
+    made = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1000))
+        .not_valid_after(now + timedelta(days=days))
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    return base64.b64encode(made.public_bytes(serialization.Encoding.PEM)).decode()
 
 
 def make_webhook(installed, bundle, **hook):
@@ -220,8 +228,8 @@ def answering(installed):
     )
 
 
-def test_a_webhook_that_is_well_is_no_finding(installed, doctor, tmp_path):
-    make_webhook(installed, certificate(tmp_path, 365))
+def test_a_webhook_that_is_well_is_no_finding(installed, doctor):
+    make_webhook(installed, certificate(365))
     answering(installed)
 
     assert doctor()[0] == set()
@@ -229,12 +237,14 @@ def test_a_webhook_that_is_well_is_no_finding(installed, doctor, tmp_path):
 
 @pytest.mark.parametrize(
     ("days", "severity", "told"),
-    [(None, "warning", "has no caBundle"), (3, "warning", "expires in 2 days")],
+    [
+        (None, "warning", "has no caBundle"),
+        (3, "warning", "expires in 2 days"),
+        (-1, "error", "has expired"),
+    ],
 )
-def test_a_webhook_that_the_server_cannot_trust_is_found(
-    installed, doctor, tmp_path, days, severity, told
-):
-    make_webhook(installed, certificate(tmp_path, days) if days else "")
+def test_a_webhook_that_the_server_cannot_trust_is_found(installed, doctor, days, severity, told):
+    make_webhook(installed, certificate(days) if days else "")
     answering(installed)
 
     found, answer = doctor()
@@ -243,10 +253,8 @@ def test_a_webhook_that_the_server_cannot_trust_is_found(
     assert told in details(answer, "webhook")
 
 
-def test_a_webhook_that_nobody_answers_for_or_that_fails_closed_is_found(
-    installed, doctor, tmp_path
-):
-    make_webhook(installed, certificate(tmp_path, 365), failurePolicy="Fail")
+def test_a_webhook_that_nobody_answers_for_or_that_fails_closed_is_found(installed, doctor):
+    make_webhook(installed, certificate(365), failurePolicy="Fail")
 
     found, told = doctor()
 

@@ -2,12 +2,17 @@
 
 import json
 import os
+import signal
+import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
+from tests.kubernetes.cluster import wait_until
 from tests.kubernetes.tools.conftest import OUTSIDE, PLUGIN, TEMPER, here, said
+from tests.kubernetes.tools.made_server import agent, listed, node
 
 
 def token_of(cluster, user):
@@ -161,6 +166,45 @@ def test_kubectl_finds_the_plugin_and_it_is_the_same(cluster, k8s):
         2,
         "kubectl temper: name the nodes to restore, or say --all-nodes\n",
     )
+
+
+def test_a_reader_that_goes_away_is_no_error_and_cuts_nothing_short(made, kubeconfig_to):
+    nodes = [node(f"n{number:04}", agent_status="enforcing") for number in range(300)]
+    made.answers["/api/v1/nodes"] = listed(*nodes)
+    made.answers["/api/v1/pods"] = listed()
+
+    def slowly(_query):
+        threading.Event().wait(0.01)
+        return {}
+
+    for each in nodes:
+        made.answers[f"/api/v1/nodes/{each['metadata']['name']}"] = slowly
+    command = [PLUGIN, "restore", "--all-nodes", "--kubeconfig", str(kubeconfig_to(made.url))]
+
+    with subprocess.Popen(
+        command, env=OUTSIDE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as asked:
+        asked.stdout.readline()
+        asked.stdout.close()
+        told = asked.stderr.read()
+
+    assert (told, len([each for each in made.asked if each[0] == "PATCH"])) == ("", 300)
+    assert asked.returncode == 1
+
+
+@pytest.mark.parametrize("program", [[PLUGIN], [TEMPER, "k8s"]], ids=["kubectl", "temper"])
+def test_an_interruption_ends_the_wait_without_a_trace(made, kubeconfig_to, program):
+    made.answers["/api/v1/nodes"] = listed(node("one", agent_status="enforcing"))
+    made.answers["/api/v1/pods"] = listed(agent("one"))
+    made.answers["/api/v1/nodes/one"] = {}
+    command = [*program, "restore", "one", "--kubeconfig", str(kubeconfig_to(made.url))]
+
+    with subprocess.Popen(command, env=OUTSIDE, stderr=subprocess.PIPE, text=True) as asked:
+        wait_until(lambda: any("watch" in each[2] for each in made.asked), "the wait", 60)
+        asked.send_signal(signal.SIGINT)
+        told = asked.stderr.read()
+
+    assert (asked.returncode, "Traceback" in told) == (130, False)
 
 
 def test_the_help_of_temper_imports_none_of_it():

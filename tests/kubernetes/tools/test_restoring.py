@@ -12,6 +12,7 @@ from temper_core.testing import make_snapshot
 from temper_plugin_kubernetes.accounts import Account
 from temper_plugin_kubernetes.companion import ClusterCompanion
 from temper_plugin_kubernetes.options import Options
+from temper_plugin_kubernetes.wishes import Wishes as ObeyedWishes
 from tests.kubernetes.cluster import wait_until
 from tests.kubernetes.tools.conftest import TEMPER, here, told_by_an_agent
 
@@ -87,6 +88,24 @@ def test_an_agent_that_starts_while_it_stands_restores_at_once(cluster, node, ac
     wishes = accompany()
 
     assert [each.partition(":")[0] for each in wishes.heard] == ["restore"]
+
+
+def test_who_asks_for_the_same_again_waits_for_another_answer():
+    asked, heard = {ASKED: "true"}, []
+    context = CompanionContext("one", print, lambda: None, lambda _reason, done: heard.append(done))
+    wishes = ObeyedWishes(context)
+    wishes.obey(asked)
+    wishes.obey({})
+    heard[0](NOTHING_LEFT)
+    late = wishes.answer(asked)
+    wishes.obey(asked)
+    heard[0](NOTHING_LEFT)
+    early = wishes.answer(asked)
+
+    heard[1](NOTHING_LEFT)
+
+    assert (late, early) == ({}, {})
+    assert set(wishes.answer(asked)) == {DONE}
 
 
 def test_taking_it_away_releases_the_node_and_removes_the_answer(cluster, node, accompany):

@@ -36,7 +36,7 @@ def cluster_version(api: ApiServer) -> Iterator[Finding]:
     told = api.get("/version")
     digits = [re.match(r"\d+", str(told.get(key, ""))) for key in ("major", "minor")]
     version = tuple(int(each[0]) for each in digits if each)
-    if version < OLDEST_CLUSTER:
+    if len(version) == len(OLDEST_CLUSTER) and version < OLDEST_CLUSTER:
         yield warning(
             "kubernetes",
             f"Kubernetes {told.get('gitVersion')} is older than 1.33, with which Temper is tried",

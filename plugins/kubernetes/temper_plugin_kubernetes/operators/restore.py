@@ -1,11 +1,13 @@
 """``temper k8s restore``: have nodes undo what Temper left on them."""
 
 import json
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import click
 
 from temper_core import InputError
+from temper_core.standard_output import ReaderGone
 from temper_plugin_kubernetes.operators.api import ApiServer
 from temper_plugin_kubernetes.operators.options import asked_of, cluster_options
 from temper_plugin_kubernetes.operators.restoring import release_nodes, restore_nodes
@@ -54,7 +56,8 @@ def command(  # noqa: PLR0913 - one for each option
 
     def tell(outcome: "Outcome") -> None:
         if not asked.is_json:
-            click.echo(printable(outcome.told))
+            with suppress(ReaderGone):  # the nodes are restored all the same
+                click.echo(printable(outcome.told))
 
     with ApiServer(asked.access) as api:
         outcomes = (

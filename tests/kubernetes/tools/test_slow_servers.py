@@ -1,0 +1,130 @@
+"""API servers that are slow, busy, half there, or behind something else that answers."""
+
+import json
+
+import pytest
+
+from tests.kubernetes.tools.conftest import here
+from tests.kubernetes.tools.made_server import DROP, agent, listed, node
+
+NODES, PODS = "/api/v1/nodes", "/api/v1/pods"
+BUSY = (429, {"kind": "Status", "message": "too many requests"}, {"Retry-After": "1"})
+
+
+def in_turn(*answers):
+    """Give one answer after the other, the last again and again."""
+    left = list(answers)
+    return lambda _query: left.pop(0) if len(left) > 1 else left[0]
+
+
+@pytest.fixture
+def waits(monkeypatch):
+    """What would be waited for."""
+    found = []
+    monkeypatch.setattr("temper_plugin_kubernetes.operators.api.time.sleep", found.append)
+    return found
+
+
+def test_a_server_that_asks_for_patience_gets_it(made, ask, waits):
+    made.answers[NODES] = in_turn(BUSY, BUSY, listed(node("one")))
+    made.answers[PODS] = listed()
+
+    done = ask("status")
+
+    assert done.stdout.endswith("1 nodes: 1 without an agent\n")
+    assert waits == [1.0, 1.0]
+
+
+def test_a_server_that_is_busy_for_good_is_told_in_one_line(made, ask, waits):
+    made.answers[NODES] = BUSY
+
+    done = ask("status")
+
+    assert (done.returncode, done.stderr.count("\n")) == (3, 1)
+    assert "status 429: too many requests" in done.stderr
+    assert len(waits) == 3
+
+
+def test_a_connection_that_was_closed_while_it_rested_is_made_anew(made, ask):
+    made.answers[NODES] = listed(node("one"))
+    made.answers[PODS] = in_turn(DROP, listed())
+
+    done = ask("status")
+
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "1 nodes: 1 without an agent")
+
+
+def test_a_check_that_the_server_fails_keeps_no_other_from_being_run(made, ask):
+    made.answers[NODES], made.answers[PODS] = listed(node("one")), listed()
+    failing = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    made.answers[failing] = (500, {"kind": "Status", "message": "conversion webhook failed"})
+
+    done = ask("doctor", "--no-kubelets", "-o", "json")
+
+    told = json.loads(done.stdout)
+    assert (
+        "conversion webhook failed"
+        in {each["what"]: each["why"] for each in told["unknown"]}["resource definitions"]
+    )
+    assert done.returncode == 1
+
+
+def test_a_page_of_somebody_else_is_no_api_server(made, ask):
+    made.answers[NODES] = ["<html>log in</html>"]
+
+    done = ask("status")
+
+    assert (done.returncode, done.stderr.count("\n")) == (3, 1)
+    assert done.stderr.startswith("temper: no API server: ")
+
+
+def test_where_a_proxy_is_named_it_says_that_none_is_used(kubeconfig_to):
+    nowhere = kubeconfig_to("http://127.0.0.1:9")
+
+    done = here("k8s", "status", kubeconfig=nowhere, HTTPS_PROXY="http://proxy.example:3128")
+
+    assert done.returncode == 3
+    assert done.stderr.endswith("; HTTPS_PROXY is set, and proxies are not used\n")
+
+
+def test_an_answer_that_is_older_than_the_request_does_not_count(made, ask):
+    before = node("one", agent_status="enforcing", restored="then", restore_requested="true")
+    made.answers[f"{NODES}/one"] = {}
+    made.answers[PODS] = listed(agent("one"))
+    made.answers[NODES] = lambda query: [] if "watch" in query else listed(before)
+
+    done = ask("restore", "one", "--timeout", "1")
+
+    assert done.returncode == 1
+    assert done.stdout.startswith("one: no answer: within 1 s")
+
+
+@pytest.mark.parametrize(
+    ("version", "is_found"),
+    [
+        ({"major": "1", "minor": "32", "gitVersion": "v1.32.9"}, True),
+        ({"major": "1", "minor": "32+", "gitVersion": "v1.32.9-eks-1"}, True),
+        ({"major": "1", "minor": "33", "gitVersion": "v1.33.0"}, False),
+        ({"major": "1", "minor": "36+", "gitVersion": "v1.36.3-gke.1"}, False),
+        ({"major": "2", "minor": "0", "gitVersion": "v2.0.0"}, False),
+        ({}, False),
+    ],
+)
+def test_a_cluster_that_is_too_old_is_found(made, ask, version, is_found):
+    made.answers[NODES], made.answers[PODS] = listed(node("one")), listed()
+    made.answers["/version"] = version
+
+    told = json.loads(ask("doctor", "--no-kubelets", "-o", "json").stdout)
+
+    found = [each for each in told["findings"] if each["check"] == "kubernetes"]
+    assert [each["severity"] for each in found] == (["warning"] if is_found else [])
+    assert all(version["gitVersion"] in each["detail"] for each in found)
+
+
+@pytest.mark.parametrize("namespace", ["a/b", "../kube-system", "A", "", "-x", "a b", "x" * 64])
+def test_a_namespace_that_is_no_name_is_the_users_error(made, ask, namespace):
+    done = ask("doctor", "--namespace", namespace)
+
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "--namespace" in done.stderr
+    assert made.asked == []
