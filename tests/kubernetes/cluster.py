@@ -157,6 +157,16 @@ def wait_until(condition, what, seconds=20.0):
     raise AssertionError(f"not within {seconds} s: {what}")
 
 
+def wait_for_value(read, wanted, what, seconds=60.0):
+    """Wait until *read* gives *wanted*, for as long as it gives something else every so often."""
+    last, deadline = None, time.monotonic() + seconds
+    while (now := read()) != wanted:
+        if now != last:
+            last, deadline = now, time.monotonic() + seconds
+        assert time.monotonic() < deadline, f"no progress for {seconds} s: {what}: {now}"
+        time.sleep(0.05)
+
+
 def access_by(url, token_file, ca):
     """Return the way to *url* in the name of who the token is of."""
     parts = urlsplit(url)

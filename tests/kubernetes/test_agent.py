@@ -4,12 +4,13 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
 import pytest
 
-from tests.kubernetes.cluster import pod, wait_until
+from tests.kubernetes.cluster import pod, wait_for_value, wait_until
 
 TEMPER = str(Path(sys.executable).with_name("temper"))
 
@@ -36,11 +37,23 @@ class Agent:
         transport = httpx.HTTPTransport(uds=f"{directory}/agent.sock")
         self.client = httpx.Client(transport=transport, base_url="http://agent", timeout=10)
 
-    def until(self, condition, what, seconds=30.0):
-        try:
+    def until(self, condition, what, seconds=60.0):
+        with self.telling():
             return wait_until(condition, what, seconds)
+
+    def goes_on(self, read, wanted, what):
+        """Wait for a value, however long that takes, while there is progress towards it."""
+        with self.telling():
+            wait_for_value(read, wanted, what)
+
+    @contextmanager
+    def telling(self):
+        """Show the log where something is not as it should be."""
+        try:
+            yield
         except AssertionError as error:
-            raise AssertionError((self.directory / "log").read_text()[-2000:]) from error
+            log = (self.directory / "log").read_text()[-2000:]
+            raise AssertionError(f"{error}: {log}") from error
 
     def get(self, path):
         if not (self.directory / "agent.sock").exists():
@@ -169,19 +182,15 @@ def test_250_pods_of_five_tiers_are_what_the_annotations_say(cluster, node, star
 
     for document in batch:
         cluster.make(document)
-    agent.until(
-        lambda: added(cluster, node, before) == dict.fromkeys(PRIORITIES, (50, 500)), "all", 60
-    )
+    agent.goes_on(lambda: added(cluster, node, before), dict.fromkeys(PRIORITIES, (50, 500)), "all")
     for document in batch[:25]:
         cluster.delete(document)
     half = {**dict.fromkeys(PRIORITIES, (50, 500)), "critical": (25, 250)}
-    agent.until(lambda: added(cluster, node, before) == half, "half of the critical ones", 60)
+    agent.goes_on(lambda: added(cluster, node, before), half, "half of the critical ones")
     for document in batch[25:]:
         cluster.delete(document)
 
-    agent.until(
-        lambda: added(cluster, node, before) == dict.fromkeys(PRIORITIES, (0, 0)), "none", 60
-    )
+    agent.goes_on(lambda: added(cluster, node, before), dict.fromkeys(PRIORITIES, (0, 0)), "none")
 
 
 def tiers_in(annotations):
