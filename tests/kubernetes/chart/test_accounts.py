@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from tests.kubernetes.chart.releases import NAMESPACE
-from tests.kubernetes.cluster import unique, wait_until
+from tests.kubernetes.cluster import PATCHES, unique, wait_until
 
 TEMPER = str(Path(sys.executable).with_name("temper"))
 HOOK = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/temper-overcommit"
@@ -95,6 +95,52 @@ def test_the_last_job_asks_every_node_by_the_agents_account(helm, plane, release
     assert done.returncode == 0, done.stderr + done.stdout
     assert node in done.stdout
     plane.without_node(node)
+
+
+REFUSED = {
+    "a taint": {"spec": {"taints": [{"key": "a", "effect": "NoExecute"}]}},
+    "a cordon": {"spec": {"unschedulable": True}},
+    "a label": {"metadata": {"labels": {"node-role.kubernetes.io/control-plane": ""}}},
+    "a finalizer": {"metadata": {"finalizers": ["example.com/never"]}},
+    "an annotation of theirs is added": {"metadata": {"annotations": {"example.com/new": "x"}}},
+    "an annotation of theirs is changed": {"metadata": {"annotations": {"example.com/a": "y"}}},
+    "an annotation of theirs is removed": {"metadata": {"annotations": {"example.com/a": None}}},
+}
+ALLOWED = {"example.com/a": "x", "temper.codes/agent-status": "enforcing"}
+
+
+def test_agents_change_nothing_of_a_node_but_the_annotations_of_temper(plane, release):
+    node = unique("node")
+    plane.node(node)
+    path = f"/api/v1/nodes/{node}"
+    plane.call("PATCH", path, {"metadata": {"annotations": {"example.com/a": "x"}}}, **PATCHES)
+    release.installed("--set", "restoreOnUninstall=false")
+    as_agent = {"Authorization": f"Bearer {plane.token('temper-agent', NAMESPACE)}", **PATCHES}
+
+    def refuses(change):
+        answer = plane.client.patch(f"{path}?dryRun=All", json=change, headers=as_agent)
+        return answer.status_code == 422 and "Temper's agents" in answer.json()["message"]
+
+    # A policy takes the server a moment to take up.
+    wait_until(lambda: refuses(REFUSED["a taint"]), "the policy is in force", 30)
+    assert {what for what, change in REFUSED.items() if not refuses(change)} == set()
+    plane.call("PATCH", path, {"metadata": {"annotations": ALLOWED}}, **as_agent)
+    gone = {"metadata": {"annotations": {"temper.codes/agent-status": None}}}
+    assert plane.call("PATCH", path, gone, **as_agent)["metadata"]["annotations"] == {
+        "example.com/a": "x"
+    }
+    # Whoever else may change nodes goes on doing so.
+    plane.call("PATCH", path, {"metadata": {"labels": {"example.com/pool": "a"}}}, **PATCHES)
+    plane.without_node(node)
+
+
+def test_the_policy_is_of_the_account_that_the_values_name(helm):
+    options = ("--set", "serviceAccount.create=false,serviceAccount.name=theirs")
+
+    policy = helm.render(*options).get("ValidatingAdmissionPolicy", "temper-agent-nodes")
+
+    (condition,) = policy["spec"]["matchConditions"]
+    assert '"system:serviceaccount:temper:theirs"' in condition["expression"]
 
 
 def _free_port():

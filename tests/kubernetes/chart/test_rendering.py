@@ -11,6 +11,8 @@ NOT_NAMESPACED = {
     "ClusterRoleBinding",
     "MutatingWebhookConfiguration",
     "PriorityClass",
+    "ValidatingAdmissionPolicy",
+    "ValidatingAdmissionPolicyBinding",
 }
 CANARY = {"enabled": True, "nodeSelector": {"temper-canary": "true"}}
 DIGEST = "sha256:" + "0" * 64
@@ -23,6 +25,7 @@ MATRIX = {
         "agent": {"canary": {"enabled": True, "nodeSelector": {"a": "1", "b": "2"}}}
     },
     "no rights": {"rbac": {"create": False}},
+    "no policy of nodes": {"rbac": {"nodePolicy": False}},
     "an account of theirs": {"serviceAccount": {"create": False, "name": "theirs"}},
     "a token": {"agent": {"token": {"create": True}}},
     "a token of theirs": {"agent": {"token": {"create": True, "existingSecret": "theirs"}}},
