@@ -8,6 +8,7 @@ python bench/admissions.py [--rounds N] [--calls N]
 
 import argparse
 import asyncio
+import gc
 import json
 import os
 import runpy
@@ -29,14 +30,11 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from temper_core import load_settings, tier_of
 from temper_plugin_density.overcommit import certificates, material
 from temper_plugin_density.overcommit.application import webhook_app
-from temper_plugin_density.overcommit.listening import (
-    Address,
-    Listener,
-    present,
-    server_context,
-)
 from temper_plugin_density.overcommit.policy import Policy
+from temper_plugin_density.overcommit.presenting import present, server_context
 from temper_plugin_density.overcommit.tallies import Tallies
+from temper_plugin_density.serving.addresses import Address
+from temper_plugin_density.serving.connections import Listener
 
 CONNECTIONS = 16
 SAMPLED = 6
@@ -78,6 +76,8 @@ def serve(kind: str) -> None:
     listening = Address("127.0.0.1", 0).listen()
     port = listening.getsockname()[1]
     print(json.dumps([port, certificates.written(made.authorities).decode()]), flush=True)
+
+    gc.freeze()
 
     async def run() -> None:
         await Listener(app, context).serve([listening])

@@ -25,7 +25,8 @@ from temper_plugin_density.placement.app import Extender
 from temper_plugin_density.placement.asking import BoundPod, PodReader, PodWish
 from temper_plugin_density.placement.facts import read_node
 from temper_plugin_density.placement.ledger import Ledger
-from temper_plugin_density.placement.serving import listen, serve
+from temper_plugin_density.placement.serving import serve
+from temper_plugin_density.serving.addresses import Address
 
 NODES = 1000
 PODS_PER_NODE = 30
@@ -122,7 +123,7 @@ def whole_nodes() -> bytes:
 
 def measure() -> dict[str, Any]:
     """Return milliseconds and questions a second, and ratios within this run."""
-    listener = listen(("127.0.0.1", 0))
+    listener = Address("127.0.0.1", 0).listen()
     server = multiprocessing.get_context("fork").Process(target=run_server, args=(listener,))
     server.start()
     try:

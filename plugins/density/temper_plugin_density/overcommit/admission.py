@@ -16,6 +16,8 @@ from temper_plugin_density.overcommit.policy import Policy
 
 API_VERSION = "admission.k8s.io/v1"
 LONGEST_REASON = 500
+MOST_VALUES = 100_000
+"""Objects and lists in one request: each takes 64 bytes at least, and two characters."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -49,7 +51,7 @@ class Call:
         if self.fields.get("operation") != "CREATE" or self.fields.get("subResource"):
             return "no pod is being made"
         namespace = self.fields.get("namespace")
-        if namespace in policy.spared_namespaces:
+        if isinstance(namespace, str) and namespace in policy.spared_namespaces:
             return f"nothing is lowered in the namespace {namespace}"
         return ""
 
@@ -87,6 +89,8 @@ def answered(uid: str, decision: Decision) -> bytes:
 
 
 def _call(body: bytes) -> Call:
+    if body.count(b"{") + body.count(b"[") > MOST_VALUES:
+        raise InputError(f"the request has more than {MOST_VALUES} objects and lists")
     try:
         review = json.loads(body)
     except (ValueError, RecursionError) as error:

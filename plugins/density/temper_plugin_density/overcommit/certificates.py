@@ -9,7 +9,7 @@ from ipaddress import ip_address
 
 from attrs import frozen
 from cryptography import x509
-from cryptography.exceptions import InvalidSignature
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
@@ -23,6 +23,15 @@ BACKDATED = timedelta(minutes=5)
 """A certificate is valid from this long before it was made: clocks differ."""
 AUTHORITY_NAME = "temper-webhook authority"
 LONGEST_COMMON_NAME = 64
+MISFITS = (
+    ValueError,
+    TypeError,
+    UnsupportedAlgorithm,
+    x509.DuplicateExtension,
+    x509.InvalidVersion,
+    x509.UnsupportedGeneralNameType,
+)
+"""What certificates and keys raise that are none, some of them only when a field is asked for."""
 
 
 @frozen
@@ -64,7 +73,7 @@ def is_signed_by(certificate: Certificate, authority: Certificate) -> bool:
     """Whether *authority* issued *certificate*."""
     try:
         certificate.verify_directly_issued_by(authority)
-    except (ValueError, TypeError, InvalidSignature):
+    except (*MISFITS, InvalidSignature):
         return False
     return True
 
@@ -174,16 +183,26 @@ def written_key(key: Key) -> bytes:
 def read(pem: bytes, what: str) -> tuple[Certificate, ...]:
     """Read PEM certificates, one at least; raise InputError naming *what* otherwise."""
     try:
-        return tuple(x509.load_pem_x509_certificates(pem))
-    except ValueError as error:
+        found = tuple(x509.load_pem_x509_certificates(pem))
+        for each in found:
+            _read_through(each)
+    except MISFITS as error:
         raise InputError(f"{what}: holds no certificate") from error
+    return found
+
+
+def _read_through(certificate: Certificate) -> None:
+    """Ask for every field that is used: each is read only then, and may be rubbish."""
+    for name in ("subject", "issuer", "extensions", "not_valid_before_utc", "not_valid_after_utc"):
+        getattr(certificate, name)
+    certificate.public_key()
 
 
 def read_key(pem: bytes, what: str) -> Key:
     """Read a PEM key; raise InputError naming *what* otherwise."""
     try:
         key = serialization.load_pem_private_key(pem, None)
-    except (ValueError, TypeError) as error:
+    except MISFITS as error:
         raise InputError(f"{what}: holds no private key") from error
     if not isinstance(key, ec.EllipticCurvePrivateKey):
         raise InputError(f"{what}: holds no ECDSA key")

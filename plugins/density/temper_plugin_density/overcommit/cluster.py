@@ -2,37 +2,16 @@
 
 import base64
 import binascii
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
-import httpx2
-import yaml
 from attrs import field, frozen
-from lightkube import ApiError, Client, KubeConfig
-from lightkube.core.exceptions import ConfigError, LoadResourceError
+from lightkube import Client
 from lightkube.models.meta_v1 import ObjectMeta
 from lightkube.resources.admissionregistration_v1 import MutatingWebhookConfiguration
 from lightkube.resources.core_v1 import Secret
 
-from temper_core import InputError, MachineError
-
-NOT_FOUND, CONFLICT = 404, 409
-MISFITS = (
-    yaml.YAMLError,
-    AssertionError,
-    AttributeError,
-    LookupError,
-    TypeError,
-    ValueError,
-)
-"""What the client raises for a file that is not what it expects: whatever came of reading on."""
-ANSWERS_AND_ABSENCES = (httpx2.HTTPError, ConfigError, LoadResourceError, OSError)
-
-
-class ConflictError(MachineError):
-    """Somebody else was first; what they did is to be read."""
+from temper_plugin_density.cluster_access import NotFoundError, told
 
 
 @frozen
@@ -76,36 +55,6 @@ class Objects(Protocol):
         """Replace bundles of the configuration that was *seen*."""
 
 
-def open_client(kubeconfig: Path | None) -> Client:
-    """Return a client; without a kubeconfig the pod's account, or the user's own file, is used.
-
-    Raises InputError where the file cannot be used, MachineError where there is nothing to use.
-    """
-    if kubeconfig and not kubeconfig.is_file():
-        raise InputError(f"{kubeconfig}: there is no such file")
-    try:
-        with told("the API server"):
-            config = KubeConfig.from_file(kubeconfig) if kubeconfig else KubeConfig.from_env()
-            return Client(config)
-    except MISFITS as error:
-        said = " ".join(str(error).split())[:200]
-        raise InputError(
-            f"{kubeconfig or 'kubeconfig'}: is no kubeconfig: {type(error).__name__}: {said}"
-        ) from error
-
-
-@contextmanager
-def told(what: str) -> Iterator[None]:
-    """Turn whatever the client raises into MachineError, or ConflictError, about *what*."""
-    try:
-        yield
-    except ApiError as error:
-        kind = ConflictError if error.status.code == CONFLICT else MachineError
-        raise kind(f"{what}: {error.status.message}") from error
-    except ANSWERS_AND_ABSENCES as error:
-        raise MachineError(f"{what}: {str(error) or type(error).__name__}") from error
-
-
 @frozen
 class ClusterObjects:
     """The objects by those names, at the API server."""
@@ -117,13 +66,11 @@ class ClusterObjects:
 
     def secret(self) -> Held | None:
         """Return the Secret, None where there is none."""
-        with told(f"secret {self.secret_name}"), self.connect() as client:
-            try:
+        try:
+            with told(f"secret {self.secret_name}"), self.connect() as client:
                 found = client.get(Secret, self.secret_name, namespace=self.namespace)
-            except ApiError as error:
-                if error.status.code == NOT_FOUND:
-                    return None
-                raise
+        except NotFoundError:
+            return None
         data = {key: _decoded(text) for key, text in (found.data or {}).items()}
         return Held(data, _version(found.metadata), found)
 
@@ -142,13 +89,11 @@ class ClusterObjects:
     def configuration(self) -> Configured | None:
         """Return the configuration, None where there is none."""
         name = self.configuration_name
-        with told(f"webhook configuration {name}"), self.connect() as client:
-            try:
+        try:
+            with told(f"webhook configuration {name}"), self.connect() as client:
                 found = client.get(MutatingWebhookConfiguration, name)
-            except ApiError as error:
-                if error.status.code == NOT_FOUND:
-                    return None
-                raise
+        except NotFoundError:
+            return None
         bundles = {
             each.name: _decoded(each.clientConfig.caBundle or "") for each in found.webhooks or ()
         }

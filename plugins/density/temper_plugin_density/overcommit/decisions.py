@@ -48,13 +48,16 @@ def decide(pod: PodObject, policy: Policy) -> Decision:
     """Decide about *pod*."""
     if spared := why_spared(pod, policy):
         return Decision(*spared, changes=_untouched(pod.requests))
-    changes = tuple(_change(request, pod, policy) for request in pod.requests)
+    claims = originals.claimed(pod.pod.annotations)
+    changes = tuple(
+        _change(request, claims.get(request.container), policy) for request in pod.requests
+    )
     kept = {each.request.container: each.original for each in changes if each.is_lowered}
     if not kept:
         why = "the factor is 1" if policy.factor == 1 else f"none is more than {LEAST_MILLIS}m"
         reason = f"no CPU request can be lowered: {why}"
         return Decision(Outcome.NOTHING_TO_LOWER, reason, changes=changes)
-    if not any(each.is_new for each in changes) and originals.claimed(pod.pod.annotations) == kept:
+    if not any(each.is_new for each in changes) and claims == kept:
         reason = f"its requests are lowered already, as {ORIGINALS} says"
         return Decision(Outcome.ALREADY_LOWERED, reason, changes=changes)
     return _lower(pod, policy, changes, originals.written(kept))
@@ -82,9 +85,8 @@ def _untouched(requests: Iterable[CpuRequest]) -> tuple[Change, ...]:
     return tuple(Change(each, each.text, each.millis) for each in requests)
 
 
-def _change(request: CpuRequest, pod: PodObject, policy: Policy) -> Change:
+def _change(request: CpuRequest, claim: str | None, policy: Policy) -> Change:
     """Lower one request, unless it is what its annotated original was lowered to before."""
-    claim = originals.claimed(pod.pod.annotations).get(request.container)
     millis = originals.claimed_millis(claim)
     is_lowered = (
         millis is not None and millis > request.millis and policy.lowered(millis) == request.millis

@@ -20,8 +20,11 @@ def claimed(annotations: Mapping[str, str]) -> Mapping[str, str]:
 
     Whoever makes a pod may write one: nothing is ever raised because of it.
     """
+    text = annotations.get(ORIGINALS, "{}")
+    if len(text) > MOST_BYTES:
+        return {}
     try:
-        found = json.loads(annotations.get(ORIGINALS, "{}"))
+        found = json.loads(text)
     except (ValueError, RecursionError):
         return {}
     if not isinstance(found, dict):
@@ -40,6 +43,9 @@ def claimed_millis(text: str | None) -> int | None:
 def fits(annotations: Mapping[str, str], text: str) -> bool:
     """Whether *text* has room beside the *annotations* that the pod has already."""
     beside = {**annotations, ORIGINALS: text}
-    return (
-        sum(len(key.encode()) + len(value.encode()) for key, value in beside.items()) <= MOST_BYTES
-    )
+    return sum(_size(key) + _size(value) for key, value in beside.items()) <= MOST_BYTES
+
+
+def _size(text: str) -> int:
+    # JSON may have halves of surrogate pairs, which are no text in UTF-8.
+    return len(text.encode(errors="surrogatepass"))

@@ -11,6 +11,8 @@ Place = tuple[str, int]
 """Where a container stands in the spec: the list's key, and its number in it."""
 
 KINDS_OF_CONTAINERS = ("initContainers", "containers")
+MOST_CONTAINERS = 1000
+"""What is asked about was not checked yet: without a bound one object takes a core for seconds."""
 
 
 @frozen
@@ -45,6 +47,7 @@ def read(document: object) -> PodObject:
     """
     pod = _table(document, "pod")
     metadata, spec = _table(pod.get("metadata"), "metadata"), _table(pod.get("spec"), "spec")
+    _check_size(spec)
     annotations = metadata.get("annotations")
     record = _record(spec, annotations)
     return PodObject(record, spec, annotations is not None, tuple(_requests(spec)))
@@ -63,6 +66,13 @@ def _table(value: object, name: str) -> Mapping[str, Any]:
     if not isinstance(value, dict):
         raise InputError(f"{name}: must be an object")
     return value
+
+
+def _check_size(spec: Mapping[str, Any]) -> None:
+    for kind in KINDS_OF_CONTAINERS:
+        containers = spec.get(kind)
+        if isinstance(containers, list) and len(containers) > MOST_CONTAINERS:
+            raise InputError(f"spec.{kind}: must be at most {MOST_CONTAINERS}")
 
 
 def _containers(spec: Mapping[str, Any]) -> Iterator[tuple[Place, Mapping[str, Any]]]:

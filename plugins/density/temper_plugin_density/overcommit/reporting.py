@@ -11,8 +11,8 @@ from lightkube import Client
 from lightkube.resources.core_v1 import LimitRange, Namespace, Pod
 
 from temper_core import InputError, cpu_millis
+from temper_plugin_density.cluster_access import find_cluster, open_client, told
 from temper_plugin_density.overcommit import originals
-from temper_plugin_density.overcommit.cluster import open_client, told
 from temper_plugin_density.overcommit.columns import in_columns
 from temper_plugin_density.overcommit.names import CHOICE, ENABLED
 from temper_plugin_density.overcommit.pod_objects import Place, read
@@ -46,7 +46,7 @@ class Seen:
 
 def report_on(kubeconfig: Path | None, output: str) -> tuple[str, bool]:
     """Return the report, and whether it has findings; raise MachineError without an answer."""
-    with told("the API server"), open_client(kubeconfig) as client:
+    with told("the API server"), open_client(find_cluster(kubeconfig)) as client:
         standings = stand(_see(client))
     text = _as_json(standings) if output == "json" else _as_table(standings)
     return text, any(each.findings for each in standings)

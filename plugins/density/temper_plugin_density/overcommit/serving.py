@@ -12,10 +12,11 @@ from attrs import frozen
 from temper_core import MachineError
 from temper_plugin_density.overcommit.application import observed_app, webhook_app
 from temper_plugin_density.overcommit.keeping import Keeper, expiry
-from temper_plugin_density.overcommit.listening import Listener, present, server_context
 from temper_plugin_density.overcommit.material import Material
 from temper_plugin_density.overcommit.policy import Policy
+from temper_plugin_density.overcommit.presenting import present, server_context
 from temper_plugin_density.overcommit.tallies import Tallies
+from temper_plugin_density.serving.connections import Listener
 
 FIRST_PAUSE_S = 0.5
 
@@ -92,12 +93,16 @@ class Webhook:
 
     async def _keep(self) -> None:
         """Look at the Secret and the configuration again and again."""
-        longest = self._rhythm.check_every.total_seconds()
-        pause = min(FIRST_PAUSE_S, longest)
+        failures = 0
         while True:
-            failed = await self._check()
-            pause = min(pause * 2, longest) if failed else longest
-            await asyncio.sleep(pause)
+            failures = failures + 1 if await self._check() else 0
+            await asyncio.sleep(self._pause_s(failures))
+
+    def _pause_s(self, failures: int) -> float:
+        # A configuration that is made anew has no authority yet, and waits for it.
+        longest = self._rhythm.check_every.total_seconds()
+        soon = FIRST_PAUSE_S * 2.0 ** min(failures - 1, 16)
+        return min(soon, longest) if failures else longest
 
     async def _check(self) -> bool:
         problem = ""

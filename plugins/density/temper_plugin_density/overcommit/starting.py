@@ -1,6 +1,7 @@
 """``temper overcommit serve``: from the options to a webhook at work."""
 
 import asyncio
+import gc
 from datetime import timedelta
 from fractions import Fraction
 from functools import partial
@@ -10,16 +11,18 @@ from socket import socket
 import prometheus_client
 import structlog
 from attrs import frozen
+from lightkube import Client
 
 from temper_core import InputError, load_settings, tier_of
 from temper_core.logs import configure
-from temper_plugin_density.overcommit.cluster import ClusterObjects, open_client
+from temper_plugin_density.cluster_access import find_cluster, open_client
+from temper_plugin_density.overcommit.cluster import ClusterObjects
 from temper_plugin_density.overcommit.keeping import Keeper
-from temper_plugin_density.overcommit.listening import Address
 from temper_plugin_density.overcommit.material import Terms
 from temper_plugin_density.overcommit.names import SYSTEM_NAMESPACE
 from temper_plugin_density.overcommit.policy import Policy
 from temper_plugin_density.overcommit.serving import Rhythm, Webhook
+from temper_plugin_density.serving.addresses import Address
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -74,8 +77,8 @@ def start(asked: Asked) -> None:
     """Serve until SIGTERM; raise InputError or MachineError where that cannot begin."""
     policy = _policy(asked)
     keeper = Keeper(_objects(asked), asked.terms)
-    open_client(asked.kubeconfig).close()  # tells at once what would be told again and again
-    addresses = [Address.parse(each) for each in (asked.listen, asked.observe)]
+    _connect(asked.kubeconfig).close()  # tells at once what would be told again and again
+    addresses = [Address.parse(asked.listen), Address.parse(asked.observe, "--observe")]
     listening, observed = (each.listen() for each in addresses)
     configure(asked.log_level)
     # Two series more for each counter, which say when this replica started.
@@ -97,10 +100,16 @@ def _policy(asked: Asked) -> Policy:
 
 
 def _objects(asked: Asked) -> ClusterObjects:
-    connect = partial(open_client, asked.kubeconfig)
+    connect = partial(_connect, asked.kubeconfig)
     return ClusterObjects(connect, asked.namespace, asked.secret, asked.configuration)
 
 
+def _connect(kubeconfig: Path | None) -> Client:
+    # The file is read anew each time: tokens and certificates in it change.
+    return open_client(find_cluster(kubeconfig))
+
+
 async def _serve(replica: Replica, listening: socket, observed: socket) -> None:
+    gc.freeze()  # what stands by now stays, and need not be looked through for what does not
     # Made where its event loop is.
     await Webhook(replica.policy, replica.keeper, replica.rhythm).run(listening, observed)

@@ -1,14 +1,16 @@
 """The extender's HTTP application: what the scheduler asks, and what people and probes do."""
 
+import json
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any
 
 from lightkube.core.async_client import AsyncClient
 from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from temper_core import InputError
@@ -30,15 +32,12 @@ from temper_plugin_density.placement.ledger import Ledger
 from temper_plugin_density.placement.measures import ANSWERED as WAS_ANSWERED
 from temper_plugin_density.placement.measures import REFUSED, Measures
 from temper_plugin_density.placement.watching import Watch
+from temper_plugin_density.serving.bodies import Bodies, RefusedBodyError
 
 MOST_BYTES = 32 * 1024 * 1024
 """Without nodeCacheCapable a request has whole Node objects, of some 20 KiB each."""
 
 Handler = Callable[[Request], Awaitable[Response]]
-
-
-class TooLargeError(InputError):
-    """A request's body is larger than is read."""
 
 
 class Extender:
@@ -47,7 +46,7 @@ class Extender:
     def __init__(self, reader: PodReader, ledger: Ledger, most_bytes: int = MOST_BYTES) -> None:
         self._reader = reader
         self._ledger = ledger
-        self._most_bytes = most_bytes
+        self._bodies = Bodies(most_bytes)
         self._watch = Watch(ledger, reader)
         self._decisions = Decisions()
         self._measures = Measures(ledger, self._watch)
@@ -85,8 +84,8 @@ class Extender:
     async def _prioritize(self, request: Request) -> Response:
         began = time.perf_counter()
         try:
-            question = read_question(await self._body(request), self._reader)
-        except InputError:
+            question = read_question(await self._bodies.read(request), self._reader)
+        except (InputError, RefusedBodyError):
             self._measures.requests.labels(REFUSED).inc()
             raise
         scores = question.scores(self._ledger)
@@ -108,13 +107,13 @@ class Extender:
         if decision is None:
             message = "is neither bound nor was it asked about lately: POST the Pod object"
             return _line(404, f"{pod or '?pod=namespace/name'} {message}")
-        return JSONResponse(explain(decision, self._ledger, source))
+        return _document(explain(decision, self._ledger, source))
 
     async def _try(self, request: Request) -> Response:
         """Explain how a pod that is sent would fare; nothing is remembered."""
-        question = read_pod_or_question(await self._body(request), self._reader)
+        question = read_pod_or_question(await self._bodies.read(request), self._reader)
         decision = Decision(question.wish, question.scores(self._ledger), time.time())
-        return JSONResponse(explain(decision, self._ledger, RECKONED))
+        return _document(explain(decision, self._ledger, RECKONED))
 
     async def _healthz(self, _: Request) -> Response:
         return _line(200, "ok")
@@ -130,16 +129,6 @@ class Extender:
     async def _metrics(self, _: Request) -> Response:
         return Response(self._measures.text(), media_type=CONTENT_TYPE_LATEST)
 
-    async def _body(self, request: Request) -> bytes:
-        """Read the body; raise TooLargeError for one that no scheduler sends."""
-        parts, size = [], 0
-        async for part in request.stream():
-            parts.append(part)
-            size += len(part)
-            if size > self._most_bytes:
-                raise TooLargeError(f"the body is larger than {self._most_bytes} bytes")
-        return b"".join(parts)
-
 
 def _refusing(handler: Handler) -> Handler:
     """Answer what is wrong with a request in one line."""
@@ -147,8 +136,11 @@ def _refusing(handler: Handler) -> Handler:
     async def answered(request: Request) -> Response:
         try:
             return await handler(request)
-        except TooLargeError as error:
-            return _line(413, str(error))
+        except RefusedBodyError as error:
+            refusal = _line(error.status, str(error))
+            # Not read to its end, so nothing can follow on this connection.
+            refusal.headers["connection"] = "close"
+            return refusal
         except InputError as error:
             return _line(400, str(error))
 
@@ -157,4 +149,10 @@ def _refusing(handler: Handler) -> Handler:
 
 def _line(status: int, text: str) -> Response:
     one_line = " ".join(text.split())
-    return PlainTextResponse(f"{one_line}\n", status_code=status)
+    # A request may have halves of surrogate pairs, which are no text in UTF-8.
+    return PlainTextResponse(f"{one_line}\n".encode(errors="replace"), status_code=status)
+
+
+def _document(values: Mapping[str, Any]) -> Response:
+    # Starlette's own would write such halves as they are, and fail.
+    return Response(json.dumps(values), media_type="application/json")

@@ -11,8 +11,8 @@ from lightkube import Client
 from lightkube.resources.scheduling_v1 import PriorityClass
 
 from temper_core import DocumentError, InputError
+from temper_plugin_density.cluster_access import find_cluster, open_client, told
 from temper_plugin_density.placement.asking import PodReader, PodWish
-from temper_plugin_density.placement.connecting import find_cluster, open_client, told
 from temper_plugin_density.placement.explaining import (
     RECKONED,
     RECKONED_AGAIN,

@@ -16,6 +16,11 @@ from temper_plugin_density.placement.facts import NodeFacts, read_node
 from temper_plugin_density.placement.ledger import Ledger
 from temper_plugin_density.placement.scoring import Score
 
+MOST_NODES = 65_000
+"""As many as the largest clusters have."""
+MOST_VALUES = 500_000
+"""Objects and lists in one request: 1,000 whole nodes have some 200,000."""
+
 
 @frozen
 class Question:
@@ -62,6 +67,8 @@ def answer(scores: Iterable[Score]) -> bytes:
 
 
 def _object(body: bytes) -> dict[str, Any]:
+    if body.count(b"{") + body.count(b"[") > MOST_VALUES:
+        raise InputError(f"the body has more than {MOST_VALUES} objects and lists")
     try:
         values = json.loads(body)
     except (ValueError, RecursionError) as error:
@@ -82,6 +89,8 @@ def _wish(pod: Mapping[str, Any], reader: PodReader) -> PodWish:
 def _names(names: object) -> tuple[str, ...]:
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise InputError("NodeNames: must be a list of names")
+    if len(names) > MOST_NODES:
+        raise InputError(f"NodeNames: must be at most {MOST_NODES}")
     return tuple(names)
 
 
@@ -89,5 +98,7 @@ def _nodes(nodes: object) -> Iterable[NodeFacts]:
     items = (nodes.get("items") or nodes.get("Items") or ()) if isinstance(nodes, dict) else None
     if not isinstance(items, list | tuple):
         raise InputError("neither NodeNames nor Nodes: there is nothing to score")
+    if len(items) > MOST_NODES:
+        raise InputError(f"Nodes: must be at most {MOST_NODES}")
     found = [read_node(item) for item in items if isinstance(item, dict)]
     return [facts for facts in found if facts is not None]

@@ -38,7 +38,7 @@ class Decisions:
         """Keep an answer, and let go of the oldest where there are too many."""
         self._drop(decision.wish.pod)
         self._kept[decision.wish.pod] = decision
-        self._scores += len(decision.scores)
+        self._scores += _weight(decision)
         while self._scores > self._most_scores and len(self._kept) > 1:
             self._drop(next(iter(self._kept)))
 
@@ -48,7 +48,12 @@ class Decisions:
 
     def _drop(self, pod: str) -> None:
         dropped = self._kept.pop(pod, None)
-        self._scores -= len(dropped.scores) if dropped else 0
+        self._scores -= _weight(dropped) if dropped else 0
+
+
+def _weight(decision: Decision) -> int:
+    # An answer without a score takes memory as well.
+    return 1 + len(decision.scores)
 
 
 def explain(decision: Decision, ledger: Ledger, source: str) -> Mapping[str, Any]:

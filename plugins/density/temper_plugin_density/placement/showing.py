@@ -8,6 +8,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from temper_plugin_density.plain_text import plain
+
 PIPED_WIDTH = 10_000
 
 
@@ -21,7 +23,7 @@ def table_text(document: Mapping[str, Any], width: int | None) -> str:
     console.print(_table(document))
     for node in document["nodes"]:
         for problem in node["problems"]:
-            console.print(f"{node['node']}: {_shown(problem)}")
+            console.print(f"{node['node']}: {plain(problem)}")
     return out.getvalue().rstrip("\n")
 
 
@@ -35,10 +37,5 @@ def _table(document: Mapping[str, Any]) -> Table:
         table.add_column(column, overflow="fold", no_wrap=column != "reason")
     for node in document["nodes"]:
         cells = (node["node"], str(node["score"]), f"{node['points']:.1f}", node["reason"])
-        table.add_row(*(Text(_shown(cell).rstrip()) for cell in cells))
+        table.add_row(*(Text(plain(cell).rstrip()) for cell in cells))
     return table
-
-
-def _shown(text: str) -> str:
-    """Write text that anybody may have annotated: it must not steer the terminal."""
-    return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in text)

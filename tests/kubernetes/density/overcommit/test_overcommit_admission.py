@@ -154,6 +154,37 @@ def test_a_request_that_is_too_large_is_not_read_to_its_end(ask, tallies):
     assert counted(tallies, "temper_overcommit_admissions_total", outcome="too_large") == 1
 
 
+MANY = LARGEST_BYTES // 60
+BOMBS = {
+    "containers": {"containers": [{}] * MANY},
+    "no containers": {"containers": [1] * MANY},
+    "init containers": {"initContainers": [{"name": "a"}] * 2000, "containers": [{"name": "b"}]},
+}
+
+
+@pytest.mark.parametrize("spec", BOMBS.values(), ids=BOMBS)
+def test_more_containers_than_any_pod_has_are_not_looked_at(spec):
+    response = answer_to(admission_review({"metadata": {}, "spec": spec}))
+
+    assert response["auditAnnotations"]["outcome"] == Outcome.UNREADABLE
+    assert "must be at most 1000" in response["auditAnnotations"]["reason"]
+
+
+def test_a_request_of_very_many_objects_is_not_parsed():
+    body = admission_review(pod()).replace(b"{}", b"[" + b"{}," * 200_000 + b"{}]", 1)
+
+    response = answer_to(body)
+
+    assert response["uid"] == ""
+    assert "more than 100000 objects and lists" in response["auditAnnotations"]["reason"]
+
+
+def test_a_namespace_that_is_no_text_is_none_of_those_that_are_spared():
+    response = answer_to(admission_review(pod(), namespace=["kube-system"]))
+
+    assert response["auditAnnotations"]["outcome"] == Outcome.LOWERED
+
+
 def test_the_largest_request_is_read(ask):
     filled = admission_review(pod(annotations={"a": ""}))
     padding = b"x" * (LARGEST_BYTES - len(filled))

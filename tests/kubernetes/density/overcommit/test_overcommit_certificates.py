@@ -8,8 +8,8 @@ from attrs import evolve
 
 from temper_core import InputError
 from temper_plugin_density.overcommit import certificates, material, trust
-from temper_plugin_density.overcommit.listening import present, server_context
 from temper_plugin_density.overcommit.material import Terms
+from temper_plugin_density.overcommit.presenting import present, server_context
 
 NAMES = frozenset({"temper-webhook.temper.svc", "127.0.0.1"})
 DAY = timedelta(days=1)

@@ -93,6 +93,15 @@ WHY_CRITICAL = (
 )
 
 
+def test_a_name_that_is_no_text_or_steers_the_terminal_is_shown_without_that():
+    document = pod(container("\ud800\x1b[2J", cpu="1"))
+
+    said = ask("preview", "-f", "-", text=json.dumps(document))
+
+    assert said.returncode == 0
+    assert "\N{REPLACEMENT CHARACTER}\N{REPLACEMENT CHARACTER}[2J" in said.stdout
+
+
 def test_what_makes_pods_is_previewed_by_its_template():
     template = {"spec": pod()["spec"]}
     named = {"name": "web", "namespace": "shop"}

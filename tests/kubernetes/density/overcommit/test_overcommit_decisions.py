@@ -327,3 +327,32 @@ def test_what_is_no_pod_is_named(document, named):
 
 def test_a_burstable_pod_has_the_class_that_kubernetes_gives_it():
     assert read(pod()).pod.qos_class is QosClass.BURSTABLE
+
+
+def test_an_annotation_larger_than_any_that_is_kept_is_not_looked_at():
+    claims = json.dumps({"app": "2", **{str(number): "1" for number in range(30_000)}})
+
+    decision = decided(pod(container(cpu="1400m"), annotations={ORIGINALS: claims}))
+
+    assert [change.after_millis for change in decision.changes] == [980]
+
+
+def test_what_an_annotation_claims_is_read_once_however_many_containers_there_are(monkeypatch):
+    many = [container(f"c{number}", cpu="1") for number in range(50)]
+    read = []
+    loads = json.loads
+    monkeypatch.setattr(json, "loads", lambda text: read.append(text) or loads(text))
+
+    decision = decided(pod(*many, annotations={ORIGINALS: '{"c1":"2"}'}))
+
+    assert len(decision.changes) == 50
+    assert len(read) == 1
+
+
+def test_half_a_surrogate_pair_is_as_good_as_any_text():
+    document = pod(container("\ud800", cpu="1"), annotations={"mine": "\udfff"})
+
+    decision = decided(document)
+
+    assert decision.outcome == "lowered"
+    assert decision.freed_millis == 300

@@ -1,11 +1,15 @@
+import base64
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from attrs import evolve
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from temper_core import MachineError
+from temper_plugin_density.cluster_access import ConflictError
 from temper_plugin_density.overcommit import certificates, material, trust
-from temper_plugin_density.overcommit.cluster import Configured, ConflictError, Held
+from temper_plugin_density.overcommit.cluster import Configured, Held
 from temper_plugin_density.overcommit.keeping import Keeper
 from temper_plugin_density.overcommit.material import Terms
 
@@ -325,3 +329,42 @@ def test_terms_that_change_take_effect_with_the_next_certificate(memory):
 
     assert certificates.names_of(longer.material.certificate) == {"webhook", "more"}
     assert longer.material.newest == before.newest
+
+
+GOOD = material.made(TERMS, START).written()
+
+
+@st.composite
+def damaged(draw, key):
+    """One entry of a Secret with other bytes: still base64, often a certificate at first sight."""
+    first, *lines, last = GOOD[key].decode().strip().split("\n")
+    data = bytearray(base64.b64decode("".join(lines)))
+    for _ in range(draw(st.integers(1, 3))):
+        data[draw(st.integers(0, len(data) - 1))] = draw(st.integers(0, 255))
+    return "\n".join([first, base64.b64encode(data).decode(), last, ""]).encode()
+
+
+@given(st.sampled_from(sorted(GOOD)).flatmap(lambda key: st.tuples(st.just(key), damaged(key))))
+@settings(max_examples=300)
+@pytest.mark.filterwarnings("ignore:Parsed a serial number")
+def test_whatever_became_of_the_secret_a_webhook_that_starts_serves(changed):
+    memory = Memory()
+    memory.held = Held({**GOOD, changed[0]: changed[1]}, "1")
+    keeper = memory.keeper()
+
+    keeper.check()
+
+    assert memory.trusts(keeper.material)
+
+
+@given(damaged("ca.crt"))
+@settings(max_examples=300)
+@pytest.mark.filterwarnings("ignore:Parsed a serial number")
+def test_whatever_somebody_put_into_the_bundle_our_authority_is_in_it_then(found):
+    memory = Memory()
+    memory.configured = Configured({"overcommit": found}, "1")
+    keeper = memory.keeper()
+
+    keeper.check()
+
+    assert memory.trusts(keeper.material)

@@ -9,8 +9,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from temper_core import Tier
+from temper_plugin_density.cluster_access import find_cluster, open_watching_client
 from temper_plugin_density.placement.app import Extender
-from temper_plugin_density.placement.connecting import find_cluster, open_watching_client
 from temper_plugin_density.placement.ledger import Ledger
 from temper_plugin_density.placement.scoring import OLD_AFTER_S
 from tests.kubernetes.cluster import pod, unique, wait_until

@@ -4,15 +4,14 @@ import json
 import os
 import re
 import signal
-import socket
 import subprocess
 import time
 
 import httpx
 import pytest
 
-from temper_core import Tier
-from temper_plugin_density.placement.serving import listen
+from temper_core import TemperError, Tier
+from temper_plugin_density.cluster_access import find_cluster
 from tests.kubernetes.cluster import pod, unique, wait_until
 from tests.kubernetes.density.placement.made import PRIORITIES, pod_object, told
 from tests.kubernetes.density.placement.yard import TEMPER, free_port
@@ -61,13 +60,16 @@ def test_an_address_that_is_none_is_refused_in_one_line(address):
     assert ended.stderr.count("\n") == 1
 
 
-def test_answers_are_not_held_back_until_the_last_one_was_acknowledged():
-    with listen(("127.0.0.1", 0)) as listener:
-        with socket.create_connection(listener.getsockname()):
-            accepted, _ = listener.accept()
+@pytest.mark.parametrize("text", ["", "x: 1", "[", "[]", "current-context: a\nclusters: 3"])
+def test_what_is_no_kubeconfig_is_told_in_one_line(tmp_path, text):
+    path = tmp_path / "kubeconfig"
+    path.write_text(text)
 
-        with accepted:
-            assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+    with pytest.raises(TemperError) as raised:
+        find_cluster(path)
+
+    assert raised.value.exit_code in (2, 3)
+    assert len(str(raised.value).splitlines()) == 1
 
 
 def test_without_an_api_server_to_be_found_nothing_is_served():

@@ -113,6 +113,39 @@ def test_a_body_that_is_too_large_is_not_read_to_its_end(client, path):
     assert answer.text == f"the body is larger than {MOST_BYTES} bytes\n"
 
 
+HALF = {"metadata": {"name": "a", "annotations": {"temper.codes/agent-mode": "\ud800"}}}
+HALVES = [
+    {"NodeNames": ["\ud800"]},
+    {"Nodes": {"items": [HALF]}},
+    {"NodeNames": [], "Pod": {"\ud800": 1, "metadata": {"name": "\ud800"}, "spec": {"\ud800": 1}}},
+]
+
+
+@pytest.mark.parametrize("path", ["/prioritize", "/debug/score"])
+@pytest.mark.parametrize("asking", HALVES)
+def test_halves_of_surrogate_pairs_are_answered_or_refused(client, path, asking):
+    body = json.dumps({"Pod": CRITICAL, **asking}).encode()
+
+    answer = client.post(path, content=body)
+
+    assert answer.status_code in (200, 400)
+    assert answer.text
+
+
+def test_more_nodes_than_any_cluster_has_are_refused():
+    names = {"Pod": CRITICAL, "NodeNames": ["a"] * 65_001}
+    nodes = {"Pod": CRITICAL, "Nodes": {"items": [{}] * 65_001}}
+
+    for asking in (names, nodes):
+        with pytest.raises(InputError, match="must be at most 65000"):
+            read_question(json.dumps(asking).encode(), READER)
+
+
+def test_a_body_of_very_many_objects_is_not_parsed():
+    with pytest.raises(InputError, match="more than 500000 objects and lists"):
+        read_question(b'{"Pod": [' + b"{}," * 500_000, READER)
+
+
 @given(
     st.recursive(
         st.none() | st.booleans() | st.floats() | st.text(max_size=5),

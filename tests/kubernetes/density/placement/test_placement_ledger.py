@@ -191,6 +191,16 @@ def test_the_oldest_answers_are_let_go_where_there_are_too_many_scores():
     assert [number for number in range(5) if decisions.of(f"shop/{number}")] == [3, 4]
 
 
+def test_answers_without_a_score_are_not_kept_for_ever_either():
+    decisions = Decisions(most_scores=100)
+
+    for number in range(500):
+        decisions.keep(decision(f"shop/{number}", 0))
+
+    assert decisions.of("shop/0") is None
+    assert decisions.of("shop/499") is not None
+
+
 def test_of_a_pod_that_is_asked_about_again_the_last_answer_is_kept():
     decisions = Decisions(most_scores=100)
 

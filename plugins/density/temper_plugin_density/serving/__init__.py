@@ -1,0 +1,1 @@
+"""What both servers of this plugin stand on: addresses, connections, and bodies of requests."""
