@@ -75,7 +75,8 @@ test-kube: install  ## build that control plane, once (10 minutes of CPU), and t
 
 e2e-node: install  ## the chart on a real node: kubelet, containerd and a sched_ext kernel in an emulator (30 minutes)
 	@kube/build kubelet >/dev/null
-	$(BIN)/pytest -v tests/kubernetes/node --node $(SELECTED)
+	$(BIN)/pytest -v tests/kubernetes/node --node $(SELECTED); \
+	status=$$?; $(BIN)/python -m tests.kubernetes.node.node_page && exit $$status
 
 image: install  ## build the image into build/temper.tar, without a registry (root, Debian), and try it; prints its name
 	@mkdir -p build
