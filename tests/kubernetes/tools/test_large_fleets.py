@@ -140,4 +140,7 @@ def test_documents_for_machines_have_the_keys_that_are_documented(made, ask):
     }  # fmt: skip
     assert set(doctor) == {"schema_version", "is_clean", "findings", "unknown"}
     assert set(doctor["findings"][0]) == {"check", "severity", "detail", "remedy", "nodes"}
-    assert restore == {"schema_version": 1, "nodes": []}
+    assert restore == {
+        "schema_version": 1,
+        "nodes": [{"node": "one", "state": "not_requested", "detail": ""}],
+    }

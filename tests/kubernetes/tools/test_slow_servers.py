@@ -31,7 +31,7 @@ def test_a_server_that_asks_for_patience_gets_it(made, ask, waits):
 
     done = ask("status")
 
-    assert done.stdout.endswith("1 nodes: 1 without an agent\n")
+    assert done.stdout.endswith("1 node: 1 without an agent\n")
     assert waits == [1.0, 1.0]
 
 
@@ -51,7 +51,7 @@ def test_a_connection_that_was_closed_while_it_rested_is_made_anew(made, ask):
 
     done = ask("status")
 
-    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "1 nodes: 1 without an agent")
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "1 node: 1 without an agent")
 
 
 def test_a_check_that_the_server_fails_keeps_no_other_from_being_run(made, ask):
@@ -97,6 +97,21 @@ def test_an_answer_that_is_older_than_the_request_does_not_count(made, ask):
 
     assert done.returncode == 1
     assert done.stdout.startswith("one: no answer: within 1 s")
+
+
+def test_a_node_that_may_not_be_written_to_holds_up_no_other(made, ask):
+    made.answers[NODES] = listed(node("one", agent_status="x"), node("two", agent_status="x"))
+    made.answers[PODS] = listed()
+    made.answers[f"{NODES}/one"] = (422, {"kind": "Status", "message": "a policy denies it"})
+    made.answers[f"{NODES}/two"] = {}
+
+    done = ask("restore", "--all-nodes")
+
+    assert done.returncode == 1
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("one: the request cannot be written: ")
+    assert lines[0].endswith("a policy denies it")
+    assert lines[1].startswith("two: no agent runs here")
 
 
 @pytest.mark.parametrize(

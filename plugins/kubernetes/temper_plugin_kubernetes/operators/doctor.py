@@ -87,7 +87,10 @@ def _conclusion(report: Report, fleet: Fleet) -> str:
     for each in report.findings:
         counts[each.severity] += 1
     told = ", ".join(f"{n} {name}s" if n != 1 else f"1 {name}" for name, n in counts.items() if n)
-    return f"{len(fleet.nodes)} nodes, {len(report.checks)} checks: {told or 'nothing found'}"
+    plural = "" if len(fleet.nodes) == 1 else "s"
+    return (
+        f"{len(fleet.nodes)} node{plural}, {len(report.checks)} checks: {told or 'nothing found'}"
+    )
 
 
 def _print_json(report: Report) -> None:

@@ -11,6 +11,7 @@ from temper_core import InputError
 from temper_plugin_kubernetes.accounts import Lookout
 from temper_plugin_kubernetes.annotations import LEFT, PREFIX, RESTORED, STATUS
 from temper_plugin_kubernetes.connection import Json
+from temper_plugin_kubernetes.failures import RefusalError
 from temper_plugin_kubernetes.following import Following, Query
 from temper_plugin_kubernetes.node import NODES
 from temper_plugin_kubernetes.operators.api import (
@@ -37,7 +38,7 @@ class Outcome:
     @property
     def needs_a_look(self) -> bool:
         """Whether something may be left."""
-        return self.state in ("unanswered", "no_agent", "restored_in_part")
+        return self.state in ("unanswered", "no_agent", "restored_in_part", "refused")
 
     @property
     def told(self) -> str:
@@ -52,6 +53,8 @@ _TOLD = {
     "nothing": "nothing of Temper's is known here",
     "unanswered": "no answer",
     "released": "released; the agent works again",
+    "not_requested": "nothing was asked of it",
+    "refused": "the request cannot be written",
     "vanished": "the node is no more",
 }
 
@@ -114,10 +117,13 @@ def restore_nodes(
     asking = {RESTORE: value, RESTORED: None, LEFT: None}
     for name, annotations in sorted(present.items()):
         has_agent = name in agents if agents is not None else STATUS in annotations
-        if has_agent and _patch(api, name, asking):
-            waiting.add(name)
-        elif not has_agent:
-            note(_without_agent(api, name, annotations))
+        try:
+            if has_agent and _patch(api, name, asking):
+                waiting.add(name)
+            elif not has_agent:
+                note(_without_agent(api, name, annotations))
+        except RefusalError as error:  # some policy of the cluster's; other nodes are not held up
+            note(Outcome(name, "refused", str(error)))
     answers = _Answers(value)
     for name, state, detail in _awaited(api, waiting, answers, timeout_s):
         if is_uninstall:
@@ -133,7 +139,11 @@ def release_nodes(api: ApiServer, names: Collection[str], tell: Tell) -> list[Ou
         if RESTORE in annotations:
             _patch(api, name, {RESTORE: None})
             outcomes.append(Outcome(name, "released"))
-            tell(outcomes[-1])
+        elif names:
+            outcomes.append(Outcome(name, "not_requested"))
+        else:
+            continue
+        tell(outcomes[-1])
     return outcomes
 
 

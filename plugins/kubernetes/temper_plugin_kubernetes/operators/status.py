@@ -61,7 +61,8 @@ def summary(fleet: Fleet) -> str:
     counts = Counter(each.standing for each in fleet.nodes)
     parts = [f"{counts[standing]} {standing.told}" for standing in sorted(counts, reverse=True)]
     canaries = sum(each.is_canary for each in fleet.agents)
-    told = f"{len(fleet.nodes)} nodes: {', '.join(parts)}" if parts else "no nodes"
+    number = f"{len(fleet.nodes)} node{'' if len(fleet.nodes) == 1 else 's'}"
+    told = f"{number}: {', '.join(parts)}" if parts else "no nodes"
     return f"{told}; {canaries} of the canary" if canaries else told
 
 
