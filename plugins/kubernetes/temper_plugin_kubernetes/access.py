@@ -63,7 +63,7 @@ class Access:
                     token = file.read(LARGEST_TOKEN_BYTES).strip().decode("ascii")
             except (OSError, UnicodeDecodeError) as error:
                 raise AwayError(f"{path}: the token cannot be read: {error}") from error
-        if not all("!" <= each <= "~" for each in token):  # it must not be told in an error
+        if not all(" " <= each <= "~" for each in token):  # it must not be told in an error
             raise AwayError(f"{path or 'the token'}: it has characters that no token has")
         return {"Authorization": f"Bearer {token}"} if token or path else {}
 
