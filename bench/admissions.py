@@ -8,7 +8,6 @@ python bench/admissions.py [--rounds N] [--calls N]
 
 import argparse
 import asyncio
-import gc
 import json
 import os
 import runpy
@@ -76,8 +75,6 @@ def serve(kind: str) -> None:
     listening = Address("127.0.0.1", 0).listen()
     port = listening.getsockname()[1]
     print(json.dumps([port, certificates.written(made.authorities).decode()]), flush=True)
-
-    gc.freeze()
 
     async def run() -> None:
         await Listener(app, context).serve([listening])

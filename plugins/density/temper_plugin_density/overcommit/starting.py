@@ -1,7 +1,6 @@
 """``temper overcommit serve``: from the options to a webhook at work."""
 
 import asyncio
-import gc
 from datetime import timedelta
 from fractions import Fraction
 from functools import partial
@@ -110,6 +109,5 @@ def _connect(kubeconfig: Path | None) -> Client:
 
 
 async def _serve(replica: Replica, listening: socket, observed: socket) -> None:
-    gc.freeze()  # what stands by now stays, and need not be looked through for what does not
     # Made where its event loop is.
     await Webhook(replica.policy, replica.keeper, replica.rhythm).run(listening, observed)

@@ -46,7 +46,7 @@ class Extender:
     def __init__(self, reader: PodReader, ledger: Ledger, most_bytes: int = MOST_BYTES) -> None:
         self._reader = reader
         self._ledger = ledger
-        self._bodies = Bodies(most_bytes)
+        self._bodies = Bodies(most_bytes, most_held_bytes=2 * most_bytes)
         self._watch = Watch(ledger, reader)
         self._decisions = Decisions()
         self._measures = Measures(ledger, self._watch)

@@ -108,6 +108,7 @@ class Following:
         self._lookout = lookout
         self._version = ""
         self._failures = 0
+        self._lists_now = False
 
     async def run(self) -> None:
         """List, watch, and begin again for as long as nobody cancels it."""
@@ -125,7 +126,8 @@ class Following:
             await asyncio.sleep(self._fell(reason, lasted_s))
 
     async def _turn(self) -> None:
-        if not self._version:
+        self._lists_now = not self._version
+        if self._lists_now:
             await self._list()
         events = self._client.watch(
             self._resource,
@@ -167,6 +169,9 @@ class Following:
     def _note_failure(self, error: Exception) -> str:
         if _code_of(error) == GONE:
             self._version = ""
+            if not self._lists_now:
+                # A server that was away is back: nothing is to be spared by waiting any longer.
+                self._failures = 0
         return " ".join(str(error).split()) or type(error).__name__
 
     def _rose(self) -> None:

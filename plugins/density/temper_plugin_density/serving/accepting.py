@@ -5,7 +5,6 @@ as long as it likes, takes some 200 KiB.
 """
 
 import asyncio
-import gc
 import socket
 import ssl
 from collections.abc import Callable
@@ -17,27 +16,7 @@ from attrs import define, field
 REST_S = 0.5
 """Between two tries where none can be accepted, as without a free file descriptor."""
 
-COLLECTED_EVERY = 64
-
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
-
-
-@define
-class Remains:
-    """What connections leave behind when they end, cleared away in time.
-
-    Those by TLS are cycles of some 200 KiB in few objects: by itself the collector, which counts
-    objects, lets thousands of them lie.
-    """
-
-    _left: int = 0
-
-    def leave(self) -> None:
-        """Note the end of one."""
-        self._left += 1
-        if self._left >= COLLECTED_EVERY:
-            self._left = 0
-            gc.collect()
 
 
 @define
@@ -48,7 +27,6 @@ class Acceptor:
     context: ssl.SSLContext | None
     handshake_s: float
     most_handshakes: int
-    remains: Remains
     _shaking: dict[asyncio.Task[None], None] = field(factory=dict, init=False)
 
     async def run(self, listening: socket.socket) -> None:
@@ -76,8 +54,6 @@ class Acceptor:
 
     def _shook(self, task: asyncio.Task[None]) -> None:
         self._shaking.pop(task, None)
-        if self.context:
-            self.remains.leave()
 
     async def _shake(self, accepted: socket.socket) -> None:
         # Whoever does not speak TLS, or goes away meanwhile, is no news.

@@ -19,7 +19,7 @@ from attrs import frozen
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from temper_plugin_density.serving.accepting import Acceptor, Remains
+from temper_plugin_density.serving.accepting import Acceptor
 
 if TYPE_CHECKING:
     from asyncio import TimerHandle, Transport
@@ -47,7 +47,7 @@ class Connection(H11Protocol):
 
     def __init__(self, server: "Listener") -> None:
         super().__init__(server.config, server.server_state, server.lifespan.state)
-        self._patience, self._remains = server.patience, server.remains
+        self._patience = server.patience
         self._overdue: TimerHandle | None = None
         self.heard_at = 0.0
 
@@ -73,8 +73,6 @@ class Connection(H11Protocol):
         """Forget the connection."""
         self._stop_waiting()
         super().connection_lost(exc)
-        if self.scheme == "https":
-            self._remains.leave()
 
     @property
     def is_asked(self) -> bool:
@@ -125,7 +123,7 @@ class Listener(uvicorn.Server):
         )
         config.load()
         super().__init__(config)
-        self.patience, self.remains = patience, Remains()
+        self.patience = patience
         self._context = context
         self._told = asyncio.Event()
         self._accepting: list[asyncio.Task[None]] = []
@@ -141,7 +139,6 @@ class Listener(uvicorn.Server):
             self._context,
             self.patience.handshake_s,
             self.patience.most_handshakes,
-            self.remains,
         )
         self._accepting = [asyncio.create_task(acceptor.run(each)) for each in sockets or ()]
         self.started = True

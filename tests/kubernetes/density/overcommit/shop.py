@@ -8,11 +8,16 @@ import socket
 import subprocess
 import sys
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import httpx
 import yaml
 
+from temper_plugin_density.cluster_access import find_cluster, open_client
+from temper_plugin_density.overcommit.cluster import ClusterObjects
+from temper_plugin_density.overcommit.keeping import Keeper
+from temper_plugin_density.overcommit.material import Terms
 from tests.kubernetes.cluster import ROOT, unique, wait_until
 
 TEMPER = str(Path(sys.executable).with_name("temper"))
@@ -28,6 +33,15 @@ PATHS = {
     "ClusterRoleBinding": RBAC + "/clusterrolebindings",
 }
 CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
+NAMES = frozenset(
+    [
+        "127.0.0.1",
+        "temper-webhook.temper",
+        "temper-webhook.temper.svc",
+        "temper-webhook.temper.svc.cluster.local",
+    ]
+)
+"""What a replica of these tests may be called."""
 SECRETS = "/api/v1/namespaces/temper/secrets"
 
 
@@ -101,6 +115,18 @@ class Shop:
         known["users"][0]["user"] = {"token": self.cluster.token(account)}
         path.write_text(yaml.safe_dump(known))
         return path
+
+    def keeper(self, account=None):
+        """Return what keeps this shop's certificates, in the test's own process."""
+        cluster = find_cluster(self.kubeconfig(account))
+        connect = partial(open_client, cluster)
+        objects = ClusterObjects(connect, "temper", self.secret, self.configuration)
+        return Keeper(objects, Terms(NAMES))
+
+    def make_empty_secret(self):
+        """Make the Secret as the chart does."""
+        empty = {"kind": "Secret", "metadata": {"name": self.secret}, "type": "Opaque"}
+        self.cluster.call("POST", SECRETS, empty)
 
     def configured(self):
         return self.cluster.call("GET", f"{CONFIGURATIONS}/{self.configuration}")

@@ -9,6 +9,7 @@ import time
 import pytest
 from cryptography import x509
 
+from temper_core import MachineError
 from tests.kubernetes.cluster import wait_until
 from tests.kubernetes.density.overcommit.shop import (
     RIGHTS,
@@ -62,7 +63,7 @@ def test_a_pod_starts_as_it_is_where_the_webhook_does_not_answer_in_time(served)
 
 
 def test_a_webhook_that_starts_again_goes_on_with_what_is_in_the_secret(shop, replica):
-    replica().until_ready().stop()
+    shop.keeper().check()
     first = (secret(shop)["data"], bundle(shop))
 
     replica().until_ready()
@@ -83,13 +84,13 @@ def test_two_replicas_that_start_together_serve_one_certificate(shop, replica):
     assert bundle(shop) == base64.b64decode(secret(shop)["data"]["ca.crt"])
 
 
-def test_what_others_wrote_into_the_secret_and_the_configuration_stays(shop, replica):
+def test_what_others_wrote_into_the_secret_and_the_configuration_stays(shop):
     labels = {"app.kubernetes.io/managed-by": "Helm"}
     empty = {"kind": "Secret", "metadata": {"name": shop.secret, "labels": labels}}
     shop.cluster.call("POST", SECRETS, {**empty, "type": "Opaque"})
     before = shop.configured()["webhooks"][0]
 
-    replica().until_ready()
+    shop.keeper().check()
 
     after = shop.configured()["webhooks"][0]
     assert secret(shop)["metadata"]["labels"] == labels
@@ -126,7 +127,7 @@ def test_a_secret_that_is_spoilt_is_written_again_as_it_was(served):
 
 
 def test_a_webhook_that_finds_rubbish_at_start_begins_anew(shop, replica):
-    replica().until_ready().stop()
+    shop.keeper().check()
     spoil(shop)
 
     replica().until_ready()
@@ -248,11 +249,20 @@ def test_no_right_is_given_that_is_not_listed_here():
 
 
 @pytest.mark.parametrize("right", FAILS_WITHOUT, ids=" ".join)
-def test_without_a_right_it_does_not_become_ready_and_says_which_is_missing(shop, replica, right):
+def test_without_a_right_nothing_is_trusted_and_the_one_that_is_missing_is_named(shop, right):
     if right == ("secrets", "update"):
-        empty = {"kind": "Secret", "metadata": {"name": shop.secret}, "type": "Opaque"}
-        shop.cluster.call("POST", SECRETS, empty)
-    account = shop.grant(without(RIGHTS, *right))
+        shop.make_empty_secret()
+    keeper = shop.keeper(shop.grant(without(RIGHTS, *right)))
+    resource, verb = right
+
+    with pytest.raises(MachineError, match=f'cannot {verb} resource "{resource}"'):
+        keeper.check()
+
+    assert keeper.material is None or not keeper.is_trusted
+
+
+def test_a_webhook_without_a_right_is_not_ready_and_says_why_while_pods_start(shop, replica):
+    account = shop.grant(without(RIGHTS, "mutatingwebhookconfigurations", "patch"))
 
     started = replica(account=account)
 
@@ -261,16 +271,16 @@ def test_without_a_right_it_does_not_become_ready_and_says_which_is_missing(shop
         return answer is not None and "forbidden" in answer.text and answer
 
     answer = wait_until(why, "it says what it may not do", 60.0)
-    resource, verb = right
     assert answer.status_code == 503
-    assert f'cannot {verb} resource "{resource}"' in answer.text
+    assert 'cannot patch resource "mutatingwebhookconfigurations"' in answer.text
     assert request_of(shop.create(pod(requests=STAYS))) == "1"
 
 
-def test_where_the_secret_is_there_already_no_right_to_make_one_is_needed(shop, replica):
-    empty = {"kind": "Secret", "metadata": {"name": shop.secret}, "type": "Opaque"}
-    shop.cluster.call("POST", SECRETS, empty)
+def test_where_the_secret_is_there_already_no_right_to_make_one_is_needed(shop):
+    shop.make_empty_secret()
+    keeper = shop.keeper(shop.grant(without(RIGHTS, "secrets", "create")))
 
-    replica(account=shop.grant(without(RIGHTS, "secrets", "create"))).until_ready()
+    keeper.check()
 
-    shop.until_it_lowers()
+    assert keeper.is_trusted
+    assert bundle(shop) == base64.b64decode(secret(shop)["data"]["ca.crt"])

@@ -121,6 +121,26 @@ def test_versions_that_are_gone_ask_for_another_list(server, gone):
     assert (told.names, told.lists) == ({"b"}, 2)
 
 
+def test_a_server_that_is_back_and_has_forgotten_is_listed_without_another_long_wait(
+    server, monkeypatch
+):
+    server.lists = [listing("a"), listing("b")]
+    server.watches = [*[refusal(503, "starting")] * 6, refusal(410, "too old"), (200, {}, [HANG])]
+    waits, sleep = [], asyncio.sleep
+
+    async def noted(seconds):
+        waits.append(seconds)
+        await sleep(0)
+
+    monkeypatch.setattr(asyncio, "sleep", noted)
+
+    follow(server, until="b")
+
+    *while_away, once_back = waits
+    assert max(while_away) > 10
+    assert once_back <= 1
+
+
 @pytest.mark.parametrize("status", [401, 403, 429, 500, 503])
 def test_a_refusal_is_tried_again_and_what_was_known_stands(server, status):
     server.lists = [listing("a", version="10")]
