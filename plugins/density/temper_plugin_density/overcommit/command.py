@@ -6,29 +6,16 @@ from typing import Any
 
 import click
 
+from temper_plugin_density.choices import EXIT_FINDINGS, KUBECONFIG, LOG_LEVEL, OUTPUT, SETTINGS
 from temper_plugin_density.overcommit import names
 from temper_plugin_density.overcommit.options import read_duration, read_factor, read_pause
 
-EXIT_FINDINGS = 1
-SETTINGS = click.option(
-    "--settings",
-    type=click.Path(path_type=Path),
-    help="Settings file (TOML), for its [priority_mapping].",
-)
-KUBECONFIG = click.option(
-    "--kubeconfig",
-    type=click.Path(path_type=Path),
-    help="A kubeconfig; without one the pod's own account, or $KUBECONFIG.",
-)
 FACTOR = click.option(
     "--factor",
     callback=read_factor,
     default="0.7",
     show_default=True,
     help="What share of a request is left.",
-)
-OUTPUT = click.option(
-    "--output", type=click.Choice(["table", "json"]), default="table", show_default=True
 )
 
 
@@ -86,12 +73,7 @@ def overcommit() -> None:
     show_default=True,
     help="How long to answer on after SIGTERM.",
 )
-@click.option(
-    "--log-level",
-    type=click.Choice(["debug", "info", "warning", "error"]),
-    default="info",
-    show_default=True,
-)
+@LOG_LEVEL
 @KUBECONFIG
 @SETTINGS
 def serve(**given: Any) -> None:  # noqa: ANN401 - click's options, each of its type

@@ -4,18 +4,7 @@ from pathlib import Path
 
 import click
 
-EXIT_FINDINGS = 1
-SETTINGS = click.option(
-    "--settings",
-    "path",
-    type=click.Path(path_type=Path),
-    help="The agents' settings file (TOML), for its [priority_mapping].",
-)
-KUBECONFIG = click.option(
-    "--kubeconfig",
-    type=click.Path(path_type=Path),
-    help="A kubeconfig; without one the pod's own account, or $KUBECONFIG.",
-)
+from temper_plugin_density.choices import EXIT_FINDINGS, KUBECONFIG, LOG_LEVEL, OUTPUT, SETTINGS
 
 
 @click.group("placement")
@@ -25,15 +14,10 @@ def placement() -> None:
 
 @placement.command("serve")
 @click.option("--listen", default="0.0.0.0:8888", show_default=True, help="Where HTTP is served.")
-@click.option(
-    "--log-level",
-    type=click.Choice(["debug", "info", "warning", "error"]),
-    default="info",
-    show_default=True,
-)
+@LOG_LEVEL
 @KUBECONFIG
 @SETTINGS
-def serve(listen: str, log_level: str, kubeconfig: Path | None, path: Path | None) -> None:
+def serve(listen: str, log_level: str, kubeconfig: Path | None, settings: Path | None) -> None:
     """Answer kube-scheduler as its extender, until SIGTERM or Ctrl-C.
 
     It lists and watches nodes and pods, and writes nothing. Without an API server it goes on with
@@ -41,17 +25,17 @@ def serve(listen: str, log_level: str, kubeconfig: Path | None, path: Path | Non
     """
     from temper_plugin_density.placement.starting import start  # noqa: PLC0415 - slow, for --help
 
-    start(listen, log_level, kubeconfig, path)
+    start(listen, log_level, kubeconfig, settings)
 
 
 @placement.command("score")
 @click.argument("pod", metavar="POD")
-@click.option("--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@OUTPUT
 @KUBECONFIG
 @SETTINGS
 @click.pass_context
 def score(
-    context: click.Context, pod: str, output: str, kubeconfig: Path | None, path: Path | None
+    context: click.Context, pod: str, output: str, kubeconfig: Path | None, settings: Path | None
 ) -> None:
     """Show how every node would be scored for POD, and why.
 
@@ -61,6 +45,6 @@ def score(
     """
     from temper_plugin_density.placement.starting import show  # noqa: PLC0415 - slow, for --help
 
-    text, has_candidate = show(pod, output, kubeconfig, path)
+    text, has_candidate = show(pod, output, kubeconfig, settings)
     click.echo(text)
     context.exit(0 if has_candidate else EXIT_FINDINGS)

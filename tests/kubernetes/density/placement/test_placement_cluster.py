@@ -99,7 +99,7 @@ class Running:
 
     def lists(self):
         said = self.client.get("/metrics").text.splitlines()
-        return sum(float(line.split()[1]) for line in said if 'lists{resource="nodes"}' in line)
+        return sum(float(line.split()[1]) for line in said if 'lists_total{resource="nodes"}' in line)
 
     def is_up(self):
         said = self.client.get("/metrics").text

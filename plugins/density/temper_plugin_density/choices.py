@@ -1,0 +1,26 @@
+"""Options that several commands of this plugin have."""
+
+from pathlib import Path
+
+import click
+
+EXIT_FINDINGS = 1
+SETTINGS = click.option(
+    "--settings",
+    type=click.Path(path_type=Path),
+    help="The agents' settings file (TOML), for its [priority_mapping].",
+)
+KUBECONFIG = click.option(
+    "--kubeconfig",
+    type=click.Path(path_type=Path),
+    help="A kubeconfig; without one the pod's own account, or $KUBECONFIG.",
+)
+LOG_LEVEL = click.option(
+    "--log-level",
+    type=click.Choice(["debug", "info", "warning", "error"]),
+    default="info",
+    show_default=True,
+)
+OUTPUT = click.option(
+    "--output", type=click.Choice(["table", "json"]), default="table", show_default=True
+)
