@@ -95,12 +95,13 @@ def test_the_busiest_threads_of_this_machine_are_shown_with_their_workload(start
 
     def seen():
         rows = (agent.observation() or {"threads": []})["threads"]
-        return next((row for row in rows if row["tid"] == busy_process.pid), None)
+        ours = [row for row in rows if row["tid"] == busy_process.pid]
+        return next((row for row in ours if row["cpu_used"] > 0.0), None)
 
     row = agent.wait_for(seen, "busy thread")
 
     assert (row["comm"], row["pod"], row["tier"]) == ("sh", "spin", "low")
-    assert 0.0 < row["cpu_used"] <= 1.1  # how much depends on who else runs here
+    assert row["cpu_used"] <= 1.1  # how little depends on who else runs here
 
 
 def test_without_sched_ext_it_only_observes_and_says_why(start):
