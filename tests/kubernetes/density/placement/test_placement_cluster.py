@@ -99,7 +99,8 @@ class Running:
 
     def lists(self):
         said = self.client.get("/metrics").text.splitlines()
-        return sum(float(line.split()[1]) for line in said if 'lists_total{resource="nodes"}' in line)
+        mine = [line for line in said if 'watch_lists_total{resource="nodes"}' in line]
+        return sum(float(line.split()[1]) for line in mine)
 
     def is_up(self):
         said = self.client.get("/metrics").text
