@@ -1,6 +1,7 @@
 """A real control plane for the tests, by the scripts in ``kube/``, and what tests do with it."""
 
 import base64
+import copy
 import json
 import ssl
 import subprocess
@@ -17,6 +18,7 @@ from temper_plugin_kubernetes.access import Access, Credentials
 ROOT = Path(__file__).parents[2]
 KUBE = ROOT / "kube"
 RBAC = list(yaml.safe_load_all((ROOT / "plugins/kubernetes/rbac.yaml").read_text()))
+RIGHTS_GROUP = "rbac.authorization.k8s.io"
 PATCHES = {"Content-Type": "application/merge-patch+json"}
 PATHS = {
     "Namespace": "/api/v1/namespaces",
@@ -66,6 +68,26 @@ class Cluster:
         if answer.status_code == 409:
             answer = self.client.put(f"{path}/{document['metadata']['name']}", json=document)
         return _answered(answer)
+
+    def account_with_all_but(self, role, resource="", verb=""):
+        """Make a service account with all rights of a ClusterRole but one; return its name."""
+        name = unique(role["metadata"]["name"])
+        rules = copy.deepcopy(role["rules"])
+        for rule in rules:
+            if rule["resources"] == [resource]:
+                rule["verbs"].remove(verb)
+        named = {"metadata": {"name": name}}
+        account = {"kind": "ServiceAccount", "metadata": {"name": name, "namespace": "temper"}}
+        binding = {
+            **named,
+            "kind": "ClusterRoleBinding",
+            "roleRef": {"apiGroup": RIGHTS_GROUP, "kind": "ClusterRole", "name": name},
+            "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": "temper"}],
+        }
+        left = [rule for rule in rules if rule["verbs"]]
+        for document in (account, {**role, **named, "rules": left}, binding):
+            self.make(document)
+        return name
 
     def patch(self, document, change, subresource=""):
         path = f"{_path(document)}/{document['metadata']['name']}{subresource}"

@@ -1,6 +1,5 @@
 """The rights in ``rbac.yaml`` are enough, and each is needed: without it something named fails."""
 
-import copy
 from contextlib import closing, suppress
 
 import pytest
@@ -11,7 +10,7 @@ from temper_core.testing import make_snapshot
 from temper_plugin_kubernetes.accounts import Account
 from temper_plugin_kubernetes.companion import ClusterCompanion
 from temper_plugin_kubernetes.options import Options
-from tests.kubernetes.cluster import RBAC, access_by, pod, unique, wait_until
+from tests.kubernetes.cluster import RBAC, access_by, pod, wait_until
 
 STATUS = "temper.codes/agent-status"
 IN_SAFE_MODE = make_snapshot(status=Status(Mode.SAFE_MODE, "ejected", "thrown out"))
@@ -39,23 +38,7 @@ def agent_of(cluster, tmp_path):
     """An account with the agent's rights but one, and the way to the API server in its name."""
 
     def make(resource="", verb=""):
-        name = unique("agent")
-        role = copy.deepcopy(ROLE)
-        role["metadata"]["name"] = name
-        for rule in role["rules"]:
-            if rule["resources"] == [resource]:
-                rule["verbs"].remove(verb)
-        role["rules"] = [rule for rule in role["rules"] if rule["verbs"]]
-        subject = {"kind": "ServiceAccount", "name": name, "namespace": "temper"}
-        binding = {
-            "kind": "ClusterRoleBinding",
-            "metadata": {"name": name},
-            "roleRef": {**RBAC[2]["roleRef"], "name": name},
-            "subjects": [subject],
-        }
-        account = {"kind": "ServiceAccount", "metadata": {"name": name, "namespace": "temper"}}
-        for document in (account, role, binding):
-            cluster.make(document)
+        name = cluster.account_with_all_but(ROLE, resource, verb)
         token = tmp_path / name
         token.write_text(cluster.token(name))
         return access_by(cluster.url, token, cluster.ca)

@@ -1,6 +1,5 @@
 """The extender against a real API server: its rights, and what it does while the server is away."""
 
-import copy
 import time
 from contextlib import suppress
 from functools import partial
@@ -13,7 +12,7 @@ from temper_plugin_density.cluster_access import find_cluster, open_watching_cli
 from temper_plugin_density.placement.app import Extender
 from temper_plugin_density.placement.ledger import Ledger
 from temper_plugin_density.placement.scoring import OLD_AFTER_S
-from tests.kubernetes.cluster import pod, unique, wait_until
+from tests.kubernetes.cluster import pod, wait_until
 from tests.kubernetes.density.placement.made import READER, pod_object, told
 from tests.kubernetes.density.placement.yard import RIGHTS, kubeconfig
 
@@ -38,23 +37,7 @@ def account(cluster, tmp_path):
     """Write a kubeconfig of an account with the extender's rights but one."""
 
     def make(resource="", verb=""):
-        name = unique("placement")
-        role = copy.deepcopy(ROLE)
-        role["metadata"]["name"] = name
-        for rule in role["rules"]:
-            if rule["resources"] == [resource]:
-                rule["verbs"].remove(verb)
-        role["rules"] = [rule for rule in role["rules"] if rule["verbs"]]
-        subject = {"kind": "ServiceAccount", "name": name, "namespace": "temper"}
-        binding = {
-            "kind": "ClusterRoleBinding",
-            "metadata": {"name": name},
-            "roleRef": {**RIGHTS[2]["roleRef"], "name": name},
-            "subjects": [subject],
-        }
-        owner = {"kind": "ServiceAccount", "metadata": {"name": name, "namespace": "temper"}}
-        for document in (owner, role, binding):
-            cluster.make(document)
+        name = cluster.account_with_all_but(ROLE, resource, verb)
         return kubeconfig(cluster, tmp_path / name, cluster.token(name))
 
     return make
