@@ -1,4 +1,5 @@
 import select
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -79,6 +80,19 @@ def access(cluster, token_file, way):
 @pytest.fixture
 def node(cluster):
     """The name of a node of the cluster."""
+    with a_node(cluster) as name:
+        yield name
+
+
+@pytest.fixture
+def other_node(cluster):
+    """The name of one more node."""
+    with a_node(cluster) as name:
+        yield name
+
+
+@contextmanager
+def a_node(cluster):
     name = unique("node")
     cluster.node(name)
     yield name

@@ -135,11 +135,12 @@ def test_requests_of_others_are_left_alone(cluster, node, access, accompany, req
     assert set(requests.active()) == {"an operator"}
 
 
-def test_another_nodes_annotation_is_not_heard(cluster, node, access, accompany, requests):
+def test_another_nodes_annotation_is_not_heard(
+    cluster, node, other_node, access, accompany, requests
+):
     accompany(access, node)
-    cluster.node(f"{node}-beside")
 
-    cluster.annotate(f"{node}-beside", safe_mode_requested="true")
+    cluster.annotate(other_node, safe_mode_requested="true")
     cluster.annotate(node, something_else="written later")
     written(cluster, node, "something-else", "written later")
 

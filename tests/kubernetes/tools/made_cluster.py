@@ -1,5 +1,7 @@
 """What the doctor's tests share: objects that are put back as they were."""
 
+from tests.kubernetes.cluster import wait_until
+
 DAEMONS = "/apis/apps/v1/namespaces/{}/daemonsets"
 
 
@@ -28,6 +30,8 @@ class Objects:
             "DELETE", path, json={"gracePeriodSeconds": 0, "propagationPolicy": "Background"}
         )
         assert answer.status_code in (200, 202, 404), answer.text
+        # A definition goes only when everything of its kind has.
+        wait_until(lambda: self.cluster.client.get(path).status_code == 404, f"{path} is gone")
 
     def patch(self, path, change):
         self.touched.add(path.removesuffix("/status"))
