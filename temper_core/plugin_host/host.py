@@ -62,10 +62,13 @@ class PluginHost:
             by_name[plugin.name].append(plugin)
         for name, claimants in by_name.items():
             self._load(name, claimants)
-        for missing in sorted(set(self._allowed or ()) - set(self._guests)):
-            error = PluginError(missing, "is allowed by [plugin_host] allow, but not installed")
-            self._warn("plugin_missing", missing, error.reason)
-            self._insist(error)
+        self._miss(self._allowed or (), "is allowed by [plugin_host] allow, but not installed")
+        self._miss(self.settings.plugins, "has a table of settings, but is not installed")
+
+    def _miss(self, named: Iterable[str], reason: str) -> None:
+        for missing in sorted(set(named) - set(self._guests)):
+            self._warn("plugin_missing", missing, reason)
+            self._insist(PluginError(missing, reason))
 
     def gather(self, hook: str, of: type[Record], **given: Any) -> list[Contribution[Record]]:  # noqa: ANN401 - arguments of any hook
         """Ask every plugin for its records; who fails gives none, nor does a name claimed twice."""

@@ -1,4 +1,5 @@
 import pytest
+from attrs import evolve
 from structlog.testing import capture_logs
 
 from temper_core import Invariant, PluginError, hookimpl
@@ -111,6 +112,15 @@ def test_an_allowed_name_that_nothing_offers_is_reported(settings):
         load_host(settings(allow=("lintr",)))
 
     assert [(entry["event"], entry["plugin"]) for entry in logs] == [("plugin_missing", "lintr")]
+
+
+def test_settings_for_a_plugin_that_is_not_there_are_reported(settings):
+    with capture_logs() as logs:
+        load_host(evolve(settings(), plugins={"kubernets": {"node": "one"}}))
+
+    assert [(entry["event"], entry["plugin"]) for entry in logs] == [
+        ("plugin_missing", "kubernets")
+    ]
 
 
 def test_strictness_turns_a_broken_plugin_into_an_error(install, settings):

@@ -25,8 +25,9 @@ KINDS = (
     *("priorityclasses", "clusterroles", "clusterrolebindings"),
 )
 FOLLOWED_S = 180
-CHURNED = 20
-GONE_S = 420
+CHURNED = 8
+GONE_S = 600
+"""The emulator's kubelet takes some half a minute to end one pod's containers."""
 LOOKS = 20
 ROOTS = {
     ("cgroupfs", "Guaranteed"): "kubepods/pod{uid}/{container}",
