@@ -87,7 +87,7 @@ def cost() -> tuple[Panel, ...]:
         lines(
             "Series",
             Query("sum(temper_series{@})", "exported"),
-            Query("sum(increase(temper_series_dropped_total{@}[$__rate_interval]))", "left out"),
+            Query(grown("temper_series_dropped_total"), "left out"),
         ),
     )
 

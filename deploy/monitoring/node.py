@@ -159,14 +159,14 @@ def _waits() -> tuple[Panel, ...]:
         ),
         lines(
             "Share of the time in which wake-ups are watched",
-            Query("sum(rate(temper_wake_watched_seconds_total{@}[$__rate_interval]))", "watched"),
+            Query(rate("temper_wake_watched_seconds_total"), "watched"),
             unit=Unit.RATIO,
             about="The waits above are a sample of it; see docs/wakes.md.",
         ),
         lines(
             "Windows, and pairs that found no room",
-            Query("sum(rate(temper_wake_windows_total{@}[$__rate_interval]))", "windows"),
-            Query("sum(rate(temper_wake_edges_lost_total{@}[$__rate_interval]))", "pairs lost"),
+            Query(rate("temper_wake_windows_total"), "windows"),
+            Query(rate("temper_wake_edges_lost_total"), "pairs lost"),
             unit=Unit.PER_SECOND,
         ),
     )

@@ -11,7 +11,7 @@ from deploy.monitoring.panels import (
     timeline,
 )
 from deploy.monitoring.tables import Column, table
-from deploy.monitoring.wording import YES_NO, rate
+from deploy.monitoring.wording import YES_NO, grown, rate
 
 
 def steering() -> tuple[Panel, ...]:
@@ -24,18 +24,18 @@ def steering() -> tuple[Panel, ...]:
         ),
         lines(
             "Hints and kicks",
-            Query("sum(rate(temper_steering_hints_written_total{@}[$__rate_interval]))", "written"),
+            Query(rate("temper_steering_hints_written_total"), "written"),
             Query(
-                "sum(rate(temper_steering_hints_corrected_total{@}[$__rate_interval]))",
+                rate("temper_steering_hints_corrected_total"),
                 "set right again",
             ),
-            Query("sum(rate(temper_steering_kicks_total{@}[$__rate_interval]))", "kicks"),
+            Query(rate("temper_steering_kicks_total"), "kicks"),
             unit=Unit.PER_SECOND,
         ),
         lines(
             "Threads astray, and failures",
             Query("max(temper_steering_threads_astray{@})", "astray"),
-            Query("sum(increase(temper_steering_failures_total{@}[$__rate_interval]))", "failures"),
+            Query(grown("temper_steering_failures_total"), "failures"),
         ),
     )
 
@@ -51,7 +51,7 @@ def cost() -> tuple[Panel, ...]:
         ),
         lines(
             "In BPF programs, and in the last window",
-            Query("sum(rate(temper_overhead_bpf_cpu_seconds_total{@}[$__rate_interval]))", "BPF"),
+            Query(rate("temper_overhead_bpf_cpu_seconds_total"), "BPF"),
             Query("max(temper_overhead_bpf_cpu_ratio{@})", "BPF, last window"),
             Query("sum(temper_overhead_cpu_ratio{@})", "all, last window"),
             unit=Unit.RATIO,
@@ -71,7 +71,7 @@ def cost() -> tuple[Panel, ...]:
         lines(
             "Series",
             Query("max(temper_series{@})", "exported"),
-            Query("sum(increase(temper_series_dropped_total{@}[$__rate_interval]))", "left out"),
+            Query(grown("temper_series_dropped_total"), "left out"),
         ),
     )
 
@@ -97,7 +97,7 @@ def observing() -> tuple[Panel, ...]:
         ),
         lines(
             "Share of the time that is observed",
-            Query("sum(rate(temper_observe_seconds_total{@}[$__rate_interval]))", "observed"),
+            Query(rate("temper_observe_seconds_total"), "observed"),
             unit=Unit.RATIO,
         ),
         lines("Threads summed up", Query("max(temper_observe_unlisted_threads{@})", "threads")),

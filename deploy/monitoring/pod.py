@@ -111,7 +111,7 @@ def _cpu() -> tuple[Panel, ...]:
             "Throttling",
             Query("max(temper_pod_throttled_ratio{@})", "share of periods"),
             Query(
-                "sum(rate(temper_pod_throttled_seconds_total{@}[$__rate_interval]))",
+                rate("temper_pod_throttled_seconds_total"),
                 "seconds in a second, over CPUs",
             ),
             width=12,
@@ -120,7 +120,7 @@ def _cpu() -> tuple[Panel, ...]:
         lines(
             "In threads that came and went",
             Query(
-                "sum(rate(temper_pod_short_lived_cpu_seconds_total{@}[$__rate_interval]))",
+                rate("temper_pod_short_lived_cpu_seconds_total"),
                 "short-lived",
             ),
             unit=Unit.CPUS,

@@ -24,14 +24,13 @@ def mode_number() -> str:
 
 
 def rate(series: str, *by: str, more: str = "") -> str:
-    """Ask for what *series* grows by in a second, summed by some labels."""
-    selected = f"{series}{{@{more}}}"
-    return f"sum by ({', '.join(by)}) (rate({selected}[$__rate_interval]))"
+    """Ask for what *series* grows by in a second, summed, or summed by some labels."""
+    return f"{_summed(by)}(rate({series}{{@{more}}}[$__rate_interval]))"
 
 
 def grown(series: str, *by: str) -> str:
-    """Ask for what *series* grew by since the last point."""
-    return f"sum by ({', '.join(by)}) (increase({series}{{@}}[$__rate_interval]))"
+    """Ask for what *series* grew by since the last point, summed in the same way."""
+    return f"{_summed(by)}(increase({series}{{@}}[$__rate_interval]))"
 
 
 def quantiles(series: str, *by: str) -> tuple[Query, ...]:
@@ -48,3 +47,7 @@ def quantiles(series: str, *by: str) -> tuple[Query, ...]:
 def buckets(series: str) -> Query:
     """Ask for a histogram's buckets, for a heat map."""
     return Query(f"sum by (le) (rate({series}_bucket{{@}}[$__rate_interval]))", "{{le}}")
+
+
+def _summed(by: tuple[str, ...]) -> str:
+    return f"sum by ({', '.join(by)}) " if by else "sum"
