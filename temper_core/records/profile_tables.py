@@ -11,6 +11,7 @@ from typing import Any
 from attrs import asdict, field, fields, frozen
 from attrs.validators import optional
 
+from temper_core.records.profile_keys import told
 from temper_core.records.profiles import (
     ID_PATTERN,
     IDENTIFIER,
@@ -22,7 +23,6 @@ from temper_core.records.profiles import (
     Traits,
     Treatment,
     WorkloadProfile,
-    told,
 )
 
 Table = dict[str, Any]

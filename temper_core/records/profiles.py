@@ -1,11 +1,10 @@
 """Workload profiles: how the threads inside one pod are told apart and treated."""
 
 import datetime as dt
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
-from typing import Any
 
-from attrs import Attribute, astuple, field, frozen
+from attrs import astuple, field, frozen
 from attrs.validators import (
     and_,
     deep_iterable,
@@ -20,6 +19,7 @@ from attrs.validators import (
 )
 
 from temper_core.records.patterns import require_pattern
+from temper_core.records.profile_keys import passes, told
 from temper_core.records.versions import CONDITION_PATTERN, require_condition
 
 SCHEMA_VERSION = 1
@@ -30,23 +30,7 @@ LONGEST_COMM = 15
 Bounds = int | tuple[int, int]
 Shares = tuple[float, float]
 
-
-def told(help: str, **schema: Any) -> Mapping[str, Any]:  # noqa: A002, ANN401 - attrs' own way
-    """Describe a key: what editors show, and what JSON Schema can say of its values."""
-    return {"help": help, "schema": schema}
-
-
-def _passes(require: Callable[[str], None]) -> Callable[[object, "Attribute[str]", str], None]:
-    def check(_: object, attribute: "Attribute[str]", value: str) -> None:
-        try:
-            require(value)
-        except ValueError as error:
-            raise ValueError(f"{attribute.name!r} {error}") from error
-
-    return check
-
-
-_IS_PATTERN = optional(_passes(require_pattern))
+_IS_PATTERN = optional(passes(require_pattern))
 _IS_NAME = optional(and_(min_len(1), max_len(LONGEST_COMM)))
 _NAME_SCHEMA = {"minLength": 1, "maxLength": LONGEST_COMM}
 
@@ -202,7 +186,7 @@ class Fingerprint:
     )
     versions: tuple[str, ...] = field(
         default=(),
-        validator=deep_iterable(_passes(require_condition)),
+        validator=deep_iterable(passes(require_condition)),
         metadata=told(
             'What the image\'s tag must say, such as [">=8.0.27", "<9"].',
             pattern=CONDITION_PATTERN,

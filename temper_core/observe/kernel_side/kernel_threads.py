@@ -124,6 +124,7 @@ class KernelThreads:
         """Make what running takes; raises ``BpfError``."""
 
     def _run(self) -> None:
+        """Run the program once over all threads; raises ``BpfError``."""
         raise NotImplementedError
 
     def _memory(self, opened: ExitStack, name: str, size: int) -> mmap.mmap:
@@ -184,56 +185,20 @@ class KernelThreads:
 
     def _thread_rows(self, count: int, paths: Sequence[str]) -> tuple[ThreadRow, ...]:
         names, row = self._names, ThreadRow._make  # half as dear as by its fields
-        return tuple(
-            [
-                row(
-                    (
-                        tid,
-                        tgid,
-                        names[comm],
-                        names[process],
-                        start,
-                        cpu,
-                        run,
-                        delay,
-                        bool(is_kthread),
-                        uid,
-                        paths[group],
-                        runs,
-                        voluntary,
-                        involuntary,
-                        migrations,
-                        policy,
-                        nice,
-                        priority,
-                        allowed,
-                        waiting,
-                    )
-                )
-                for (
-                    tid,
-                    tgid,
-                    comm,
-                    process,
-                    start,
-                    cpu,
-                    uid,
-                    run,
-                    delay,
-                    runs,
-                    voluntary,
-                    involuntary,
-                    migrations,
-                    waiting,
-                    policy,
-                    nice,
-                    priority,
-                    allowed,
-                    group,
-                    is_kthread,
-                ) in ROW.iter_unpack(self._rows[: ROW.size * count])
-            ]
-        )
+        # fmt: off
+        return tuple([
+            row((
+                tid, tgid, names[comm], names[process], start, cpu, run, delay, bool(is_kthread),
+                uid, paths[group], runs, voluntary, involuntary, migrations,
+                policy, nice, priority, allowed, waiting,
+            ))
+            for (
+                tid, tgid, comm, process, start, cpu, uid, run, delay,
+                runs, voluntary, involuntary, migrations, waiting,
+                policy, nice, priority, allowed, group, is_kthread,
+            ) in ROW.iter_unpack(self._rows[: ROW.size * count])
+        ])
+        # fmt: on
 
 
 class BpfThreads(KernelThreads):
