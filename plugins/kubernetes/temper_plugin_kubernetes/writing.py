@@ -130,12 +130,19 @@ class Writer:
             self._news.wait(self._rest_s())
             self._news.clear()
             if not self._closing.is_set():
-                try:
-                    self._turn(self._snapshot, self._clock())
-                except Exception:  # whatever it is: the next look may fare better
-                    log.exception("cluster_writer_failed")
-                    self._closing.wait(self._options.write_every_s)
+                self._survive(self._turn)
         self._annotating.due_at = 0.0
+        self._survive(self._take_leave)
+
+    def _survive(self, work: Callable[[], None]) -> None:
+        try:
+            work()
+        except Exception:  # whatever it is: the next turn may fare better
+            log.exception("cluster_writer_failed")
+            self._account.count(WRITES, "turn_failed")
+            self._closing.wait(self._options.write_every_s)
+
+    def _take_leave(self) -> None:
         self._annotating.attempt(self._say_farewell, self._clock())
 
     def _rest_s(self) -> float:
@@ -145,7 +152,8 @@ class Writer:
         waiting = [at - self._clock() for at in moments if at > self._clock()]
         return min([LOOK_S, *waiting])
 
-    def _turn(self, snapshot: Snapshot | None, now: float) -> None:
+    def _turn(self) -> None:
+        snapshot, now = self._snapshot, self._clock()
         self._answering.attempt(self._answer, now)
         if snapshot is None:
             return
