@@ -35,9 +35,11 @@ PATHS = {
 class Cluster:
     """The control plane, seen by its administrator."""
 
-    def __init__(self, directory):
+    def __init__(self, directory, *options):
         self.directory = directory
-        subprocess.run([str(KUBE / "up"), str(directory)], check=True, capture_output=True)
+        subprocess.run(
+            [str(KUBE / "up"), *options, str(directory)], check=True, capture_output=True
+        )
         self.environment = _environment(directory / "env")
         self.url = self.environment["TEMPER_KUBE_URL"]
         self.ca = directory / "ca.crt"

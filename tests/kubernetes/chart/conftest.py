@@ -7,6 +7,7 @@ import pytest
 from tests.kubernetes.chart.charts import BUILD, CHART, Helm
 from tests.kubernetes.chart.releases import (
     NAMESPACE,
+    OVERCOMMITTED,
     Release,
     await_nothing_new,
     everything_in,
@@ -35,13 +36,17 @@ def everything():
 @pytest.fixture(scope="package")
 def plane(tmp_path_factory):
     """A control plane of its own, as the chart brings the rights that the other one has already."""
-    plane = Cluster(tmp_path_factory.mktemp("plane"))
+    # It calls a webhook by its Service as it does everywhere, but without a kube-proxy's help.
+    routing = "--api=--enable-aggregator-routing=true"
+    plane = Cluster(tmp_path_factory.mktemp("plane"), routing)
     try:
         plane.make({"kind": "Namespace", "metadata": {"name": NAMESPACE}})
         # Without controllers a namespace is never quite deleted: these stay as long as the plane.
         for level in ("baseline", "restricted"):
             labels = {"pod-security.kubernetes.io/enforce": level}
             plane.make({"kind": "Namespace", "metadata": {"name": level, "labels": labels}})
+        labels = {"temper.codes/overcommit": "enabled"}
+        plane.make({"kind": "Namespace", "metadata": {"name": OVERCOMMITTED, "labels": labels}})
         yield plane
     finally:
         plane.down()

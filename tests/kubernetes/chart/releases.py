@@ -10,6 +10,8 @@ from tests.kubernetes.cluster import wait_until
 
 NAME = "temper"
 NAMESPACE = "temper"
+OVERCOMMITTED = "overcommitted"
+"""A namespace that the webhook serves."""
 
 
 @frozen

@@ -10,12 +10,13 @@ import httpx
 import pytest
 import yaml
 
-from tests.kubernetes.chart.releases import NAMESPACE
-from tests.kubernetes.cluster import PATCHES, unique, wait_until
+from tests.kubernetes.chart.releases import NAMESPACE, OVERCOMMITTED
+from tests.kubernetes.cluster import PATCHES, pod, unique, wait_until
 
 TEMPER = str(Path(sys.executable).with_name("temper"))
 HOOK = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/temper-overcommit"
 SECRET = f"/api/v1/namespaces/{NAMESPACE}/secrets/temper-webhook-tls"
+SLICES = f"/apis/discovery.k8s.io/v1/namespaces/{NAMESPACE}/endpointslices"
 DEPLOYMENTS = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments"
 
 
@@ -38,20 +39,23 @@ def started(plane, as_account, tmp_path):
     """Start what a Deployment starts; yields where its plain port is."""
 
     @contextlib.contextmanager
-    def start(name, plain):
+    def start(name, plain, host="127.0.0.1", **ports):
         deployment = plane.call("GET", f"{DEPLOYMENTS}/{name}")
         spec = deployment["spec"]["template"]["spec"]
         settings = plane.call("GET", f"/api/v1/namespaces/{NAMESPACE}/configmaps/temper-agent")
         (tmp_path / "agent.toml").write_text(settings["data"]["agent.toml"])
-        ports = {each["containerPort"]: _free_port() for each in spec["containers"][0]["ports"]}
-        moved = {f"0.0.0.0:{there}": f"127.0.0.1:{here}" for there, here in ports.items()}
+        free = {
+            each["containerPort"]: ports.get(each["name"]) or _free_port()
+            for each in spec["containers"][0]["ports"]
+        }
+        moved = {f"0.0.0.0:{there}": f"{host}:{here}" for there, here in free.items()}
         moved["/etc/temper/agent.toml"] = str(tmp_path / "agent.toml")
         arguments = [_moved(each, moved) for each in spec["containers"][0]["args"]]
         arguments += ["--kubeconfig", as_account(spec["serviceAccountName"])]
         with (tmp_path / "log").open("w") as log:
             process = subprocess.Popen([TEMPER, *arguments], stdout=log, stderr=log)
             try:
-                yield f"http://127.0.0.1:{ports[plain]}"
+                yield f"http://{host}:{free[plain]}"
             finally:
                 process.terminate()
                 process.wait(timeout=20)
@@ -70,6 +74,56 @@ def test_the_webhook_keeps_its_certificate_where_the_chart_lets_it(plane, releas
         (hook,) = plane.call("GET", HOOK)["webhooks"]
         assert hook["clientConfig"]["caBundle"]
         assert plane.call("GET", SECRET)["data"]
+
+
+@pytest.fixture
+def own_address():
+    """An address of this machine that is none of its loopback, which no endpoint may be."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))  # sends nothing
+        except OSError as error:
+            pytest.skip(f"this machine has no address but loopback's: {error.strerror}")
+        return probe.getsockname()[0]
+
+
+@pytest.fixture
+def endpoint(plane, own_address):
+    """Stand in for what would run the pod, and list it as the Service's; gives its port."""
+    port = _free_port()
+    made = plane.call("POST", SLICES, _slice(own_address, port))
+    yield port
+    plane.call("DELETE", f"{SLICES}/{made['metadata']['name']}")
+
+
+def _slice(address, port):
+    return {
+        "kind": "EndpointSlice",
+        "metadata": {
+            "generateName": "temper-webhook-",
+            "labels": {"kubernetes.io/service-name": "temper-webhook"},
+        },
+        "addressType": "IPv4",
+        "ports": [{"name": "https", "port": port, "protocol": "TCP"}],
+        "endpoints": [{"addresses": [address], "conditions": {"ready": True}}],
+    }
+
+
+def test_the_api_server_calls_the_webhook_by_its_service(
+    plane, release, started, own_address, endpoint
+):
+    release.installed("--set", "webhook.enabled=true,restoreOnUninstall=false")
+    asked = pod(unique("a"), None, namespace=OVERCOMMITTED, cpu="1")
+    path = f"/api/v1/namespaces/{OVERCOMMITTED}/pods?dryRun=All"
+
+    def request():
+        made = plane.call("POST", path, asked)
+        return made["spec"]["containers"][0]["resources"]["requests"]["cpu"]
+
+    assert request() == "1"
+    with started("temper-webhook", 8081, own_address, https=endpoint):
+        wait_until(lambda: request() == "700m", "the request is lowered", 60)
+    assert request() == "1"
 
 
 def test_the_placement_service_is_ready_with_the_rights_it_has(plane, release, started):
