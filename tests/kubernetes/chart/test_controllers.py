@@ -1,12 +1,16 @@
 """The chart's DaemonSets in the hands of the real controllers."""
 
+import json
 import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
 from tests.kubernetes.chart.releases import NAMESPACE
 from tests.kubernetes.cluster import unique, wait_until
 
+TEMPER = str(Path(sys.executable).with_name("temper"))
 PODS = f"/api/v1/namespaces/{NAMESPACE}/pods?labelSelector=app.kubernetes.io/component=agent"
 CANARY = tuple(
     part
@@ -78,6 +82,24 @@ def test_every_node_gets_its_agent_a_profile_rolls_them_and_they_go_with_the_rel
     release.upgraded(*CANARY, *edited)
     wait_until(lambda: _have_all_rolled(plane, first), "both agents are of the new profile", 60)
 
+    release.uninstalled()
+    wait_until(lambda: not _agents(plane), "the agents went with the release", 60)
+
+
+@pytest.mark.usefixtures("controllers")
+def test_an_agent_that_no_scheduler_has_placed_is_known_by_the_node_it_is_meant_for(
+    plane, nodes, release
+):
+    release.installed("--set", "restoreOnUninstall=false")
+    wait_until(lambda: len(_agents(plane)) == 2, "both nodes have an agent", 60)
+    asked = ["status", "--kubeconfig", plane.directory / "kubeconfig", "--output", "json"]
+
+    done = subprocess.run([TEMPER, "k8s", *asked], capture_output=True, text=True, check=False)
+
+    told = {each["name"]: each for each in json.loads(done.stdout)["nodes"]}
+    for name in nodes.values():
+        assert (told[name]["standing"], told[name]["agent"]["state"]) == ("silent", "Pending")
+    assert done.returncode == 1
     release.uninstalled()
     wait_until(lambda: not _agents(plane), "the agents went with the release", 60)
 

@@ -219,7 +219,7 @@ def agent_pod(item: Json) -> AgentPod:
     return AgentPod(
         name=metadata["name"],
         namespace=metadata.get("namespace", ""),
-        node=spec.get("nodeName", ""),
+        node=spec.get("nodeName") or _meant_for(spec),
         phase=status.get("phase", "Unknown"),
         is_ready=any(
             each.get("type") == "Ready" and each.get("status") == "True"
@@ -230,6 +230,17 @@ def agent_pod(item: Json) -> AgentPod:
         waiting=next((each["reason"] for each in waiting if each.get("reason")), ""),
         is_canary=CANARY in owners or metadata["name"].startswith(f"{CANARY}-"),
     )
+
+
+def _meant_for(spec: Json) -> str:
+    """Return the node of a DaemonSet's pod that no scheduler has bound yet; empty without one."""
+    affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
+    required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
+    for term in required.get("nodeSelectorTerms") or ():
+        for each in term.get("matchFields") or ():
+            if each.get("key") == "metadata.name" and each.get("operator") == "In":
+                return str(each["values"][0])
+    return ""
 
 
 def version_of(image: str) -> str:
