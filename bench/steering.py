@@ -7,31 +7,25 @@ without one. Forks and renames are timed with and without the hooks in turn, in 
 kernel's own count of the hooks' time (kernel.bpf_stats_enabled) stands beside it.
 """
 
-import argparse
 import ctypes
-import json
 import os
-import re
 import statistics
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from bpf_programs import counted_by_kernel, mean_run_ns, report
 from observe_tick import threads_running
 
 from temper_core.bpf import maps
-from temper_core.bpf.access import probe
-from temper_core.errors import BpfError
 from temper_core.steering.kernel import HINTS, KernelRule, Policy, SteeringKernel
 
 PR_SET_NAME = 15
 SYS_PIDFD_OPEN = 434
 PIDFD_THREAD = os.O_EXCL
 RENAMES, FORKS, WRITES = 20_000, 150, 2_000
-STATS = Path("/proc/sys/kernel/bpf_stats_enabled")
 LIBC = ctypes.CDLL(None, use_errno=True)
 RULES = tuple(KernelRule(number, comm=f"prefix-{number:02}-") for number in range(20, 32))
 
@@ -80,32 +74,14 @@ def with_and_without(work: Callable[[], float], rounds: int) -> dict[str, float]
     }
 
 
-@contextmanager
-def bpf_stats() -> Iterator[None]:
-    """Let the kernel count the run time of BPF programs for a while."""
-    before = STATS.read_text()
-    STATS.write_text("1")
-    try:
-        yield
-    finally:
-        STATS.write_text(before)
-
-
 def hook_ns() -> dict[str, int]:
     """Return the mean ns that the kernel itself counts per run of each hook."""
-    with bpf_stats(), opened() as kernel:
+    with counted_by_kernel(), opened() as kernel:
         us_per_rename()
         us_per_fork()
         programs = kernel._skeleton.programs  # noqa: SLF001 - nothing but a bench asks for these
-        found = {name: _mean_run_ns(fd) for name, fd in programs.items()}
+        found = {name: mean_run_ns(fd) for name, fd in programs.items()}
     return {name: mean for name, mean in found.items() if mean}
-
-
-def _mean_run_ns(descriptor: int) -> int:
-    text = Path(f"/proc/self/fdinfo/{descriptor}").read_text()
-    fields = dict(re.findall(r"^(run_time_ns|run_cnt):\s*(\d+)", text, re.MULTILINE))
-    runs = int(fields.get("run_cnt", 0))
-    return int(fields["run_time_ns"]) // runs if runs else 0
 
 
 def us_per_hint() -> dict[str, float]:
@@ -175,29 +151,5 @@ def measure(threads: int, rounds: int) -> dict[str, Any]:
     return figures
 
 
-def main() -> int:
-    """Print the figures; return 0 also where this machine cannot, which is then said."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--threads", type=int, default=5_000)
-    parser.add_argument("--rounds", type=int, default=11)
-    parser.add_argument("--json", action="store_true")
-    arguments = parser.parse_args()
-    access = probe()
-    if not access.is_allowed:
-        print(f"not measured: {access.reason}; {access.remedy}")
-        return 0
-    try:
-        figures = measure(arguments.threads, arguments.rounds)
-    except BpfError as error:
-        print(f"failed: {error}", file=sys.stderr)
-        return 1
-    if arguments.json:
-        print(json.dumps(figures, indent=2))
-    else:
-        for name, values in figures.items():
-            print(f"{name:8}", ", ".join(f"{key} {value}" for key, value in values.items()))
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(report(__doc__, measure, threads=5_000, rounds=11))

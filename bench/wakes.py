@@ -8,10 +8,6 @@ them attached to a window that is over, and with an open one. What counts is the
 processes, in which the programs run, so other work on the machine matters little.
 """
 
-import argparse
-import json
-import os
-import re
 import statistics
 import subprocess
 import sys
@@ -19,19 +15,16 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
+from bpf_programs import counted_by_kernel, mean_run_ns, report
 from observe_tick import threads_running
 
-from temper_core.bpf.access import probe
-from temper_core.errors import BpfError
 from temper_core.observe.places import Places
 from temper_core.observe.wakes.kernel import Counted, WakeKernel
 from temper_core.observe.wakes.roster import Homes, Roster
 from temper_core.observe.wakes.telling import tell_window
 
-STATS = Path("/proc/sys/kernel/bpf_stats_enabled")
 LONG_S = 60.0
 SHORT_S = 1e-6
 PONG = """
@@ -118,24 +111,12 @@ def _lower_quartile(values: list[float]) -> float:
 
 def kernels_count(kernel: WakeKernel, trips: int) -> dict[str, int]:
     """Return the mean ns that the kernel itself counts per run of each program."""
-    before = STATS.read_text()
-    STATS.write_text("1")
-    try:
-        with pong(trips) as playing:
-            kernel.begin(LONG_S)
-            ns_per_trip(playing)
-            kernel.end()
+    with counted_by_kernel(), pong(trips) as playing:
+        kernel.begin(LONG_S)
+        ns_per_trip(playing)
+        kernel.end()
         programs = kernel._skeleton.programs  # noqa: SLF001 - nothing but a bench asks for these
-        return {f"{name}_ns": _mean_run_ns(fd) for name, fd in programs.items()}
-    finally:
-        STATS.write_text(before)
-
-
-def _mean_run_ns(descriptor: int) -> int:
-    text = Path(f"/proc/self/fdinfo/{descriptor}").read_text()
-    fields = dict(re.findall(r"^(run_time_ns|run_cnt):\s*(\d+)", text, re.MULTILINE))
-    runs = int(fields.get("run_cnt", 0))
-    return int(fields["run_time_ns"]) // runs if runs else 0
+        return {f"{name}_ns": mean_run_ns(fd) for name, fd in programs.items()}
 
 
 def window_ms(kernel: WakeKernel, rounds: int) -> dict[str, float]:
@@ -187,30 +168,5 @@ def measure(rounds: int, trips: int, threads: int) -> dict[str, Any]:
     return figures
 
 
-def main() -> int:
-    """Print the figures; return 0 also where this machine cannot, which is then said."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--trips", type=int, default=20_000)
-    parser.add_argument("--threads", type=int, default=5_000)
-    parser.add_argument("--json", action="store_true")
-    arguments = parser.parse_args()
-    access = probe()
-    if not access.is_allowed or os.geteuid():
-        print(f"not measured: {access.reason}; {access.remedy}")
-        return 0
-    try:
-        figures = measure(arguments.rounds, arguments.trips, arguments.threads)
-    except BpfError as error:
-        print(f"failed: {error}", file=sys.stderr)
-        return 1
-    if arguments.json:
-        print(json.dumps(figures, indent=2))
-    else:
-        for name, values in figures.items():
-            print(f"{name:8}", ", ".join(f"{key} {value}" for key, value in values.items()))
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(report(__doc__, measure, rounds=15, trips=20_000, threads=5_000))
