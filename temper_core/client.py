@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from attrs import frozen
 
 from temper_core.errors import DocumentError, InputError, MachineError
-from temper_core.server.address import parse_address
+from temper_core.http.address import parse_address
 
 if TYPE_CHECKING:
     import httpx

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from temper_core.errors import InputError, MachineError
-from temper_core.server.address import Address, parse_address
+from temper_core.http.address import Address, parse_address
 from temper_core.server.sockets import LocalSocket, bind_local, bind_tcp
 from temper_core.server.view import AgentView
 from temper_core.settings.models import ServerSettings
@@ -105,7 +105,7 @@ class AgentServer:
             return None
 
     def _serve(self, tcp: socket | None) -> "Serving":
-        from temper_core.server.protocol import Timing  # noqa: PLC0415 - slow
+        from temper_core.http.protocol import Timing  # noqa: PLC0415 - slow
         from temper_core.server.serving import Limits, Listener, Serving  # noqa: PLC0415 - slow
 
         listeners: list[Listener] = []

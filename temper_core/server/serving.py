@@ -10,13 +10,13 @@ from attrs import frozen
 from starlette.applications import Starlette
 
 from temper_core.errors import MachineError
+from temper_core.http.bounded_server import StoppableServer
+from temper_core.http.protocol import Timing, configure
 from temper_core.server.app import Doorkeeper, build_app
 from temper_core.server.endpoints import CoreEndpoints
 from temper_core.server.index import describing
 from temper_core.server.lanes import Lanes
 from temper_core.server.metrics import Scraper
-from temper_core.server.protocol import Timing, configure
-from temper_core.server.stoppable import StoppableServer
 from temper_core.server.table import Table, serve_all
 from temper_core.server.token import Token
 from temper_core.server.view import AgentView

@@ -9,7 +9,7 @@ from pathlib import Path
 from attrs import frozen
 
 from temper_core.errors import MachineError
-from temper_core.server.address import Address
+from temper_core.http.address import Address
 
 BACKLOG = 128
 ANSWER_TIMEOUT_S = 1.0

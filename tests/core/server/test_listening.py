@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
 from temper_core.errors import InputError, MachineError
-from temper_core.server.address import Address, parse_address
+from temper_core.http.address import Address, parse_address
 from temper_core.server.listen import AgentServer
 from temper_core.settings.models import ServerSettings
 

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from temper_core import Tier
-from temper_core.server.address import Address, parse_address
+from temper_core.http.address import Address, parse_address
 from temper_core.settings import Settings, load
 from tests.kubernetes.chart.charts import values_file
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import structlog
 from attrs import define, field
 
-from temper_core.server.protocol import BoundedProtocol
+from temper_core.http.protocol import BoundedProtocol
 
 MOST_AT_ONCE = 16
 PAUSE_S = 1.0

@@ -8,8 +8,8 @@ from typing import cast
 
 import uvicorn
 
-from temper_core.server.accepting import Acceptor
-from temper_core.server.protocol import BoundedProtocol
+from temper_core.http.accepting import Acceptor
+from temper_core.http.protocol import BoundedProtocol
 
 
 class StoppableServer(uvicorn.Server):

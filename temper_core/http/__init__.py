@@ -1,0 +1,1 @@
+"""An HTTP server whose connections nobody can take up."""
