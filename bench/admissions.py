@@ -26,14 +26,19 @@ from typing import Any
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from temper_core import load_settings, tier_of
+from temper_core import (
+    Address,
+    BoundedServer,
+    Bounds,
+    listen_on,
+    load_settings,
+    tier_of,
+)
 from temper_plugin_density.overcommit import certificates, material
 from temper_plugin_density.overcommit.application import webhook_app
 from temper_plugin_density.overcommit.policy import Policy
 from temper_plugin_density.overcommit.presenting import present, server_context
 from temper_plugin_density.overcommit.tallies import Tallies
-from temper_plugin_density.serving.addresses import Address
-from temper_plugin_density.serving.connections import Listener
 
 CONNECTIONS = 16
 SAMPLED = 6
@@ -72,12 +77,12 @@ def serve(kind: str) -> None:
     made = material.made(material.Terms(frozenset({"127.0.0.1"})), datetime.now(UTC))
     context = server_context()
     present(context, made)
-    listening = Address("127.0.0.1", 0).listen()
+    listening = listen_on(Address("127.0.0.1", 0), "--listen")
     port = listening.getsockname()[1]
     print(json.dumps([port, certificates.written(made.authorities).decode()]), flush=True)
 
     async def run() -> None:
-        await Listener(app, context).serve([listening])
+        await BoundedServer(app, Bounds(), context=context).serve([listening])
 
     asyncio.run(run())
 

@@ -20,13 +20,12 @@ from typing import Any
 
 from timing import median_ms
 
-from temper_core import Tier, load_settings
+from temper_core import Address, Tier, listen_on, load_settings
 from temper_plugin_density.placement.app import Extender
 from temper_plugin_density.placement.asking import BoundPod, PodReader, PodWish
 from temper_plugin_density.placement.facts import read_node
 from temper_plugin_density.placement.ledger import Ledger
 from temper_plugin_density.placement.serving import serve
-from temper_plugin_density.serving.addresses import Address
 
 NODES = 1000
 PODS_PER_NODE = 30
@@ -123,7 +122,7 @@ def whole_nodes() -> bytes:
 
 def measure() -> dict[str, Any]:
     """Return milliseconds and questions a second, and ratios within this run."""
-    listener = Address("127.0.0.1", 0).listen()
+    listener = listen_on(Address("127.0.0.1", 0), "--listen")
     server = multiprocessing.get_context("fork").Process(target=run_server, args=(listener,))
     server.start()
     try:

@@ -11,6 +11,10 @@ from temper_core.errors import (
     TemperError,
 )
 from temper_core.hookspecs import hookimpl
+from temper_core.http.address import Address, parse_address
+from temper_core.http.bounded_server import BoundedServer
+from temper_core.http.bounds import Bounds
+from temper_core.http.listening import listen_on
 from temper_core.node.local_source import LocalPods
 from temper_core.node.podlist import read_pod_object
 from temper_core.node.quantities import cpu_millis
@@ -62,8 +66,11 @@ from temper_core.records.wakes import Blocking, Party, WaitHistogram, WakeEdge, 
 __version__: str
 
 __all__ = [
+    "Address",
     "Assignment",
     "Blocking",
+    "BoundedServer",
+    "Bounds",
     "BpfError",
     "Command",
     "Companion",
@@ -125,9 +132,11 @@ __all__ = [
     "cpu_millis",
     "fit_settings",
     "hookimpl",
+    "listen_on",
     "load_object",
     "load_settings",
     "matches",
+    "parse_address",
     "parse_profile",
     "read_json",
     "read_pod_object",

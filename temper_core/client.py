@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from attrs import frozen
 
 from temper_core.errors import DocumentError, InputError, MachineError
-from temper_core.http.address import parse_address
+from temper_core.server.sockets import parse_listen
 
 if TYPE_CHECKING:
     import httpx
@@ -112,7 +112,7 @@ def _ways(server: "ServerSettings") -> Iterator[_Way]:
     if server.socket:
         yield _Way(server.socket, "http://agent", server.socket)
     if server.listen:
-        address = parse_address(server.listen).reachable
+        address = parse_listen(server.listen).reachable
         yield _Way(str(address), f"http://{address}")
 
 

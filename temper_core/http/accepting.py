@@ -1,12 +1,15 @@
-"""Accepts connections, within a bound, so that no number of callers uses up the agent's files."""
+"""Accepts connections, within bounds, so that no number of callers uses up files or memory."""
 
 import asyncio
 import socket
+import ssl
 from collections.abc import Callable
+from contextlib import suppress
 
 import structlog
 from attrs import define, field
 
+from temper_core.http.bounds import Bounds
 from temper_core.http.protocol import BoundedProtocol
 
 MOST_AT_ONCE = 16
@@ -15,22 +18,28 @@ REPEAT_S = 60.0
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
+Made = Callable[[BoundedProtocol], None]
+
 
 @define(eq=False)
 class Acceptor:
-    """Accepts from *listener*, at most *most_open* connections at a time; ``open`` are those made.
+    """Accepts from *listener*; ``open`` are the connections that are made, by all acceptors.
 
-    Beyond the bound the connection that has asked nothing for longest makes room, and the newcomer
-    is closed where all are being answered. asyncio's own accepting has no bound, and floods the log
-    when descriptors run out.
+    Of too many TLS handshakes the oldest is given up, so that silence keeps nobody from theirs. A
+    connection counts as open once hands are shaken. Of too many, the one that has asked nothing
+    for longest makes room; where all are being answered the newcomer is closed, since no request
+    in progress is given up for one that may never come. asyncio's own accepting has no bounds, and
+    floods the log when descriptors run out.
     """
 
     listener: socket.socket
-    make_protocol: Callable[[], BoundedProtocol]
+    make_protocol: Callable[[Made], BoundedProtocol]
     open: set[BoundedProtocol]
-    most_open: int
+    bounds: Bounds
+    context: ssl.SSLContext | None = None
     _loop: asyncio.AbstractEventLoop = field(factory=asyncio.get_running_loop, init=False)
-    _arriving: dict[asyncio.Task[object], BoundedProtocol] = field(factory=dict, init=False)
+    _arriving: dict[asyncio.Task[None], None] = field(factory=dict, init=False)
+    _given_up: set[asyncio.Task[None]] = field(factory=set, init=False)
     _resumption: asyncio.TimerHandle | None = field(default=None, init=False)
     _said_at: float | None = field(default=None, init=False)
 
@@ -40,15 +49,17 @@ class Acceptor:
         self._loop.add_reader(self.listener, self._accept_some)
 
     def close(self) -> None:
-        """Accept no more; connections that are open stay so."""
+        """Accept no more, and give up those that are just arriving; what is open stays so."""
         if self._resumption is not None:
             self._resumption.cancel()
         self._loop.remove_reader(self.listener)
+        for making in tuple(self._arriving):
+            self._give_up(making)
 
     async def wait_closed(self) -> None:
-        """Wait for the connections that were just being made."""
-        if self._arriving:
-            await asyncio.wait(self._arriving)
+        """Wait for the end of those that were given up."""
+        if self._given_up:
+            await asyncio.wait(self._given_up)
 
     def _accept_some(self) -> None:
         for _ in range(MOST_AT_ONCE):
@@ -68,30 +79,43 @@ class Acceptor:
         self._resumption = self._loop.call_later(PAUSE_S, self.start)
 
     def _admit(self, connection: socket.socket) -> None:
-        if not self._has_room():
-            connection.close()
-            self._say("connection_refused", reason="too many are open", limit=self.most_open)
+        making = self._loop.create_task(self._connect(connection))
+        self._arriving[making] = None
+        making.add_done_callback(self._arrived)
+        # Without TLS all are made at once, and silence takes no time.
+        if self.context is not None and len(self._arriving) > self.bounds.most_shaking:
+            self._give_up(next(iter(self._arriving)))
+
+    async def _connect(self, connection: socket.socket) -> None:
+        # Whoever does not speak TLS, or goes away meanwhile, is no news.
+        with suppress(OSError):
+            await self._loop.connect_accepted_socket(
+                lambda: self.make_protocol(self._make_room),
+                connection,
+                ssl=self.context,
+                ssl_handshake_timeout=self.bounds.handshake_s if self.context else None,
+            )
+
+    def _arrived(self, making: asyncio.Task[None]) -> None:
+        self._arriving.pop(making, None)
+        self._given_up.discard(making)
+
+    def _give_up(self, making: asyncio.Task[None]) -> None:
+        del self._arriving[making]
+        self._given_up.add(making)
+        # A task that is cancelled before it runs would never close its socket: let it begin.
+        self._loop.call_soon(making.cancel)
+
+    def _make_room(self, newcomer: BoundedProtocol) -> None:
+        others = [each for each in self.open if each is not newcomer and not each.is_gone]
+        if len(others) < self.bounds.most_open:
             return
-        protocol = self.make_protocol()
-        making = self._loop.create_task(self._connect(protocol, connection))
-        self._arriving[making] = protocol
-        making.add_done_callback(self._arriving.pop)
-
-    async def _connect(self, protocol: BoundedProtocol, connection: socket.socket) -> None:
-        try:
-            await self._loop.connect_accepted_socket(lambda: protocol, connection)
-        except OSError:
-            connection.close()
-
-    def _has_room(self) -> bool:
-        made = {protocol for protocol in self.open if not protocol.is_closing}
-        if len(made.union(self._arriving.values())) < self.most_open:
-            return True
-        idle = [protocol for protocol in made if protocol.is_idle]
-        if not idle:
-            return False
-        min(idle, key=lambda protocol: protocol.idle_since).hang_up()
-        return True
+        idle = [each for each in others if each.is_idle]
+        if idle:
+            min(idle, key=lambda each: each.idle_since).hang_up()
+            return
+        newcomer.hang_up()
+        self._say("connection_refused", reason="too many are open", limit=self.bounds.most_open)
 
     def _say(self, event: str, **facts: object) -> None:
         """Log, but at most once a minute: callers must not be able to fill the disk."""

@@ -1,4 +1,4 @@
-"""Where the agent listens: an address and a port, as the settings write them."""
+"""An address and a port, as settings and options write them."""
 
 import re
 
@@ -30,12 +30,17 @@ class Address:
         return Address(_EVERYWHERE.get(self.host, self.host), self.port)
 
 
-def parse_address(text: str) -> Address:
-    """Read ``host:port`` or ``[IPv6]:port``; raise InputError for anything else."""
+def parse_address(text: str, named: str, *, or_else: str = "") -> Address:
+    """Read ``host:port`` or ``[IPv6]:port``.
+
+    Raises InputError for anything else, with the setting or option that it is *named*, and with
+    what that may be besides.
+    """
     written = _WRITTEN.fullmatch(text)
     if written is None or int(written["port"]) > HIGHEST_PORT:
+        besides = f", or {or_else}" if or_else else ""
         raise InputError(
-            "server.listen: must be an address and a port such as '127.0.0.1:9100' or "
-            f"'[::1]:9100', or '' for the socket only, not {text!r}"
+            f"{named}: must be an address and a port such as '127.0.0.1:9100' or "
+            f"'[::1]:9100'{besides}, not {text!r}"
         )
     return Address(written["v6"] or written["host"], int(written["port"]))

@@ -6,10 +6,12 @@ from socket import socket
 from typing import TYPE_CHECKING
 
 import structlog
+from attrs import evolve
 
 from temper_core.errors import InputError, MachineError
-from temper_core.http.address import Address, parse_address
-from temper_core.server.sockets import LocalSocket, bind_local, bind_tcp
+from temper_core.http.address import Address
+from temper_core.http.bounds import Bounds
+from temper_core.server.sockets import LocalSocket, bind_local, bind_tcp, parse_listen
 from temper_core.server.view import AgentView
 from temper_core.settings.models import ServerSettings
 
@@ -17,9 +19,10 @@ if TYPE_CHECKING:
     from temper_core.server.serving import Serving
     from temper_core.server.token import Token
 
-HEAD_S = 10.0
-EXCHANGE_S = 30.0
-MOST_OPEN_OVER_TCP = 64
+REST_S = 75
+"""How long a connection may rest after an answer: longer than scrapes usually are apart, since a
+new one costs half as much as the scrape itself."""
+BOUNDS = Bounds(rest_s=REST_S, most_open=64, stop_s=1)
 MOST_OPEN_LOCALLY = 32
 SERIES_LIMIT = 5_000
 
@@ -29,8 +32,8 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 class AgentServer:
     """Serves *view*.
 
-    ``series_limit`` bounds ``/metrics``; ``head_s`` and ``exchange_s`` seconds are what a request's
-    head, and a request with its answer, may take, after which the server hangs up.
+    ``series_limit`` bounds ``/metrics``; ``bounds`` what a connection may take, where of those over
+    the local socket there are fewer.
     """
 
     def __init__(
@@ -39,14 +42,12 @@ class AgentServer:
         settings: ServerSettings,
         *,
         series_limit: int = SERIES_LIMIT,
-        head_s: float = HEAD_S,
-        exchange_s: float = EXCHANGE_S,
+        bounds: Bounds = BOUNDS,
     ) -> None:
         self._view = view
         self._settings = settings
         self._series_limit = series_limit
-        self._head_s = head_s
-        self._exchange_s = exchange_s
+        self._bounds = bounds
         self._address: Address | None = None
         self._local: LocalSocket | None = None
         self._serving: Serving | None = None
@@ -67,7 +68,7 @@ class AgentServer:
                 "server.listen and server.socket are both empty: nobody could ask the agent; "
                 "give it one of them"
             )
-        wanted = parse_address(self._settings.listen) if self._settings.listen else None
+        wanted = parse_listen(self._settings.listen) if self._settings.listen else None
         with ExitStack() as undo:
             undo.callback(self.stop)
             self._local = self._bind_local(is_required=wanted is None)
@@ -105,17 +106,16 @@ class AgentServer:
             return None
 
     def _serve(self, tcp: socket | None) -> "Serving":
-        from temper_core.http.protocol import Timing  # noqa: PLC0415 - slow
-        from temper_core.server.serving import Limits, Listener, Serving  # noqa: PLC0415 - slow
+        from temper_core.server.serving import Listener, Serving  # noqa: PLC0415 - slow
 
         listeners: list[Listener] = []
         if self._local is not None:
-            listeners.append(Listener(self._local.socket, True, MOST_OPEN_LOCALLY))
+            bounds = evolve(self._bounds, most_open=MOST_OPEN_LOCALLY)
+            listeners.append(Listener(self._local.socket, True, bounds))
         if tcp is not None:
-            listeners.append(Listener(tcp, False, MOST_OPEN_OVER_TCP))
-        timing = Timing(self._head_s, self._exchange_s)
-        limits = Limits(self._series_limit, timing)
-        return Serving(self._view, listeners, self._token(), self._settings.socket, limits)
+            listeners.append(Listener(tcp, False, self._bounds))
+        local = self._settings.socket
+        return Serving(self._view, listeners, self._token(), local, self._series_limit)
 
     def _token(self) -> "Token":
         from temper_core.server.token import Token  # noqa: PLC0415 - with the other slow ones

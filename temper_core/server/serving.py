@@ -7,11 +7,11 @@ from socket import socket
 
 import structlog
 from attrs import frozen
-from starlette.applications import Starlette
 
+from temper_core import __version__
 from temper_core.errors import MachineError
-from temper_core.http.bounded_server import StoppableServer
-from temper_core.http.protocol import Timing, configure
+from temper_core.http.bounded_server import BoundedServer
+from temper_core.http.bounds import Bounds
 from temper_core.server.app import Doorkeeper, build_app
 from temper_core.server.endpoints import CoreEndpoints
 from temper_core.server.index import describing
@@ -24,33 +24,30 @@ from temper_core.server.view import AgentView
 START_S = 30.0
 STOP_S = 10.0
 LOOK_S = 0.1
+HEADERS = [
+    ("server", f"temper/{__version__}"),
+    ("cache-control", "no-store"),
+    ("x-content-type-options", "nosniff"),
+]
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 @frozen
 class Listener:
-    """A socket that is listened on, and how many connections it may have at a time.
+    """A socket that is listened on, and the bounds of its connections.
 
     Whoever comes through a trusted one may act.
     """
 
     socket: socket
     is_trusted: bool
-    most_open: int
+    bounds: Bounds
 
 
-@frozen
-class Limits:
-    """How much a scrape may hold, and how long a request may take."""
-
-    series: int
-    timing: Timing
-
-
-def build_table(view: AgentView, limits: Limits) -> Table:
+def build_table(view: AgentView, series_limit: int) -> Table:
     """Gather what is served: the core's endpoints, the plugins', and what describes them."""
-    scraper = Scraper(view, limits.series)
+    scraper = Scraper(view, series_limit)
     table: dict[str, Table] = {}
     core = (*CoreEndpoints(view, scraper).table(), *describing(lambda: table["all"]))
     table["all"] = serve_all(core, view.endpoints())
@@ -66,19 +63,18 @@ class Serving:
         listeners: Sequence[Listener],
         token: Token,
         local: str,
-        limits: Limits,
+        series_limit: int,
     ) -> None:
         # Whoever asks over TCP never delays the local socket.
         self._lanes = [Lanes() for _ in listeners]
-        table = build_table(view, limits)
+        table = build_table(view, series_limit)
         self._listeners = listeners
-        self._waiting = len(listeners)
         self._started = threading.Event()
         self._servers = [
-            self._server(
+            BoundedServer(
                 build_app(table, view, lanes, Doorkeeper(token, local, each.is_trusted)),
-                limits.timing,
-                each.most_open,
+                each.bounds,
+                headers=HEADERS,
             )
             for each, lanes in zip(listeners, self._lanes, strict=True)
         ]
@@ -105,20 +101,16 @@ class Serving:
         for lanes in self._lanes:
             lanes.close()
 
-    def _server(self, app: Starlette, timing: Timing, most_open: int) -> StoppableServer:
-        return StoppableServer(configure(app, timing), most_open, self._one_started)
-
     def _run(self) -> None:
         asyncio.run(self._serve())
 
     async def _serve(self) -> None:
         self._loop = asyncio.get_running_loop()
-        pairs = zip(self._servers, self._listeners, strict=True)
-        await asyncio.gather(*(server.serve(sockets=[each.socket]) for server, each in pairs))
-
-    def _one_started(self) -> None:
-        self._waiting -= 1
-        if self._waiting == 0:
+        async with asyncio.TaskGroup() as serving:
+            for server, each in zip(self._servers, self._listeners, strict=True):
+                serving.create_task(server.serve(sockets=[each.socket]))
+            for server in self._servers:
+                await server.wait_begun()
             self._started.set()
 
     def _tell_to_stop(self) -> None:

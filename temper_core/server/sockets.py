@@ -1,6 +1,5 @@
 """The sockets that the server listens on, bound before it starts so that a failure is one line."""
 
-import errno
 import socket
 import stat
 from contextlib import suppress
@@ -9,7 +8,8 @@ from pathlib import Path
 from attrs import frozen
 
 from temper_core.errors import MachineError
-from temper_core.http.address import Address
+from temper_core.http.address import Address, parse_address
+from temper_core.http.listening import listen_on
 
 BACKLOG = 128
 ANSWER_TIMEOUT_S = 1.0
@@ -39,36 +39,16 @@ class LocalSocket:
                 self.path.parent.rmdir()
 
 
+def parse_listen(text: str) -> Address:
+    """Read ``[server] listen`` where it is not empty; raise InputError where it is no address."""
+    return parse_address(text, "server.listen", or_else="'' for the socket only")
+
+
 def bind_tcp(address: Address) -> socket.socket:
     """Listen on *address*; raise MachineError, with the remedy, where that cannot be."""
-    try:
-        found = socket.getaddrinfo(
-            address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )
-    except (OSError, UnicodeError) as error:
-        raise MachineError(f"cannot listen on {address}: {error}; see [server] listen") from error
-    family, kind, protocol, _, where = found[0]
-    try:
-        bound = socket.socket(family, kind, protocol)
-    except OSError as error:
-        raise MachineError(_refusal(address, error)) from error
-    try:
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        bound.bind(where)
-        bound.listen(BACKLOG)
-    except OSError as error:
-        bound.close()
-        raise MachineError(_refusal(address, error)) from error
-    return bound
-
-
-def _refusal(address: Address, error: OSError) -> str:
-    if error.errno == errno.EADDRINUSE:
-        return (
-            f"cannot listen on {address}: another process does (an agent, or node_exporter, "
-            "whose port this is too); set [server] listen to a free port"
-        )
-    return f"cannot listen on {address}: {error.strerror or error}; see [server] listen"
+    return listen_on(
+        address, "[server] listen", rivals="an agent, or node_exporter, whose port this is too"
+    )
 
 
 def bind_local(path: Path) -> LocalSocket:

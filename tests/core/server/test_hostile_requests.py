@@ -6,8 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 import pytest
+from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from temper_core.server.listen import BOUNDS
 
 JSON_VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
@@ -126,7 +129,7 @@ def test_a_long_path_that_nobody_has_is_not_found(agent):
 
 
 def test_a_client_that_is_too_slow_is_hung_up_on(start):
-    agent = start(head_s=0.3)
+    agent = start(bounds=evolve(BOUNDS, head_s=0.3))
     with agent.connect() as silent, agent.connect() as slow:
         slow.sendall(b"GET /healthz HTTP/1.1\r\nhost: a\r\n")
 
@@ -136,7 +139,7 @@ def test_a_client_that_is_too_slow_is_hung_up_on(start):
 
 
 def test_a_second_request_on_a_connection_must_not_be_slow_either(start):
-    agent = start(head_s=0.3)
+    agent = start(bounds=evolve(BOUNDS, head_s=0.3))
     with agent.connect() as raw:
         raw.sendall(b"HEAD /healthz HTTP/1.1\r\nhost: a\r\n\r\n")
         answer = raw.recv(2000)
@@ -149,7 +152,7 @@ def test_a_second_request_on_a_connection_must_not_be_slow_either(start):
 
 
 def test_a_connection_that_was_answered_may_rest_for_longer_than_a_head_may_take(start):
-    agent = start(head_s=0.1)
+    agent = start(bounds=evolve(BOUNDS, head_s=0.1))
     with agent.connect() as raw:
         raw.sendall(b"HEAD /healthz HTTP/1.1\r\nhost: a\r\n\r\n")
         first = raw.recv(2000)
@@ -162,7 +165,7 @@ def test_a_connection_that_was_answered_may_rest_for_longer_than_a_head_may_take
 
 
 def test_a_head_that_begins_with_the_request_before_it_must_not_be_slow_either(start):
-    agent = start(head_s=0.3)
+    agent = start(bounds=evolve(BOUNDS, head_s=0.3))
     with agent.connect() as raw:
         raw.sendall(b"HEAD /healthz HTTP/1.1\r\nhost: a\r\n\r\nGET /healthz HTTP/1.1\r\nhost:")
 
@@ -173,7 +176,7 @@ def test_a_head_that_begins_with_the_request_before_it_must_not_be_slow_either(s
 
 def test_an_answer_may_take_longer_than_a_head(start, view):
     view.slow = threading.Event()
-    agent = start(head_s=0.1)
+    agent = start(bounds=evolve(BOUNDS, head_s=0.1))
     with agent.connect() as quick, agent.connect() as silent:
         quick.sendall(b"GET /explain HTTP/1.1\r\nhost: a\r\n\r\n")
         assert read_to_the_end(silent) == b""
@@ -186,7 +189,7 @@ def test_an_answer_may_take_longer_than_a_head(start, view):
 
 def test_an_answer_that_does_not_come_ends_the_connection(start, view):
     view.slow = threading.Event()
-    agent = start(exchange_s=0.3)
+    agent = start(bounds=evolve(BOUNDS, exchange_s=0.3))
     with agent.connect() as raw:
         raw.sendall(b"GET /explain HTTP/1.1\r\nhost: a\r\n\r\n")
 

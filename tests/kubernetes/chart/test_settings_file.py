@@ -8,8 +8,7 @@ from pathlib import Path
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from temper_core import Tier
-from temper_core.http.address import Address, parse_address
+from temper_core import Address, Tier, parse_address
 from temper_core.settings import Settings, load
 from tests.kubernetes.chart.charts import values_file
 
@@ -65,7 +64,7 @@ def test_no_profile_reaches_a_node_before_the_roll_does(helm, tmp_path):
 def test_where_pods_have_ipv6_only_the_agent_listens_there(helm):
     server = tomllib.loads(helm.render("--set", "listen=::").settings())["server"]
 
-    assert parse_address(server["listen"]) == Address("::", 9100)
+    assert parse_address(server["listen"], "server.listen") == Address("::", 9100)
 
 
 def test_what_the_schema_cannot_judge_the_agent_refuses_in_one_line(helm, tmp_path):

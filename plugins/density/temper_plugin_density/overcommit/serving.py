@@ -9,14 +9,13 @@ from socket import socket
 import structlog
 from attrs import frozen
 
-from temper_core import MachineError
+from temper_core import BoundedServer, Bounds, MachineError
 from temper_plugin_density.overcommit.application import observed_app, webhook_app
 from temper_plugin_density.overcommit.keeping import Keeper, expiry
 from temper_plugin_density.overcommit.material import Material
 from temper_plugin_density.overcommit.policy import Policy
 from temper_plugin_density.overcommit.presenting import present, server_context
 from temper_plugin_density.overcommit.tallies import Tallies
-from temper_plugin_density.serving.connections import Listener
 
 FIRST_PAUSE_S = 0.5
 
@@ -43,8 +42,9 @@ class Webhook:
         self._has_certificate = asyncio.Event()
         self._stopping = asyncio.Event()
         self._problem = "no certificate yet"
-        self._webhook = Listener(webhook_app(policy, self._tallies), self._context)
-        self._observed = Listener(observed_app(self.why_unready, self._tallies))
+        webhook = webhook_app(policy, self._tallies)
+        self._webhook = BoundedServer(webhook, Bounds(), context=self._context)
+        self._observed = BoundedServer(observed_app(self.why_unready, self._tallies), Bounds())
 
     def why_unready(self) -> str:
         """Say why no pods are served; empty once they are, and until the stop."""

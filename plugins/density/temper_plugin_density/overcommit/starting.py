@@ -12,7 +12,7 @@ import structlog
 from attrs import frozen
 from lightkube import Client
 
-from temper_core import InputError, load_settings, tier_of
+from temper_core import InputError, listen_on, load_settings, parse_address, tier_of
 from temper_core.logs import configure
 from temper_plugin_density.cluster_access import find_cluster, open_client
 from temper_plugin_density.overcommit.cluster import ClusterObjects
@@ -21,7 +21,6 @@ from temper_plugin_density.overcommit.material import Terms
 from temper_plugin_density.overcommit.names import SYSTEM_NAMESPACE
 from temper_plugin_density.overcommit.policy import Policy
 from temper_plugin_density.overcommit.serving import Rhythm, Webhook
-from temper_plugin_density.serving.addresses import Address
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -77,8 +76,9 @@ def start(asked: Asked) -> None:
     policy = _policy(asked)
     keeper = Keeper(_objects(asked), asked.terms)
     _connect(asked.kubeconfig).close()  # tells at once what would be told again and again
-    addresses = [Address.parse(asked.listen), Address.parse(asked.observe, "--observe")]
-    listening, observed = (each.listen() for each in addresses)
+    wanted = {"--listen": asked.listen, "--observe": asked.observe}
+    addresses = {option: parse_address(text, option) for option, text in wanted.items()}
+    listening, observed = (listen_on(each, option) for option, each in addresses.items())
     configure(asked.log_level)
     # Two series more for each counter, which say when this replica started.
     prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]  # has no types

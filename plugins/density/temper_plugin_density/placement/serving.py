@@ -7,7 +7,7 @@ import socket
 import structlog
 from starlette.applications import Starlette
 
-from temper_plugin_density.serving.connections import Listener
+from temper_core import BoundedServer, Bounds
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -21,8 +21,8 @@ def serve(application: Starlette, listening: socket.socket) -> None:
 
 
 async def _serve(application: Starlette, listening: socket.socket) -> None:
-    listener = Listener(application, has_lifespan=True)
+    server = BoundedServer(application, Bounds(), has_lifespan=True)
     loop = asyncio.get_running_loop()
     for each in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(each, listener.tell_to_stop)
-    await listener.serve([listening])
+        loop.add_signal_handler(each, server.tell_to_stop)
+    await server.serve([listening])

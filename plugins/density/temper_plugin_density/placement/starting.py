@@ -8,7 +8,7 @@ from pathlib import Path
 
 import prometheus_client
 
-from temper_core import load_settings
+from temper_core import listen_on, load_settings, parse_address
 from temper_core.logs import configure
 from temper_plugin_density.cluster_access import find_cluster, open_watching_client
 from temper_plugin_density.placement.app import Extender
@@ -17,19 +17,19 @@ from temper_plugin_density.placement.asking_once import score_once
 from temper_plugin_density.placement.ledger import Ledger
 from temper_plugin_density.placement.serving import serve
 from temper_plugin_density.placement.showing import table_text
-from temper_plugin_density.serving.addresses import Address
 
+LISTEN = "--listen"
 NARROWEST = 80
 
 
 def start(address: str, log_level: str, kubeconfig: Path | None, settings: Path | None) -> None:
     """Serve until SIGTERM; raise InputError or MachineError where that cannot begin."""
     reader = PodReader(load_settings(settings).priority_mapping)
-    wanted = Address.parse(address)
+    wanted = parse_address(address, LISTEN)
     configure(log_level)
     prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
     client = partial(open_watching_client, find_cluster(kubeconfig))
-    serve(Extender(reader, Ledger()).application(client), wanted.listen())
+    serve(Extender(reader, Ledger()).application(client), listen_on(wanted, LISTEN))
 
 
 def show(pod: str, output: str, kubeconfig: Path | None, settings: Path | None) -> tuple[str, bool]:

@@ -1,1 +1,1 @@
-"""What both servers of this plugin stand on: addresses, connections, and bodies of requests."""
+"""What both servers of this plugin stand on, besides the core's: bodies of requests."""

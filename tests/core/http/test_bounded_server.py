@@ -1,0 +1,301 @@
+"""Who may take up a server's connections, its memory and its time: clients that mean no good."""
+
+import asyncio
+import json
+import signal
+import subprocess
+import sys
+from contextlib import asynccontextmanager, suppress
+
+import pytest
+from starlette.applications import Starlette
+from starlette.responses import Response
+from starlette.routing import Route
+from structlog.testing import capture_logs
+
+from temper_core import Address, BoundedServer, Bounds, MachineError, listen_on
+from tests.core.http.dialling import ASKED, answering, head_of, is_ended, served
+
+BRISK = Bounds(head_s=0.2, most_open=4)
+CALM = Bounds(most_open=4)
+UNFINISHED = b"POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 4\r\n\r\n12"
+LARGE_BYTES = 16 << 20
+
+
+async def answer_at_length(_):
+    return Response(bytes(LARGE_BYTES), headers={"connection": "close"})
+
+
+async def answer_never(_):
+    await asyncio.Event().wait()
+
+
+@pytest.mark.parametrize("said", [b"", b"GET / HT", b"POST / HTTP/1.1\r\nhost: a\r\n"])
+def test_a_connection_that_never_asks_is_ended(said):
+    async def run():
+        async with served(answering(), BRISK) as connected:
+            reader, _ = await connected(said)
+            return await is_ended(reader)
+
+    assert asyncio.run(run())
+
+
+def test_a_head_that_drips_is_not_waited_for():
+    async def run():
+        async with served(answering(), BRISK) as connected:
+            reader, writer = await connected()
+            ended = asyncio.create_task(is_ended(reader))
+            while not ended.done():
+                writer.write(b"G")
+                await asyncio.sleep(0.05)
+            return ended.result()
+
+    assert asyncio.run(run())
+
+
+def test_a_connection_that_has_asked_may_not_drip_either():
+    async def run():
+        async with served(answering(), BRISK) as connected:
+            reader, writer = await connected(ASKED)
+            await head_of(reader)
+            await reader.readline()
+            writer.write(b"G")
+            return await is_ended(reader)
+
+    assert asyncio.run(run())
+
+
+def test_a_connection_rests_between_two_requests_but_not_for_ever():
+    async def run():
+        async with served(answering(), Bounds(head_s=0.1, rest_s=1)) as connected:
+            reader, writer = await connected(ASKED)
+            first = await head_of(reader) + (await reader.readline()).decode()
+            await asyncio.sleep(0.3)
+            writer.write(ASKED)
+            second = await head_of(reader) + (await reader.readline()).decode()
+            return first, second, await is_ended(reader)
+
+    first, second, ended = asyncio.run(run())
+
+    assert first.startswith("HTTP/1.1 200 ")
+    assert second == first
+    assert ended
+
+
+@pytest.mark.parametrize("asked", [UNFINISHED, b"GET /never HTTP/1.1\r\nhost: a\r\n\r\n"])
+def test_a_request_and_its_answer_have_their_time(asked):
+    async def run():
+        app = answering(Route("/never", answer_never))
+        async with served(app, Bounds(head_s=60, exchange_s=0.2, stop_s=1)) as connected:
+            reader, _ = await connected(asked)
+            return await is_ended(reader)
+
+    assert asyncio.run(run())
+
+
+def test_silent_connections_make_room_for_one_that_asks():
+    async def run():
+        async with served(answering(), CALM) as connected:
+            silent = [await connected() for _ in range(20)]
+            reader, _ = await connected(ASKED)
+            head = await head_of(reader)
+            return head, await is_ended(silent[0][0])
+
+    head, ended = asyncio.run(run())
+
+    assert head.startswith("HTTP/1.1 200 ")
+    assert ended
+
+
+def test_of_silent_connections_the_one_that_drips_wins_nothing():
+    async def run():
+        async with served(answering(), CALM) as connected:
+            drips, writer = await connected(b"G")
+            others = [await connected() for _ in range(3)]
+            writer.write(b"E")
+            await asyncio.sleep(0.1)
+            newest, _ = await connected(ASKED)
+            await head_of(newest)
+            ended = await is_ended(drips)
+            others[0][1].write(ASKED)
+            return ended, await head_of(others[0][0])
+
+    ended, head = asyncio.run(run())
+
+    assert ended
+    assert head.startswith("HTTP/1.1 200 ")
+
+
+def test_a_request_in_progress_makes_no_room_for_silent_ones():
+    async def run():
+        async with served(answering(), CALM) as connected:
+            reader, writer = await connected(UNFINISHED)
+            for _ in range(20):
+                await connected()
+            writer.write(b"34")
+            return await head_of(reader), await reader.readline()
+
+    head, said = asyncio.run(run())
+
+    assert head.startswith("HTTP/1.1 200 ")
+    assert said == b"4\n"
+
+
+def test_a_newcomer_is_refused_where_all_are_being_answered_and_one_line_says_so():
+    async def run():
+        async with served(answering(), CALM) as connected:
+            asking = [await connected(UNFINISHED) for _ in range(4)]
+            await asyncio.sleep(0.1)
+            refused = [await is_ended((await connected())[0]) for _ in range(3)]
+            for _, writer in asking:
+                writer.write(b"34")
+            return refused, [await head_of(reader) for reader, _ in asking]
+
+    with capture_logs() as logs:
+        refused, heads = asyncio.run(run())
+
+    assert refused == [True] * 3
+    assert all(head.startswith("HTTP/1.1 200 ") for head in heads)
+    assert [(each["event"], each["limit"]) for each in logs] == [("connection_refused", 4)]
+
+
+def test_answers_that_nobody_reads_count_though_their_connections_are_closing():
+    asked = b"GET /long HTTP/1.1\r\nhost: a\r\n\r\n"
+
+    async def read_to_the_end(reader):
+        read = 0
+        with suppress(ConnectionError):
+            while piece := await reader.read(1 << 20):
+                read += len(piece)
+        return read
+
+    async def run():
+        app = answering(Route("/long", answer_at_length))
+        async with served(app, CALM) as connected:
+            # Their first bytes tell that they are answered; what is left waits in the server.
+            asking = [await connected(asked, limit=1024) for _ in range(12)]
+            heads = [await reader.read(1) for reader, _ in asking]
+            whole = [await read_to_the_end(reader) > LARGE_BYTES for reader, _ in asking]
+            return heads, sum(whole)
+
+    heads, whole = asyncio.run(run())
+
+    assert heads == [b"H"] * 12
+    assert whole == 4
+
+
+def test_what_is_no_http_is_refused_in_json_with_the_headers_of_every_answer():
+    async def run():
+        async with served(answering(), CALM, headers=[("x-kind", "Own")]) as connected:
+            said = await connected(b"\x16\x03\x01 no HTTP \r\n\r\n"), await connected(ASKED)
+            (refused, _), (answered, _) = said
+            return await head_of(refused), await refused.read(), await head_of(answered)
+
+    refusal, body, answered = asyncio.run(run())
+
+    assert refusal.startswith("HTTP/1.1 400 ")
+    assert "x-kind: Own\r\ncontent-type: application/json\r\n" in refusal
+    assert json.loads(body) == {"error": "what came is no HTTP/1.1 request"}
+    assert "x-kind: Own\r\n" in answered
+    assert "server:" not in answered
+
+
+class Lived:
+    """An application that lives as long as its server, and keeps account of it."""
+
+    def __init__(self, fails=False):
+        self.told, self._fails = [], fails
+
+    def application(self):
+        @asynccontextmanager
+        async def lifespan(_):
+            if self._fails:
+                raise RuntimeError("no")
+            self.told.append("begun")
+            yield
+            self.told.append("ended")
+
+        return Starlette(routes=answering().routes, lifespan=lifespan)
+
+
+@pytest.mark.parametrize(("has_lifespan", "told"), [(True, ["begun", "ended"]), (False, [])])
+def test_an_application_lives_as_long_as_its_server_where_that_is_wanted(has_lifespan, told):
+    lived = Lived()
+
+    async def run():
+        async with served(lived.application(), CALM, has_lifespan=has_lifespan) as connected:
+            reader, _ = await connected(ASKED)
+            await head_of(reader)
+
+    asyncio.run(run())
+
+    assert lived.told == told
+
+
+def test_an_application_that_does_not_begin_is_an_error_of_the_machine():
+    async def run():
+        with listen_on(Address("127.0.0.1", 0), "--listen") as listening:
+            server = BoundedServer(Lived(fails=True).application(), CALM, has_lifespan=True)
+            await server.serve([listening])
+
+    with pytest.raises(MachineError, match="application did not start"):
+        asyncio.run(run())
+
+
+def test_a_server_that_has_begun_answers_and_leaves_signals_alone():
+    def handlers():
+        return signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
+
+    async def run():
+        before = handlers()
+        listening = listen_on(Address("127.0.0.1", 0), "--listen")
+        server = BoundedServer(answering(), CALM)
+        serving = asyncio.create_task(server.serve([listening]))
+        await server.wait_begun()
+        while_serving = handlers()
+        reader, writer = await asyncio.open_connection(*listening.getsockname())
+        writer.write(ASKED)
+        head = await head_of(reader)
+        server.tell_to_stop()
+        await serving
+        writer.close()
+        return before, while_serving, head
+
+    before, while_serving, head = asyncio.run(run())
+
+    assert while_serving == before
+    assert head.startswith("HTTP/1.1 200 ")
+
+
+def test_a_request_in_progress_is_answered_before_the_stop_but_not_waited_for_without_end():
+    async def run(rest):
+        listening = listen_on(Address("127.0.0.1", 0), "--listen")
+        server = BoundedServer(answering(), Bounds(stop_s=1))
+        serving = asyncio.create_task(server.serve([listening]))
+        reader, writer = await asyncio.open_connection(*listening.getsockname())
+        writer.write(UNFINISHED)
+        await asyncio.sleep(0.1)
+        server.tell_to_stop()
+        writer.write(rest)
+        async with asyncio.timeout(20):
+            await serving
+        said = await reader.read()
+        writer.close()
+        return said
+
+    assert asyncio.run(run(b"34")).startswith(b"HTTP/1.1 200 ")
+    assert not asyncio.run(run(b"")).startswith(b"HTTP/1.1 200 ")
+
+
+def test_nothing_slow_is_imported_before_a_server_is_asked_for():
+    code = (
+        "import sys, temper_core; temper_core.Address; temper_core.parse_address\n"
+        "temper_core.Bounds; temper_core.listen_on\n"
+        "slow = {'asyncio', 'ssl', 'structlog', 'starlette', 'uvicorn'}\n"
+        "print(*sorted(slow & set(sys.modules))); temper_core.BoundedServer\n"
+        "print('uvicorn' in sys.modules)"
+    )
+
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert told.stdout == "\nTrue\n"

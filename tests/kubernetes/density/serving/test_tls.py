@@ -1,0 +1,116 @@
+"""Who may take up a server by TLS: the core's server with the webhook's own certificates."""
+
+import asyncio
+import ssl
+from datetime import UTC, datetime
+
+import pytest
+from structlog.testing import capture_logs
+
+from temper_core import Address, BoundedServer, Bounds, listen_on
+from temper_plugin_density.overcommit import certificates, material
+from temper_plugin_density.overcommit.presenting import present, server_context
+from tests.core.http.dialling import ASKED, answering, head_of, is_ended, served
+
+UNFINISHED = b"POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 4\r\n\r\n12"
+
+
+@pytest.fixture(scope="module")
+def made():
+    return material.made(material.Terms(frozenset({"127.0.0.1"})), datetime.now(UTC))
+
+
+@pytest.fixture
+def context(made):
+    """Return the context of the server."""
+    context = server_context()
+    present(context, made)
+    return context
+
+
+@pytest.fixture
+def trusting(made):
+    """Return the context of a client."""
+    return ssl.create_default_context(cadata=certificates.written(made.authorities).decode())
+
+
+def test_a_handshake_that_never_begins_is_not_waited_for(context, trusting):
+    async def run():
+        async with served(answering(), Bounds(handshake_s=0.2), context=context) as connected:
+            silent, _ = await connected()
+            ended = await is_ended(silent)
+            reader, _ = await connected(ASKED, ssl=trusting)
+            return ended, await head_of(reader)
+
+    ended, head = asyncio.run(run())
+
+    assert ended
+    assert head.startswith("HTTP/1.1 200 ")
+
+
+def test_handshakes_that_never_end_keep_nobody_from_theirs(context, trusting):
+    few = Bounds(most_shaking=4, handshake_s=60)
+
+    async def run():
+        async with served(answering(), few, context=context) as connected:
+            silent = [await connected() for _ in range(20)]
+            reader, _ = await connected(ASKED, ssl=trusting)
+            return await head_of(reader), [await is_ended(each) for each, _ in silent[:16]]
+
+    head, ended = asyncio.run(run())
+
+    assert head.startswith("HTTP/1.1 200 ")
+    assert ended == [True] * 16
+
+
+def test_handshakes_that_never_end_take_no_room_from_connections_that_rest(context, trusting):
+    async def run():
+        async with served(answering(), Bounds(most_open=2), context=context) as connected:
+            reader, writer = await connected(ASKED, ssl=trusting)
+            first = await head_of(reader)
+            await reader.readline()
+            for _ in range(20):
+                await connected()
+            writer.write(ASKED)
+            return first, await head_of(reader)
+
+    first, second = asyncio.run(run())
+
+    assert first.startswith("HTTP/1.1 200 ")
+    assert second == first
+
+
+def test_a_newcomer_is_refused_after_its_handshake_where_all_are_being_answered(context, trusting):
+    async def run():
+        async with served(answering(), Bounds(most_open=2), context=context) as connected:
+            asking = [await connected(UNFINISHED, ssl=trusting) for _ in range(2)]
+            await asyncio.sleep(0.1)
+            reader, _ = await connected(ssl=trusting)
+            refused = await is_ended(reader)
+            for _, writer in asking:
+                writer.write(b"34")
+            return refused, [await head_of(reader) for reader, _ in asking]
+
+    with capture_logs() as logs:
+        refused, heads = asyncio.run(run())
+
+    assert refused
+    assert all(head.startswith("HTTP/1.1 200 ") for head in heads)
+    assert [each["event"] for each in logs] == ["connection_refused"]
+
+
+def test_a_stop_waits_for_no_handshake(context):
+    async def run():
+        listening = listen_on(Address("127.0.0.1", 0), "--listen")
+        server = BoundedServer(answering(), Bounds(handshake_s=60), context=context)
+        serving = asyncio.create_task(server.serve([listening]))
+        reader, writer = await asyncio.open_connection(*listening.getsockname())
+        await asyncio.sleep(0.1)
+        server.tell_to_stop()
+        async with asyncio.timeout(20):
+            await serving
+        ended = await is_ended(reader)
+        writer.close()
+        return ended
+
+    assert asyncio.run(run())
