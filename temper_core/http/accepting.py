@@ -27,8 +27,8 @@ class Acceptor:
 
     Of too many TLS handshakes the oldest is given up, so that silence keeps nobody from theirs. A
     connection counts as open once hands are shaken. Of too many, the one that has asked nothing
-    for longest makes room; where all are being answered the newcomer is closed, since no request
-    in progress is given up for one that may never come. asyncio's own accepting has no bounds, and
+    for longest makes room, or else the one that has owed the rest of its request for longest;
+    where all are being answered the newcomer is closed. asyncio's own accepting has no bounds, and
     floods the log when descriptors run out.
     """
 
@@ -110,9 +110,11 @@ class Acceptor:
         others = [each for each in self.open if each is not newcomer and not each.is_gone]
         if len(others) < self.bounds.most_open:
             return
-        idle = [each for each in others if each.is_idle]
-        if idle:
-            min(idle, key=lambda each: each.idle_since).hang_up()
+        silent = [each for each in others if each.is_idle] or [
+            each for each in others if each.is_owed
+        ]
+        if silent:
+            min(silent, key=lambda each: each.silent_since).hang_up()
             return
         newcomer.hang_up()
         self._say("connection_refused", reason="too many are open", limit=self.bounds.most_open)

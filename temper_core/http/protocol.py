@@ -25,7 +25,7 @@ class BoundedProtocol(H11Protocol):
     read. A client that drips its head wins no time by that.
     """
 
-    idle_since = 0.0
+    silent_since = 0.0
     is_gone = False
     _due = 0.0
     _timer: asyncio.TimerHandle | None = None
@@ -52,6 +52,11 @@ class BoundedProtocol(H11Protocol):
         """
         cycle = cast("RequestResponseCycle | None", self.cycle)
         return cycle is None or cycle.response_complete
+
+    @property
+    def is_owed(self) -> bool:
+        """Whether the client has still to send the rest of a request."""
+        return not self.is_idle and self.cycle.more_body
 
     def hang_up(self) -> None:
         """Close at once, whatever is unsent."""
@@ -100,8 +105,8 @@ class BoundedProtocol(H11Protocol):
 
     def _rearm(self, within_s: float) -> None:
         self._was_idle, self._is_resting = self.is_idle, False
-        self.idle_since = self.loop.time()
-        self._due = self.idle_since + within_s
+        self.silent_since = self.loop.time()
+        self._due = self.silent_since + within_s
         # One that goes off too early looks again: new timers would cost each request some 10 us.
         if self._timer is None or self._timer.when() > self._due:
             self._stop_timer()

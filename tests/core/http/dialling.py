@@ -11,6 +11,7 @@ from starlette.routing import Route
 from temper_core import Address, BoundedServer, listen_on
 
 ASKED = b"GET / HTTP/1.1\r\nhost: a\r\n\r\n"
+ASKED_THEN = ASKED.replace(b"/ ", b"/then ")
 
 
 async def answer(_):
@@ -19,6 +20,16 @@ async def answer(_):
 
 async def take(request):
     return PlainTextResponse(f"{len(await request.body())}\n")
+
+
+def answering_then(may_answer):
+    """Return an application that answers ``ASKED_THEN`` no sooner than *may_answer* is set."""
+
+    async def answer_then(request):
+        await may_answer.wait()
+        return await answer(request)
+
+    return answering(Route("/then", answer_then))
 
 
 def answering(*routes):

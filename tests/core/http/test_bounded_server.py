@@ -14,7 +14,15 @@ from starlette.routing import Route
 from structlog.testing import capture_logs
 
 from temper_core import Address, BoundedServer, Bounds, MachineError, listen_on
-from tests.core.http.dialling import ASKED, answering, head_of, is_ended, served
+from tests.core.http.dialling import (
+    ASKED,
+    ASKED_THEN,
+    answering,
+    answering_then,
+    head_of,
+    is_ended,
+    served,
+)
 
 BRISK = Bounds(head_s=0.2, most_open=4)
 CALM = Bounds(most_open=4)
@@ -141,14 +149,33 @@ def test_a_request_in_progress_makes_no_room_for_silent_ones():
     assert said == b"4\n"
 
 
-def test_a_newcomer_is_refused_where_all_are_being_answered_and_one_line_says_so():
+def test_who_owes_the_rest_of_a_request_for_longest_makes_room_where_nobody_is_silent():
     async def run():
         async with served(answering(), CALM) as connected:
-            asking = [await connected(UNFINISHED) for _ in range(4)]
+            owing = [await connected(UNFINISHED) for _ in range(4)]
+            await asyncio.sleep(0.1)
+            owing[0][1].write(b"3")
+            newcomer, _ = await connected(ASKED)
+            head = await head_of(newcomer)
+            ended = await is_ended(owing[0][0])
+            owing[1][1].write(b"34")
+            return head, ended, await head_of(owing[1][0])
+
+    head, ended, finished = asyncio.run(run())
+
+    assert head.startswith("HTTP/1.1 200 ")
+    assert ended
+    assert finished.startswith("HTTP/1.1 200 ")
+
+
+def test_a_newcomer_is_refused_where_all_are_being_answered_and_one_line_says_so():
+    async def run():
+        may_answer = asyncio.Event()
+        async with served(answering_then(may_answer), CALM) as connected:
+            asking = [await connected(ASKED_THEN) for _ in range(4)]
             await asyncio.sleep(0.1)
             refused = [await is_ended((await connected())[0]) for _ in range(3)]
-            for _, writer in asking:
-                writer.write(b"34")
+            may_answer.set()
             return refused, [await head_of(reader) for reader, _ in asking]
 
     with capture_logs() as logs:

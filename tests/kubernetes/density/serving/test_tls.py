@@ -10,9 +10,15 @@ from structlog.testing import capture_logs
 from temper_core import Address, BoundedServer, Bounds, listen_on
 from temper_plugin_density.overcommit import certificates, material
 from temper_plugin_density.overcommit.presenting import present, server_context
-from tests.core.http.dialling import ASKED, answering, head_of, is_ended, served
-
-UNFINISHED = b"POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 4\r\n\r\n12"
+from tests.core.http.dialling import (
+    ASKED,
+    ASKED_THEN,
+    answering,
+    answering_then,
+    head_of,
+    is_ended,
+    served,
+)
 
 
 @pytest.fixture(scope="module")
@@ -82,13 +88,13 @@ def test_handshakes_that_never_end_take_no_room_from_connections_that_rest(conte
 
 def test_a_newcomer_is_refused_after_its_handshake_where_all_are_being_answered(context, trusting):
     async def run():
-        async with served(answering(), Bounds(most_open=2), context=context) as connected:
-            asking = [await connected(UNFINISHED, ssl=trusting) for _ in range(2)]
+        may_answer, bounds = asyncio.Event(), Bounds(most_open=2)
+        async with served(answering_then(may_answer), bounds, context=context) as connected:
+            asking = [await connected(ASKED_THEN, ssl=trusting) for _ in range(2)]
             await asyncio.sleep(0.1)
             reader, _ = await connected(ssl=trusting)
             refused = await is_ended(reader)
-            for _, writer in asking:
-                writer.write(b"34")
+            may_answer.set()
             return refused, [await head_of(reader) for reader, _ in asking]
 
     with capture_logs() as logs:
