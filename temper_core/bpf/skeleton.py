@@ -12,7 +12,6 @@ import signal
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from types import TracebackType
 from typing import Self
 
 from temper_core.bpf.object_file import ObjectFile, parse
@@ -117,12 +116,7 @@ class Skeleton:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _program(self, name: str) -> int:

@@ -5,7 +5,6 @@ import threading
 import time
 from collections import defaultdict
 from pathlib import Path
-from types import TracebackType
 
 from attrs import define
 
@@ -55,12 +54,7 @@ class _Charge:
             self._began = resource.getrusage(resource.RUSAGE_THREAD)
         self._began_s = time.thread_time()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         spent_s, part, began = time.thread_time() - self._began_s, self._part, self._began
         with self._lock:
             part.spent_s += spent_s

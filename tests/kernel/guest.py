@@ -18,6 +18,8 @@ FAULTS = Path(__file__).parent / "faults"
 PLAYED = CHECKOUT / "build/faults"
 VM_RUN = CHECKOUT / "vm/run"
 BUILD_ENGINE = CHECKOUT / "vm/build-engine"
+PYTHON = ("env", f"PYTHONPATH={CHECKOUT}:{DEMO}", sys.executable)
+"""The interpreter, for a program of the guest's that imports the tests' and the demonstration's."""
 GROUP_S = 3600
 _CLAIMS = runpy.run_path(str(DEMO / "claims.py"))
 LIFE: Mapping[str, str] = _CLAIMS["LIFE"]
@@ -70,38 +72,50 @@ def play_faults(group: str) -> Walked:
     shutil.rmtree(share, ignore_errors=True)
     share.mkdir(parents=True)
     cpus = next(fault.cpus for fault in known_faults() if fault.group == group)
-    machine = [VM_RUN, "--cpus", str(cpus), "--timeout", str(GROUP_S), "--share", share]
-    engine = subprocess.run([BUILD_ENGINE], stdout=subprocess.PIPE, text=True, check=True)
-    python = [f"PYTHONPATH={CHECKOUT}:{DEMO}", sys.executable]
-    play = [FAULTS, "--group", group, "--engine", engine.stdout.strip()]
-    ended = subprocess.run(
-        [*machine, "--", "env", *python, *play, "--report", "/share/report.jsonl"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        check=False,
-    )
-    (share / "output").write_text(ended.stdout)
-    return Walked(ended.returncode, ended.stdout, read_outcomes(share / "report.jsonl"))
+    machine = ("--cpus", str(cpus), "--timeout", str(GROUP_S))
+    walked = walk_in_guest(share, machine, (*PYTHON, FAULTS, "--group", group))
+    (share / "output").write_text(walked.output)
+    return walked
 
 
 def walk(share: Path, name: str, cpus: int) -> Walked:
-    """Boot a guest and take the walk of that name in it; takes some minutes."""
+    """Boot a guest and take the demonstration's walk of that name in it; takes some minutes."""
+    environment = {"DEMO_SHARE": str(share), "DEMO_CPUS": str(cpus)}
+    return _walked(share, DEMO / "run", "--walk", name, **environment)
+
+
+def walk_in_guest(
+    share: Path, machine: Sequence[str], program: Sequence[str | Path], **environment: str
+) -> Walked:
+    """Boot a guest by options of ``vm/run``, and walk there by a program that takes an engine."""
+    built = subprocess.run([BUILD_ENGINE], stdout=subprocess.PIPE, text=True, check=True)
+    engine = ("--engine", built.stdout.strip())
+    return _walked(
+        share, VM_RUN, *machine, "--share", share, "--", *program, *engine, **environment
+    )
+
+
+def _walked(share: Path, *command: str | Path, **environment: str) -> Walked:
     ended = subprocess.run(
-        [DEMO / "run", "--walk", name, "--report", "/share/report.jsonl"],
-        env={**os.environ, "DEMO_SHARE": str(share), "DEMO_CPUS": str(cpus)},
+        [*command, "--report", "/share/report.jsonl"],
+        env={**os.environ, **environment},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
         errors="replace",
         check=False,
     )
-    return Walked(ended.returncode, ended.stdout, read_outcomes(share / "report.jsonl"))
+    return Walked(ended.returncode, ended.stdout, _read_outcomes(share / "report.jsonl"))
 
 
-def read_outcomes(report: Path) -> Mapping[str, Outcome]:
-    """Return the outcomes that a report holds, by claim."""
+def assert_held(claim: str, claims: Mapping[str, str], walked: Walked) -> None:
+    """Fail with all that was printed where the walk did not come to a claim, or it did not hold."""
+    outcome = walked.outcomes.get(claim)
+    assert outcome is not None, f"the walk did not come to: {claims[claim]}\n{walked.output}"
+    assert outcome.holds, f"not so: {claims[claim]}\n{outcome.measured}\n\n{walked.output}"
+
+
+def _read_outcomes(report: Path) -> Mapping[str, Outcome]:
     lines = report.read_text().splitlines() if report.exists() else []
     told = [json.loads(line) for line in lines]
     return {line["claim"]: Outcome(line["holds"], line["measured"]) for line in told}

@@ -1,13 +1,10 @@
 """While scx_layered schedules: every number of every tier, and plans that are loaded on trial."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.kernel.guest import BUILD_ENGINE, CHECKOUT, DEMO, VM_RUN, Walked, read_outcomes
+from tests.kernel.guest import PYTHON, Walked, assert_held, walk_in_guest
 
 AGREEMENT = Path(__file__).parent / "agreement"
 GUEST_S = 3_600
@@ -28,27 +25,10 @@ CLAIMS = {
 @pytest.fixture(scope="module")
 def agreed(tmp_path_factory: pytest.TempPathFactory) -> Walked:
     share = tmp_path_factory.mktemp("agreement")
-    engine = subprocess.run([BUILD_ENGINE], stdout=subprocess.PIPE, text=True, check=True)
-    python = ["env", f"PYTHONPATH={CHECKOUT}:{DEMO}", sys.executable]
-    ended = subprocess.run(
-        [
-            *(VM_RUN, "--cpus", "4", "--timeout", str(GUEST_S), "--share", share, "--"),
-            *(*python, AGREEMENT, "--engine", engine.stdout.strip()),
-            *("--report", "/share/report.jsonl"),
-        ],
-        env=os.environ,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        check=False,
-    )
-    return Walked(ended.returncode, ended.stdout, read_outcomes(share / "report.jsonl"))
+    machine = ("--cpus", "4", "--timeout", str(GUEST_S))
+    return walk_in_guest(share, machine, (*PYTHON, AGREEMENT))
 
 
 @pytest.mark.parametrize("claim", CLAIMS)
 def test_while_the_engine_schedules(claim: str, agreed: Walked):
-    outcome = agreed.outcomes.get(claim)
-
-    assert outcome is not None, f"it did not come to: {CLAIMS[claim]}\n{agreed.output}"
-    assert outcome.holds, f"not so: {CLAIMS[claim]}\n{outcome.measured}\n\n{agreed.output}"
+    assert_held(claim, CLAIMS, agreed)

@@ -3,14 +3,12 @@
 Time is the guest's own (``vm/run --virtual-time``): how soon is then no matter of the host.
 """
 
-import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.kernel.guest import BUILD_ENGINE, VM_RUN, Walked, read_outcomes
+from tests.kernel.guest import Walked, assert_held, walk_in_guest
 
 CHURN = Path(__file__).parent / "churn"
 CHANGES, ALL_CHANGES = 60, 1_000
@@ -27,26 +25,10 @@ CLAIMS = {
 def churned(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Walked:
     share = tmp_path_factory.mktemp("churn")
     changes = ALL_CHANGES if request.config.getoption("--all-faults") else CHANGES
-    engine = subprocess.run([BUILD_ENGINE], stdout=subprocess.PIPE, text=True, check=True)
-    ended = subprocess.run(
-        [
-            *(VM_RUN, "--virtual-time", "--cpus", "8", "--timeout", "5000", "--share", share),
-            *(sys.executable, CHURN, "--engine", engine.stdout.strip()),
-            *("--changes", str(changes), "--report", "/share/report.jsonl"),
-        ],
-        env=os.environ,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        check=False,
-    )
-    return Walked(ended.returncode, ended.stdout, read_outcomes(share / "report.jsonl"))
+    machine = ("--virtual-time", "--cpus", "8", "--timeout", "5000")
+    return walk_in_guest(share, machine, (sys.executable, CHURN, "--changes", str(changes)))
 
 
 @pytest.mark.parametrize("claim", CLAIMS)
 def test_while_pods_come_go_and_change(claim: str, churned: Walked):
-    outcome = churned.outcomes.get(claim)
-
-    assert outcome is not None, f"it did not come to: {CLAIMS[claim]}\n{churned.output}"
-    assert outcome.holds, f"not so: {CLAIMS[claim]}\n{outcome.measured}\n\n{churned.output}"
+    assert_held(claim, CLAIMS, churned)

@@ -3,14 +3,12 @@
 Time is the guest's own (``vm/run --virtual-time``): a busy host makes nobody wait in there.
 """
 
-import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.kernel.guest import BUILD_ENGINE, VM_RUN, Walked, read_outcomes
+from tests.kernel.guest import Walked, assert_held, walk_in_guest
 
 LINT = Path(__file__).parent / "lint"
 HEALTHY_S = 600
@@ -37,28 +35,12 @@ CLAIMS = {
 @pytest.fixture(scope="module")
 def linted(tmp_path_factory: pytest.TempPathFactory) -> Walked:
     share = tmp_path_factory.mktemp("lint")
-    engine = subprocess.run([BUILD_ENGINE], stdout=subprocess.PIPE, text=True, check=True)
-    ended = subprocess.run(
-        [
-            *(VM_RUN, "--virtual-time", "--cpus", str(CPUS)),
-            *("--timeout", "10000", "--share", share),
-            *(sys.executable, LINT, "--engine", engine.stdout.strip()),
-            *("--seconds", str(HEALTHY_S), "--report", "/share/report.jsonl"),
-        ],
-        # every turn that the emulator gives to a CPU beyond these costs time and gains nothing here
-        env={**os.environ, "TEMPER_VM_FILL": str(CPUS)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        check=False,
-    )
-    return Walked(ended.returncode, ended.stdout, read_outcomes(share / "report.jsonl"))
+    machine = ("--virtual-time", "--cpus", str(CPUS), "--timeout", "10000")
+    program = (sys.executable, LINT, "--seconds", str(HEALTHY_S))
+    # every turn that the emulator gives to a CPU beyond these costs time and gains nothing here
+    return walk_in_guest(share, machine, program, TEMPER_VM_FILL=str(CPUS))
 
 
 @pytest.mark.parametrize("claim", CLAIMS)
 def test_the_linter_tells_what_goes_wrong_and_nothing_else(claim: str, linted: Walked):
-    outcome = linted.outcomes.get(claim)
-
-    assert outcome is not None, f"it did not come to: {CLAIMS[claim]}\n{linted.output}"
-    assert outcome.holds, f"not so: {CLAIMS[claim]}\n{outcome.measured}\n\n{linted.output}"
+    assert_held(claim, CLAIMS, linted)

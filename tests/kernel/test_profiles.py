@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.kernel.guest import BUILD_ENGINE, CHECKOUT, VM_RUN, Walked, read_outcomes
+from tests.kernel.guest import CHECKOUT, Walked, assert_held, walk_in_guest
 
 PROFILES = Path(__file__).parent / "profiles"
 SERVERS = CHECKOUT / "scripts/record-servers"
@@ -35,30 +35,16 @@ CLAIMS = {
 @pytest.fixture(scope="module")
 def profiled(tmp_path_factory: pytest.TempPathFactory) -> Walked:
     share = tmp_path_factory.mktemp("profiles")
-    [engine] = _told_by(BUILD_ENGINE)
     mysql, tables = _told_by(SERVERS / "mysql-with-tables")
     [python] = _told_by(SERVERS / "python-with-pytorch")
-    ended = subprocess.run(
-        [
-            *(VM_RUN, "--cpus", "14", "--memory", "4G", "--timeout", "2400", "--share", share),
-            *("--", sys.executable, PROFILES, "--engine", engine, "--mysql", mysql),
-            *("--tables", tables, "--python", python, "--report", "/share/report.jsonl"),
-        ],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        check=False,
-    )
-    return Walked(ended.returncode, ended.stdout, read_outcomes(share / "report.jsonl"))
+    machine = ("--cpus", "14", "--memory", "4G", "--timeout", "2400")
+    programs = ("--mysql", mysql, "--tables", tables, "--python", python)
+    return walk_in_guest(share, machine, (sys.executable, PROFILES, *programs))
 
 
 @pytest.mark.parametrize("claim", CLAIMS)
 def test_real_programs_get_what_their_profiles_ask_for(claim: str, profiled: Walked):
-    outcome = profiled.outcomes.get(claim)
-
-    assert outcome is not None, f"it did not come to: {CLAIMS[claim]}\n{profiled.output}"
-    assert outcome.holds, f"not so: {CLAIMS[claim]}\n{outcome.measured}\n\n{profiled.output}"
+    assert_held(claim, CLAIMS, profiled)
 
 
 def _told_by(script: Path) -> list[str]:

@@ -1,10 +1,8 @@
 """The walks of examples/demo, claim by claim, on the real kernel with the real engine."""
 
-from collections.abc import Mapping
-
 import pytest
 
-from tests.kernel.guest import LIFE, SATURATION, Walked
+from tests.kernel.guest import LIFE, SATURATION, Walked, assert_held
 
 
 @pytest.mark.parametrize("claim", LIFE)
@@ -21,9 +19,3 @@ def test_a_walk_says_by_its_exit_code_whether_all_of_it_held(life: Walked):
     all_held = life.outcomes.keys() == LIFE.keys() and all(o.holds for o in life.outcomes.values())
 
     assert life.exit_code == (0 if all_held else 1)
-
-
-def assert_held(claim: str, claims: Mapping[str, str], walked: Walked) -> None:
-    outcome = walked.outcomes.get(claim)
-    assert outcome is not None, f"the walk did not come to: {claims[claim]}\n{walked.output}"
-    assert outcome.holds, f"not so: {claims[claim]}\n{outcome.measured}\n\n{walked.output}"

@@ -2,7 +2,6 @@
 
 import os
 import struct
-from types import TracebackType
 from typing import Self
 
 from temper_core.bpf.system_call import Command, call
@@ -42,12 +41,7 @@ class TaskIterator:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

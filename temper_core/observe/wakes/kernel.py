@@ -15,7 +15,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, suppress
 from heapq import nlargest
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from attrs import field, frozen
@@ -191,12 +190,7 @@ class WakeKernel:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _memory(self, opened: ExitStack, name: str, size: int) -> mmap.mmap:

@@ -21,7 +21,7 @@ AFTER_NAME = REAL[REAL.rindex(b")") :]
 def test_a_real_stat_line_says_what_the_other_files_say():
     line = parse_stat(Path("/proc/self/stat").read_bytes())
 
-    assert line.comm == Path("/proc/self/comm").read_text().rstrip("\n")
+    assert line.comm == Path("/proc/self/comm").read_text().removesuffix("\n")
     assert not line.is_kthread
     assert line.cpu in os.sched_getaffinity(0)
     times = os.times()

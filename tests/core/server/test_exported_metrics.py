@@ -3,35 +3,11 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from prometheus_client.openmetrics.parser import (
-    text_string_to_metric_families as parse_openmetrics,
-)
-from prometheus_client.parser import text_string_to_metric_families as parse_text
 
 from temper_core.records.contributions import Exporter, Metric, MetricSample
 from temper_core.server.label_text import readable
 from temper_core.server.metrics import Scraper
-
-OPENMETRICS = "application/openmetrics-text; version=1.0.0"
-
-
-def scrape(view, accept="", limit=5_000):
-    text, _ = Scraper(view, limit).scrape(accept)
-    parse = parse_openmetrics if accept == OPENMETRICS else parse_text
-    return {
-        (sample.name, *sorted(sample.labels.items())): sample.value
-        for family in parse(text.decode())
-        for sample in family.samples
-    }
-
-
-def exporter(*metrics):
-    return ("linter", Exporter("mine", lambda _: metrics))
-
-
-def gauge(name, *values):
-    samples = [MetricSample(value, {"n": str(n)}) for n, value in enumerate(values)]
-    return Metric(name, "Help.", samples)
+from tests.core.server.scraping import OPENMETRICS, exporter, gauge, scrape
 
 
 def test_a_plugins_metrics_are_exported(view):

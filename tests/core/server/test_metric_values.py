@@ -26,9 +26,9 @@ from temper_core.server.families.reading import UNOBSERVED, Per
 from temper_core.server.metrics import Scraper
 from temper_core.server.totals import Totals
 from temper_core.server.view import Counters
+from tests.core.server.scraping import OPENMETRICS
 from tests.prometheus import promtool
 
-OPENMETRICS = "application/openmetrics-text; version=1.0.0"
 WEB = {"namespace": "shop", "pod": "web"}
 BATCH = {"namespace": "shop", "pod": "batch"}
 STALLED = Pressure(PressureLine(0.1, 0.1, 0.1, 2_500_000), PressureLine(0, 0, 0, 1_500_000))

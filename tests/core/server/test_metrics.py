@@ -6,20 +6,15 @@ import pytest
 from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
-from prometheus_client.openmetrics.parser import (
-    text_string_to_metric_families as parse_openmetrics,
-)
-from prometheus_client.parser import text_string_to_metric_families as parse_text
 
-from temper_core.records.contributions import Exporter, Metric, MetricSample
 from temper_core.records.histogram import Histogram
 from temper_core.records.snapshots import Mode, SafeModeReason, Status
 from temper_core.records.tiers import Tier
 from temper_core.server.families import FAMILIES
 from temper_core.server.metrics import Scraper
 from temper_core.server.view import Counters
+from tests.core.server.scraping import OPENMETRICS, exporter, gauge, scrape
 
-OPENMETRICS = "application/openmetrics-text; version=1.0.0"
 PUBLISHED = {
     "temper_tier_pods": {"tier"},
     "temper_tier_cpu_request_cores": {"tier"},
@@ -42,25 +37,6 @@ PUBLISHED = {
     "temper_overhead_cpu_ratio": {"part"},
     "temper_overhead_memory_bytes": set(),
 }
-
-
-def scrape(view, accept="", limit=5_000):
-    text, _ = Scraper(view, limit).scrape(accept)
-    parse = parse_openmetrics if accept == OPENMETRICS else parse_text
-    return {
-        (sample.name, *sorted(sample.labels.items())): sample.value
-        for family in parse(text.decode())
-        for sample in family.samples
-    }
-
-
-def exporter(*metrics):
-    return ("linter", Exporter("mine", lambda _: metrics))
-
-
-def gauge(name, *values):
-    samples = [MetricSample(value, {"n": str(n)}) for n, value in enumerate(values)]
-    return Metric(name, "Help.", samples)
 
 
 def test_every_published_family_is_exported_with_its_labels():

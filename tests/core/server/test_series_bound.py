@@ -22,8 +22,8 @@ from temper_core.server.families import DROPPED, FAMILIES, PODS, SERIES, THREADS
 from temper_core.server.families.reading import Per
 from temper_core.server.metrics import UNBOUNDED_LABELS, Scraper
 from temper_core.server.totals import Totals, merged_pods
+from tests.core.server.scraping import OPENMETRICS
 
-OPENMETRICS = "application/openmetrics-text; version=1.0.0"
 FIRST_TID = 4_190_000
 ENDINGS = ("", "_bucket", "_count", "_sum")
 OWN = {DROPPED.name, SERIES.name}

@@ -6,14 +6,12 @@ import queue
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
 
 from temper_core.bpf import maps
 from temper_core.bpf.access import probe
-from temper_core.node.cgroups import detect_cgroups
 from temper_core.steering.kernel import SteeringKernel
 
 SLEEPERS = """
@@ -48,44 +46,6 @@ def kernel(request):
     request.getfixturevalue("bpf_allowed")
     with SteeringKernel.open() as opened:
         yield opened
-
-
-@pytest.fixture(scope="session")
-def unified():
-    """The root of the cgroup v2 hierarchy, where it can be written to."""
-    root = detect_cgroups().unified
-    if root is None or not os.access(root, os.W_OK):
-        pytest.skip("no cgroup v2 hierarchy that this user may change")
-    return root
-
-
-@pytest.fixture
-def make_cgroup(unified):
-    """Make cgroups below one of the test's own; all go in the end, processes in them first."""
-    top = unified / f"temper-test-{os.getpid()}"
-
-    def make(name=""):
-        folder = top / name
-        folder.mkdir(exist_ok=True)
-        return folder
-
-    make()
-    yield make
-    (top / "cgroup.kill").write_text("1")
-    for folder in sorted([top, *top.rglob("*/")], reverse=True):
-        _remove(folder)
-
-
-def _remove(folder):
-    end = time.monotonic() + 10
-    while True:
-        try:
-            folder.rmdir()
-        except OSError:
-            assert time.monotonic() < end
-            time.sleep(0.01)
-        else:
-            return
 
 
 @pytest.fixture

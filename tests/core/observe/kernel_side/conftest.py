@@ -3,7 +3,6 @@
 import contextlib
 import os
 import time
-from pathlib import Path
 
 import pytest
 
@@ -76,43 +75,6 @@ def load(spawn):
     """Keep the machine busy, at the lowest priority."""
     for _ in range(2):
         os.setpriority(os.PRIO_PROCESS, spawn(BUSY).pid, 19)
-
-
-@pytest.fixture(scope="session")
-def unified():
-    """The root of cgroup v2, where it can be written to."""
-    mounts = [line.split() for line in Path("/proc/mounts").read_text().splitlines()]
-    roots = [Path(mount[1]) for mount in mounts if mount[2] == "cgroup2"]
-    if not roots or not os.access(roots[0], os.W_OK):
-        pytest.skip("no writable cgroup v2 here")
-    return roots[0]
-
-
-@pytest.fixture
-def make_cgroup(unified):
-    """Make cgroups below one of the test's own; in the end they go, and all that lives in them."""
-    top = unified / f"temper-look-{os.getpid()}"
-
-    def make(name=""):
-        folder = top / name
-        folder.mkdir(parents=True, exist_ok=True)
-        return folder
-
-    make()
-    yield make
-    (top / "cgroup.kill").write_text("1")
-    for folder in sorted([top, *top.rglob("*/")], reverse=True):
-        _remove(folder)
-
-
-def _remove(folder):
-    deadline = time.monotonic() + 10
-    while folder.exists():
-        with contextlib.suppress(OSError):
-            folder.rmdir()
-            return
-        assert time.monotonic() < deadline, f"{folder} is still in use"
-        time.sleep(0.01)
 
 
 @pytest.fixture
