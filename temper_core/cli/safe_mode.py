@@ -107,6 +107,11 @@ def switch_off(settings: "Settings", requester: str) -> Outcome:
     except NoAgentError as error:
         done.append(f"{error}; whatever was asked of an agent is remembered by the next one")
         return Outcome("; ".join(done), _remembered(settings), failure=error)
+    except TemperError as error:  # it answers, and refuses: then 'on' had left the file
+        if not removed:
+            raise
+        done.append(f"not from the agent: {error}")
+        answer = ask_agent("/safe-mode", settings=settings)
     if answer.get("released"):
         done.append("withdrawn from the agent")
     if removed:

@@ -43,7 +43,7 @@ def privileges(roots: Roots) -> Check:
         return failed(
             "privileges",
             f"lacks {', '.join(lacking)}",
-            "run the agent as root; in Kubernetes as a privileged DaemonSet",
+            "run the agent as root; in Kubernetes with the chart's agent.securityContext",
         )
     if not held >> NICE_CAPABILITY & 1:
         return warning(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from temper_core.cli import safe_mode
 from temper_core.cli.safe_mode_file import SafeModeFile, requester_of
 from temper_core.client import NoAgentError
-from temper_core.errors import InputError, MachineError
+from temper_core.errors import InputError, MachineError, TemperError
 
 NAMES = st.from_regex(r"[A-Za-z0-9._@:-]{1,64}", fullmatch=True)
 
@@ -88,6 +88,22 @@ def test_off_without_an_agent_removes_the_file_that_this_tool_made(temper, node)
     assert result.exit_code == 0
     assert f"withdrawn from {node.file}" in result.output
     assert list(node.file.parent.iterdir()) == []
+
+
+def test_off_takes_back_the_file_that_on_left_where_an_agent_lets_nobody_act(
+    temper, node, tcp_agent
+):
+    node.write_settings(str(tcp_agent.address), socket=str(node.folder / "absent.sock"))
+
+    on = temper(safe_mode.command, "on")
+    off = temper(safe_mode.command, "off")
+    again = temper(safe_mode.command, "off")
+
+    assert on.exit_code == 0
+    assert off.exit_code == 0
+    assert f"withdrawn from {node.file}; not from the agent: " in off.output
+    assert not node.file.exists()
+    assert isinstance(again.exception, TemperError)
 
 
 def test_the_file_keeps_each_requesters_line_until_he_withdraws_it(temper, node):
