@@ -71,7 +71,7 @@ def warm_swap(roots: Roots, settings: Settings, *, own_engine: int | None = None
         return warning(
             name,
             f"cold restarts: {refusal}",
-            "run the agent as root, or privileged: it needs CAP_SYS_ADMIN for a mount namespace, "
+            "run the agent as root: it needs CAP_SYS_ADMIN for a mount namespace, "
             "and no AppArmor or seccomp profile that forbids mount(2)",
         )
     return ok(name, "the next engine loads beside the one that runs")

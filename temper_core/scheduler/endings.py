@@ -52,7 +52,7 @@ REMEDIES: Mapping[EndKind, str] = {
     EndKind.BTF_MISMATCH: "use a kernel whose BTF was made by pahole 1.26 or later",
     EndKind.BTF_TRUNCATED: "use scx_layered 1.1.4 or later, or a kernel whose BTF has enum64",
     EndKind.KERNEL_UNSUPPORTED: "boot Linux 6.12 or later without isolcpus=; see temper doctor",
-    EndKind.NOT_PERMITTED: "run the agent as root, or privileged; see temper doctor",
+    EndKind.NOT_PERMITTED: "run the agent as root; 'privileges' in temper doctor says what lacks",
     EndKind.FOREIGN_SCHEDULER: "stop the other scheduler (systemctl disable --now scx.service)",
     EndKind.STALL: "look at what keeps the named CPU, and at the load of that thread's layer",
     EndKind.RT_HOG: "end that real-time thread, let it sleep, or keep it to a CPU of its own; "

@@ -114,7 +114,8 @@ def agents(fleet: Fleet) -> Iterator[Finding]:
         lambda nodes: warning(
             "agent",
             "the agent says nothing of its node",
-            "its log; it needs the rights of ClusterRole temper-agent, or is starting",
+            "kubectl -n temper describe pod, and its log; it waits for a place, starts, or lacks "
+            "the rights of ClusterRole temper-agent",
             nodes,
         ),
     )
