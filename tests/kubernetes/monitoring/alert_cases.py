@@ -17,6 +17,8 @@ SERIES = {
     "webhook": 'up{instance="%s",job="temper-webhook"}',
     "admissions": 'temper_overcommit_admissions_total{instance="%s",outcome="%s"}',
     "expiry": 'temper_overcommit_certificate_expiry_timestamp_seconds{instance="%s"}',
+    "placement": 'up{instance="%s",job="temper-placement"}',
+    "watch": 'temper_placement_watch_up{instance="%s",resource="%s"}',
 }
 DAY_S = 86400
 
@@ -47,6 +49,9 @@ HEALTHY = {
     of("admissions", "w", "lowered"): "0+60x3000",
     of("admissions", "w", "failed"): "0x3000",
     of("expiry", "w"): f"{89 * DAY_S}x3000",
+    of("placement", "p"): "1x3000",
+    of("watch", "p", "nodes"): "1x3000",
+    of("watch", "p", "pods"): "1x3000",
 }
 
 CASES = {
@@ -240,5 +245,25 @@ CASES = {
     "a certificate is due to be renewed": (
         {of("webhook", "w"): "1x100", of("expiry", "w"): f"{29 * DAY_S}x100"},
         {61: ""},
+    ),
+    "every extender is gone": (
+        {of("placement", "p"): "1x10 stale", of("placement", "q"): "1x10 0x60"},
+        {15: "", 17: "TemperPlacementDown"},
+    ),
+    "one extender of two is gone": (
+        {of("placement", "p"): "1x10 stale", of("placement", "q"): "1x60"},
+        {30: ""},
+    ),
+    "an extender hears of pods no more": (
+        {
+            of("placement", "p"): "1x60",
+            of("watch", "p", "nodes"): "1x60",
+            of("watch", "p", "pods"): "1x10 0x50",
+        },
+        {25: "", 27: "TemperPlacementBlind"},
+    ),
+    "one extender of two hears of pods": (
+        {of("watch", "p", "pods"): "0x60", of("watch", "q", "pods"): "1x60"},
+        {30: ""},
     ),
 }
