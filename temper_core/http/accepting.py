@@ -37,11 +37,16 @@ class Acceptor:
     open: set[BoundedProtocol]
     bounds: Bounds
     context: ssl.SSLContext | None = None
+    _named: str = field(init=False)
     _loop: asyncio.AbstractEventLoop = field(factory=asyncio.get_running_loop, init=False)
     _arriving: dict[asyncio.Task[None], None] = field(factory=dict, init=False)
     _given_up: set[asyncio.Task[None]] = field(factory=set, init=False)
     _resumption: asyncio.TimerHandle | None = field(default=None, init=False)
     _said_at: float | None = field(default=None, init=False)
+
+    @_named.default
+    def _name(self) -> str:
+        return str(self.listener.getsockname())
 
     def start(self) -> None:
         """Begin to accept."""
@@ -124,4 +129,4 @@ class Acceptor:
         now = self._loop.time()
         if self._said_at is None or now - self._said_at >= REPEAT_S:
             self._said_at = now
-            log.warning(event, listener=str(self.listener.getsockname()), **facts)
+            log.warning(event, listener=self._named, **facts)

@@ -10,6 +10,7 @@ from functools import partial
 from typing import cast
 
 import uvicorn
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp
 
 from temper_core.errors import MachineError
@@ -19,13 +20,21 @@ from temper_core.http.protocol import BoundedProtocol
 
 LARGEST_HEADERS_BYTES = 16 * 1024
 """Of headers that come in pieces; what an application refuses besides is its own."""
+LAST_WORDS_S = 0.5
+"""For those whose answers are given up at the stop to say so."""
+
+_NO_NEWS = {
+    "socket.send() raised exception.",
+    "SSL connection is closed",
+    "Cancel %s running task(s), timeout graceful shutdown exceeded",
+}
 
 
 class BoundedServer(uvicorn.Server):
     """Serves *app* within *bounds*, by TLS where there is a *context*.
 
     It leaves signals alone, and sleeps until it is told to stop; uvicorn itself looks ten times a
-    second. *headers* are part of every answer. uvicorn logs nothing but bugs.
+    second. *headers* are part of every answer. Nothing but bugs is logged by uvicorn and asyncio.
     """
 
     def __init__(
@@ -38,13 +47,27 @@ class BoundedServer(uvicorn.Server):
         has_lifespan: bool = False,
     ) -> None:
         super().__init__(_configure(app, bounds, headers, has_lifespan=has_lifespan))
+        for name in ("uvicorn.error", "asyncio"):
+            logging.getLogger(name).addFilter(_is_news)
         self._bounds = bounds
         self._context = context
         self._begun = asyncio.Event()
         self._told = asyncio.Event()
 
+    async def serve(self, sockets: list[socket.socket] | None = None) -> None:
+        """Serve *sockets*, which listen already, until ``tell_to_stop``; leave no connection open.
+
+        Raises MachineError where the application fails.
+        """
+        try:
+            await super().serve(sockets)
+        finally:
+            self._begun.set()
+            for each in tuple(self.server_state.connections):
+                cast("BoundedProtocol", each).hang_up()
+
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Accept from *sockets*, which listen already; MachineError where the application fails."""
+        """Start the application, then accept."""
         await self.lifespan.startup()
         if self.lifespan.should_exit:
             raise MachineError("the HTTP server's application did not start")
@@ -61,6 +84,12 @@ class BoundedServer(uvicorn.Server):
         self.servers = cast("list[asyncio.Server]", acceptors)
         self.started = True
 
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Answer what is in progress, as far as that takes no longer than ``stop_s``."""
+        await super().shutdown(sockets)
+        if self.server_state.tasks:
+            await asyncio.wait(tuple(self.server_state.tasks), timeout=LAST_WORDS_S)
+
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         """Leave signals to whoever started it."""
@@ -70,16 +99,21 @@ class BoundedServer(uvicorn.Server):
         """Serve until ``tell_to_stop``."""
         await self.on_tick(0)
         self._begun.set()
-        await self._told.wait()
+        try:
+            await self._told.wait()
+        finally:
+            # Whoever cancels it stops it too.
+            for acceptor in self.servers:
+                acceptor.close()
 
     async def wait_begun(self) -> None:
-        """Wait until it answers."""
+        """Wait until it answers; MachineError where it never did."""
         await self._begun.wait()
+        if not self.started:
+            raise MachineError("the HTTP server did not start")
 
     def tell_to_stop(self) -> None:
         """End ``serve`` once what is in progress is answered; called in the server's own loop."""
-        # uvicorn would complain about requests that do not end, which is for who answers them.
-        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
         self.should_exit = True
         self._told.set()
 
@@ -104,3 +138,13 @@ def _configure(
         timeout_keep_alive=bounds.rest_s,
         timeout_graceful_shutdown=bounds.stop_s,
     )
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """Whether it is more than a client that has gone, or an answer that is not awaited at a stop.
+
+    Callers must not be able to fill the disk, and answers that take long are for who gives them.
+    """
+    error = record.exc_info[1] if record.exc_info else None
+    is_ending = isinstance(error, (asyncio.CancelledError, ClientDisconnect))
+    return record.msg not in _NO_NEWS and not is_ending

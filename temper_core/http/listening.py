@@ -32,6 +32,8 @@ def _bound(address: Address) -> socket.socket:
         # What is accepted inherits it. Without, a peer that acknowledges late has the second half
         # of every answer 40 ms later.
         bound.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if family == socket.AF_INET6:  # whatever the host has as its default
+            bound.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
         bound.bind(where)
         bound.listen(BACKLOG)
         undo.pop_all()

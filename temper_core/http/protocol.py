@@ -72,6 +72,8 @@ class BoundedProtocol(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop waiting."""
         super().connection_lost(exc)
+        # After a reset uvicorn's timer would keep all that the connection had, until it goes off.
+        self._unset_keepalive_if_required()
         self._stop_timer()
 
     def data_received(self, data: bytes) -> None:

@@ -1,4 +1,6 @@
 import socket
+import subprocess
+import sys
 
 import pytest
 from hypothesis import given
@@ -68,6 +70,24 @@ def test_who_listens_on_every_address_of_ipv6_is_reached_by_ipv4_too():
         socket.create_connection(("127.0.0.1", listening.getsockname()[1])) as calling,
     ):
         assert calling.getpeername()[0] == "127.0.0.1"
+
+
+def test_who_listens_on_every_address_is_reached_by_ipv4_whatever_the_host_has_as_its_default():
+    code = (
+        "import socket\n"
+        "from temper_core import Address, listen_on\n"
+        "from pathlib import Path\n"
+        "Path('/proc/sys/net/ipv6/bindv6only').write_text('1')\n"
+        "with listen_on(Address('::', 0), '--listen') as listening:\n"
+        "    print(listening.getsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY))\n"
+    )
+    apart = ["unshare", "--net", sys.executable, "-c", code]
+
+    told = subprocess.run(apart, capture_output=True, text=True, check=False)
+
+    if told.returncode:
+        pytest.skip(f"no network of its own can be had here: {told.stderr.splitlines()[-1]}")
+    assert told.stdout == "0\n"
 
 
 def test_answers_are_not_held_back_until_the_last_one_was_acknowledged():

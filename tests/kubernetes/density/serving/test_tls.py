@@ -1,6 +1,8 @@
 """Who may take up a server by TLS: the core's server with the webhook's own certificates."""
 
 import asyncio
+import logging
+import socket
 import ssl
 from datetime import UTC, datetime
 
@@ -103,6 +105,21 @@ def test_a_newcomer_is_refused_after_its_handshake_where_all_are_being_answered(
     assert refused
     assert all(head.startswith("HTTP/1.1 200 ") for head in heads)
     assert [each["event"] for each in logs] == ["connection_refused"]
+
+
+def test_a_client_that_sends_no_more_and_is_owed_many_answers_is_no_news(context, trusting, caplog):
+    async def run():
+        async with served(answering(), Bounds(), context=context) as connected:
+            for _ in range(5):
+                reader, writer = await connected(ASKED * 3000, ssl=trusting)
+                # Beneath TLS, of which nothing is told.
+                writer.get_extra_info("socket").shutdown(socket.SHUT_WR)
+                await is_ended(reader)
+            last, _ = await connected(ASKED, ssl=trusting)
+            return await head_of(last)
+
+    assert asyncio.run(run()).startswith("HTTP/1.1 200 ")
+    assert [each.message for each in caplog.records if each.levelno >= logging.WARNING] == []
 
 
 def test_a_stop_waits_for_no_handshake(context):
