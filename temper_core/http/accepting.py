@@ -27,9 +27,9 @@ class Acceptor:
 
     Of too many TLS handshakes the oldest is given up, so that silence keeps nobody from theirs. A
     connection counts as open once hands are shaken. Of too many, the one that has asked nothing
-    for longest makes room, or else the one that has owed the rest of its request for longest;
-    where all are being answered the newcomer is closed. asyncio's own accepting has no bounds, and
-    floods the log when descriptors run out.
+    for longest makes room, or else the one that has for longest owed the rest of its request, or
+    not read its answers; where the server itself is what all wait for, the newcomer is closed.
+    asyncio's own accepting has no bounds, and floods the log when descriptors run out.
     """
 
     listener: socket.socket

@@ -55,8 +55,8 @@ class BoundedProtocol(H11Protocol):
 
     @property
     def is_owed(self) -> bool:
-        """Whether the client has still to send the rest of a request."""
-        return not self.is_idle and self.cycle.more_body
+        """Whether the client is waited for: to send the rest of a request, or to read answers."""
+        return not self.is_idle and (self.cycle.more_body or self.flow.write_paused)
 
     def hang_up(self) -> None:
         """Close at once, whatever is unsent."""

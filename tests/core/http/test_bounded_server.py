@@ -168,6 +168,28 @@ def test_who_owes_the_rest_of_a_request_for_longest_makes_room_where_nobody_is_s
     assert finished.startswith("HTTP/1.1 200 ")
 
 
+def test_who_does_not_read_its_answers_makes_room_where_nobody_is_silent():
+    async def answer_at_once(_):
+        return Response(bytes(LARGE_BYTES))
+
+    async def run():
+        async with served(answering(Route("/long", answer_at_once)), CALM) as connected:
+            # The second answer waits until the first is read.
+            asked = b"GET /long HTTP/1.1\r\nhost: a\r\n\r\n" * 2
+            unread = [await connected(asked, limit=1024) for _ in range(4)]
+            heads = [await reader.read(1) for reader, _ in unread]
+            await asyncio.sleep(0.1)
+            newcomer, _ = await connected(ASKED)
+            return heads, await head_of(newcomer)
+
+    with capture_logs() as logs:
+        heads, head = asyncio.run(run())
+
+    assert heads == [b"H"] * 4
+    assert head.startswith("HTTP/1.1 200 ")
+    assert logs == []
+
+
 def test_a_newcomer_is_refused_where_all_are_being_answered_and_one_line_says_so():
     async def run():
         may_answer = asyncio.Event()
