@@ -181,7 +181,7 @@ def test_an_agent_takes_no_memory_for_what_it_does_not_need(start, monkeypatch, 
     agent.stop()
 
     imported = re.findall(r"\| +([\w.]+)$", (agent.directory / "log").read_text(), re.MULTILINE)
-    assert "temper_core.server.metrics" in imported
+    assert "temper_core.metrics.scraper" in imported
     assert not [each for each in imported if each.startswith(f"{needless}.")]
 
 
