@@ -24,7 +24,7 @@ from tests.core.node.trees import make_cgroup, make_hierarchy
 LOCKING = """
 import sys, time
 from pathlib import Path
-from temper_core.scheduler.agent_lock import agent_lock
+from temper_core.scheduler.host.agent_lock import agent_lock
 with agent_lock(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(600)

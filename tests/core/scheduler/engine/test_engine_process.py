@@ -23,7 +23,7 @@ from temper_core.scheduler.preflight.node_checks import own_engine
 AGENT = """
 import sys, time
 from pathlib import Path
-from temper_core.scheduler.engine_process import Launch, spawn
+from temper_core.scheduler.engine.process import Launch, spawn
 arguments = ("-c", "exec sleep 600")
 process = spawn(Launch(Path("/bin/sh"), "[]", Path(sys.argv[1]), arguments=arguments))
 print(process.pid, flush=True)

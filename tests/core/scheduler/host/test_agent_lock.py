@@ -14,7 +14,7 @@ from temper_core.scheduler.host.agent_lock import AnotherAgentError, agent_lock
 AGENT = """
 import sys, time
 from pathlib import Path
-from temper_core.scheduler.agent_lock import agent_lock
+from temper_core.scheduler.host.agent_lock import agent_lock
 with agent_lock(Path(sys.argv[1])) as is_held:
     print(is_held, flush=True)
     time.sleep(600)
