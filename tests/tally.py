@@ -94,7 +94,7 @@ def compare(
     by_target = Counter(targets[name] for name in deliberate)
     parts = "".join(f", {by_target[name]} of make {name}" for name in sorted(by_target))
     counts = f"{len(targets)} collected, {len(targets) - len(missed)} ran"
-    causes = Counter(reasons.get(name, NOT_REACHED) for name in lost)
+    causes = Counter(reasons.get(name, NOT_REACHED) for name in sorted(lost))
     unreached = sorted(name for name in lost if name not in reasons)
     return [
         f"tests    {counts}, {len(deliberate)} left out on purpose{parts}",
