@@ -5,13 +5,23 @@
 #                         a series such as 6.1 or 7.2 means the one of it that is in the cache, or the newest there is
 #       TEMPER_VM_SUITES  default "trixie-backports trixie bookworm", where kernels are looked for
 #       TEMPER_VM_MIRROR  default the Debian mirror of this machine's apt sources; an archived snapshot works too
-#       TEMPER_VM_QEMU_SUITE  default bookworm-backports, where a newer QEMU is for a machine whose own is too old for virtual time
+#       TEMPER_VM_QEMU_SUITE  default bookworm-backports, where QEMU is for a machine whose own is too old
+#       TEMPER_VM_QEMU    a QEMU to use whatever its version is; default the one that fetch-qemu prints
 
 cache=${TEMPER_CACHE:-$HOME/.cache/temper}
 
 say() { printf '%s: %s\n' "$(basename "$0")" "$*" >&2; }
 # 3 is the exit code for "this machine cannot", as in temper itself.
 cannot() { say "$*"; exit 3; }
+
+# What the kernel's console ends with where the emulator ran kernel code that was just being rewritten: the fault that it
+# raised is one that the kernel itself cannot have meant. A guest that dies of anything else is never booted again.
+emulator_signatures='Oops: int3|PANIC: double fault|Oops: double fault'
+# How much of a dead guest's console is printed.
+console_lines=60
+
+# emulator_signature CONSOLE: prints the first line with a signature; fails where there is none.
+emulator_signature() { grep -aEom 1 ".*($emulator_signatures).*" "$1" 2>/dev/null | sed 's/^\[ *[0-9.]*\] //' | tr -d '\r' | grep .; }
 
 # choose_kernel [VERSION]: sets kernel_version, and kernel, where that one is or will be in the cache.
 choose_kernel() {

@@ -1,10 +1,11 @@
-"""Runs in the guest as root: ``python examples/demo --engine PATH [--walk life|saturation]``."""
+"""Runs in the guest as root: ``python examples/demo --engine PATH [--walk NAME]``."""
 
 import argparse
 import sys
 from pathlib import Path
 
 import life
+from agent import ENFORCING_S
 from node import Node
 from report import Report
 from saturation import saturate
@@ -19,9 +20,15 @@ def main() -> None:
     parser.add_argument("--engine", type=Path, required=True, help="the scx_layered to run")
     parser.add_argument("--walk", choices=sorted(WALKS), default="life")
     parser.add_argument("--report", type=Path, help="also write every outcome here, as JSON lines")
+    parser.add_argument(
+        "--enforcing-s",
+        type=float,
+        default=ENFORCING_S,
+        help="how long the agent may take to enforce a plan; a busy host needs more",
+    )
     options = parser.parse_args()
     report = Report(options.report)
-    with Node(report, options.engine) as node:
+    with Node(report, options.engine, options.enforcing_s) as node:
         node.attach()
         WALKS[options.walk](node)
         life.stop(node)
@@ -42,6 +49,6 @@ def _saturate(node: Node) -> None:
     saturate(node, SATURATION_S)
 
 
-WALKS = {"life": _live, "saturation": _saturate}
+WALKS = {"life": _live, "saturation": _saturate, "swap": life.grow}
 
 main()

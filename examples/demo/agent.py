@@ -18,17 +18,19 @@ LOG = DIRECTORY / "agent.log"
 ADDRESS = "127.0.0.1:9100"
 # An attach takes half a minute in the emulator, and the agent waits before it reloads.
 ENFORCING_S = 300.0
+LOADING = 0.8
+"""How much of that the engine may take to load."""
 LOG_LINES = 25
 
 
-def write_settings(engine: Path) -> None:
+def write_settings(engine: Path, enforcing_s: float = ENFORCING_S) -> None:
     """Write settings for a node that is slow to attach and quick to follow its pods."""
     DIRECTORY.mkdir(exist_ok=True)
     SETTINGS.write_text(
         f"""
         [scheduler]
         engine = "{engine}"
-        start_deadline_s = 240.0
+        start_deadline_s = {enforcing_s * LOADING}
         quiet_s = 1.0
         min_interval_s = 1.0
 
@@ -49,7 +51,8 @@ def write_settings(engine: Path) -> None:
 class Agent:
     """A running agent."""
 
-    def __init__(self) -> None:
+    def __init__(self, enforcing_s: float = ENFORCING_S) -> None:
+        self._enforcing_s = enforcing_s
         with LOG.open("a") as log:
             self._process = subprocess.Popen(  # noqa: S603 - this checkout's own command
                 [TEMPER, "agent", "--settings", SETTINGS],
@@ -77,14 +80,14 @@ class Agent:
     def wait_for(self, mode: str, generation: int = 0) -> Any:  # noqa: ANN401 - JSON may say anything
         """Wait until the agent is in *mode*; return that observation, or raise NotInTime."""
         start, seen = time.monotonic(), {}
-        while time.monotonic() - start < ENFORCING_S:
+        while time.monotonic() - start < self._enforcing_s:
             if self._process.poll() is not None:
                 raise NotInTime(f"the agent has ended with exit code {self._process.returncode}")
             seen = self.ask("/observe?top=500")
             if seen.get("mode") == mode and seen["generation"] >= generation:
                 return seen
             time.sleep(1)
-        raise NotInTime(f"not {mode} within {ENFORCING_S:.0f} s: {_mode_of(seen)}")
+        raise NotInTime(f"not {mode} within {self._enforcing_s:.0f} s: {_mode_of(seen)}")
 
     def settled(self) -> Any:  # noqa: ANN401 - JSON may say anything
         """Return an observation whose window lies wholly after this call."""

@@ -8,6 +8,11 @@ STOP = {
     "stopped": "a stop ends with exit code 0 and the stock scheduler",
     "nothing_left": "no process, cgroup, socket or file of ours is left",
 }
+SWAP = {
+    "swapped": "a pod that outgrew its layer takes one warm swap of the engine",
+    "grown": "the layers then have the sizes of the new plan",
+    "swap_window": "the swap left the node ten times less without an engine than a cold start",
+}
 LIFE = {
     **ATTACH,
     "cpus_as_planned": "every layer owns the whole cores that the plan gives it, none twice",
@@ -15,9 +20,7 @@ LIFE = {
     "confined": "the critical pod's threads ran on the fenced CPUs only",
     "moved": "the pod whose priority rose is in its new layer, by the engine's own record",
     "steered": "that took hints alone: no engine was started",
-    "swapped": "a pod that outgrew its layer takes one warm swap of the engine",
-    "grown": "the layers then have the sizes of the new plan",
-    "swap_window": "the swap left the node ten times less without an engine than a cold start",
+    **SWAP,
     "safe_mode_on": "in safe mode the stock scheduler runs everything, and the agent says why",
     "safe_mode_workloads": "no workload noticed more than a pause",
     "safe_mode_off": "with the request withdrawn the agent enforces again",

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Self
 
 import kernel
-from agent import PODLIST, Agent, last_words, write_settings
+from agent import ENFORCING_S, PODLIST, Agent, last_words, write_settings
 from observations import Json, layer_of, leftovers, planned_sizes, size_faults
 from report import Report
 from workloads import Crowd, Pod, write_podlist
@@ -17,8 +17,9 @@ FENCED = ("payments", "api")
 class Node:
     """One agent and its pods, one of each tier; ends with everybody ended."""
 
-    def __init__(self, report: Report, engine: Path) -> None:
+    def __init__(self, report: Report, engine: Path, enforcing_s: float = ENFORCING_S) -> None:
         self.report = report
+        self._enforcing_s = enforcing_s
         self.crowd = Crowd(
             [
                 Pod("payments", 1_000_000, "2"),
@@ -29,7 +30,7 @@ class Node:
             ]
         )
         self.pods = self.crowd.pods
-        write_settings(engine)
+        write_settings(engine, enforcing_s)
         self.list_pods()
         self.before = set(leftovers())
 
@@ -54,7 +55,7 @@ class Node:
 
     def start_agent(self) -> Json:
         """Start an agent; return the first observation in which it enforces."""
-        self.agent = Agent()
+        self.agent = Agent(self._enforcing_s)
         seen: Json = self.agent.wait_for("enforcing")
         return seen
 

@@ -24,6 +24,7 @@ GROUP_S = 3600
 _CLAIMS = runpy.run_path(str(DEMO / "claims.py"))
 LIFE: Mapping[str, str] = _CLAIMS["LIFE"]
 SATURATION: Mapping[str, str] = _CLAIMS["SATURATION"]
+ATTACH_AND_SWAP: Mapping[str, str] = {**_CLAIMS["ATTACH"], **_CLAIMS["SWAP"], **_CLAIMS["STOP"]}
 
 
 @frozen
