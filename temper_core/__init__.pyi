@@ -23,24 +23,39 @@ from temper_core.plan.membership import layer_of
 from temper_core.plugin_settings import fit_settings, load_settings
 from temper_core.profiles.covering import takes_by_name
 from temper_core.profiles.documents import parse_profile
+from temper_core.records.checks import Check, CheckState
 from temper_core.records.contributions import (
     Command,
-    Companion,
-    CompanionContext,
     Detection,
     Detector,
-    Endpoint,
     Exporter,
-    Left,
     Metric,
     MetricSample,
-    OpenCompanion,
     OpenPodSource,
     PodSource,
     PodSourceContext,
-    Request,
-    Restored,
     Staleness,
+)
+from temper_core.records.endpoints import (
+    Answer,
+    Cookie,
+    Endpoint,
+    Request,
+    Requester,
+    ServerSentEvent,
+    event_stream,
+)
+from temper_core.records.events import Event, EventKind, EventLevel
+from temper_core.records.histogram import Histogram
+from temper_core.records.instruments import (
+    Helper,
+    HelperBounds,
+    Instrument,
+    InstrumentContext,
+    NodeLookup,
+    OpenInstrument,
+    StateDirectory,
+    Trial,
 )
 from temper_core.records.invariants import Invariant
 from temper_core.records.layers import Layer
@@ -50,6 +65,7 @@ from temper_core.records.matching import ThreadIdentity, matches
 from temper_core.records.plans import Assignment, LayerPlan, Note
 from temper_core.records.pods import Container, Origin, Pod, QosClass
 from temper_core.records.profiles import ThreadGroup, Treatment, WorkloadProfile
+from temper_core.records.restored import Left, Restored
 from temper_core.records.snapshots import (
     LayerSample,
     Mode,
@@ -68,24 +84,34 @@ __version__: str
 
 __all__ = [
     "Address",
+    "Answer",
     "Assignment",
     "Blocking",
     "BoundedServer",
     "Bounds",
     "BpfError",
+    "Check",
+    "CheckState",
     "Command",
-    "Companion",
-    "CompanionContext",
     "Container",
+    "Cookie",
     "Cpu",
     "Detection",
     "Detector",
     "DocumentError",
     "Endpoint",
     "EngineError",
+    "Event",
+    "EventKind",
+    "EventLevel",
     "Exporter",
     "Finding",
+    "Helper",
+    "HelperBounds",
+    "Histogram",
     "InputError",
+    "Instrument",
+    "InstrumentContext",
     "Invariant",
     "Layer",
     "LayerKind",
@@ -98,9 +124,10 @@ __all__ = [
     "Metric",
     "MetricSample",
     "Mode",
+    "NodeLookup",
     "Note",
     "Observing",
-    "OpenCompanion",
+    "OpenInstrument",
     "OpenPodSource",
     "Origin",
     "Overhead",
@@ -113,10 +140,13 @@ __all__ = [
     "Pressure",
     "QosClass",
     "Request",
+    "Requester",
     "Restored",
+    "ServerSentEvent",
     "Severity",
     "Snapshot",
     "Staleness",
+    "StateDirectory",
     "Status",
     "TemperError",
     "ThreadGroup",
@@ -124,6 +154,7 @@ __all__ = [
     "ThreadSample",
     "Tier",
     "Treatment",
+    "Trial",
     "Violation",
     "WaitHistogram",
     "WakeEdge",
@@ -131,6 +162,7 @@ __all__ = [
     "WorkloadProfile",
     "ask_agent",
     "cpu_millis",
+    "event_stream",
     "fit_settings",
     "hookimpl",
     "layer_of",

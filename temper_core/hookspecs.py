@@ -9,14 +9,9 @@ from typing import Any
 
 from pluggy import HookimplMarker, HookspecMarker
 
-from temper_core.records.contributions import (
-    Command,
-    Companion,
-    Detector,
-    Endpoint,
-    Exporter,
-    PodSource,
-)
+from temper_core.records.contributions import Command, Detector, Exporter, PodSource
+from temper_core.records.endpoints import Endpoint
+from temper_core.records.instruments import Instrument
 from temper_core.records.invariants import Invariant
 from temper_core.records.profiles import WorkloadProfile
 
@@ -109,19 +104,20 @@ def temper_pod_sources(settings: Mapping[str, Any]) -> Iterable[PodSource]:  # t
 
 
 @hookspec
-def temper_companions(settings: Mapping[str, Any]) -> Iterable[Companion]:  # type: ignore[empty-body]
-    """Tell a control plane outside of the node how it fares, and hear whether it wants safe mode.
+def temper_instruments(settings: Mapping[str, Any]) -> Iterable[Instrument]:  # type: ignore[empty-body]
+    """Add parts that live in the agent: they observe, answer, measure, check, record and act.
 
     Called
-        When the agent starts. Each ``open`` is called before anything is enforced, ``tell`` after
-        every observation, and ``close`` when the agent has ended the engine.
+        When the agent starts. Each ``open`` is called with its context before anything is
+        enforced, the methods of what it returns while the agent runs, and ``close`` when the agent
+        has ended the engine.
     Given
         ``settings``: this plugin's own table ``[plugins.<name>]``, empty when absent.
     Returned
-        Companions. A name that two plugins claim goes to neither.
+        Instruments. A name that two plugins claim goes to neither.
     On failure
-        The control plane hears nothing more; a request for safe mode that it has made stands.
-        Enforcement goes on.
+        A method that fails is set aside, and its section, endpoints, metrics, checks or events are
+        missing. A request for safe mode that the instrument has made stands. Enforcement goes on.
     """
 
 

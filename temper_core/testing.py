@@ -4,20 +4,25 @@ A suite uses it by ``pytest_plugins = ["temper_core.testing"]`` in its ``conftes
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import attrs
 import pytest
+from attrs import define, field
 
 from temper_core.errors import InputError
+from temper_core.instruments.lookup import PlanLookup
 from temper_core.plugin_host import RECORDS, Contribution, PluginHost
-from temper_core.records.contributions import Command, Detector, Endpoint, Exporter, Request
+from temper_core.records.contributions import Command, Detector, Exporter
+from temper_core.records.endpoints import Endpoint, Request
 from temper_core.records.invariants import Invariant
 from temper_core.records.layers import Layer
 from temper_core.records.machine import MachineShape
 from temper_core.records.plans import LayerPlan
 from temper_core.records.pods import Container, Pod
+from temper_core.records.restored import Restored
 from temper_core.records.snapshots import LayerSample, Mode, Snapshot, Status, ThreadSample
 from temper_core.settings.models import PluginHostSettings, Settings
 
@@ -104,6 +109,52 @@ def make_snapshot(
     return attrs.evolve(snapshot, **changes)
 
 
+@define
+class MadeContext:
+    """The context of an instrument in a test: it keeps what it is asked for.
+
+    Attributes:
+        on_request: Called with the reason of each request for safe mode.
+        on_release: Called for each release.
+        on_restore: Called with the reason of each wish to restore, and what to call afterwards.
+        recorded: Kind, subject and reason of each event.
+
+    """
+
+    node: str = "node-1"
+    on_request: Callable[[str], object] = lambda _reason: None
+    on_release: Callable[[], object] = lambda: None
+    on_restore: Callable[[str, Callable[[Restored], None]], object] = lambda _reason, _done: None
+    machine: MachineShape = field(factory=make_machine)
+    plan: LayerPlan | None = None
+    recorded: list[tuple[str, str, str]] = field(factory=list)
+
+    @property
+    def lookup(self) -> PlanLookup:
+        """Pods, cgroups and thread groups of ``plan``."""
+        return PlanLookup(lambda: self.plan)
+
+    def request_safe_mode(self, reason: str) -> None:
+        """Pass the request on."""
+        self.on_request(reason)
+
+    def release_safe_mode(self) -> None:
+        """Pass the release on."""
+        self.on_release()
+
+    def restore(self, reason: str, done: Callable[[Restored], None]) -> None:
+        """Pass the wish on."""
+        self.on_restore(reason, done)
+
+    def charge(self, part: str = "") -> AbstractContextManager[None]:  # noqa: ARG002 - as the real one
+        """Charge nothing."""
+        return nullcontext()
+
+    def record(self, kind: str, subject: str = "", reason: str = "") -> None:
+        """Remember the event."""
+        self.recorded.append((kind, subject, reason))
+
+
 def _sample(layer: Layer, cpus: tuple[int, ...], threads: tuple[ThreadSample, ...]) -> LayerSample:
     members = [thread for thread in threads if thread.layer == layer.name]
     used = sum(thread.cpu_used for thread in members)
@@ -137,6 +188,6 @@ def _exercise(host: PluginHost, contribution: Contribution[Any]) -> None:
 def _answer_in_json(endpoint: Endpoint) -> None:
     for snapshot in (None, make_snapshot(make_thread())):
         try:
-            json.dumps(endpoint.answer(Request({}, None, snapshot)))
+            json.dumps(endpoint.answer(Request({}, snapshot)))
         except InputError:
             continue  # it may ask for parameters

@@ -4,13 +4,17 @@ import os
 from contextlib import nullcontext, suppress
 from pathlib import Path
 
-from temper_core.agent.companions import Companions
 from temper_core.agent.loop import Agent, Parts
 from temper_core.agent.published import Published
 from temper_core.agent.steering_control import Helm
 from temper_core.agent.waker import Wake
 from temper_core.decide.decider import Decider
 from temper_core.errors import MachineError
+from temper_core.instruments.context import AgentParts
+from temper_core.instruments.instruments import Instruments
+from temper_core.instruments.lookup import PlanLookup
+from temper_core.instruments.pending import Pending, PendingState
+from temper_core.instruments.safe_mode_door import InstrumentRequests
 from temper_core.lint.windows import Linter
 from temper_core.node import builtin_plugin
 from temper_core.node.cgroups import CgroupTree, detect_cgroups
@@ -22,7 +26,8 @@ from temper_core.observe.wakes.watch import WakeWatch
 from temper_core.plugin_host import PluginHost, load_host
 from temper_core.profiles.completion import installed_engine, newest_engine
 from temper_core.profiles.watch import ProfileWatch
-from temper_core.records.contributions import Companion, PodSourceContext
+from temper_core.records.contributions import PodSourceContext
+from temper_core.records.instruments import Instrument
 from temper_core.records.invariants import Invariant
 from temper_core.restoring.restoration import Restoration
 from temper_core.safe_mode.requests import SafeModeRequests
@@ -62,6 +67,22 @@ def assemble(settings: Settings, wake: Wake) -> Agent:
     observer = Observer(machine, settings, node=node, cgroup_roots=roots, alarm=wake.set)
     wakes = WakeWatch(settings.observe, charge=observer.cost.part)
     published.show_wakes(wakes)
+    instruments = Instruments(
+        host,
+        host.gather("temper_instruments", Instrument),
+        AgentParts(
+            node=node,
+            machine=machine,
+            lookup=PlanLookup(published.plan),
+            safe_mode=InstrumentRequests(requests, restoration),
+            helpers=Pending(),
+            trials=Pending(),
+            recorder=Pending(),
+            state=lambda _name, _limit: PendingState(),
+            charge=observer.cost.part,
+        ),
+    )
+    published.show_instruments(instruments)
     parts = Parts(
         settings=settings,
         host=host,
@@ -77,9 +98,7 @@ def assemble(settings: Settings, wake: Wake) -> Agent:
         requests=requests,
         lock=agent_lock if limits.enforce else nullcontext,
         wakes=wakes,
-        companions=Companions(
-            host, host.gather("temper_companions", Companion), requests, node, restoration
-        ),
+        instruments=instruments,
         restoration=restoration,
     )
     return Agent(parts, wake)

@@ -9,11 +9,11 @@ import structlog
 from attrs import evolve, field, frozen
 
 from temper_core.agent.change_sources import Ear
-from temper_core.agent.companions import Companions
 from temper_core.agent.published import Published
 from temper_core.agent.steering_control import Helm
 from temper_core.agent.waker import Wake
 from temper_core.decide.decider import Decider
+from temper_core.instruments.instruments import Instruments
 from temper_core.lint.windows import Linter
 from temper_core.node.pod_watch import PodWatch
 from temper_core.observe.observer import Observer
@@ -65,7 +65,7 @@ class Parts:
     requests: SafeModeRequests
     lock: Callable[[], AbstractContextManager[object]] = nullcontext
     wakes: WakeWatch = field(factory=WakeWatch)
-    companions: Companions = field(factory=Companions)
+    instruments: Instruments = field(factory=Instruments)
     restoration: Restoration | None = None
 
 
@@ -112,10 +112,11 @@ class Agent:
     def _run(self) -> None:
         parts = self._parts
         try:
+            parts.server.bind()
+            parts.instruments.open()
             parts.server.start()
             address = parts.server.address
             log.info("agent_started", address=str(address) if address else "local socket only")
-            parts.companions.open()
             self._restore()
             parts.helm.try_again(time.monotonic())
             self._turn(time.monotonic())
@@ -268,9 +269,10 @@ class Agent:
             snapshot = evolve(snapshot, wakes=wakes)
         with parts.observer.cost.part("lint"):
             judged = self._judged(snapshot)
+        judged = evolve(judged, sections=parts.instruments.sections(judged))
         with parts.observer.cost.part("publish"):
             parts.published.show_snapshot(judged, truth)
-            parts.companions.tell(judged)
+        parts.instruments.tell(judged)
         parts.wakes.turn(now, judged)
 
     def _judged(self, snapshot: Snapshot) -> Snapshot:
@@ -278,7 +280,7 @@ class Agent:
         failed = [f"{part} failed: {error}" for part, error in self._defects.items()]
         spoilt = [f"profiles: {each.source}: {each.reason}" for each in self._told_failures()]
         unwatched = parts.wakes.defects(time.monotonic())
-        others = (*failed, *spoilt, *unwatched, *parts.companions.defects)
+        others = (*failed, *spoilt, *unwatched, *parts.instruments.defects)
         told = [parts.pods.defect, parts.scheduler.refusal, *others]
         defects = tuple(filter(None, told))
         return evolve(
@@ -303,7 +305,7 @@ class Agent:
         """End the engine first: whatever else goes wrong, the node is on the stock scheduler."""
         parts = self._parts
         with ExitStack() as ending:
-            watchers = (parts.observer.close, parts.wakes.close, parts.companions.close)
+            watchers = (parts.observer.close, parts.wakes.close, parts.instruments.close)
             for close in (*watchers, parts.pods.close, parts.server.stop):
                 ending.callback(close)
             ending.callback(parts.helm.close)

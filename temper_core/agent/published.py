@@ -9,6 +9,7 @@ import attrs
 
 from temper_core.agent.pod_threads import pod_threads
 from temper_core.errors import InputError
+from temper_core.instruments.instruments import Instruments
 from temper_core.metrics.source import Counters
 from temper_core.metrics.totals import Sums, Totals
 from temper_core.node.pod_watch import PodWatch
@@ -18,7 +19,9 @@ from temper_core.observe.wakes.watch import WakeWatch
 from temper_core.plan import explain, explanation_document, plan_document
 from temper_core.plugin_host import PluginHost
 from temper_core.profiles.watch import ProfileWatch
-from temper_core.records.contributions import Endpoint, Exporter
+from temper_core.records.checks import Check
+from temper_core.records.contributions import Exporter
+from temper_core.records.endpoints import Endpoint
 from temper_core.records.plans import Generation, LayerPlan
 from temper_core.records.snapshots import PluginState, Snapshot, Status
 from temper_core.rehearsal.recording_format import recording_document
@@ -60,6 +63,7 @@ class Published:
         self._truth: Truths | None = None
         self._plan: LayerPlan | None = None
         self._wakes = WakeWatch()
+        self._instruments = Instruments()
         self._turned_at = time.monotonic()
 
     def turned(self) -> None:
@@ -78,6 +82,18 @@ class Published:
     def show_wakes(self, wakes: WakeWatch) -> None:
         """Publish what *wakes* watches, and let it be asked for."""
         self._wakes = wakes
+
+    def plan(self) -> LayerPlan | None:
+        """Return the plan by which pods are placed now; None before the first."""
+        return self._plan
+
+    def show_instruments(self, instruments: Instruments) -> None:
+        """Serve what *instruments* add: endpoints, metrics and checks."""
+        self._instruments = instruments
+
+    def checks(self) -> tuple[Check, ...]:
+        """Return the checks of the instruments."""
+        return self._instruments.checks()
 
     def snapshot(self) -> Snapshot | None:
         """Return the last observation; None before the first."""
@@ -188,11 +204,13 @@ class Published:
 
     def exporters(self) -> Sequence[tuple[str, Exporter]]:
         """Return the exporters, each with its plugin's name."""
-        return [(contribution.plugin, contribution.record) for contribution in self._exporters]
+        hooked = [(each.plugin, each.record) for each in self._exporters]
+        return [*hooked, *self._instruments.exporters()]
 
     def endpoints(self) -> Sequence[tuple[str, Endpoint]]:
         """Return the plugins' endpoints, each with its plugin's name."""
-        return [(contribution.plugin, contribution.record) for contribution in self._endpoints]
+        hooked = [(each.plugin, each.record) for each in self._endpoints]
+        return [*hooked, *self._instruments.endpoints()]
 
     def pods_age_s(self) -> float:
         """Return how many seconds ago the pod source last answered."""

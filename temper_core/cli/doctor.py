@@ -9,8 +9,8 @@ import click
 from temper_core.errors import EXIT_MACHINE
 
 if TYPE_CHECKING:
+    from temper_core.records.checks import Check
     from temper_core.scheduler.failure.kernel_messages import KernelMessage
-    from temper_core.scheduler.preflight.checks import Check
     from temper_core.scheduler.preflight.preflight import Hold
     from temper_core.settings import Settings
 

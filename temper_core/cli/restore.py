@@ -8,7 +8,7 @@ import click
 from temper_core.errors import EXIT_FINDINGS, EXIT_MACHINE, MachineError
 
 if TYPE_CHECKING:
-    from temper_core.records.contributions import Left, Restored
+    from temper_core.records.restored import Left, Restored
 
 NOTHING = "nothing of Temper's is on this host"
 
@@ -46,7 +46,7 @@ def command(path: Path | None, dry_run: bool, with_switch: bool, output: str) ->
 def _with_cgroups(files: "Restored", *, is_dry: bool) -> "Restored":
     """Remove what ``temper run`` left, too; a command that still runs is somebody's work."""
     from temper_core.launch import remove_left_behind
-    from temper_core.records.contributions import Left, Restored
+    from temper_core.records.restored import Left, Restored
 
     try:
         removed, living = remove_left_behind(is_dry=is_dry)

@@ -17,11 +17,13 @@ from attrs import define, field, frozen
 from temper_core.errors import PluginError
 from temper_core.metrics.exposition import (
     COUNTER,
+    HISTOGRAM,
     TOTAL,
     Block,
     Head,
     block,
     count_of,
+    histogram_lines,
     names_of,
     text_of,
     within,
@@ -41,7 +43,8 @@ from temper_core.metrics.label_text import escaped, readable
 from temper_core.metrics.media_types import OPENMETRICS, media_type_for
 from temper_core.metrics.source import MetricSource
 from temper_core.metrics.totals import Sums, merged_pods
-from temper_core.records.contributions import Exporter, Metric
+from temper_core.records.contributions import Exporter, Metric, MetricSample
+from temper_core.records.histogram import Histogram
 from temper_core.records.plans import LayerPlan
 from temper_core.records.snapshots import Snapshot
 
@@ -224,11 +227,30 @@ def _checked(metric: Metric) -> Block:
     name = metric.name
     if metric.kind == COUNTER and not name.endswith(TOTAL):
         name += TOTAL
+    head = Head(name, readable(" ".join(str(metric.help).split())), metric.kind)
+    if metric.kind == HISTOGRAM:
+        return _histogram_block(head, metric)
     samples = [
-        (_checked_labels(name, sample.labels.items()), float(sample.value))
+        (_checked_labels(name, sample.labels.items()), _number_of(metric, sample))
         for sample in metric.samples
     ]
-    return block(Head(name, readable(" ".join(str(metric.help).split())), metric.kind), samples)
+    return block(head, samples)
+
+
+def _number_of(metric: Metric, sample: MetricSample) -> float:
+    if isinstance(sample.value, Histogram):
+        raise TypeError(f"metric {metric.name} is a {metric.kind}, and has a Histogram for a value")
+    return float(sample.value)
+
+
+def _histogram_block(head: Head, metric: Metric) -> Block:
+    lines: list[str] = []
+    for sample in metric.samples:
+        if not isinstance(sample.value, Histogram):
+            raise TypeError(f"metric {head.name} is a histogram, and has no Histogram for a value")
+        labels = _checked_labels(head.name, sample.labels.items())
+        lines += histogram_lines(head.name, labels, sample.value)
+    return Block(head, tuple(lines))
 
 
 def _checked_labels(name: str, labels: Iterable[tuple[str, str]]) -> str:

@@ -7,12 +7,7 @@ import structlog
 
 from temper_core.errors import InputError, MachineError, PluginError
 from temper_core.plugin_host import Contribution, PluginHost
-from temper_core.records.contributions import (
-    OpenPodSource,
-    PodSource,
-    PodSourceContext,
-    Staleness,
-)
+from temper_core.records.contributions import OpenPodSource, PodSource, PodSourceContext, Staleness
 from temper_core.records.pods import Pod
 
 FIRST_PAUSE_S = 10.0

@@ -13,15 +13,16 @@ from pluggy import HookImpl
 from temper_core.errors import PluginError
 from temper_core.records.contributions import (
     Command,
-    Companion,
     Detection,
     Detector,
-    Endpoint,
     Exporter,
     Metric,
     MetricSample,
     PodSource,
 )
+from temper_core.records.endpoints import Endpoint
+from temper_core.records.histogram import Histogram
+from temper_core.records.instruments import Instrument
 from temper_core.records.invariants import Invariant
 from temper_core.records.lint import Finding
 from temper_core.records.profiles import WorkloadProfile
@@ -33,7 +34,7 @@ RECORDS: Mapping[str, type[Any]] = {
     "temper_invariants": Invariant,
     "temper_exporters": Exporter,
     "temper_pod_sources": PodSource,
-    "temper_companions": Companion,
+    "temper_instruments": Instrument,
     "temper_commands": Command,
     "temper_endpoints": Endpoint,
 }
@@ -176,7 +177,7 @@ def read_metrics(answer: object, plugin: str) -> list[Metric]:
             labels = [part for pair in sample.labels.items() for part in pair]
             if not all(isinstance(part, str) for part in labels):
                 raise PluginError(plugin, f"labels {metric.name} with what is no string")
-            if not isinstance(sample.value, int | float):
+            if not isinstance(sample.value, int | float | Histogram):
                 raise PluginError(plugin, f"gives {metric.name} the value {sample.value!r}")
         metrics.append(evolve(metric, samples=tuple(samples)))
     return metrics

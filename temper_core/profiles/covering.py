@@ -37,3 +37,11 @@ def _by_name(match: ThreadMatch) -> ThreadMatch:
     if _is_name_alone(match):
         return match
     return evolve(match, title_pattern=None, behaviour=None)
+
+
+def first_taker(groups: Iterable[ThreadGroup], thread: ThreadIdentity) -> ThreadGroup | None:
+    """Return the first group that takes *thread*; one without a match takes what is left."""
+    for group in groups:
+        if not group.match or any(matches(match, thread) for match in group.match):
+            return group
+    return None

@@ -6,15 +6,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 from attrs import field, frozen
 from attrs.validators import and_, ge, in_, instance_of, le, matches_re
 
+from temper_core.records.histogram import Histogram
 from temper_core.records.machine import MachineShape
+from temper_core.records.names import NAME
 from temper_core.records.pods import Pod
 from temper_core.records.snapshots import Snapshot
 
 if TYPE_CHECKING:
     import click
-
-NAME = matches_re(r"[a-z][a-z0-9-]{0,62}")
-METHODS = ("GET", "POST", "PUT")
 
 
 @frozen
@@ -38,9 +37,9 @@ class Detector:
 
 @frozen
 class MetricSample:
-    """One value of a metric, with its labels."""
+    """One value of a metric, with its labels; a ``Histogram`` where the family is one."""
 
-    value: float
+    value: float | Histogram
     labels: Mapping[str, str] = field(factory=dict)
 
 
@@ -51,7 +50,7 @@ class Metric:
     name: str = field(validator=matches_re(r"temper_[a-z0-9_]+"))
     help: str
     samples: Sequence[MetricSample]
-    kind: str = field(default="gauge", validator=in_(["gauge", "counter"]))
+    kind: str = field(default="gauge", validator=in_(["gauge", "counter", "histogram"]))
 
 
 @frozen
@@ -112,106 +111,9 @@ class PodSource:
 
 
 @frozen
-class Left:
-    """What a restoration left on the host, and why.
-
-    ``is_failure`` where it should have gone and could not, ``is_kept`` where it stays on purpose.
-    """
-
-    path: str
-    why: str
-    is_failure: bool = False
-    is_kept: bool = False
-
-
-@frozen
-class Restored:
-    """What was removed from the host, by path, and what was left there."""
-
-    removed: tuple[str, ...] = ()
-    left: tuple[Left, ...] = ()
-
-
-def _cannot_restore(_reason: str, done: Callable[[Restored], None]) -> None:
-    done(Restored())
-
-
-@frozen
-class CompanionContext:
-    """What a companion has of the agent; its functions may be called from any thread.
-
-    ``request_safe_mode`` takes the reason, and asks in the companion's name; the request stands,
-    restarts included, until ``release_safe_mode`` takes it back. ``node`` is the node's name.
-
-    ``restore`` asks for safe mode as well, without writing that down, and has all that the agent
-    keeps on the host removed once its engine has ended; then the function it is given is called,
-    which returns at once. The agent writes nothing there until one of the other two is called.
-    """
-
-    node: str
-    request_safe_mode: Callable[[str], None]
-    release_safe_mode: Callable[[], None]
-    restore: Callable[[str, Callable[[Restored], None]], None] = _cannot_restore
-
-
-class OpenCompanion(Protocol):
-    """A companion at work; what takes time it does in threads of its own."""
-
-    def tell(self, snapshot: Snapshot) -> None:
-        """Take note of the latest look at the node; returns at once."""
-        ...
-
-    def close(self) -> None:
-        """Undo what should not outlive the agent, and let go of everything."""
-        ...
-
-
-@frozen
-class Companion:
-    """Stands between the agent and a control plane: tells that of the node, and hears its wishes.
-
-    ``open`` is called before anything is enforced, so that what it asks for holds from the start.
-    """
-
-    name: str = field(validator=NAME)
-    open: Callable[[CompanionContext], OpenCompanion]
-
-
-@frozen
 class Command:
     """A sub-command of ``temper``; ``load`` returns the click command when it is needed."""
 
     name: str = field(validator=NAME)
     summary: str
     load: Callable[[], "click.Command"]
-
-
-@frozen
-class Request:
-    """What an endpoint is asked: query and path parameters, and the JSON body if there was one.
-
-    ``requester`` is ``socket`` or ``token`` where the endpoint acts, ``accept`` the caller's
-    preferred media types.
-    """
-
-    query: Mapping[str, str]
-    body: Any
-    snapshot: Snapshot | None
-    requester: str = ""
-    accept: str = ""
-
-
-@frozen
-class Endpoint:
-    """An HTTP endpoint; whatever ``acts`` needs the token or the local socket.
-
-    ``answer`` returns something JSON can say, or raises InputError for a 400.
-    """
-
-    name: str = field(validator=NAME)
-    method: str = field(validator=in_(METHODS))
-    path: str = field(validator=matches_re(r"/[a-z0-9/._{}-]*"))
-    summary: str
-    answer: Callable[[Request], Any]
-    acts: bool = False
-    parameters: Mapping[str, str] = field(factory=dict)

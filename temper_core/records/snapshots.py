@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from enum import StrEnum
+from typing import Any
 
 from attrs import field, frozen
 
@@ -238,6 +239,14 @@ class PluginState:
 
 
 @frozen
+class Section:
+    """What an instrument adds to a snapshot: plain JSON, with a schema version of its own."""
+
+    schema_version: int
+    content: Mapping[str, Any] = field(factory=dict)
+
+
+@frozen
 class Snapshot:
     """The node over one window, from ``monotonic_s - window_s`` to ``monotonic_s``.
 
@@ -245,6 +254,7 @@ class Snapshot:
     (``observing``); what is published is the busiest. ``pressure_events`` counts, by resource, how
     often the kernel has told of stalls since the agent's start. ``wakes`` is the last window in
     which wake-ups were watched, None while nobody asks for that.
+    ``sections`` are by instrument what it adds.
     ``defects`` name what could not be read, so that nothing is missing in silence.
     """
 
@@ -271,4 +281,5 @@ class Snapshot:
     observing: Observing = Observing()
     pressure_events: Mapping[str, int] = field(factory=dict)
     wakes: WakeWindow | None = None
+    sections: Mapping[str, Section] = field(factory=dict)
     schema_version: int = SCHEMA_VERSION

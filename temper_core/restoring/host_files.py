@@ -15,7 +15,7 @@ from pathlib import Path
 from attrs import evolve, frozen
 
 from temper_core.bpf.file_system import MOUNT
-from temper_core.records.contributions import Left, Restored
+from temper_core.records.restored import Left, Restored
 from temper_core.scheduler.engine.leftovers import PATTERNS
 from temper_core.scheduler.host.agent_lock import LOCK_FILE
 from temper_core.scheduler.host.roots import Roots

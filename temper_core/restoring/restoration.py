@@ -14,7 +14,7 @@ from typing import Protocol
 import structlog
 
 from temper_core.errors import MachineError
-from temper_core.records.contributions import Left, Restored
+from temper_core.records.restored import Left, Restored
 from temper_core.restoring.host_files import Sparing, agents_files, restore_files
 from temper_core.restoring.orphans import end_orphan, find_orphans
 from temper_core.safe_mode.requests import SafeModeRequests

@@ -12,6 +12,7 @@ import structlog
 
 from temper_core.engine.stats import EngineStats
 from temper_core.errors import EngineError
+from temper_core.records.checks import Check
 from temper_core.records.plans import Generation, LayerPlan
 from temper_core.records.snapshots import Mode, Status
 from temper_core.safe_mode.requests import SafeModeRequests
@@ -33,7 +34,6 @@ from temper_core.scheduler.hint_map import HintMap
 from temper_core.scheduler.holds import Holds
 from temper_core.scheduler.host.kernel import SchedExt
 from temper_core.scheduler.host.roots import Roots
-from temper_core.scheduler.preflight.checks import Check
 from temper_core.scheduler.preflight.preflight import Hold, verdict
 from temper_core.scheduler.status import Circumstances, tell
 from temper_core.settings import Settings

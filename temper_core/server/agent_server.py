@@ -51,14 +51,15 @@ class AgentServer:
         self._address: Address | None = None
         self._local: LocalSocket | None = None
         self._serving: Serving | None = None
+        self._tcp: socket | None = None
 
     @property
     def address(self) -> Address | None:
         """Where it listens for TCP, with the port that was chosen for 0; None if it does not."""
         return self._address
 
-    def start(self) -> None:
-        """Listen and begin to answer.
+    def bind(self) -> None:
+        """Listen, and answer nobody yet: connections wait until ``start``.
 
         Raises InputError for an address that is none, or where neither address nor socket is given;
         MachineError where it cannot listen.
@@ -72,17 +73,28 @@ class AgentServer:
         with ExitStack() as undo:
             undo.callback(self.stop)
             self._local = self._bind_local(is_required=wanted is None)
-            tcp = undo.enter_context(bind_tcp(wanted)) if wanted else None
-            self._serving = self._serve(tcp)
+            self._tcp = bind_tcp(wanted) if wanted else None
+            undo.pop_all()
+        self._address = _address_of(self._tcp)
+
+    def start(self) -> None:
+        """Begin to answer, after ``bind`` where that was not called; raises as ``bind`` does."""
+        if self._local is None and self._tcp is None:
+            self.bind()
+        with ExitStack() as undo:
+            undo.callback(self.stop)
+            self._serving = self._serve(self._tcp)
             self._serving.start()
             undo.pop_all()
-        self._address = _address_of(tcp)
 
     def stop(self) -> None:
         """Stop answering, within seconds, and remove the local socket."""
         if self._serving is not None:
             self._serving.stop()
             self._serving = None
+        if self._tcp is not None:
+            self._tcp.close()
+            self._tcp = None
         if self._local is not None:
             self._local.socket.close()
             self._local.remove()

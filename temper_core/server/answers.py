@@ -4,8 +4,6 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from attrs import frozen
-
 from temper_core.errors import (
     DocumentError,
     InputError,
@@ -14,24 +12,14 @@ from temper_core.errors import (
     TemperError,
 )
 from temper_core.plain_json import plain_value
-from temper_core.records.contributions import Endpoint, Request
+from temper_core.records.endpoints import Answer, Endpoint, Request
 
-JSON = "application/json"
 LONGEST_MESSAGE = 600
 
 OK = 200
 BAD_REQUEST = 400
 NOT_FOUND = 404
 UNAVAILABLE = 503
-
-
-@frozen
-class Answer:
-    """One response, ready to be sent."""
-
-    content: bytes
-    media_type: str = JSON
-    status: int = OK
 
 
 def json_answer(value: Any, status: int = OK) -> Answer:  # noqa: ANN401 - JSON may say anything

@@ -15,13 +15,11 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
 from starlette.routing import Route
 
-from temper_core import documents
-from temper_core.errors import DocumentError, MachineError
-from temper_core.records.contributions import Request
+from temper_core.errors import MachineError
+from temper_core.records.endpoints import Answer, Request, Requester
 from temper_core.server.answers import (
     BAD_REQUEST,
     UNAVAILABLE,
-    Answer,
     error_answer,
     message_of,
     respond_guarded,
@@ -51,10 +49,10 @@ class Doorkeeper:
     socket: str
     is_trusted: bool
 
-    def check(self, request: HttpRequest) -> str:
+    def check(self, request: HttpRequest) -> Requester:
         """Return who asks, ``socket`` or ``token``; raise HTTPException for anybody else."""
         if self.is_trusted:
-            return "socket"
+            return Requester("socket")
         try:
             known = self.token.is_given_by(request.headers.get("authorization", ""))
         except MachineError as error:
@@ -67,7 +65,7 @@ class Doorkeeper:
                 "acting needs the bearer token of [server] token_file, or the local socket",
                 headers={"WWW-Authenticate": "Bearer"},
             )
-        return "token"
+        return Requester("token")
 
 
 @frozen
@@ -85,11 +83,17 @@ class Dispatcher:
             message = f"path, query and headers are larger than {LARGEST_HEAD_BYTES} bytes"
             raise HTTPException(HEAD_TOO_LARGE, message)
         served = self.methods["GET" if http.method == "HEAD" else http.method]
-        requester = self.doorkeeper.check(http) if served.endpoint.acts else ""
+        requester = self.doorkeeper.check(http) if served.endpoint.acts else Requester()
         query = _parameters(served, http)
-        body = None if served.endpoint.method == "GET" else await _json_body(http)
+        content = b"" if served.endpoint.method == "GET" else await _body(http)
         asked = Request(
-            query, body, self.view.snapshot(), requester, http.headers.get("accept", "")
+            query,
+            self.view.snapshot(),
+            content,
+            http.method,
+            http.url.path,
+            dict(http.headers),
+            requester,
         )
         try:
             answer = await self.lanes.run(served.lane, self._call(served, asked))
@@ -139,19 +143,6 @@ def _parameters(served: Served, http: HttpRequest) -> dict[str, str]:
                 BAD_REQUEST, f"unknown query parameter {name!r}; allowed are: {known}"
             )
     return {**given, **http.path_params}
-
-
-async def _json_body(http: HttpRequest) -> object:
-    raw = await _body(http)
-    if not raw:
-        return None
-    try:
-        return documents.parse_json(raw.decode("utf-8"), source="body")
-    except UnicodeDecodeError as error:
-        message = f"the body is not UTF-8 text (byte {error.start})"
-        raise HTTPException(BAD_REQUEST, message) from error
-    except DocumentError as error:
-        raise HTTPException(BAD_REQUEST, f"the body {message_of(error)}") from error
 
 
 async def _body(http: HttpRequest) -> bytes:

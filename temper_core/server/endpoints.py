@@ -9,14 +9,13 @@ from attrs import frozen
 from temper_core import __version__
 from temper_core.errors import InputError
 from temper_core.metrics.scraper import Scraper
-from temper_core.records.contributions import Endpoint, Request
+from temper_core.records.endpoints import Answer, Endpoint, Request
 from temper_core.records.snapshots import Mode
 from temper_core.safe_mode.request_document import parse_safe_mode_request
 from temper_core.server.answers import (
     NOT_FOUND,
     OK,
     UNAVAILABLE,
-    Answer,
     error_answer,
     json_answer,
     message_of,
@@ -135,7 +134,7 @@ class CoreEndpoints:
         )
 
     def _metrics(self, request: Request) -> Answer:
-        text, media_type = self.scraper.scrape(request.accept)
+        text, media_type = self.scraper.scrape(request.headers.get("accept", ""))
         return Answer(text, media_type)
 
     def _observe(self, request: Request) -> Any:  # noqa: ANN401 - JSON
@@ -151,7 +150,7 @@ class CoreEndpoints:
         return document
 
     def _watch_wakes(self, request: Request) -> Any:  # noqa: ANN401 - JSON
-        self.view.want_wakes(parse_wakes_request(request.body).seconds)
+        self.view.want_wakes(parse_wakes_request(request.json()).seconds)
         return self.view.wakes_document()
 
     def _health(self, _: Request) -> Answer:
@@ -195,7 +194,7 @@ class CoreEndpoints:
         return {**_state(self.view), "requests": requests}
 
     def _set_safe_mode(self, request: Request) -> Any:  # noqa: ANN401 - JSON
-        wish = parse_safe_mode_request(request.body, request.requester)
+        wish = parse_safe_mode_request(request.json(), request.requester.way)
         if wish.requested:
             self.view.request_safe_mode(wish.requester, wish.reason)
             return self._safe_mode(request)

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 
 from temper_core import __version__
-from temper_core.records.contributions import Endpoint
-from temper_core.server.answers import Answer, json_answer
+from temper_core.records.endpoints import Answer, Endpoint
+from temper_core.server.answers import json_answer
 from temper_core.server.openapi import openapi_document
 from temper_core.server.table import Table
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 import structlog
 from attrs import frozen
 
-from temper_core.records.contributions import Endpoint
+from temper_core.records.endpoints import Endpoint
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 

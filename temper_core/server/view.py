@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from temper_core.metrics.source import MetricSource
-from temper_core.records.contributions import Endpoint
+from temper_core.records.endpoints import Endpoint
 
 
 class AgentView(MetricSource, Protocol):

@@ -1,15 +1,15 @@
-"""The companion against a real API server: kill switch, annotations, events."""
+"""The instrument against a real API server: kill switch, annotations, events."""
 
 import pytest
 from attrs import evolve, frozen
 from structlog.testing import capture_logs
 
-from temper_core import Assignment, CompanionContext, LayerPlan, Mode, Note, Status, Tier
+from temper_core import Assignment, LayerPlan, Mode, Note, Status, Tier
 from temper_core.safe_mode.requests import SafeModeRequests
-from temper_core.testing import make_machine, make_pod, make_snapshot
+from temper_core.testing import MadeContext, make_machine, make_pod, make_snapshot
 from temper_plugin_kubernetes.access import Access
 from temper_plugin_kubernetes.accounts import Account
-from temper_plugin_kubernetes.companion import ClusterCompanion
+from temper_plugin_kubernetes.instrument import ClusterInstrument
 from temper_plugin_kubernetes.options import Options
 from tests.kubernetes.cluster import pod, wait_until
 
@@ -26,11 +26,11 @@ def requests(tmp_path):
 
 @frozen
 class Opened:
-    companion: ClusterCompanion
+    instrument: ClusterInstrument
     account: Account
 
     def tell(self, snapshot):
-        self.companion.tell(snapshot)
+        self.instrument.tell(snapshot)
 
     def writes(self, what="annotations"):
         samples = next(each for each in self.account.metrics() if "writes" in each.name).samples
@@ -42,19 +42,19 @@ def accompany(requests):
     opened = []
 
     def begin(access, node, **options):
-        context = CompanionContext(
+        context = MadeContext(
             node,
             lambda reason: requests.add("kubernetes", reason),
             lambda: requests.withdraw("kubernetes"),
         )
         given = evolve(Options(node=node, write_every_s=0.2), **options)
         account = Account()
-        opened.append(ClusterCompanion(context, access, given, account))
+        opened.append(ClusterInstrument(context, access, given, account))
         return Opened(opened[-1], account)
 
     yield begin
-    for companion in opened:
-        companion.close()
+    for instrument in opened:
+        instrument.close()
 
 
 def seen(*assigned, **changes):
@@ -168,7 +168,7 @@ def test_the_annotations_say_how_the_node_fares_and_go_with_the_agent(
     opened.tell(seen((db, Tier.CRITICAL), (make_pod(), Tier.LOW)))
     written(cluster, node, "agent-status", "enforcing")
     said = cluster.annotations(node)
-    opened.companion.close()
+    opened.instrument.close()
 
     assert said["temper.codes/tier-critical-pods"] == "1"
     assert said["temper.codes/tier-critical-cpu-millis"] == "1500"

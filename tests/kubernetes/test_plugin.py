@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import temper_plugin_kubernetes
-from temper_core import Companion, DocumentError, PodSource
+from temper_core import DocumentError, Instrument, PodSource
 from temper_core.plugin_host import PluginHost
 from temper_core.settings.models import PluginHostSettings, Settings
 from temper_core.testing import assert_keeps_contract
@@ -35,14 +35,14 @@ def test_the_source_is_there_although_no_api_server_is_known():
     assert contribution.record.name == "kubernetes"
 
 
-def test_outside_of_a_cluster_there_is_no_companion():
-    assert host_with().gather("temper_companions", Companion) == []
+def test_outside_of_a_cluster_there_is_no_instrument():
+    assert host_with().gather("temper_instruments", Instrument) == []
 
 
 def test_in_a_cluster_there_is_one(monkeypatch):
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
 
-    (contribution,) = host_with().gather("temper_companions", Companion)
+    (contribution,) = host_with().gather("temper_instruments", Instrument)
 
     assert contribution.record.name == "kubernetes"
 

@@ -5,10 +5,10 @@ from contextlib import closing, suppress
 import pytest
 from attrs import evolve
 
-from temper_core import CompanionContext, Mode, Status
-from temper_core.testing import make_snapshot
+from temper_core import Mode, Status
+from temper_core.testing import MadeContext, make_snapshot
 from temper_plugin_kubernetes.accounts import Account
-from temper_plugin_kubernetes.companion import ClusterCompanion
+from temper_plugin_kubernetes.instrument import ClusterInstrument
 from temper_plugin_kubernetes.options import Options
 from tests.kubernetes.cluster import RBAC, access_by, pod, wait_until
 
@@ -47,7 +47,7 @@ def agent_of(cluster, tmp_path):
 
 
 class Trial:
-    """What comes of a source and a companion that work on one node."""
+    """What comes of a source and a instrument that work on one node."""
 
     def __init__(self, cluster, node, to_fail):
         self.cluster, self.node, self.to_fail = cluster, node, to_fail
@@ -67,19 +67,19 @@ class Trial:
         self.sees(HEARD, lambda: "late" in watched.names())
 
     def of_the_node(self, accompany):
-        context = CompanionContext(
-            self.node, self.wishes.append, lambda: self.wishes.append("released")
-        )
+        context = MadeContext(self.node, self.wishes.append, lambda: self.wishes.append("released"))
         self.cluster.annotate(self.node, safe_mode_requested="true")
-        with closing(accompany(context)) as companion:
+        with closing(accompany(context)) as instrument:
             self.sees(AT_START, lambda: self.wishes)
             self.cluster.annotate(self.node, safe_mode_requested=None)
             self.sees(SWITCH, lambda: self.wishes[-1:] == ["released"])
-            companion.tell(IN_SAFE_MODE)
+            instrument.tell(IN_SAFE_MODE)
             self.sees(WRITTEN, lambda: STATUS in self.cluster.annotations(self.node))
             self.sees(MADE, self.told)
-        with closing(accompany(context)) as companion:
-            companion.tell(evolve(IN_SAFE_MODE, status=evolve(IN_SAFE_MODE.status, detail="again")))
+        with closing(accompany(context)) as instrument:
+            instrument.tell(
+                evolve(IN_SAFE_MODE, status=evolve(IN_SAFE_MODE.status, detail="again"))
+            )
             self.sees(AGAIN, lambda: self.told() == ["safe mode (ejected): again"])
 
     def told(self):
@@ -95,7 +95,7 @@ def trial(cluster, node, agent_of, watch):
         options = Options(node=node, write_every_s=0.1)
         trial = Trial(cluster, node, to_fail)
         trial.of_the_pods(watch(access, node))
-        trial.of_the_node(lambda context: ClusterCompanion(context, access, options, Account()))
+        trial.of_the_node(lambda context: ClusterInstrument(context, access, options, Account()))
         return trial.works
 
     return run

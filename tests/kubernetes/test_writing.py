@@ -2,8 +2,7 @@
 
 from structlog.testing import capture_logs
 
-from temper_core import CompanionContext
-from temper_core.testing import make_snapshot
+from temper_core.testing import MadeContext, make_snapshot
 from temper_plugin_kubernetes.access import Access
 from temper_plugin_kubernetes.accounts import WRITES, Account
 from temper_plugin_kubernetes.options import Options
@@ -32,7 +31,7 @@ def failures(account):
 
 def test_a_fault_of_its_own_is_counted_and_told_and_does_not_end_it():
     account, node = Account(), Broken()
-    wishes = Wishes(CompanionContext("one", print, print))
+    wishes = Wishes(MadeContext("one", print, print))
     writer = Writer(NOWHERE, Options(node="one", write_every_s=0.05), account, node, wishes)
 
     with capture_logs() as logs:

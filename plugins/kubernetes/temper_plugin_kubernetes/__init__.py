@@ -10,12 +10,12 @@ from attrs import evolve
 
 from temper_core import (
     Command,
-    Companion,
-    CompanionContext,
     Exporter,
+    Instrument,
+    InstrumentContext,
     MachineError,
     Metric,
-    OpenCompanion,
+    OpenInstrument,
     OpenPodSource,
     PodSource,
     PodSourceContext,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from temper_plugin_kubernetes.access import Access
 
-__all__ = ["temper_commands", "temper_companions", "temper_exporters", "temper_pod_sources"]
+__all__ = ["temper_commands", "temper_exporters", "temper_instruments", "temper_pod_sources"]
 
 NAME = "kubernetes"
 _ACCOUNT = Account()
@@ -45,14 +45,14 @@ def temper_pod_sources(settings: Mapping[str, Any]) -> list[PodSource]:
 
 
 @hookimpl
-def temper_companions(settings: Mapping[str, Any]) -> list[Companion]:
+def temper_instruments(settings: Mapping[str, Any]) -> list[Instrument]:
     """Contribute the one that hears the kill switch; none where no API server is known."""
     options = _options(settings)
     try:
         _access(options)
     except MachineError:
         return []
-    return [Companion(NAME, partial(_open_companion, options))]
+    return [Instrument(NAME, partial(_open_instrument, options))]
 
 
 @hookimpl
@@ -90,10 +90,10 @@ def _open_source(options: Options, context: PodSourceContext) -> OpenPodSource:
     return KubernetesPods(context, _access(options), _at(options, context.node), _ACCOUNT)
 
 
-def _open_companion(options: Options, context: CompanionContext) -> OpenCompanion:
-    from temper_plugin_kubernetes.companion import ClusterCompanion  # noqa: PLC0415 - the same
+def _open_instrument(options: Options, context: InstrumentContext) -> OpenInstrument:
+    from temper_plugin_kubernetes.instrument import ClusterInstrument  # noqa: PLC0415 - the same
 
-    return ClusterCompanion(context, _access(options), _at(options, context.node), _ACCOUNT)
+    return ClusterInstrument(context, _access(options), _at(options, context.node), _ACCOUNT)
 
 
 def _at(options: Options, node: str) -> Options:

@@ -13,7 +13,7 @@ from functools import partial
 import structlog
 from attrs import frozen
 
-from temper_core import CompanionContext, Restored
+from temper_core import InstrumentContext, Restored
 from temper_plugin_kubernetes.annotations import (
     LEFT,
     LONGEST_MESSAGE,
@@ -50,7 +50,7 @@ class Wishes:
     """
 
     def __init__(
-        self, context: CompanionContext, answered: Callable[[], None] = lambda: None
+        self, context: InstrumentContext, answered: Callable[[], None] = lambda: None
     ) -> None:
         self._context = context
         self._answered = answered

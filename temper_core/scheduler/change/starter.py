@@ -8,6 +8,7 @@ from attrs import evolve
 from temper_core.engine.installed import InstalledEngine
 from temper_core.engine.stats import StatsClient
 from temper_core.errors import EngineError, PlanError, TemperError
+from temper_core.records.checks import Check
 from temper_core.records.plans import Generation, LayerPlan
 from temper_core.scheduler.change.plan_book import Candidate
 from temper_core.scheduler.engine.access import EngineAccess
@@ -18,7 +19,6 @@ from temper_core.scheduler.engine.surroundings import Surroundings
 from temper_core.scheduler.hint_map import HintMap
 from temper_core.scheduler.host.kernel import KernelLog
 from temper_core.scheduler.host.roots import Roots
-from temper_core.scheduler.preflight.checks import Check
 from temper_core.scheduler.preflight.preflight import run_preflight
 from temper_core.scheduler.preflight.swap_memory import why_no_room
 from temper_core.settings import Settings

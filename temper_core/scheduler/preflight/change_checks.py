@@ -16,9 +16,9 @@ from pathlib import Path
 
 from temper_core.bpf import access
 from temper_core.bpf.file_system import MOUNT, is_replaceable
+from temper_core.records.checks import Check, ok, warning
 from temper_core.scheduler import engine_launcher
 from temper_core.scheduler.host.roots import Roots, read_line
-from temper_core.scheduler.preflight.checks import Check, ok, warning
 from temper_core.scheduler.preflight.node_checks import MIB, available_memory, memory_limit
 from temper_core.scheduler.preflight.swap_memory import why_no_room
 from temper_core.settings import Settings

@@ -4,8 +4,8 @@ import os
 import re
 from pathlib import Path
 
+from temper_core.records.checks import Check, failed, ok, unknown, warning
 from temper_core.scheduler.host.roots import Roots, read_line
-from temper_core.scheduler.preflight.checks import Check, failed, ok, unknown, warning
 from temper_core.scheduler.preflight.kernel_types import DECLARATION_TAG, ENUM, ENUM64, KernelTypes
 
 LARGEST_CPU_COUNT = 512

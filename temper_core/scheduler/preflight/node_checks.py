@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from temper_core.bpf.access import read_circumstances
+from temper_core.records.checks import Check, failed, ok, unknown, warning
 from temper_core.scheduler.host.kernel import KernelWord, SchedExt
 from temper_core.scheduler.host.roots import Roots, number_in, read_line, read_number
-from temper_core.scheduler.preflight.checks import Check, failed, ok, unknown, warning
 from temper_core.settings import Settings
 
 MIB = 1024 * 1024

@@ -6,10 +6,10 @@ from attrs import frozen
 
 from temper_core.engine.installed import InstalledEngine, find_installed
 from temper_core.errors import TemperError
+from temper_core.records.checks import Check, CheckState, failed, ok, warning
 from temper_core.records.snapshots import Mode, SafeModeReason
 from temper_core.scheduler.host.roots import Roots
 from temper_core.scheduler.preflight import change_checks, kernel_checks, node_checks, rival_checks
-from temper_core.scheduler.preflight.checks import Check, CheckState, failed, ok, warning
 from temper_core.settings import Settings
 
 NO_SCHED_EXT = "no_sched_ext"

@@ -5,8 +5,8 @@ It only warns: the engine runs beside any of these, and each of them spoils a pa
 
 from collections.abc import Iterator
 
+from temper_core.records.checks import Check, ok, warning
 from temper_core.scheduler.host.roots import Roots, read_line
-from temper_core.scheduler.preflight.checks import Check, ok, warning
 
 # What the kernel calls a process is cut to 15 bytes (TASK_COMM_LEN, linux/sched.h).
 RIVALS = {

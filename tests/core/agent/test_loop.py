@@ -160,7 +160,9 @@ def decision(name="plan", held=None, again_at=None):
 def agent_with(decider, steps=20, linter=None, helm=None, profiles=None, **more):
     shown = []
     scheduler = FakeScheduler(steps)
-    nothing = SimpleNamespace(start=lambda: None, stop=lambda: None, address=None)
+    nothing = SimpleNamespace(
+        bind=lambda: None, start=lambda: None, stop=lambda: None, address=None
+    )
     published = SimpleNamespace(
         series=7,
         turned=lambda: None,
@@ -456,10 +458,10 @@ def test_how_the_last_engine_ended_is_in_the_snapshot_with_what_to_do():
     assert end.remedy
 
 
-class FakeCompanions:
+class FakeInstruments:
     """Notes, in a list that it shares with the scheduler, when it is called."""
 
-    defects = ("companion cluster: there is none",)
+    defects = ("instrument cluster: there is none",)
 
     def __init__(self, noted):
         self.noted = noted
@@ -468,6 +470,9 @@ class FakeCompanions:
     def open(self):
         self.noted.append("opened")
 
+    def sections(self, _snapshot):
+        return {}
+
     def tell(self, snapshot):
         self.told.append(snapshot)
 
@@ -475,10 +480,10 @@ class FakeCompanions:
         self.noted.append("closed")
 
 
-def test_companions_are_opened_before_anything_is_enforced_and_closed_after_the_engine():
+def test_instruments_are_opened_before_anything_is_enforced_and_closed_after_the_engine():
     noted = []
-    companions = FakeCompanions(noted)
-    agent, scheduler, shown = agent_with(FakeDecider(decision()), steps=3, companions=companions)
+    instruments = FakeInstruments(noted)
+    agent, scheduler, shown = agent_with(FakeDecider(decision()), steps=3, instruments=instruments)
     step, close = scheduler.step, scheduler.close
     scheduler.step = lambda now: (noted.append("stepped"), step(now))[1]
     scheduler.close = lambda: (noted.append("engine ended"), close())[1]
@@ -486,5 +491,5 @@ def test_companions_are_opened_before_anything_is_enforced_and_closed_after_the_
     agent.run()
 
     assert list(dict.fromkeys(noted)) == ["opened", "stepped", "engine ended", "closed"]
-    assert companions.told == shown != []
-    assert shown[-1].defects == companions.defects
+    assert instruments.told == shown != []
+    assert shown[-1].defects == instruments.defects

@@ -5,7 +5,7 @@ from contextlib import nullcontext
 
 import pytest
 
-from temper_core import CompanionContext, Restored
+from temper_core import Restored
 from temper_core.restoring.restoration import Restoration
 from temper_core.safe_mode.requests import SafeModeRequests
 from temper_core.scheduler.host.agent_lock import agent_lock
@@ -113,14 +113,6 @@ def test_a_stranger_in_the_directory_is_reported(made, restoration):
     assert [(each.path, each.why) for each in heard[0].left] == [
         (str(made.state / "diary"), "is not Temper's")
     ]
-
-
-def test_a_context_without_an_agent_behind_it_has_nothing_to_restore():
-    heard = []
-
-    CompanionContext("node", print, print).restore("why", heard.append)
-
-    assert heard == [Restored()]
 
 
 @pytest.mark.parametrize("is_held", [True, False])

@@ -12,7 +12,8 @@ from temper_core.metrics.source import Counters
 from temper_core.metrics.totals import Sums
 from temper_core.observe.document import observe_document
 from temper_core.plan.render import plan_document
-from temper_core.records.contributions import Endpoint, Exporter
+from temper_core.records.contributions import Exporter
+from temper_core.records.endpoints import Endpoint
 from temper_core.records.histogram import Histogram
 from temper_core.records.layers import Layer
 from temper_core.records.lint import Severity, Violation

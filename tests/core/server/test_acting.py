@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from temper_core.records.contributions import Endpoint
+from temper_core.records.endpoints import Endpoint
 
 TOKEN = "0123456789abcdef-the-secret"
 WISH = {"requested": True, "requester": "alice", "reason": "benchmark"}

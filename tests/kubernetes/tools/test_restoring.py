@@ -1,4 +1,4 @@
-"""Nodes that are asked to be restored: a real companion, a real agent, and nodes without one."""
+"""Nodes that are asked to be restored: a real instrument, a real agent, and nodes without one."""
 
 import json
 import os
@@ -7,10 +7,10 @@ import threading
 
 import pytest
 
-from temper_core import CompanionContext, Left, Mode, Restored, Status
-from temper_core.testing import make_snapshot
+from temper_core import Left, Mode, Restored, Status
+from temper_core.testing import MadeContext, make_snapshot
 from temper_plugin_kubernetes.accounts import Account
-from temper_plugin_kubernetes.companion import ClusterCompanion
+from temper_plugin_kubernetes.instrument import ClusterInstrument
 from temper_plugin_kubernetes.options import Options
 from temper_plugin_kubernetes.wishes import Wishes as ObeyedWishes
 from tests.kubernetes.cluster import wait_until
@@ -23,7 +23,7 @@ SEEN = make_snapshot(status=Status(Mode.SAFE_MODE, "requested"))
 
 
 class Wishes:
-    """What the agent behind a companion was asked for."""
+    """What the agent behind a instrument was asked for."""
 
     def __init__(self, found):
         self.heard, self.found = [], found
@@ -39,20 +39,20 @@ def accompany(node, access):
 
     def begin(found=NOTHING_LEFT, **options):
         wishes = Wishes(found)
-        context = CompanionContext(
+        context = MadeContext(
             node,
             lambda reason: wishes.heard.append(f"safe mode: {reason}"),
             lambda: wishes.heard.append("released"),
             wishes.restore,
         )
         given = Options(node=node, write_every_s=0.2, **options)
-        opened.append(ClusterCompanion(context, access, given, Account()))
+        opened.append(ClusterInstrument(context, access, given, Account()))
         opened[-1].tell(SEEN)
         return wishes
 
     yield begin
-    for companion in opened:
-        companion.close()
+    for instrument in opened:
+        instrument.close()
 
 
 def test_the_annotation_has_the_host_restored_and_is_answered_with_the_time(
@@ -92,7 +92,7 @@ def test_an_agent_that_starts_while_it_stands_restores_at_once(cluster, node, ac
 
 def test_who_asks_for_the_same_again_waits_for_another_answer():
     asked, heard = {ASKED: "true"}, []
-    context = CompanionContext("one", print, lambda: None, lambda _reason, done: heard.append(done))
+    context = MadeContext("one", print, lambda: None, lambda _reason, done: heard.append(done))
     wishes = ObeyedWishes(context)
     wishes.obey(asked)
     wishes.obey({})

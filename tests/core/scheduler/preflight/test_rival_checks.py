@@ -2,7 +2,7 @@
 
 import pytest
 
-from temper_core.scheduler.preflight.checks import CheckState
+from temper_core.records.checks import CheckState
 from temper_core.scheduler.preflight.preflight import look_closely, verdict
 from temper_core.scheduler.preflight.rival_checks import RIVALS, conflicting_software
 from temper_core.settings import Settings

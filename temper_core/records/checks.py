@@ -1,4 +1,4 @@
-"""The record of one preflight check, and the words its state is told in."""
+"""The result of one check of ``temper doctor``: its state, and what to do about it."""
 
 from enum import StrEnum
 

@@ -1,8 +1,8 @@
-"""The agent's companion in a cluster: hears the kill switch, and tells how the node fares."""
+"""The instrument of a cluster: follows the kill switch, and writes the node's state."""
 
 import structlog
 
-from temper_core import CompanionContext, Snapshot
+from temper_core import InstrumentContext, OpenInstrument, Snapshot
 from temper_plugin_kubernetes.access import Access
 from temper_plugin_kubernetes.accounts import Account
 from temper_plugin_kubernetes.following import Following, Query
@@ -17,7 +17,7 @@ FIRST_ANSWER_S = 2.0
 """How long the agent's start waits to hear whether its node is to be in safe mode."""
 
 
-class ClusterCompanion:
+class ClusterInstrument(OpenInstrument):
     """Watches the agent's own node, and writes to it; opening waits for the first answer.
 
     Where the API server does not answer in time, what it asked for last still holds: the agent
@@ -25,7 +25,7 @@ class ClusterCompanion:
     """
 
     def __init__(
-        self, context: CompanionContext, access: Access, options: Options, account: Account
+        self, context: InstrumentContext, access: Access, options: Options, account: Account
     ) -> None:
         lookout = account.lookout("node")
         wishes = Wishes(context, self._look)

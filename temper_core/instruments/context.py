@@ -1,0 +1,125 @@
+"""What an instrument has of the agent: its context, made of what the agent's parts offer."""
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, Protocol
+
+from attrs import frozen
+
+from temper_core.records.instruments import Helper, HelperBounds, NodeLookup, StateDirectory, Trial
+from temper_core.records.machine import MachineShape
+from temper_core.records.profiles import WorkloadProfile
+from temper_core.records.restored import Restored
+
+
+class SafeModeDoor(Protocol):
+    """How an instrument asks for safe mode, each in its own name."""
+
+    def request(self, name: str, reason: str) -> None:
+        """Ask for safe mode."""
+        ...
+
+    def release(self, name: str) -> None:
+        """Take the request back, and a wish to restore."""
+        ...
+
+    def restore(self, name: str, reason: str, done: Callable[[Restored], None]) -> None:
+        """Ask for safe mode and for a restoration; *done* is called after it."""
+        ...
+
+
+class Helpers(Protocol):
+    """Starts helper processes, and ends those of an instrument that is closed."""
+
+    def start(self, owner: str, entry_point: str, argument: Any, bounds: HelperBounds) -> Helper:  # noqa: ANN401 - JSON
+        """Run *entry_point* for the instrument *owner*."""
+        ...
+
+    def stop_all(self, owner: str) -> None:
+        """End every helper of *owner*."""
+        ...
+
+
+class Trials(Protocol):
+    """Puts trial profiles in force."""
+
+    def start(
+        self, owner: str, profile: WorkloadProfile, pods: Sequence[str], seconds: float
+    ) -> Trial:
+        """Put *profile* in force for *pods*."""
+        ...
+
+
+class Recorder(Protocol):
+    """Keeps events."""
+
+    def record(self, kind: str, subject: str = "", reason: str = "", *, source: str = "") -> None:
+        """Record one event."""
+        ...
+
+
+def free_of_charge(_part: str) -> AbstractContextManager[None]:
+    """Charge nothing; for tests and for agents without an observer."""
+    return nullcontext()
+
+
+@frozen
+class AgentParts:
+    """The parts of the agent that contexts are made of."""
+
+    node: str
+    machine: MachineShape
+    lookup: NodeLookup
+    safe_mode: SafeModeDoor
+    helpers: Helpers
+    trials: Trials
+    recorder: Recorder
+    state: Callable[[str, int], StateDirectory]
+    charge: Callable[[str], AbstractContextManager[None]] = free_of_charge
+
+
+class Context:
+    """The context of the instrument *name*; implements ``InstrumentContext``."""
+
+    def __init__(self, name: str, parts: AgentParts, state: StateDirectory) -> None:
+        self._name = name
+        self._parts = parts
+        self.node = parts.node
+        self.machine = parts.machine
+        self.lookup = parts.lookup
+        self.state = state
+
+    def request_safe_mode(self, reason: str) -> None:
+        """Ask for safe mode in the instrument's name; stands over restarts until released."""
+        self._parts.safe_mode.request(self._name, reason)
+
+    def release_safe_mode(self) -> None:
+        """Take back the request for safe mode, and a wish to restore."""
+        self._parts.safe_mode.release(self._name)
+
+    def restore(self, reason: str, done: Callable[[Restored], None]) -> None:
+        """Ask for safe mode without writing that down, and have the host restored."""
+        self._parts.safe_mode.restore(self._name, reason, done)
+
+    def charge(self, part: str = "") -> AbstractContextManager[None]:
+        """Charge the calling thread's CPU time to the instrument's line of the overhead."""
+        return self._parts.charge(f"{self._name}-{part}" if part else self._name)
+
+    def record(self, kind: str, subject: str = "", reason: str = "") -> None:
+        """Record an event of a kind that the instrument declares."""
+        self._parts.recorder.record(kind, subject, reason, source=self._name)
+
+    def helper(
+        self,
+        entry_point: str,
+        argument: Any = None,  # noqa: ANN401 - JSON
+        bounds: HelperBounds | None = None,
+    ) -> Helper:
+        """Run ``package.module:function`` of the plugin in a process of its own."""
+        return self._parts.helpers.start(
+            self._name, entry_point, argument, bounds or HelperBounds()
+        )
+
+    def try_profile(self, profile: WorkloadProfile, pods: Sequence[str], seconds: float) -> Trial:
+        """Have *profile* in force for *pods* (keys) during *seconds*."""
+        return self._parts.trials.start(self._name, profile, pods, seconds)

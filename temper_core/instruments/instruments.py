@@ -1,0 +1,193 @@
+"""The instruments of the agent: opened once, called in isolation, closed at the end."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import structlog
+from attrs import frozen
+
+from temper_core.errors import PluginError, TemperError
+from temper_core.instruments.context import AgentParts, Context
+from temper_core.plain_json import plain_value
+from temper_core.plugin_host import Contribution, PluginHost
+from temper_core.records.checks import Check
+from temper_core.records.contributions import Exporter
+from temper_core.records.endpoints import Endpoint
+from temper_core.records.events import EventKind
+from temper_core.records.instruments import Instrument, OpenInstrument
+from temper_core.records.snapshots import Section, Snapshot
+
+CORE_PLUGIN = ""
+"""The plugin of what the core itself contributes."""
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+@frozen
+class _AtWork:
+    """An instrument that is open, and the plugin that owns it."""
+
+    plugin: str
+    record: Instrument
+    instrument: OpenInstrument
+
+    def implements(self, method: str) -> bool:
+        """Whether the instrument has a method of its own of that name."""
+        own = getattr(type(self.instrument), method, None)
+        return own is not None and own is not getattr(OpenInstrument, method)
+
+    def part(self, method: str) -> str:
+        """Name what the host sets aside where *method* fails."""
+        return f"instrument {self.record.name}, {method}"
+
+
+class Instruments:
+    """Opens every instrument, calls each method that it implements, and closes them.
+
+    A method that fails is set aside by the host. ``defects`` name the instruments that could not
+    be opened, and why.
+    """
+
+    def __init__(
+        self,
+        host: PluginHost | None = None,
+        found: Sequence[Contribution[Instrument]] = (),
+        parts: AgentParts | None = None,
+    ) -> None:
+        self._host = host or PluginHost()
+        self._found = found
+        self._parts = parts
+        self._at_work: list[_AtWork] = []
+        self._endpoints: tuple[tuple[str, Endpoint], ...] = ()
+        self.event_kinds: tuple[EventKind, ...] = ()
+        self.defects: tuple[str, ...] = ()
+
+    def open(self) -> None:
+        """Open all of them, then ask for their endpoints and the kinds of their events."""
+        for contribution in self._found:
+            name = contribution.record.name
+            try:
+                opened = self._open(contribution)
+            except TemperError as error:
+                log.warning("instrument_not_opened", instrument=name, reason=str(error))
+                self.defects = (*self.defects, f"instrument {name}: {error}")
+            else:
+                self._at_work.append(_AtWork(contribution.plugin, contribution.record, opened))
+        self._endpoints = tuple(self._listed("endpoints", Endpoint))
+        self.event_kinds = tuple(kind for _, kind in self._listed("events", EventKind))
+
+    def tell(self, snapshot: Snapshot) -> None:
+        """Pass the last observation on to each."""
+        for each in self._implementing("tell"):
+            self._try(each, "tell", each.instrument.tell, snapshot)
+
+    def sections(self, snapshot: Snapshot) -> Mapping[str, Section]:
+        """Return what each adds to *snapshot*, by its name."""
+        found: dict[str, Section] = {}
+        for each in self._implementing("section"):
+            content = self._try(each, "section", _plain_section, each.instrument, snapshot)
+            if content is not None:
+                found[each.record.name] = Section(each.record.section_version, content)
+        return found
+
+    def endpoints(self) -> Sequence[tuple[str, Endpoint]]:
+        """Return the endpoints, each with its plugin's name."""
+        return self._endpoints
+
+    def exporters(self) -> Iterator[tuple[str, Exporter]]:
+        """Yield an exporter per instrument with metrics, each with its plugin's name."""
+        for each in self._implementing("metrics"):
+            yield each.plugin, Exporter(each.record.name, partial(_metrics, each.instrument))
+
+    def checks(self) -> tuple[Check, ...]:
+        """Return the checks of all of them."""
+        return tuple(check for _, check in self._listed("checks", Check))
+
+    def close(self) -> None:
+        """Close each; one that fails keeps no other from being closed."""
+        while self._at_work:
+            each = self._at_work.pop()
+            try:
+                self._call(each, "close", each.instrument.close)
+            except PluginError as error:
+                name = each.record.name
+                log.warning("instrument_not_closed", instrument=name, reason=error.reason)
+            if self._parts is not None:
+                self._parts.helpers.stop_all(each.record.name)
+
+    def _open(self, contribution: Contribution[Instrument]) -> OpenInstrument:
+        record, parts = contribution.record, self._parts
+        if parts is None:
+            raise PluginError(contribution.plugin, "has no agent to be opened in")
+        context = Context(record.name, parts, parts.state(record.name, record.state_limit_bytes))
+        opened: OpenInstrument = self._host.call(
+            contribution.plugin,
+            record.open,
+            context,
+            allows=(TemperError,),
+            part=f"instrument {record.name}",
+        )
+        if not callable(getattr(opened, "close", None)):
+            reason = f"opened {type(opened).__name__}, which has no method 'close'"
+            raise PluginError(contribution.plugin, reason)
+        return opened
+
+    def _implementing(self, method: str) -> Iterator[_AtWork]:
+        return (each for each in tuple(self._at_work) if each.implements(method))
+
+    def _listed(self, method: str, of: type[Any]) -> Iterator[tuple[str, Any]]:
+        for each in self._implementing(method):
+            function = getattr(each.instrument, method)
+            for record in self._try(each, method, function, of=of) or ():
+                yield each.plugin, record
+
+    def _try(
+        self,
+        each: _AtWork,
+        method: str,
+        function: Callable[..., Any],
+        *arguments: Any,  # noqa: ANN401 - whatever the method takes
+        of: type[Any] | None = None,
+    ) -> Any:  # noqa: ANN401 - whatever it returns
+        """Call, and return None where it fails: the host has counted that and logged it."""
+        try:
+            return self._call(each, method, function, *arguments, of=of)
+        except PluginError:
+            return None
+
+    def _call(
+        self,
+        each: _AtWork,
+        method: str,
+        function: Callable[..., Any],
+        *arguments: Any,  # noqa: ANN401 - whatever the method takes
+        of: type[Any] | None = None,
+    ) -> Any:  # noqa: ANN401 - whatever it returns
+        part = each.part(method)
+        charge = self._parts.charge(each.record.name) if self._parts else None
+        return self._host.call(
+            each.plugin, _charged, charge, function, arguments, each=of, part=part
+        )
+
+
+def _charged(charge: Any, function: Callable[..., Any], arguments: Iterable[Any]) -> Any:  # noqa: ANN401
+    """Call *function* in the plugin's thread, at the instrument's expense."""
+    if charge is None:
+        return function(*arguments)
+    with charge:
+        return function(*arguments)
+
+
+def _plain_section(instrument: OpenInstrument, snapshot: Snapshot) -> Mapping[str, Any] | None:
+    content = instrument.section(snapshot)
+    if content is None:
+        return None
+    plain = plain_value(content)
+    if not isinstance(plain, dict):
+        raise TypeError(f"a section is a mapping, not {type(content).__name__}")
+    return plain
+
+
+def _metrics(instrument: OpenInstrument, _snapshot: Snapshot) -> Iterable[Any]:
+    return instrument.metrics()

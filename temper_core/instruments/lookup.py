@@ -1,0 +1,81 @@
+"""Pods, cgroups and thread groups as of the last plan."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+
+from attrs import frozen
+
+from temper_core.plan.membership import layer_of
+from temper_core.profiles.covering import first_taker
+from temper_core.records.layers import Layer
+from temper_core.records.matching import ThreadIdentity
+from temper_core.records.plans import Assignment, LayerPlan
+from temper_core.records.pods import Pod
+from temper_core.records.profiles import ThreadGroup
+
+
+@frozen
+class PlanLookup:
+    """Looks things up in the plan that *current* returns; implements ``NodeLookup``."""
+
+    current: Callable[[], LayerPlan | None]
+
+    @property
+    def plan(self) -> LayerPlan | None:
+        """The plan by which pods are placed now; None before the first."""
+        return self.current()
+
+    def pods(self) -> Sequence[Pod]:
+        """Return the pods of this node."""
+        plan = self.current()
+        return tuple(each.pod for each in plan.assignments) if plan is not None else ()
+
+    def pod(self, key: str) -> Pod | None:
+        """Return the pod of that key (``namespace/name``)."""
+        assignment = self._assignment(key)
+        return assignment.pod if assignment is not None else None
+
+    def pod_of_cgroup(self, path: str) -> Pod | None:
+        """Return the pod whose cgroup is at, or above, *path* (``a/b/c``)."""
+        plan = self.current()
+        if plan is None:
+            return None
+        by_cgroup = _pods_by_cgroup(_Identity(plan))
+        parts = path.strip("/").split("/")
+        above = ("/".join(parts[:count]) + "/" for count in range(len(parts), 0, -1))
+        return next((by_cgroup[each] for each in above if each in by_cgroup), None)
+
+    def thread_group_of(self, pod: str, thread: ThreadIdentity) -> ThreadGroup | None:
+        """Return the group of *pod*'s profile that takes *thread*; None without a profile."""
+        assignment = self._assignment(pod)
+        if assignment is None or assignment.profile is None:
+            return None
+        return first_taker(assignment.profile.profile.thread_groups, thread)
+
+    def layer_of(self, thread: ThreadIdentity) -> Layer | None:
+        """Return the layer to which *thread* belongs."""
+        plan = self.current()
+        return layer_of(plan, thread) if plan is not None else None
+
+    def _assignment(self, key: str) -> Assignment | None:
+        plan = self.current()
+        found = (each for each in plan.assignments if each.pod.key == key) if plan else iter(())
+        return next(found, None)
+
+
+@frozen(eq=False)
+class _Identity:
+    """A plan that is equal to itself alone: comparing plans by value takes long."""
+
+    plan: LayerPlan
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Identity) and other.plan is self.plan
+
+    def __hash__(self) -> int:
+        return id(self.plan)
+
+
+@lru_cache(maxsize=1)
+def _pods_by_cgroup(of: _Identity) -> Mapping[str, Pod]:
+    return {path: each.pod for each in of.plan.assignments for path in each.pod.cgroups}

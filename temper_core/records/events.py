@@ -1,0 +1,55 @@
+"""What happened on this node: typed events, kept by the agent in order."""
+
+from enum import StrEnum
+
+from attrs import field, frozen
+from attrs.validators import in_, matches_re
+
+LONGEST_SUBJECT = 200
+"""Characters; what is longer is cut."""
+LONGEST_REASON = 500
+"""Characters; what is longer is cut."""
+
+
+class EventLevel(StrEnum):
+    """How much an event matters to an operator."""
+
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+@frozen
+class EventKind:
+    """A kind of event that the agent or an instrument records; ``name`` is in snake_case."""
+
+    name: str = field(validator=matches_re(r"[a-z][a-z0-9_]{0,62}"))
+    summary: str
+    level: str = field(default=EventLevel.INFO, validator=in_(list(EventLevel)))
+
+
+@frozen
+class Event:
+    """One thing that happened.
+
+    Attributes:
+        number: Its place in the record of this node; it grows by one and survives a restart.
+        at: When, in wall-clock seconds.
+        kind: The name of an ``EventKind``.
+        subject: What it happened to: a pod's key, a layer, a plugin, an invariant's subject.
+        reason: Why, in one line.
+        source: ``agent``, or the name of the instrument that recorded it.
+        requester: Who asked, where somebody did: ``socket uid 0``, ``token ops``.
+        outcome: What became of a request: ``done``, or why it was refused.
+
+    """
+
+    number: int
+    at: float
+    kind: str
+    subject: str = ""
+    reason: str = ""
+    source: str = "agent"
+    requester: str = ""
+    outcome: str = ""
+    level: str = EventLevel.INFO

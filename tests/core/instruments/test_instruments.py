@@ -1,0 +1,136 @@
+import pytest
+from structlog.testing import capture_logs
+
+from temper_core import Instrument, MachineError, OpenInstrument, hookimpl
+from temper_core.instruments.context import AgentParts
+from temper_core.instruments.instruments import Instruments
+from temper_core.instruments.lookup import PlanLookup
+from temper_core.instruments.pending import Pending, PendingState
+from temper_core.safe_mode.requests import SafeModeRequests
+from temper_core.testing import make_machine, make_snapshot
+
+
+class Listener(OpenInstrument):
+    """An instrument that keeps what it is told, or fails at it."""
+
+    def __init__(self, context, problem=None):
+        self.context = context
+        self.told = []
+        self.is_closed = False
+        self._problem = problem
+
+    def tell(self, snapshot):
+        if self._problem:
+            raise self._problem
+        self.told.append(snapshot)
+
+    def close(self):
+        self.is_closed = True
+
+
+class Plugin:
+    def __init__(self, name, opening):
+        self._instrument = Instrument(name, opening)
+
+    @hookimpl
+    def temper_instruments(self):
+        return [self._instrument]
+
+
+@pytest.fixture
+def requests(tmp_path):
+    return SafeModeRequests(tmp_path / "file", tmp_path / "state.json")
+
+
+class Requests:
+    """Safe mode asked for by name; nothing is restored."""
+
+    def __init__(self, requests):
+        self.request, self.release = requests.add, requests.withdraw
+
+
+def parts_of(requests):
+    return AgentParts(
+        node="node-1",
+        machine=make_machine(),
+        lookup=PlanLookup(lambda: None),
+        safe_mode=Requests(requests),
+        helpers=Pending(),
+        trials=Pending(),
+        recorder=Pending(),
+        state=lambda _name, _limit: PendingState(),
+    )
+
+
+@pytest.fixture
+def instruments_of(host, requests):
+    """Open instruments by their names; returns them with what was opened."""
+
+    def build(**openings):
+        opened = {}
+
+        def keep(name, make):
+            def opening(context):
+                opened[name] = make(context)
+                return opened[name]
+
+            return opening
+
+        for name, make in openings.items():
+            host.add(Plugin(name, keep(name, make)), f"plugin-{name}")
+        found = host.gather("temper_instruments", Instrument)
+        instruments = Instruments(host, found, parts_of(requests))
+        instruments.open()
+        return instruments, opened
+
+    return build
+
+
+def test_each_is_told_of_every_look_and_closed(instruments_of):
+    instruments, opened = instruments_of(one=Listener, two=Listener)
+    snapshot = make_snapshot()
+
+    instruments.tell(snapshot)
+    instruments.close()
+
+    assert [(each.told, each.is_closed) for each in opened.values()] == [([snapshot], True)] * 2
+
+
+def test_what_it_asks_for_stands_in_its_own_name_until_it_is_released(instruments_of, requests):
+    _, opened = instruments_of(cluster=Listener)
+    context = opened["cluster"].context
+
+    context.request_safe_mode("the operator wants it")
+    standing = {name: each.reason for name, each in requests.active().items()}
+    context.release_safe_mode()
+
+    assert context.node == "node-1"
+    assert standing == {"cluster": "the operator wants it"}
+    assert requests.active() == {}
+
+
+def test_one_that_fails_is_set_aside_alone_and_still_closed_is_the_other(instruments_of, host):
+    failing = lambda context: Listener(context, ZeroDivisionError())  # noqa: E731 - as short as it is
+    instruments, opened = instruments_of(bad=failing, good=Listener)
+
+    for _ in range(4):
+        instruments.tell(make_snapshot())
+    instruments.close()
+
+    assert len(opened["good"].told) == 4
+    assert opened["good"].is_closed
+    (state,) = [state for state in host.states() if state.name == "plugin-bad"]
+    assert state.lost == ("instrument bad, tell: ZeroDivisionError",)
+
+
+def test_one_that_cannot_be_opened_is_named_and_the_others_go_on(instruments_of):
+    def refusing(_context):
+        raise MachineError("there is no cluster")
+
+    with capture_logs() as logs:
+        instruments, opened = instruments_of(bad=refusing, good=Listener)
+    instruments.tell(make_snapshot())
+
+    assert instruments.defects == ("instrument bad: there is no cluster",)
+    assert [entry["event"] for entry in logs] == ["instrument_not_opened"]
+    assert len(opened["good"].told) == 1
