@@ -10,7 +10,7 @@ from temper_core.errors import MachineError
 class Pending:
     """Raises for whatever is asked."""
 
-    def start(self, *_: Any, **__: Any) -> Any:  # noqa: ANN401
+    def start(self, *_: Any, **__: Any) -> Any:
         raise MachineError("not available")
 
     def stop_all(self, _owner: str) -> None:

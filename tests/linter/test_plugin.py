@@ -104,7 +104,7 @@ def test_the_age_of_the_oldest_violation_is_exported_and_0_where_none_stands(sna
 
 
 def test_violations_are_served_oldest_first(snapshot):
-    answer = violations_of(Request({}, None, snapshot))
+    answer = violations_of(Request({}, snapshot))
 
     assert [(v["invariant"], v["subject"], v["age_s"]) for v in answer["violations"]] == [
         ("smt_collision", "db[2]", 60.0),
@@ -117,18 +117,18 @@ def test_violations_are_served_oldest_first(snapshot):
 
 
 def test_the_violations_of_one_invariant_can_be_asked_for(snapshot):
-    answer = violations_of(Request({"invariant": "open_reserve"}, None, snapshot))
+    answer = violations_of(Request({"invariant": "open_reserve"}, snapshot))
 
     assert [v["invariant"] for v in answer["violations"]] == ["open_reserve"]
 
 
 def test_a_violation_can_be_asked_for_by_its_id(snapshot):
-    wanted = violations_of(Request({}, None, snapshot))["violations"][1]
+    wanted = violations_of(Request({}, snapshot))["violations"][1]
 
-    answer = violations_of(Request({"id": wanted["id"]}, None, snapshot))
+    answer = violations_of(Request({"id": wanted["id"]}, snapshot))
 
     assert answer["violations"] == [wanted]
-    assert violations_of(Request({"id": "gone-00000000"}, None, snapshot))["violations"] == []
+    assert violations_of(Request({"id": "gone-00000000"}, snapshot))["violations"] == []
 
 
 def test_an_id_outlives_numbers_restarts_and_says_the_invariant():
@@ -141,14 +141,14 @@ def test_an_id_outlives_numbers_restarts_and_says_the_invariant():
 def test_the_thresholds_in_force_are_told_with_the_violations(snapshot):
     [endpoint] = linter(rt_cpu=0.9).gather("temper_endpoints", Endpoint)
 
-    answer = endpoint.record.answer(Request({}, None, snapshot))
+    answer = endpoint.record.answer(Request({}, snapshot))
 
     assert (answer["thresholds"]["rt_cpu"], answer["thresholds"]["hot_cpu"]) == (0.9, 0.5)
 
 
 def test_an_unknown_invariant_is_the_callers_mistake(snapshot):
     with pytest.raises(InputError, match=r"no invariant is called 'smt'; there are: smt_collision"):
-        violations_of(Request({"invariant": "smt"}, None, snapshot))
+        violations_of(Request({"invariant": "smt"}, snapshot))
 
 
 def test_the_endpoint_and_the_exporter_are_contributed():
@@ -176,7 +176,7 @@ def saved(tmp_path):
 
 
 def test_temper_lint_lists_what_stands_and_exits_with_1(saved, snapshot):
-    path = saved(violations_of(Request({}, None, snapshot)))
+    path = saved(violations_of(Request({}, snapshot)))
 
     result = CliRunner().invoke(lint, ["--from", path])
 
@@ -186,7 +186,7 @@ def test_temper_lint_lists_what_stands_and_exits_with_1(saved, snapshot):
 
 
 def test_temper_lint_as_json_is_the_list_itself(saved, snapshot):
-    answer = violations_of(Request({}, None, snapshot))
+    answer = violations_of(Request({}, snapshot))
 
     result = CliRunner().invoke(lint, ["--from", saved(answer), "--output", "json"])
 
@@ -236,7 +236,7 @@ def test_every_invariant_explains_itself(rule, saved):
 
 
 def test_an_explained_violation_comes_with_its_numbers_and_what_to_do(saved, snapshot):
-    answer = violations_of(Request({}, None, snapshot))
+    answer = violations_of(Request({}, snapshot))
     wanted = answer["violations"][0]
 
     result = explained(saved, answer, wanted["id"])
@@ -262,7 +262,7 @@ def test_nothing_that_a_process_calls_itself_steers_the_terminal(saved, wished):
 
 
 def test_an_explanation_in_json_has_the_same(saved, snapshot):
-    answer = violations_of(Request({}, None, snapshot))
+    answer = violations_of(Request({}, snapshot))
     wanted = answer["violations"][0]
 
     told = json.loads(explained(saved, answer, wanted["id"], "--output", "json").output)

@@ -146,7 +146,9 @@ def test_a_path_that_cannot_be_routed_costs_only_itself(start, view, path):
 
 
 def test_a_plugins_endpoint_that_acts_needs_what_the_core_needs(start, view, token_file):
-    acting = endpoint("/act", lambda asked: [asked.json(), str(asked.requester)], method="POST", acts=True)
+    acting = endpoint(
+        "/act", lambda asked: [asked.json(), str(asked.requester)], method="POST", acts=True
+    )
     view.served = [("tracer", acting)]
     agent = start(token_file)
 
