@@ -10,8 +10,8 @@ from attrs import evolve
 
 from temper_core.cli import observe, top
 from temper_core.cli.observe import observation_tables
-from temper_core.cli.tables import shown
 from temper_core.client import NoAgentError
+from temper_core.console import shown
 
 RUN_TEMPER = "from temper_core.cli.main import main; main()"
 
