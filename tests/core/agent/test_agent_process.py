@@ -348,3 +348,31 @@ def _pod(name, priority):
         "spec": {"priority": priority, "containers": [container]},
         "status": {"phase": "Running"},
     }
+
+
+TRIAL = """
+schema_version = 1
+id = "tuned"
+[[thread_groups]]
+name = "rest"
+"""
+
+
+def test_a_trial_is_decided_by_at_once_and_leaves_nothing_when_it_ends(start, busy_process):
+    agent = start(settings='[[workloads]]\nname = "spin"\nprocess = "sh"\ntier = "high"\n')
+    agent.wait_for(lambda: "spin" in agent.get("/explain").text, "workload")
+
+    def profile_is(wanted):
+        pods = agent.get("/explain").json()["pods"]
+        return next((p for p in pods if p["pod"] == "spin"), {}).get("profile") == wanted
+
+    asked = {"profile": TRIAL, "pods": ["spin"], "seconds": 600}
+    begun = agent.client.post("/trials", json=asked)
+    agent.wait_for(lambda: profile_is("tuned"), "profile on trial")
+    seen = agent.wait_for(lambda: (agent.observation() or {}).get("trials"), "trial")
+    agent.client.delete(f"/trials/{begun.json()['id']}")
+    agent.wait_for(lambda: not profile_is("tuned"), "end of the trial")
+
+    assert seen == [begun.json()]
+    assert agent.wait_for(lambda: (agent.observation() or {}).get("trials") == [], "end")
+    assert not any("tuned" in path.read_text() for path in agent.directory.rglob("*.json"))

@@ -12,6 +12,7 @@ from temper_core.metrics.source import Counters
 from temper_core.metrics.totals import Sums
 from temper_core.observe.document import observe_document
 from temper_core.plan.render import plan_document
+from temper_core.profiles.trials import TrialBook
 from temper_core.records.contributions import Exporter
 from temper_core.records.endpoints import Endpoint
 from temper_core.records.histogram import Histogram
@@ -124,6 +125,10 @@ class FakeView:
     requests: dict[str, dict[str, Any]] = field(factory=dict)
     failed: list[tuple[str, str]] = field(factory=list)
     release: threading.Event = field(factory=threading.Event)
+    book: TrialBook = field(factory=lambda: TrialBook(lambda: {"shop/web", "shop/batch"}, MACHINE))
+
+    def trials(self) -> TrialBook:
+        return self.book
 
     def snapshot(self) -> Snapshot | None:
         return self.last
