@@ -358,7 +358,8 @@ name = "rest"
 """
 
 
-def test_a_trial_is_decided_by_at_once_and_leaves_nothing_when_it_ends(start, busy_process):
+@pytest.mark.usefixtures("busy_process")
+def test_a_trial_is_decided_by_at_once_and_leaves_nothing_when_it_ends(start):
     agent = start(settings='[[workloads]]\nname = "spin"\nprocess = "sh"\ntier = "high"\n')
     agent.wait_for(lambda: "spin" in agent.get("/explain").text, "workload")
 
