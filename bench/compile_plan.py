@@ -7,7 +7,7 @@ from attrs import evolve
 from startup import CORES, PODS, podlist
 from timing import median_ms
 
-from temper_core.agent.decider import Decider
+from temper_core.decide.decider import Decider
 from temper_core.node.podlist import read_pods
 from temper_core.plan import ProfileCatalogue, decide
 from temper_core.plugin_host import PluginHost

@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Iterator
 
 from temper_core import Exporter, Metric
+from temper_core.metrics.families import FAMILIES
+from temper_core.metrics.families.reading import Described, Per
 from temper_core.plugin_host import load_host
-from temper_core.server.families import FAMILIES
-from temper_core.server.families.reading import Described, Per
 from temper_core.settings.models import PluginHostSettings, Settings
 from temper_core.testing import make_snapshot
 

@@ -14,12 +14,15 @@ from temper_core.hookspecs import hookimpl
 from temper_core.http.address import Address, parse_address
 from temper_core.http.bounded_server import BoundedServer
 from temper_core.http.bounds import Bounds
-from temper_core.http.listening import listen_on
+from temper_core.http.listener import listen_on
 from temper_core.node.local_source import LocalPods
 from temper_core.node.podlist import read_pod_object
 from temper_core.node.quantities import cpu_millis
 from temper_core.plan.assign import tier_of
+from temper_core.plan.membership import layer_of
 from temper_core.plugin_settings import fit_settings, load_settings
+from temper_core.profiles.covering import takes_by_name
+from temper_core.profiles.documents import parse_profile
 from temper_core.records.contributions import (
     Command,
     Companion,
@@ -39,7 +42,6 @@ from temper_core.records.contributions import (
     Restored,
     Staleness,
 )
-from temper_core.records.covering import takes_by_name
 from temper_core.records.invariants import Invariant
 from temper_core.records.layers import Layer
 from temper_core.records.lint import Finding, Severity, Violation, violation_id
@@ -47,7 +49,6 @@ from temper_core.records.machine import Cpu, MachineShape
 from temper_core.records.matching import ThreadIdentity, matches
 from temper_core.records.plans import Assignment, LayerPlan, Note
 from temper_core.records.pods import Container, Origin, Pod, QosClass
-from temper_core.records.profile_documents import parse_profile
 from temper_core.records.profiles import ThreadGroup, Treatment, WorkloadProfile
 from temper_core.records.snapshots import (
     LayerSample,
@@ -132,6 +133,7 @@ __all__ = [
     "cpu_millis",
     "fit_settings",
     "hookimpl",
+    "layer_of",
     "listen_on",
     "load_object",
     "load_settings",

@@ -7,7 +7,7 @@ from attrs import frozen
 from prometheus_client.parser import text_string_to_metric_families
 
 from temper_core import Metric
-from temper_core.server.families import FAMILIES
+from temper_core.metrics.families import FAMILIES
 from temper_core.testing import make_snapshot
 from temper_plugin_density.overcommit.tallies import Tallies
 from temper_plugin_density.placement.asking import PodReader

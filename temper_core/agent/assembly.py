@@ -4,33 +4,33 @@ import os
 from contextlib import nullcontext, suppress
 from pathlib import Path
 
-from temper_core.agent import builtin_plugin
 from temper_core.agent.companions import Companions
-from temper_core.agent.decider import Decider
-from temper_core.agent.helm import Helm
 from temper_core.agent.loop import Agent, Parts
-from temper_core.agent.pod_watch import open_pod_source
-from temper_core.agent.profile_completion import installed_engine, newest_engine
-from temper_core.agent.profile_watch import ProfileWatch
 from temper_core.agent.published import Published
-from temper_core.agent.restoration import Restoration
-from temper_core.agent.wake import Wake
+from temper_core.agent.steering_control import Helm
+from temper_core.agent.waker import Wake
+from temper_core.decide.decider import Decider
 from temper_core.errors import MachineError
+from temper_core.lint.windows import Linter
+from temper_core.node import builtin_plugin
 from temper_core.node.cgroups import CgroupTree, detect_cgroups
+from temper_core.node.pod_watch import open_pod_source
 from temper_core.node.topology import read_machine
 from temper_core.observe.cgroup_roots import CgroupRoots
-from temper_core.observe.lint_windows import Linter
 from temper_core.observe.observer import Observer
 from temper_core.observe.wakes.watch import WakeWatch
 from temper_core.plugin_host import PluginHost, load_host
+from temper_core.profiles.completion import installed_engine, newest_engine
+from temper_core.profiles.watch import ProfileWatch
 from temper_core.records.contributions import Companion, PodSourceContext
 from temper_core.records.invariants import Invariant
-from temper_core.scheduler.agent_lock import agent_lock
-from temper_core.scheduler.kernel import SchedExt
+from temper_core.restoring.restoration import Restoration
+from temper_core.safe_mode.requests import SafeModeRequests
+from temper_core.scheduler.host.agent_lock import agent_lock
+from temper_core.scheduler.host.kernel import SchedExt
+from temper_core.scheduler.host.roots import Roots
 from temper_core.scheduler.lifecycle import Scheduler
-from temper_core.scheduler.roots import Roots
-from temper_core.scheduler.safe_mode import SafeModeRequests
-from temper_core.server.listen import AgentServer
+from temper_core.server.agent_server import AgentServer
 from temper_core.settings.models import Settings
 from temper_core.steering.opening import open_steerer
 from temper_core.steering.pin import PinPlace

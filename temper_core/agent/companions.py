@@ -6,12 +6,12 @@ from functools import partial
 import structlog
 from attrs import frozen
 
-from temper_core.agent.restoration import Restoration
 from temper_core.errors import PluginError, TemperError
 from temper_core.plugin_host import Contribution, PluginHost
 from temper_core.records.contributions import Companion, CompanionContext, OpenCompanion
 from temper_core.records.snapshots import Snapshot
-from temper_core.scheduler.safe_mode import SafeModeRequests
+from temper_core.restoring.restoration import Restoration
+from temper_core.safe_mode.requests import SafeModeRequests
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 

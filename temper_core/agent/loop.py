@@ -8,25 +8,25 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 import structlog
 from attrs import evolve, field, frozen
 
+from temper_core.agent.change_sources import Ear
 from temper_core.agent.companions import Companions
-from temper_core.agent.decider import Decider
-from temper_core.agent.hearing import Ear
-from temper_core.agent.helm import Helm
-from temper_core.agent.pod_watch import PodWatch
-from temper_core.agent.profile_watch import ProfileWatch
 from temper_core.agent.published import Published
-from temper_core.agent.restoration import Restoration
-from temper_core.agent.wake import Wake
-from temper_core.observe.lint_windows import Linter
+from temper_core.agent.steering_control import Helm
+from temper_core.agent.waker import Wake
+from temper_core.decide.decider import Decider
+from temper_core.lint.windows import Linter
+from temper_core.node.pod_watch import PodWatch
 from temper_core.observe.observer import Observer
 from temper_core.observe.wakes.watch import WakeWatch
 from temper_core.plugin_host import PluginHost
+from temper_core.profiles.watch import ProfileWatch
 from temper_core.records.plans import LayerPlan
 from temper_core.records.profiles import ProfileFailure
 from temper_core.records.snapshots import EngineEnd, Snapshot
+from temper_core.restoring.restoration import Restoration
+from temper_core.safe_mode.requests import SafeModeRequests
 from temper_core.scheduler.lifecycle import Scheduler
-from temper_core.scheduler.safe_mode import SafeModeRequests
-from temper_core.server.listen import AgentServer
+from temper_core.server.agent_server import AgentServer
 from temper_core.settings.models import Settings
 
 FIRST_WINDOW_S = 1.0
@@ -143,9 +143,9 @@ class Agent:
             self._step_due = 0.0
         self._look_due = parts.observer.hurried(self._look_due)
         is_look = now >= self._look_due
-        # Looked at with every look too, should there be a way in which its coming is not heard.
-        if self._brake.taken() or is_look:
-            parts.requests.poll_file()
+        if self._brake.taken():
+            parts.scheduler.look_for_requests()
+            self._step_due = now
         # A step that is due before the next look is taken with this: every wake-up has its price.
         if now >= self._step_due - (parts.observer.period_s if is_look else 0.0):
             with parts.observer.cost.part("schedule"):
@@ -217,7 +217,7 @@ class Agent:
             parts.pods.pods,
             generation.plan if generation is not None else None,
             steered=basis.can_steer,
-            can_swap=not scheduler.can_swap,
+            can_swap=not scheduler.why_no_swap,
             now=now,
         )
         self._tell_notes(decision.by_now)

@@ -6,11 +6,11 @@ from pathlib import Path
 
 from attrs import frozen
 
-from temper_core.agent import builtin_plugin
-from temper_core.agent.pod_watch import open_pod_source
 from temper_core.errors import InputError, MachineError
+from temper_core.node import builtin_plugin
 from temper_core.node.host_cgroups import HostCgroups
 from temper_core.node.pod_index import PodIndex
+from temper_core.node.pod_watch import open_pod_source
 from temper_core.node.topology import read_machine
 from temper_core.plugin_host import load_host
 from temper_core.records.contributions import PodSourceContext

@@ -8,22 +8,22 @@ from typing import Any, TypeVar
 import attrs
 
 from temper_core.agent.pod_threads import pod_threads
-from temper_core.agent.pod_watch import PodWatch
-from temper_core.agent.profile_watch import ProfileWatch
 from temper_core.errors import InputError
+from temper_core.metrics.source import Counters
+from temper_core.metrics.totals import Sums, Totals
+from temper_core.node.pod_watch import PodWatch
 from temper_core.observe.document import observe_document
-from temper_core.observe.recording.format import recording_document
 from temper_core.observe.wakes.document import wakes_document
 from temper_core.observe.wakes.watch import WakeWatch
 from temper_core.plan import explain, explanation_document, plan_document
 from temper_core.plugin_host import PluginHost
+from temper_core.profiles.watch import ProfileWatch
 from temper_core.records.contributions import Endpoint, Exporter
 from temper_core.records.plans import Generation, LayerPlan
 from temper_core.records.snapshots import PluginState, Snapshot, Status
+from temper_core.rehearsal.recording_format import recording_document
+from temper_core.safe_mode.requests import SafeModeRequests
 from temper_core.scheduler.lifecycle import Scheduler
-from temper_core.scheduler.safe_mode import SafeModeRequests
-from temper_core.server.totals import Sums, Totals
-from temper_core.server.view import Counters
 from temper_core.settings.models import Settings
 from temper_core.steering.truth import Truths
 
@@ -92,7 +92,7 @@ class Published:
         generation = self._scheduler.generation
         if generation is None:
             return None
-        why_not = self._scheduler.can_swap
+        why_not = self._scheduler.why_no_swap
         swap = {"can_swap": not why_not, "why_no_swap": why_not}
         return {**plan_document(generation.plan, generation.number), **swap}
 

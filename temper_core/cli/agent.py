@@ -43,7 +43,7 @@ def command(
 
     from temper_core import logs
     from temper_core.agent.assembly import assemble
-    from temper_core.agent.wake import Wake
+    from temper_core.agent.waker import Wake
     from temper_core.settings import load
 
     logs.configure(log_level)

@@ -9,9 +9,9 @@ import click
 from temper_core.errors import EXIT_MACHINE
 
 if TYPE_CHECKING:
-    from temper_core.scheduler.checks import Check
-    from temper_core.scheduler.kernel_messages import KernelMessage
-    from temper_core.scheduler.preflight import Hold
+    from temper_core.scheduler.failure.kernel_messages import KernelMessage
+    from temper_core.scheduler.preflight.checks import Check
+    from temper_core.scheduler.preflight.preflight import Hold
     from temper_core.settings import Settings
 
 NOTE = (
@@ -31,10 +31,10 @@ def command(path: Path | None, output: str) -> None:
     Looks, tries a BPF object and a mount of its own, and leaves nothing behind. Exit code 0 when
     the engine may be started (there may be warnings), 3 when a check failed that enforcing needs.
     """
-    from temper_core.scheduler.kernel_messages import last_messages
-    from temper_core.scheduler.node_checks import own_engine
-    from temper_core.scheduler.preflight import look_closely, run_preflight, verdict
-    from temper_core.scheduler.roots import Roots
+    from temper_core.scheduler.failure.kernel_messages import last_messages
+    from temper_core.scheduler.host.roots import Roots
+    from temper_core.scheduler.preflight.node_checks import own_engine
+    from temper_core.scheduler.preflight.preflight import look_closely, run_preflight, verdict
     from temper_core.settings import load
 
     settings, roots = load(path).settings, Roots()
@@ -73,7 +73,7 @@ def _last_end(
     agent: Mapping[str, Any], messages: tuple["KernelMessage", ...], proc: Path
 ) -> Mapping[str, Any] | None:
     """Return the agent's diagnosis of the engine's last end, or else the kernel's word on it."""
-    from temper_core.scheduler.kernel_messages import last_ejection
+    from temper_core.scheduler.failure.kernel_messages import last_ejection
 
     told = agent.get("last_end")
     if isinstance(told, dict):

@@ -13,7 +13,7 @@ from temper_core.errors import EXIT_CLEAN, EXIT_FINDINGS, EXIT_INPUT
 if TYPE_CHECKING:
     from temper_core.engine.binary import EngineBinary
     from temper_core.engine.capabilities import Capabilities
-    from temper_core.engine.rehearsal import Rehearsal
+    from temper_core.engine.dry_run import Rehearsal
 
 VERIFY_S = 30.0
 LOAD_S = 300.0
@@ -147,7 +147,7 @@ def _judge(text: str, asked: _Asked, engine: "EngineBinary | None") -> _Judged:
     """Hold *text* against Temper's own rules."""
     from temper_core.engine.capabilities import capabilities_of
     from temper_core.engine.configuration_check import check
-    from temper_core.engine.rehearsal import with_hint_map
+    from temper_core.engine.dry_run import with_hint_map
 
     capabilities = capabilities_of(asked.engine_version if engine is None else engine.version)
     options = asked.arguments if engine is None else with_hint_map(text, asked.arguments)
@@ -158,10 +158,10 @@ def _judge(text: str, asked: _Asked, engine: "EngineBinary | None") -> _Judged:
 def _rehearse(text: str, asked: _Asked, engine: "EngineBinary") -> "Rehearsal":
     """Let the engine itself judge *text*."""
     if not asked.load:
-        from temper_core.engine.rehearsal import rehearse
+        from temper_core.engine.dry_run import rehearse
 
         return rehearse(engine, text, asked.arguments, timeout_s=asked.timeout_s or VERIFY_S)
-    from temper_core.scheduler.load_trial import load_once
+    from temper_core.scheduler.engine.load_trial import load_once
 
     return load_once(engine.path, text, asked.arguments, timeout_s=asked.timeout_s or LOAD_S)
 

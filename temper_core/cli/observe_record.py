@@ -15,8 +15,8 @@ from temper_core.cli.endings import endings_waited_for, is_told_to_end
 from temper_core.cli.numbers import FiniteRange
 
 if TYPE_CHECKING:
-    from temper_core.agent.onlooker import Onlooker
-    from temper_core.observe.recording.writer import RecordingWriter
+    from temper_core.rehearsal.local_node import Onlooker
+    from temper_core.rehearsal.writer import RecordingWriter
     from temper_core.settings import Settings
 
 MEGABYTE = 1024 * 1024
@@ -88,7 +88,7 @@ def record(wish: Wish, settings: "Settings") -> None:
     """
     from temper_core.errors import MachineError, TemperError
     from temper_core.logs import configure
-    from temper_core.observe.recording.writer import RecordingWriter
+    from temper_core.rehearsal.writer import RecordingWriter
 
     configure("warning")
     with endings_waited_for(), closing(_eye(settings, wish)) as eye:
@@ -126,7 +126,7 @@ def _eye(settings: "Settings", wish: Wish) -> _Eye:
         why = "no agent answers"
     except TemperError as error:  # one that may not be asked by this user, or of another version
         why = str(error)
-    from temper_core.agent.onlooker import Onlooker
+    from temper_core.rehearsal.local_node import Onlooker
 
     lacks = ", without wake-ups" if wish.edges else ""
     click.echo(f"temper: {why}; looking at the node by itself{lacks}", err=True)

@@ -12,7 +12,7 @@ from attrs import frozen
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from temper_core.agent.decider import Decider
+    from temper_core.decide.decider import Decider
     from temper_core.plan import ProfileCatalogue
     from temper_core.records.machine import MachineShape
     from temper_core.records.plans import LayerPlan
@@ -85,9 +85,9 @@ def prepare(given: PlanInput) -> Prepared:
     Raises DocumentError for files that do not fit, MachineError where this machine's shape is
     wanted and cannot be read.
     """
-    from temper_core.agent.decider import Decider
-    from temper_core.agent.profiles import load_catalogue
+    from temper_core.decide.decider import Decider
     from temper_core.plugin_host import load_host
+    from temper_core.profiles.loading import load_catalogue
     from temper_core.settings import load
 
     settings = load(given.settings).settings

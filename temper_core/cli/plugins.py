@@ -40,7 +40,7 @@ def command(path: Path | None, strict_plugins: bool, output: str) -> None:
 
 
 def _states(settings: "Settings") -> "tuple[PluginState, ...]":
-    from temper_core.agent import builtin_plugin
+    from temper_core.node import builtin_plugin
     from temper_core.plugin_host import RECORDS, load_host
 
     host = load_host(settings, extra={builtin_plugin.NAME: builtin_plugin})

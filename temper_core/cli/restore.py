@@ -28,8 +28,8 @@ def command(path: Path | None, dry_run: bool, with_switch: bool, output: str) ->
     Exit codes: 0 nothing of Temper's is left, 1 something unknown was found and stays,
     3 an agent runs here, or something could not be removed.
     """
-    from temper_core.agent.restoration import refuse_beside_agent, restore_without_agent
-    from temper_core.scheduler.roots import Roots
+    from temper_core.restoring.restoration import refuse_beside_agent, restore_without_agent
+    from temper_core.scheduler.host.roots import Roots
     from temper_core.settings import load
 
     settings, roots = load(path).settings, Roots()

@@ -9,13 +9,13 @@ import click
 from attrs import field, frozen
 
 from temper_core.cli.client import output_option, print_json, read_settings, settings_option
-from temper_core.cli.safe_mode_file import SafeModeFile
-from temper_core.errors import EXIT_FINDINGS, DocumentError, MachineError, TemperError
+from temper_core.errors import EXIT_FINDINGS, MachineError, TemperError
+from temper_core.safe_mode.host_file import SafeModeFile
+from temper_core.safe_mode.model import FILE_REQUESTER
 
 if TYPE_CHECKING:
     from temper_core.settings import Settings
 
-FILE_REQUESTER = "file"
 NOTICE_S = 2.0
 LOOK_S = 0.2
 LATEST_S = 2**32
@@ -31,14 +31,6 @@ class Outcome:
     requests: Requests = field(factory=dict)
     mode: str = ""
     failure: TemperError | None = None
-
-
-@frozen
-class _Kept:
-    """The requests as an agent writes them down."""
-
-    requests: Requests
-    schema_version: int
 
 
 @click.command("safe-mode")
@@ -82,7 +74,7 @@ def switch_on(settings: "Settings", requester: str, reason: str) -> Outcome:
     Raises InputError for a name or reason that cannot be, MachineError where both ways fail.
     """
     from temper_core.client import ask_agent
-    from temper_core.server.safe_mode_request import parse_safe_mode_request
+    from temper_core.safe_mode.request_document import parse_safe_mode_request
 
     body = {"requested": True, "requester": requester, "reason": reason}
     parse_safe_mode_request(body, requester)
@@ -96,7 +88,7 @@ def switch_on(settings: "Settings", requester: str, reason: str) -> Outcome:
 def switch_off(settings: "Settings", requester: str) -> Outcome:
     """Withdraw *requester*'s request from the agent and from the file; others still stand."""
     from temper_core.client import NoAgentError, ask_agent
-    from temper_core.server.safe_mode_request import parse_safe_mode_request
+    from temper_core.safe_mode.request_document import parse_safe_mode_request
 
     body = {"requested": False, "requester": requester}
     parse_safe_mode_request(body, requester)
@@ -164,34 +156,14 @@ def _said(answer: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON may say anythin
 
 def _remembered(settings: "Settings") -> Requests:
     """Return the requests that an agent which starts now would find on this host."""
-    requests = dict(_kept(Path(settings.safe_mode.state)))
-    lines = _file(settings).lines()
-    if lines is not None:
-        requests[FILE_REQUESTER] = {"reason": "; ".join(lines) or "the file exists"}
-    return requests
+    import attrs
 
+    from temper_core.safe_mode.state_file import StateFile
 
-def _kept(state: Path) -> Requests:
-    """Read what an agent has written down; what cannot be read counts as a request, as there."""
-    from temper_core import documents
-
-    try:
-        if not _is_there(state):
-            return {}
-        table = documents.parse_json(documents.read_text(state), source=str(state))
-        return documents.fit(table, _Kept, source=str(state)).requests
-    except DocumentError as error:
-        return {"unreadable-state": {"reason": str(error)}}
-
-
-def _is_there(path: Path) -> bool:
-    try:
-        path.lstat()
-    except (FileNotFoundError, NotADirectoryError):
-        return False
-    except OSError:
-        return True
-    return True
+    standing = StateFile(Path(settings.safe_mode.state)).read()
+    if (request := _file(settings).request()) is not None:
+        standing[FILE_REQUESTER] = request
+    return {name: attrs.asdict(request) for name, request in standing.items()}
 
 
 def _print(outcome: Outcome, output: str) -> None:

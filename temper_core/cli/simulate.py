@@ -8,7 +8,7 @@ import click
 from temper_core.errors import EXIT_CLEAN, EXIT_FINDINGS
 
 if TYPE_CHECKING:
-    from temper_core.agent.simulation import Given
+    from temper_core.rehearsal.simulation import Given
 
 FILE = click.Path(path_type=Path)
 
@@ -31,9 +31,9 @@ def command(context: click.Context, /, file: Path, output: str, **given: Any) ->
     nothing is wrong, 1 where a violation stood or the plan could starve somebody, 2 where a file
     does not fit.
     """
-    from temper_core.agent.simulation import simulate
     from temper_core.cli.simulated_tables import print_simulation, simulation_document
     from temper_core.logs import configure
+    from temper_core.rehearsal.simulation import simulate
 
     # The linter logs what it finds, which is what is printed below.
     configure("critical")
@@ -50,9 +50,9 @@ def command(context: click.Context, /, file: Path, output: str, **given: Any) ->
 def _given(
     *, settings: Path | None, profiles: Path | None, machine: Path | None, steered: bool
 ) -> "Given":
-    from temper_core.agent.simulation import Given
     from temper_core.errors import DocumentError
     from temper_core.node.machine_file import read_machine_file
+    from temper_core.rehearsal.simulation import Given
     from temper_core.settings import load
 
     if profiles is not None and not profiles.is_dir():

@@ -19,9 +19,9 @@ from temper_core.records.lint import Violation
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from temper_core.agent.simulation import Simulation, Stood
     from temper_core.records.layers import Layer
     from temper_core.records.plans import LayerPlan
+    from temper_core.rehearsal.simulation import Simulation, Stood
 
 SCHEMA_VERSION = 1
 FLAGS = ("exclusive", "protected", "preempt", "demoted")

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from attrs import field, frozen
 
-from temper_core.listening.inotify import Change, Event, Inotify
+from temper_core.file_watch.inotify import Change, Event, Inotify
 
 TELLING = frozenset(
     {

@@ -6,6 +6,7 @@ from typing import TypeVar
 from attrs import frozen
 
 from temper_core.observe.thread_rows import ThreadRow
+from temper_core.plan.membership import layer_of
 from temper_core.records.matching import ThreadIdentity
 from temper_core.records.plans import Assignment, LayerPlan
 from temper_core.records.pods import Pod
@@ -90,7 +91,7 @@ class Places:
         return found
 
     def _layer_of(self, thread: ThreadIdentity) -> str:
-        layer = self.plan.layer_of(thread) if self.plan is not None else None
+        layer = layer_of(self.plan, thread) if self.plan is not None else None
         return layer.name if layer else ""
 
     def _search(self, cgroup: str) -> Place:

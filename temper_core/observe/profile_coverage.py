@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from attrs import define, field
 
 from temper_core.observe.places import remember
-from temper_core.plan.fingerprints import containers_of
 from temper_core.plan.groups import layer_name
-from temper_core.records.covering import candidates, takes_by_name
+from temper_core.profiles.covering import candidates, takes_by_name
+from temper_core.profiles.fingerprints import containers_of
 from temper_core.records.matching import ThreadIdentity
 from temper_core.records.plans import Assignment, LayerPlan
 from temper_core.records.profiles import ThreadGroup, Treatment

@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 
 from temper_core.plan.assign import assign
-from temper_core.plan.catalogue import Detect, ProfileCatalogue, detect_nothing
 from temper_core.plan.compiler import compile_plan
 from temper_core.plan.explain import Explanation, explain, explanation_document
 from temper_core.plan.render import plan_document, render_engine
+from temper_core.profiles.catalogue import Detect, ProfileCatalogue, detect_nothing
 from temper_core.records.machine import MachineShape
 from temper_core.records.plans import LayerPlan
 from temper_core.records.pods import Pod

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from temper_core.plan.catalogue import Detect, ProfileCatalogue, detect_nothing
 from temper_core.plan.ordering import in_pod_order
+from temper_core.profiles.catalogue import Detect, ProfileCatalogue, detect_nothing
 from temper_core.records.machine import MachineShape
 from temper_core.records.plans import Assignment
 from temper_core.records.pods import Pod, QosClass

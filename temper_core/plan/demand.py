@@ -6,8 +6,8 @@ from fractions import Fraction
 from attrs import frozen
 
 from temper_core.plan.capacity import Capacity, counted
-from temper_core.plan.conditions import Goal, tier_conditions
 from temper_core.plan.groups import Crew
+from temper_core.profiles.conditions import Goal, tier_conditions
 from temper_core.records.profiles import Treatment
 
 Millis = int | Fraction

@@ -11,7 +11,9 @@ from temper_core.engine.capabilities import (
 )
 from temper_core.plan.addresses import Located
 from temper_core.plan.blocks import Block, Draft, count_expressions
-from temper_core.plan.conditions import (
+from temper_core.plan.groups import Crew, Wish
+from temper_core.plan.shares import Shares
+from temper_core.profiles.conditions import (
     ANYTHING,
     Condition,
     Goal,
@@ -19,8 +21,6 @@ from temper_core.plan.conditions import (
     own_conditions,
     tier_conditions,
 )
-from temper_core.plan.groups import Crew, Wish
-from temper_core.plan.shares import Shares
 from temper_core.records.plans import Note
 from temper_core.records.profiles import Treatment
 from temper_core.records.steering import OPEN, SYSTEM

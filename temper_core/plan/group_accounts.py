@@ -8,9 +8,9 @@ from attrs import frozen
 from temper_core.plan.addresses import Located
 from temper_core.plan.capacity import MILLIS, counted
 from temper_core.plan.demand import in_millis
-from temper_core.plan.fingerprints import containers_of
 from temper_core.plan.groups import Crew, Wish, exclusive_cores, wishes_of
 from temper_core.plan.rule_words import match_words
+from temper_core.profiles.fingerprints import containers_of
 from temper_core.records.layers import Layer
 from temper_core.records.plans import Assignment, LayerPlan
 from temper_core.records.profiles import ThreadGroup, Treatment

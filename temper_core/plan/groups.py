@@ -9,7 +9,7 @@ from attrs import evolve, frozen
 
 from temper_core.plan.addresses import Located
 from temper_core.plan.capacity import MILLIS
-from temper_core.plan.conditions import Goal, Part, own_conditions
+from temper_core.profiles.conditions import Goal, Part, own_conditions
 from temper_core.records.plans import Note
 from temper_core.records.profiles import LoadedProfile, ThreadGroup, Treatment
 from temper_core.records.tiers import Tier

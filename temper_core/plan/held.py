@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from temper_core.plan.capacity import Capacity, counted
-from temper_core.plan.conditions import Goal
 from temper_core.plan.demand import Demand, tier_demand
 from temper_core.plan.groups import Crew, Wish
 from temper_core.plan.rounds import Grant
 from temper_core.plan.shares import Shares, share_out
+from temper_core.profiles.conditions import Goal
 from temper_core.records.layers import Layer
 from temper_core.records.plans import Note
 from temper_core.records.profiles import Treatment

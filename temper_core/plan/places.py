@@ -6,8 +6,8 @@ from attrs import frozen
 
 from temper_core.plan.addresses import Address, Form, Located
 from temper_core.plan.blocks import system_names
-from temper_core.plan.conditions import Goal
 from temper_core.plan.groups import Crew
+from temper_core.profiles.conditions import Goal
 from temper_core.records.profiles import ThreadMatch
 from temper_core.records.steering import (
     OPEN,

@@ -4,9 +4,9 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
 from temper_core.plan.addresses import Located
 from temper_core.plan.capacity import Capacity
-from temper_core.plan.conditions import Goal
 from temper_core.plan.groups import Crew
 from temper_core.plan.rounds import SIZED_BY_REQUESTS
+from temper_core.profiles.conditions import Goal
 from temper_core.records.plans import Assignment, Note, ProfileCode
 from temper_core.records.steering import SYSTEM
 from temper_core.records.tiers import LayerKind

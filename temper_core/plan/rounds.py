@@ -6,9 +6,9 @@ from collections.abc import Container, Sequence
 from attrs import define, evolve, field, frozen
 
 from temper_core.plan.capacity import Capacity, counted
-from temper_core.plan.conditions import Goal
 from temper_core.plan.demand import Demand, tier_demand
 from temper_core.plan.groups import OWNING_TIERS, Crew, Wish
+from temper_core.profiles.conditions import Goal
 from temper_core.records.plans import Note
 from temper_core.records.profiles import Treatment
 from temper_core.records.steering import SYSTEM

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from attrs import frozen
 
 from temper_core.plan.capacity import Capacity
-from temper_core.plan.conditions import Goal
 from temper_core.plan.demand import Demand
 from temper_core.plan.groups import Crew
 from temper_core.plan.rounds import Grant, Round, Spare, Station
+from temper_core.profiles.conditions import Goal
 from temper_core.records.plans import Note
 from temper_core.records.profiles import Treatment
 from temper_core.records.steering import SYSTEM

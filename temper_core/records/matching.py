@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from attrs import frozen
 
-from temper_core.records.patterns import finds
+from temper_core.patterns import finds
 from temper_core.records.profiles import Behaviour, ThreadMatch
 
 MatchValue = str | bool | int

@@ -8,8 +8,6 @@ from attrs import define, field, frozen
 
 from temper_core.records.layers import Layer
 from temper_core.records.machine import MachineShape
-from temper_core.records.matching import ThreadIdentity, holds
-from temper_core.records.place_index import PlaceIndex
 from temper_core.records.pods import Pod
 from temper_core.records.profiles import LoadedProfile
 from temper_core.records.steering import SteeredPlace
@@ -76,26 +74,9 @@ class LayerPlan:
         """Whether hints, not the engine's own matchers, put threads into layers."""
         return bool(self.hints)
 
-    def layer_of(self, thread: ThreadIdentity) -> Layer | None:
-        """Return the layer of *thread*: where it is steered to, else the first that matches it.
-
-        A thread that no rule of a steered plan knows belongs into the Open layer.
-        """
-        if self.is_steered:
-            return self.layer_named(self.places.layer_of(thread))
-        for layer in self.layers:
-            if any(all(holds(matcher, thread) for matcher in block) for block in layer.matches):
-                return layer
-        return None
-
     def layer_named(self, name: str) -> Layer | None:
         """Return the layer of that name, if the plan has one."""
         return self._layers_by_name.get(name)
-
-    @cached_property
-    def places(self) -> PlaceIndex:
-        """The places of a steered plan, ready to be asked for threads."""
-        return PlaceIndex(self.steering)
 
     @cached_property
     def layer_by_pod(self) -> Mapping[str, str]:

@@ -18,7 +18,7 @@ from attrs.validators import (
     optional,
 )
 
-from temper_core.records.patterns import require_pattern
+from temper_core.patterns import require_pattern
 from temper_core.records.profile_keys import passes, told
 from temper_core.records.versions import CONDITION_PATTERN, require_condition
 

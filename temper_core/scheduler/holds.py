@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from attrs import frozen
 
 from temper_core.records.snapshots import Mode, SafeModeReason
-from temper_core.scheduler.kernel import SchedExt
-from temper_core.scheduler.plan_book import PlanBook
-from temper_core.scheduler.preflight import NO_SCHED_EXT, Hold
-from temper_core.scheduler.recovery import Recovery
-from temper_core.scheduler.safe_mode import SafeModeRequests
+from temper_core.safe_mode.requests import SafeModeRequests
+from temper_core.scheduler.change.plan_book import PlanBook
+from temper_core.scheduler.failure.recovery import Recovery
+from temper_core.scheduler.host.kernel import SchedExt
+from temper_core.scheduler.preflight.preflight import NO_SCHED_EXT, Hold
 
 NOT_ASKED = "not_asked"
 NO_PLAN = "no_plan"

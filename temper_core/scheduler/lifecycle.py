@@ -14,28 +14,28 @@ from temper_core.engine.stats import EngineStats
 from temper_core.errors import EngineError
 from temper_core.records.plans import Generation, LayerPlan
 from temper_core.records.snapshots import Mode, Status
-from temper_core.scheduler.backoff import backoff_for
-from temper_core.scheduler.change import Change
-from temper_core.scheduler.checks import Check
+from temper_core.safe_mode.requests import SafeModeRequests
+from temper_core.scheduler.change.change import Change
+from temper_core.scheduler.change.plan_book import PlanBook, did_not_attach
+from temper_core.scheduler.change.plan_changes import PlanChanges
+from temper_core.scheduler.change.reload_policy import ReloadPolicy
+from temper_core.scheduler.change.starter import Starter
+from temper_core.scheduler.change.succession import Succession, SuccessionError
 from temper_core.scheduler.clocks import Clocks
 from temper_core.scheduler.counters import Counters, Way
-from temper_core.scheduler.diagnosis import Diagnosis, EndKind
-from temper_core.scheduler.engine_access import EngineAccess
-from temper_core.scheduler.engine_run import VERIFY_S, EngineRun, Phase
+from temper_core.scheduler.engine.access import EngineAccess
+from temper_core.scheduler.engine.engine_run import VERIFY_S, EngineRun, Phase
+from temper_core.scheduler.engine.stop_ladder import KILL_S
+from temper_core.scheduler.failure.backoff import backoff_for
+from temper_core.scheduler.failure.diagnosis import Diagnosis, EndKind
+from temper_core.scheduler.failure.recovery import Recovery
 from temper_core.scheduler.hint_map import HintMap
 from temper_core.scheduler.holds import Holds
-from temper_core.scheduler.kernel import SchedExt
-from temper_core.scheduler.plan_book import PlanBook, did_not_attach
-from temper_core.scheduler.plan_changes import PlanChanges
-from temper_core.scheduler.preflight import Hold, verdict
-from temper_core.scheduler.recovery import Recovery
-from temper_core.scheduler.reload_policy import ReloadPolicy
-from temper_core.scheduler.roots import Roots
-from temper_core.scheduler.safe_mode import SafeModeRequests
-from temper_core.scheduler.starter import Starter
-from temper_core.scheduler.stop_ladder import KILL_S
-from temper_core.scheduler.succession import Succession, SuccessionError
-from temper_core.scheduler.telling import Circumstances, tell
+from temper_core.scheduler.host.kernel import SchedExt
+from temper_core.scheduler.host.roots import Roots
+from temper_core.scheduler.preflight.checks import Check
+from temper_core.scheduler.preflight.preflight import Hold, verdict
+from temper_core.scheduler.status import Circumstances, tell
 from temper_core.settings import Settings
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
@@ -51,8 +51,8 @@ REST_S = 20.0
 class Scheduler:
     """Runs the engine for the wanted plan, or knows why it must not.
 
-    ``status``, ``generation``, ``counters`` and ``can_swap`` may be read from any thread; all else
-    belongs to the main thread, where the engine must be spawned. A steered plan needs *hint_map*.
+    Any thread may read ``status``, ``generation``, ``counters`` and ``why_no_swap``. All else
+    belongs to the main thread, which spawns the engine. A steered plan needs *hint_map*.
     """
 
     def __init__(
@@ -125,7 +125,7 @@ class Scheduler:
         return tuple(run.process.pid for run in (*own, *self._succession.runs))
 
     @property
-    def can_swap(self) -> str:
+    def why_no_swap(self) -> str:
         """Why the next engine cannot load beside the one that runs; empty where it can."""
         return self._starter.why_no_swap()
 
@@ -156,6 +156,10 @@ class Scheduler:
         self._recovery.plan_changed()
         if candidate.problem:
             log.error("plan_refused", problem=candidate.problem)
+
+    def look_for_requests(self) -> None:
+        """Look at the host's safe-mode file in the next step, whenever it was looked at last."""
+        self._next_file_look = 0.0
 
     def step(self, now: float) -> float:
         """Move everything on by what *now* (monotonic seconds) calls for.

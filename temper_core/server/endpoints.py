@@ -8,8 +8,10 @@ from attrs import frozen
 
 from temper_core import __version__
 from temper_core.errors import InputError
+from temper_core.metrics.scraper import Scraper
 from temper_core.records.contributions import Endpoint, Request
 from temper_core.records.snapshots import Mode
+from temper_core.safe_mode.request_document import parse_safe_mode_request
 from temper_core.server.answers import (
     NOT_FOUND,
     OK,
@@ -19,8 +21,6 @@ from temper_core.server.answers import (
     json_answer,
     message_of,
 )
-from temper_core.server.metrics import Scraper
-from temper_core.server.safe_mode_request import parse_safe_mode_request
 from temper_core.server.view import AgentView
 from temper_core.server.wakes_request import parse_wakes_request
 

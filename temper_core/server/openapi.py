@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from temper_core import __version__
+from temper_core.safe_mode.model import LONGEST_REASON, REQUESTER_PATTERN
 from temper_core.server.table import Served, Table, parameters_in
 
 TEXT_PATHS = ("/", "/metrics")
@@ -25,8 +26,8 @@ _COMPONENTS = {
             "additionalProperties": False,
             "properties": {
                 "requested": {"type": "boolean"},
-                "requester": {"type": "string", "pattern": "^[A-Za-z0-9._@:-]{1,64}$"},
-                "reason": {"type": "string", "maxLength": 200},
+                "requester": {"type": "string", "pattern": f"^{REQUESTER_PATTERN}$"},
+                "reason": {"type": "string", "maxLength": LONGEST_REASON},
             },
         },
         "WakesRequest": {

@@ -12,11 +12,11 @@ from temper_core import __version__
 from temper_core.errors import MachineError
 from temper_core.http.bounded_server import BoundedServer
 from temper_core.http.bounds import Bounds
+from temper_core.metrics.scraper import Scraper
 from temper_core.server.app import Doorkeeper, build_app
 from temper_core.server.endpoints import CoreEndpoints
 from temper_core.server.index import describing
 from temper_core.server.lanes import Lanes
-from temper_core.server.metrics import Scraper
 from temper_core.server.table import Table, serve_all
 from temper_core.server.token import Token
 from temper_core.server.view import AgentView

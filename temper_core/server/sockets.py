@@ -9,7 +9,7 @@ from attrs import frozen
 
 from temper_core.errors import MachineError
 from temper_core.http.address import Address, parse_address
-from temper_core.http.listening import listen_on
+from temper_core.http.listener import listen_on
 
 BACKLOG = 128
 ANSWER_TIMEOUT_S = 1.0

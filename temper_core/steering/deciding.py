@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from attrs import define, frozen
 
+from temper_core.plan.membership import place_index
 from temper_core.records.matching import ThreadBehaviour, ThreadIdentity
 from temper_core.records.plans import LayerPlan
 from temper_core.records.steering import SYSTEM, ScopeKind, SteeredPlace
@@ -120,7 +121,7 @@ class Judge:
         if layer is None:
             if len(self._layers) >= MOST_REMEMBERED:
                 self._layers.clear()
-            layer = self._layers[identity] = plan.places.layer_of(identity)
+            layer = self._layers[identity] = place_index(plan).layer_of(identity)
         return layer
 
     def _identity(self, path: str, record: ThreadRecord, needs: _Needs) -> ThreadIdentity:
@@ -147,7 +148,7 @@ class Judge:
         if identity.behaviour is None or identity.behaviour is known.seen:
             return known.layer
         known.seen = identity.behaviour
-        layer = plan.places.layer_of(identity)
+        layer = place_index(plan).layer_of(identity)
         if layer == known.rival:
             known.layer = layer
         known.rival = "" if layer == known.layer else layer

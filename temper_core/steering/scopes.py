@@ -8,6 +8,7 @@ from typing import Protocol
 
 from attrs import field, frozen
 
+from temper_core.plan.membership import place_index
 from temper_core.records.plans import LayerPlan
 from temper_core.records.steering import Scope, ScopeKind, SteeredPlace
 
@@ -41,12 +42,13 @@ class PlacedCgroups:
 
 def place_cgroups(plan: LayerPlan, inodes: Mapping[str, int]) -> PlacedCgroups:
     """Find the place of every directory of the hierarchy, as the plan itself would."""
+    index = place_index(plan)
     passed_down: dict[str, SteeredPlace | None] = {}
     places: dict[int, SteeredPlace | None] = {}
     entries: dict[int, SteeredPlace] = {}
     for path in sorted(inodes):  # who is above comes first
         inherited = passed_down.get(path.rpartition("/")[0]) if path else None
-        place = plan.places.place_at(path)
+        place = index.place_at(path)
         places[inodes[path]] = place
         is_exact = place is not None and place.scope.exact
         passed_down[path] = inherited if is_exact else place

@@ -5,6 +5,7 @@ from functools import cached_property
 
 from attrs import define, field
 
+from temper_core.plan.membership import place_index
 from temper_core.records.matching import ThreadIdentity
 from temper_core.records.plans import LayerPlan
 from temper_core.records.steering import NO_HINT, ThreadTruth
@@ -56,7 +57,8 @@ class Truths(Mapping[int, ThreadTruth]):
         if place is None or not place.outranks_processes:
             process = self._process_names.get(record.tgid, "")
             cgroup = self.cgroups.paths.get(record.cgroup_id, "")
-            place = self.plan.places.place_of(ThreadIdentity(f"{cgroup}/", record.comm, process))
+            identity = ThreadIdentity(f"{cgroup}/", record.comm, process)
+            place = place_index(self.plan).place_of(identity)
         return place.pod if place is not None else ""
 
     def _spelt(self, record: ThreadRecord) -> ThreadTruth:

@@ -2,8 +2,8 @@ import pytest
 
 import temper_plugin_builtin_profiles
 from temper_core import Container, Treatment, WorkloadProfile, parse_profile
-from temper_core.plan.catalogue import ProfileCatalogue
 from temper_core.plugin_host import PluginHost
+from temper_core.profiles.catalogue import ProfileCatalogue
 from temper_core.records.matching import ThreadIdentity, matches
 from temper_core.records.profiles import LoadedProfile
 from temper_core.testing import assert_keeps_contract, make_machine, make_pod

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from temper_core.plan.profile_lint import remarks_on
+from temper_core.profiles.lint import remarks_on
 from tests.builtin_profiles.recorded import PACKS, ROOT
 
 README = (ROOT / "plugins/builtin_profiles/README.md").read_text()

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.heavy import leave_to
 from tests.kernel.guest import Fault, Walked, known_faults, play_faults, walk
 
 IN_EVERY_RUN = ("loading", "enforcing")
@@ -40,11 +41,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.kernel)
-            if not is_wanted:
-                item.add_marker(pytest.mark.skip(reason="boots a kernel: make test-kernel"))
-            elif item.path.name in ONLY_IN_FULL and not is_full:
-                item.add_marker(pytest.mark.skip(reason="takes long: make test-kernel-full"))
+            if _is_only_in_full(item) and not (is_wanted and is_full):
+                leave_to("test-kernel-full", item, "takes long")
+            elif not is_wanted:
+                leave_to("test-kernel", item, "boots a kernel")
     items.sort(key=lambda item: _fault_of(item) is not None)  # last: they are played meanwhile
+
+
+def _is_only_in_full(item: pytest.Item) -> bool:
+    fault = _fault_of(item)
+    return item.path.name in ONLY_IN_FULL or (fault is not None and fault.group not in IN_EVERY_RUN)
 
 
 def _fault_of(item: pytest.Item) -> Fault | None:

@@ -5,7 +5,7 @@ from attrs import evolve, frozen
 from structlog.testing import capture_logs
 
 from temper_core import Assignment, CompanionContext, LayerPlan, Mode, Note, Status, Tier
-from temper_core.scheduler.safe_mode import SafeModeRequests
+from temper_core.safe_mode.requests import SafeModeRequests
 from temper_core.testing import make_machine, make_pod, make_snapshot
 from temper_plugin_kubernetes.access import Access
 from temper_plugin_kubernetes.accounts import Account

@@ -26,7 +26,7 @@ from temper_core import (
     Tier,
 )
 from temper_core.engine.stats import EngineLayer, EngineStats
-from temper_core.observe.lint_windows import Linter
+from temper_core.lint.windows import Linter
 from temper_core.observe.observer import Observer
 from temper_core.observe.wakes.watch import WakeWatch
 from temper_core.plugin_host import PluginHost

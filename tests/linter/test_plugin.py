@@ -22,7 +22,7 @@ from temper_core import (
 from temper_core.errors import MachineError
 from temper_core.plugin_host import PluginHost
 from temper_core.records.snapshots import PluginState
-from temper_core.server.listen import AgentServer
+from temper_core.server.agent_server import AgentServer
 from temper_core.settings.models import ServerSettings, Settings
 from temper_core.testing import make_snapshot, make_thread
 from temper_plugin_linter.command import lint

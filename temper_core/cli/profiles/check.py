@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 @click.pass_context
 def command(context: click.Context, files: tuple[Path, ...]) -> None:
     """Check profile files, and the *.toml of directories; exit code 2 where one is wrong."""
-    from temper_core.agent.profile_files import read_profile_text
     from temper_core.errors import DocumentError
-    from temper_core.records.profile_documents import parse_profile
+    from temper_core.profiles.documents import parse_profile
+    from temper_core.profiles.files import read_profile_text
 
     wrong = 0
     for file in list(each_file(files)):
@@ -36,8 +36,8 @@ def command(context: click.Context, files: tuple[Path, ...]) -> None:
 
 def each_file(paths: tuple[Path, ...]) -> Iterator[Path]:
     """Yield the files, and those of directories; raise DocumentError where a directory has none."""
-    from temper_core.agent.profile_files import profile_files
     from temper_core.errors import DocumentError
+    from temper_core.profiles.files import profile_files
 
     for path in paths:
         if not _is_directory(path):
@@ -61,7 +61,7 @@ def _is_directory(path: Path) -> bool:
 
 
 def _caveat(profile: "WorkloadProfile") -> str:
-    from temper_core.records.profile_tables import DerivedProfile
+    from temper_core.profiles.tables import DerivedProfile
 
     if isinstance(profile, DerivedProfile):
         return f"; it extends {profile.extends!r}, which temper profiles lint looks up"

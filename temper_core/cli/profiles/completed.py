@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from temper_core.agent.profile_files import Entry
-    from temper_core.plan.catalogue import ProfileCatalogue
+    from temper_core.profiles.catalogue import ProfileCatalogue
+    from temper_core.profiles.files import Entry
 
 
 def completed_files(
@@ -17,10 +17,10 @@ def completed_files(
     What cannot be loaded is among the failures, by the file's path. *directory* takes the place of
     the one that the settings name. Raises DocumentError for settings that do not fit.
     """
-    from temper_core.agent.profile_completion import Completion, installed_engine
-    from temper_core.agent.profile_files import ProfileFiles, read_profile
-    from temper_core.agent.profiles import shipped_profiles
     from temper_core.plugin_host import load_host
+    from temper_core.profiles.completion import Completion, installed_engine
+    from temper_core.profiles.files import ProfileFiles, read_profile
+    from temper_core.profiles.loading import shipped_profiles
     from temper_core.settings import load
 
     effective = load(settings).settings

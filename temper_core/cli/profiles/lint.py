@@ -9,7 +9,7 @@ import click
 from temper_core.cli.profiles.check import each_file
 
 if TYPE_CHECKING:
-    from temper_core.plan.catalogue import ProfileCatalogue
+    from temper_core.profiles.catalogue import ProfileCatalogue
     from temper_core.records.profiles import LoadedProfile
 
 EXIT_FINDINGS = 1
@@ -71,8 +71,8 @@ def _documents(path: Path, found: "ProfileCatalogue") -> list[dict[str, Any]]:
 def _document(path: Path, loaded: "LoadedProfile") -> dict[str, Any]:
     from attrs import asdict
 
-    from temper_core.agent.profile_completion import today
-    from temper_core.plan.profile_lint import remarks_on
+    from temper_core.profiles.completion import today
+    from temper_core.profiles.lint import remarks_on
 
     remarks = remarks_on(loaded.profile, today())
     told = [{"severity": "warning", **asdict(remark)} for remark in remarks]

@@ -8,6 +8,6 @@ def command() -> None:
     """Print the JSON Schema of profiles, for editors that complete TOML by one."""
     import json
 
-    from temper_core.records.profile_schema import profile_schema
+    from temper_core.profiles.schema import profile_schema
 
     click.echo(json.dumps(profile_schema(), indent=2))

@@ -10,7 +10,7 @@ from temper_core.cli.profiles.sources import load_profiles, profile_sources
 from temper_core.cli.profiles.words import given, profile_document
 
 if TYPE_CHECKING:
-    from temper_core.plan.catalogue import ProfileCatalogue
+    from temper_core.profiles.catalogue import ProfileCatalogue
     from temper_core.records.profiles import LoadedProfile, ThreadGroup
 
 

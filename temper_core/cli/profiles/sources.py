@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from temper_core.plan.catalogue import ProfileCatalogue
+    from temper_core.profiles.catalogue import ProfileCatalogue
 
 
 def profile_sources(function: Callable[..., None]) -> Callable[..., None]:
@@ -25,8 +25,8 @@ def profile_sources(function: Callable[..., None]) -> Callable[..., None]:
 
 def load_profiles(settings: Path | None, directory: Path | None) -> "ProfileCatalogue":
     """Load the profiles of the settings and plugins; *directory* in place of the settings' own."""
-    from temper_core.agent.profiles import load_catalogue
     from temper_core.plugin_host import load_host
+    from temper_core.profiles.loading import load_catalogue
     from temper_core.settings import load
 
     effective = load(settings).settings

@@ -11,6 +11,7 @@ from temper_core.observe.descriptors import read_once
 from temper_core.observe.places import Places, remember
 from temper_core.observe.process_text import parse_cgroup
 from temper_core.observe.wakes.kernel_records import PartyRecord
+from temper_core.plan.membership import layer_of
 from temper_core.records.matching import ThreadIdentity
 from temper_core.records.snapshots import Mode, Snapshot, ThreadSample
 from temper_core.records.wakes import Party
@@ -119,7 +120,7 @@ class Roster:
             return ""
         found = self._layers.get(thread)
         if found is None:
-            layer = self._places.plan.layer_of(thread)
+            layer = layer_of(self._places.plan, thread)
             found = layer.name if layer is not None else ""
             remember(self._layers, thread, found, MOST_NAMED)
         return found

@@ -13,13 +13,15 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.signals import FROM_A_TERMINAL, ignoring
+
 TEMPER = str(Path(sys.executable).with_name("temper"))
 
 
 class RunningAgent:
     """An agent in a directory of its own; with *looks* false it has to hear of everything."""
 
-    def __init__(self, directory, *options, settings="", looks=True):
+    def __init__(self, directory, *options, settings="", looks=True, ignored=()):
         self.directory = directory
         self.path = directory / "agent.toml"
         period_s, poll_s, file_poll_s = (0.5, 0.2, 1.0) if looks else (60, 3600, 3600)
@@ -31,7 +33,8 @@ class RunningAgent:
         )
         command = [TEMPER, "agent", "--settings", str(self.path), *options]
         self.log = (directory / "log").open("w")
-        self.process = subprocess.Popen(command, stderr=self.log)
+        with ignoring(ignored):
+            self.process = subprocess.Popen(command, stderr=self.log)
         self.socket = directory / "run" / "agent.sock"
         transport = httpx.HTTPTransport(uds=str(self.socket))
         self.client = httpx.Client(transport=transport, base_url="http://agent", timeout=10)
@@ -146,6 +149,19 @@ def test_stopping_leaves_nothing_behind(start, tmp_path, number):
     assert agent.events()[-1] == "agent_stopped"
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_agent_that_a_shell_put_into_the_background_stops_in_order(start, number):
+    agent = start(ignored=FROM_A_TERMINAL)
+    agent.wait_for(agent.observation, "observation")
+
+    # A hang-up ends nothing that nohup started; SIGINT is an order to this process alone.
+    agent.process.send_signal(signal.SIGHUP)
+    code = agent.stop(number)
+
+    assert code == 0
+    assert agent.events()[-1] == "agent_stopped"
+
+
 def test_the_plugins_contribute_to_a_running_agent(start):
     agent = start()
     agent.wait_for(agent.observation, "observation")
@@ -181,7 +197,7 @@ def test_an_agent_takes_no_memory_for_what_it_does_not_need(start, monkeypatch, 
     agent.stop()
 
     imported = re.findall(r"\| +([\w.]+)$", (agent.directory / "log").read_text(), re.MULTILINE)
-    assert "temper_core.server.metrics" in imported
+    assert "temper_core.metrics.scraper" in imported
     assert not [each for each in imported if each.startswith(f"{needless}.")]
 
 

@@ -3,7 +3,7 @@ from structlog.testing import capture_logs
 
 from temper_core import Companion, MachineError, hookimpl
 from temper_core.agent.companions import Companions
-from temper_core.scheduler.safe_mode import SafeModeRequests
+from temper_core.safe_mode.requests import SafeModeRequests
 from temper_core.testing import make_snapshot
 
 

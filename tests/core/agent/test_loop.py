@@ -8,13 +8,13 @@ from attrs import evolve
 from structlog.testing import capture_logs
 
 from temper_core.agent.loop import Agent, Parts
-from temper_core.agent.wake import Wake
+from temper_core.agent.waker import Wake
 from temper_core.errors import MachineError
 from temper_core.records.plans import Generation
 from temper_core.records.profiles import ProfileFailure
 from temper_core.records.snapshots import Mode, Snapshot, Status
 from temper_core.records.steering import SteeringState
-from temper_core.scheduler.endings import Diagnosis, EndKind
+from temper_core.scheduler.failure.endings import Diagnosis, EndKind
 from temper_core.settings.models import PodSettings, Settings
 from temper_core.testing import make_machine
 
@@ -52,7 +52,7 @@ class FakeScheduler:
     diagnosis = None
     generation = stats = engine_pid = None
     engine_pids = ()
-    can_swap = ""
+    why_no_swap = ""
     status = Status(Mode.ENFORCING)
     refusal = ""
 
@@ -187,7 +187,7 @@ def agent_with(decider, steps=20, linter=None, helm=None, profiles=None, **more)
         linter=linter or SimpleNamespace(judge=lambda _snapshot: (), names=()),
         published=published,
         server=nothing,
-        requests=SimpleNamespace(fileno=lambda: -1, poll_file=lambda: False),
+        requests=SimpleNamespace(fileno=lambda: -1),
         **more,
     )
     agent = Agent(parts, Wake())

@@ -6,8 +6,8 @@ import pytest
 
 from temper_core.agent.assembly import open_steering
 from temper_core.errors import MachineError
-from temper_core.scheduler.agent_lock import agent_lock
-from temper_core.scheduler.roots import Roots
+from temper_core.scheduler.host.agent_lock import agent_lock
+from temper_core.scheduler.host.roots import Roots
 from temper_core.settings.models import SchedulerSettings, Settings
 
 

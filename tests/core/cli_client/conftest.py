@@ -8,7 +8,7 @@ import pytest
 from attrs import frozen
 from click.testing import CliRunner, Result
 
-from temper_core.server.listen import AgentServer
+from temper_core.server.agent_server import AgentServer
 from temper_core.settings import Settings, load
 from temper_core.settings.models import ServerSettings
 

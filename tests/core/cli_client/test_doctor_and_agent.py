@@ -3,8 +3,8 @@ import json
 import pytest
 
 from temper_core.cli import doctor
-from temper_core.scheduler import kernel_messages
-from temper_core.scheduler.kernel_messages import KernelMessage
+from temper_core.scheduler.failure import kernel_messages
+from temper_core.scheduler.failure.kernel_messages import KernelMessage
 
 OPS = "layered_1.1.4"
 LOG = tuple(

@@ -5,8 +5,8 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from temper_core.agent.decider import Decider
 from temper_core.cli.plan import command
+from temper_core.decide.decider import Decider
 from temper_core.errors import DocumentError, MachineError, TemperError
 from temper_core.node.podlist import read_pods
 from temper_core.plan import ProfileCatalogue

@@ -13,9 +13,9 @@ from attrs import evolve, frozen
 
 from temper_core.cli import main, observe
 from temper_core.errors import DocumentError, InputError, MachineError
-from temper_core.observe.recording.format import recording_document
-from temper_core.observe.recording.reader import Recording
 from temper_core.plan import ProfileCatalogue
+from temper_core.rehearsal.reader import Recording
+from temper_core.rehearsal.recording_format import recording_document
 from temper_core.settings import Settings
 
 RUN_TEMPER = "from temper_core.cli.main import main; main()"

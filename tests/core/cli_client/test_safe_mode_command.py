@@ -7,9 +7,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from temper_core.cli import safe_mode
-from temper_core.cli.safe_mode_file import SafeModeFile, requester_of
 from temper_core.client import NoAgentError
 from temper_core.errors import InputError, MachineError, TemperError
+from temper_core.safe_mode.host_file import SafeModeFile, requester_of
 
 NAMES = st.from_regex(r"[A-Za-z0-9._@:-]{1,64}", fullmatch=True)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from temper_core.listening.inotify import Inotify
+from temper_core.file_watch.inotify import Inotify
 from temper_core.node.cgroups import CgroupTree, detect_cgroups
 from temper_core.node.tree_watch import RETRY_S, TreeNews, TreeWatch
 from tests.core.node.trees import make_cgroup, make_hierarchy

@@ -6,10 +6,10 @@ import pytest
 from temper_core.plan.addresses import locate
 from temper_core.plan.assign import assign
 from temper_core.plan.capacity import Capacity
-from temper_core.plan.catalogue import ProfileCatalogue
-from temper_core.plan.conditions import Goal
 from temper_core.plan.groups import crews_of
 from temper_core.plan.held import held_shares
+from temper_core.profiles.catalogue import ProfileCatalogue
+from temper_core.profiles.conditions import Goal
 from temper_core.records.profiles import Treatment
 from temper_core.records.tiers import LayerKind, Tier
 from temper_core.settings import Settings

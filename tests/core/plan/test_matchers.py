@@ -1,6 +1,7 @@
 import attrs
 import pytest
 
+from temper_core.plan import membership
 from temper_core.records.matching import Matcher, ThreadIdentity
 from temper_core.records.pods import Origin
 from temper_core.settings import Settings
@@ -21,7 +22,7 @@ def layer_at():
 
     def find(plan, cgroup, comm="main", process="main", uid=1000, *, is_kthread=False):
         thread = ThreadIdentity(cgroup, comm, process, uid, is_kthread=is_kthread)
-        return plan.layer_of(thread).name
+        return membership.layer_of(plan, thread).name
 
     return find
 

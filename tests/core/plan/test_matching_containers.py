@@ -2,7 +2,7 @@
 
 import pytest
 
-from temper_core.plan import explain
+from temper_core.plan import explain, membership
 from temper_core.records.matching import ThreadIdentity
 from temper_core.records.profiles import Fingerprint
 from temper_core.settings import Settings
@@ -43,7 +43,7 @@ def test_groups_take_threads_of_matching_containers_alone(pod, with_image, datab
     made = decided(subject, profiles=[database])
 
     layers = [
-        [made.layer_of(thread(subject, each, comm)).name for comm in ("w1", "other")]
+        [membership.layer_of(made, thread(subject, each, comm)).name for comm in ("w1", "other")]
         for each in IDS
     ]
     assert layers == [["mysql.hot.high", "open"], ["high", "high"], ["high", "high"]]
@@ -54,7 +54,7 @@ def test_two_containers_that_match_are_both_meant(pod, with_image, database, dec
 
     made = decided(subject, profiles=[database])
 
-    homes = [made.layer_of(thread(subject, each)).name for each in IDS]
+    homes = [membership.layer_of(made, thread(subject, each)).name for each in IDS]
     assert homes == ["mysql.hot.high", "mysql.hot.high", "high"]
 
 
@@ -63,7 +63,7 @@ def test_a_container_of_another_version_is_left_to_its_tier(pod, with_image, dat
 
     made = decided(subject, profiles=[database])
 
-    homes = [made.layer_of(thread(subject, each)).name for each in IDS[:2]]
+    homes = [membership.layer_of(made, thread(subject, each)).name for each in IDS[:2]]
     assert homes == ["mysql.hot.high", "high"]
 
 
@@ -74,7 +74,7 @@ def test_a_thread_of_a_container_that_nobody_knows_yet_stays_with_its_tier_or_it
 
     made = decided(subject, profiles=[database])
 
-    assert made.layer_of(thread(subject, "dddd4444")).name in {"high", "open"}
+    assert membership.layer_of(made, thread(subject, "dddd4444")).name in {"high", "open"}
 
 
 def test_containers_that_cannot_be_told_apart_are_all_meant_and_that_is_told(
@@ -84,7 +84,7 @@ def test_containers_that_cannot_be_told_apart_are_all_meant_and_that_is_told(
 
     made = decided(subject, profiles=[database])
 
-    assert made.layer_of(a_thread(subject, "w1")) is not None
+    assert membership.layer_of(made, a_thread(subject, "w1")) is not None
     told = explain(made, Settings(), subject.key).profile_about
     assert told == "the whole pod: container c0 cannot be told from c1 yet"
 

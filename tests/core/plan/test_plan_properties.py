@@ -6,7 +6,14 @@ from hypothesis import strategies as st
 
 from temper_core.engine.capabilities import capabilities_of
 from temper_core.engine.configuration_check import check
-from temper_core.plan import ProfileCatalogue, decide, explain, plan_document, render_engine
+from temper_core.plan import (
+    ProfileCatalogue,
+    decide,
+    explain,
+    membership,
+    plan_document,
+    render_engine,
+)
 from temper_core.records.pods import Pod
 from temper_core.records.profiles import Treatment
 from temper_core.records.tiers import LayerKind
@@ -109,7 +116,7 @@ def test_every_pod_lives_in_exactly_one_layer_and_so_do_its_threads(node):
     for assignment in plan.assignments:
         if assignment.profile is None:
             home = plan.layer_by_pod[assignment.pod.key]
-            assert plan.layer_of(a_thread(assignment.pod)).name == home
+            assert membership.layer_of(plan, a_thread(assignment.pod)).name == home
 
 
 @given(nodes())
@@ -125,7 +132,7 @@ def test_every_thread_of_a_group_is_where_its_treatment_says_or_a_note_tells(nod
         for comm in ("io_a1", "io", "gc", "main", "zz"):
             thread = a_thread(assignment.pod, comm)
             group = group_of(assignment.profile.profile, thread)
-            assert plan.layer_of(thread).name in allowed(plan, assignment, group, noted)
+            assert membership.layer_of(plan, thread).name in allowed(plan, assignment, group, noted)
 
 
 def allowed(plan, assignment, group, noted):

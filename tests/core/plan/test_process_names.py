@@ -4,7 +4,7 @@ import pytest
 
 from temper_core.engine.capabilities import capabilities_of
 from temper_core.engine.configuration_check import check
-from temper_core.plan import explain, render_engine
+from temper_core.plan import explain, membership, render_engine
 from temper_core.records.matching import Matcher, ThreadIdentity
 from temper_core.records.pods import Container, Origin
 from temper_core.records.tiers import Tier
@@ -25,7 +25,7 @@ def workload(pod):
 
 
 def home(plan, process, cgroup="user.slice/", uid=1000):
-    return plan.layer_of(ThreadIdentity(cgroup, "any", process, uid)).name
+    return membership.layer_of(plan, ThreadIdentity(cgroup, "any", process, uid)).name
 
 
 def test_a_process_name_is_matched_by_what_it_begins_with(plan, workload):

@@ -2,8 +2,9 @@
 
 import pytest
 
+from temper_core.plan import membership
+from temper_core.plan.place_index import PlaceIndex
 from temper_core.records.matching import ThreadBehaviour, ThreadIdentity
-from temper_core.records.place_index import PlaceIndex
 from temper_core.records.pods import Container, Origin, QosClass
 from temper_core.records.profiles import Behaviour, ThreadGroup, ThreadMatch, Treatment
 from temper_core.records.steering import Scope, ScopeKind, SteeredPlace, SteeringRule
@@ -27,7 +28,7 @@ def layer_of():
     """Say where a plan wants a thread of a cgroup; of a user that is not root unless told."""
 
     def find(plan, cgroup, comm="any", process="main", uid=1000, **changes):
-        return plan.layer_of(ThreadIdentity(cgroup, comm, process, uid, **changes)).name
+        return membership.layer_of(plan, ThreadIdentity(cgroup, comm, process, uid, **changes)).name
 
     return find
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from temper_core.engine.capabilities import capabilities_of
 from temper_core.engine.configuration_check import check
-from temper_core.plan import decide, explain, render_engine
+from temper_core.plan import decide, explain, membership, render_engine
 from temper_core.records.matching import Matcher, ThreadBehaviour, ThreadIdentity, holds, matches
 from temper_core.records.pods import Container, Origin, Pod
 from temper_core.records.steering import LARGEST_HINT, ScopeKind, Steering
@@ -84,7 +84,7 @@ def threads_of(plan):
 
 def layer_by_the_engine(plan, thread):
     """Where the engine puts a thread that has the hint of the layer it belongs into."""
-    hint = None if thread.is_kthread else plan.hints[plan.layer_of(thread).name]
+    hint = None if thread.is_kthread else plan.hints[membership.layer_of(plan, thread).name]
     for layer in json.loads(render_engine(plan)):
         for block in layer["matches"]:
             conditions = [next(iter(each.items())) for each in block]
@@ -169,7 +169,7 @@ def test_every_thread_of_a_pod_is_where_its_rules_say(node):
     plan = steered(node)
 
     for thread in threads_of(plan):
-        layer = plan.layer_of(thread)
+        layer = membership.layer_of(plan, thread)
         assert layer.name == layer_by_the_rules(plan, thread)
 
 
@@ -180,7 +180,7 @@ def test_the_engine_puts_every_thread_where_its_hint_says(node, pods, others):
     plan = steered(node, pods=pods)
 
     for thread in [*list(threads_of(plan))[:40], *others]:
-        assert layer_by_the_engine(plan, thread) == plan.layer_of(thread).name
+        assert layer_by_the_engine(plan, thread) == membership.layer_of(plan, thread).name
 
 
 @LESS

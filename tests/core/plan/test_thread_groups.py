@@ -1,5 +1,6 @@
 import pytest
 
+from temper_core.plan import membership
 from temper_core.records.matching import ThreadIdentity
 from temper_core.records.profiles import Fingerprint, ThreadGroup, ThreadMatch, Treatment
 from temper_core.records.tiers import LayerKind
@@ -15,7 +16,9 @@ def layer_of():
         path = (
             cgroup or f"kubepods.slice/kubepods-pod{pod.uid.replace('-', '_')}.slice/cri-1.scope/"
         )
-        layer = plan.layer_of(ThreadIdentity(path, comm, process, 1000, is_leader=leader))
+        layer = membership.layer_of(
+            plan, ThreadIdentity(path, comm, process, 1000, is_leader=leader)
+        )
         return layer.name
 
     return find

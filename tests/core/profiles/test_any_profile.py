@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from temper_core import DocumentError, parse_profile
-from temper_core.agent.profile_completion import Completion
 from temper_core.engine.capabilities import capabilities_of
 from temper_core.engine.configuration_check import check
 from temper_core.plan import decide, explain, render_engine
+from temper_core.profiles.completion import Completion
 from temper_core.records.profiles import LoadedProfile
 from temper_core.records.steering import FIXED_HINTS, Steering
 from tests.core.plan.nodes import nodes

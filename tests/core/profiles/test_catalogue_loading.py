@@ -3,7 +3,7 @@ import os
 import pytest
 from structlog.testing import capture_logs
 
-from temper_core.agent.profiles import load_catalogue
+from temper_core.profiles.loading import load_catalogue
 from temper_core.settings.models import ProfileSettings, Settings
 
 

@@ -5,8 +5,8 @@ import datetime as dt
 import pytest
 
 from temper_core import parse_profile
-from temper_core.agent.profile_completion import Completion, installed_engine, newest_engine
 from temper_core.engine.capabilities import capabilities_of
+from temper_core.profiles.completion import Completion, installed_engine, newest_engine
 from temper_core.records.profiles import LoadedProfile, ProfileFailure, ShapeRange
 
 REST = '[[thread_groups]]\nname = "rest"\n'

@@ -5,7 +5,7 @@ import pytest
 from temper_core import parse_profile
 from temper_core.observe.profile_coverage import ProfileCoverage
 from temper_core.plan import ProfileCatalogue, decide
-from temper_core.records.covering import takes_by_name
+from temper_core.profiles.covering import takes_by_name
 from temper_core.records.matching import ThreadIdentity
 from temper_core.records.pods import Container
 from temper_core.records.profiles import LoadedProfile

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from temper_core import documents
-from temper_core.agent.profile_files import LARGEST_PROFILE_BYTES, MOST_FILES, ProfileFiles
+from temper_core.profiles.files import LARGEST_PROFILE_BYTES, MOST_FILES, ProfileFiles
 from temper_core.records.profiles import LoadedProfile
 
 A_DAY_NS = 86_400_000_000_000

@@ -3,8 +3,8 @@
 import pytest
 
 from temper_core import DocumentError, parse_profile
-from temper_core.records.profile_documents import complete
-from temper_core.records.profile_tables import DerivedProfile
+from temper_core.profiles.documents import complete
+from temper_core.profiles.tables import DerivedProfile
 from temper_core.records.profiles import Evidence, Treatment
 
 PARENT = """

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from temper_core.records.match_reach import covers, hidden, impossibilities, unreachable
+from temper_core.patterns import finds
+from temper_core.profiles.match_reach import covers, hidden, impossibilities, unreachable
 from temper_core.records.matching import ThreadIdentity, matches
-from temper_core.records.patterns import finds
 from temper_core.records.profiles import Behaviour, ThreadGroup, ThreadMatch
 
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from temper_core import DocumentError, parse_profile
+from temper_core.patterns import LONGEST_PATTERN, finds, require_pattern
 from temper_core.records.matching import LONGEST_TITLE, ThreadIdentity, matches
-from temper_core.records.patterns import LONGEST_PATTERN, finds, require_pattern
 from temper_core.records.profiles import ThreadMatch
 
 PROFILE = """

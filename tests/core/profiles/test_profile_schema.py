@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from temper_core import DocumentError, parse_profile
 from temper_core.cli.profiles import command
-from temper_core.records.profile_schema import profile_schema
+from temper_core.profiles.schema import profile_schema
 
 ROOT = Path(__file__).parents[3]
 PAGES = [*ROOT.glob("docs/*.md"), *ROOT.glob("*.md"), *ROOT.glob("plugins/*/README.md")]
@@ -103,7 +103,7 @@ def test_what_a_page_shows_is_loaded_with_what_it_extends(text, tmp_path):
 
 
 def test_every_code_of_a_remark_is_on_the_page_and_no_other():
-    source = (ROOT / "temper_core" / "plan" / "profile_lint.py").read_text(encoding="utf-8")
+    source = (ROOT / "temper_core" / "profiles" / "lint.py").read_text(encoding="utf-8")
     page = (ROOT / "docs" / "profiles.md").read_text(encoding="utf-8")
 
     codes = {*re.findall(r'Remark\(\s*"([a-z_]+)"', source)}

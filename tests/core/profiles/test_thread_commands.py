@@ -22,6 +22,7 @@ from temper_core.records.thread_tables import (
     thread_table_text,
 )
 from temper_core.settings import Settings
+from tests.signals import ignoring
 
 UID = "0a1b2c3d-0000-4000-8000-000000000001"
 CONTAINER_ID = "ab" * 32
@@ -150,6 +151,18 @@ def test_an_interrupted_recording_keeps_what_was_recorded(ending, sleeper, tmp_p
     assert result.exit_code == 0
     assert "interrupted" in result.stderr
     assert len(read_thread_table(path).threads) == 1
+
+
+def test_a_hang_up_does_not_end_a_recording_that_nohup_started(sleeper, tmp_path):
+    path = tmp_path / "shop.json"
+    hangup = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGHUP))
+    with ignoring([signal.SIGHUP]):
+        hangup.start()
+        result = run("record", "--pid", sleeper.pid, "--seconds", 2, "-o", path)
+        hangup.join()
+
+    assert result.exit_code == 0
+    assert "interrupted" not in result.stderr
 
 
 def test_a_recording_that_cannot_be_written_leaves_no_file(sleeper, tmp_path):

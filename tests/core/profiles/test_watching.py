@@ -3,7 +3,7 @@
 import pytest
 from structlog.testing import capture_logs
 
-from temper_core.agent.profile_watch import ProfileWatch
+from temper_core.profiles.watch import ProfileWatch
 from temper_core.settings.models import ProfileSettings, Settings
 
 

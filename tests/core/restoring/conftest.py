@@ -3,7 +3,7 @@ import socket
 import attrs
 import pytest
 
-from temper_core.scheduler.roots import Roots
+from temper_core.scheduler.host.roots import Roots
 from temper_core.settings import load
 
 

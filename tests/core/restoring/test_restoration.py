@@ -6,9 +6,9 @@ from contextlib import nullcontext
 import pytest
 
 from temper_core import CompanionContext, Restored
-from temper_core.agent.restoration import Restoration
-from temper_core.scheduler.agent_lock import agent_lock
-from temper_core.scheduler.safe_mode import SafeModeRequests
+from temper_core.restoring.restoration import Restoration
+from temper_core.safe_mode.requests import SafeModeRequests
+from temper_core.scheduler.host.agent_lock import agent_lock
 
 
 class Helm:

@@ -14,17 +14,17 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from temper_core.agent.restoration import refuse_beside_agent
 from temper_core.cli.restore import command
 from temper_core.errors import EXIT_FINDINGS, EXIT_MACHINE, MachineError
 from temper_core.node.cgroups import detect_cgroups
-from temper_core.scheduler.node_checks import start_of
+from temper_core.restoring.restoration import refuse_beside_agent
+from temper_core.scheduler.preflight.node_checks import start_of
 from tests.core.node.trees import make_cgroup, make_hierarchy
 
 LOCKING = """
 import sys, time
 from pathlib import Path
-from temper_core.scheduler.agent_lock import agent_lock
+from temper_core.scheduler.host.agent_lock import agent_lock
 with agent_lock(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(600)
@@ -34,7 +34,7 @@ with agent_lock(Path(sys.argv[1])):
 @pytest.fixture
 def restore(made, monkeypatch):
     """Run the command on the made host; whatever it raises of ours is given back."""
-    monkeypatch.setattr("temper_core.scheduler.roots.Roots", lambda: made.roots)
+    monkeypatch.setattr("temper_core.scheduler.host.roots.Roots", lambda: made.roots)
     # What somebody else runs on this machine by `temper run` is none of these tests' business.
     cgroups = detect_cgroups(made.folder / "no-proc", make_hierarchy(made.folder / "cgroup"))
     monkeypatch.setattr("temper_core.launch.detect_cgroups", lambda: cgroups)

@@ -14,16 +14,17 @@ from typing import Any
 import attrs
 import pytest
 
+from temper_core.engine.installed import InstalledEngine
 from temper_core.records.layers import Layer
 from temper_core.records.machine import MachineShape
 from temper_core.records.plans import LayerPlan
 from temper_core.records.tiers import LayerKind
+from temper_core.safe_mode.requests import SafeModeRequests
 from temper_core.scheduler.clocks import Clocks
-from temper_core.scheduler.engine_access import EngineAccess, InstalledEngine
+from temper_core.scheduler.engine.access import EngineAccess
 from temper_core.scheduler.hint_map import HintMap
+from temper_core.scheduler.host.roots import Roots
 from temper_core.scheduler.lifecycle import Scheduler
-from temper_core.scheduler.roots import Roots
-from temper_core.scheduler.safe_mode import SafeModeRequests
 from temper_core.settings import Settings
 
 FAKE_ENGINE = Path(__file__).with_name("fake_engine.py")

@@ -3,7 +3,7 @@
 import pytest
 from attrs import evolve
 
-from temper_core.agent.restoration import Restoration
+from temper_core.restoring.restoration import Restoration
 
 
 class Helm:

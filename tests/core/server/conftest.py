@@ -10,7 +10,7 @@ import httpx
 import pytest
 from attrs import frozen
 
-from temper_core.server.listen import AgentServer
+from temper_core.server.agent_server import AgentServer
 from temper_core.settings.models import ServerSettings
 
 TOKEN = "0123456789abcdef-the-secret"

@@ -8,6 +8,8 @@ from typing import Any
 from attrs import define, field
 
 from temper_core.errors import InputError, PluginError
+from temper_core.metrics.source import Counters
+from temper_core.metrics.totals import Sums
 from temper_core.observe.document import observe_document
 from temper_core.plan.render import plan_document
 from temper_core.records.contributions import Endpoint, Exporter
@@ -30,8 +32,6 @@ from temper_core.records.snapshots import (
     ThreadSample,
 )
 from temper_core.records.tiers import LayerKind, Tier
-from temper_core.server.totals import Sums
-from temper_core.server.view import Counters
 
 MACHINE = MachineShape.uniform(4)
 PLAN = LayerPlan(

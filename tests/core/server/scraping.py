@@ -5,8 +5,8 @@ from prometheus_client.openmetrics.parser import (
 )
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
+from temper_core.metrics.scraper import Scraper
 from temper_core.records.contributions import Exporter, Metric, MetricSample
-from temper_core.server.metrics import Scraper
 
 OPENMETRICS = "application/openmetrics-text; version=1.0.0"
 

@@ -10,7 +10,7 @@ from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from temper_core.server.listen import BOUNDS
+from temper_core.server.agent_server import BOUNDS
 
 JSON_VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
@@ -60,9 +60,9 @@ def test_a_body_that_is_no_request_gives_one_line_that_names_the_field(agent, vi
 
 
 def test_a_reason_that_is_too_long_is_refused_by_its_length(agent):
-    response = agent.unix.put("/safe-mode", json={"requested": True, "reason": "x" * 201})
+    response = agent.unix.put("/safe-mode", json={"requested": True, "reason": "x" * 501})
 
-    assert response.json()["error"] == "reason: must be at most 200 characters, not 201"
+    assert response.json()["error"] == "reason: must be at most 500 characters, not 501"
 
 
 @pytest.mark.parametrize("headers", [{}, {"transfer-encoding": "chunked"}])

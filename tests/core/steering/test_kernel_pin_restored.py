@@ -3,8 +3,8 @@
 import pytest
 from attrs import evolve
 
-from temper_core.agent.host_traces import Sparing, restore_files
-from temper_core.scheduler.roots import Roots
+from temper_core.restoring.host_files import Sparing, restore_files
+from temper_core.scheduler.host.roots import Roots
 from temper_core.settings.models import (
     SafeModeSettings,
     SchedulerSettings,

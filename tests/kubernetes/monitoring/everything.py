@@ -7,12 +7,12 @@ from attrs import evolve
 
 from deploy.monitoring.catalogue import pages_of_services
 from temper_core import Exporter
+from temper_core.metrics.scraper import Scraper
 from temper_core.records.snapshots import Mode, Status
-from temper_core.server.metrics import Scraper
 from temper_plugin_kubernetes.accounts import UNREADABLE, WRITES, Account
 from temper_plugin_linter.standing import ages
+from tests.core.metrics.test_metric_values import make_busy
 from tests.core.server.conftest import load_fakes
-from tests.core.server.test_metric_values import make_busy
 
 
 class Eventful:

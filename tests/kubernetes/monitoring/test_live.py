@@ -7,7 +7,7 @@ from collections import defaultdict
 import httpx
 import pytest
 
-from temper_core.server.families import FAMILIES
+from temper_core.metrics.families import FAMILIES
 from tests.kubernetes.monitoring.boards import asked
 from tests.kubernetes.monitoring.everything import Eventful
 from tests.kubernetes.monitoring.live import NODE, Scene

@@ -5,8 +5,8 @@ import pytest
 from deploy.monitoring.catalogue import catalogue, family_of
 from deploy.monitoring.queries import UnknownNameError, check_names, families_in
 from temper_core import Exporter
+from temper_core.metrics.families import FAMILIES
 from temper_core.plugin_host import load_host
-from temper_core.server.families import FAMILIES
 from temper_core.settings.models import PluginHostSettings, Settings
 from temper_core.testing import make_snapshot
 

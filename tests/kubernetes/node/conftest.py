@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.heavy import leave_to
 from tests.kubernetes.node.real_node import DRIVERS, NAMESPACE, ROOT, RealNode, tell
 from tests.kubernetes.node.workloads import PROFILE, PROFILE_FILE, workloads
 
@@ -35,7 +36,7 @@ def pytest_collection_modifyitems(config, items):
         return
     for item in items:
         if Path(__file__).parent in item.path.parents:
-            item.add_marker(pytest.mark.skip(reason="boots a real node: make e2e-node"))
+            leave_to("e2e-node", item, "boots a real node")
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,7 @@
 import pytest
 from attrs import evolve
 
-from temper_core.agent.decider import Decider
+from temper_core.decide.decider import Decider
 from temper_core.plan import ProfileCatalogue
 from temper_core.records.pods import Container
 from temper_core.records.profiles import (

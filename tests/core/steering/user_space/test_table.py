@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from temper_core.plan import membership
 from temper_core.records.matching import ThreadIdentity
 from temper_core.records.steering import FIXED_HINTS, OPEN, Scope, ScopeKind, SteeredPlace
 from temper_core.steering.kernel import MOST_RULES, KernelRule, Policy
@@ -211,4 +212,4 @@ def test_the_kernel_side_puts_a_thread_where_the_plan_wants_it(places, thread):
     plan = steered(*places)
     table = build_table(plan, place_cgroups(plan, LARGE_TREE))
 
-    assert kernel_says(table, thread) == plan.hints[plan.places.layer_of(thread)]
+    assert kernel_says(table, thread) == plan.hints[membership.place_index(plan).layer_of(thread)]

@@ -1,0 +1,1 @@
+"""Watch paths for changes by inotify(7)."""

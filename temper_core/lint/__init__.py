@@ -1,0 +1,1 @@
+"""Judge snapshots by invariants; violations begin and end over windows."""

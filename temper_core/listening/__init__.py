@@ -1,1 +1,0 @@
-"""Listening for changes of files and directories; knows nothing of ours."""

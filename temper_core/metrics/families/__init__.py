@@ -1,0 +1,53 @@
+"""The metric families of the core, by topic; ``docs/metrics.md`` is made from these tables.
+
+Their order is that of importance: a scrape that would hold too many series loses the last first.
+"""
+
+from temper_core.metrics.exposition import COUNTER
+from temper_core.metrics.families.agent import PLUGINS, STATE
+from temper_core.metrics.families.layers import LAYERS, TIERS
+from temper_core.metrics.families.node import LINT, OBSERVING, OVERHEAD, PRESSURE, STEERING, WAKES
+from temper_core.metrics.families.pods import PODS, THREADS, WAITS
+from temper_core.metrics.families.profiles import PROFILES
+from temper_core.metrics.families.reading import NEVER, Described, Family
+
+LIVE = (*STATE, *PLUGINS)
+"""Of the agent as it is at the scrape."""
+OBSERVED = (*LINT, *PROFILES, *TIERS, *STEERING, *OVERHEAD, *PRESSURE, *OBSERVING, *LAYERS, *WAKES)
+"""Of the last observation."""
+
+SERIES = Family(
+    "temper_series",
+    "Series of this scrape.",
+    lambda _: (),
+    absent=NEVER,
+)
+DROPPED = Family(
+    "temper_series_dropped_total",
+    "Series left out of a scrape: over [observe] series_limit, or claimed twice; summed over all "
+    "scrapes.",
+    lambda _: (),
+    kind=COUNTER,
+    absent=NEVER,
+)
+
+FAMILIES: tuple[Described, ...] = (
+    *LIVE,
+    *OBSERVED,
+    *PODS,
+    *WAITS,
+    *THREADS,
+    SERIES,
+    DROPPED,
+)
+
+__all__ = [
+    "DROPPED",
+    "FAMILIES",
+    "LIVE",
+    "OBSERVED",
+    "PODS",
+    "SERIES",
+    "THREADS",
+    "WAITS",
+]

@@ -1,0 +1,314 @@
+"""What the last observation tells of the node, of its promises, and of what looking costs."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+
+from temper_core.metrics.exposition import COUNTER, HISTOGRAM
+from temper_core.metrics.families.agent import counted
+from temper_core.metrics.families.layers import MOST_WAIT_SERIES
+from temper_core.metrics.families.reading import Family, HistogramFamily, Per, Reading, Values
+from temper_core.records.histogram import Histogram
+from temper_core.records.lint import Severity
+from temper_core.records.snapshots import Overhead, Snapshot
+from temper_core.records.steering import SteeringState
+
+US_PER_S = 1_000_000
+RESOURCES = 3
+KINDS = 2
+SPANS = 3
+OBSERVATION_TIERS = ("bpf", "bpf-iter", "proc")
+MOST_PARTS = 24
+"""Parts of the agent whose cost is told, twice: in user space and in the kernel."""
+NO_PSI = "without PSI in the kernel"
+NOT_WATCHED = "until wake-ups are watched"
+
+
+def _pressure_ratios(reading: Reading) -> Iterator[tuple[tuple[str, ...], float]]:
+    pressures = reading.snapshot.pressure if reading.snapshot else {}
+    for resource, pressure in pressures.items():
+        for kind, line in (("some", pressure.some), ("full", pressure.full)):
+            if line is not None:
+                yield (resource, kind, "10s"), line.avg10
+                yield (resource, kind, "60s"), line.avg60
+                yield (resource, kind, "300s"), line.avg300
+
+
+def _pressure_seconds(reading: Reading) -> Iterator[tuple[tuple[str, ...], float]]:
+    pressures = reading.snapshot.pressure if reading.snapshot else {}
+    for resource, pressure in pressures.items():
+        for kind, line in (("some", pressure.some), ("full", pressure.full)):
+            if line is not None:
+                yield (resource, kind), line.total_us / US_PER_S
+
+
+def _violations(reading: Reading) -> Values:
+    if reading.snapshot is None:
+        return ()
+    standing = Counter(violation.invariant for violation in reading.snapshot.violations)
+    return counted(standing, always=reading.snapshot.invariants)
+
+
+def _severities(reading: Reading) -> Values:
+    if reading.snapshot is None:
+        return ()
+    standing = Counter(str(violation.severity) for violation in reading.snapshot.violations)
+    return counted(standing, always=[severity.value for severity in Severity])
+
+
+def _observed(read: Callable[[Snapshot], float]) -> Callable[[Reading], Values]:
+    return lambda reading: [((), float(read(reading.snapshot)))] if reading.snapshot else ()
+
+
+def _overhead(read: Callable[[Overhead], float]) -> Callable[[Reading], Values]:
+    return lambda reading: [((), float(read(reading.overhead)))] if reading.overhead else ()
+
+
+def _overhead_cpu(reading: Reading) -> Values:
+    parts = reading.overhead.cpu_ratio if reading.overhead else {}
+    return [((part,), ratio) for part, ratio in sorted(parts.items())]
+
+
+def _steering(read: Callable[[SteeringState], float]) -> Callable[[Reading], Values]:
+    return _observed(lambda snapshot: read(snapshot.steering))
+
+
+def _observation_tiers(reading: Reading) -> Values:
+    if reading.snapshot is None:
+        return ()
+    tier = reading.snapshot.observing.tier
+    return [((each,), float(each == tier)) for each in dict.fromkeys((*OBSERVATION_TIERS, tier))]
+
+
+def _wakes(read: Callable[[Reading], float]) -> Callable[[Reading], Values]:
+    return lambda reading: [((), read(reading))] if reading.sums.wakes.windows else ()
+
+
+def _node_waits(reading: Reading) -> Iterator[tuple[tuple[str, ...], Histogram]]:
+    if reading.sums.wakes.waits is not None:
+        yield (), reading.sums.wakes.waits
+
+
+LINT = (
+    Family(
+        "temper_lint_violation",
+        "Violations of an invariant that stand now.",
+        _violations,
+        labels=("invariant",),
+        per=Per.INVARIANT,
+    ),
+    Family(
+        "temper_lint_severity_violations",
+        "Violations of a severity that stand now.",
+        _severities,
+        labels=("severity",),
+        most=len(Severity),
+    ),
+)
+
+STEERING = (
+    Family(
+        "temper_steering",
+        "1 while threads are steered into their layers by hints, 0 where the engine's own matchers "
+        "do it.",
+        _steering(lambda state: state.mode == "hints"),
+    ),
+    Family(
+        "temper_steering_hints_written_total",
+        "Hints that walks over the threads of the node had to write.",
+        _steering(lambda state: state.steered),
+        kind=COUNTER,
+    ),
+    Family(
+        "temper_steering_hints_corrected_total",
+        "Hints that somebody else had changed, and walks have set right.",
+        _steering(lambda state: state.corrected),
+        kind=COUNTER,
+    ),
+    Family(
+        "temper_steering_kicks_total",
+        "Threads that were reniced by one and back so that they follow their hint.",
+        _steering(lambda state: state.kicked),
+        kind=COUNTER,
+    ),
+    Family(
+        "temper_steering_threads_astray",
+        "Threads that the engine has in another layer than their hint says.",
+        _steering(lambda state: state.astray),
+    ),
+    Family(
+        "temper_steering_failures_total",
+        "Walks, table writes and decisions that failed.",
+        _steering(lambda state: state.failures),
+        kind=COUNTER,
+    ),
+)
+
+PRESSURE = (
+    Family(
+        "temper_pressure_ratio",
+        "The node's pressure stall information: share of time, 0 to 1.",
+        _pressure_ratios,
+        labels=("resource", "kind", "window"),
+        unit="ratio",
+        absent=NO_PSI,
+        most=RESOURCES * KINDS * SPANS,
+    ),
+    Family(
+        "temper_pressure_seconds_total",
+        "The node's pressure stall information: time in which some, or all, were stalled.",
+        _pressure_seconds,
+        labels=("resource", "kind"),
+        kind=COUNTER,
+        unit="seconds",
+        absent=NO_PSI,
+        most=RESOURCES * KINDS,
+    ),
+    Family(
+        "temper_pressure_events_total",
+        "Times the kernel has told of a stall on a resource of the node.",
+        lambda r: counted(r.snapshot.pressure_events if r.snapshot else {}),
+        labels=("resource",),
+        kind=COUNTER,
+        absent="where the kernel tells of none, or PSI has no triggers",
+        most=RESOURCES,
+    ),
+)
+
+OBSERVING = (
+    Family(
+        "temper_threads",
+        "Threads of the node that the last observation saw.",
+        _overhead(lambda overhead: overhead.threads_seen),
+    ),
+    Family(
+        "temper_observe_tier",
+        "1 for the tier of observation in use (bpf, bpf-iter, proc), 0 for the others.",
+        _observation_tiers,
+        labels=("tier",),
+        most=len(OBSERVATION_TIERS),
+    ),
+    Family(
+        "temper_observe_period_seconds",
+        "Seconds between two observations as they are.",
+        _observed(lambda snapshot: snapshot.observing.period_s or snapshot.overhead.period_s),
+        unit="seconds",
+    ),
+    Family(
+        "temper_observe_asked_period_seconds",
+        "Seconds between two observations as [observe] period_s asks.",
+        _observed(lambda snapshot: snapshot.observing.asked_period_s),
+        unit="seconds",
+    ),
+    Family(
+        "temper_observe_stretched",
+        "1 while the period is longer than asked, because looking costs too much, else 0.",
+        _observed(lambda snapshot: bool(snapshot.observing.stretched)),
+    ),
+    Family(
+        "temper_observe_unlisted_threads",
+        "Threads that ran too little in the window to be told one by one.",
+        _observed(lambda snapshot: snapshot.observing.unlisted),
+    ),
+    Family(
+        "temper_observe_defects",
+        "Things that could not be read in the last observation; /observe names them.",
+        _observed(lambda snapshot: len(snapshot.defects)),
+    ),
+    Family(
+        "temper_observe_seconds_total",
+        "Seconds that all observed windows cover; it stands still while nothing is observed.",
+        lambda r: [((), r.sums.observed_s)] if r.snapshot else (),
+        kind=COUNTER,
+        unit="seconds",
+    ),
+)
+
+OVERHEAD = (
+    Family(
+        "temper_overhead_cpu_ratio",
+        "What the agent itself costs, as a share of one core.",
+        _overhead_cpu,
+        labels=("part",),
+        unit="ratio",
+        most=MOST_PARTS,
+    ),
+    Family(
+        "temper_overhead_cpu_seconds_total",
+        "CPU time that the agent itself has used, by part, in user space and in the kernel.",
+        lambda r: [((part,), spent_s) for part, spent_s in sorted(r.sums.overhead_s.items())],
+        labels=("part",),
+        kind=COUNTER,
+        unit="seconds",
+        most=MOST_PARTS,
+    ),
+    Family(
+        "temper_overhead_bpf_cpu_ratio",
+        "What of that ran inside of BPF programs.",
+        _overhead(lambda overhead: overhead.bpf_cpu_ratio),
+        unit="ratio",
+    ),
+    Family(
+        "temper_overhead_bpf_cpu_seconds_total",
+        "What of that CPU time ran inside of BPF programs.",
+        lambda r: [((), r.sums.bpf_s)] if r.snapshot else (),
+        kind=COUNTER,
+        unit="seconds",
+    ),
+    Family(
+        "temper_overhead_memory_bytes",
+        "Resident memory of the agent.",
+        _overhead(lambda overhead: overhead.memory_bytes),
+        unit="bytes",
+    ),
+    Family(
+        "temper_overhead_descriptors",
+        "Files that the agent has open.",
+        _overhead(lambda overhead: overhead.descriptors),
+    ),
+    Family(
+        "temper_overhead_tick_seconds",
+        "CPU time of the last observation.",
+        _overhead(lambda overhead: overhead.tick_s),
+        unit="seconds",
+    ),
+    Family(
+        "temper_engine_memory_bytes",
+        "Resident memory of the engine; 0 while none runs.",
+        _overhead(lambda overhead: overhead.engine_memory_bytes),
+        unit="bytes",
+    ),
+)
+
+WAKES = (
+    Family(
+        "temper_wake_windows_total",
+        "Windows in which every wake-up and switch was watched.",
+        _wakes(lambda r: r.sums.wakes.windows),
+        kind=COUNTER,
+        absent=NOT_WATCHED,
+    ),
+    Family(
+        "temper_wake_watched_seconds_total",
+        "Seconds that those windows lasted; what the wait histograms are a sample of.",
+        _wakes(lambda r: r.sums.wakes.watched_s),
+        kind=COUNTER,
+        unit="seconds",
+        absent=NOT_WATCHED,
+    ),
+    Family(
+        "temper_wake_edges_lost_total",
+        "Pairs of waker and wakee that found no room in those windows.",
+        _wakes(lambda r: r.sums.wakes.lost),
+        kind=COUNTER,
+        absent=NOT_WATCHED,
+    ),
+    HistogramFamily(
+        "temper_node_wait_seconds",
+        "How long threads of the node waited for a CPU, in the windows in which that was watched.",
+        _node_waits,
+        kind=HISTOGRAM,
+        unit="seconds",
+        absent=NOT_WATCHED,
+        most=MOST_WAIT_SERIES,
+    ),
+)

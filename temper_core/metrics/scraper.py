@@ -1,0 +1,239 @@
+"""One scrape of ``/metrics``: the core's families, then the plugins', within a bound.
+
+What goes over the bound is dropped in this order: plugins' metrics, threads by name, waits of
+pods, pods (the least busy first), and only then what is told of the node.
+"""
+
+import re
+import threading
+import time
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import accumulate
+
+import structlog
+from attrs import define, field, frozen
+
+from temper_core.errors import PluginError
+from temper_core.metrics.exposition import (
+    COUNTER,
+    TOTAL,
+    Block,
+    Head,
+    block,
+    count_of,
+    names_of,
+    text_of,
+    within,
+)
+from temper_core.metrics.families import (
+    DROPPED,
+    FAMILIES,
+    LIVE,
+    OBSERVED,
+    PODS,
+    SERIES,
+    THREADS,
+    WAITS,
+)
+from temper_core.metrics.families.reading import OfPods, PodReading, Reading, own_line
+from temper_core.metrics.label_text import escaped, readable
+from temper_core.metrics.media_types import OPENMETRICS, media_type_for
+from temper_core.metrics.source import MetricSource
+from temper_core.metrics.totals import Sums, merged_pods
+from temper_core.records.contributions import Exporter, Metric
+from temper_core.records.plans import LayerPlan
+from temper_core.records.snapshots import Snapshot
+
+UNBOUNDED_LABELS = frozenset({"tid", "tgid", "pid", "uid", "pod_uid"})
+OWN_SERIES = 2
+"""How many series a scrape holds, and how many were dropped: these are always there."""
+_LABEL = re.compile(r"(?!__)[a-zA-Z_][a-zA-Z0-9_]*")
+_RESERVED = frozenset(name for family in FAMILIES for name in names_of(family.head))
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+@define
+class Page:
+    """What one observation gives, within *room* series; made once, however many scrape it."""
+
+    basis: tuple[Snapshot | None, LayerPlan | None, Sums]
+    room: int
+    blocks: Sequence[Block]
+    dropped: int
+    series: int
+    _texts: dict[bool, bytes] = field(factory=dict, init=False)
+
+    def is_of(self, reading: Reading, room: int) -> bool:
+        """Whether it is what would be made of *reading* again."""
+        same = (reading.snapshot, reading.plan, reading.sums)
+        return room == self.room and all(
+            mine is given for mine, given in zip(self.basis, same, strict=True)
+        )
+
+    def text(self, *, openmetrics: bool) -> bytes:
+        """Write the page in one of the two formats."""
+        if openmetrics not in self._texts:
+            self._texts[openmetrics] = text_of(self.blocks, openmetrics=openmetrics)
+        return self._texts[openmetrics]
+
+
+@frozen
+class Kept:
+    """What there is room for, and how many series there is none for."""
+
+    blocks: list[Block]
+    dropped: int
+
+
+@define
+class Scraper:
+    """Renders scrapes of *view* that hold at most *series_limit* series each."""
+
+    view: MetricSource
+    series_limit: int
+    clock: Callable[[], float] = time.monotonic
+    _dropped: int = field(default=0, init=False)
+    _page: Page | None = field(default=None, init=False)
+    _lock: threading.Lock = field(factory=threading.Lock, init=False)
+
+    def scrape(self, accept: str) -> tuple[bytes, str]:
+        """Return the metrics and their media type, OpenMetrics where *accept* prefers it."""
+        media_type = media_type_for(accept)
+        openmetrics = media_type == OPENMETRICS
+        reading = self._reading()
+        room = self.series_limit - OWN_SERIES
+        live, lost = within((family.block(reading) for family in LIVE), room)
+        page = self._page_of(reading, room - count_of(live))
+        lost += page.dropped
+        exported, refused = within(
+            self._exported(reading.snapshot), 0 if lost else page.room - page.series
+        )
+        series = count_of(live) + page.series + count_of(exported) + OWN_SERIES
+        own = self._own(series, lost + refused)
+        self.view.note_series(series)
+        parts = (
+            text_of(live, openmetrics=openmetrics),
+            page.text(openmetrics=openmetrics),
+            text_of((*exported, *own), openmetrics=openmetrics),
+            b"# EOF\n" if openmetrics else b"",
+        )
+        return b"".join(parts), media_type
+
+    def _reading(self) -> Reading:
+        snapshot, generation = self.view.snapshot(), self.view.generation()
+        planned = generation.plan if generation else None
+        return Reading(
+            snapshot,
+            (snapshot.plan if snapshot else None) or planned,
+            self.view.status(),
+            self.view.counters(),
+            self.view.plugins(),
+            self.clock() - snapshot.monotonic_s if snapshot else None,
+            self.view.sums(),
+            self.view.pods_age_s(),
+        )
+
+    def _page_of(self, reading: Reading, room: int) -> Page:
+        with self._lock:
+            if self._page is None or not self._page.is_of(reading, room):
+                self._page = page_of(reading, room)
+            return self._page
+
+    def _own(self, series: int, dropped: int) -> tuple[Block, Block]:
+        with self._lock:
+            self._dropped += dropped
+            return own_line(SERIES.head, series), own_line(DROPPED.head, self._dropped)
+
+    def _exported(self, snapshot: Snapshot | None) -> Iterator[Block]:
+        """Ask every exporter; a name that is taken costs the family, a failure its exporter."""
+        if snapshot is None:
+            return
+        reserved: set[str] = set(_RESERVED)
+        for plugin, exporter in self.view.exporters():
+            for each in self._collected(plugin, exporter, snapshot):
+                if reserved.isdisjoint(names_of(each.head)):
+                    reserved |= names_of(each.head)
+                    yield each
+                else:
+                    self._drop(len(each.lines) + each.repeated)
+                    log.debug("metric_name_taken", plugin=plugin, metric=each.head.name)
+
+    def _collected(self, plugin: str, exporter: Exporter, snapshot: Snapshot) -> Sequence[Block]:
+        try:
+            part = f"exporter {exporter.name}"
+            return self.view.call(plugin, collected, exporter, snapshot, part=part)
+        except PluginError:
+            # The host has counted it, and sets the exporter aside by name.
+            return ()
+
+    def _drop(self, count: int) -> None:
+        with self._lock:
+            self._dropped += count
+
+
+def page_of(reading: Reading, room: int) -> Page:
+    """Make the page of an observation: once something was dropped, so is all that matters less."""
+    blocks, dropped = within((family.block(reading) for family in OBSERVED), room)
+    series = count_of(blocks)
+    pods = _pods(reading)
+    for families in (PODS, WAITS, THREADS):
+        kept = pod_blocks(families, pods, 0 if dropped else room - series)
+        blocks += kept.blocks
+        dropped += kept.dropped
+        series += count_of(kept.blocks)
+    return Page((reading.snapshot, reading.plan, reading.sums), room, blocks, dropped, series)
+
+
+def _pods(reading: Reading) -> list[PodReading]:
+    """Return the pods, busiest first."""
+    if reading.snapshot is None:
+        return []
+    merged = merged_pods(reading.snapshot.pods)
+    pods = [PodReading.of(key, sample, reading.sums) for key, sample in merged.items()]
+    return sorted(pods, key=lambda pod: (-pod.totals.busyness, pod.labels))
+
+
+def pod_blocks(families: Sequence[OfPods], pods: Sequence[PodReading], room: int) -> Kept:
+    """Write *families* for as many of *pods* as there is room for; each pod whole or not at all."""
+    dropped = 0
+    if len(pods) * sum(family.most for family in families) > room:
+        pods, dropped = _fitting(families, pods, room)
+    return Kept([Block(family.head, family.lines(pods)) for family in families], dropped)
+
+
+def _fitting(
+    families: Sequence[OfPods], pods: Sequence[PodReading], room: int
+) -> tuple[Sequence[PodReading], int]:
+    """Return the first of *pods*, as many as there is room for, and the series of the others."""
+    counts = [sum(len(family.lines((pod,))) for family in families) for pod in pods]
+    so_far = list(accumulate(counts))
+    fitting = bisect_right(so_far, room)
+    return pods[:fitting], sum(counts[fitting:])
+
+
+def collected(exporter: Exporter, snapshot: Snapshot) -> tuple[Block, ...]:
+    """Call an exporter and check all it returns; raises whatever is wrong with it."""
+    return tuple(_checked(metric) for metric in exporter.collect(snapshot))
+
+
+def _checked(metric: Metric) -> Block:
+    if not isinstance(metric, Metric):
+        raise TypeError(f"an exporter yields Metric records, not {metric!r}")
+    name = metric.name
+    if metric.kind == COUNTER and not name.endswith(TOTAL):
+        name += TOTAL
+    samples = [
+        (_checked_labels(name, sample.labels.items()), float(sample.value))
+        for sample in metric.samples
+    ]
+    return block(Head(name, readable(" ".join(str(metric.help).split())), metric.kind), samples)
+
+
+def _checked_labels(name: str, labels: Iterable[tuple[str, str]]) -> str:
+    checked = sorted((str(label), str(value)) for label, value in labels)
+    for label, _ in checked:
+        if not _LABEL.fullmatch(label) or label in UNBOUNDED_LABELS:
+            raise ValueError(f"metric {name} must not have the label {label!r}")
+    return ",".join(f'{label}="{escaped(readable(value))}"' for label, value in checked)

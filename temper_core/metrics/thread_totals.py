@@ -1,0 +1,141 @@
+"""What a pod's threads add up to by name: a few names, the busiest, and the rest of the pod.
+
+A thread is known by its name without numbers, never by its tid. A name that is told stays told
+until another is clearly busier, so that series do not come and go with every window.
+"""
+
+import math
+from collections.abc import Iterable, Mapping
+from heapq import nlargest
+from typing import NamedTuple
+
+from attrs import define, field
+
+from temper_core.metrics.label_text import REST, readable, thread_group
+from temper_core.records.snapshots import PodSample, ThreadSample
+
+TOP_NAMES = 5
+"""Names that are told per pod, besides the rest."""
+MOST_CANDIDATES = 32
+"""Names per pod whose use is followed."""
+SMOOTHING_S = 300.0
+"""Time constant of the use by which the busiest names are chosen."""
+LEAST_SHARE = 0.001
+"""Smoothed CPUs from which on a name may be told."""
+CLEARLY_BUSIER = 1.5
+LARGEST_EXPONENT = 50.0
+
+Used = Mapping[str, list[float]]
+"""By name: what its threads used in a window and how long they waited for a CPU, both in CPUs."""
+
+
+class ThreadTotals(NamedTuple):
+    """What threads used so far by name, in seconds; a name counts from when it was first told."""
+
+    cpu_s: Mapping[str, float] = {}
+    run_delay_s: Mapping[str, float] = {}
+
+
+NO_THREADS = ThreadTotals()
+
+
+def group_threads(threads: Iterable[ThreadSample]) -> dict[tuple[str, str], dict[str, list[float]]]:
+    """Add up threads by pod and name; those outside of pods are left out."""
+    found: dict[tuple[str, str], dict[str, list[float]]] = {}
+    known: dict[tuple[str, str], dict[str, list[float]]] = {}
+    for thread in threads:
+        if not thread.pod:
+            continue
+        pod = thread.namespace, thread.pod
+        names = known.get(pod)
+        if names is None:
+            key = readable(thread.namespace), readable(thread.pod)
+            names = known[pod] = found.setdefault(key, {})
+        name = thread_group(thread.comm)
+        use = names.get(name)
+        if use is None:
+            names[name] = [thread.cpu_used, thread.run_delay_ratio]
+        else:
+            use[0] += thread.cpu_used
+            use[1] += thread.run_delay_ratio
+    return found
+
+
+@define(eq=False)
+class PodThreads:
+    """Follows the names of one pod; ``totals`` are of those that are told, and of the rest.
+
+    Smoothing costs only for names that ran: what is new counts ever more, instead of what is old
+    ever less.
+    """
+
+    totals: ThreadTotals = NO_THREADS
+    _scores: dict[str, float] = field(factory=dict, init=False)
+    _exponent: float = field(default=0.0, init=False)
+    _told: tuple[str, ...] = field(default=(), init=False)
+
+    def add(self, used: Used, pod: PodSample, window_s: float) -> None:
+        """Add a window; what the pod used beyond the names that are told is the rest's."""
+        if window_s <= 0:
+            return
+        self._exponent += window_s / SMOOTHING_S
+        if used:
+            self._score(used, window_s)
+            self._choose(used)
+        elif self.totals is not NO_THREADS and not pod.cpu_used and not pod.run_delay:
+            return
+        cpu_s, run_delay_s = dict(self.totals.cpu_s), dict(self.totals.run_delay_s)
+        cpus, run_delay = pod.cpu_used, pod.run_delay
+        for name in self._told:
+            use = used.get(name)
+            if use is not None:
+                cpu_s[name] += use[0] * window_s
+                run_delay_s[name] += use[1] * window_s
+                cpus -= use[0]
+                run_delay -= use[1]
+        cpu_s[REST] = cpu_s.get(REST, 0.0) + max(0.0, cpus) * window_s
+        run_delay_s[REST] = run_delay_s.get(REST, 0.0) + max(0.0, run_delay) * window_s
+        self.totals = ThreadTotals(cpu_s, run_delay_s)
+
+    def _score(self, used: Used, window_s: float) -> None:
+        if self._exponent > LARGEST_EXPONENT:
+            fading = math.exp(-self._exponent)
+            self._scores = {name: score * fading for name, score in self._scores.items()}
+            self._exponent = 0.0
+        gain = math.exp(self._exponent) * -math.expm1(-window_s / SMOOTHING_S)
+        scores = self._scores
+        for name, (cpus, _) in used.items():
+            scores[name] = scores.get(name, 0.0) + cpus * gain
+        if len(scores) > MOST_CANDIDATES:
+            busiest = nlargest(MOST_CANDIDATES, scores, key=scores.__getitem__)
+            self._scores = {name: scores[name] for name in (*busiest, *self._told)}
+
+    def _choose(self, used: Used) -> None:
+        """Tell of new names where there is room, or one that is told is clearly less busy."""
+        scores, told = self._scores, [*self._told]
+        least_score = LEAST_SHARE * math.exp(self._exponent)
+        rising = [
+            name
+            for name in used
+            if scores.get(name, 0.0) >= least_score and name not in told and name != REST
+        ]
+        for name in nlargest(TOP_NAMES, rising, key=scores.__getitem__):
+            if len(told) < TOP_NAMES:
+                told.append(name)
+                continue
+            least = min(told, key=scores.__getitem__)
+            if scores[name] <= scores[least] * CLEARLY_BUSIER:
+                break
+            told[told.index(least)] = name
+        if rising:
+            self._tell_of(tuple(told))
+
+    def _tell_of(self, told: tuple[str, ...]) -> None:
+        """Begin to count names that are new, and forget those that are told no more."""
+        if told != self._told:
+            self._told = told
+            names = (*told, *self.totals.cpu_s.keys() & {REST})
+            self.totals = ThreadTotals(
+                {name: self.totals.cpu_s.get(name, 0.0) for name in names},
+                {name: self.totals.run_delay_s.get(name, 0.0) for name in names},
+            )

@@ -1,1 +1,0 @@
-"""Recordings: a node written down look by look, and read back."""

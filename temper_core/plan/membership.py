@@ -1,0 +1,32 @@
+"""To which layer of a plan a thread belongs."""
+
+import weakref
+
+from temper_core.plan.place_index import PlaceIndex
+from temper_core.records.layers import Layer
+from temper_core.records.matching import ThreadIdentity, holds
+from temper_core.records.plans import LayerPlan
+
+_indexes: dict[int, PlaceIndex] = {}
+
+
+def layer_of(plan: LayerPlan, thread: ThreadIdentity) -> Layer | None:
+    """Return the layer of *thread*: where it is steered to, else the first that matches it.
+
+    A thread that no rule of a steered plan knows belongs to the Open layer.
+    """
+    if plan.is_steered:
+        return plan.layer_named(place_index(plan).layer_of(thread))
+    for layer in plan.layers:
+        if any(all(holds(matcher, thread) for matcher in block) for block in layer.matches):
+            return layer
+    return None
+
+
+def place_index(plan: LayerPlan) -> PlaceIndex:
+    """Return the index of the places of a steered plan, made once per plan."""
+    index = _indexes.get(id(plan))
+    if index is None:
+        index = _indexes[id(plan)] = PlaceIndex(plan.steering)
+        weakref.finalize(plan, _indexes.pop, id(plan), None)
+    return index

@@ -1,0 +1,118 @@
+"""Which rules count for a thread, among all the places of a steered plan."""
+
+from collections.abc import Iterable, Sequence
+
+from temper_core.plan.tenancy import NamesCount, where_names_count
+from temper_core.records.matching import ThreadIdentity, matches
+from temper_core.records.steering import (
+    NAME_PARTS,
+    OPEN,
+    SYSTEM,
+    ScopeKind,
+    SteeredPlace,
+    SteeringRule,
+)
+
+MOST_REMEMBERED = 16_384
+"""Cgroups whose place is kept; a node that makes and removes them all day has ever new ones."""
+
+
+class PlaceIndex:
+    """Judges threads by the places of one plan, as the kernel side does by its table.
+
+    The innermost cgroup that has a place counts; of several at one cgroup the first. Names of
+    pods and containers count only where the node's own tools make cgroups (``NamesCount``), and
+    not inside of another's pod that is known. A process scope counts where that place does not
+    outrank it; of several the longest name.
+    """
+
+    def __init__(self, places: Iterable[SteeredPlace]) -> None:
+        self._paths: dict[str, SteeredPlace] = {}
+        self._exact: dict[str, SteeredPlace] = {}
+        self._pods: dict[str, SteeredPlace] = {}
+        self._containers: dict[str, SteeredPlace] = {}
+        self._processes: list[SteeredPlace] = []
+        self._known: dict[str, SteeredPlace | None] = {}
+        self._order: dict[int, int] = {}
+        for number, place in enumerate(places):
+            self._order[id(place)] = number
+            self._enter(place)
+        self._processes.sort(key=lambda place: -len(place.scope.text))
+
+    def layer_of(self, thread: ThreadIdentity) -> str:
+        """Return the name of the layer into which *thread* belongs."""
+        if thread.is_kthread:
+            return SYSTEM
+        place = self.place_of(thread)
+        rule = rule_for(place, thread) if place else None
+        return rule.layer if rule else OPEN
+
+    def place_of(self, thread: ThreadIdentity) -> SteeredPlace | None:
+        """Return the place whose rules count for *thread*; ``None`` where it is in none."""
+        place = self.place_at(thread.cgroup)
+        if place is None or not place.outranks_processes:
+            for named in self._processes:
+                if thread.process.startswith(named.scope.text):
+                    return named
+        return place
+
+    def place_at(self, cgroup: str) -> SteeredPlace | None:
+        """Return the innermost place of a cgroup's path, process scopes left out."""
+        path = cgroup.strip("/")
+        try:
+            return self._known[path]
+        except KeyError:
+            place = self._search(path)
+        # Threads of the server ask too: what is remembered may be cleared at any moment.
+        if len(self._known) >= MOST_REMEMBERED:
+            self._known.clear()
+        self._known[path] = place
+        return place
+
+    def _enter(self, place: SteeredPlace) -> None:
+        scope = place.scope
+        if scope.kind is ScopeKind.PROCESS:
+            self._processes.append(place)
+        elif scope.exact:
+            self._exact.setdefault(scope.text, place)
+        elif scope.kind is ScopeKind.PATH:
+            self._paths.setdefault(scope.text, place)
+        elif scope.kind is ScopeKind.POD:
+            self._pods.setdefault(scope.text, place)
+        else:
+            self._containers.setdefault(scope.text, place)
+
+    def _search(self, path: str) -> SteeredPlace | None:
+        exact = self._exact.get(path)
+        if exact is not None:
+            return exact
+        around: list[SteeredPlace] = []
+        for inner, count in where_names_count(path):
+            place = self._first_at(inner, around, count)
+            if place is not None:
+                around.append(place)
+        return around[-1] if around else None
+
+    def _first_at(
+        self, path: str, around: Sequence[SteeredPlace], count: NamesCount
+    ) -> SteeredPlace | None:
+        name = path.rpartition("/")[2]
+        found = [self._paths.get(path)]  # nobody can make one of that path somewhere else
+        pods = {each.pod for each in around if each.pod}
+        if count.pods and not pods:
+            found += [self._pods.get(name), self._pods.get(name.rpartition("-")[2])]
+        if count.containers:
+            inside = [self._containers.get(part) for part in NAME_PARTS.split(name)]
+            found += [each for each in inside if each and pods <= {each.pod}]
+        places = [place for place in found if place is not None]
+        return min(places, key=lambda place: self._order[id(place)], default=None)
+
+
+def rule_for(place: SteeredPlace, thread: ThreadIdentity) -> SteeringRule | None:
+    """Return the first rule of *place* that holds for *thread*."""
+    for rule in place.rules:
+        if rule.root_only and thread.uid != 0:
+            continue
+        if rule.match is None or matches(rule.match, thread):
+            return rule
+    return None

@@ -1,0 +1,1 @@
+"""Workload profiles: reading, checking, completing, linting, and choosing one for a pod."""

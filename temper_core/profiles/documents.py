@@ -1,0 +1,243 @@
+"""Reading a workload profile: the strict reader, and what a single value cannot tell.
+
+Every mistake is told at once: what one key says wrong hides nothing that others say.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeVar
+
+from attrs import fields_dict
+
+from temper_core import documents
+from temper_core.errors import DocumentError
+from temper_core.profiles.match_reach import hidden, impossibilities
+from temper_core.profiles.tables import (
+    DerivedProfile,
+    GroupTable,
+    ProfileTable,
+    Table,
+    completed_table,
+)
+from temper_core.records.profiles import (
+    LONGEST_COMM,
+    Behaviour,
+    Bounds,
+    Fingerprint,
+    ThreadGroup,
+    ThreadMatch,
+    WorkloadProfile,
+    doubled_name_problem,
+    early_rest_problem,
+    empty_match_problem,
+)
+
+Model = TypeVar("Model")
+COUNTED = ("cores", "threads_per_core", "sockets", "numa_nodes", "llcs")
+UNNAMED = "unnamed"
+
+
+def parse_profile(text: str, source: str) -> WorkloadProfile:
+    """Read the TOML *text* of a profile; raise DocumentError with every misfit, naming *source*.
+
+    One that ``extends`` another is returned as a DerivedProfile: what it lacks is for the node to
+    find, where all profiles are.
+    """
+    return _made(documents.parse_toml(text, source=source), source)
+
+
+def complete(child: DerivedProfile, parent: WorkloadProfile, source: str) -> WorkloadProfile:
+    """Return *child* with all that it takes from *parent*; raise DocumentError where they clash."""
+    table, problems = completed_table(child, parent)
+    if not problems:
+        problems = [_by_name(problem, table) for problem in _problems(table)]
+    if problems:
+        raise DocumentError(source, [f"extends {child.extends!r}: {each}" for each in problems])
+    return _made(table, source)
+
+
+def _made(table: Table, source: str) -> WorkloadProfile:
+    problems = _problems(table)
+    if problems:
+        raise DocumentError(source, problems)
+    if "extends" not in table:
+        return documents.fit(table, WorkloadProfile, source=source)
+    written = documents.fit(table, ProfileTable, source=source)
+    return DerivedProfile(
+        id=written.id,
+        description=written.description or "",
+        fingerprint=written.fingerprint,
+        machine_shape=written.machine_shape,
+        traits=written.traits,
+        evidence=written.evidence,
+        extends=str(written.extends),
+        given=table,
+    )
+
+
+def _problems(table: Table) -> list[str]:
+    """Return all that is wrong with *table*, by path; empty where a profile can be made of it."""
+    found: list[str] = []
+    try:
+        documents.fit(table, ProfileTable, source="")
+    except DocumentError as error:
+        found += error.problems
+    found = _by_item(found, list(_item_misfits(table.get("fingerprint"))))
+    found += _shape_misfits(table.get("machine_shape"))
+    groups = table.get("thread_groups", [])
+    if isinstance(groups, list | tuple):
+        found += _group_misfits(groups, is_derived="extends" in table)
+    return sorted(dict.fromkeys(found))
+
+
+def _by_item(found: list[str], items: list[tuple[str, int, str]]) -> list[str]:
+    """Return *found* with what each item says wrong, for the model tells of the first alone."""
+    told = {path for path, _, _ in items}
+    others = [each for each in found if each.partition(": ")[0] not in told]
+    return others + [f"{path}[{number}]: {why}" for path, number, why in items]
+
+
+def _item_misfits(fingerprint: object) -> Iterator[tuple[str, int, str]]:
+    if not isinstance(fingerprint, Mapping):
+        return
+    for key in ("annotations", "versions"):
+        items = fingerprint.get(key)
+        for number, item in enumerate(items if isinstance(items, list | tuple) else ()):
+            try:
+                documents.fit({key: [item]}, Fingerprint, source="")
+            except DocumentError as error:
+                why = error.problems[0].partition(": ")[2]
+                yield f"fingerprint.{key}", number, why
+
+
+def _group_misfits(groups: "list[Any] | tuple[Any, ...]", *, is_derived: bool) -> Iterator[str]:
+    tables = {number: each for number, each in enumerate(groups) if isinstance(each, Mapping)}
+    for number, table in tables.items():
+        path = f"thread_groups[{number}]"
+        for place, match in enumerate(_matches(table)):
+            yield from (f"{path}.match[{place}]{key}: {why}" for key, why in _match_misfits(match))
+        if {} in _matches(table):
+            yield f"{path}: {empty_match_problem(str(table.get('name', UNNAMED)))}"
+        if not is_derived:
+            yield from _whole_group_misfits(path, table)
+    if is_derived:
+        yield from _doubled(tables)
+        return
+    if not groups:
+        yield "thread_groups: must have at least one group"
+    yield from _misfits_between(tables, len(groups))
+
+
+def _whole_group_misfits(path: str, table: Mapping[str, Any]) -> Iterator[str]:
+    if "override" in table:
+        yield f"{path}.override: is for profiles that extend another"
+    sound = _sound(table, GroupTable, {"name": UNNAMED})
+    if "treatment" in table and "treatment" not in sound:
+        sound.pop("cpu_fraction", None)  # whether it may have one is not known
+    sound.pop("override", None)
+    sound["match"] = [match for match in sound.get("match", []) if match]  # the others are told
+    try:
+        documents.fit(sound, ThreadGroup, source=path)
+    except DocumentError as error:
+        yield from (f"{path}: {each.removeprefix('document: ')}" for each in error.problems)
+
+
+def _misfits_between(tables: Mapping[int, Mapping[str, Any]], count: int) -> Iterator[str]:
+    """Say what is wrong between groups; one that could not be read hides nothing and is no rest."""
+    known = {number: _group_for_order(table) for number, table in tables.items()}
+    read = {number: group for number, group in known.items() if group is not None}
+    numbers = list(read)
+    groups = list(read.values())
+    yield from _doubled(tables)
+    for number, group in read.items():
+        if not group.match and number < count - 1:
+            yield f"thread_groups[{number}]: {early_rest_problem(group.name)}"
+    for place, takers in hidden(groups):
+        path = f"thread_groups[{numbers[place]}]"
+        yield f"{path}: is hidden: every thread that it matches is taken by {takers} before it"
+
+
+def _doubled(tables: Mapping[int, Mapping[str, Any]]) -> Iterator[str]:
+    seen: set[str] = set()
+    for number, table in tables.items():
+        name = table.get("name")
+        if isinstance(name, str) and name in seen:
+            yield f"thread_groups[{number}].name: {doubled_name_problem(name)}"
+        elif isinstance(name, str):
+            seen.add(name)
+
+
+def _group_for_order(table: Mapping[str, Any]) -> ThreadGroup | None:
+    """Return name and matches of a group; None where they could not be read."""
+    kept = {key: table[key] for key in ("name", "match") if key in table}
+    group = _piece(kept, ThreadGroup)
+    is_readable = group is not None and isinstance(kept.get("match", []), list | tuple)
+    return group if is_readable else None
+
+
+def _matches(table: Mapping[str, Any]) -> list[Any]:
+    matches = table.get("match", [])
+    return list(matches) if isinstance(matches, list | tuple) else []
+
+
+def _match_misfits(raw: object) -> Iterator[tuple[str, str]]:
+    if not isinstance(raw, Mapping):
+        return
+    match = _piece(_sound(raw, ThreadMatch), ThreadMatch) or ThreadMatch()
+    for name in ("comm_prefix", "process"):
+        value = getattr(match, name)
+        # The kernel keeps 15 bytes of a name; the model counts characters.
+        if value is not None and len(value.encode()) > LONGEST_COMM:
+            yield f".{name}", f"must be at most {LONGEST_COMM} bytes of UTF-8"
+    yield from impossibilities(match)
+    behaviour = raw.get("behaviour")
+    if isinstance(behaviour, Mapping):
+        yield from _behaviour_misfits(_piece(_sound(behaviour, Behaviour), Behaviour))
+
+
+def _behaviour_misfits(behaviour: Behaviour | None) -> Iterator[tuple[str, str]]:
+    for name in ("cpu_share", "run_us", "wakeups_per_s"):
+        bounds = getattr(behaviour, name, None)
+        if bounds is not None and not 0 <= bounds[0] <= bounds[1]:
+            yield f".behaviour.{name}", _misordered(bounds)
+
+
+def _shape_misfits(shape: object) -> Iterator[str]:
+    if not isinstance(shape, Mapping):
+        return
+    for name in COUNTED:
+        bounds: Any = _piece(shape.get(name), Bounds)
+        low, high = bounds if isinstance(bounds, tuple) else (bounds, bounds)
+        if bounds is not None and not 1 <= low <= high:
+            yield f"machine_shape.{name}: {_misordered(bounds, least=1)}"
+
+
+def _misordered(bounds: object, least: int = 0) -> str:
+    return f"must be [min, max] with {least} <= min <= max, not {bounds!r}"
+
+
+def _sound(table: Mapping[str, Any], model: type[Any], needed: Table | None = None) -> Table:
+    """Return the keys of *table* that fit by themselves; the others are told elsewhere."""
+    needed = needed or {}
+    kept = {key: table[key] for key in fields_dict(model) if key in table}
+    fitting = {
+        key: value
+        for key, value in kept.items()
+        if _piece({**needed, key: value}, model) is not None
+    }
+    return {**needed, **fitting}
+
+
+def _piece(value: object, model: Any) -> Any:  # noqa: ANN401 - a union is no class
+    """Return *value* as a *model*; None where it is none."""
+    try:
+        return documents.fit(value, model, source="")
+    except DocumentError:
+        return None
+
+
+def _by_name(problem: str, table: Table) -> str:
+    """Name groups, whose numbers nobody has written once they were put together."""
+    said = problem
+    for number, group in enumerate(table["thread_groups"]):
+        said = said.replace(f"thread_groups[{number}]", f"thread group {group['name']!r}")
+    return said

@@ -1,0 +1,83 @@
+"""What a profile asks of the engine that is installed, and what that cannot do."""
+
+from collections.abc import Iterator
+
+from temper_core.engine.capabilities import LARGEST_LAYER_COUNT, Capabilities, known_versions
+from temper_core.profiles.conditions import Goal, Part, own_conditions, tier_conditions
+from temper_core.records.profiles import ThreadGroup, Treatment, WorkloadProfile
+
+NODES_OWN = 3
+"""Layers that are no thread group's: system, open, and that of the pod's tier."""
+MOST_GROUPS = LARGEST_LAYER_COUNT - NODES_OWN
+KINDS = {"comm_prefix": "CommPrefix", "process": "PcommPrefix", "leader": "IsGroupLeader"}
+GOALS = {
+    Treatment.EXCLUSIVE: Goal.OWN,
+    Treatment.LATENCY: Goal.OWN,
+    Treatment.YIELD: Goal.OPEN,
+}
+
+
+def engine_misfits(profile: WorkloadProfile, capabilities: Capabilities) -> tuple[str, ...]:
+    """Say what of *profile* an engine of *capabilities* cannot do, by path; empty where it can.
+
+    What the engine need not know, since hints tell it, is held against it too: hints may be
+    taken away at any time, and the node must not fall off its engine then.
+    """
+    return (
+        *_unknown_keys(profile, capabilities),
+        *_unknown_kinds(profile, capabilities),
+        *_too_many_groups(profile),
+    )
+
+
+def static_parts(profile: WorkloadProfile) -> tuple[Part, ...]:
+    """Return the groups as the engine alone can tell them, each where its treatment wants it."""
+    return tuple(
+        Part(
+            tuple(match for match in group.match if match.is_static),
+            GOALS.get(group.treatment, Goal.TIER),
+            takes_rest=not group.match,
+        )
+        for group in profile.thread_groups
+    )
+
+
+def wants_layer(group: ThreadGroup) -> bool:
+    """Whether the group asks for a layer of its own."""
+    return GOALS.get(group.treatment) is Goal.OWN
+
+
+def _unknown_keys(profile: WorkloadProfile, capabilities: Capabilities) -> Iterator[str]:
+    for number, group in enumerate(profile.thread_groups):
+        for place, match in enumerate(group.match):
+            for key, kind in KINDS.items():
+                if getattr(match, key) is not None and kind not in capabilities.matchers:
+                    path = f"thread_groups[{number}].match[{place}].{key}"
+                    yield f"{path}: needs {_lacking(kind, capabilities)}"
+
+
+def _unknown_kinds(profile: WorkloadProfile, capabilities: Capabilities) -> Iterator[str]:
+    parts = static_parts(profile)
+    own = [
+        condition
+        for position, part in enumerate(parts)
+        if part.goal is Goal.OWN
+        for condition in own_conditions(parts, position)
+    ]
+    kinds = {matcher.kind for each in (*own, *tier_conditions(parts)) for matcher in each}
+    for kind in sorted(kinds - {*KINDS.values()} - {*capabilities.matchers}):
+        yield f"thread_groups: telling the groups apart needs {_lacking(kind, capabilities)}"
+
+
+def _lacking(kind: str, capabilities: Capabilities) -> str:
+    there = known_versions("matchers", kind)
+    return f"{kind}, which scx_layered {capabilities.version} lacks ({there})"
+
+
+def _too_many_groups(profile: WorkloadProfile) -> Iterator[str]:
+    count = sum(wants_layer(group) for group in profile.thread_groups)
+    if count > MOST_GROUPS:
+        yield (
+            f"thread_groups: {count} groups ask for a layer of their own (exclusive, latency), "
+            f"and the engine has room for {MOST_GROUPS}"
+        )

@@ -1,0 +1,184 @@
+"""The profile files of a directory: each is read when it changed, and a good one outlives a bad."""
+
+import os
+import stat
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from attrs import frozen
+
+from temper_core import documents
+from temper_core.errors import DocumentError
+from temper_core.profiles.documents import parse_profile
+from temper_core.profiles.tables import DerivedProfile
+from temper_core.records.profiles import LoadedProfile, ProfileFailure, ShapeRange
+
+LARGEST_PROFILE_BYTES = 256 * 1024
+"""Parsing takes the agent's loop time; the profiles that ship have 2 KiB."""
+
+MOST_FILES = 1_000
+
+SETTLED_NS = 2_000_000_000
+"""A file that was written so short ago may be written again without a change of its times: those
+of older kernels tick every 10 ms, those of some file systems every 2 s."""
+
+Entry = LoadedProfile | ProfileFailure
+Claim = tuple[str, ShapeRange, str]
+Sign = tuple[int, ...]
+
+
+@frozen
+class _Seen:
+    """What a file said last, and the last good one; without ``sign`` it is to be read again."""
+
+    sign: Sign | None
+    found: Entry
+    good: LoadedProfile | None
+
+
+class ProfileFiles:
+    """Reads the profiles of *directory*; what is missing is empty.
+
+    Of a file that cannot be read any more the last good version stays, beside the failure. A file
+    that is gone is gone with all that it said.
+    """
+
+    def __init__(self, directory: Path, *, clock_ns: Callable[[], int] = time.time_ns) -> None:
+        self._directory = directory
+        self._clock_ns = clock_ns
+        self._seen: dict[Path, _Seen] = {}
+
+    def look(self) -> tuple[Entry, ...]:
+        """Return what the files say now, in the order of their names; raises nothing."""
+        try:
+            paths = profile_files(self._directory)
+        except FileNotFoundError:
+            paths = []
+        except OSError as error:
+            return (self._failure(error.strerror or str(error)), *self._told())
+        self._seen = {path: self._follow(path) for path in paths[:MOST_FILES]}
+        if len(paths) > MOST_FILES:
+            reason = f"holds {len(paths)} profiles; those after the first {MOST_FILES} are left out"
+            return (self._failure(reason), *self._told())
+        return self._told()
+
+    def _failure(self, reason: str) -> ProfileFailure:
+        return ProfileFailure(str(self._directory), "", reason)
+
+    def _follow(self, path: Path) -> _Seen:
+        before = self._seen.get(path)
+        sign = _sign(path, self._clock_ns())
+        if before is not None and sign is not None and before.sign == sign:
+            return before
+        found = read_profile(path)
+        good = found if isinstance(found, LoadedProfile) else before.good if before else None
+        return _Seen(sign, found, good)
+
+    def _told(self) -> tuple[Entry, ...]:
+        """Return the entries in the order of the files; each id and shape belongs to one."""
+        owners: dict[Claim, Path] = {}
+        told = [*self._sound(owners), *self._spoiled(owners)]
+        return tuple(sorted(told, key=lambda entry: entry.source))
+
+    def _sound(self, owners: dict[Claim, Path]) -> Iterator[Entry]:
+        for path, seen in self._seen.items():
+            if isinstance(seen.found, LoadedProfile):
+                owner = owners.setdefault(_claim(seen.found), path)
+                yield seen.found if owner == path else _doubled(seen.found, owner)
+
+    def _spoiled(self, owners: dict[Claim, Path]) -> Iterator[Entry]:
+        """Yield the failures, and what is kept: nothing that a sound file says by now."""
+        for path, seen in self._seen.items():
+            if isinstance(seen.found, LoadedProfile):
+                continue
+            if seen.good is None or owners.setdefault(_claim(seen.good), path) != path:
+                yield seen.found
+                continue
+            yield seen.good
+            yield _outlived(seen.found, seen.good)
+
+
+def profile_files(directory: Path) -> list[Path]:
+    """Return the profile files of *directory* by name; raise OSError where it cannot be listed."""
+    # A mounted ConfigMap holds its files as links into a hidden folder: links are followed,
+    # hidden names are not ours.
+    with os.scandir(directory) as entries:
+        names = sorted(entry.name for entry in entries if _is_profile(entry.name))
+    return [directory / name for name in names]
+
+
+def _is_profile(name: str) -> bool:
+    return name.endswith(".toml") and not name.startswith(".")
+
+
+def _claim(loaded: LoadedProfile) -> Claim:
+    # What machines a profile is for that extends another is known only when it is completed.
+    is_derived = isinstance(loaded.profile, DerivedProfile)
+    return loaded.profile.id, loaded.profile.machine_shape, loaded.source if is_derived else ""
+
+
+def _doubled(loaded: LoadedProfile, owner: Path) -> ProfileFailure:
+    reason = f"has the id and the machine_shape of {owner.name}, whose name comes first"
+    return ProfileFailure(loaded.source, loaded.profile.id, reason)
+
+
+def _outlived(failure: ProfileFailure, good: LoadedProfile) -> ProfileFailure:
+    reason = f"{failure.reason}; its last good version stays in force"
+    named = failure.profile or good.profile.id
+    return ProfileFailure(failure.source, named, reason, failure.problems)
+
+
+def _sign(path: Path, now_ns: int) -> Sign | None:
+    """Return what differs when the file does, a link's target being the file; ``None`` unsure."""
+    try:
+        info = path.stat()
+    except OSError:
+        return None
+    if abs(now_ns - info.st_ctime_ns) < SETTLED_NS:
+        return None
+    return info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns
+
+
+def read_profile_text(path: Path) -> str:
+    """Return what the file at *path* says; raise DocumentError for what can be no profile."""
+    _refuse(path)
+    text = documents.read_text(path)
+    _refuse_size(len(text), path)
+    return text
+
+
+def read_profile(path: Path) -> Entry:
+    """Read the profile at *path*; what is wrong with it, all of it, is a failure."""
+    text = ""
+    try:
+        text = read_profile_text(path)
+        return LoadedProfile(parse_profile(text, str(path)), source=str(path), is_file=True)
+    except DocumentError as error:
+        told = "; ".join(error.problems)
+        return ProfileFailure(str(path), _id_in(text), told, error.problems)
+
+
+def _refuse(path: Path) -> None:
+    try:
+        info = path.stat()
+    except OSError as error:
+        raise DocumentError(str(path), [error.strerror or str(error)]) from error
+    if not stat.S_ISREG(info.st_mode):
+        raise DocumentError(str(path), ["is not a regular file"])
+    _refuse_size(info.st_size, path)
+
+
+def _refuse_size(size: int, path: Path) -> None:
+    if size > LARGEST_PROFILE_BYTES:
+        raise DocumentError(str(path), [f"is larger than {LARGEST_PROFILE_BYTES} bytes"])
+
+
+def _id_in(text: str) -> str:
+    """Return the id that a profile gives itself, where that much can be read."""
+    try:
+        table = documents.parse_toml(text, source="profile")
+    except DocumentError:
+        return ""
+    identifier = table.get("id", "")
+    return identifier if isinstance(identifier, str) else ""

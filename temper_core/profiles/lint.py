@@ -1,0 +1,186 @@
+"""What a profile that is well formed may still be wrong about."""
+
+import datetime as dt
+import re
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
+
+from attrs import fields, frozen
+
+from temper_core.patterns import finds
+from temper_core.profiles.engine_limits import MOST_GROUPS, wants_layer
+from temper_core.profiles.match_reach import covers
+from temper_core.records.profiles import (
+    Evidence,
+    Fingerprint,
+    ThreadGroup,
+    ThreadMatch,
+    Treatment,
+    WorkloadProfile,
+    iso_date,
+)
+from temper_core.records.versions import contradict
+
+GENERIC_NAMES = frozenset(
+    {
+        "connection", "exe", "main", "manager", "pool", "server", "task", "thread", "timer",
+        "worker", "worker_thread", "Thread-",
+    }
+)  # fmt: skip
+"""Names that programs of all kinds give their threads."""
+GENERIC_PROCESSES = frozenset(
+    {"bash", "dotnet", "java", "node", "perl", "php", "python", "python3", "ruby", "sh", "tini"}
+)
+"""Programs that run others' programs."""
+GLOB = re.compile(r"[*?\[]")
+ANY_NAMES = ("", "q", "Zz 9#", "\x7f:[-]")
+"""What only a pattern that says nothing is found in all of."""
+
+
+@frozen
+class Remark:
+    """Something to think about; ``code`` is stable, ``path`` says where."""
+
+    code: str
+    path: str
+    message: str
+
+
+Rule = Callable[[WorkloadProfile], Iterator[Remark]]
+
+
+def remarks_on(profile: WorkloadProfile, today: dt.date) -> tuple[Remark, ...]:
+    """Return what to think about before *profile* is used, in the order of the document."""
+    found = [remark for rule in RULES for remark in rule(profile)]
+    return (*found, *_evidence(profile.evidence, today))
+
+
+def _fingerprint(profile: WorkloadProfile) -> Iterator[Remark]:
+    known = profile.fingerprint
+    if not known.images and not known.processes:
+        yield Remark("annotation_only", "fingerprint", "only an annotation can choose this profile")
+    if known.versions and not known.images:
+        why = "no image can tell its version without images, so only an annotation can choose it"
+        yield Remark("version_unknown", "fingerprint.versions", why)
+    for number, glob in enumerate(known.images):
+        if glob and not glob.replace("*", "").strip("/:@"):
+            path = f"fingerprint.images[{number}]"
+            yield Remark("broad_fingerprint", path, f"{glob!r} claims every pod of the node")
+    for number, name in enumerate(known.processes):
+        if name in GENERIC_PROCESSES:
+            path = f"fingerprint.processes[{number}]"
+            yield Remark("broad_fingerprint", path, f"{name!r} runs programs of all kinds")
+    yield from _unreachable(known)
+
+
+def _unreachable(known: Fingerprint) -> Iterator[Remark]:
+    for number, glob in enumerate(known.images):
+        if why := _image_misread(glob):
+            yield Remark("never_recognised", f"fingerprint.images[{number}]", why)
+    for number, name in enumerate(known.processes):
+        if not name or GLOB.search(name):
+            why = f"{name!r} is no name of a process, and no glob is taken here"
+            yield Remark("never_recognised", f"fingerprint.processes[{number}]", why)
+    if contradict(known.versions):
+        why = f"no version is {' and '.join(known.versions)}"
+        yield Remark("never_recognised", "fingerprint.versions", why)
+
+
+def _image_misread(glob: str) -> str:
+    """Say why *glob* does not take what its author most likely means; empty where it may."""
+    if not glob:
+        return "'' takes no image"
+    if "@" in glob or ":" in glob.rpartition("/")[2] or glob.endswith("*"):
+        return ""
+    return f"{glob!r} takes references without a tag alone; {glob + ':*'!r} takes all"
+
+
+def _shape(profile: WorkloadProfile) -> Iterator[Remark]:
+    shape = profile.machine_shape
+    is_open = all(getattr(shape, field.name) is None for field in fields(type(shape)))
+    if is_open and any(each.treatment is Treatment.EXCLUSIVE for each in profile.thread_groups):
+        why = "exclusive groups were tuned on some machine; without one they apply to all"
+        yield Remark("any_machine", "machine_shape", why)
+
+
+def _matches(profile: WorkloadProfile) -> Iterator[Remark]:
+    for number, group in enumerate(profile.thread_groups):
+        for place, match in enumerate(group.match):
+            path = f"thread_groups[{number}].match[{place}]"
+            yield from _match_remarks(match, path)
+            taker = _hidden_by(profile.thread_groups[:number], match)
+            if taker:
+                yield Remark("hidden_match", path, f"group {taker!r} before it takes these threads")
+
+
+def _match_remarks(match: ThreadMatch, path: str) -> Iterator[Remark]:
+    is_alone = match.process is None and match.title_pattern is None
+    prefix = match.comm_prefix or ""
+    if is_alone and prefix in GENERIC_NAMES:
+        why = f"{prefix!r} is a name of threads of all kinds; say the process as well"
+        yield Remark("generic_name", f"{path}.comm_prefix", why)
+    if prefix[-1:].isdigit():
+        why = f"{prefix!r} takes {prefix}0 and the like, too; a comm_pattern with an end does not"
+        yield Remark("prefix_of_index", f"{path}.comm_prefix", why)
+    pattern = match.comm_pattern
+    if pattern is not None and all(finds(pattern, name) for name in ANY_NAMES):
+        why = f"{pattern!r} is found in every name"
+        yield Remark("matches_all", f"{path}.comm_pattern", why)
+
+
+def _hidden_by(groups: Sequence[ThreadGroup], match: ThreadMatch) -> str:
+    takers = (each.name for each in groups if any(covers(other, match) for other in each.match))
+    return next(takers, "")
+
+
+def _groups(profile: WorkloadProfile) -> Iterator[Remark]:
+    groups = profile.thread_groups
+    for number, group in enumerate(groups):
+        yield from _group_remarks(group, f"thread_groups[{number}]")
+    if groups[-1].match:
+        why = (
+            "no last group without match: threads that none takes stay in the layer of their tier; "
+            'one with treatment = "normal" says that this is meant'
+        )
+        yield Remark("no_rest", "thread_groups", why)
+    taken = sum(_fraction(group) for group in groups if group.treatment is Treatment.EXCLUSIVE)
+    if taken > 1:
+        why = f"exclusive groups take {float(taken):g} of the request, which is more than all"
+        yield Remark("over_request", "thread_groups", why)
+    if sum(wants_layer(group) for group in groups) == MOST_GROUPS:
+        why = f"on a steered node the engine has room for {MOST_GROUPS - 1} such groups"
+        yield Remark("crowded", "thread_groups", why)
+
+
+def _group_remarks(group: ThreadGroup, path: str) -> Iterator[Remark]:
+    if group.treatment is Treatment.EXCLUSIVE and group.cpu_fraction is None:
+        why = "exclusive without a cpu_fraction takes the pod's whole request"
+        yield Remark("whole_request", path, why)
+    if group.treatment is Treatment.LATENCY and not group.match:
+        why = "latency for all other threads is the tier's work; they stay in its layer"
+        yield Remark("latency_for_all", path, why)
+    blind = [number for number, match in enumerate(group.match) if not match.is_static]
+    if blind and group.treatment is not Treatment.NORMAL:
+        which = ", ".join(map(str, blind))
+        why = f"match {which} needs steering; without it those threads stay in the tier's layer"
+        yield Remark("needs_steering", path, why)
+
+
+def _evidence(evidence: Evidence, today: dt.date) -> Iterator[Remark]:
+    if not (evidence.before and evidence.after):
+        why = "no measurement before and after is given, so nothing is known of the profile's worth"
+        yield Remark("no_evidence", "evidence", why)
+    for name in ("date", "expires"):
+        said = getattr(evidence, name)
+        if said and iso_date(said) is None:
+            yield Remark("no_date", f"evidence.{name}", f"{said!r} is no date as YYYY-MM-DD")
+    if evidence.expired_on(today):
+        why = f"expired on {evidence.expires}: measure anew"
+        yield Remark("expired", "evidence.expires", why)
+
+
+def _fraction(group: ThreadGroup) -> Fraction:
+    return Fraction(1) if group.cpu_fraction is None else Fraction(str(group.cpu_fraction))
+
+
+RULES: tuple[Rule, ...] = (_fingerprint, _shape, _matches, _groups)

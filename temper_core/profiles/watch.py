@@ -1,0 +1,66 @@
+"""The node's profiles while the agent runs: edited files count from the next look on."""
+
+from pathlib import Path
+
+import structlog
+
+from temper_core.file_watch.path_watch import PathWatch
+from temper_core.plugin_host import PluginHost
+from temper_core.profiles.catalogue import ProfileCatalogue
+from temper_core.profiles.completion import Completion, FindEngine, newest_engine
+from temper_core.profiles.files import ProfileFiles
+from temper_core.profiles.loading import shipped_profiles
+from temper_core.settings.models import Settings
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+class ProfileWatch:
+    """Holds the catalogue as of the last look, replaced whole; it may be read from any thread.
+
+    Plugins are asked for theirs once, when it is made; what *engine* can do, at every look.
+    """
+
+    def __init__(
+        self, settings: Settings, host: PluginHost, engine: FindEngine = newest_engine
+    ) -> None:
+        self.catalogue = ProfileCatalogue()
+        self._completion = Completion(engine)
+        self._files = ProfileFiles(Path(settings.profiles.directory))
+        self._watch = PathWatch(settings.profiles.directory, inside=True)
+        self._shipped = tuple(shipped_profiles(host))
+        self.look()
+
+    @property
+    def is_heard(self) -> bool:
+        """Whether the descriptor tells of every change of the files."""
+        return self._watch.is_heard
+
+    def fileno(self) -> int:
+        """Return the descriptor that is readable when a look is worth it; -1 without one."""
+        return self._watch.fileno()
+
+    def look(self) -> bool:
+        """Read the files that changed; return whether the catalogue is another than before."""
+        self._watch.arm()
+        entries = (*self._files.look(), *self._shipped)
+        former, self.catalogue = self.catalogue, self._completion.catalogue(entries)
+        if self.catalogue == former:
+            return False
+        _tell(former, self.catalogue)
+        return True
+
+
+def _tell(former: ProfileCatalogue, catalogue: ProfileCatalogue) -> None:
+    for failure in catalogue.failures:
+        if failure not in former.failures:
+            log.warning("profile_not_loaded", source=failure.source, reason=failure.reason)
+    for loaded in catalogue.profiles:
+        if loaded not in former.profiles:
+            log.info("profile_loaded", source=loaded.source, profile=loaded.profile.id)
+            if loaded.expired:
+                log.warning("profile_expired", profile=loaded.profile.id, expired=loaded.expired)
+    kept = {(loaded.source, loaded.profile.id) for loaded in catalogue.profiles}
+    for loaded in former.profiles:
+        if (loaded.source, loaded.profile.id) not in kept:
+            log.info("profile_dropped", source=loaded.source, profile=loaded.profile.id)

@@ -1,0 +1,1 @@
+"""Record a node, read a recording back, and simulate decisions on it."""

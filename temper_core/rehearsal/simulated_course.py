@@ -1,0 +1,131 @@
+"""The plans that a recorded node would have had, each decided for the layers of the one before."""
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from attrs import define, field, frozen
+
+from temper_core.decide.decider import Decider, Decision
+from temper_core.plan import ProfileCatalogue
+from temper_core.plan.change import Change
+from temper_core.plugin_host import PluginHost
+from temper_core.profiles.files import ProfileFiles
+from temper_core.profiles.loading import catalogue_of
+from temper_core.records.machine import MachineShape
+from temper_core.records.plans import LayerPlan
+from temper_core.records.pods import Pod
+from temper_core.records.profiles import LoadedProfile, ProfileFailure
+from temper_core.records.snapshots import Mode
+from temper_core.rehearsal.reader import Moment
+from temper_core.settings.models import Settings
+
+MOST_ROUNDS = 20
+"""All detectors together have one deadline; a slow machine gives it to them again so often."""
+WITH_ENGINE = (Mode.ENFORCING, Mode.RELOADING)
+
+
+@frozen
+class Step:
+    """A change to another set of pods or profiles, ``at_s`` seconds after the first look."""
+
+    at_s: float
+    pods: int
+    change: Change
+
+
+@frozen
+class Basis:
+    """What a decision rests on; ``has_engine`` tells that layers were in force."""
+
+    pods: tuple[Pod, ...]
+    catalogue: ProfileCatalogue
+    steered: bool
+    has_engine: bool
+
+
+@define(eq=False)
+class Course:
+    """Decides by the pods of each moment, as the agent of the node would have.
+
+    Where an engine ran, the first plan follows the one recorded; each *step* tells which way its
+    change takes. Where none ran, the agent begins each time from nothing, and so does ``plan``;
+    its steps tell what it would have been with an engine.
+    """
+
+    settings: Settings
+    machine: MachineShape
+    host: PluginHost
+    steered: bool = False
+    profiles: Path | None = None
+    plan: LayerPlan | None = None
+    steps: list[Step] = field(factory=list)
+    _in_force: LayerPlan | None = None
+    _decider: Decider | None = None
+    _from_nothing: Decider | None = None
+    _basis: Basis | None = None
+    _again_at: float | None = None
+    _files: tuple[LoadedProfile | ProfileFailure, ...] | None = None
+
+    def follow(self, moment: Moment, at_s: float) -> None:
+        """Decide where pods or profiles are others, or where what was not urgent is due."""
+        snapshot = moment.snapshot
+        if snapshot.plan is None:
+            return
+        basis = Basis(
+            tuple(each.pod for each in snapshot.plan.assignments),
+            self._catalogue(moment.catalogue),
+            self._is_steered(snapshot.plan),
+            snapshot.status.mode in WITH_ENGINE,
+        )
+        is_new = basis != self._basis
+        if not is_new and (self._again_at is None or snapshot.monotonic_s < self._again_at):
+            return
+        if self._in_force is None and basis.has_engine:
+            self._in_force = snapshot.plan
+        self._basis = basis
+        decision = self._decided(basis, snapshot.monotonic_s)
+        if is_new or decision.change.kind.needs_engine:
+            self.steps.append(Step(at_s, len(basis.pods), decision.change))
+        self._in_force, self._again_at = decision.wanted, decision.again_at
+        self.plan = decision.by_now if basis.has_engine else self._plan_from_nothing(basis)
+
+    def _decided(self, basis: Basis, now: float) -> Decision:
+        self._decider = self._following(self._decider, basis.catalogue)
+        return self._patiently(self._decider, basis, self._in_force, now)
+
+    def _plan_from_nothing(self, basis: Basis) -> LayerPlan:
+        self._from_nothing = self._following(self._from_nothing, basis.catalogue)
+        return self._patiently(self._from_nothing, basis, None, 0.0).wanted
+
+    def _patiently(
+        self, decider: Decider, basis: Basis, in_force: LayerPlan | None, now: float
+    ) -> Decision:
+        can_swap = self.settings.scheduler.warm_swap
+        decide = partial(decider.decide, basis.pods, in_force, steered=basis.steered)
+        decision = decide(can_swap=can_swap, now=now)
+        for _ in range(MOST_ROUNDS):
+            if not decider.is_unfinished:
+                break
+            decision = decide(can_swap=can_swap, now=now)
+        return decision
+
+    def _following(self, decider: Decider | None, catalogue: ProfileCatalogue) -> Decider:
+        if decider is None:
+            return Decider(self.settings, self.machine, self.host, catalogue)
+        if decider.catalogue != catalogue:
+            decider.follow(catalogue)
+        return decider
+
+    def _is_steered(self, recorded: LayerPlan) -> bool:
+        wants_hints = self.steered or recorded.is_steered
+        return wants_hints and self.settings.scheduler.steering != "static"
+
+    def _catalogue(self, recorded: ProfileCatalogue) -> ProfileCatalogue:
+        """Return the recorded profiles, the files among them replaced by those of a directory."""
+        if self.profiles is None:
+            return recorded
+        if self._files is None:
+            self._files = tuple(ProfileFiles(self.profiles).look())
+        shipped: Sequence[LoadedProfile] = [each for each in recorded.profiles if not each.is_file]
+        return catalogue_of((*self._files, *shipped))

@@ -1,0 +1,103 @@
+"""Which threads of a recorded node another plan would put into other layers."""
+
+from attrs import define, field, frozen
+
+from temper_core.observe.places import remember
+from temper_core.plan.membership import layer_of
+from temper_core.records.matching import ThreadIdentity
+from temper_core.records.plans import LayerPlan
+from temper_core.records.snapshots import Snapshot, ThreadSample
+
+MOST_KINDS = 5_000
+"""Names of threads that are told apart; those of further ones are counted under ``OTHERS``."""
+OTHERS = "(others)"
+
+Identity = tuple[str, str, str, int, bool, bool]
+
+
+@frozen
+class Elsewhere:
+    """Threads of one name and owner that another plan puts elsewhere.
+
+    ``threads`` counts them over the whole recording, ``cpu_used`` is in CPUs, averaged over it.
+    """
+
+    owner: str
+    comm: str
+    before: str
+    after: str
+    threads: int
+    cpu_used: float
+
+
+@define
+class _Kind:
+    """Threads of one name: who they are, and the sum of their CPU use over all looks."""
+
+    seen: set[tuple[int, int]] = field(factory=set)
+    cpu_used: float = 0.0
+
+
+@define(eq=False)
+class ThreadsElsewhere:
+    """Compares two plans by every thread of every look."""
+
+    _kinds: dict[tuple[str, str, str, str], _Kind] = field(factory=dict)
+    _plans: tuple[LayerPlan, LayerPlan] | None = None
+    _known: dict[Identity, tuple[str, str]] = field(factory=dict)
+
+    def count(self, snapshot: Snapshot, plan: LayerPlan) -> None:
+        """Note the threads of *snapshot* that *plan* puts elsewhere than its own plan does."""
+        recorded = snapshot.plan
+        if recorded is None:
+            return
+        if self._plans is None or self._plans[0] is not recorded or self._plans[1] is not plan:
+            self._plans, self._known = (recorded, plan), {}
+        for thread in snapshot.threads:
+            before, after = self._layers(thread, recorded, plan)
+            if before != after and before and after:
+                self._note(thread, before, after)
+
+    def result(self, looks: int) -> tuple[Elsewhere, ...]:
+        """Return what was noted, those that use the most CPU first."""
+        found = [
+            Elsewhere(*kind, len(told.seen), round(told.cpu_used / max(1, looks), 6))
+            for kind, told in self._kinds.items()
+        ]
+        return tuple(sorted(found, key=lambda each: (-each.cpu_used, each.owner, each.comm)))
+
+    def _layers(
+        self, thread: ThreadSample, recorded: LayerPlan, plan: LayerPlan
+    ) -> tuple[str, str]:
+        is_leader = thread.tid == thread.tgid
+        key = (
+            thread.cgroup,
+            thread.comm,
+            thread.process,
+            thread.uid,
+            thread.is_kthread,
+            is_leader,
+        )
+        found = self._known.get(key)
+        if found is None:
+            identity = ThreadIdentity(*key)
+            # What user space decided by sight cannot be decided again; both plans are asked for
+            # the same thread. A static plan leaves nothing to user space.
+            told = _layer(recorded, identity) if recorded.is_steered else thread.expected_layer
+            found = (told, _layer(plan, identity))
+            remember(self._known, key, found)
+        return found
+
+    def _note(self, thread: ThreadSample, before: str, after: str) -> None:
+        owner = "/".join(filter(None, (thread.namespace, thread.pod))) or thread.process
+        key = (owner, thread.comm, before, after)
+        if key not in self._kinds and len(self._kinds) >= MOST_KINDS:
+            key = (OTHERS, OTHERS, before, after)
+        kind = self._kinds.setdefault(key, _Kind())
+        kind.seen.add((thread.tid, thread.start_ticks))
+        kind.cpu_used += thread.cpu_used
+
+
+def _layer(plan: LayerPlan, identity: ThreadIdentity) -> str:
+    layer = layer_of(plan, identity)
+    return layer.name if layer is not None else ""

@@ -1,0 +1,181 @@
+"""A recorded node decided and judged again: the agent's own code, on what was seen then.
+
+Nothing of this machine is looked at, but for the plugins that are installed here.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from attrs import define, evolve, field, frozen
+
+from temper_core.lint.windows import Linter
+from temper_core.plan.change import Change, ChangeKind, change_between
+from temper_core.plan.shapes import Verdict, verdict
+from temper_core.plugin_host import PluginHost, load_host
+from temper_core.records.invariants import Invariant
+from temper_core.records.lint import Violation
+from temper_core.records.machine import MachineShape
+from temper_core.records.plans import LayerPlan
+from temper_core.records.snapshots import Snapshot
+from temper_core.rehearsal.reader import Head, Moment, Recording
+from temper_core.rehearsal.simulated_course import Course, Step
+from temper_core.rehearsal.simulated_threads import Elsewhere, ThreadsElsewhere
+from temper_core.settings.models import Settings
+
+CORE = "core"
+
+
+@frozen
+class Given:
+    """What takes the place of what was recorded; ``steered`` asks for hints in any case."""
+
+    settings: Settings | None = None
+    machine: MachineShape | None = None
+    profiles: Path | None = None
+    steered: bool = False
+
+
+@frozen
+class Stood:
+    """A violation that stood for so many looks; ``until_s`` is None where it did to the end."""
+
+    violation: Violation
+    from_s: float
+    until_s: float | None
+    looks: int
+
+
+@frozen
+class Simulation:
+    """What came of it.
+
+    ``looks`` counts those with a window, ``modes`` are the agent's as recorded. ``difference`` is
+    how the plan differs from the one of the last look, None where it does not; ``threads`` are
+    those that the two plans of any look would put into different layers.
+    """
+
+    head: Head
+    began: float
+    seconds: float
+    looks: int
+    modes: tuple[str, ...]
+    plan: LayerPlan | None
+    verdict: Verdict | None
+    steps: tuple[Step, ...]
+    invariants: tuple[str, ...]
+    violations: tuple[Stood, ...]
+    difference: Change | None
+    threads: tuple[Elsewhere, ...]
+    remarks: tuple[str, ...]
+
+    @property
+    def has_findings(self) -> bool:
+        """Whether a violation stood, or a plan of this shape is known to starve somebody."""
+        return bool(self.violations) or self.verdict is Verdict.BAD
+
+
+def simulate(path: Path, given: Given) -> Simulation:
+    """Decide and judge the recording at *path*; raise DocumentError where it is none."""
+    recording = Recording(path)
+    settings = given.settings or recording.head.settings
+    host = load_host(settings)
+    machine = given.machine or recording.head.machine
+    course = Course(settings, machine, host, given.steered, given.profiles)
+    run = _Run(course, _Judgement.of(settings, host))
+    for moment in recording.moments():
+        run.take(moment)
+    return run.result(recording.head, tuple(_remarks(recording.head, host)))
+
+
+@define(eq=False)
+class _Run:
+    """One simulation while looks come in."""
+
+    course: Course
+    judgement: "_Judgement"
+    threads: ThreadsElsewhere = field(factory=ThreadsElsewhere)
+    first: Snapshot | None = None
+    last: Snapshot | None = None
+    looks: int = 0
+    modes: dict[str, None] = field(factory=dict)
+
+    def take(self, moment: Moment) -> None:
+        """Decide by the pods of *moment* where they are new, then judge its look."""
+        snapshot = moment.snapshot
+        self.first, self.last = self.first or snapshot, snapshot
+        self.looks += snapshot.window_s > 0
+        self.modes[snapshot.status.mode.value] = None
+        at_s = snapshot.monotonic_s - self.first.monotonic_s
+        self.course.follow(moment, at_s)
+        self.judgement.take(snapshot, at_s)
+        if self.course.plan is not None:
+            self.threads.count(snapshot, self.course.plan)
+
+    def result(self, head: Head, remarks: tuple[str, ...]) -> Simulation:
+        """Sum up."""
+        plan, first, last = self.course.plan, self.first, self.last
+        return Simulation(
+            head=head,
+            began=first.at if first else 0.0,
+            seconds=last.monotonic_s - first.monotonic_s if first and last else 0.0,
+            looks=self.looks,
+            modes=tuple(self.modes),
+            plan=plan,
+            verdict=verdict(plan) if plan else None,
+            steps=tuple(self.course.steps),
+            invariants=self.judgement.linter.names,
+            violations=tuple(self.judgement.stood),
+            difference=_difference(last.plan if last else None, plan, self.course.settings),
+            threads=self.threads.result(self.looks),
+            remarks=remarks,
+        )
+
+
+@define(eq=False)
+class _Judgement:
+    """The linter at work, and when each violation stood."""
+
+    linter: Linter
+    host: PluginHost
+    stood: list[Stood] = field(factory=list)
+    _open: dict[tuple[str, str], int] = field(factory=dict)
+
+    @classmethod
+    def of(cls, settings: Settings, host: PluginHost) -> "_Judgement":
+        """Gather the invariants of every plugin that is installed here."""
+        found = host.gather("temper_invariants", Invariant)
+        return cls(Linter([(c.plugin, c.record) for c in found], settings.lint, host.call), host)
+
+    def take(self, snapshot: Snapshot, at_s: float) -> None:
+        """Judge one look; the windows and the time are those of the recording."""
+        violations = self.linter.judge(evolve(snapshot, plugins=self.host.states()))
+        standing = {(each.invariant, each.subject): each for each in violations}
+        for key in [key for key in self._open if key not in standing]:
+            number = self._open.pop(key)
+            self.stood[number] = evolve(self.stood[number], until_s=at_s)
+        for key, violation in standing.items():
+            if key not in self._open:
+                self._open[key] = len(self.stood)
+                self.stood.append(Stood(violation, at_s, None, 0))
+            number = self._open[key]
+            looks = self.stood[number].looks + 1
+            self.stood[number] = evolve(self.stood[number], violation=violation, looks=looks)
+
+
+def _difference(
+    recorded: LayerPlan | None, plan: LayerPlan | None, settings: Settings
+) -> Change | None:
+    if recorded is None or plan is None:
+        return None
+    change = change_between(recorded, plan, can_swap=settings.scheduler.warm_swap)
+    return None if change.kind is ChangeKind.NONE and not change.moves else change
+
+
+def _remarks(head: Head, host: PluginHost) -> Iterator[str]:
+    """Say what a simulation on another machine may lack."""
+    here = {state.name: state for state in host.states()}
+    for plugin in head.plugins:
+        if plugin.name != CORE and plugin.name not in here:
+            yield f"plugin {plugin.name!r} was active where this was recorded, and is not here"
+    for path in head.left_out:
+        yield f"{path} was left out of the recording"

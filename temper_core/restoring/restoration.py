@@ -1,0 +1,243 @@
+"""Restoring the host: without an agent by ``temper restore``, and by a running agent on request."""
+
+import errno
+import fcntl
+import os
+import socket
+import stat
+import threading
+from collections.abc import Callable, Collection, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import Protocol
+
+import structlog
+
+from temper_core.errors import MachineError
+from temper_core.records.contributions import Left, Restored
+from temper_core.restoring.host_files import Sparing, agents_files, restore_files
+from temper_core.restoring.orphans import end_orphan, find_orphans
+from temper_core.safe_mode.requests import SafeModeRequests
+from temper_core.scheduler.engine.leftovers import remove_stale_socket
+from temper_core.scheduler.host.agent_lock import LOCK_FILE, AnotherAgentError, agent_lock
+from temper_core.scheduler.host.roots import Roots, read_line
+from temper_core.settings.models import Settings
+
+MOST_TOLD = 20
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+Done = Callable[[Restored], None]
+
+
+class Withdrawable(Protocol):
+    """What steers, and has something in the kernel that a restoration takes away."""
+
+    def withdraw(self) -> None:
+        """Leave nothing in the kernel, and stay away."""
+        ...
+
+    def come_back(self) -> None:
+        """May steer again."""
+        ...
+
+
+def refuse_beside_agent(settings: Settings, roots: Roots) -> None:
+    """Raise AnotherAgentError where an agent runs on this host, MachineError where none can tell.
+
+    One that may enforce holds the lock of the node; one that only observes has its socket.
+    """
+    path = roots.run / LOCK_FILE
+    try:
+        # A pipe of that name must not be waited for.
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        descriptor = os.open(path, flags)
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    except OSError as error:
+        raise _not_known(path, error) from error
+    else:
+        try:
+            _refuse_if_held(descriptor, path)
+        finally:
+            os.close(descriptor)
+    if settings.server.socket and _listens(Path(settings.server.socket)):
+        raise _refusal(f"it listens on {settings.server.socket}")
+
+
+def _refuse_if_held(descriptor: int, path: Path) -> None:
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        raise MachineError(f"{path}: is no plain file, as Temper makes; remove it")
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise _refusal(f"process {read_line(path, limit=32)} holds {path}") from error
+
+
+def _not_known(path: Path, error: OSError) -> MachineError:
+    if error.errno == errno.ELOOP:
+        return MachineError(f"{path}: is a link, and Temper makes none of that name; remove it")
+    return MachineError(
+        f"{path}: {error.strerror}, so whether an agent runs here is not known; run as root"
+    )
+
+
+def restore_without_agent(
+    settings: Settings, roots: Roots, *, with_switch: bool = False, is_dry: bool = False
+) -> Restored:
+    """End orphans and remove what was left, while no agent can start; with *is_dry* say what.
+
+    Raises MachineError where the lock of the node cannot be taken.
+    """
+    switch = "" if with_switch else str(Path(settings.safe_mode.file))
+    if is_dry:
+        orphans = tuple(each.told for each in find_orphans(roots))
+        found = restore_files(settings, roots, Sparing(switch=switch), is_dry=True)
+        return Restored((*orphans, *found.removed), found.left)
+    if not roots.run.is_dir():
+        return restore_files(settings, roots, Sparing(switch=switch))
+    lock = str(roots.run / LOCK_FILE)
+    with agent_lock(roots.run) as is_held:
+        if not is_held:
+            raise MachineError(f"{roots.run} cannot be written; run as root")
+        ended = _end_orphans(settings, roots)
+        remove_stale_socket(roots.stats_socket)
+        found = restore_files(settings, roots, Sparing(frozenset({lock}), switch))
+    return Restored(
+        (*ended.removed, *found.removed, *_without_run_directory(roots.run)),
+        (*ended.left, *found.left),
+    )
+
+
+def _without_run_directory(run: Path) -> tuple[str, ...]:
+    """Remove the run directory, which the lock kept from being empty."""
+    with suppress(OSError):  # strangers are in it, or the next agent
+        run.rmdir()
+        return (str(run),)
+    return ()
+
+
+def _end_orphans(settings: Settings, roots: Roots) -> Restored:
+    removed: list[str] = []
+    left: list[Left] = []
+    for orphan in find_orphans(roots):
+        if end_orphan(orphan, roots, stop_s=settings.scheduler.stop_deadline_s):
+            removed.append(orphan.told)
+        else:
+            why = "does not end; `echo S > /proc/sysrq-trigger` takes its scheduler out"
+            left.append(Left(orphan.told, why, is_failure=True))
+    return Restored(tuple(removed), tuple(left))
+
+
+def _refusal(how: str) -> AnotherAgentError:
+    return AnotherAgentError(
+        f"an agent runs on this host ({how}); stop it first: while it runs nothing is left over"
+    )
+
+
+def _listens(path: Path) -> bool:
+    """Whether somebody listens there, be it one who hangs and takes nobody in any more."""
+    with socket.socket(socket.AF_UNIX) as probe:
+        probe.setblocking(False)
+        try:
+            probe.connect(str(path))
+        except BlockingIOError:
+            return True
+        except PermissionError as error:
+            raise _not_known(path, error) from error
+        except OSError:
+            return False
+    return True
+
+
+@contextmanager
+def _alone(settings: Settings, roots: Roots) -> Iterator[bool]:
+    """Say whether the run directory and the pin are this agent's, and keep them so meanwhile.
+
+    One that may enforce holds the lock of the node already; one that only observes may run beside
+    another.
+    """
+    if settings.scheduler.enforce:
+        yield True
+        return
+    with ExitStack() as stack:
+        try:
+            is_held = stack.enter_context(agent_lock(roots.run))
+        except AnotherAgentError:
+            is_held = False
+        yield is_held
+
+
+class Restoration:
+    """What a running agent does when it is asked to leave nothing on its host.
+
+    ``ask`` and ``withdraw`` may be called from any thread, ``turn`` belongs to the agent's main
+    thread. While somebody's wish stands, requests for safe mode are kept in memory alone.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        requests: SafeModeRequests,
+        helm: Withdrawable,
+        roots: Roots | None = None,
+    ) -> None:
+        self._settings = settings
+        self._requests = requests
+        self._helm = helm
+        self._roots = roots or Roots()
+        self._lock = threading.Lock()
+        self._standing: set[str] = set()
+        self._waiting: list[Done] = []
+        self._is_away = False
+
+    def ask(self, name: str, reason: str, done: Done) -> None:
+        """Ask for safe mode in *name*'s name, and to be restored; *done* hears of it."""
+        with self._lock:
+            self._standing.add(name)
+            self._waiting.append(done)
+        self._requests.keep_on_disk(is_kept=False)
+        self._requests.add(name, reason)
+
+    def withdraw(self, name: str) -> None:
+        """Take the wish back; what is asked for from now on is written down again."""
+        with self._lock:
+            self._standing.discard(name)
+            is_kept = not self._standing
+            if is_kept:
+                self._waiting.clear()
+        if is_kept:
+            self._requests.keep_on_disk(is_kept=True)
+
+    def turn(self, engines: Collection[int]) -> None:
+        """Restore the host if that is asked for and no engine is left of *engines*."""
+        with self._lock:
+            is_wanted, waiting = bool(self._standing), tuple(self._waiting)
+        if not is_wanted and self._is_away:
+            self._is_away = False
+            self._helm.come_back()
+        if not is_wanted or not waiting or engines:
+            return
+        self._is_away = True
+        self._helm.withdraw()
+        with _alone(self._settings, self._roots) as is_alone:
+            found = self._restored(is_alone=is_alone)
+        self._tell(found, waiting)
+
+    def _restored(self, *, is_alone: bool) -> Restored:
+        settings, roots = self._settings, self._roots
+        if is_alone:
+            remove_stale_socket(roots.stats_socket)
+        pins = Path(settings.scheduler.steering_pin).parent
+        others = frozenset() if is_alone else frozenset({roots.run, pins})
+        in_use = agents_files(settings, roots)
+        switch = str(Path(settings.safe_mode.file))
+        return restore_files(settings, roots, Sparing(in_use, switch, others))
+
+    def _tell(self, found: Restored, waiting: Collection[Done]) -> None:
+        with self._lock:
+            self._waiting = [done for done in self._waiting if done not in waiting]
+        left = [f"{each.path}: {each.why}" for each in found.left[:MOST_TOLD]]
+        log.warning("host_restored", removed=list(found.removed[:MOST_TOLD]), left=left)
+        for done in waiting:
+            done(found)

@@ -1,0 +1,48 @@
+"""What is asked with ``PUT /safe-mode``: by whom, whether, and why."""
+
+from typing import Any
+
+from attrs import field, frozen
+
+from temper_core import documents
+from temper_core.errors import DocumentError, InputError
+from temper_core.safe_mode.model import FILE_REQUESTER, require_reason, require_requester
+
+SOURCE = "safe-mode request"
+
+
+def _is_requester(_: object, __: object, value: str) -> None:
+    require_requester(value)
+
+
+def _is_reason(_: object, __: object, value: str) -> None:
+    require_reason(value)
+
+
+@frozen
+class SafeModeRequest:
+    """One requester's wish; several are remembered side by side, each under its own name."""
+
+    requested: bool
+    requester: str = field(default="", validator=_is_requester)
+    reason: str = field(default="", validator=_is_reason)
+
+    def __attrs_post_init__(self) -> None:
+        if self.requested and self.requester == FILE_REQUESTER:
+            raise ValueError("requester: 'file' stands for the host's own file; choose another")
+
+
+def parse_safe_mode_request(body: Any, requester: str) -> SafeModeRequest:  # noqa: ANN401 - JSON
+    """Read a request's *body*; raise InputError that names every field that does not fit.
+
+    *requester* is who asks where the body names nobody.
+    """
+    if not isinstance(body, dict):
+        raise InputError(
+            'the body must be a JSON object such as {"requested": true, "requester": "alice", '
+            '"reason": "benchmark"}'
+        )
+    try:
+        return documents.fit({"requester": requester, **body}, SafeModeRequest, source=SOURCE)
+    except RecursionError as error:
+        raise DocumentError(SOURCE, ["is nested too deeply"]) from error

@@ -1,0 +1,158 @@
+"""Who asks for safe mode, and why: several requesters, remembered apart, across restarts.
+
+Entering never fails. A request holds from the moment ``add`` is called, in memory; then it is
+written down, and where that is impossible (full disk, read-only root) ``defect`` says so and the
+request still holds. Reading it back errs on the safe side: a file that makes no sense is a
+request of its own.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import MappingProxyType
+
+import structlog
+
+from temper_core.file_watch.path_watch import PathWatch
+from temper_core.safe_mode.host_file import SafeModeFile
+from temper_core.safe_mode.model import (
+    FILE_REQUESTER,
+    LONGEST_REASON,
+    LONGEST_REQUESTER,
+    UNREADABLE_REQUESTER,
+    Request,
+)
+from temper_core.safe_mode.state_file import StateFile
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+class SafeModeRequests:
+    """The requests for safe mode on this node; every method may be called from any thread.
+
+    *file* is the host's own switch: while it exists, the requester ``file`` asks, and only
+    removing it ends that. *state* is where the others are kept. *changed* is called, on the
+    thread that made the change, whenever a requester came or went.
+    """
+
+    def __init__(
+        self,
+        file: Path,
+        state: Path,
+        *,
+        changed: Callable[[], None] = lambda: None,
+        wall: Callable[[], float] = time.time,
+    ) -> None:
+        self._file = SafeModeFile(file)
+        self._watch = PathWatch(file)
+        self._state = StateFile(state)
+        self._changed = changed
+        self._wall = wall
+        self._lock = threading.Lock()
+        self._writing = threading.Lock()  # apart, so that a hung disk holds up no decision
+        self._is_kept = True
+        self.defect = ""
+        self._requests = self._remembered()
+        self._file_request: Request | None = None
+        self._published: Mapping[str, Request] = MappingProxyType({})
+        self._publish()
+        self.poll_file()
+
+    def add(self, requester: str, reason: str) -> None:
+        """Ask for safe mode in *requester*'s name; a second time only replaces the reason."""
+        name = _name(requester)
+        with self._lock:
+            known = self._requests.get(name)
+            since = known.since if known else self._wall()
+            self._requests[name] = Request(reason.strip()[:LONGEST_REASON], since)
+            self._publish()
+        self._changed()
+        self._persist()
+        log.warning("safe_mode_requested", requester=name, reason=reason)
+
+    def withdraw(self, requester: str) -> bool:
+        """Take back *requester*'s wish; return whether it had one that could be taken back.
+
+        The requester ``file`` is taken back by removing the file.
+        """
+        name = _name(requester)
+        with self._lock:
+            if name not in self._requests:
+                return False
+            del self._requests[name]
+            self._publish()
+        self._changed()
+        self._persist()
+        log.info("safe_mode_request_withdrawn", requester=name)
+        return True
+
+    def keep_on_disk(self, *, is_kept: bool) -> None:
+        """Write requests down, as usual; or hold them in memory alone, and remove what there is.
+
+        The latter is for an agent whose host was restored: it must not leave anything again.
+        """
+        with self._lock:
+            has_changed, self._is_kept = self._is_kept is not is_kept, is_kept
+        if has_changed:
+            self._persist()
+
+    def active(self) -> Mapping[str, Request]:
+        """Return every request that stands; never waits for a disk or another thread."""
+        return self._published
+
+    @property
+    def is_file_heard(self) -> bool:
+        """Whether the descriptor tells of every change of the host's file."""
+        return self._watch.is_heard
+
+    def fileno(self) -> int:
+        """Return the descriptor that is readable when the host's file may have come or gone."""
+        return self._watch.fileno()
+
+    def poll_file(self) -> bool:
+        """Look whether the host's file is there; return whether that changed anything."""
+        self._watch.arm()
+        found = self._look()
+        if found == self._file_request:
+            return False
+        with self._lock:
+            self._file_request = found
+            self._publish()
+        self._changed()
+        log.warning(
+            "safe_mode_file_changed", file=str(self._file.path), is_present=found is not None
+        )
+        return True
+
+    def _look(self) -> Request | None:
+        standing = self._file_request
+        return self._file.request(lambda: standing.since if standing else self._wall())
+
+    def _publish(self) -> None:
+        standing = dict(self._requests)
+        if self._file_request is not None:
+            standing[FILE_REQUESTER] = self._file_request
+        self._published = MappingProxyType(standing)
+
+    def _remembered(self) -> dict[str, Request]:
+        read = self._state.read(self._wall)
+        if unreadable := read.get(UNREADABLE_REQUESTER):
+            log.error("safe_mode_state_unreadable", problem=unreadable.reason)
+        return read
+
+    def _persist(self) -> None:
+        with self._writing:
+            with self._lock:
+                requests = dict(self._requests) if self._is_kept else {}
+            try:
+                self._state.write(requests)
+            except OSError as error:
+                self.defect = f"{self._state.path} cannot be written: {error.strerror}"
+                log.warning("safe_mode_state_not_written", problem=self.defect)
+            else:
+                self.defect = ""
+
+
+def _name(requester: str) -> str:
+    return requester.strip()[:LONGEST_REQUESTER] or "unnamed"

@@ -1,0 +1,71 @@
+"""The file in which an agent remembers requests for safe mode across restarts.
+
+Reading errs on the safe side: a file that cannot be read or makes no sense is a request of its
+own. Writing replaces the file as a whole, so that a crash leaves the old one or the new one.
+"""
+
+import json
+import os
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+import attrs
+from attrs import frozen
+
+from temper_core import documents
+from temper_core.errors import DocumentError
+from temper_core.safe_mode.model import LONGEST_REASON, UNREADABLE_REQUESTER, Request
+
+SCHEMA_VERSION = 1
+
+
+@frozen
+class _Document:
+    requests: Mapping[str, Request]
+    schema_version: int = SCHEMA_VERSION
+
+
+@frozen
+class StateFile:
+    """The requests at *path*, readable by their owner only; without requests there is no file."""
+
+    path: Path
+
+    def read(self, clock: Callable[[], float] = time.time) -> dict[str, Request]:
+        """Return the requests by requester; an unreadable file is one, made now."""
+        try:
+            text = self.path.read_text(encoding="utf-8")
+            table = documents.parse_json(text, source=str(self.path))
+            return dict(documents.fit(table, _Document, source=str(self.path)).requests)
+        except (FileNotFoundError, NotADirectoryError):
+            return {}
+        except (OSError, UnicodeDecodeError, DocumentError) as error:
+            reason = f"{self.path} cannot be read, so somebody may have asked: {error}"
+            return {UNREADABLE_REQUESTER: Request(reason[:LONGEST_REASON], clock())}
+
+    def write(self, requests: Mapping[str, Request]) -> None:
+        """Replace the file by *requests*; remove it where there are none. Raises OSError."""
+        if requests:
+            entries = {name: attrs.asdict(one) for name, one in requests.items()}
+            self._replace(
+                json.dumps({"schema_version": SCHEMA_VERSION, "requests": entries}, indent=2)
+            )
+        else:
+            self.path.unlink(missing_ok=True)
+
+    def _replace(self, text: str) -> None:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        beside = self.path.with_name(f"{self.path.name}.new")
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+        try:
+            with os.fdopen(os.open(beside, flags, 0o600), "w", encoding="utf-8") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            beside.replace(self.path)
+        except OSError:
+            with suppress(OSError):
+                beside.unlink()
+            raise

@@ -1,0 +1,1 @@
+"""A changed plan on its way into force: policy, warm swap, start."""

@@ -1,0 +1,1 @@
+"""One engine as a child process: start, proof of attachment, gate, stop."""

@@ -1,0 +1,121 @@
+"""One engine loads a configuration into this kernel, behind a gate that nobody ever opens.
+
+It gets everything a start has but the attachment: the kernel's verifier looks at every program. An
+engine that schedules already is not touched, and of this one nothing stays.
+"""
+
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+from temper_core.engine.dry_run import Rehearsal, Stage, one_line, refusal, with_hint_map
+from temper_core.errors import EngineError
+from temper_core.scheduler.engine.process import EngineProcess, Launch, spawn
+from temper_core.scheduler.engine_launcher import NO_GATE
+from temper_core.scheduler.failure.diagnosis import REFUSED_PLAN, End, EndKind, diagnose
+from temper_core.scheduler.host.roots import Roots
+from temper_core.scheduler.preflight.swap_memory import why_no_room
+
+LOOK_S = 0.02
+LAST_WORDS_S = 2.0
+KILL_S = 10.0
+OF_THE_PLAN = (
+    EndKind.CONFIG,
+    EndKind.USAGE,
+    EndKind.VERIFIER_TOO_LARGE,
+    EndKind.VERIFIER_REFUSED,
+    EndKind.PANIC,
+)
+
+
+def load_once(
+    binary: Path,
+    config: str,
+    arguments: Sequence[str] = (),
+    *,
+    timeout_s: float = 300.0,
+    roots: Roots | None = None,
+) -> Rehearsal:
+    """Load *config* and end the engine when it stands at its gate; call it from the main thread.
+
+    Raises EngineError where that cannot be done here, or says nothing about the configuration.
+    """
+    roots = roots or Roots()
+    if not roots.sched_ext.is_dir():
+        raise EngineError("this kernel has no sched_ext, so nothing can be loaded into it")
+    short = why_no_room(roots)
+    if short:
+        raise EngineError(short)
+    with ExitStack() as opened:
+        run = Path(opened.enter_context(tempfile.TemporaryDirectory(prefix="temper-load-")))
+        pin = opened.enter_context(_pin_of_its_own(roots))
+        launch = Launch(
+            binary=binary,
+            config=config,
+            run=run,
+            arguments=with_hint_map(config, arguments, pin),
+            gated_file=roots.sched_ext / "state",
+        )
+        process = spawn(launch)
+        opened.callback(_end, process)
+        return _watch(process, timeout_s, roots)
+
+
+def _watch(process: EngineProcess, timeout_s: float, roots: Roots) -> Rehearsal:
+    """Wait until the engine is at its gate or has ended."""
+    until = time.monotonic() + timeout_s
+    while process.exit_code is None:
+        if process.gate is not None and process.gate.look():
+            return Rehearsal(Stage.LOADED, is_taken=True)
+        if time.monotonic() > until:
+            raise EngineError(f"the engine did not load within {timeout_s:g} s")
+        time.sleep(LOOK_S)
+    _wait(lambda: process.is_output_complete, LAST_WORDS_S)
+    return _refusal(process, roots)
+
+
+def _refusal(process: EngineProcess, roots: Roots) -> Rehearsal:
+    code = process.exit_code or 0
+    if code in NO_GATE:
+        raise EngineError(f"no engine can be held back here: {one_line(process.errors)}")
+    found = diagnose(End(code, process.errors, process.log, pid=process.pid, proc=roots.proc))
+    if found.kind not in OF_THE_PLAN:
+        raise EngineError(f"{found.summary}; {found.remedy}")
+    # What is the engine's own has come before the load.
+    stage = Stage.VERIFIED if found.kind in (EndKind.CONFIG, EndKind.USAGE) else Stage.LOADED
+    return refusal(stage, found.summary.removeprefix(REFUSED_PLAN))
+
+
+def _end(process: EngineProcess) -> None:
+    """End it while it is still behind its gate: a gate that goes first would let it through."""
+    process.kill()
+    _wait(lambda: process.exit_code is not None, KILL_S)
+    process.close()
+
+
+def _wait(condition: Callable[[], bool], limit_s: float) -> None:
+    until = time.monotonic() + limit_s
+    while not condition() and time.monotonic() < until:
+        time.sleep(LOOK_S)
+
+
+@contextmanager
+def _pin_of_its_own(roots: Roots) -> Iterator[Path]:
+    """Give a path for the map of hints that only this user can open; the engine makes the map.
+
+    Without a BPF file system there is no such folder, and an engine that needs it will say so.
+    """
+    folder = roots.sys / "fs/bpf"
+    try:
+        made = Path(tempfile.mkdtemp(prefix="temper-load-", dir=folder))
+    except OSError:
+        yield folder / "temper-load" / "hints"
+        return
+    try:
+        yield made / "hints"
+    finally:
+        with suppress(OSError):
+            (made / "hints").unlink(missing_ok=True)
+            made.rmdir()

@@ -1,0 +1,238 @@
+"""The engine as a child process that dies with the agent, and whose output never blocks it."""
+
+import os
+import stat
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from contextlib import ExitStack, suppress
+from pathlib import Path
+
+from attrs import field, frozen
+
+from temper_core.errors import EngineError
+from temper_core.scheduler import engine_launcher
+from temper_core.scheduler.engine.gate import Gate
+from temper_core.scheduler.engine.output_tail import OutputTail
+from temper_core.scheduler.preflight.node_checks import start_of
+
+OUTPUT_LIMIT_BYTES = 256 * 1024
+NICE = -20
+PID_FILE = "engine.pid"
+NEXT_PID_FILE = "engine-next.pid"
+NOT_INHERITED = ("RUST_LOG", "RUST_BACKTRACE", "LD_PRELOAD", "PYTHONPATH")
+
+
+@frozen
+class Launch:
+    """How to start the engine once.
+
+    ``config`` is what it is given, in a file below ``run``; ``environment`` comes on top of the
+    agent's own. With ``gated_file``, the kernel's state file, it gets a gate over that.
+    """
+
+    binary: Path
+    config: str = field(repr=False)
+    run: Path
+    number: int = 0
+    watchdog_ms: int = 30_000
+    arguments: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(factory=dict)
+    gated_file: Path | None = None
+
+    @property
+    def gate_path(self) -> Path:
+        """The name of the gate, for the moment in which it needs one."""
+        return self.run / f"engine-{self.number}.gate"
+
+    @property
+    def config_path(self) -> Path:
+        """The file the engine reads its configuration from, readable by its user only."""
+        return self.run / f"engine-{self.number}.json"
+
+
+class EngineProcess:
+    """A running engine. Made by ``spawn``; ``close`` leaves nothing behind.
+
+    ``gate`` is what it will stand at, or None; both end with ``close``.
+    """
+
+    def __init__(
+        self,
+        launch: Launch,
+        child: "subprocess.Popen[bytes]",
+        output: OutputTail,
+        gate: Gate | None = None,
+    ) -> None:
+        self.launch = launch
+        self.gate = gate
+        self._child = child
+        self._output = output
+        self._note = f"{child.pid} {start_of(child.pid)}\n"
+        self._note_down(PID_FILE if gate is None else NEXT_PID_FILE)
+
+    @property
+    def pid(self) -> int:
+        """The process id; the exec keeps it."""
+        return self._child.pid
+
+    @property
+    def exit_code(self) -> int | None:
+        """None while it runs; negative where a signal ended it."""
+        return self._child.poll()
+
+    @property
+    def is_output_complete(self) -> bool:
+        """Whether the last words have arrived."""
+        return self._output.is_complete
+
+    @property
+    def errors(self) -> str:
+        """The last quarter of a megabyte of its standard error."""
+        return self._output.text("stderr")
+
+    @property
+    def log(self) -> str:
+        """The last quarter of a megabyte of its standard output, where newer engines log."""
+        return self._output.text("stdout")
+
+    def terminate(self) -> None:
+        """Ask it to detach and end; noticed only once it has finished loading."""
+        self._child.terminate()
+
+    def kill(self) -> None:
+        """End it; the kernel then takes the scheduler out by itself."""
+        self._child.kill()
+
+    def take_over(self) -> None:
+        """Note that this engine is now the one that schedules, in its predecessor's place."""
+        with suppress(OSError):
+            (self.launch.run / NEXT_PID_FILE).replace(self.launch.run / PID_FILE)
+
+    def close(self) -> None:
+        """Forget the process, which should have ended, and remove its files."""
+        self._output.close()
+        if self.gate is not None:
+            self.gate.close()
+        notes = [self.launch.run / name for name in (PID_FILE, NEXT_PID_FILE)]
+        ours = [note for note in notes if _text_of(note) == self._note]
+        for path in (self.launch.config_path, *ours):
+            with suppress(OSError):
+                path.unlink()
+
+    def _note_down(self, name: str) -> None:
+        with suppress(OSError):
+            (self.launch.run / name).write_text(self._note, encoding="ascii")
+
+
+def spawn(launch: Launch) -> EngineProcess:
+    """Start the engine; raise EngineError where it cannot be, GateError where no gate can be.
+
+    Must be called from the main thread: the parent-death signal is sent when the *thread* that
+    forked ends, and the main thread lives as long as the agent.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        raise RuntimeError("the engine must be spawned from the main thread")
+    with ExitStack() as undo:
+        try:
+            _prepare(launch)
+            undo.callback(launch.config_path.unlink, missing_ok=True)
+            gate = _make_gate(launch)
+            if gate is not None:
+                undo.callback(gate.close)
+            child = _start(launch)
+            output = _drained(child)
+        except (OSError, RuntimeError) as error:  # RuntimeError: no thread can be started
+            raise EngineError(f"cannot start {launch.binary}: {error}") from error
+        undo.pop_all()
+    return EngineProcess(launch, child, output, gate)
+
+
+def _prepare(launch: Launch) -> None:
+    """Write the configuration where nobody else can change it."""
+    launch.run.mkdir(mode=0o700, parents=True, exist_ok=True)
+    found = launch.run.lstat()
+    writable_by_others = found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or writable_by_others:
+        raise EngineError(
+            f"{launch.run} must be a directory that only its owner, this user, writes"
+        )
+    launch.config_path.unlink(missing_ok=True)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+    descriptor = os.open(launch.config_path, flags, 0o600)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(launch.config)
+    except OSError:  # the disk is full
+        launch.config_path.unlink(missing_ok=True)
+        raise
+
+
+def _make_gate(launch: Launch) -> Gate | None:
+    if launch.gated_file is None:
+        return None
+    launch.gate_path.unlink(missing_ok=True)
+    return Gate(launch.gate_path)
+
+
+def _start(launch: Launch) -> "subprocess.Popen[bytes]":
+    gate = (
+        ("", "") if launch.gated_file is None else (str(launch.gate_path), str(launch.gated_file))
+    )
+    launcher = [
+        *(sys.executable, "-I", "-S", engine_launcher.__file__),
+        *(str(os.getpid()), str(NICE)),
+        *gate,
+    ]
+    engine = [str(launch.binary), *launch.arguments, f"f:{launch.config_path}"]
+    return subprocess.Popen(  # noqa: S603 - a fixed program; the binary is the operator's choice
+        [*launcher, *engine],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd="/",
+        env=_environment(launch),
+        start_new_session=True,  # Ctrl-C on the agent's terminal reaches only the agent
+        bufsize=0,
+    )
+
+
+def _environment(launch: Launch) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if name not in NOT_INHERITED}
+    ours = {
+        "RUST_BACKTRACE": "0",
+        "NO_COLOR": "1",
+        "SCX_TIMEOUT_MS": str(launch.watchdog_ms),
+    }
+    return {**kept, **ours, **launch.environment}
+
+
+def _drained(child: "subprocess.Popen[bytes]") -> OutputTail:
+    """Begin to read what *child* says; where that is impossible, no child stays behind."""
+    descriptors: dict[str, int] = {}
+    with ExitStack() as undo:
+        undo.callback(_end, child)
+        for name, pipe in (("stdout", child.stdout), ("stderr", child.stderr)):
+            assert pipe is not None  # noqa: S101 - asked for in _start
+            # The Popen object would close its own end when it is destroyed.
+            descriptors[name] = os.dup(pipe.fileno())
+            undo.callback(os.close, descriptors[name])
+            pipe.close()
+        tail = OutputTail(descriptors, OUTPUT_LIMIT_BYTES)
+        undo.pop_all()
+    return tail
+
+
+def _text_of(path: Path) -> str:
+    with suppress(OSError):
+        return path.read_text(encoding="ascii", errors="replace")
+    return ""
+
+
+def _end(child: "subprocess.Popen[bytes]") -> None:
+    child.kill()
+    child.wait()
+    for unread in (child.stdout, child.stderr):
+        if unread is not None:
+            unread.close()

@@ -1,0 +1,66 @@
+"""Attached means proven: what has to hold before Temper says that it enforces.
+
+"Attached" in the engine's log is no proof: the kernel may refuse a moment later. ``enable_seq`` is
+raised a moment after ``state`` says enabled, so a proof is taken again until it is complete.
+"""
+
+import json
+from collections.abc import Set as AbstractSet
+
+from attrs import frozen
+
+from temper_core.scheduler.host.kernel import OUR_OPS, KernelState, KernelWord
+
+
+@frozen
+class Proof:
+    """What still keeps an engine from counting as attached, each as a short clause."""
+
+    missing: tuple[str, ...] = ()
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether everything holds."""
+        return not self.missing
+
+    def __str__(self) -> str:
+        return "; ".join(self.missing) or "attached"
+
+
+def prove(
+    kernel: KernelState,
+    *,
+    enable_seq_before: int | None,
+    is_alive: bool,
+    layers_wanted: AbstractSet[str],
+    layers_seen: AbstractSet[str] | None,
+) -> Proof:
+    """Hold one look at the kernel, the process and its statistics against what must be."""
+    clauses = [
+        (kernel.word is KernelWord.ENABLED, f"sched_ext is {kernel.word}"),
+        (kernel.ops.startswith(OUR_OPS), f"the kernel runs {kernel.ops or 'no scheduler'}"),
+        (kernel.switch_all == 1, f"switch_all is {kernel.switch_all}, not 1"),
+        (_was_raised(kernel.enable_seq, enable_seq_before), _seq_clause(kernel, enable_seq_before)),
+        (is_alive, "the engine's process has ended"),
+        (layers_seen is not None, "no statistics have arrived"),
+        (layers_seen in (None, layers_wanted), _layer_clause(layers_wanted, layers_seen)),
+    ]
+    return Proof(tuple(clause for holds, clause in clauses if not holds))
+
+
+def layer_names(config: str) -> frozenset[str]:
+    """Return the names of the layers that a configuration makes, which the plan alone may lack."""
+    return frozenset(layer["name"] for layer in json.loads(config))
+
+
+def _was_raised(seq: int | None, before: int | None) -> bool:
+    return seq is not None and seq > (before or 0)
+
+
+def _seq_clause(kernel: KernelState, before: int | None) -> str:
+    return f"enable_seq is {kernel.enable_seq}, {before} before the start"
+
+
+def _layer_clause(wanted: AbstractSet[str], seen: AbstractSet[str] | None) -> str:
+    differing = sorted(wanted ^ (seen or set()))
+    return f"the statistics name other layers than the plan: {', '.join(differing)}"

@@ -1,0 +1,89 @@
+"""The stop ladder: SIGTERM, SIGKILL, and where the settings allow it SysRq-S."""
+
+from enum import StrEnum
+
+import structlog
+
+from temper_core.scheduler.engine.process import EngineProcess
+from temper_core.scheduler.engine.surroundings import Surroundings
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+KILL_S = 5.0
+
+
+class Rung(StrEnum):
+    """The rungs of the ladder, in their order."""
+
+    TERMINATE = "terminate"
+    KILL = "kill"
+    SYSRQ = "sysrq"
+    NONE_LEFT = "none_left"
+
+
+class StopLadder:
+    """Ends one engine, one rung after the other as each had its time.
+
+    ``problem`` says what is wrong once no rung is left; *allows_sysrq* is the operator's leave to
+    have the kernel throw out whatever is attached.
+    """
+
+    def __init__(
+        self,
+        process: EngineProcess,
+        surroundings: Surroundings,
+        *,
+        terminate_s: float,
+        allows_sysrq: bool,
+    ) -> None:
+        self.rung: Rung | None = None
+        self.problem = ""
+        self.allows_sysrq = allows_sysrq
+        self._process = process
+        self._surroundings = surroundings
+        self._terminate_s = terminate_s
+        self._until = 0.0
+
+    @property
+    def is_exhausted(self) -> bool:
+        """Whether nothing is left to try."""
+        return self.rung is Rung.NONE_LEFT
+
+    def climb(self, now: float, *, is_out: bool) -> bool:
+        """Go one rung up where the last one had its time; return whether that is the end of it.
+
+        *is_out* means that the kernel runs nothing of this engine. Then a process that stays in
+        spite of SIGKILL, for ever perhaps, schedules nothing and runs no more code.
+        """
+        if now < self._until:
+            return False
+        if self.rung is Rung.TERMINATE:
+            self.enter(Rung.KILL, now)
+        elif self.rung is Rung.KILL and self.allows_sysrq and not is_out:
+            self.enter(Rung.SYSRQ, now)
+        elif is_out and self.rung is not Rung.KILL:
+            log.error("engine_process_left_behind", pid=self._process.pid)
+            return True
+        else:
+            self.enter(Rung.NONE_LEFT, now)
+        return False
+
+    def enter(self, rung: Rung, now: float) -> None:
+        """Do what *rung* means, and give it its time."""
+        self.rung = rung
+        log.info("engine_stop_asked", rung=rung.value, pid=self._process.pid)
+        if rung is Rung.TERMINATE:
+            self._until = now + self._terminate_s
+            self._process.terminate()
+            return
+        self._until = now + KILL_S
+        if rung is Rung.SYSRQ:
+            self._surroundings.eject()
+            return
+        if rung is Rung.NONE_LEFT:
+            self.problem = (
+                f"the engine (process {self._process.pid}) does not die by SIGKILL; "
+                "`echo S > /proc/sysrq-trigger` ejects it ([scheduler] sysrq allows Temper to)"
+            )
+            log.error("engine_does_not_end", pid=self._process.pid)
+        self._process.kill()

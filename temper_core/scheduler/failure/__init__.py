@@ -1,0 +1,1 @@
+"""What an engine's end means: its diagnosis, and how long to stay away."""

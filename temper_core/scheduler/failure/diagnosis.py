@@ -1,0 +1,239 @@
+"""Why the engine ended: its exit code, last words and the kernel's log turned into one reason.
+
+The phrases are those of scx_layered 1.1, libbpf and Linux 6.12 to 6.18, as recorded from real
+ends. First match wins, most telling first: a BPF error is both an ``EXIT:`` line and exit code 1.
+"""
+
+import re
+import signal
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from attrs import frozen
+
+from temper_core.scheduler.engine_launcher import (
+    CANNOT_MOUNT_GATE,
+    CANNOT_RUN,
+    NO_MOUNT_NAMESPACE,
+    PARENT_GONE,
+)
+from temper_core.scheduler.failure.endings import Diagnosis, EndKind
+from temper_core.scheduler.failure.stalls import read_stall
+
+__all__ = ["Diagnosis", "End", "EndKind", "diagnose"]
+
+DETAIL_BYTES = 2_000
+USAGE_EXITS = (2, 255)
+PANIC_EXITS = (101, 134, -signal.SIGABRT)
+OF_THE_LAUNCHER = (CANNOT_MOUNT_GATE, NO_MOUNT_NAMESPACE, PARENT_GONE, 126, CANNOT_RUN)
+
+
+@frozen
+class End:
+    """What is left of an engine that has ended; ``proc`` shows what the node runs now."""
+
+    exit_code: int
+    errors: str = ""
+    log: str = ""
+    kernel_log: Sequence[str] = ()
+    pid: int = 0
+    proc: Path = Path("/proc")
+
+
+def diagnose(end: End) -> Diagnosis:
+    """Name the reason *end* shows; UNKNOWN with the exit code where nothing tells."""
+    kind, summary = _from_exit_line(end) or _from_text(end) or _from_exit_code(end)
+    return Diagnosis(kind, " ".join(summary.split()), _detail(end))
+
+
+EXIT_LINE = re.compile(r"EXIT: (?P<reason>[^(\n]+?)(?: \((?P<message>.*)\))?$", re.MULTILINE)
+SWITCH_LINE = re.compile(
+    r'BPF scheduler "(?P<ops>[^"]+)" (?:enabled|disabled \((?P<reason>.+)\))$', re.MULTILINE
+)
+LOCKED_UP = re.compile(r"soft lockup - CPU#\d+ stuck for \S+ \[(?P<comm>.+):(?P<pid>\d+)\]")
+BY_ITSELF = "unregistered from user space"
+Reason = tuple[EndKind, str]
+
+
+def _from_exit_line(end: End) -> Reason | None:
+    """Read the kernel's own reason, from the engine's last line or from the kernel's log."""
+    matches = list(EXIT_LINE.finditer(end.errors)) or list(EXIT_LINE.finditer(end.log))
+    if matches:
+        return _ejection(matches[-1]["reason"], matches[-1]["message"] or "", end)
+    for index in range(len(end.kernel_log) - 1, -1, -1):
+        found = SWITCH_LINE.search(end.kernel_log[index])
+        if found:  # an older line is about an attachment before the last one
+            message = _message_after(found["ops"], end.kernel_log[index + 1 :])
+            return _ejection(found["reason"], message, end) if found["reason"] else None
+    return None
+
+
+def _message_after(ops: str, lines: Sequence[str]) -> str:
+    marker = f"{ops}: "
+    return next((line.partition(marker)[2] for line in lines if marker in line), "")
+
+
+def _ejection(reason: str, message: str, end: End) -> Reason | None:
+    if reason == BY_ITSELF:
+        return None  # it detached by itself or was signalled; the exit code tells which
+    told = f"{reason}: {message}" if message else reason
+    if reason == "runnable task stall" or "failed to run for" in message:
+        return _stall(message, end)
+    kind = next((kind for kind, pattern in EXIT_REASONS if re.search(pattern, told)), None)
+    who = _locked_up(end.kernel_log) if kind is EndKind.LOCKUP else ""
+    return kind or EndKind.RUNTIME_ERROR, f"the kernel ejected the engine: {told}{who}"
+
+
+EXIT_REASONS: tuple[tuple[EndKind, str], ...] = (
+    (EndKind.SYSRQ, r"sysrq-S"),
+    (EndKind.HOTPLUG, r"going (?:off|on)line|hotplug seq"),
+    (EndKind.LOCKUP, r"soft lockup|hardlockup|RCU CPU stall"),
+    (EndKind.STALL, r"watchdog failed to check in|runnable task stall"),
+    (EndKind.PERF_TARGET, r"Invalid cpuperf target"),
+    (EndKind.NO_LAYER, r"didn't match any layer"),
+    # SCX_DSQ_LOCAL and SCX_DSQ_GLOBAL without their upper half
+    (EndKind.BTF_TRUNCATED, r"non-existent DSQ 0x[12]\b"),
+    (EndKind.BPF_ERROR, r"^scx_bpf_error"),
+    (EndKind.UNREGISTERED, r"^unregistered from (?:BPF|the main kernel)"),
+)
+
+
+def _locked_up(kernel_log: Sequence[str]) -> str:
+    found = [match for match in map(LOCKED_UP.search, kernel_log) if match]
+    return f", by {found[-1]['comm']}[{found[-1]['pid']}]" if found else ""
+
+
+def _stall(message: str, end: End) -> Reason:
+    """Tell who waited for how long, on which CPU, and whether a real-time thread kept it."""
+    stall = read_stall(message, end.errors or end.log, end.proc)
+    if stall is None:
+        told = f"the kernel ejected the engine: runnable task stall {message}"
+        return EndKind.STALL, told.rstrip()
+    return EndKind.RT_HOG if stall.hog else EndKind.STALL, str(stall)
+
+
+TEXTS: tuple[tuple[EndKind, str, str], ...] = (
+    (
+        EndKind.FOREIGN_SCHEDULER,
+        (
+            r"another sched_ext scheduler is already running"
+            r"|attach[\s\S]{0,200}Device or resource busy \(os error 16\)"
+        ),
+        "another sched_ext scheduler was attached first",
+    ),
+    (
+        EndKind.BTF_MISMATCH,
+        r"malformed scx kfunc prototype|func_proto incompatible with vmlinux",
+        "the kernel's BTF has function prototypes the engine cannot use (pahole before 1.26)",
+    ),
+    (
+        EndKind.VERIFIER_TOO_LARGE,
+        r"Argument list too long \(os error 7\)|BPF program is too large",
+        "the verifier refused the plan as too large: too many kinds of layer in it",
+    ),
+    (
+        EndKind.TOO_MANY_CGROUPS,
+        r"Failed to insert cgroup",
+        "more cgroups than the engine can index (16384): remove those that nothing uses",
+    ),
+    (
+        EndKind.KERNEL_UNSUPPORTED,
+        r"kernel too old|Not compatible with \"isolcpus=\"",
+        "the engine cannot run on this kernel as it was booted",
+    ),
+    (
+        EndKind.KCONFIG_MISSING,
+        r"failed to open system Kconfig|Failed to load BPF program[\s\S]*Invalid argument",
+        "the kernel refused the engine's program; its configuration file may be missing",
+    ),
+    (
+        EndKind.OUT_OF_MEMORY,
+        r"Cannot allocate memory \(os error 12\)",
+        "there is no memory for the engine's maps",
+    ),
+    (
+        EndKind.VERIFIER_REFUSED,
+        r"Failed to load BPF program[\s\S]*Permission denied \(os error 13\)",
+        "this kernel's verifier refused the engine's program",
+    ),
+    (
+        EndKind.NOT_PERMITTED,
+        r"(?:BPF|attach)[\s\S]*(?:Operation not permitted \(os error 1\)|Permission denied)",
+        "the engine may not load its program here",
+    ),
+)
+REFUSED_PLAN = "the engine refused the plan: "
+"""What stands before the engine's own words."""
+PANICKED = re.compile(r"panicked at [^\n]*:\n(.{1,200})")
+CONFIG_ERROR = re.compile(
+    r"Failed to parse specs|No layer spec|Too many layer specs|Terminal spec|Non-terminal spec"
+    r"|Spec \"[^\"]*\" has|has hint value|HintEquals match|invalid type: |unknown variant"
+)
+
+
+def _from_text(end: End) -> Reason | None:
+    if end.exit_code == 0:
+        return None
+    evidence = "\n".join((end.errors, end.log, *end.kernel_log))
+    for kind, pattern, summary in TEXTS:
+        if re.search(pattern, evidence):
+            return kind, summary
+    if end.exit_code == 1 and CONFIG_ERROR.search(end.errors):
+        return EndKind.CONFIG, f"{REFUSED_PLAN}{_error_line(end.errors)}"
+    return None
+
+
+def _error_line(text: str) -> str:
+    """Return the error and its innermost cause, on one line."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    start = next((n for n, line in enumerate(lines) if line.startswith("Error:")), 0)
+    told = [line.removeprefix("Error:").strip() for line in lines[start : start + 4]]
+    return " ".join(line for line in told if line and line != "Caused by:")[:300]
+
+
+def _from_exit_code(end: End) -> Reason:
+    if end.exit_code in PANIC_EXITS:
+        said = PANICKED.search(end.errors)
+        return EndKind.PANIC, f"the engine panicked: {said[1]}" if said else "the engine panicked"
+    for applies, reason in _EXIT_CODES:
+        if applies(end):
+            return reason
+    told = _error_line(end.errors)
+    return EndKind.UNKNOWN, f"the engine ended with exit code {end.exit_code}: {told}".rstrip(": ")
+
+
+def _was_out_of_memory(end: End) -> bool:
+    killed = re.compile(rf"Killed process {end.pid}\b")
+    return end.exit_code == -signal.SIGKILL and any(map(killed.search, end.kernel_log))
+
+
+_EXIT_CODES: tuple[tuple[Callable[[End], bool], Reason], ...] = (
+    (_was_out_of_memory, (EndKind.OUT_OF_MEMORY, "the kernel killed the engine: out of memory")),
+    (
+        lambda end: end.exit_code == -signal.SIGKILL,
+        (EndKind.KILLED, "somebody killed the engine (SIGKILL; out of memory is possible)"),
+    ),
+    (
+        lambda end: end.exit_code in (-signal.SIGTERM, -signal.SIGINT, -signal.SIGHUP),
+        (EndKind.TERMINATED, "somebody ended the engine by a signal while it was loading"),
+    ),
+    (
+        lambda end: end.exit_code == 0,
+        (EndKind.TERMINATED, "the engine ended by itself or at somebody's signal (exit 0)"),
+    ),
+    (
+        lambda end: end.exit_code in USAGE_EXITS,
+        (EndKind.USAGE, "the engine does not know one of its options"),
+    ),
+    (
+        lambda end: end.exit_code in OF_THE_LAUNCHER,
+        (EndKind.LAUNCH_FAILED, "the engine could not be started"),
+    ),
+)
+
+
+def _detail(end: End) -> str:
+    """Return the last of the engine's own words, and of the kernel's."""
+    words = end.errors.strip() or end.log.strip()
+    kernel = "\n".join(end.kernel_log[-5:])
+    return "\n".join(part for part in (words[-DETAIL_BYTES:], kernel) if part)

@@ -1,0 +1,109 @@
+"""What a stall's evidence shows: who waited, on which CPU, and who kept it from running.
+
+The debug dump is that of Linux 6.12 to 6.18 (``scx_dump_state``): a block per CPU, with its
+current task and that task's scheduling class first, and the tasks that wait there below.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from attrs import frozen
+
+from temper_core.scheduler.host.roots import read_line
+
+STALLED_TASK = re.compile(r"(?P<task>\S.*\[\d+\]) failed to run for (?P<seconds>[\d.]+)s")
+CPU_HEADING = re.compile(r"\s*CPU (\d+)\s*:")
+CURRENT_TASK = re.compile(r"\s*curr=(?P<task>\S.*\[\d+\]) class=(?P<class>\w+)")
+ABOVE_SCHED_EXT = {
+    "rt_sched_class": "real-time",
+    "dl_sched_class": "deadline",
+    "stop_sched_class": "stop task",
+}
+POLICIES = {1: "SCHED_FIFO", 2: "SCHED_RR", 6: "SCHED_DEADLINE"}
+# proc(5), /proc/PID/stat, counted from the field after the name: state, processor, policy
+STATE, PROCESSOR, POLICY = 0, 36, 38
+
+
+@frozen
+class Stall:
+    """A thread that was runnable for too long: ``name[tid]``.
+
+    ``cpu`` is where it waited; ``hog`` names what ran there, if sched_ext could not displace it.
+    """
+
+    task: str
+    seconds: str
+    cpu: int | None = None
+    hog: str = ""
+
+    def __str__(self) -> str:
+        where = "" if self.cpu is None else f" on CPU {self.cpu}"
+        why = f", which {self.hog} keeps" if self.hog else ""
+        return f"{self.task} could not run for {self.seconds} s{where}{why}"
+
+
+@frozen
+class RealtimeThread:
+    """A thread of a class above sched_ext that is on a CPU or wants to be."""
+
+    comm: str
+    tid: int
+    cpu: int
+    policy: str
+
+    def __str__(self) -> str:
+        return f"{self.comm}[{self.tid}] ({self.policy})"
+
+
+def read_stall(message: str, dump: str, proc: Path) -> Stall | None:
+    """Read the kernel's *message* and *dump*; what they leave out is looked for below *proc*.
+
+    None where the message names no thread, as where the watchdog itself could not run.
+    """
+    stalled = STALLED_TASK.search(message)
+    if stalled is None:
+        return None
+    task, seconds = stalled["task"], stalled["seconds"]
+    cpu, hog = _from_dump(task, dump)
+    if cpu is None:
+        cpu = _cpu_of(task, proc)
+    if not hog and cpu is not None:
+        hog = next((str(each) for each in realtime_threads(proc) if each.cpu == cpu), "")
+    return Stall(task, seconds, cpu, hog)
+
+
+def realtime_threads(proc: Path) -> Iterator[RealtimeThread]:
+    """Find the runnable threads that sched_ext has no say over; reads every thread of the node."""
+    for path in proc.glob("[0-9]*/task/[0-9]*/stat"):
+        comm, fields = _stat(path)
+        if len(fields) > POLICY and fields[STATE] == "R" and int(fields[POLICY]) in POLICIES:
+            policy = POLICIES[int(fields[POLICY])]
+            yield RealtimeThread(comm, int(path.parent.name), int(fields[PROCESSOR]), policy)
+
+
+def _from_dump(task: str, dump: str) -> tuple[int | None, str]:
+    """Find the CPU whose block lists *task* as runnable, and what of a higher class ran there."""
+    cpu, hog = None, ""
+    for line in dump.splitlines():
+        heading, current = CPU_HEADING.match(line), CURRENT_TASK.match(line)
+        if heading:
+            cpu, hog = int(heading[1]), ""
+        elif current:
+            what = ABOVE_SCHED_EXT.get(current["class"])
+            hog = f"{current['task']} ({what})" if what else ""
+        elif re.match(rf"\s*\*?[A-Z] {re.escape(task)}(?:\s|$)", line):
+            return cpu, hog
+    return None, ""
+
+
+def _cpu_of(task: str, proc: Path) -> int | None:
+    """Return where ``name[tid]`` ran last; None where no such thread is left."""
+    name, _, tid = task.rpartition("[")
+    comm, fields = _stat(proc / tid.rstrip("]") / "stat")
+    return int(fields[PROCESSOR]) if comm == name and len(fields) > PROCESSOR else None
+
+
+def _stat(path: Path) -> tuple[str, list[str]]:
+    head, _, tail = (read_line(path, limit=4096) or "").rpartition(")")
+    return head.partition("(")[2], tail.split()

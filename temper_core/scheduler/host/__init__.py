@@ -1,0 +1,1 @@
+"""Where the host is read: paths, the kernel's sched_ext state, the lock of the node."""

@@ -1,0 +1,1 @@
+"""What the machine needs before an engine starts; each check has its remedy."""

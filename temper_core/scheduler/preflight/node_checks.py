@@ -1,0 +1,299 @@
+"""Preflight checks of what runs on the node, and of what the agent may and can do there."""
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from temper_core.bpf.access import read_circumstances
+from temper_core.scheduler.host.kernel import KernelWord, SchedExt
+from temper_core.scheduler.host.roots import Roots, number_in, read_line, read_number
+from temper_core.scheduler.preflight.checks import Check, failed, ok, unknown, warning
+from temper_core.settings import Settings
+
+MIB = 1024 * 1024
+SMALLEST_MEMORY_BYTES = 512 * MIB
+ENGINE_BYTES = 192 * MIB
+"""What scx_layered 1.1.4 holds once it is loaded."""
+CAPABILITIES = {21: "CAP_SYS_ADMIN", 38: "CAP_PERFMON", 39: "CAP_BPF"}
+NICE_CAPABILITY = 23
+SIGKILL_BIT = 8
+MOST_INDEXED_CGROUPS = 16_384
+WATCHES_PER_CGROUP = 2
+SERVICES = ("scx.service", "scx_loader.service")
+CLIENT_OPTIONS = frozenset(
+    {"--monitor", "--version", "-V", "--help", "--help-stats", "--print-and-exit", "--example"}
+)
+
+
+def privileges(roots: Roots) -> Check:
+    """Check the effective capabilities of this process."""
+    text = _status_field(roots.proc / "self/status", "CapEff")
+    if text is None:
+        return unknown("privileges", f"{roots.proc}/self/status does not tell the capabilities")
+    held = int(text, 16)
+    if not read_circumstances(str(roots.proc), str(roots.sys)).is_host_user_namespace:
+        return failed(
+            "privileges",
+            "this process has a user namespace of its own, where its capabilities end",
+            "run the agent in the host's user namespace (in Kubernetes hostUsers: true)",
+        )
+    lacking = [name for bit, name in CAPABILITIES.items() if not held >> bit & 1]
+    if lacking:
+        return failed(
+            "privileges",
+            f"lacks {', '.join(lacking)}",
+            "run the agent as root; in Kubernetes with the chart's agent.securityContext",
+        )
+    if not held >> NICE_CAPABILITY & 1:
+        return warning(
+            "privileges",
+            "lacks CAP_SYS_NICE: the engine loads at ordinary priority",
+            "grant CAP_SYS_NICE, or expect slow starts on a busy node",
+        )
+    return ok("privileges", "may load BPF schedulers")
+
+
+def memory(roots: Roots, *, own_engine: int | None = None) -> Check:
+    """Check that the engine's maps (about 190 MB, twice that while loading) fit.
+
+    An engine of the agent's own, *own_engine*, has taken its part of what is available already.
+    """
+    limit = memory_limit(roots)
+    available = available_memory(roots)
+    if available is not None and own_engine is not None:
+        available += ENGINE_BYTES
+    need = f"{SMALLEST_MEMORY_BYTES // MIB} MiB"
+    if limit is not None and limit < SMALLEST_MEMORY_BYTES:
+        return failed(
+            "memory",
+            f"this cgroup may use {limit // MIB} MiB; the engine needs {need}",
+            f"raise the memory limit of the agent's container or unit to {need} or more",
+        )
+    if available is None:
+        return unknown("memory", f"{roots.proc}/meminfo does not tell MemAvailable")
+    if available < SMALLEST_MEMORY_BYTES:
+        return failed(
+            "memory",
+            f"{available // MIB} MiB are available; the engine needs {need}",
+            "free memory on the node",
+        )
+    return ok("memory", f"{available // MIB} MiB are available")
+
+
+def foreign_scheduler(roots: Roots, *, own_engine: int | None = None) -> Check:
+    """Check that no other sched_ext scheduler runs, loads, or is kept running by a service.
+
+    *own_engine* is the process id of an engine of the agent's own, which is not foreign. Neither
+    is one behind a gate (``gate.py``): the next of a warm swap, or one of ``engine check --load``.
+    """
+    name = "foreign_scheduler"
+    remedy = "stop it (systemctl disable --now scx.service scx_loader.service); Temper never does"
+    attached = _attached_foreign(roots, is_ours=own_engine is not None)
+    if attached is not None:
+        return failed(name, f"{attached} is attached and is not Temper's", remedy)
+    for pid, comm in _scheduler_processes(roots, own_engine):
+        return failed(name, f"{comm} runs as process {pid}", remedy)
+    for unit in SERVICES:
+        if _number_in_table(roots.cgroup / "system.slice" / unit / "cgroup.events", "populated"):
+            return failed(name, f"{unit} is active, and starts schedulers", remedy)
+    if own_engine is not None:
+        return ok(name, f"the agent's own engine is attached (process {own_engine})")
+    return ok(name, "no other sched_ext scheduler")
+
+
+def _attached_foreign(roots: Roots, *, is_ours: bool) -> str | None:
+    kernel = SchedExt(roots.sched_ext)
+    state = kernel.read()
+    if is_ours and state.word is KernelWord.ENABLED and state.ops and not state.is_layered:
+        return state.ops
+    return kernel.foreign(ours=is_ours)
+
+
+def static_cpu_manager(roots: Roots, settings: Settings) -> Check:
+    """Check that the kubelet pins no containers to CPUs, behind the engine's back."""
+    name, path = "static_cpu_manager", roots.kubelet / "cpu_manager_state"
+    text = read_line(path)
+    if text is None:
+        return _without_cpu_manager_state(name, path, roots)
+    try:
+        policy = json.loads(text).get("policyName")
+    except (ValueError, AttributeError, RecursionError):
+        return unknown(name, f"{path} makes no sense", "look which policy the kubelet runs")
+    if policy != "static":
+        return ok(name, f"the kubelet's CPU manager is {policy!r}")
+    detail = "the kubelet's static CPU manager pins containers to CPUs"
+    if settings.scheduler.allow_static_cpu_manager:
+        return warning(name, detail, "pinned containers break their layer's affinity")
+    return failed(
+        name,
+        detail,
+        "set cpuManagerPolicy: none, or [scheduler] allow_static_cpu_manager = true",
+    )
+
+
+def _without_cpu_manager_state(name: str, path: Path, roots: Roots) -> Check:
+    """Tell a host without a kubelet from one whose kubelet's files are not to be seen from here.
+
+    Every kubelet writes its state, whatever its policy. A pod has not got the kubelet's directory.
+    """
+    environment = read_line(roots.proc / "self/environ") or ""
+    is_in_pod = "KUBERNETES_SERVICE_HOST" in environment
+    if is_in_pod or _runs("kubelet", roots):
+        return unknown(
+            name,
+            f"{path} cannot be seen from here, so the kubelet's policy is not known",
+            "`temper k8s doctor` asks the kubelet; `pinned_pods` warns once a container is pinned",
+        )
+    return ok(name, "no kubelet with a static CPU manager")
+
+
+def _runs(comm: str, roots: Roots) -> bool:
+    folders = roots.proc.glob("[0-9]*")
+    return any(read_line(each / "comm", limit=64) == comm for each in folders)
+
+
+def resctrl(roots: Roots) -> Check:
+    """Check that a mounted resctrl can be read; engines from 1.0.18 on end over it otherwise."""
+    for mount in _mounts(roots, "resctrl"):
+        for monitor in sorted(mount.glob("mon_data/*")):
+            if read_line(monitor / "mbm_total_bytes", limit=64) is None:
+                return failed(
+                    "resctrl",
+                    f"{monitor}/mbm_total_bytes cannot be read",
+                    f"umount {mount}; the engine ends at its first statistics otherwise",
+                )
+    return ok("resctrl", "resctrl is not mounted, or can be read")
+
+
+def cgroup_index(roots: Roots) -> Check:
+    """Warn where the engine could not index every cgroup, for its regular expressions over them.
+
+    It keeps a map of 16384 cgroups and an inotify watch on each; other programs (kubelet,
+    containerd) need watches too, so twice as many as there are cgroups should be allowed.
+    """
+    name = "cgroup_index"
+    count = _number_in_table(roots.cgroup / "cgroup.stat", "nr_descendants")
+    watches = read_number(roots.proc / "sys/fs/inotify/max_user_watches")
+    if count is None or watches is None:
+        return unknown(name, "how many cgroups and inotify watches there are is not known")
+    if count > MOST_INDEXED_CGROUPS:
+        return warning(
+            name,
+            f"{count} cgroups are more than the {MOST_INDEXED_CGROUPS} that the engine can index",
+            "remove cgroups that nothing uses; the engine may end over them otherwise",
+        )
+    if watches < count * WATCHES_PER_CGROUP:
+        return warning(
+            name,
+            f"fs.inotify.max_user_watches is {watches}, for {count} cgroups",
+            f"sysctl -w fs.inotify.max_user_watches={MOST_INDEXED_CGROUPS * 8}",
+        )
+    return ok(name, f"{count} cgroups, {watches} inotify watches")
+
+
+def runtime_directory(roots: Roots) -> Check:
+    """Check that the engine's socket and Temper's own runtime files can be written."""
+    for path in (roots.scx, roots.run):
+        if not os.access(_existing(path), os.W_OK):
+            return failed(
+                "runtime_directory",
+                f"{path} cannot be written",
+                f"mount {path} writable, or run the agent as root",
+            )
+    return ok("runtime_directory", f"{roots.scx} and {roots.run} can be written")
+
+
+def own_engine(roots: Roots) -> int | None:
+    """Return the process id of the engine that an agent runs here, if it still lives.
+
+    An agent that was killed leaves its note behind, and another process may have got the id since;
+    the moment it started tells them apart.
+    """
+    pid, _, noted_start = (read_line(roots.engine_pid, limit=64) or "").partition(" ")
+    if not pid.isdigit() or not noted_start:
+        return None
+    state = _status_field(roots.proc / pid / "status", "State")
+    if state is None or state.startswith(("Z", "X")):
+        return None
+    return int(pid) if start_of(int(pid), roots.proc) == noted_start else None
+
+
+def start_of(pid: int, proc: Path = Path("/proc")) -> str:
+    """Return when a process started, in the kernel's own count; empty where it is gone."""
+    _, _, fields = (read_line(proc / str(pid) / "stat") or "").rpartition(")")
+    # proc(5): the 22nd field, and two of them are before the parenthesis that closes the name
+    return next(iter(fields.split()[19:20]), "")
+
+
+def _existing(path: Path) -> Path:
+    while not path.exists() and path != path.parent:
+        path = path.parent
+    return path
+
+
+def _status_field(path: Path, name: str) -> str | None:
+    for line in (read_line(path) or "").splitlines():
+        key, _, value = line.partition(":")
+        if key == name:
+            return value.strip()
+    return None
+
+
+def _is_dying(folder: Path) -> bool:
+    """Whether a process has been killed and only cannot go yet: it runs no more code."""
+    pending = _status_field(folder / "status", "SigPnd")
+    return pending is not None and bool(int(pending, 16) >> SIGKILL_BIT & 1)
+
+
+def _is_gated(folder: Path, roots: Roots) -> bool:
+    """Whether something is mounted over the kernel's state file, as this process sees it."""
+    mounts = read_line(folder / "mountinfo", limit=MIB) or ""
+    return f" {roots.sched_ext / 'state'} " in mounts
+
+
+def _number_in_table(path: Path, name: str) -> int | None:
+    """Read one line of a file of names and numbers."""
+    for line in (read_line(path) or "").splitlines():
+        key, _, value = line.partition(" ")
+        if key == name:
+            return number_in(value)
+    return None
+
+
+def available_memory(roots: Roots) -> int | None:
+    """Return how many bytes the machine can give without swapping; None where it does not say."""
+    kilobytes = _status_field(roots.proc / "meminfo", "MemAvailable")
+    return int(kilobytes.split()[0]) * 1024 if kilobytes else None
+
+
+def memory_limit(roots: Roots) -> int | None:
+    """Return the tightest limit in bytes from this process's cgroup up to the root.
+
+    ``memory.high`` counts as well: beyond it the kernel slows a load down until it never ends.
+    """
+    lines = (read_line(roots.proc / "self/cgroup") or "").splitlines()
+    unified = next((line[3:] for line in lines if line.startswith("0::")), "/")
+    folder = roots.cgroup / unified.strip("/")
+    folders = [each for each in (folder, *folder.parents) if each.is_relative_to(roots.cgroup)]
+    files = [each / name for each in folders for name in ("memory.max", "memory.high")]
+    return min((limit for limit in map(read_number, files) if limit is not None), default=None)
+
+
+def _mounts(roots: Roots, kind: str) -> Iterator[Path]:
+    for line in (read_line(roots.proc / "mounts", limit=MIB) or "").splitlines():
+        fields = line.split()
+        if len(fields) > 2 and fields[2] == kind:  # noqa: PLR2004 - device, where, kind
+            yield Path(fields[1])
+
+
+def _scheduler_processes(roots: Roots, own: int | None) -> Iterator[tuple[int, str]]:
+    """Find processes that are sched_ext schedulers or their loader, but for mere clients."""
+    for folder in roots.proc.glob("[0-9]*"):
+        comm = read_line(folder / "comm", limit=64) or ""
+        if not comm.startswith("scx_") or folder.name == str(own):
+            continue
+        arguments = (read_line(folder / "cmdline") or "").split("\0")
+        is_client = CLIENT_OPTIONS.intersection(arguments) or arguments == [""]
+        if not (is_client or _is_dying(folder) or _is_gated(folder, roots)):
+            yield int(folder.name), comm

@@ -1,0 +1,113 @@
+"""Preflight: everything the machine needs before the engine is started, each with its remedy."""
+
+from collections.abc import Callable, Sequence
+
+from attrs import frozen
+
+from temper_core.engine.installed import InstalledEngine, find_installed
+from temper_core.errors import TemperError
+from temper_core.records.snapshots import Mode, SafeModeReason
+from temper_core.scheduler.host.roots import Roots
+from temper_core.scheduler.preflight import change_checks, kernel_checks, node_checks, rival_checks
+from temper_core.scheduler.preflight.checks import Check, CheckState, failed, ok, warning
+from temper_core.settings import Settings
+
+NO_SCHED_EXT = "no_sched_ext"
+KERNEL_CHECKS: tuple[Callable[[Roots], Check], ...] = (
+    kernel_checks.sched_ext,
+    kernel_checks.kernel_version,
+    kernel_checks.btf,
+    kernel_checks.btf_prototypes,
+    kernel_checks.btf_enums,
+    kernel_checks.bpf_jit,
+    kernel_checks.lockdown,
+    kernel_checks.cgroup_v2,
+    kernel_checks.kernel_config,
+    kernel_checks.cpus_online,
+    kernel_checks.cpus_contiguous,
+    kernel_checks.cpu_count,
+    kernel_checks.isolcpus,
+    node_checks.privileges,
+    node_checks.resctrl,
+    node_checks.cgroup_index,
+    node_checks.runtime_directory,
+)
+FindEngine = Callable[[str], InstalledEngine]
+
+
+@frozen
+class Hold:
+    """Why the engine must not run, in the words of the node's state."""
+
+    mode: Mode
+    reason: str
+    detail: str
+
+
+def run_preflight(
+    roots: Roots,
+    settings: Settings,
+    *,
+    find: FindEngine = find_installed,
+    own_engine: int | None = None,
+) -> tuple[Check, ...]:
+    """Run every check; none raises, and all together take some milliseconds.
+
+    *find* looks for the engine's binary and may run it once; *own_engine* is the process id of an
+    engine of the agent's own that may be attached.
+    """
+    return (
+        *(check(roots) for check in KERNEL_CHECKS),
+        node_checks.memory(roots, own_engine=own_engine),
+        node_checks.static_cpu_manager(roots, settings),
+        engine(settings.scheduler.engine, find),
+        node_checks.foreign_scheduler(roots, own_engine=own_engine),
+    )
+
+
+def look_closely(
+    roots: Roots, settings: Settings, *, own_engine: int | None = None
+) -> tuple[Check, ...]:
+    """Say how well changes will go: none of these ever refuses, and some try things out.
+
+    Tenths of a second at most; BPF objects and mounts that are tried are gone again afterwards.
+    """
+    return (
+        change_checks.steering(roots, settings),
+        change_checks.warm_swap(roots, settings, own_engine=own_engine),
+        change_checks.pinned_pods(roots),
+        rival_checks.conflicting_software(roots),
+    )
+
+
+def verdict(checks: Sequence[Check]) -> Hold | None:
+    """Say what the failures among *checks* mean; None where the engine may be started.
+
+    A kernel without sched_ext can only be observed. Anything else is safe mode, and is looked at
+    again; a foreign scheduler only counts as the cause where nothing else is wrong.
+    """
+    failures = {check.name: check for check in checks if check.state is CheckState.FAILED}
+    if not failures:
+        return None
+    if "sched_ext" in failures:
+        return Hold(Mode.OBSERVE_ONLY, NO_SCHED_EXT, failures["sched_ext"].detail)
+    foreign = failures.pop("foreign_scheduler", None)
+    if foreign is not None and not failures:
+        return Hold(Mode.SAFE_MODE, SafeModeReason.FOREIGN_SCHEDULER, foreign.detail)
+    detail = "; ".join(f"{name}: {check.detail}" for name, check in failures.items())
+    return Hold(Mode.SAFE_MODE, SafeModeReason.PREFLIGHT, detail)
+
+
+def engine(name: str, find: FindEngine) -> Check:
+    """Check that the engine is installed, in a version whose limits Temper knows."""
+    try:
+        found = find(name)
+    except TemperError as error:
+        return failed(
+            "engine",
+            str(error),
+            "`cargo install scx_layered --locked` builds it (clang, libelf-dev, zlib1g-dev)",
+        )
+    if found.assumption:
+        return warning("engine", found.assumption, "install a version that Temper knows")
+    return ok("engine", f"scx_layered {found.version} at {found.path}")

@@ -1,0 +1,44 @@
+"""Whether a second engine fits into memory beside the one that runs."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from temper_core.scheduler.host.roots import Roots, read_line, read_number
+
+MIB = 1024 * 1024
+LOADING_BYTES = 2 * 192 * MIB
+"""scx_layered 1.1.4 holds about 190 MB, and as much again while it loads."""
+
+
+def why_no_room(roots: Roots) -> str:
+    """Say what is short for another engine to load now; empty where there is room.
+
+    What the kernel does not tell is not held against it.
+    """
+    need = f"a second engine needs {LOADING_BYTES // MIB} MiB while it loads"
+    for folder, free in _rooms(roots):
+        if free < LOADING_BYTES:
+            return f"{need}; {folder} has {max(0, free) // MIB} MiB left below its memory.max"
+    available = _field(roots.proc / "meminfo", "MemAvailable:")
+    if available is not None and available * 1024 < LOADING_BYTES:
+        return f"{need}; {available // 1024} MiB are available on this machine"
+    return ""
+
+
+def _rooms(roots: Roots) -> Iterator[tuple[Path, int]]:
+    """Find what each limited cgroup around this process has left, its page cache not counted."""
+    lines = (read_line(roots.proc / "self/cgroup") or "").splitlines()
+    unified = next((line[3:] for line in lines if line.startswith("0::")), "/")
+    folder = roots.cgroup / unified.strip("/")
+    for each in (folder, *folder.parents):
+        limit, used = read_number(each / "memory.max"), read_number(each / "memory.current")
+        if each.is_relative_to(roots.cgroup) and limit is not None and used is not None:
+            yield each, limit - used + (_field(each / "memory.stat", "inactive_file") or 0)
+
+
+def _field(path: Path, name: str) -> int | None:
+    for line in (read_line(path) or "").splitlines():
+        words = line.split()
+        if len(words) > 1 and words[0] == name and words[1].isdigit():
+            return int(words[1])
+    return None

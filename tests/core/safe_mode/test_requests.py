@@ -1,0 +1,210 @@
+"""Requests for safe mode: remembered apart, across restarts, whatever the disk says."""
+
+import os
+import subprocess
+import threading
+from pathlib import Path
+
+import pytest
+from structlog.testing import capture_logs
+
+from temper_core.safe_mode.requests import SafeModeRequests
+
+
+def open_descriptors() -> int:
+    return sum(1 for _ in Path("/proc/self/fd").iterdir())
+
+
+@pytest.fixture
+def paths(tmp_path):
+    return tmp_path / "safe-mode", tmp_path / "state/requests.json"
+
+
+def test_nobody_asks_at_first(paths):
+    assert SafeModeRequests(*paths).active() == {}
+
+
+def test_requesters_are_remembered_apart_with_reason_and_time(paths):
+    requests = SafeModeRequests(*paths, wall=lambda: 17.0)
+
+    requests.add("cli", "maintenance")
+    requests.add("dashboard", "worried")
+    assert requests.withdraw("cli")
+
+    assert list(requests.active()) == ["dashboard"]
+    assert (requests.active()["dashboard"].reason, requests.active()["dashboard"].since) == (
+        "worried",
+        17.0,
+    )
+
+
+def test_asking_twice_replaces_the_reason_and_keeps_the_time(paths):
+    times = iter([1.0, 2.0])
+    requests = SafeModeRequests(*paths, wall=lambda: next(times))
+
+    requests.add("cli", "first")
+    requests.add("cli", "second")
+
+    assert (requests.active()["cli"].reason, requests.active()["cli"].since) == ("second", 1.0)
+
+
+def test_withdrawing_what_was_never_asked_says_so(paths):
+    assert not SafeModeRequests(*paths).withdraw("nobody")
+
+
+def test_requests_survive_a_restart_of_the_agent(paths):
+    SafeModeRequests(*paths).add("cli", "maintenance")
+
+    assert SafeModeRequests(*paths).active()["cli"].reason == "maintenance"
+
+
+def test_the_state_is_readable_by_its_owner_only(paths):
+    SafeModeRequests(*paths).add("cli", "maintenance")
+
+    assert paths[1].stat().st_mode & 0o777 == 0o600
+    assert [one.name for one in paths[1].parent.iterdir()] == ["requests.json"]
+
+
+def test_the_hosts_file_is_a_requester_of_its_own(paths):
+    file, _ = paths
+    requests = SafeModeRequests(*paths)
+
+    file.write_text("disk swap\nby anna\n")
+    assert requests.poll_file()
+    assert requests.active()["file"].reason == "disk swap; by anna"
+    assert not requests.poll_file()
+    assert not requests.withdraw("file")
+    file.unlink()
+    assert requests.poll_file()
+
+    assert requests.active() == {}
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda path: path.symlink_to("/nowhere")])
+def test_anything_in_the_files_place_asks_and_nothing_blocks(paths, make):
+    make(paths[0])
+
+    requests = SafeModeRequests(*paths)
+
+    assert requests.active()["file"].reason == f"{paths[0]} is there"
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda path: path.touch()])
+def test_looking_at_whatever_is_in_the_files_place_keeps_no_descriptor(paths, make):
+    make(paths[0])
+    requests = SafeModeRequests(*paths)
+    before = open_descriptors()
+
+    for _ in range(20):
+        requests.poll_file()
+
+    assert open_descriptors() == before
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"{",
+        b"\xff\xfe\x00",
+        b"[]",
+        b'{"requests": {"cli": "yes"}}',
+        b'{"requests": {"cli": {"reason": 1, "since": 2}}}',
+        b'{"requests": {}, "surprise": 1}',
+        b"[" * 100_000,
+    ],
+)
+def test_a_state_that_makes_no_sense_is_a_request_of_its_own(paths, content):
+    _, state = paths
+    state.parent.mkdir()
+    state.write_bytes(content)
+
+    requests = SafeModeRequests(*paths)
+
+    assert list(requests.active()) == ["unreadable-state"]
+    assert str(state) in requests.active()["unreadable-state"].reason
+
+
+def test_an_unreadable_state_is_written_anew_once_it_was_withdrawn(paths):
+    _, state = paths
+    state.parent.mkdir()
+    state.write_bytes(b"{")
+    requests = SafeModeRequests(*paths)
+
+    assert requests.withdraw("unreadable-state")
+
+    assert not state.exists()
+    assert SafeModeRequests(*paths).active() == {}
+
+
+def test_entering_succeeds_where_nothing_can_be_written(paths):
+    paths[1].parent.write_text("a file where the directory should be")
+    requests = SafeModeRequests(*paths)
+
+    with capture_logs() as logs:
+        requests.add("cli", "maintenance")
+
+    assert "cli" in requests.active()
+    assert str(paths[1]) in requests.defect
+    assert any(entry["event"] == "safe_mode_state_not_written" for entry in logs)
+
+
+def test_entering_succeeds_on_a_full_disk_and_the_old_state_stays_whole(paths, tmp_path):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=8k", "tmpfs", str(disk)]
+    if subprocess.run(mount, check=False, capture_output=True).returncode != 0:
+        pytest.skip("mounting a small disk needs root")
+    try:
+        requests = SafeModeRequests(paths[0], disk / "requests.json")
+        requests.add("first", "while there was room")
+        (disk / "ballast").write_bytes(b"x" * 4096)
+
+        requests.add("second", "y" * 400)
+
+        assert set(requests.active()) == {"first", "second"}
+        assert "No space left" in requests.defect
+        assert set(SafeModeRequests(paths[0], disk / "requests.json").active()) == {"first"}
+        (disk / "ballast").unlink()
+        requests.add("third", "room again")
+        assert requests.defect == ""
+        assert len(SafeModeRequests(paths[0], disk / "requests.json").active()) == 3
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
+
+
+def test_whoever_waits_is_told_of_every_change(paths):
+    told: list[str] = []
+    requests = SafeModeRequests(*paths, changed=lambda: told.append("changed"))
+
+    requests.add("cli", "x")
+    requests.withdraw("cli")
+    paths[0].touch()
+    requests.poll_file()
+
+    assert len(told) == 3
+
+
+def test_many_threads_may_ask_at_once(paths):
+    requests = SafeModeRequests(*paths)
+    threads = [
+        threading.Thread(target=requests.add, args=(f"thread-{n}", "at once")) for n in range(12)
+    ]
+
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert len(requests.active()) == 12
+    assert len(SafeModeRequests(*paths).active()) == 12
+
+
+def test_names_and_reasons_of_any_length_are_cut(paths):
+    requests = SafeModeRequests(*paths)
+
+    requests.add("x" * 10_000, "y" * 10_000)
+
+    ((name, request),) = requests.active().items()
+    assert (len(name), len(request.reason)) == (64, 500)
+    assert requests.withdraw("x" * 10_000)

@@ -1,0 +1,40 @@
+"""Tests that need a build, a control plane or a guest: a target of their own runs them."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parent
+FOLDERS = frozenset(TESTS / name for name in ("image", "kernel", "kubernetes"))
+
+
+def leave_to(target: str, item: pytest.Item, reason: str) -> None:
+    """Skip *item* in this run; ``make TARGET`` runs it."""
+    item.add_marker(pytest.mark.heavy(target))
+    item.add_marker(pytest.mark.skip(reason=f"{reason}: make {target}"))
+
+
+def target_of(item: pytest.Item) -> str | None:
+    """Return the target that *item* is left to, or None if this run has it."""
+    marker = item.get_closest_marker("heavy")
+    return str(marker.args[0]) if marker else None
+
+
+def check_places(items: Iterable[pytest.Item]) -> None:
+    """Refuse a collection where a test outside the heavy folders is skipped unconditionally."""
+    skipped = [item for item in items if item.get_closest_marker("heavy") or _is_skipped(item)]
+    strays = [item.nodeid for item in skipped if FOLDERS.isdisjoint(item.path.parents)]
+    if strays:
+        shown = "\n".join(strays[:20])
+        raise pytest.UsageError(
+            f"{len(strays)} tests outside of {_names()} are skipped unconditionally:\n{shown}"
+        )
+
+
+def _is_skipped(item: pytest.Item) -> bool:
+    return item.get_closest_marker("skip") is not None
+
+
+def _names() -> str:
+    return ", ".join(sorted(f"tests/{folder.name}" for folder in FOLDERS))

@@ -1,0 +1,38 @@
+"""The signals that nohup, and a shell for what it runs in the background, have a process ignore."""
+
+import signal
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+FROM_A_TERMINAL = (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP)
+
+
+@contextmanager
+def defaults_for_children() -> Iterator[None]:
+    """Start children with default actions, also where this process ignores some of the signals.
+
+    An ignored signal stays ignored over exec, a handler does not. So one that does nothing takes
+    the place of SIG_IGN: this process goes on after a hang-up, and its children are as usual.
+    """
+    ignored = [n for n in FROM_A_TERMINAL if signal.getsignal(n) is signal.SIG_IGN]
+    for number in ignored:
+        signal.signal(number, _do_nothing)
+    try:
+        yield
+    finally:
+        for number in ignored:
+            signal.signal(number, signal.SIG_IGN)
+
+
+@contextmanager
+def ignoring(numbers: Iterable[int]) -> Iterator[None]:
+    """Start children that ignore these signals, as nohup and a shell's background do."""
+    former = {number: signal.signal(number, signal.SIG_IGN) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, handler)
+
+
+def _do_nothing(_number: int, _frame: object) -> None: ...

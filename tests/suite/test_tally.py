@@ -1,0 +1,70 @@
+"""What a tally says of a run of pytest, and of what no step ran."""
+
+import json
+
+import pytest
+
+from tests.tally import Tally, compare, read
+
+TESTS = """
+import pytest
+
+def test_passes(): ...
+def test_fails(): assert 0
+def test_skips(): pytest.skip("no kernel here")
+
+@pytest.mark.skip(reason="boots a kernel: make test-kernel")
+def test_is_left(): ...
+
+@pytest.mark.xfail(strict=True)
+def test_fails_as_expected(): assert 0
+
+@pytest.fixture
+def broken(): raise ValueError
+
+def test_errs(broken): ...
+"""
+REASONS = {
+    "test_passes": "",
+    "test_fails": "",
+    "test_skips": "no kernel here",
+    "test_is_left": "boots a kernel: make test-kernel",
+    "test_fails_as_expected": "",
+    "test_errs": "",
+}
+
+
+def test_each_test_is_in_the_tally_with_the_reason_of_its_skip(pytester, tmp_path):
+    pytester.makepyfile(TESTS)
+    pytester.runpytest_inprocess(plugins=[Tally(tmp_path / "tally/test.jsonl")])
+    reasons = read(tmp_path / "tally")
+    assert {name.rpartition("::")[2]: reason for name, reason in reasons.items()} == REASONS
+
+
+@pytest.mark.parametrize("order", [("", "no kernel"), ("no kernel", "")])
+def test_a_test_that_one_step_ran_has_run(tmp_path, order):
+    for number, reason in enumerate(order):
+        record = json.dumps({"test": "a", "skipped": reason})
+        (tmp_path / f"{number}.jsonl").write_text(f"{record}\n")
+    assert read(tmp_path) == {"a": ""}
+
+
+def test_a_folder_without_tallies_has_no_test(tmp_path):
+    assert read(tmp_path) == {}
+
+
+def test_what_no_step_ran_is_counted_apart_from_what_was_left_out():
+    targets = {"a": "test", "b": "test", "c": "test", "d": "e2e-node", "e": "e2e-node"}
+    lines = compare(targets, {"a": "", "b": "no kernel", "d": "boots"}, frozenset(["e2e-node"]))
+    assert [" ".join(line.split()) for line in lines] == [
+        "tests 5 collected, 1 ran, 2 left out on purpose, 2 of make e2e-node",
+        "tests 2 that no step ran",
+        "1 no kernel",
+        "1 no step came to it",
+        "c",
+    ]
+
+
+def test_a_target_that_was_not_left_out_on_purpose_counts_as_not_run():
+    lines = compare({"a": "test-kube"}, {"a": "needs a plane"}, frozenset())
+    assert "1 that no step ran" in lines[1]
