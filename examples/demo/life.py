@@ -53,33 +53,29 @@ def _wait_for_layer(node: Node, pod: str, layer: str) -> float:
     return kernel.wait_until(f"{pod} in {layer}", is_there, MOVED_S)
 
 
-def swap(node: Node) -> float:
-    """Let a pod outgrow its layer, and judge whether one warm swap of the engine follows.
-
-    Returns the seconds that the node was without an engine.
-    """
+def swap(node: Node) -> None:
+    """Let a pod outgrow its layer, and judge whether one warm swap of the engine follows."""
     report, payments, attaches = node.report, node.pods["payments"], kernel.attaches()
     generation = node.agent.ask("/observe?top=1")["generation"]
     report.step(f"The request of payments grows from {payments.cpu} to {GROWN} CPUs")
     payments.cpu = GROWN
-    watch = kernel.StateWatch()
     node.list_pods()
-    try:
-        node.agent.wait_for("enforcing", generation + 1)
-    finally:
-        without_s = watch.end()
+    node.agent.wait_for("enforcing", generation + 1)
     attached, warm = kernel.attaches() - attaches, node.agent.metric("temper_swaps_total", "warm")
     report.claim(
         "swapped",
         (attached, warm) == (1, 1.0),
         f"{attached} attach more, {warm:.0f} warm swap",
     )
-    return without_s
 
 
 def grow(node: Node) -> None:
     """Swap the engine, and judge what the node has of the new plan."""
-    report, without_s = node.report, swap(node)
+    report, watch = node.report, kernel.StateWatch()
+    try:
+        swap(node)
+    finally:
+        without_s = watch.end()
     seen = node.agent.settled()
     node.show_layers(seen)
     own, engine = (seen["overhead"][key] >> 20 for key in ("memory_bytes", "engine_memory_bytes"))

@@ -30,26 +30,22 @@ is_ours "$where" "$(<"$where/brief.pid")" || echo no
 """
 
 
-def test_a_process_is_known_from_the_moment_it_was_begun_until_it_is_finished(tmp_path):
-    ended = subprocess.run(
-        ["bash", "-c", BEGIN, KUBE / "processes.sh"],
-        env={**os.environ, "where": str(tmp_path)},
+def run(script, where):
+    return subprocess.run(
+        ["bash", "-c", script, KUBE / "processes.sh"],
+        env={**os.environ, "where": str(where)},
         capture_output=True,
         text=True,
         check=False,
+        timeout=300,
     )
+
+
+def test_a_process_is_known_from_the_moment_it_was_begun_until_it_is_finished(tmp_path):
+    ended = run(BEGIN, tmp_path)
 
     assert (ended.stdout, ended.returncode) == ("done\n", 0), ended.stderr
 
 
 def test_a_program_that_ends_at_once_is_begun_too_and_not_waited_for(tmp_path):
-    ended = subprocess.run(
-        ["bash", "-c", BRIEF, KUBE / "processes.sh"],
-        env={**os.environ, "where": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
-
-    assert ended.stdout == "no\n"
+    assert run(BRIEF, tmp_path).stdout == "no\n"
