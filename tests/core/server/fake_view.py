@@ -34,6 +34,7 @@ from temper_core.records.snapshots import (
     ThreadSample,
 )
 from temper_core.records.tiers import LayerKind, Tier
+from tests.patience import PATIENCE_S
 
 MACHINE = MachineShape.uniform(4)
 PLAN = LayerPlan(
@@ -159,7 +160,7 @@ class FakeView:
 
     def explain(self, pod: str | None) -> Any:
         if self.slow is not None:
-            self.slow.wait(20)
+            self.slow.wait(PATIENCE_S)
         known = {"shop/web": "critical", "shop/batch": "low"}
         if pod is None:
             return {"pods": known}
@@ -184,7 +185,7 @@ class FakeView:
 
     def call(self, plugin: str, function: Callable[..., Any], *arguments: Any, part: str) -> Any:
         if plugin == "hung":
-            self.release.wait(10)
+            self.release.wait(PATIENCE_S)
             raise PluginError(plugin, "did not answer in time")
         try:
             return function(*arguments)
