@@ -6,8 +6,8 @@ from structlog.testing import capture_logs
 from temper_plugin_kubernetes.accounts import Lookout
 from temper_plugin_kubernetes.backoff import Backoff
 from temper_plugin_kubernetes.following import Following, Query
-from tests.kubernetes.cluster import wait_until
-from tests.kubernetes.scripted import Scripted, bookmark, event, failure, listing, refusal
+from tests.control_plane.cluster import wait_until
+from tests.kube_client.scripted import Scripted, bookmark, event, failure, listing, refusal
 
 HANG = Scripted.HANG
 

@@ -11,7 +11,7 @@ from temper_plugin_kubernetes.access import Access
 from temper_plugin_kubernetes.accounts import Account
 from temper_plugin_kubernetes.companion import ClusterCompanion
 from temper_plugin_kubernetes.options import Options
-from tests.kubernetes.cluster import pod, wait_until
+from tests.control_plane.cluster import pod, wait_until
 
 NOWHERE = Access("127.0.0.1", 9, is_tls=False)
 SWITCH_S = 1.0

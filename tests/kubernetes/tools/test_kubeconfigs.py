@@ -9,8 +9,8 @@ import pytest
 
 from temper_core import MachineError
 from temper_plugin_kubernetes.operators.kubeconfig import reach
+from tests.kube_client.made_server import listed
 from tests.kubernetes.tools.conftest import here
-from tests.kubernetes.tools.made_server import listed
 
 EXEC = "client.authentication.k8s.io/v1"
 SERVER = {"server": "https://127.0.0.1:9"}

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.kubernetes.cluster import wait_until
+from tests.control_plane.cluster import wait_until
+from tests.kube_client.made_server import agent, listed, node
 from tests.kubernetes.tools.conftest import OUTSIDE, PLUGIN, TEMPER, here, said
-from tests.kubernetes.tools.made_server import agent, listed, node
 
 
 def token_of(cluster, user):

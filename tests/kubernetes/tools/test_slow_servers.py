@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from tests.kube_client.made_server import DROP, agent, listed, node
 from tests.kubernetes.tools.conftest import here
-from tests.kubernetes.tools.made_server import DROP, agent, listed, node
 
 NODES, PODS = "/api/v1/nodes", "/api/v1/pods"
 BUSY = (429, {"kind": "Status", "message": "too many requests"}, {"Retry-After": "1"})

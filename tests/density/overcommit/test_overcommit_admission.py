@@ -15,7 +15,7 @@ from temper_plugin_density.overcommit.application import (
 from temper_plugin_density.overcommit.outcomes import Outcome
 from temper_plugin_density.overcommit.policy import Policy
 from temper_plugin_density.overcommit.tallies import Tallies
-from tests.kubernetes.density.overcommit.objects import (
+from tests.density.overcommit.objects import (
     POLICY,
     TIERS,
     admission_review,

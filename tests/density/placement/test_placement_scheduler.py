@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from temper_core import Tier
-from tests.kubernetes.density.placement.yard import Yard, documented_configuration
+from tests.density.placement.yard import Yard, documented_configuration
 
 BY_OBJECTS = "temper-by-objects"
 

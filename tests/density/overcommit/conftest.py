@@ -1,6 +1,6 @@
 import pytest
 
-from tests.kubernetes.density.overcommit.shop import Replica, Shop
+from tests.density.overcommit.shop import Replica, Shop
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from temper_plugin_density.placement.asking import BoundPod
 from temper_plugin_density.placement.exchange import read_question
 from temper_plugin_density.placement.facts import read_node
 from temper_plugin_density.placement.ledger import Ledger
-from tests.kubernetes.density.placement.made import READER, node_object, pod_object, told, wish
+from tests.density.placement.made import READER, node_object, pod_object, told, wish
 
 MOST_BYTES = 100_000
 CRITICAL = pod_object("db", Tier.CRITICAL, "1")

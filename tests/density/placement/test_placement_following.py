@@ -12,8 +12,8 @@ from structlog.testing import capture_logs
 from temper_plugin_density.placement.following import Following, Lookout, Pods
 from temper_plugin_density.placement.ledger import Ledger
 from temper_plugin_density.placement.watching import Watch
-from tests.kubernetes.density.placement.made import READER
-from tests.kubernetes.scripted import Scripted, event, failure, listing, refusal
+from tests.density.placement.made import READER
+from tests.kube_client.scripted import Scripted, event, failure, listing, refusal
 
 HANG = Scripted.HANG
 

@@ -13,8 +13,8 @@ import httpx
 import yaml
 
 from temper_core import Tier
-from tests.kubernetes.cluster import KUBE, ROOT, pod, unique, wait_until
-from tests.kubernetes.density.placement.made import PRIORITIES, told
+from tests.control_plane.cluster import KUBE, ROOT, pod, unique, wait_until
+from tests.density.placement.made import PRIORITIES, told
 
 TEMPER = str(Path(sys.executable).with_name("temper"))
 RIGHTS = list(yaml.safe_load_all((ROOT / "plugins/density/placement-rbac.yaml").read_text()))

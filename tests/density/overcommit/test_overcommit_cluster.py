@@ -7,8 +7,8 @@ import pytest
 import yaml
 
 from temper_core import cpu_millis
-from tests.kubernetes.cluster import unique
-from tests.kubernetes.density.overcommit.shop import (
+from tests.control_plane.cluster import unique
+from tests.density.overcommit.shop import (
     TEMPER,
     Shop,
     originals_of,

@@ -9,7 +9,7 @@ from temper_plugin_density.placement.asking import BoundPod
 from temper_plugin_density.placement.explaining import Decision, Decisions, explain
 from temper_plugin_density.placement.ledger import Ledger
 from temper_plugin_density.placement.scoring import OLD_AFTER_S, Score, score
-from tests.kubernetes.density.placement.made import NOW, bound, facts, wish
+from tests.density.placement.made import NOW, bound, facts, wish
 
 NEW = wish(Tier.CRITICAL, 1000)
 

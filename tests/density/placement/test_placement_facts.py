@@ -10,7 +10,7 @@ from temper_plugin_density.placement import facts as read
 from temper_plugin_density.placement.facts import read_node
 from temper_plugin_density.placement.scoring import score
 from temper_plugin_kubernetes.annotations import annotations_of
-from tests.kubernetes.density.placement.made import (
+from tests.density.placement.made import (
     NOW,
     READER,
     bound,

@@ -10,8 +10,8 @@ import pytest
 from cryptography import x509
 
 from temper_core import MachineError
-from tests.kubernetes.cluster import wait_until
-from tests.kubernetes.density.overcommit.shop import (
+from tests.control_plane.cluster import wait_until
+from tests.density.overcommit.shop import (
     RIGHTS,
     SECRETS,
     free_port,

@@ -12,9 +12,9 @@ import pytest
 
 from temper_core import TemperError, Tier
 from temper_plugin_density.cluster_access import find_cluster
-from tests.kubernetes.cluster import pod, unique, wait_until
-from tests.kubernetes.density.placement.made import PRIORITIES, pod_object, told
-from tests.kubernetes.density.placement.yard import TEMPER, free_port
+from tests.control_plane.cluster import pod, unique, wait_until
+from tests.density.placement.made import PRIORITIES, pod_object, told
+from tests.density.placement.yard import TEMPER, free_port
 
 NOWHERE = {"KUBECONFIG": "/nonexistent", "HOME": "/nonexistent"}
 

@@ -11,7 +11,7 @@ from temper_core import InputError, QosClass, read_pod_object
 from temper_plugin_density.overcommit.outcomes import Outcome
 from temper_plugin_density.overcommit.pod_objects import read
 from temper_plugin_density.overcommit.policy import Policy
-from tests.kubernetes.density.overcommit.objects import (
+from tests.density.overcommit.objects import (
     ORIGINALS,
     TIERS,
     container,

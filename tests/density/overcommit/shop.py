@@ -18,7 +18,7 @@ from temper_plugin_density.cluster_access import find_cluster, open_client
 from temper_plugin_density.overcommit.cluster import ClusterObjects
 from temper_plugin_density.overcommit.keeping import Keeper
 from temper_plugin_density.overcommit.material import Terms
-from tests.kubernetes.cluster import ROOT, unique, wait_until
+from tests.control_plane.cluster import ROOT, unique, wait_until
 
 TEMPER = str(Path(sys.executable).with_name("temper"))
 RIGHTS = list(yaml.safe_load_all((ROOT / "plugins/density/overcommit-rbac.yaml").read_text()))

@@ -12,9 +12,9 @@ from temper_plugin_density.cluster_access import find_cluster, open_watching_cli
 from temper_plugin_density.placement.app import Extender
 from temper_plugin_density.placement.ledger import Ledger
 from temper_plugin_density.placement.scoring import OLD_AFTER_S
-from tests.kubernetes.cluster import pod, wait_until
-from tests.kubernetes.density.placement.made import READER, pod_object, told
-from tests.kubernetes.density.placement.yard import RIGHTS, kubeconfig
+from tests.control_plane.cluster import pod, wait_until
+from tests.density.placement.made import READER, pod_object, told
+from tests.density.placement.yard import RIGHTS, kubeconfig
 
 ROLE = next(document for document in RIGHTS if document["kind"] == "ClusterRole")
 KNOWN, HEARD = "nodes are known", "a node that changes is heard of"

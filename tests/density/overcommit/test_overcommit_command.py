@@ -15,9 +15,9 @@ from temper_core import TemperError
 from temper_core.testing import assert_keeps_contract
 from temper_plugin_density.overcommit.command import overcommit
 from temper_plugin_density.overcommit.reporting import Seen, freed_millis, stand
-from tests.kubernetes.cluster import wait_until
-from tests.kubernetes.density.overcommit.objects import ORIGINALS, container, decided, patched, pod
-from tests.kubernetes.density.overcommit.shop import free_port
+from tests.control_plane.cluster import wait_until
+from tests.density.overcommit.objects import ORIGINALS, container, decided, patched, pod
+from tests.density.overcommit.shop import free_port
 
 TEMPER = str(Path(sys.executable).with_name("temper"))
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from temper_core import Tier
 from temper_plugin_density.placement.scoring import OLD_AFTER_S, Score, score
-from tests.kubernetes.density.placement.made import NOW, bound, facts, wish
+from tests.density.placement.made import NOW, bound, facts, wish
 
 FENCING = (Tier.CRITICAL, Tier.HIGH)
 PACKING = (Tier.LOW, Tier.BACKGROUND)
