@@ -7,7 +7,7 @@ SELECTED ?=
 VENV := .venv
 VENV_313 := build/venv-3.13
 BIN := $(VENV)/bin
-LOCKED := uv.lock pyproject.toml $(wildcard plugins/*/pyproject.toml)
+LOCKED := uv.lock pyproject.toml $(wildcard libs/*/pyproject.toml plugins/*/pyproject.toml)
 COG_PAGES = $(shell grep -l '\[\[\[cog' docs/*.md README.md)
 
 export PYTHON LISTEN

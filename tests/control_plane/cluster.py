@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import httpx
 import yaml
 
-from temper_plugin_kubernetes.access import Access, Credentials
+from temper_kube.access import Access, Credentials
 
 ROOT = Path(__file__).parents[2]
 KUBE = ROOT / "kube"

@@ -13,11 +13,12 @@ class MadeServer:
     """Keeps connections open; ``answers`` are functions of the query by path, or plain answers.
 
     An answer is a document, a pair of status and document, a list of events, or DROP. What is not
-    there is a 404. ``asked`` are the requests as (method, path, query), ``bodies`` what was sent.
+    there is a 404. ``asked`` are the requests as (method, path, query), ``bodies`` and ``headers``
+    what came with them.
     """
 
     def __init__(self):
-        self.answers, self.asked, self.bodies = {}, [], []
+        self.answers, self.asked, self.bodies, self.headers = {}, [], [], []
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -51,6 +52,7 @@ class MadeServer:
         parts = urlsplit(handler.path)
         query = {key: values[0] for key, values in parse_qs(parts.query).items()}
         self.asked.append((handler.command, parts.path, query))
+        self.headers.append(dict(handler.headers))
         sent = handler.rfile.read(int(handler.headers.get("Content-Length", 0)))
         self.bodies.append(json.loads(sent) if sent else None)
         given = self.answers.get(parts.path, (404, {"kind": "Status", "message": "not found"}))

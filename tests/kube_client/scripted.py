@@ -5,7 +5,7 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
 
-from temper_plugin_kubernetes.access import Access
+from temper_kube.access import Access
 
 
 class Scripted:
@@ -57,9 +57,10 @@ class Scripted:
             handler.wfile.flush()
 
 
-def listing(*names, version="10"):
+def listing(*names, version="10", more=""):
     items = [item(name) for name in names]
-    return 200, {}, {"kind": "PodList", "metadata": {"resourceVersion": version}, "items": items}
+    metadata = {"resourceVersion": version, **({"continue": more} if more else {})}
+    return 200, {}, {"kind": "PodList", "metadata": metadata, "items": items}
 
 
 def item(name, version="11"):

@@ -7,7 +7,7 @@ from structlog.testing import capture_logs
 from temper_core import Assignment, CompanionContext, LayerPlan, Mode, Note, Status, Tier
 from temper_core.safe_mode.requests import SafeModeRequests
 from temper_core.testing import make_machine, make_pod, make_snapshot
-from temper_plugin_kubernetes.access import Access
+from temper_kube.access import Access
 from temper_plugin_kubernetes.accounts import Account
 from temper_plugin_kubernetes.companion import ClusterCompanion
 from temper_plugin_kubernetes.options import Options

@@ -4,7 +4,7 @@ from structlog.testing import capture_logs
 
 from temper_core import CompanionContext
 from temper_core.testing import make_snapshot
-from temper_plugin_kubernetes.access import Access
+from temper_kube.access import Access
 from temper_plugin_kubernetes.accounts import WRITES, Account
 from temper_plugin_kubernetes.options import Options
 from temper_plugin_kubernetes.wishes import Wishes

@@ -14,7 +14,8 @@ from pathlib import Path
 import httpx
 import yaml
 
-from temper_plugin_density.cluster_access import find_cluster, open_client
+from temper_kube.api_server import ApiServer
+from temper_plugin_density.cluster_access import find_access
 from temper_plugin_density.overcommit.cluster import ClusterObjects
 from temper_plugin_density.overcommit.keeping import Keeper
 from temper_plugin_density.overcommit.material import Terms
@@ -118,8 +119,7 @@ class Shop:
 
     def keeper(self, account=None):
         """Return what keeps this shop's certificates, in the test's own process."""
-        cluster = find_cluster(self.kubeconfig(account))
-        connect = partial(open_client, cluster)
+        connect = partial(ApiServer, find_access(self.kubeconfig(account)))
         objects = ClusterObjects(connect, "temper", self.secret, self.configuration)
         return Keeper(objects, Terms(NAMES))
 

@@ -206,10 +206,18 @@ def kubeconfig(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["", "x: 1", "[", "[]", "current-context: a\nclusters: 3", "\xff", "a: {b: {"],
+    ("text", "problem"),
+    [
+        ("", "is no kubeconfig: it holds no keys"),
+        ("x: 1", "no current-context"),
+        ("[", "cannot be read as a kubeconfig"),
+        ("[]", "is no kubeconfig: it holds no keys"),
+        ("current-context: a\nclusters: 3", "clusters: an entry needs 'name' and 'cluster'"),
+        ("\xff", "cannot be read as a kubeconfig"),
+        ("a: {b: {", "cannot be read as a kubeconfig"),
+    ],
 )
-def test_what_is_no_kubeconfig_is_told_in_one_line(tmp_path, text):
+def test_what_is_no_kubeconfig_is_told_in_one_line(tmp_path, text, problem):
     path = tmp_path / "kubeconfig"
     path.write_text(text, encoding="latin-1")
 
@@ -218,7 +226,7 @@ def test_what_is_no_kubeconfig_is_told_in_one_line(tmp_path, text):
 
         assert said.returncode == 2
         assert len(said.stderr.splitlines()) == 1
-        assert "kubeconfig: is no kubeconfig" in said.stderr
+        assert f"{path}: {problem}" in said.stderr
 
 
 def test_without_the_cluster_a_report_says_so_in_one_line(kubeconfig):

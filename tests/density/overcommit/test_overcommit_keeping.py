@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from temper_core import MachineError
-from temper_plugin_density.cluster_access import ConflictError
+from temper_kube.failures import ConflictError
 from temper_plugin_density.overcommit import certificates, material, trust
 from temper_plugin_density.overcommit.cluster import Configured, Held
 from temper_plugin_density.overcommit.keeping import Keeper

@@ -2,13 +2,12 @@
 
 import time
 from contextlib import suppress
-from functools import partial
 
 import pytest
 from starlette.testclient import TestClient
 
 from temper_core import Tier
-from temper_plugin_density.cluster_access import find_cluster, open_watching_client
+from temper_plugin_density.cluster_access import find_access
 from temper_plugin_density.placement.app import Extender
 from temper_plugin_density.placement.ledger import Ledger
 from temper_plugin_density.placement.scoring import OLD_AFTER_S
@@ -58,8 +57,7 @@ class Running:
     def __init__(self, path):
         self.clock = Clock()
         extender = Extender(READER, Ledger(self.clock))
-        client = partial(open_watching_client, find_cluster(path))
-        self.client = TestClient(extender.application(client))
+        self.client = TestClient(extender.application(find_access(path)))
 
     def __enter__(self):
         self.client.__enter__()

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from temper_core import TemperError, Tier
-from temper_plugin_density.cluster_access import find_cluster
+from temper_plugin_density.cluster_access import find_access
 from tests.control_plane.cluster import pod, unique, wait_until
 from tests.density.placement.made import PRIORITIES, pod_object, told
 from tests.density.placement.yard import TEMPER, free_port
@@ -66,14 +66,16 @@ def test_what_is_no_kubeconfig_is_told_in_one_line(tmp_path, text):
     path.write_text(text)
 
     with pytest.raises(TemperError) as raised:
-        find_cluster(path)
+        find_access(path)
 
     assert raised.value.exit_code in (2, 3)
     assert len(str(raised.value).splitlines()) == 1
 
 
 def test_without_an_api_server_to_be_found_nothing_is_served():
-    ended = placement("serve", "--listen", f"127.0.0.1:{free_port()}", **NOWHERE)
+    nowhere = {**NOWHERE, "KUBECONFIG": ""}
+
+    ended = placement("serve", "--listen", f"127.0.0.1:{free_port()}", **nowhere)
 
     assert ended.returncode == 3
     assert "no API server is known" in ended.stderr

@@ -221,7 +221,7 @@ def test_it_lives_but_is_not_ready_before_everything_was_listed(client):
 
     assert client.get("/healthz").text == "ok\n"
     assert ready.status_code == 503
-    assert ready.text == "nodes: not asked yet; pods: not asked yet\n"
+    assert ready.text == "nodes: it has not been asked yet; pods: it has not been asked yet\n"
 
 
 def test_the_metrics_count_questions_and_scores_by_rule(client):

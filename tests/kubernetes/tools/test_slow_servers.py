@@ -21,7 +21,7 @@ def in_turn(*answers):
 def waits(monkeypatch):
     """What would be waited for."""
     found = []
-    monkeypatch.setattr("temper_plugin_kubernetes.operators.api.time.sleep", found.append)
+    monkeypatch.setattr("temper_kube.api_server.time.sleep", found.append)
     return found
 
 

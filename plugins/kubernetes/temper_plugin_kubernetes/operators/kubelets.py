@@ -12,9 +12,10 @@ from typing import Any
 from attrs import frozen
 
 from temper_core import MachineError
-from temper_plugin_kubernetes.access import Access
-from temper_plugin_kubernetes.operators.api import ApiServer, ForbiddenError, Unknown
-from temper_plugin_kubernetes.operators.findings import Finding, error, note
+from temper_kube.access import Access
+from temper_kube.api_server import ApiServer
+from temper_kube.failures import ForbiddenError
+from temper_plugin_kubernetes.operators.findings import Finding, Unknown, error, note
 from temper_plugin_kubernetes.operators.text import named
 
 AT_ONCE = 16

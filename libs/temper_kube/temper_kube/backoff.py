@@ -1,4 +1,4 @@
-"""How long to stay away from an API server that fails: doubling, bounded, and never in step."""
+"""How long to wait before an API server that fails is asked again."""
 
 import random
 from collections.abc import Callable
@@ -8,9 +8,10 @@ LONGEST_S = 30.0
 
 
 class Backoff:
-    """Half of each wait is chance, so that the nodes of a cluster do not come back together.
+    """Waits that double up to a bound; half of each is random.
 
-    *chance* returns numbers from 0 to 1.
+    Chance keeps the nodes of a cluster from coming back together. *chance* returns numbers from 0
+    to 1.
     """
 
     def __init__(
@@ -26,7 +27,7 @@ class Backoff:
         self._failures = 0
 
     def failed(self, at_least_s: float = 0.0) -> float:
-        """Note a failure; return how long to wait, *at_least_s* where the server asks for it."""
+        """Record a failure; return how long to wait, *at_least_s* where the server asks for it."""
         doubled = self._first_s * 2.0 ** min(self._failures, 32)
         self._failures += 1
         wait_s = min(doubled, self._longest_s) * (0.5 + self._chance() / 2)

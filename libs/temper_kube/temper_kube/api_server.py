@@ -1,43 +1,41 @@
-"""The API server as an operator asks it: lists in pages, and refusals that name the right."""
+"""Requests to the API server, one by one: lists in pages, refusals that name the right."""
 
 import os
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Self
-from urllib.parse import urlencode
-
-from attrs import frozen
 
 from temper_core import MachineError
-from temper_plugin_kubernetes.access import Access
-from temper_plugin_kubernetes.connection import Connection, Json
-from temper_plugin_kubernetes.failures import AwayError, GoneError, RefusalError
+from temper_kube.access import Access
+from temper_kube.connection import Connection
+from temper_kube.failures import (
+    CONFLICT,
+    ConflictError,
+    ForbiddenError,
+    GoneError,
+    NotFoundError,
+    RefusalError,
+    UnreachableError,
+)
+from temper_kube.list_pages import PAGE, Json, list_pages, objects_of
 
-PAGE = 250
 MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
 METADATA = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 UNAUTHORIZED, FORBIDDEN, NOT_FOUND, TOO_MANY = 401, 403, 404, 429
 RETRIES = 3
 LONGEST_PAUSE_S = 10.0
 PROXIES = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")
-_MAY_NOT = re.compile(
+_MISSING_RIGHT = re.compile(
     r'cannot (?P<verb>\S+) resource "(?P<resource>[^"]+)" in API group "(?P<group>[^"]*)"'
     r'(?: in the namespace "(?P<namespace>[^"]+)")?'
 )
-_WHO = re.compile(r'User "(?P<user>[^"]+)"')
-
-
-class ForbiddenError(MachineError):
-    """A right is missing; ``right`` says which, as ``verb resource.group``."""
-
-    def __init__(self, right: str, who: str) -> None:
-        self.right = right
-        super().__init__(f"forbidden: {who} lacks the right to {right}")
+_USER = re.compile(r'User "(?P<user>[^"]+)"')
 
 
 class ApiServer:
-    """One connection; every failure is a MachineError that says what to do."""
+    """One connection; every failure is a MachineError that names what is missing."""
 
     def __init__(self, access: Access, timeout_s: float = 10.0) -> None:
         self.access = access
@@ -58,37 +56,42 @@ class ApiServer:
         """Return one object; None where it does not exist."""
         try:
             return self.get(path)
-        except MissingError:
+        except NotFoundError:
             return None
 
     def post(self, path: str, body: Json) -> Json:
         """Send *body* and return the answer."""
         return self._ask("POST", path, body)
 
-    def patch(self, path: str, change: Json) -> Json:
-        """Merge *change* into an object."""
-        return self._ask("PATCH", path, change, media_type=MERGE_PATCH)
+    def put(self, path: str, body: Json) -> Json:
+        """Replace an object, of the version that *body* names."""
+        return self._ask("PUT", path, body)
 
-    def list(self, path: str, selector: str = "", *, accept: str = "") -> Iterator[Json]:
-        """Yield every object of a collection, asked for page by page, each once."""
-        asked = {"limit": str(PAGE), **({"labelSelector": selector} if selector else {})}
+    def patch(self, path: str, change: Json, media_type: str = MERGE_PATCH) -> Json:
+        """Merge *change* into an object."""
+        return self._ask("PATCH", path, change, media_type=media_type)
+
+    def list(
+        self, path: str, labels: str = "", *, fields: str = "", accept: str = ""
+    ) -> list[Json]:
+        """Return every object of a collection, asked for page by page, each once."""
         try:
-            found = [item for page in self._pages(path, asked, accept) for item in page]
+            return [*self.each(path, labels, fields=fields, accept=accept)]
         except GoneError:
             # The pages took longer than the server remembers (some 5 min): all of it at once.
-            del asked["limit"]
-            found = [item for page in self._pages(path, asked, accept) for item in page]
-        yield from found
+            return [*self.each(path, labels, fields=fields, accept=accept, page=0)]
 
-    def _pages(self, path: str, asked: Mapping[str, str], accept: str) -> Iterator[Iterable[Json]]:
-        going_on: Mapping[str, str] = {}
-        while True:
-            answer = self.get(f"{path}?{urlencode({**asked, **going_on})}", accept)
-            yield answer.get("items") or ()
-            token = (answer.get("metadata") or {}).get("continue")
-            if not token:
-                return
-            going_on = {"continue": token}
+    def each(
+        self, path: str, labels: str = "", *, fields: str = "", accept: str = "", page: int = PAGE
+    ) -> Iterator[Json]:
+        """Yield every object of a collection, of which no more than a page is held.
+
+        Raises GoneError where the version that it shows expires on the way.
+        """
+        given = {"limit": str(page or ""), "labelSelector": labels, "fieldSelector": fields}
+        parameters = {key: value for key, value in given.items() if value}
+        for found in list_pages(lambda asked: self.get(asked, accept), path, parameters):
+            yield from objects_of(found)
 
     def _ask(
         self,
@@ -106,7 +109,7 @@ class ApiServer:
             answer = self._patiently(ask)
         except RefusalError as error:
             raise _explained(error, method, path) from error
-        except AwayError as error:
+        except UnreachableError as error:
             raise MachineError(f"no API server: {error}{_proxy_hint()}") from error
         self._is_warm = True
         return answer
@@ -124,38 +127,28 @@ class ApiServer:
                 if error.status != TOO_MANY:
                     raise
                 time.sleep(min(max(error.retry_after_s, 1.0), LONGEST_PAUSE_S))
-            except AwayError as error:
+            except UnreachableError as error:
                 if not self._is_warm or isinstance(error.__cause__, TimeoutError):
                     raise
                 self._is_warm = False
         return ask()
 
 
-class MissingError(MachineError):
-    """There is no such object, or the server does not know its kind."""
-
-
-@frozen
-class Unknown:
-    """Something that could not be looked at, and why."""
-
-    what: str
-    why: str
-
-
 def _explained(error: RefusalError, method: str, path: str) -> MachineError:
-    text = str(error).partition(": ")[2]
-    if error.status == FORBIDDEN and (found := _MAY_NOT.search(text)):
-        return ForbiddenError(_right(found.groupdict()), _who(text))
+    text = error.message
+    if error.status == FORBIDDEN and (found := _MISSING_RIGHT.search(text)):
+        return ForbiddenError(_right(found.groupdict()), _user_in(text))
     if error.status == FORBIDDEN:
-        return ForbiddenError(f"{method.lower()} {path.partition('?')[0]}", _who(text))
+        return ForbiddenError(f"{method.lower()} {path.partition('?')[0]}", _user_in(text))
     if error.status == UNAUTHORIZED:
         return MachineError(
             "the API server does not accept these credentials (401): the token or certificate "
             "may have expired"
         )
     if error.status == NOT_FOUND:
-        return MissingError(f"{path.partition('?')[0]}: {text}")
+        return NotFoundError(path.partition("?")[0], text)
+    if error.status == CONFLICT:
+        return ConflictError(text)
     return error
 
 
@@ -170,6 +163,6 @@ def _proxy_hint() -> str:
     return f"; {named} is set, and proxies are not used" if named else ""
 
 
-def _who(text: str) -> str:
-    found = _WHO.search(text)
+def _user_in(text: str) -> str:
+    found = _USER.search(text)
     return found["user"] if found else "this user"
