@@ -8,7 +8,6 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -53,6 +52,8 @@ class Command:
 
         The output goes to a file: a pipe would stay open as long as any child of the program.
         """
+        import tempfile  # noqa: PLC0415 - half a MiB, and an agent runs no such program
+
         with tempfile.TemporaryFile() as output:
             try:
                 code = subprocess.run(  # noqa: S603 - the kubeconfig's program, as in kubectl
