@@ -7,7 +7,7 @@ SELECTED ?=
 WORKERS ?= 4
 VENV := .venv
 BIN := $(VENV)/bin
-LOCKED := uv.lock pyproject.toml $(wildcard plugins/*/pyproject.toml)
+LOCKED := uv.lock pyproject.toml $(wildcard libs/*/pyproject.toml plugins/*/pyproject.toml)
 # Many tests wait for processes and clocks, so there are more workers than cores; tests/workers.py has what they share.
 # Each worker would compile all tests anew where bytecode may not be written.
 SIDE_BY_SIDE = -q -n $(WORKERS) --dist loadfile
@@ -78,7 +78,7 @@ run-kube: install  ## bring a Kubernetes control plane up and run the agent agai
 
 test-kube: install  ## build that control plane, once (10 minutes of CPU), and test against it
 	@kube/build >/dev/null
-	$(BIN)/pytest -q tests/kubernetes --kube $(SELECTED)
+	$(BIN)/pytest -q tests/kubernetes tests/density --kube $(SELECTED)
 
 e2e-node: install  ## the chart on a real node: kubelet, containerd and a sched_ext kernel in an emulator (30 minutes)
 	@kube/build kubelet >/dev/null
