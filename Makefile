@@ -2,6 +2,7 @@
 
 PYTHON ?=
 LISTEN ?= 127.0.0.1:9100
+OPTIONS ?=
 MINUTES ?= 600
 SELECTED ?=
 WORKERS ?= 4
@@ -28,8 +29,8 @@ $(VENV)/.installed: $(LOCKED)
 	@scripts/install $(VENV)
 	@touch $@
 
-run: install  ## run the agent on this machine's real threads (LISTEN=address:port)
-	@scripts/run-agent
+run: install  ## run the agent on this machine's real threads (LISTEN=address:port OPTIONS=--observe-only)
+	@scripts/run-agent $(OPTIONS)
 
 test: lint unit  ## everything but the kernel: formatting, types, imports, documentation, tests
 
