@@ -69,7 +69,7 @@ def assemble(settings: Settings, wake: Wake, roots: Roots | None = None) -> Agen
     trials = TrialBook(
         lambda: frozenset(pod.key for pod in pods.pods),
         machine,
-        engine if limits.enforce else newest_engine,
+        engine if settings.scheduler.enforce else newest_engine,
         wake.set,
     )
     published.show_trials(trials)
