@@ -64,9 +64,9 @@ def _ask_agent(settings: "Settings") -> dict[str, Any]:
     try:
         document = observation(settings, top=1)
     except NoAgentError:
-        return {"mode": None, "detail": "no agent answers here"}
+        return {"mode": None, "detail": "no agent answers here", "checks": []}
     except TemperError as error:  # it listens, and cannot answer now
-        return {"mode": None, "detail": str(error)}
+        return {"mode": None, "detail": str(error), "checks": []}
     told = {name: document.get(name) for name in TOLD_OF_THE_AGENT}
     return {**told, "last_end": document.get("last_end"), "checks": _ask_checks(settings)}
 

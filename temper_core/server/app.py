@@ -21,8 +21,7 @@ def build_app(table: Table, view: AgentView, shared: ListenerParts) -> Starlette
     path does not.
     """
     routes = [
-        Route(path, Dispatcher(table[path], view, shared))
-        for path in sorted(table, key=generality)
+        Route(path, Dispatcher(table[path], view, shared)) for path in sorted(table, key=generality)
     ]
     app = Starlette(
         routes=routes,

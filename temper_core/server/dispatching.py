@@ -27,7 +27,7 @@ from temper_core.server.lanes import Lanes
 from temper_core.server.replies import Reply
 from temper_core.server.requesters import Doorkeeper
 from temper_core.server.sending import StreamSender, send_head, send_whole
-from temper_core.server.streams import Streams
+from temper_core.server.streams import Stream, Streams
 from temper_core.server.table import Served, parameters_in
 from temper_core.server.view import AgentView
 
@@ -54,7 +54,9 @@ class ListenerParts:
 class Dispatcher:
     """Answers the methods of one path; an ASGI application."""
 
-    def __init__(self, methods: Mapping[str, Served], view: AgentView, shared: ListenerParts):
+    def __init__(
+        self, methods: Mapping[str, Served], view: AgentView, shared: ListenerParts
+    ) -> None:
         self._methods = methods
         self._view = view
         self._shared = shared
@@ -129,23 +131,26 @@ class Dispatcher:
     async def _send_pieces(
         self, served: Served, reply: Reply, scope: Scope, receive: Receive, send: Send
     ) -> None:
-        part, streams = _stream_part(served.endpoint), self._shared.streams
-        why_lost = self._view.why_lost(served.plugin, part) if served.plugin else ""
         try:
-            if why_lost:
-                raise MachineError(f"the {part} of plugin {served.plugin!r} is set aside: {why_lost}")
-            stream = streams.open(
-                reply.pieces or (), f"temper-{part}", partial(self._note_end, served, part)
-            )
+            stream = self._open(served, reply)
         except MachineError as error:
             await self._close(served, reply)
             refusal = error_reply(UNAVAILABLE, str(error), is_plugins=bool(served.plugin))
             head = (*refusal.head, ("retry-after", AGAIN_S))
             await send_whole(Reply(refusal.status, head, refusal.content), send)
             return
-        await StreamSender(stream, scope, receive, send, streams.idle_s).run(reply)
+        idle_s = self._shared.streams.idle_s
+        await StreamSender(stream, scope, receive, send, idle_s).run(reply)
 
-    def _note_end(self, served: Served, part: str, failure: str, is_hung: bool) -> None:  # noqa: FBT001 - as Streams calls it
+    def _open(self, served: Served, reply: Reply) -> Stream:
+        part = _stream_part(served.endpoint)
+        why_lost = self._view.why_lost(served.plugin, part) if served.plugin else ""
+        if why_lost:
+            raise MachineError(f"the {part} of plugin {served.plugin!r} is set aside: {why_lost}")
+        on_end = partial(self._note_end, served, part)
+        return self._shared.streams.open(reply.pieces or (), f"temper-{part}", on_end)
+
+    def _note_end(self, served: Served, part: str, failure: str, is_hung: bool) -> None:
         if served.plugin:
             self._view.note_end(served.plugin, part, failure, is_hung=is_hung)
         elif failure:

@@ -1,5 +1,6 @@
 """Files as answers: whole, in part (RFC 9110, 14), or not at all where the client has them."""
 
+import errno
 import os
 import re
 import stat
@@ -18,6 +19,8 @@ PIECE_BYTES = 64 * 1024
 SENT_WHOLE_BYTES = 256 * 1024
 """What is at most so large is read at once; the rest takes one of the streams."""
 OK, PARTIAL, NOT_MODIFIED, UNSATISFIABLE = 200, 206, 304, 416
+_NO_FILE = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ENXIO, errno.ENAMETOOLONG)
+"""ENXIO is what opening a socket gives."""
 _RANGE = re.compile(r"bytes=[ \t]*([0-9]{0,18})-([0-9]{0,18})[ \t]*")
 
 
@@ -89,7 +92,11 @@ def _opened(path: Path) -> FileIO:
     try:
         # Without O_NONBLOCK a FIFO would wait for its writer.
         file = FileIO(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK))
-    except (FileNotFoundError, NotADirectoryError, IsADirectoryError, ValueError) as error:
+    except ValueError as error:  # a NUL in its name
+        raise NoFile("there is no such file") from error
+    except OSError as error:
+        if error.errno not in _NO_FILE:
+            raise
         raise NoFile("there is no such file") from error
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()

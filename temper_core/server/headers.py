@@ -12,32 +12,36 @@ MOST_HEADERS = 64
 LARGEST_HEADERS_BYTES = 16 * 1024
 NOT_KEPT = "no-store"
 REVALIDATED = "no-cache"
-SECURITY: Mapping[str, str] = MappingProxyType({
-    "content-security-policy": (
-        "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; "
-        "object-src 'none'"
-    ),
-    "cross-origin-resource-policy": "same-origin",
-    "referrer-policy": "no-referrer",
-})
-"""What every answer of a plugin has, unless the answer itself has another value."""
-RESERVED: Mapping[str, str] = MappingProxyType({
-    "content-type": "give it as media_type",
-    "set-cookie": "give it as cookies",
-    "x-content-type-options": "it is always nosniff",
-    **dict.fromkeys(
-        (
-            "connection",
-            "content-length",
-            "keep-alive",
-            "server",
-            "trailer",
-            "transfer-encoding",
-            "upgrade",
+SECURITY: Mapping[str, str] = MappingProxyType(
+    {
+        "content-security-policy": (
+            "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; "
+            "object-src 'none'"
         ),
-        "it is the server's own",
-    ),
-})
+        "cross-origin-resource-policy": "same-origin",
+        "referrer-policy": "no-referrer",
+    }
+)
+"""What every answer of a plugin has, unless the answer itself has another value."""
+RESERVED: Mapping[str, str] = MappingProxyType(
+    {
+        "content-type": "give it as media_type",
+        "set-cookie": "give it as cookies",
+        "x-content-type-options": "it is always nosniff",
+        **dict.fromkeys(
+            (
+                "connection",
+                "content-length",
+                "keep-alive",
+                "server",
+                "trailer",
+                "transfer-encoding",
+                "upgrade",
+            ),
+            "it is the server's own",
+        ),
+    }
+)
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}")
 _VALUE = re.compile(r"[\t\x20-\x7e\xa0-\xff]*")
 
@@ -48,7 +52,7 @@ def given_headers(headers: Mapping[str, str]) -> dict[str, str]:
         raise ValueError(f"gives more than {MOST_HEADERS} headers")
     given: dict[str, str] = {}
     for name, value in headers.items():
-        if not isinstance(name, str) or not _NAME.fullmatch(name):
+        if not _NAME.fullmatch(name):
             raise ValueError(f"gives a header whose name is {name!r:.100}")
         lower = name.lower()
         if lower in RESERVED:

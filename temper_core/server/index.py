@@ -17,7 +17,6 @@ TEXT = "text/plain; charset=utf-8"
 def describing(table: Callable[[], Table]) -> tuple[Endpoint, ...]:
     """Return the endpoints that describe *table*, which is asked for when they are."""
 
-
     def listed(_: Request) -> Answer:
         return Answer(index(table()).encode(), TEXT)
 

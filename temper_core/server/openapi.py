@@ -92,7 +92,10 @@ def _operation(served: Served, operation: str) -> dict[str, Any]:
         "summary": served.endpoint.summary,
         "tags": [served.plugin or "core"],
         "responses": {
-            "200": {"description": "As the summary says.", "content": {served.endpoint.media_type: {}}},
+            "200": {
+                "description": "As the summary says.",
+                "content": {served.endpoint.media_type: {}},
+            },
             "default": ERROR,
         },
     }

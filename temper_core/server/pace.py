@@ -1,4 +1,4 @@
-"""How fast a stream may be: so that one that never ends takes no more than its share of the agent."""
+"""How fast a stream may be, so that one that never ends leaves the agent to the others."""
 
 from attrs import define
 

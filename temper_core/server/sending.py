@@ -100,7 +100,7 @@ class StreamSender:
             await asyncio.sleep(wait_s)
 
     async def _end(self, reply: Reply) -> None:
-        """End an answer whose rest is not sent: as if it were whole only where that does no harm."""
+        """End an answer whose rest is not sent; only an event stream is whole without it."""
         if reply.is_event_stream and not self._connection.is_gone:
             await self.send({"type": "http.response.body", "body": b""})
         else:

@@ -107,9 +107,11 @@ class Stream:
         if self._is_given_up:
             return
         self._failure = self._failure or failure
-        if self._due is not None and not self._is_left:
+        if self._due is not None:
             self._due.cancel()
             self._due = None
+        if self._is_left and self.is_open:
+            self._expect("did not close")
         if self._answer is None or self._answer.done():
             return
         if failure:
@@ -117,7 +119,7 @@ class Stream:
         else:
             self._answer.set_result(piece)
 
-    def _ended(self, is_hung: bool = False) -> None:  # noqa: FBT001, FBT002 - of a timer
+    def _ended(self, is_hung: bool = False) -> None:
         if self._due is not None:
             self._due.cancel()
         on_end, self._on_end = self._on_end, None
@@ -141,7 +143,8 @@ class Stream:
             self._tell(self._ended)
 
     def _read(self) -> str:
-        """Read pieces as long as they are wanted, then close; return what went wrong."""
+        """Read pieces as long as they are wanted, then close; return what went wrong first."""
+        failure, iterator = "", None
         try:
             iterator = iter(self._pieces)
             while self._wanted.get():
@@ -154,8 +157,9 @@ class Stream:
             raise
         except BaseException as error:  # noqa: BLE001 - a plugin may raise anything, even an exit
             failure = str(error) if isinstance(error, StreamFailed) else describe(error)
-            return failure or _closed(self._pieces)
-        return _closed(self._pieces)
+        for each in (iterator, self._pieces):
+            failure = _closed(each) or failure
+        return failure
 
 
 def _require_piece(piece: object) -> bytes:
