@@ -25,6 +25,7 @@ from temper_core.observe.observer import Observer
 from temper_core.observe.wakes.watch import WakeWatch
 from temper_core.plugin_host import PluginHost, load_host
 from temper_core.profiles.completion import installed_engine, newest_engine
+from temper_core.profiles.trials import TrialBook
 from temper_core.profiles.watch import ProfileWatch
 from temper_core.records.contributions import PodSourceContext
 from temper_core.records.instruments import Instrument
@@ -67,6 +68,13 @@ def assemble(settings: Settings, wake: Wake) -> Agent:
     observer = Observer(machine, settings, node=node, cgroup_roots=roots, alarm=wake.set)
     wakes = WakeWatch(settings.observe, charge=observer.cost.part)
     published.show_wakes(wakes)
+    trials = TrialBook(
+        lambda: frozenset(pod.key for pod in pods.pods),
+        machine,
+        engine if limits.enforce else newest_engine,
+        wake.set,
+    )
+    published.show_trials(trials)
     instruments = Instruments(
         host,
         host.gather("temper_instruments", Instrument),
@@ -76,7 +84,7 @@ def assemble(settings: Settings, wake: Wake) -> Agent:
             lookup=PlanLookup(published.plan),
             safe_mode=InstrumentRequests(requests, restoration),
             helpers=Pending(),
-            trials=Pending(),
+            trials=trials,
             recorder=Pending(),
             state=lambda _name, _limit: PendingState(),
             charge=observer.cost.part,
@@ -100,6 +108,7 @@ def assemble(settings: Settings, wake: Wake) -> Agent:
         wakes=wakes,
         instruments=instruments,
         restoration=restoration,
+        trials=trials,
     )
     return Agent(parts, wake)
 

@@ -10,19 +10,17 @@ from starlette.routing import Route
 from temper_core.server.answers import BAD_REQUEST, error_answer
 from temper_core.server.dispatching import METHOD_NOT_ALLOWED, Dispatcher, ListenerParts
 from temper_core.server.headers import NOT_KEPT
-from temper_core.server.table import Table, generality
+from temper_core.server.table import Table, in_order
 from temper_core.server.view import AgentView
 
 
 def build_app(table: Table, view: AgentView, shared: ListenerParts) -> Starlette:
-    """Route every path of *table*, the most specific first.
+    """Route every path of *table*: the core's own first, then the most specific.
 
     The first that matches has the request, whatever its method: no pattern takes what another
     path does not.
     """
-    routes = [
-        Route(path, Dispatcher(table[path], view, shared)) for path in sorted(table, key=generality)
-    ]
+    routes = [Route(path, Dispatcher(table[path], view, shared)) for path in in_order(table)]
     app = Starlette(
         routes=routes,
         exception_handlers={HTTPException: _say_refusal, ClientDisconnect: _say_nothing},

@@ -23,6 +23,7 @@ from temper_core.server.answers import (
     message_of,
 )
 from temper_core.server.checks_document import checks_document
+from temper_core.server.trial_endpoints import TrialEndpoints
 from temper_core.server.view import AgentView
 from temper_core.server.wakes_request import parse_wakes_request
 
@@ -46,6 +47,7 @@ class CoreEndpoints:
             *self._probing(),
             *self._checking(),
             *self._deciding(),
+            *TrialEndpoints(self.view.trials()).table(),
         )
 
     def _observing(self) -> tuple[Endpoint, ...]:

@@ -58,7 +58,7 @@ def serve_all(core: Iterable[Endpoint], plugins: Iterable[tuple[str, Endpoint]])
     for endpoint in core:
         lane = _lane_of(endpoint, _LANES.get(endpoint.path, CORE))
         table.setdefault(endpoint.path, {})[endpoint.method] = Served(endpoint, lane)
-    for plugin, endpoint in _undisputed(tuple(plugins), reserved=frozenset(table) - FALLBACKS):
+    for plugin, endpoint in _undisputed(tuple(plugins), reserved=_shapes(set(table) - FALLBACKS)):
         served = Served(endpoint, _lane_of(endpoint, PLUGINS), plugin)
         table.setdefault(endpoint.path, {})[endpoint.method] = served
     return table
@@ -85,7 +85,7 @@ def _undisputed(
 def _refusal(
     endpoint: Endpoint, reserved: frozenset[str], claims: Mapping[tuple[str, str], int]
 ) -> str:
-    if endpoint.path in reserved:
+    if _shape(endpoint.path) in reserved:
         return "the path is the core's own"
     if claims[_claim(endpoint)] > 1:
         return "it is claimed twice"
@@ -113,11 +113,28 @@ def plain_path(path: str) -> str:
     return path.replace(_REST + "}", "}")
 
 
-def generality(path: str) -> tuple[bool, int, int]:
-    """Order paths: those without parameters first, those that take the rest of a path last."""
+def in_order(table: Table) -> list[str]:
+    """Order the paths of *table*: the core's own first, then the most specific."""
+    return sorted(table, key=lambda path: (_is_plugins(table[path]), *_generality(path)))
+
+
+def _is_plugins(methods: Mapping[str, Served]) -> bool:
+    return all(served.plugin for served in methods.values())
+
+
+def _generality(path: str) -> tuple[bool, int, int]:
+    """Rank a path: first without parameters, last where it takes the rest."""
     return path.endswith(_REST + "}"), path.count("{"), -path.count("/")
 
 
 def _claim(endpoint: Endpoint) -> tuple[str, str]:
-    """Return what an endpoint takes, however it names its parameters."""
-    return endpoint.method, _PARAMETER.sub("{", endpoint.path)
+    return endpoint.method, _shape(endpoint.path)
+
+
+def _shape(path: str) -> str:
+    """Return what a path takes, however it names its parameters."""
+    return _PARAMETER.sub("{", path)
+
+
+def _shapes(paths: Iterable[str]) -> frozenset[str]:
+    return frozenset(map(_shape, paths))

@@ -200,7 +200,9 @@ class ServerSettings:
         "/run/temper/agent.sock",
         "Local socket (mode 0600) that may act; an empty string serves the address only.",
     )
-    token_file: str = setting("", "File with the bearer token that acting over TCP needs.")
+    token_file: str = setting(
+        "", "File with the bearer token that acting over TCP needs, or with lines name: token."
+    )
 
 
 @frozen

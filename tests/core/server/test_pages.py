@@ -71,6 +71,15 @@ def test_no_pattern_takes_a_method_that_a_path_of_the_core_does_not(start, view,
     assert agent.unix.request(method, "/other").text == "mine"
 
 
+@pytest.mark.parametrize("path", ["/trials/{name}", "/trials/7", "/trials/{rest:path}"])
+def test_no_path_takes_what_a_pattern_of_the_core_has(start, view, path):
+    view.served = [("greedy", endpoint(path, method="DELETE"))]
+
+    response = start().unix.delete("/trials/7")
+
+    assert response.json() == {"error": "there is no trial '7'"}
+
+
 def test_two_patterns_that_take_the_same_go_to_neither_however_they_are_named(start, view):
     view.served = [("one", endpoint("/t/{id}")), ("two", endpoint("/t/{name}"))]
 

@@ -9,9 +9,18 @@ import httpx
 import pytest
 from attrs import evolve
 
+from temper_core import hookimpl
+from temper_core.plugin_host import PluginHost
 from temper_core.records.endpoints import Answer, Endpoint, ServerSentEvent, event_stream
 from temper_core.server import pace, streams
 from temper_core.server.agent_server import BOUNDS
+from tests.patience import PATIENCE_S
+
+# A thread that is interrupted may just be inside hypothesis' own hook of the garbage collector,
+# which cannot raise.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:Exception ignored in.*gc_callback:pytest.PytestUnraisableExceptionWarning"
+)
 
 TOKEN = "0123456789abcdef-the-secret"
 ASK = b"GET /stream HTTP/1.1\r\nhost: a\r\n\r\n"
@@ -24,7 +33,7 @@ def stream(pieces, media_type="text/event-stream"):
     return ("shop", Endpoint("stream", "GET", "/stream", "A stream.", answer))
 
 
-def wait_for(is_so, seconds=20.0):
+def wait_for(is_so, seconds=PATIENCE_S):
     until = time.monotonic() + seconds
     while not is_so() and time.monotonic() < until:
         time.sleep(0.01)
@@ -88,7 +97,7 @@ def test_a_piece_is_sent_before_the_next_is_there_and_silence_is_a_comment(start
             read += raw.recv(1000)
         raw.close()
 
-    assert tap.closed.wait(20)
+    assert tap.closed.wait(PATIENCE_S)
     wait_for(lambda: view.ended == [("shop", PART, "", False)])
 
 
@@ -97,9 +106,9 @@ def test_an_iterator_is_closed_when_its_client_goes(start, view, tap, way):
     view.served = [stream(lambda: iter(tap))]
     with getattr(start(), way)() as raw:
         raw.sendall(ASK)
-        assert tap.asked.wait(20)
+        assert tap.asked.wait(PATIENCE_S)
 
-    assert tap.closed.wait(20)
+    assert tap.closed.wait(PATIENCE_S)
     wait_for(lambda: view.ended == [("shop", PART, "", False)])
 
 
@@ -108,7 +117,7 @@ def test_an_iterator_is_closed_when_the_agent_stops(start, view, tap, server_thr
     agent = start()
     with agent.connect() as raw:
         raw.sendall(ASK)
-        assert tap.asked.wait(20)
+        assert tap.asked.wait(PATIENCE_S)
         began = time.monotonic()
         agent.server.stop()
         took_s = time.monotonic() - began
@@ -222,7 +231,7 @@ def test_an_iterator_that_loops_in_silence_is_interrupted_and_counted(start, vie
         raw.sendall(ASK)
         read_to_the_end(raw)
 
-    assert ended.wait(20)
+    assert ended.wait(PATIENCE_S)
     wait_for(lambda: view.ended == [("shop", PART, "sent nothing for 0.3 s", False)])
 
 
@@ -262,7 +271,7 @@ def test_an_iterator_that_blocks_while_it_is_closed_hangs_too(start, view, tap, 
     view.served = [stream(clings)]
     with start(bounds=evolve(BOUNDS, stream_idle_s=0.3)).connect() as raw:
         raw.sendall(ASK)
-        assert tap.asked.wait(20)
+        assert tap.asked.wait(PATIENCE_S)
 
     wait_for(lambda: view.ended == [("shop", PART, "did not close for 0.3 s", True)])
     release.set()
@@ -422,9 +431,38 @@ def test_a_client_of_the_library_reads_a_stream_line_by_line(start, view, tap):
     agent = start()
     tap.pieces.put(b"data: 1\n\n")
     url = f"http://{agent.server.address}/stream"
-    with httpx.stream("GET", url, timeout=20) as response:
+    with httpx.stream("GET", url, timeout=PATIENCE_S) as response:
         lines = response.iter_lines()
         found = next(line for line in lines if line.startswith("data"))
 
     assert found == "data: 1"
-    assert tap.closed.wait(20)
+    assert tap.closed.wait(PATIENCE_S)
+
+
+class Shop:
+    """A plugin; it is called through a real host."""
+
+    @hookimpl
+    def temper_exporters(self):
+        return []
+
+
+def test_a_plugin_whose_streams_fail_three_times_in_a_row_has_no_more_of_them(start, view):
+    host = PluginHost()
+    host.add(Shop(), "shop")
+    view.call = lambda *given, part: host.call(*given, part=part)
+    view.note_end, view.why_lost = host.note_end, host.why_lost
+    fine = Endpoint("fine", "GET", "/fine", "Fine.", lambda _: {"fine": True})
+    view.served = [stream(raising), ("shop", fine)]
+    agent = start()
+
+    for count in range(1, 4):
+        with agent.connect() as raw:
+            raw.sendall(ASK)
+            read_to_the_end(raw)
+        wait_for(lambda: host.failures["shop"] == count)  # noqa: B023 - it is waited for here
+    response = agent.tcp.get("/stream")
+
+    assert response.status_code == 503
+    assert "set aside: RuntimeError: the disk is full" in response.json()["error"]
+    assert agent.tcp.get("/fine").json() == {"fine": True}
