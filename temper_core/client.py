@@ -12,6 +12,7 @@ from attrs import frozen
 
 from temper_core.errors import DocumentError, InputError, MachineError
 from temper_core.server.sockets import parse_listen
+from temper_core.server.token_file import read_tokens
 
 if TYPE_CHECKING:
     import httpx
@@ -22,11 +23,10 @@ if TYPE_CHECKING:
 TIMEOUT_S = 15.0
 WHOLE_ANSWER_S = 30.0
 LARGEST_ANSWER_BYTES = 256 << 20
-LARGEST_TOKEN_BYTES = 4096
 FIRST_ERROR = 400
 FIRST_SERVER_ERROR = 500
 
-Method = Literal["GET", "PUT", "POST"]
+Method = Literal["GET", "PUT", "POST", "PATCH", "DELETE"]
 
 _ERRNO = re.compile(r"^\[Errno \d+\] ")
 
@@ -130,9 +130,8 @@ def _credentials(server: "ServerSettings") -> dict[str, str]:
     if not server.token_file:
         return {}
     try:
-        with Path(server.token_file).open("rb") as file:
-            token = file.read(LARGEST_TOKEN_BYTES).strip().decode("ascii")
-    except (OSError, UnicodeDecodeError):
+        token = read_tokens(Path(server.token_file))[0].secret.decode("ascii")
+    except (OSError, MachineError, UnicodeDecodeError):
         # The agent says what is missing, and better.
         return {}
     return {"authorization": f"Bearer {token}"}

@@ -275,7 +275,7 @@ class Agent:
             snapshot = evolve(snapshot, wakes=wakes)
         with parts.observer.cost.part("lint"):
             judged = self._judged(snapshot)
-        judged = evolve(judged, sections=parts.instruments.sections(judged))
+        judged = parts.instruments.with_sections(judged)
         with parts.observer.cost.part("publish"):
             parts.published.show_snapshot(judged, truth)
         parts.instruments.tell(judged)

@@ -22,7 +22,7 @@ from temper_core.profiles.trials import TrialBook
 from temper_core.profiles.watch import ProfileWatch
 from temper_core.records.checks import Check
 from temper_core.records.contributions import Exporter
-from temper_core.records.endpoints import Endpoint
+from temper_core.records.endpoints import Endpoint, Requester
 from temper_core.records.plans import Generation, LayerPlan
 from temper_core.records.snapshots import PluginState, Snapshot, Status
 from temper_core.rehearsal.recording_format import recording_document
@@ -101,9 +101,12 @@ class Published:
         """Serve what *instruments* add: endpoints, metrics and checks."""
         self._instruments = instruments
 
-    def checks(self) -> tuple[Check, ...]:
-        """Return the checks of the instruments."""
+    def checks(self) -> Sequence[tuple[str, Check]]:
+        """Return the instruments' checks, each with its plugin's name."""
         return self._instruments.checks()
+
+    def audit(self, request_line: str, requester: Requester, outcome: str) -> None:
+        """Take note of a request that acts, or would have."""
 
     def snapshot(self) -> Snapshot | None:
         """Return the last observation; None before the first."""
@@ -211,6 +214,14 @@ class Published:
     ) -> Returned:
         """Call into *part* of *plugin* within its deadline; its complaints about a request pass."""
         return self._host.call(plugin, function, *arguments, allows=(InputError,), part=part)
+
+    def note_end(self, plugin: str, part: str, failure: str = "", *, is_hung: bool = False) -> None:
+        """Count how something ended that *part* of *plugin* did outside of ``call``."""
+        self._host.note_end(plugin, part, failure, is_hung=is_hung)
+
+    def why_lost(self, plugin: str, part: str) -> str:
+        """Return why *part* of *plugin* was set aside; empty where it was not."""
+        return self._host.why_lost(plugin, part)
 
     def exporters(self) -> Sequence[tuple[str, Exporter]]:
         """Return the exporters, each with its plugin's name."""

@@ -19,6 +19,7 @@ NOTE = (
     "the ceilings of the layers contain pods instead. Memory limits are not affected."
 )
 MARKS = {"ok": "ok", "warning": "warn", "failed": "FAIL", "unknown": "?"}
+TOLD_OF_CHECKS = ("plugin", "name", "state", "detail", "remedy")
 TOLD_OF_THE_AGENT = ("mode", "reason", "detail", "generation", "engine", "defects")
 
 
@@ -30,6 +31,7 @@ def command(path: Path | None, output: str) -> None:
 
     Looks, tries a BPF object and a mount of its own, and leaves nothing behind. Exit code 0 when
     the engine may be started (there may be warnings), 3 when a check failed that enforcing needs.
+    Checks of the agent's plugins forbid nothing, and leave the exit code as it is.
     """
     from temper_core.scheduler.failure.kernel_messages import last_messages
     from temper_core.scheduler.host.roots import Roots
@@ -62,11 +64,28 @@ def _ask_agent(settings: "Settings") -> dict[str, Any]:
     try:
         document = ask_observation(settings, top=1)
     except NoAgentError:
-        return {"mode": None, "detail": "no agent answers here"}
+        return {"mode": None, "detail": "no agent answers here", "checks": []}
     except TemperError as error:  # it listens, and cannot answer now
-        return {"mode": None, "detail": str(error)}
+        return {"mode": None, "detail": str(error), "checks": []}
     told = {name: document.get(name) for name in TOLD_OF_THE_AGENT}
-    return {**told, "last_end": document.get("last_end")}
+    return {**told, "last_end": document.get("last_end"), "checks": _ask_checks(settings)}
+
+
+def _ask_checks(settings: "Settings") -> list[dict[str, str]]:
+    """Return what the agent's plugins have checked; nothing where it cannot tell."""
+    from temper_core.client import ask_agent
+    from temper_core.errors import TemperError
+
+    try:
+        document = ask_agent("/checks", settings=settings)
+    except TemperError:  # one of an older version has no such path
+        return []
+    found = document.get("checks") if isinstance(document, dict) else None
+    return [
+        {name: str(check.get(name, "")) for name in TOLD_OF_CHECKS}
+        for check in found or ()
+        if isinstance(check, dict)
+    ]
 
 
 def _last_end(
@@ -108,12 +127,26 @@ def _print_json(
 
 
 def _print_table(checks: Sequence["Check"], hold: "Hold | None") -> None:
-    width = max(len(check.name) for check in checks)
-    for check in checks:
-        click.echo(f"{MARKS[check.state]:<5} {check.name:<{width}}  {check.detail}")
-        if check.remedy:
-            click.echo(f"{'':<5} {'':<{width}}  -> {check.remedy}")
+    _print_lines([(check.state, check.name, check.detail, check.remedy) for check in checks])
     click.echo(f"\n{_conclusion(hold)}\n{NOTE}")
+
+
+def _print_checks(checks: Sequence[Mapping[str, str]]) -> None:
+    """Print what plugins have checked; what failed there does not keep the engine from starting."""
+    _print_lines(
+        [
+            (each["state"], f"{each['plugin']}: {each['name']}", each["detail"], each["remedy"])
+            for each in checks
+        ]
+    )
+
+
+def _print_lines(lines: Sequence[tuple[str, str, str, str]]) -> None:
+    width = max((len(name) for _, name, _, _ in lines), default=0)
+    for state, name, detail, remedy in lines:
+        click.echo(f"{MARKS.get(state, '?'):<5} {name:<{width}}  {detail}")
+        if remedy:
+            click.echo(f"{'':<5} {'':<{width}}  -> {remedy}")
 
 
 def _print_agent(
@@ -128,6 +161,7 @@ def _print_agent(
         click.echo(f"\nAgent: {agent['mode']}{f' ({why})' if why else ''}.")
         for defect in agent["defects"] or ():
             click.echo(f"Agent: {defect}")
+        _print_checks(agent["checks"])
     if last_end is not None:
         click.echo(f"Last end of an engine ({last_end.get('kind')}): {last_end.get('summary')}")
         click.echo(f"-> {last_end.get('remedy')}")

@@ -23,5 +23,10 @@ class Bounds:
     """Connections at a time, without those whose handshake is not done."""
     most_shaking: int = 128
     """TLS handshakes at a time, each of which takes some 200 KiB."""
+    most_streams: int = 16
+    """Answers at a time that are sent piece by piece, for applications that keep count of them."""
+    stream_idle_s: float = 60.0
+    """For the next piece of such an answer, and for the client to take it; ``exchange_s`` does not
+    bound it."""
     stop_s: int = 5
     """For the requests that are in progress at the stop."""

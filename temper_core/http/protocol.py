@@ -1,7 +1,9 @@
 """uvicorn's HTTP, made to wait for nobody for ever."""
 
 import asyncio
-from collections.abc import Callable
+import socket
+import struct
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 import uvicorn
@@ -16,6 +18,17 @@ _OF_REFUSALS = [
     (b"content-length", b"%d" % len(_WHY_REFUSED)),
     (b"connection", b"close"),
 ]
+
+
+_CONNECTION = "temper.connection"
+_CREDENTIALS = struct.Struct("iII")
+"""``struct ucred``: process, user and group (unix(7))."""
+
+
+def connection_of(scope: Mapping[str, Any]) -> "BoundedProtocol":
+    """Return the connection over which the request of an ASGI *scope* came."""
+    connection: BoundedProtocol = scope["state"][_CONNECTION]
+    return connection
 
 
 class BoundedProtocol(H11Protocol):
@@ -40,7 +53,7 @@ class BoundedProtocol(H11Protocol):
         bounds: Bounds,
         on_made: Callable[["BoundedProtocol"], None],
     ) -> None:
-        super().__init__(config, state, app_state)
+        super().__init__(config, state, {**app_state, _CONNECTION: self})
         self._bounds = bounds
         self._on_made = on_made
 
@@ -57,6 +70,24 @@ class BoundedProtocol(H11Protocol):
     def is_owed(self) -> bool:
         """Whether the client is waited for: to send the rest of a request, or to read answers."""
         return not self.is_idle and (self.cycle.more_body or self.flow.write_paused)
+
+    @property
+    def peer_uid(self) -> int | None:
+        """The user at the other end of a local socket; None over TCP."""
+        peer = self.transport.get_extra_info("socket")
+        if peer is None or peer.family != socket.AF_UNIX:
+            return None
+        try:
+            told = peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+        except OSError:  # it has gone
+            return None
+        uid: int = _CREDENTIALS.unpack(told)[1]
+        return uid
+
+    def extend(self, within_s: float) -> None:
+        """Wait so long from now on for what is being done, in place of ``exchange_s``."""
+        if not self.is_gone:
+            self._rearm(within_s)
 
     def hang_up(self) -> None:
         """Close at once, whatever is unsent."""
@@ -75,6 +106,7 @@ class BoundedProtocol(H11Protocol):
         # After a reset uvicorn's timer would keep all that the connection had, until it goes off.
         self._unset_keepalive_if_required()
         self._stop_timer()
+        self.is_gone, self.app_state = True, {}  # that has this very connection
 
     def data_received(self, data: bytes) -> None:
         """Give a head its time from its first byte on, and a request once its head is whole."""
@@ -123,3 +155,4 @@ class BoundedProtocol(H11Protocol):
     def _stop_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
+            self._timer = None

@@ -1,23 +1,25 @@
 """The instruments of the agent: opened once, called in isolation, closed at the end."""
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import structlog
-from attrs import frozen
+from attrs import evolve, frozen
 
 from temper_core.errors import PluginError, TemperError
 from temper_core.instruments.context import AgentParts, Context
 from temper_core.plain_json import plain_value
 from temper_core.plugin_host import Contribution, PluginHost
-from temper_core.records.checks import Check
+from temper_core.records.checks import Check, unknown
 from temper_core.records.contributions import Exporter
 from temper_core.records.endpoints import Endpoint
 from temper_core.records.events import EventKind
 from temper_core.records.instruments import Instrument, OpenInstrument
 from temper_core.records.snapshots import Section, Snapshot
 
+LARGEST_SECTION_BYTES = 256 * 1024
 CORE_PLUGIN = ""
 """The plugin of what the core itself contributes."""
 
@@ -82,14 +84,22 @@ class Instruments:
         for each in self._implementing("tell"):
             self._try(each, "tell", each.instrument.tell, snapshot)
 
-    def sections(self, snapshot: Snapshot) -> Mapping[str, Section]:
-        """Return what each adds to *snapshot*, by its name."""
+    def with_sections(self, snapshot: Snapshot) -> Snapshot:
+        """Return *snapshot* with what each adds to it; a section that is too large is a defect."""
         found: dict[str, Section] = {}
+        defects: list[str] = []
         for each in self._implementing("section"):
-            content = self._try(each, "section", _plain_section, each.instrument, snapshot)
-            if content is not None:
-                found[each.record.name] = Section(each.record.section_version, content)
-        return found
+            name = each.record.name
+            told = self._try(each, "section", _plain_section, each.instrument, snapshot)
+            if told is None:
+                continue
+            content, size = told
+            if size > LARGEST_SECTION_BYTES:
+                most = f"{LARGEST_SECTION_BYTES} bytes as JSON"
+                defects.append(f"instrument {name}: its section is larger than {most}, and dropped")
+            else:
+                found[name] = Section(each.record.section_version, content)
+        return evolve(snapshot, sections=found, defects=(*snapshot.defects, *defects))
 
     def endpoints(self) -> Sequence[tuple[str, Endpoint]]:
         """Return the endpoints, each with its plugin's name."""
@@ -100,9 +110,19 @@ class Instruments:
         for each in self._implementing("metrics"):
             yield each.plugin, Exporter(each.record.name, partial(_metrics, each.instrument))
 
-    def checks(self) -> tuple[Check, ...]:
-        """Return the checks of all of them."""
-        return tuple(check for _, check in self._listed("checks", Check))
+    def checks(self) -> Sequence[tuple[str, Check]]:
+        """Return the checks of all of them, each with its plugin's name.
+
+        One that could not be asked is a check whose state is unknown.
+        """
+        found: list[tuple[str, Check]] = []
+        for each in self._implementing("checks"):
+            try:
+                given = self._call(each, "checks", each.instrument.checks, of=Check)
+            except PluginError as error:
+                given = [unknown(each.record.name, f"could not be asked: {error.reason}")]
+            found += [(each.plugin, check) for check in given]
+        return found
 
     def close(self) -> None:
         """Close each; one that fails keeps no other from being closed."""
@@ -180,14 +200,17 @@ def _charged(charge: Any, function: Callable[..., Any], arguments: Iterable[Any]
         return function(*arguments)
 
 
-def _plain_section(instrument: OpenInstrument, snapshot: Snapshot) -> Mapping[str, Any] | None:
+def _plain_section(
+    instrument: OpenInstrument, snapshot: Snapshot
+) -> tuple[Mapping[str, Any], int] | None:
+    """Return an instrument's section, and its size as JSON; None where it has none."""
     content = instrument.section(snapshot)
     if content is None:
         return None
     plain = plain_value(content)
     if not isinstance(plain, dict):
         raise TypeError(f"a section is a mapping, not {type(content).__name__}")
-    return plain
+    return plain, len(json.dumps(plain, allow_nan=False))
 
 
 def _metrics(instrument: OpenInstrument, _snapshot: Snapshot) -> Iterable[Any]:

@@ -20,6 +20,7 @@ from temper_core.records.snapshots import (
     PodSample,
     Pressure,
     PressureLine,
+    Section,
     Snapshot,
     ThreadSample,
 )
@@ -59,6 +60,7 @@ def observe_document(snapshot: Snapshot, top: int) -> Json:
         "observing": _observing(snapshot.observing),
         "pressure_events": dict(snapshot.pressure_events),
         "wakes": None if snapshot.wakes is None else window_document(snapshot.wakes),
+        "sections": {name: _section(each) for name, each in snapshot.sections.items()},
         "overhead": _overhead(snapshot),
         "defects": list(snapshot.defects),
         "trials": [trial_document(trial) for trial in snapshot.trials],
@@ -302,6 +304,10 @@ def _overhead(snapshot: Snapshot) -> Json:
         "bpf_cpu_ratio": _rounded(overhead.bpf_cpu_ratio),
         "series": overhead.series,
     }
+
+
+def _section(section: Section) -> Json:
+    return {**section.content, "schema_version": section.schema_version}
 
 
 def _count(counted: int) -> int | None:

@@ -126,6 +126,23 @@ class PluginHost:
         guest.failures_in_a_row[part] = 0
         return result
 
+    def note_end(self, plugin: str, part: str, failure: str = "", *, is_hung: bool = False) -> None:
+        """Count how something ended that *part* of *plugin* did outside of ``call``.
+
+        *failure* is empty where it ended well; what hangs, or fails three times in a row, is set
+        aside as in ``call``.
+        """
+        guest = self._guests[plugin]
+        if not failure:
+            guest.failures_in_a_row[part] = 0
+            return
+        kind = Hung if is_hung else PluginError
+        self._note_failure(guest, part, self.note_end, kind(plugin, failure))
+
+    def why_lost(self, plugin: str, part: str) -> str:
+        """Return why *part* of *plugin* was set aside; empty where it was not."""
+        return self._guests[plugin].lost.get(part, "")
+
     def revive(self, plugin: str) -> None:
         """Give a plugin that was set aside while at work another try.
 

@@ -25,8 +25,21 @@ class CallOverdue(Exception):  # noqa: N818 - names what happened
     """The function did not return by its deadline; its thread was left behind."""
 
 
-class _LeftBehind(BaseException):
+class LeftBehind(BaseException):
     """Raised inside a thread that nobody waits for any more, to end it if it is Python code."""
+
+
+def interrupt(thread: threading.Thread) -> None:
+    """Raise LeftBehind in *thread*.
+
+    It ends a Python loop, which would otherwise burn a core for as long as the agent lives. A
+    thread that hangs in C sees it when it comes back, if ever.
+    """
+    import ctypes  # noqa: PLC0415 - slow, and hardly ever needed
+
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(
+        ctypes.c_ulong(thread.ident or 0), ctypes.py_object(LeftBehind)
+    )
 
 
 @frozen
@@ -79,13 +92,7 @@ class Worker:
         return thread
 
     def _leave_behind(self, thread: threading.Thread) -> None:
-        # Ends a Python loop, which would otherwise burn a core for as long as the agent lives.
-        # A thread that hangs in C sees it when it comes back, if ever.
-        import ctypes  # noqa: PLC0415 - slow, and hardly ever needed
-
-        ctypes.pythonapi.PyThreadState_SetAsyncExc(
-            ctypes.c_ulong(thread.ident or 0), ctypes.py_object(_LeftBehind)
-        )
+        interrupt(thread)
         self._requests.put(None)
 
 
@@ -95,7 +102,7 @@ def _serve(requests: _Requests) -> None:
         while (request := requests.get()) is not None:
             _answer(request)
             del request  # else the last arguments live until the next call
-    except _LeftBehind:
+    except LeftBehind:
         return
     finally:
         leave_plugin_thread()
@@ -104,7 +111,7 @@ def _serve(requests: _Requests) -> None:
 def _answer(request: _Request) -> None:
     try:
         value = request.function(*request.arguments)
-    except _LeftBehind:
+    except LeftBehind:
         raise
     except BaseException as error:  # noqa: BLE001 - a plugin may raise anything, even an exit
         request.answers.put((None, error))

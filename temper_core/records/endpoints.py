@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from attrs import field, frozen
-from attrs.validators import ge, in_, le, matches_re
+from attrs.validators import ge, in_, le, matches_re, optional
 
 from temper_core import documents
 from temper_core.errors import DocumentError, InputError
@@ -52,7 +52,7 @@ class Request:
         query: Query and path parameters; those that the endpoint does not declare are refused.
         snapshot: The last observation; None before the first.
         content: The body, at most ``Endpoint.largest_body_bytes``.
-        headers: The headers by name in lower case.
+        headers: The headers by name in lower case, without ``authorization``.
         requester: Who asks.
 
     """
@@ -84,20 +84,26 @@ class Cookie:
 
     name: str = field(validator=matches_re(r"[A-Za-z0-9_-]{1,64}"))
     value: str = field(validator=matches_re(r"[A-Za-z0-9._~+/=-]{0,1024}"))
-    max_age_s: int | None = None
-    path: str = "/"
+    max_age_s: int | None = field(default=None, validator=optional(ge(0)))
+    path: str = field(default="/", validator=matches_re(r"/[A-Za-z0-9._~/-]{0,200}"))
 
 
 @frozen
 class Answer:
     """A whole HTTP answer; an endpoint may also return anything that JSON can say.
 
-    Of ``content``, ``file`` and ``stream`` one is used.
+    Of ``content``, ``file`` and ``stream`` at most one is given.
 
     Attributes:
-        file: A regular file; served with ``ETag``, ``Last-Modified`` and byte ranges.
-        stream: Pieces of the body, sent as they come. It is read in a lane of its own, within
-            bounds on idle time and on the number of streams instead of the plugin's deadline.
+        content: At most 16 MiB; what is larger is a file or a stream.
+        headers: They replace the agent's own of the same names, but for those that frame the
+            answer; ``content-type``, ``set-cookie`` and ``x-content-type-options`` are refused.
+        file: A regular file; served with ``ETag``, ``Last-Modified`` and byte ranges. 404 where
+            there is none.
+        stream: Pieces of the body, sent as they come. It is read in a thread of its own, within
+            bounds on idle time and on the number of streams instead of the plugin's deadline, and
+            closed when the client goes. A stream that has nothing to send yields an empty piece,
+            which shows that it lives; in an event stream that is sent as a comment.
 
     """
 

@@ -1,14 +1,32 @@
 """What is asked with ``PUT /safe-mode``: by whom, whether, and why."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from attrs import field, frozen
 
 from temper_core import documents
 from temper_core.errors import DocumentError, InputError
-from temper_core.safe_mode.model import FILE_REQUESTER, require_reason, require_requester
+from temper_core.safe_mode.model import (
+    FILE_REQUESTER,
+    LONGEST_REASON,
+    REQUESTER_PATTERN,
+    require_reason,
+    require_requester,
+)
 
 SOURCE = "safe-mode request"
+SCHEMA: Mapping[str, Any] = {
+    "title": "SafeModeRequest",
+    "type": "object",
+    "required": ["requested"],
+    "additionalProperties": False,
+    "properties": {
+        "requested": {"type": "boolean"},
+        "requester": {"type": "string", "pattern": f"^{REQUESTER_PATTERN}$"},
+        "reason": {"type": "string", "maxLength": LONGEST_REASON},
+    },
+}
 
 
 def _is_requester(_: object, __: object, value: str) -> None:

@@ -136,7 +136,7 @@ class AgentServer:
         token = Token(Path(path) if path else None)
         if path:
             try:
-                token.secret()
+                token.tokens()
             except MachineError as error:
                 # Whoever needs it is told again; the agent goes on without.
                 log.warning("token_not_usable", reason=str(error))

@@ -13,6 +13,8 @@ from temper_core.errors import (
 )
 from temper_core.plain_json import plain_value
 from temper_core.records.endpoints import Answer, Endpoint, Request
+from temper_core.server.files import NoFile
+from temper_core.server.replies import Reply, reply_of
 
 LONGEST_MESSAGE = 600
 
@@ -39,34 +41,59 @@ def error_answer(status: int, message: str) -> Answer:
     return json_answer({"error": line}, status)
 
 
-def respond(endpoint: Endpoint, request: Request) -> Answer:
+def error_reply(status: int, message: str, *, is_plugins: bool = False) -> Reply:
+    """Return what to send where something went wrong."""
+    return reply_of(error_answer(status, message), Request(), is_plugins=is_plugins)
+
+
+def respond(endpoint: Endpoint, request: Request, *, is_plugins: bool = False) -> Reply:
     """Ask *endpoint*, and answer for the errors that are the caller's own."""
     try:
         value = endpoint.answer(request)
+        answer = value if isinstance(value, Answer) else json_answer(value)
+        return reply_of(answer, request, is_plugins=is_plugins)
+    except NoFile as error:
+        return error_reply(NOT_FOUND, str(error), is_plugins=is_plugins)
     except InputError as error:
-        return error_answer(BAD_REQUEST, message_of(error))
-    return value if isinstance(value, Answer) else json_answer(value)
+        return error_reply(BAD_REQUEST, message_of(error), is_plugins=is_plugins)
 
 
 def respond_guarded(
     plugin: str,
-    call: Callable[..., Answer],
+    call: Callable[..., Reply],
     endpoint: Endpoint,
     request: Request,
-) -> Answer:
+) -> Reply:
     """Ask a plugin's *endpoint* through *call*, which holds it to its deadline."""
     try:
-        return call(plugin, respond, endpoint, request, part=f"endpoint {endpoint.name}")
+        return call(plugin, _respond_as_plugin, endpoint, request, part=f"endpoint {endpoint.name}")
     except PluginError as error:
-        return error_answer(UNAVAILABLE, f"the endpoint of plugin {plugin!r} failed: {error}")
+        message = f"the endpoint of plugin {plugin!r} failed: {error}"
+        return error_reply(UNAVAILABLE, message, is_plugins=True)
 
 
-def respond_trusted(endpoint: Endpoint, request: Request) -> Answer:
+def _respond_as_plugin(endpoint: Endpoint, request: Request) -> Reply:
+    return respond(endpoint, request, is_plugins=True)
+
+
+def respond_trusted(endpoint: Endpoint, request: Request) -> Reply:
     """Ask an *endpoint* of the core, whose errors are all ours."""
     try:
         return respond(endpoint, request)
     except MachineError as error:
-        return error_answer(UNAVAILABLE, message_of(error))
+        return error_reply(UNAVAILABLE, message_of(error))
+
+
+def outcome_of(reply: Reply) -> str:
+    """Say in a line what became of a request: ``done``, or why it was refused."""
+    if reply.status < BAD_REQUEST:
+        return "done"
+    try:
+        told = json.loads(reply.content)
+    except (ValueError, RecursionError):
+        told = None
+    why = told.get("error") if isinstance(told, dict) else None
+    return f"{reply.status} {why}" if isinstance(why, str) else str(reply.status)
 
 
 def message_of(error: TemperError) -> str:

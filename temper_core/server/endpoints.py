@@ -11,7 +11,9 @@ from temper_core.errors import InputError
 from temper_core.metrics.scraper import Scraper
 from temper_core.records.endpoints import Answer, Endpoint, Request
 from temper_core.records.snapshots import Mode
+from temper_core.safe_mode import request_document
 from temper_core.safe_mode.request_document import parse_safe_mode_request
+from temper_core.server import wakes_request
 from temper_core.server.answers import (
     NOT_FOUND,
     OK,
@@ -20,6 +22,7 @@ from temper_core.server.answers import (
     json_answer,
     message_of,
 )
+from temper_core.server.checks_document import checks_document
 from temper_core.server.trial_endpoints import TrialEndpoints
 from temper_core.server.view import AgentView
 from temper_core.server.wakes_request import parse_wakes_request
@@ -37,14 +40,26 @@ class CoreEndpoints:
     scraper: Scraper
 
     def table(self) -> tuple[Endpoint, ...]:
-        """Return every endpoint but ``/`` and ``/openapi.json``, which describe the table."""
-        trials = TrialEndpoints(self.view.trials()).table()
-        own = (*self._observing(), *self._watching(), *self._probing(), *self._deciding())
-        return (*own, *trials)
+        """Return every endpoint but those that describe the table."""
+        return (
+            *self._observing(),
+            *self._watching(),
+            *self._probing(),
+            *self._checking(),
+            *self._deciding(),
+            *TrialEndpoints(self.view.trials()).table(),
+        )
 
     def _observing(self) -> tuple[Endpoint, ...]:
         return (
-            Endpoint("get-metrics", "GET", "/metrics", "Metrics for Prometheus.", self._metrics),
+            Endpoint(
+                "get-metrics",
+                "GET",
+                "/metrics",
+                "Metrics for Prometheus.",
+                self._metrics,
+                media_type="text/plain",
+            ),
             Endpoint(
                 "get-observation",
                 "GET",
@@ -82,6 +97,7 @@ class CoreEndpoints:
                 "Watch wake-ups and waits for some seconds, in windows that the budget allows.",
                 self._watch_wakes,
                 acts=True,
+                body_schema=wakes_request.SCHEMA,
             ),
         )
 
@@ -96,6 +112,17 @@ class CoreEndpoints:
                 "/readyz",
                 "200 while the agent does all it can do on this node.",
                 self._readiness,
+            ),
+        )
+
+    def _checking(self) -> tuple[Endpoint, ...]:
+        return (
+            Endpoint(
+                "get-checks",
+                "GET",
+                "/checks",
+                "What the plugins have checked, for 'temper doctor'.",
+                lambda _: checks_document(self.view.checks()),
             ),
         )
 
@@ -133,6 +160,7 @@ class CoreEndpoints:
                 "Ask for the stock scheduler, or withdraw one's own request.",
                 self._set_safe_mode,
                 acts=True,
+                body_schema=request_document.SCHEMA,
             ),
         )
 

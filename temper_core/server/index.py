@@ -1,9 +1,12 @@
-"""The endpoints that describe the others: a plain list, and the OpenAPI document."""
+"""The endpoints that describe the others: a plain list, and the OpenAPI document.
+
+The list is at ``/`` too, where no plugin has that.
+"""
 
 from collections.abc import Callable
 
 from temper_core import __version__
-from temper_core.records.endpoints import Answer, Endpoint
+from temper_core.records.endpoints import Answer, Endpoint, Request
 from temper_core.server.answers import json_answer
 from temper_core.server.openapi import openapi_document
 from temper_core.server.table import Table
@@ -13,10 +16,13 @@ TEXT = "text/plain; charset=utf-8"
 
 def describing(table: Callable[[], Table]) -> tuple[Endpoint, ...]:
     """Return the endpoints that describe *table*, which is asked for when they are."""
+
+    def listed(_: Request) -> Answer:
+        return Answer(index(table()).encode(), TEXT)
+
     return (
-        Endpoint(
-            "get-index", "GET", "/", "This list.", lambda _: Answer(index(table()).encode(), TEXT)
-        ),
+        Endpoint("get-index", "GET", "/", "This list.", listed, media_type="text/plain"),
+        Endpoint("list-endpoints", "GET", "/index", "This list.", listed, media_type="text/plain"),
         Endpoint(
             "get-openapi",
             "GET",
@@ -30,7 +36,7 @@ def describing(table: Callable[[], Table]) -> tuple[Endpoint, ...]:
 def index(table: Table) -> str:
     """List every endpoint, one per line."""
     lines = [
-        f"{method:<4} {path:<16} {served.endpoint.summary}"
+        f"{method:<6} {path:<16} {served.endpoint.summary}"
         + (f" (plugin {served.plugin})" if served.plugin else "")
         for path, methods in table.items()
         for method, served in methods.items()

@@ -1,55 +1,31 @@
 """The OpenAPI 3.1 document of everything in the table that also routes."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from temper_core import __version__
-from temper_core.safe_mode.model import LONGEST_REASON, REQUESTER_PATTERN
-from temper_core.server.table import Served, Table, parameters_in
+from temper_core.plain_json import plain_value
+from temper_core.server.table import Served, Table, parameters_in, plain_path
 
-TEXT_PATHS = ("/", "/metrics")
 ERROR = {
     "description": "What went wrong, in one line.",
     "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}},
 }
-_COMPONENTS = {
-    "schemas": {
-        "Error": {
-            "type": "object",
-            "required": ["error"],
-            "properties": {"error": {"type": "string"}},
-        },
-        "SafeModeRequest": {
-            "type": "object",
-            "required": ["requested"],
-            "additionalProperties": False,
-            "properties": {
-                "requested": {"type": "boolean"},
-                "requester": {"type": "string", "pattern": f"^{REQUESTER_PATTERN}$"},
-                "reason": {"type": "string", "maxLength": LONGEST_REASON},
-            },
-        },
-        "WakesRequest": {
-            "type": "object",
-            "additionalProperties": False,
-            "properties": {
-                "seconds": {"type": "number", "minimum": 1, "maximum": 3600, "default": 60},
-            },
-        },
-    },
-    "securitySchemes": {
-        "token": {
-            "type": "http",
-            "scheme": "bearer",
-            "description": "The token of [server] token_file; the local socket needs none.",
-        }
-    },
+_ERROR_SCHEMA = {
+    "type": "object",
+    "required": ["error"],
+    "properties": {"error": {"type": "string"}},
 }
-_BODIES = {
-    "/safe-mode": {"$ref": "#/components/schemas/SafeModeRequest"},
-    "/wakes": {"$ref": "#/components/schemas/WakesRequest"},
+_SECURITY_SCHEMES = {
+    "token": {
+        "type": "http",
+        "scheme": "bearer",
+        "description": "The token of [server] token_file; the local socket needs none.",
+    }
 }
+_WITH_BODY = ("PATCH", "POST", "PUT")
 
 
 def openapi_document(table: Table) -> Mapping[str, Any]:
@@ -59,42 +35,67 @@ def openapi_document(table: Table) -> Mapping[str, Any]:
         "openapi": "3.1.0",
         "info": {"title": "Temper agent", "version": __version__},
         "paths": {
-            path: {
-                method.lower(): _operation(path, served, operations[path, method])
+            plain_path(path): {
+                method.lower(): _operation(served, operations[path, method])
                 for method, served in methods.items()
             }
             for path, methods in table.items()
         },
-        "components": _COMPONENTS,
+        "components": {
+            "schemas": {"Error": _ERROR_SCHEMA, **_titled_schemas(table)},
+            "securitySchemes": _SECURITY_SCHEMES,
+        },
     }
+
+
+def _titled_schemas(table: Table) -> Mapping[str, Any]:
+    """Return the core's schemas of bodies that have a title, by that."""
+    every = [served for methods in table.values() for served in methods.values()]
+    schemas = [served.endpoint.body_schema for served in every if not served.plugin]
+    return {schema["title"]: dict(schema) for schema in schemas if "title" in schema}
 
 
 def _operation_ids(table: Table) -> Mapping[tuple[str, str], str]:
     """Name every operation; a plugin's that is named like another carries its plugin's name."""
     every = [(path, method, s) for path, methods in table.items() for method, s in methods.items()]
     names = Counter(served.endpoint.name for _, _, served in every)
+    wholes = Counter((served.plugin, served.endpoint.name) for _, _, served in every)
     return {
-        (path, method): _camel_case(
-            f"{served.plugin}-{served.endpoint.name}"
-            if served.plugin and names[served.endpoint.name] > 1
-            else served.endpoint.name
-        )
+        (path, method): _camel_case(_operation_name(path, method, served, names, wholes))
         for path, method, served in every
     }
+
+
+def _operation_name(
+    path: str,
+    method: str,
+    served: Served,
+    names: Mapping[str, int],
+    wholes: Mapping[tuple[str, str], int],
+) -> str:
+    name = served.endpoint.name
+    if not served.plugin or names[name] == 1:
+        return name
+    if wholes[served.plugin, name] == 1:
+        return f"{served.plugin}-{name}"
+    place = re.sub("[^a-z0-9]+", "-", f"{method}{path}".lower())
+    return f"{served.plugin}-{name}-{place}"
 
 
 def _camel_case(name: str) -> str:
     return "".join(word[:1].upper() + word[1:] for word in name.replace("_", "-").split("-"))
 
 
-def _operation(path: str, served: Served, operation: str) -> dict[str, Any]:
-    media_type = "text/plain" if path in TEXT_PATHS else "application/json"
+def _operation(served: Served, operation: str) -> dict[str, Any]:
     described: dict[str, Any] = {
         "operationId": operation,
         "summary": served.endpoint.summary,
         "tags": [served.plugin or "core"],
         "responses": {
-            "200": {"description": "As the summary says.", "content": {media_type: {}}},
+            "200": {
+                "description": "As the summary says.",
+                "content": {served.endpoint.media_type: {}},
+            },
             "default": ERROR,
         },
     }
@@ -103,10 +104,17 @@ def _operation(path: str, served: Served, operation: str) -> dict[str, Any]:
         described["parameters"] = parameters
     if served.endpoint.acts:
         described["security"] = [{"token": []}]
-    if served.endpoint.method != "GET":
-        schema = {} if served.plugin else _BODIES.get(path, {})
+    if served.endpoint.method in _WITH_BODY or served.endpoint.body_schema:
+        schema = _body_schema(served)
         described["requestBody"] = {"content": {"application/json": {"schema": schema}}}
     return described
+
+
+def _body_schema(served: Served) -> Any:  # noqa: ANN401 - JSON
+    schema = served.endpoint.body_schema
+    if not served.plugin and "title" in schema:
+        return {"$ref": f"#/components/schemas/{schema['title']}"}
+    return plain_value(schema)
 
 
 def _parameters(served: Served) -> Iterator[dict[str, Any]]:

@@ -13,10 +13,14 @@ from temper_core.errors import MachineError
 from temper_core.http.bounded_server import BoundedServer
 from temper_core.http.bounds import Bounds
 from temper_core.metrics.scraper import Scraper
-from temper_core.server.app import Doorkeeper, build_app
+from temper_core.server.app import build_app
+from temper_core.server.bodies import Bodies
+from temper_core.server.dispatching import ListenerParts
 from temper_core.server.endpoints import CoreEndpoints
 from temper_core.server.index import describing
 from temper_core.server.lanes import Lanes
+from temper_core.server.requesters import Doorkeeper
+from temper_core.server.streams import Streams
 from temper_core.server.table import Table, serve_all
 from temper_core.server.token import Token
 from temper_core.server.view import AgentView
@@ -26,7 +30,6 @@ STOP_S = 10.0
 LOOK_S = 0.1
 HEADERS = [
     ("server", f"temper/{__version__}"),
-    ("cache-control", "no-store"),
     ("x-content-type-options", "nosniff"),
 ]
 
@@ -66,17 +69,21 @@ class Serving:
         series_limit: int,
     ) -> None:
         # Whoever asks over TCP never delays the local socket.
-        self._lanes = [Lanes() for _ in listeners]
+        self._shared = [
+            ListenerParts(
+                Lanes(),
+                Streams(each.bounds.most_streams, each.bounds.stream_idle_s),
+                Doorkeeper(token, local, each.is_trusted),
+                Bodies(),
+            )
+            for each in listeners
+        ]
         table = build_table(view, series_limit)
         self._listeners = listeners
         self._started = threading.Event()
         self._servers = [
-            BoundedServer(
-                build_app(table, view, lanes, Doorkeeper(token, local, each.is_trusted)),
-                each.bounds,
-                headers=HEADERS,
-            )
-            for each, lanes in zip(listeners, self._lanes, strict=True)
+            BoundedServer(build_app(table, view, shared), each.bounds, headers=HEADERS)
+            for each, shared in zip(listeners, self._shared, strict=True)
         ]
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = threading.Thread(target=self._run, name="temper-server", daemon=True)
@@ -98,8 +105,9 @@ class Serving:
             self._thread.join(STOP_S)
             if self._thread.is_alive():
                 log.warning("server_left_behind", after_s=STOP_S)
-        for lanes in self._lanes:
-            lanes.close()
+        for shared in self._shared:
+            shared.streams.close()
+            shared.lanes.close()
 
     def _run(self) -> None:
         asyncio.run(self._serve())
@@ -114,5 +122,7 @@ class Serving:
             self._started.set()
 
     def _tell_to_stop(self) -> None:
+        for shared in self._shared:
+            shared.streams.leave()
         for server in self._servers:
             server.tell_to_stop()

@@ -13,7 +13,12 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 Table = Mapping[str, Mapping[str, "Served"]]
 
+FALLBACKS = frozenset({"/"})
+"""Paths of the core's own that a plugin may take."""
+_REST = ":path"
 _SEGMENT = re.compile(r"[^{}]*|\{[a-z_][a-z0-9_]*\}")
+_LAST_SEGMENT = re.compile(r"[^{}]*|\{[a-z_][a-z0-9_]*(?::path)?\}")
+_PARAMETER = re.compile(r"\{[^{}:/]*")
 
 
 @frozen
@@ -25,6 +30,7 @@ class Lane:
 
 
 PROBES = Lane("probes", 1)
+CHECKS = Lane("checks", 1)
 CORE = Lane("core", 2)
 METRICS = Lane("metrics", 2)
 PLUGINS = Lane("plugins", 4)
@@ -39,20 +45,20 @@ class Served:
     plugin: str = ""
 
 
-_LANES = {"/healthz": PROBES, "/readyz": PROBES, "/metrics": METRICS}
+_LANES = {"/healthz": PROBES, "/readyz": PROBES, "/metrics": METRICS, "/checks": CHECKS}
 
 
 def serve_all(core: Iterable[Endpoint], plugins: Iterable[tuple[str, Endpoint]]) -> Table:
     """Order all endpoints by path and method.
 
-    A path of the core's own stays the core's, whatever the method; a method and path that two
-    plugins claim goes to neither. Each refusal is logged.
+    A path of the core's own stays the core's, whatever the method, but for the ``FALLBACKS``; a
+    method and path that is claimed twice goes to neither claimant. Each refusal is logged.
     """
     table: dict[str, dict[str, Served]] = {}
     for endpoint in core:
         lane = _lane_of(endpoint, _LANES.get(endpoint.path, CORE))
         table.setdefault(endpoint.path, {})[endpoint.method] = Served(endpoint, lane)
-    for plugin, endpoint in _undisputed(tuple(plugins), reserved=frozenset(table)):
+    for plugin, endpoint in _undisputed(tuple(plugins), reserved=_shapes(set(table) - FALLBACKS)):
         served = Served(endpoint, _lane_of(endpoint, PLUGINS), plugin)
         table.setdefault(endpoint.path, {})[endpoint.method] = served
     return table
@@ -66,7 +72,7 @@ def _lane_of(endpoint: Endpoint, reading: Lane) -> Lane:
 def _undisputed(
     offered: tuple[tuple[str, Endpoint], ...], reserved: frozenset[str]
 ) -> Iterable[tuple[str, Endpoint]]:
-    claims = Counter((endpoint.method, endpoint.path) for _, endpoint in offered)
+    claims = Counter(_claim(endpoint) for _, endpoint in offered)
     for plugin, endpoint in offered:
         reason = _refusal(endpoint, reserved, claims)
         if reason:
@@ -79,12 +85,16 @@ def _undisputed(
 def _refusal(
     endpoint: Endpoint, reserved: frozenset[str], claims: Mapping[tuple[str, str], int]
 ) -> str:
-    if endpoint.path in reserved:
+    if _shape(endpoint.path) in reserved:
         return "the path is the core's own"
-    if claims[endpoint.method, endpoint.path] > 1:
-        return "two plugins claim it"
-    if not all(map(_SEGMENT.fullmatch, endpoint.path.split("/"))):
-        return "a path parameter must fill its segment, as in /trace/{id}"
+    if claims[_claim(endpoint)] > 1:
+        return "it is claimed twice"
+    *others, last = endpoint.path.split("/")
+    if not (all(map(_SEGMENT.fullmatch, others)) and _LAST_SEGMENT.fullmatch(last)):
+        return (
+            "a path parameter must fill its segment, as in /trace/{id}, and only the last may "
+            "take the rest, as in /assets/{file:path}"
+        )
     names = parameters_in(endpoint.path)
     if len(names) != len(set(names)):
         return "a path parameter is named twice"
@@ -94,4 +104,37 @@ def _refusal(
 def parameters_in(path: str) -> tuple[str, ...]:
     """Name the parameters of a path: ``/trace/{id}`` has ``id``."""
     segments = path.split("/")
-    return tuple(s[1:-1] for s in segments if s.startswith("{") and s.endswith("}"))
+    written = (s[1:-1] for s in segments if s.startswith("{") and s.endswith("}"))
+    return tuple(each.removesuffix(_REST) for each in written)
+
+
+def plain_path(path: str) -> str:
+    """Return a path as OpenAPI writes it: ``/assets/{file:path}`` is ``/assets/{file}``."""
+    return path.replace(_REST + "}", "}")
+
+
+def in_order(table: Table) -> list[str]:
+    """Order the paths of *table*: the core's own first, then the most specific."""
+    return sorted(table, key=lambda path: (_is_plugins(table[path]), *_generality(path)))
+
+
+def _is_plugins(methods: Mapping[str, Served]) -> bool:
+    return all(served.plugin for served in methods.values())
+
+
+def _generality(path: str) -> tuple[bool, int, int]:
+    """Rank a path: first without parameters, last where it takes the rest."""
+    return path.endswith(_REST + "}"), path.count("{"), -path.count("/")
+
+
+def _claim(endpoint: Endpoint) -> tuple[str, str]:
+    return endpoint.method, _shape(endpoint.path)
+
+
+def _shape(path: str) -> str:
+    """Return what a path takes, however it names its parameters."""
+    return _PARAMETER.sub("{", path)
+
+
+def _shapes(paths: Iterable[str]) -> frozenset[str]:
+    return frozenset(map(_shape, paths))

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from temper_core.metrics.source import MetricSource
-from temper_core.records.endpoints import Endpoint
+from temper_core.records.checks import Check
+from temper_core.records.endpoints import Endpoint, Requester
 from temper_core.server.trial_endpoints import Trials
 
 
@@ -53,6 +54,25 @@ class AgentView(MetricSource, Protocol):
 
     def endpoints(self) -> Sequence[tuple[str, Endpoint]]:
         """Return the plugins' endpoints, each with its plugin's name; asked once, at start."""
+        ...
+
+    def checks(self) -> Sequence[tuple[str, Check]]:
+        """Return the instruments' checks, each with its plugin's name; asks the plugins."""
+        ...
+
+    def audit(self, request_line: str, requester: Requester, outcome: str) -> None:
+        """Take note of a request that acts, or would have: method and path, and what became of it.
+
+        Does no I/O: it is called in the server's own loop.
+        """
+        ...
+
+    def note_end(self, plugin: str, part: str, failure: str = "", *, is_hung: bool = False) -> None:
+        """Count how something ended that *part* of *plugin* did outside of ``call``."""
+        ...
+
+    def why_lost(self, plugin: str, part: str) -> str:
+        """Return why *part* of *plugin* was set aside; empty where it was not."""
         ...
 
     def is_alive(self) -> bool:

@@ -1,5 +1,6 @@
 """What is asked with ``PUT /wakes``: for how long to watch."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from attrs import field, frozen
@@ -11,6 +12,14 @@ from temper_core.errors import DocumentError, InputError
 SOURCE = "wakes request"
 USUAL_S = 60.0
 LONGEST_S = 3_600.0
+SCHEMA: Mapping[str, Any] = {
+    "title": "WakesRequest",
+    "type": "object",
+    "additionalProperties": False,
+    "properties": {
+        "seconds": {"type": "number", "minimum": 1, "maximum": LONGEST_S, "default": USUAL_S},
+    },
+}
 
 
 @frozen

@@ -207,7 +207,9 @@ class ServerSettings:
         "Local socket (mode 0600) that may act; an empty string serves the address only; absent, "
         "agent.sock in run_directory.",
     )
-    token_file: str = setting("", "File with the bearer token that acting over TCP needs.")
+    token_file: str = setting(
+        "", "File with the bearer token that acting over TCP needs, or with lines name: token."
+    )
 
 
 @frozen

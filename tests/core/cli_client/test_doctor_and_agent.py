@@ -3,6 +3,7 @@ import json
 import pytest
 
 from temper_core.cli import doctor
+from temper_core.records.checks import Check, CheckState
 from temper_core.scheduler.failure import kernel_messages
 from temper_core.scheduler.failure.kernel_messages import KernelMessage
 
@@ -95,3 +96,33 @@ def test_an_agent_that_has_observed_nothing_yet_is_told_in_its_own_words(temper,
     output = temper(doctor.command).output
 
     assert "Agent: the agent says: nothing was observed yet" in output
+
+
+@pytest.mark.usefixtures("agent")
+def test_what_plugins_have_checked_is_shown_under_the_agent_and_forbids_nothing(temper, view):
+    without = temper(doctor.command).exit_code
+    view.checked = [
+        ("shop", Check("db", CheckState.FAILED, "no answer", "start it")),
+        ("power", Check("rapl", CheckState.OK, "readable")),
+    ]
+
+    shown = temper(doctor.command)
+    told = json.loads(temper(doctor.command, "--output", "json").output)
+
+    assert "Agent: enforcing.\nFAIL  shop: db     no answer\n" in shown.output
+    assert "-> start it\nok    power: rapl  readable\n" in shown.output
+    assert shown.exit_code == without
+    assert told["agent"]["checks"][0] == {
+        "plugin": "shop",
+        "name": "db",
+        "state": "failed",
+        "detail": "no answer",
+        "remedy": "start it",
+    }
+
+
+@pytest.mark.usefixtures("agent")
+def test_an_agent_that_cannot_tell_its_checks_is_shown_without(temper, view):
+    view.checks = lambda: 1 / 0
+
+    assert "Agent: enforcing.\n" in temper(doctor.command).output

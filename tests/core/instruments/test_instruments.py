@@ -1,12 +1,13 @@
 import pytest
 from structlog.testing import capture_logs
 
-from temper_core import Instrument, MachineError, OpenInstrument, hookimpl
+from temper_core import Check, CheckState, Instrument, MachineError, OpenInstrument, hookimpl
 from temper_core.instruments.context import AgentParts
 from temper_core.instruments.instruments import Instruments
 from temper_core.instruments.lookup import PlanLookup
 from temper_core.instruments.pending import Pending, PendingState
 from temper_core.profiles.trials import TrialBook
+from temper_core.records.snapshots import Section
 from temper_core.safe_mode.requests import SafeModeRequests
 from temper_core.testing import make_machine, make_snapshot
 
@@ -135,3 +136,67 @@ def test_one_that_cannot_be_opened_is_named_and_the_others_go_on(instruments_of)
     assert instruments.defects == ("instrument bad: there is no cluster",)
     assert [entry["event"] for entry in logs] == ["instrument_not_opened"]
     assert len(opened["good"].told) == 1
+
+
+class Teller(Listener):
+    """An instrument that adds *content* to the snapshot, and checks what *check* does."""
+
+    def __init__(self, context, content, check=list):
+        super().__init__(context)
+        self._content, self._check = content, check
+
+    def section(self, _snapshot):
+        return self._content
+
+    def checks(self):
+        return self._check()
+
+
+def teller(*arguments):
+    return lambda context: Teller(context, *arguments)
+
+
+def test_each_adds_its_section_to_the_snapshot(instruments_of):
+    instruments, _ = instruments_of(one=teller({"a": float("nan")}), none=teller(None))
+
+    snapshot = instruments.with_sections(make_snapshot())
+
+    assert snapshot.sections == {"one": Section(1, {"a": None})}
+    assert snapshot.defects == ()
+
+
+def test_a_section_that_is_too_large_is_dropped_and_named_and_the_others_stay(instruments_of):
+    instruments, _ = instruments_of(large=teller({"a": "x" * 262_144}), small=teller({"b": 1}))
+
+    snapshot = instruments.with_sections(make_snapshot(defects=("something",)))
+
+    assert set(snapshot.sections) == {"small"}
+    assert snapshot.defects == (
+        "something",
+        "instrument large: its section is larger than 262144 bytes as JSON, and dropped",
+    )
+
+
+@pytest.mark.parametrize("content", [7, [1], "text"])
+def test_a_section_that_is_no_mapping_is_the_plugins_failure(instruments_of, host, content):
+    instruments, _ = instruments_of(odd=teller(content))
+
+    assert instruments.with_sections(make_snapshot()).sections == {}
+    assert host.failures["plugin-odd"] == 1
+
+
+def test_checks_come_with_their_plugin_and_what_cannot_be_asked_is_unknown(instruments_of):
+    db = Check("db", CheckState.FAILED, "no answer", "start it")
+    instruments, _ = instruments_of(
+        shop=teller(None, lambda: [db]),
+        bad=teller(None, lambda: 1 / 0),
+        odd=teller(None, lambda: [7]),
+    )
+
+    checks = dict(instruments.checks())
+
+    assert checks["plugin-shop"] == db
+    assert checks["plugin-bad"] == Check(
+        "bad", CheckState.UNKNOWN, "could not be asked: ZeroDivisionError: division by zero"
+    )
+    assert checks["plugin-odd"].state is CheckState.UNKNOWN

@@ -25,6 +25,7 @@ from temper_core.records.snapshots import (
     Pressure,
     PressureLine,
     SafeModeReason,
+    Section,
     Status,
 )
 from temper_core.records.steering import SteeringState
@@ -38,7 +39,7 @@ SCHEMA = json.loads(
 )
 CONTRACT = {
     "": "schema_version at node mode reason generation engine machine layers threads pods"
-    " pressure violations plugins overhead observing pressure_events wakes",
+    " pressure violations plugins overhead observing pressure_events wakes sections",
     "layer": "name kind cpus cpus_used util tasks demoted reason",
     "thread": "tid tgid comm namespace pod container tier layer expected_layer cpu cpu_used"
     " run_delay_ratio waiting_s runs voluntary involuntary migrations policy nice rt_priority"
@@ -113,6 +114,7 @@ def a_full_snapshot():
         pods=(evolve(pod, pressure={"cpu": Pressure(line, line)}),),
         violations=(violation,),
         plugins=(PluginState("linter", "1", "temper-plugin-linter", ("h",), "active"),),
+        sections={"shop": Section(2, {"orders": 7, "schema_version": "mine"})},
         defects=("something",),
     )
 
@@ -143,6 +145,12 @@ def test_a_full_snapshot_fits_the_schema(top):
     document = observe_document(a_full_snapshot(), top)
 
     assert list(misfits(json.loads(json.dumps(document, allow_nan=False)), SCHEMA)) == []
+
+
+def test_a_section_is_said_with_its_own_version_whatever_is_in_it():
+    assert observe_document(a_full_snapshot(), 1)["sections"] == {
+        "shop": {"orders": 7, "schema_version": 2}
+    }
 
 
 def test_a_real_observation_fits_the_schema():

@@ -307,3 +307,28 @@ def test_what_a_record_was_asked_for_comes_back_whole():
     assert host.call("good", detector.record.detect, make_pod()) == Detection("db", 1, "")
     assert host.call("good", invariant.record.check, make_snapshot()) == list(check(None))
     assert metric.samples == (MetricSample(1), MetricSample(2.5))
+
+
+def test_what_ends_outside_of_a_call_is_counted_and_the_third_failure_sets_the_part_aside(host):
+    host.add(Plugin(check=lambda _: ()), "shop")
+
+    host.note_end("shop", "stream", "raised")
+    host.note_end("shop", "stream", "raised")
+    host.note_end("shop", "stream")
+    for _ in range(2):
+        host.note_end("shop", "stream", "raised")
+    before = host.why_lost("shop", "stream")
+    host.note_end("shop", "stream", "raised again")
+
+    assert before == ""
+    assert host.why_lost("shop", "stream") == "raised again"
+    assert host.failures["shop"] == 5
+
+
+def test_what_hangs_outside_of_a_call_is_set_aside_at_once(host):
+    host.add(Plugin(check=lambda _: ()), "shop")
+
+    host.note_end("shop", "stream", "sent nothing", is_hung=True)
+
+    assert host.why_lost("shop", "stream") == "sent nothing"
+    assert host.why_lost("shop", "another") == ""

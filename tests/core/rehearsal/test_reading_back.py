@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from temper_core.errors import DocumentError
+from temper_core.records.snapshots import Section
 from temper_core.rehearsal.recording_format import LARGEST_BYTES, LONGEST_LINE_BYTES
 from temper_core.testing import make_machine, make_thread
 
@@ -301,3 +302,11 @@ def test_the_same_machine_is_read_for_every_look(recorded, read_all):
 
     assert head.machine == make_machine(8)
     assert all(moment.snapshot.machine is head.machine for moment in moments)
+
+
+def test_sections_of_instruments_are_read_back_as_they_were(web, plan_of, look_of, write, read_all):
+    sections = {"shop": Section(3, {"orders": [1, 2.5, None], "open": True}), "none": Section(1)}
+
+    _, (moment,) = read_all(write(evolve(look_of(plan_of(web), 0), sections=sections)))
+
+    assert moment.snapshot.sections == sections

@@ -13,8 +13,9 @@ from temper_core.metrics.totals import Sums
 from temper_core.observe.document import observe_document
 from temper_core.plan.render import plan_document
 from temper_core.profiles.trials import TrialBook
+from temper_core.records.checks import Check
 from temper_core.records.contributions import Exporter
-from temper_core.records.endpoints import Endpoint
+from temper_core.records.endpoints import Endpoint, Requester
 from temper_core.records.histogram import Histogram
 from temper_core.records.layers import Layer
 from temper_core.records.lint import Severity, Violation
@@ -125,6 +126,10 @@ class FakeView:
     slow: threading.Event | None = None
     requests: dict[str, dict[str, Any]] = field(factory=dict)
     failed: list[tuple[str, str]] = field(factory=list)
+    checked: list[tuple[str, Check]] = field(factory=list)
+    audited: list[tuple[str, str, str]] = field(factory=list)
+    ended: list[tuple[str, str, str, bool]] = field(factory=list)
+    lost: dict[tuple[str, str], str] = field(factory=dict)
     release: threading.Event = field(factory=threading.Event)
     book: TrialBook = field(factory=lambda: TrialBook(lambda: {"shop/web", "shop/batch"}, MACHINE))
 
@@ -182,6 +187,18 @@ class FakeView:
 
     def plugins(self) -> tuple[PluginState, ...]:
         return self.found
+
+    def checks(self) -> list[tuple[str, Check]]:
+        return self.checked
+
+    def audit(self, request_line: str, requester: Requester, outcome: str) -> None:
+        self.audited.append((request_line, str(requester), outcome))
+
+    def note_end(self, plugin: str, part: str, failure: str = "", *, is_hung: bool = False) -> None:
+        self.ended.append((plugin, part, failure, is_hung))
+
+    def why_lost(self, plugin: str, part: str) -> str:
+        return self.lost.get((plugin, part), "")
 
     def call(self, plugin: str, function: Callable[..., Any], *arguments: Any, part: str) -> Any:
         if plugin == "hung":

@@ -3,12 +3,13 @@ import json
 import pytest
 from attrs import evolve
 
+from temper_core.records.checks import Check, CheckState
 from temper_core.records.snapshots import Mode, Status
 
 
 def test_every_endpoint_of_the_core_answers_on_both_sockets(agent):
     paths = ["/", "/metrics", "/observe", "/healthz", "/readyz", "/plugins", "/config", "/plan"]
-    paths += ["/explain", "/safe-mode", "/openapi.json"]
+    paths += ["/explain", "/safe-mode", "/openapi.json", "/index", "/checks"]
 
     statuses = {
         (name, path): client.get(path).status_code
@@ -209,7 +210,7 @@ def test_a_path_that_is_not_there_and_a_method_that_is_not_taken_say_so_in_json(
     wrong = agent.tcp.delete("/safe-mode")
 
     assert missing.status_code == 404
-    assert missing.json() == {"error": "there is no /nothing here; / lists what there is"}
+    assert missing.json() == {"error": "there is no /nothing here; /index lists what there is"}
     assert wrong.status_code == 405
     assert wrong.json()["error"] == "/safe-mode does not take DELETE; allowed are: GET, HEAD, PUT"
     assert "PUT" in wrong.headers["allow"]
@@ -241,3 +242,24 @@ def test_the_index_lists_every_path(agent):
     listed = agent.tcp.get("/").text
 
     assert all(path in listed for path in agent.tcp.get("/openapi.json").json()["paths"])
+    assert agent.tcp.get("/index").text == listed
+
+
+def test_checks_are_told_within_bounds_and_with_their_plugins(agent, view):
+    view.checked = [
+        ("shop", Check("db", CheckState.FAILED, "no answer\nfor 5 s", "start it")),
+        ("odd", Check(7, "nonsense", "x" * 9999, None)),
+    ]
+
+    checks = agent.tcp.get("/checks").json()["checks"]
+
+    assert checks == [
+        {
+            "plugin": "shop",
+            "name": "db",
+            "state": "failed",
+            "detail": "no answer for 5 s",
+            "remedy": "start it",
+        },
+        {"plugin": "odd", "name": "", "state": "unknown", "detail": "x" * 500, "remedy": ""},
+    ]

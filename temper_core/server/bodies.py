@@ -1,0 +1,56 @@
+"""Reads the bodies of requests, within a bound each, in time, and within a bound on all of them."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from attrs import define, field
+from starlette.exceptions import HTTPException
+from starlette.requests import Request as HttpRequest
+
+DEADLINE_S = 10.0
+MOST_IN_ALL_BYTES = 32 * 1024 * 1024
+"""Of all bodies over one listener that are held at a time."""
+TIMED_OUT = 408
+TOO_LARGE = 413
+UNAVAILABLE = 503
+
+
+@define(eq=False)
+class Bodies:
+    """The bodies that are held over one listener; used from one event loop."""
+
+    held_bytes: int = field(default=0, init=False)
+
+    @asynccontextmanager
+    async def read(self, http: HttpRequest, most: int) -> AsyncIterator[bytes]:
+        """Read the body of *http*, of *most* bytes, and count it as held meanwhile.
+
+        Raises HTTPException where it is too large, comes too late, or too many are held.
+        """
+        held = bytearray()
+        try:
+            await self._in_time(held, http, most)
+            yield bytes(held)
+        finally:
+            self.held_bytes -= len(held)
+
+    async def _in_time(self, held: bytearray, http: HttpRequest, most: int) -> None:
+        try:
+            async with asyncio.timeout(DEADLINE_S):
+                await self._fill(held, http, most)
+        except TimeoutError as error:
+            message = f"the body did not arrive within {DEADLINE_S:.0f} s"
+            raise HTTPException(TIMED_OUT, message) from error
+
+    async def _fill(self, held: bytearray, http: HttpRequest, most: int) -> None:
+        announced = http.headers.get("content-length", "")
+        if len(announced) > len(str(most)) or int(announced or 0) > most:
+            raise HTTPException(TOO_LARGE, f"the body is larger than {most} bytes")
+        async for chunk in http.stream():
+            held += chunk
+            self.held_bytes += len(chunk)
+            if len(held) > most:
+                raise HTTPException(TOO_LARGE, f"the body is larger than {most} bytes")
+            if self.held_bytes > MOST_IN_ALL_BYTES:
+                raise HTTPException(UNAVAILABLE, "too many large bodies arrive; send it later")

@@ -1,0 +1,215 @@
+"""Answers the requests for one path: reads each, decides who may act, asks, and sends."""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import partial
+
+import structlog
+from attrs import frozen
+from starlette.exceptions import HTTPException
+from starlette.requests import Request as HttpRequest
+from starlette.types import Receive, Scope, Send
+
+from temper_core.errors import MachineError, PluginError
+from temper_core.records.endpoints import Endpoint, Request, Requester
+from temper_core.server.answers import (
+    BAD_REQUEST,
+    NOT_FOUND,
+    UNAVAILABLE,
+    error_reply,
+    message_of,
+    outcome_of,
+    respond_guarded,
+    respond_trusted,
+)
+from temper_core.server.bodies import Bodies
+from temper_core.server.lanes import Lanes
+from temper_core.server.replies import Reply
+from temper_core.server.requesters import Doorkeeper
+from temper_core.server.sending import StreamSender, send_head, send_whole
+from temper_core.server.streams import Stream, Streams
+from temper_core.server.table import Served, parameters_in
+from temper_core.server.view import AgentView
+
+LARGEST_HEAD_BYTES = 16 * 1024
+LONGEST_LINE = 200
+METHOD_NOT_ALLOWED = 405
+HEAD_TOO_LARGE = 431
+AGAIN_S = "5"
+_WITHOUT_BODY = ("GET", "HEAD")
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+@frozen
+class ListenerParts:
+    """What the requests over one listener share."""
+
+    lanes: Lanes
+    streams: Streams
+    doorkeeper: Doorkeeper
+    bodies: Bodies
+
+
+class Dispatcher:
+    """Answers the methods of one path; an ASGI application."""
+
+    def __init__(
+        self, methods: Mapping[str, Served], view: AgentView, shared: ListenerParts
+    ) -> None:
+        self._methods = methods
+        self._view = view
+        self._shared = shared
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        http = HttpRequest(scope, receive)
+        served = self._served(http)
+        requester = self._shared.doorkeeper.requester(http)
+        if served.endpoint.acts:
+            reply = await self._act(served, http, requester)
+        else:
+            reply = await self._ask(served, http, requester)
+        if reply.pieces is None:
+            await send_whole(reply, send)
+        elif http.method == "HEAD":
+            await self._close(served, reply)
+            await send_head(reply, send)
+        else:
+            await self._send_pieces(served, reply, scope, receive, send)
+
+    def _served(self, http: HttpRequest) -> Served:
+        if _head_bytes(http) > LARGEST_HEAD_BYTES:
+            message = f"path, query and headers are larger than {LARGEST_HEAD_BYTES} bytes"
+            raise HTTPException(HEAD_TOO_LARGE, message)
+        served = self._methods.get(http.method)
+        if served is None and http.method == "HEAD":
+            served = self._methods.get("GET")
+        if served is None:
+            also = {"HEAD"} if "GET" in self._methods else set()
+            allowed = ", ".join(sorted({*self._methods, *also}))
+            raise HTTPException(METHOD_NOT_ALLOWED, headers={"Allow": allowed})
+        return served
+
+    async def _act(self, served: Served, http: HttpRequest, requester: Requester) -> Reply:
+        """Ask an endpoint that acts, where *requester* may have that; have it audited."""
+        line = _line(http)
+        try:
+            self._shared.doorkeeper.require_right_to_act(http, requester)
+            reply = await self._ask(served, http, requester)
+        except HTTPException as error:
+            self._view.audit(line, requester, f"{error.status_code} {error.detail}")
+            raise
+        self._view.audit(line, requester, outcome_of(reply))
+        return reply
+
+    async def _ask(self, served: Served, http: HttpRequest, requester: Requester) -> Reply:
+        query = _parameters(served, http)
+        if http.method in _WITHOUT_BODY:
+            return await self._answer(served, self._request(http, query, b"", requester))
+        async with self._shared.bodies.read(http, served.endpoint.largest_body_bytes) as content:
+            return await self._answer(served, self._request(http, query, content, requester))
+
+    def _request(
+        self, http: HttpRequest, query: Mapping[str, str], content: bytes, requester: Requester
+    ) -> Request:
+        headers = _headers(http)
+        snapshot, path = self._view.snapshot(), http.scope["path"]
+        return Request(query, snapshot, content, http.method, path, headers, requester)
+
+    async def _answer(self, served: Served, asked: Request) -> Reply:
+        call: partial[Reply] = (
+            partial(respond_guarded, served.plugin, self._view.call, served.endpoint, asked)
+            if served.plugin
+            else partial(respond_trusted, served.endpoint, asked)
+        )
+        try:
+            return await self._shared.lanes.run(served.lane, call)
+        except MachineError as error:
+            return error_reply(UNAVAILABLE, message_of(error))
+
+    async def _send_pieces(
+        self, served: Served, reply: Reply, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        try:
+            stream = self._open(served, reply)
+        except MachineError as error:
+            await self._close(served, reply)
+            refusal = error_reply(UNAVAILABLE, str(error), is_plugins=bool(served.plugin))
+            head = (*refusal.head, ("retry-after", AGAIN_S))
+            await send_whole(Reply(refusal.status, head, refusal.content), send)
+            return
+        idle_s = self._shared.streams.idle_s
+        await StreamSender(stream, scope, receive, send, idle_s).run(reply)
+
+    def _open(self, served: Served, reply: Reply) -> Stream:
+        part = _stream_part(served.endpoint)
+        why_lost = self._view.why_lost(served.plugin, part) if served.plugin else ""
+        if why_lost:
+            raise MachineError(f"the {part} of plugin {served.plugin!r} is set aside: {why_lost}")
+        on_end = partial(self._note_end, served, part)
+        return self._shared.streams.open(reply.pieces or (), f"temper-{part}", on_end)
+
+    def _note_end(self, served: Served, part: str, failure: str, is_hung: bool) -> None:
+        if served.plugin:
+            self._view.note_end(served.plugin, part, failure, is_hung=is_hung)
+        elif failure:
+            log.warning("stream_failed", endpoint=served.endpoint.path, reason=failure)
+
+    async def _close(self, served: Served, reply: Reply) -> None:
+        """Close pieces that nobody takes, in the thread that made them: that is a plugin's code."""
+        close = getattr(reply.pieces, "close", None)
+        if close is None:
+            return
+        part = _stream_part(served.endpoint)
+        call = partial(self._view.call, served.plugin, close, part=part) if served.plugin else close
+        with suppress(MachineError, PluginError):
+            await self._shared.lanes.run(served.lane, call)
+
+
+def _stream_part(endpoint: Endpoint) -> str:
+    return f"stream of endpoint {endpoint.name}"
+
+
+def _line(http: HttpRequest) -> str:
+    """Return method and path as they came, percent-encoded: no control character is in them."""
+    path: bytes = http.scope["raw_path"]
+    return f"{http.method} {path.decode('ascii', 'replace')}"[:LONGEST_LINE]
+
+
+def _head_bytes(http: HttpRequest) -> int:
+    # The protocol's own bound counts only what it has to wait for.
+    headers = sum(len(name) + len(value) for name, value in http.headers.raw)
+    return headers + len(http.scope["raw_path"]) + len(http.scope["query_string"])
+
+
+def _headers(http: HttpRequest) -> dict[str, str]:
+    """Return the headers by name; of the token an endpoint learns no more than its name."""
+    headers: dict[str, str] = {}
+    for name, value in http.headers.items():
+        if name != "authorization":
+            headers[name] = f"{headers[name]}, {value}" if name in headers else value
+    return headers
+
+
+def _parameters(served: Served, http: HttpRequest) -> dict[str, str]:
+    given = dict(http.query_params)
+    in_path = parameters_in(served.endpoint.path)
+    allowed = [name for name in served.endpoint.parameters if name not in in_path]
+    for name in given:
+        if name not in allowed:
+            known = ", ".join(allowed) or "none"
+            raise HTTPException(
+                BAD_REQUEST, f"unknown query parameter {name!r}; allowed are: {known}"
+            )
+    for value in http.path_params.values():
+        _require_plain(value)
+    return {**given, **http.path_params}
+
+
+def _require_plain(value: str) -> None:
+    """Refuse what would lead an endpoint that opens files out of its folder."""
+    segments = value.split("/")
+    is_odd = not value.isprintable() or "\\" in value
+    if is_odd or not {".", ".."}.isdisjoint(segments) or (len(segments) > 1 and not all(segments)):
+        raise HTTPException(NOT_FOUND)

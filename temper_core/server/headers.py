@@ -1,0 +1,82 @@
+"""The headers of answers: which an endpoint may give, and which the agent adds."""
+
+import re
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+
+from temper_core.records.endpoints import Cookie
+
+Head = tuple[tuple[str, str], ...]
+
+MOST_HEADERS = 64
+LARGEST_HEADERS_BYTES = 16 * 1024
+NOT_KEPT = "no-store"
+REVALIDATED = "no-cache"
+SECURITY: Mapping[str, str] = MappingProxyType(
+    {
+        "content-security-policy": (
+            "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; "
+            "object-src 'none'"
+        ),
+        "cross-origin-resource-policy": "same-origin",
+        "referrer-policy": "no-referrer",
+    }
+)
+"""What every answer of a plugin has, unless the answer itself has another value."""
+RESERVED: Mapping[str, str] = MappingProxyType(
+    {
+        "content-type": "give it as media_type",
+        "set-cookie": "give it as cookies",
+        "x-content-type-options": "it is always nosniff",
+        **dict.fromkeys(
+            (
+                "connection",
+                "content-length",
+                "keep-alive",
+                "server",
+                "trailer",
+                "transfer-encoding",
+                "upgrade",
+            ),
+            "it is the server's own",
+        ),
+    }
+)
+_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}")
+_VALUE = re.compile(r"[\t\x20-\x7e\xa0-\xff]*")
+
+
+def given_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    """Return an endpoint's *headers* by name in lower case; raise ValueError for what is none."""
+    if len(headers) > MOST_HEADERS:
+        raise ValueError(f"gives more than {MOST_HEADERS} headers")
+    given: dict[str, str] = {}
+    for name, value in headers.items():
+        if not _NAME.fullmatch(name):
+            raise ValueError(f"gives a header whose name is {name!r:.100}")
+        lower = name.lower()
+        if lower in RESERVED:
+            raise ValueError(f"gives the header {lower}: {RESERVED[lower]}")
+        given[lower] = header_value(lower, value)
+    if sum(len(name) + len(value) for name, value in given.items()) > LARGEST_HEADERS_BYTES:
+        raise ValueError(f"gives headers of more than {LARGEST_HEADERS_BYTES} bytes")
+    return given
+
+
+def header_value(name: str, value: object) -> str:
+    """Return *value* as it may be sent; raise ValueError for more than a line of Latin-1."""
+    if not isinstance(value, str) or not _VALUE.fullmatch(value):
+        raise ValueError(f"gives the header {name} a value that is no line of text")
+    return value.strip()
+
+
+def cookie_headers(cookies: Iterable[object]) -> Head:
+    """Return a header per cookie: never for scripts, never sent along from other sites."""
+    return tuple(("set-cookie", _cookie(each)) for each in cookies)
+
+
+def _cookie(cookie: object) -> str:
+    if not isinstance(cookie, Cookie):
+        raise TypeError(f"gives the cookie {cookie!r:.100}, which is no Cookie")
+    age = "" if cookie.max_age_s is None else f"; Max-Age={cookie.max_age_s:d}"
+    return f"{cookie.name}={cookie.value}; Path={cookie.path}{age}; HttpOnly; SameSite=Strict"

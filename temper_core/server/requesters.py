@@ -1,0 +1,100 @@
+"""Who sends a request, and who may act: the local socket, and over TCP a bearer token."""
+
+import ipaddress
+from urllib.parse import urlsplit
+
+from attrs import frozen
+from starlette.exceptions import HTTPException
+from starlette.requests import Request as HttpRequest
+
+from temper_core.errors import MachineError
+from temper_core.http.protocol import connection_of
+from temper_core.records.endpoints import Requester
+from temper_core.server.token import Token
+
+UNAUTHORISED = 401
+FORBIDDEN = 403
+SAME_ORIGIN = ("same-origin", "none")
+"""``Sec-Fetch-Site`` of requests that no page of another origin has caused."""
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+
+
+@frozen
+class Doorkeeper:
+    """Knows who asks; everyone behind the trusted local socket may act, others with a token."""
+
+    token: Token
+    socket: str
+    is_trusted: bool
+
+    def requester(self, http: HttpRequest) -> Requester:
+        """Return who asks, as far as that is known."""
+        if self.is_trusted:
+            return Requester("socket", uid=connection_of(http.scope).peer_uid)
+        address = http.client.host if http.client else ""
+        given = http.headers.get("authorization", "")
+        try:
+            token = self.token.given_by(given) if given else None
+        except MachineError:
+            token = None
+        if token is None:
+            return Requester(address=address)
+        return Requester("token", token.name, address=address)
+
+    def require_right_to_act(self, http: HttpRequest, requester: Requester) -> None:
+        """Raise HTTPException unless *requester* may act."""
+        if self.is_trusted:
+            return
+        if not is_same_origin(http):
+            raise HTTPException(FORBIDDEN, "a page of another origin may not act")
+        if requester.way:
+            return
+        try:
+            self.token.tokens()
+        except MachineError as error:
+            local = f"use the local socket {self.socket}" if self.socket else "set [server] socket"
+            remedy = f"{local}, or give [server] a token_file"
+            raise HTTPException(FORBIDDEN, f"nobody may act over TCP: {error}; {remedy}") from error
+        raise HTTPException(
+            UNAUTHORISED,
+            "acting needs the bearer token of [server] token_file, or the local socket",
+            headers={"WWW-Authenticate": "Bearer"},
+        )
+
+
+def is_same_origin(http: HttpRequest) -> bool:
+    """Whether a request comes from no browser, or from a page of this very origin.
+
+    Browsers add ``Sec-Fetch-Site`` (Fetch Metadata) and ``Origin`` (RFC 6454); a page can do
+    nothing about either.
+    """
+    if http.headers.get("sec-fetch-site", SAME_ORIGIN[0]) not in SAME_ORIGIN:
+        return False
+    origins = http.headers.getlist("origin")
+    hosts = http.headers.getlist("host")
+    if not origins:
+        return True
+    if len(origins) > 1 or len(hosts) != 1:
+        return False
+    scheme, place = _place(origins[0])
+    return place is not None and place == _place(f"{scheme}://{hosts[0]}")[1]
+
+
+def _place(origin: str) -> tuple[str, tuple[str, int] | None]:
+    """Return the scheme of *origin*, and its host and port; None for an origin without."""
+    try:
+        parts = urlsplit(origin)
+        scheme, host = parts.scheme, parts.hostname
+        port = parts.port or _DEFAULT_PORTS[scheme]
+    except (ValueError, KeyError):
+        return "", None
+    if not host or parts.path or parts.query or parts.username is not None:
+        return scheme, None
+    return scheme, (_plain_host(host), port)
+
+
+def _plain_host(host: str) -> str:
+    try:
+        return str(ipaddress.ip_address(host))
+    except ValueError:
+        return host.rstrip(".").lower()

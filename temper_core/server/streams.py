@@ -1,0 +1,217 @@
+"""Iterators of pieces, each read in a thread of its own, a piece whenever one is wanted.
+
+Whatever an iterator does costs its own stream only: it may raise, block for ever, or never end.
+"""
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from queue import SimpleQueue
+from typing import Any
+
+from attrs import define, field
+
+from temper_core.errors import MachineError
+from temper_core.plugin_host.guest import describe
+from temper_core.plugin_host.worker import LeftBehind, interrupt
+from temper_core.standard_output import enter_plugin_thread, leave_plugin_thread
+
+LARGEST_PIECE_BYTES = 1024 * 1024
+GRACE_S = 5.0
+"""For an iterator that was interrupted to end."""
+CLOSING_S = 1.0
+"""For all iterators to end when the agent stops."""
+
+_END = object()
+
+OnEnd = Callable[[str, bool], None]
+"""Called with why a stream failed, empty where it did not, and whether it hangs."""
+
+
+class StreamFailed(Exception):  # noqa: N818 - reads as the fact it reports
+    """The iterator did something that it must not; its message says what."""
+
+
+class StreamLeft(Exception):  # noqa: N818 - reads as the fact it reports
+    """The client has gone, or the agent stops."""
+
+
+class Stream:
+    """An iterator of pieces in a thread of its own; used from one event loop.
+
+    ``on_end`` is called once, when the thread has ended or is given up.
+    """
+
+    def __init__(self, pieces: Iterable[bytes], name: str, idle_s: float, on_end: OnEnd) -> None:
+        self._pieces = pieces
+        self._idle_s = idle_s
+        self._on_end: OnEnd | None = on_end
+        self._failure = ""
+        self._loop = asyncio.get_running_loop()
+        self._wanted: SimpleQueue[bool] = SimpleQueue()
+        self._answer: asyncio.Future[bytes | None] | None = None
+        self._due: asyncio.TimerHandle | None = None
+        self._is_left = self._is_given_up = False
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+
+    async def piece(self) -> bytes | None:
+        """Return the next piece, None at the end; raise StreamFailed or StreamLeft."""
+        if self._is_left:
+            raise StreamLeft
+        self._answer = self._loop.create_future()
+        self._expect("sent nothing")
+        self._wanted.put(True)
+        return await self._answer
+
+    def leave(self) -> None:
+        """End it: nobody takes its pieces any more. Safe to call twice."""
+        if not self._is_left:
+            self._is_left = True
+            self._wanted.put(False)
+            if self.is_open and self._due is None:
+                self._expect("did not close")
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_exception(StreamLeft())
+
+    def fail(self, reason: str) -> None:
+        """End it for what it has done wrong."""
+        self._failure = self._failure or reason
+        self.leave()
+
+    def end_by(self, seconds: float) -> None:
+        """Wait so long for the thread to end, when the loop has ended; interrupt it after that."""
+        self._thread.join(seconds)
+        if self._thread.is_alive():
+            interrupt(self._thread)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether its thread still runs, and is waited for."""
+        return self._on_end is not None
+
+    def _expect(self, or_else: str) -> None:
+        self._due = self._loop.call_later(self._idle_s, self._give_up, or_else)
+
+    def _give_up(self, what: str) -> None:
+        """Interrupt the iterator, wherever its code waits or loops, though nobody may listen."""
+        interrupt(self._thread)
+        self._is_given_up = True
+        self._failure = self._failure or f"{what} for {self._idle_s:g} s"
+        self._due = self._loop.call_later(GRACE_S, self._ended, True)
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_exception(StreamFailed(self._failure))
+
+    def _came(self, piece: bytes | None, failure: str) -> None:
+        if self._is_given_up:
+            return
+        self._failure = self._failure or failure
+        if self._due is not None:
+            self._due.cancel()
+            self._due = None
+        if self._is_left and self.is_open:
+            self._expect("did not close")
+        if self._answer is None or self._answer.done():
+            return
+        if failure:
+            self._answer.set_exception(StreamFailed(failure))
+        else:
+            self._answer.set_result(piece)
+
+    def _ended(self, is_hung: bool = False) -> None:
+        if self._due is not None:
+            self._due.cancel()
+        on_end, self._on_end = self._on_end, None
+        if on_end is not None:
+            on_end(self._failure, is_hung)
+
+    def _tell(self, function: Callable[..., None], *arguments: Any) -> None:  # noqa: ANN401 - of any
+        with suppress(RuntimeError):  # the loop has ended
+            self._loop.call_soon_threadsafe(function, *arguments)
+
+    def _run(self) -> None:
+        enter_plugin_thread()
+        try:
+            failure = self._read()
+            if failure:
+                self._tell(self._came, None, failure)
+        except LeftBehind:
+            pass
+        finally:
+            leave_plugin_thread()
+            self._tell(self._ended)
+
+    def _read(self) -> str:
+        """Read pieces as long as they are wanted, then close; return what went wrong first."""
+        failure, iterator = "", None
+        try:
+            iterator = iter(self._pieces)
+            while self._wanted.get():
+                piece = next(iterator, _END)
+                if piece is _END:
+                    self._tell(self._came, None, "")
+                    break
+                self._tell(self._came, _require_piece(piece), "")
+        except LeftBehind:
+            raise
+        except BaseException as error:  # noqa: BLE001 - a plugin may raise anything, even an exit
+            failure = str(error) if isinstance(error, StreamFailed) else describe(error)
+        for each in (iterator, self._pieces):
+            failure = _closed(each) or failure
+        return failure
+
+
+def _require_piece(piece: object) -> bytes:
+    if not isinstance(piece, bytes | bytearray):
+        raise StreamFailed(f"sent a piece of type {type(piece).__name__}, not bytes")
+    if len(piece) > LARGEST_PIECE_BYTES:
+        raise StreamFailed(f"sent a piece of {len(piece)} bytes, more than {LARGEST_PIECE_BYTES}")
+    return bytes(piece)
+
+
+def _closed(pieces: object) -> str:
+    """Close an iterator that can be closed; return what it raised."""
+    close = getattr(pieces, "close", None)
+    if close is None:
+        return ""
+    try:
+        close()
+    except LeftBehind:
+        raise
+    except BaseException as error:  # noqa: BLE001 - as above
+        return describe(error)
+    return ""
+
+
+@define(eq=False)
+class Streams:
+    """The streams of one listener, at most *most* at a time; used from one event loop."""
+
+    most: int
+    idle_s: float
+    _open: set[Stream] = field(factory=set, init=False)
+    _is_ending: bool = field(default=False, init=False)
+
+    def open(self, pieces: Iterable[bytes], name: str, on_end: OnEnd) -> Stream:
+        """Begin to read *pieces*; raise MachineError where too many are read already."""
+        if self._is_ending:
+            raise MachineError("the agent is stopping")
+        self._open = {each for each in self._open if each.is_open}
+        if len(self._open) >= self.most:
+            raise MachineError(f"{self.most} streams are open already; ask again later")
+        stream = Stream(pieces, name, self.idle_s, on_end)
+        self._open.add(stream)
+        return stream
+
+    def leave(self) -> None:
+        """End every stream, since the agent stops."""
+        self._is_ending = True
+        for each in self._open:
+            each.leave()
+
+    def close(self) -> None:
+        """Wait a moment for the threads to end; called when the loop has ended."""
+        for each in self._open:
+            each.end_by(CLOSING_S / len(self._open))
+        self._open = set()

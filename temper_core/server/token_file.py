@@ -1,0 +1,55 @@
+"""The file of bearer tokens: one token, or a line ``name: token`` for each of several."""
+
+import re
+from pathlib import Path
+
+from attrs import field, frozen
+
+from temper_core.errors import MachineError
+
+LARGEST_TOKEN_BYTES = 4096
+SHORTEST_TOKEN = 16
+LARGEST_FILE_BYTES = 64 * 1024
+_NAMED = re.compile(rb"([A-Za-z0-9._@-]{1,64}):[ \t]+(\S+)[ \t]*")
+
+
+@frozen
+class NamedToken:
+    """A token; ``name`` is empty where the file holds one token alone."""
+
+    name: str
+    secret: bytes = field(repr=False)
+
+
+def read_tokens(path: Path) -> tuple[NamedToken, ...]:
+    """Read the tokens of a file; raise OSError, or MachineError where it has no usable token.
+
+    No message holds any part of the file.
+    """
+    with path.open("rb") as file:
+        content = file.read(LARGEST_FILE_BYTES + 1)
+    lines = [line for line in content.splitlines() if line.strip() and not line.startswith(b"#")]
+    named = [_NAMED.fullmatch(line) for line in lines]
+    if not any(named):
+        return (NamedToken("", _usable(content.strip(), f"the token file {path}")),)
+    if len(content) > LARGEST_FILE_BYTES:
+        raise MachineError(f"the token file {path}: is larger than {LARGEST_FILE_BYTES} bytes")
+    return tuple(_token(path, line) for line in named)
+
+
+def _token(path: Path, line: "re.Match[bytes] | None") -> NamedToken:
+    if line is None:
+        raise MachineError(
+            f"the token file {path}: some of its lines are 'name: token', so all of them must be"
+        )
+    name = line[1].decode("ascii")
+    return NamedToken(name, _usable(line[2], f"the token file {path}, token {name!r}"))
+
+
+def _usable(secret: bytes, what: str) -> bytes:
+    if not SHORTEST_TOKEN <= len(secret) <= LARGEST_TOKEN_BYTES:
+        raise MachineError(
+            f"{what}: must hold {SHORTEST_TOKEN} to {LARGEST_TOKEN_BYTES} "
+            "characters, such as 'openssl rand -hex 32' makes"
+        )
+    return secret
