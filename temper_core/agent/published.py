@@ -9,6 +9,8 @@ import attrs
 
 from temper_core.agent.pod_threads import pod_threads
 from temper_core.errors import InputError
+from temper_core.events.audit import Audit
+from temper_core.events.event_log import EventLog
 from temper_core.instruments.instruments import Instruments
 from temper_core.metrics.source import Counters
 from temper_core.metrics.totals import Sums, Totals
@@ -21,7 +23,7 @@ from temper_core.plugin_host import PluginHost
 from temper_core.profiles.watch import ProfileWatch
 from temper_core.records.checks import Check
 from temper_core.records.contributions import Exporter
-from temper_core.records.endpoints import Endpoint
+from temper_core.records.endpoints import Endpoint, Requester
 from temper_core.records.plans import Generation, LayerPlan
 from temper_core.records.snapshots import PluginState, Snapshot, Status
 from temper_core.rehearsal.recording_format import recording_document
@@ -64,6 +66,8 @@ class Published:
         self._plan: LayerPlan | None = None
         self._wakes = WakeWatch()
         self._instruments = Instruments()
+        self._events = EventLog()
+        self._audit = Audit(self._events)
         self._turned_at = time.monotonic()
 
     def turned(self) -> None:
@@ -90,6 +94,18 @@ class Published:
     def show_instruments(self, instruments: Instruments) -> None:
         """Serve what *instruments* add: endpoints, metrics and checks."""
         self._instruments = instruments
+
+    def show_events(self, events: EventLog) -> None:
+        """Serve *events*, and record there every request that acts."""
+        self._events, self._audit = events, Audit(events)
+
+    def events(self) -> EventLog:
+        """Return what happened on this node."""
+        return self._events
+
+    def audit(self, request_line: str, requester: Requester, outcome: str) -> None:
+        """Record a request that acts: ``PUT /safe-mode``, and ``done`` or why it was not."""
+        self._audit.note(request_line, requester, outcome)
 
     def checks(self) -> tuple[Check, ...]:
         """Return the checks of the instruments."""
@@ -177,6 +193,7 @@ class Published:
             profile_failures=dict(failures),
             swaps=dict(counted.swaps),
             swap_failures=dict(counted.swap_failures),
+            events=self._events.counts(),
             stock_seconds={way.value: held for way, held in counted.stock_seconds_by_way.items()},
         )
 

@@ -8,6 +8,7 @@ from attrs import frozen
 
 from temper_core import __version__
 from temper_core.errors import InputError
+from temper_core.events.endpoints import EventEndpoints
 from temper_core.metrics.scraper import Scraper
 from temper_core.records.endpoints import Answer, Endpoint, Request
 from temper_core.records.snapshots import Mode
@@ -37,7 +38,13 @@ class CoreEndpoints:
 
     def table(self) -> tuple[Endpoint, ...]:
         """Return every endpoint but ``/`` and ``/openapi.json``, which describe the table."""
-        return (*self._observing(), *self._watching(), *self._probing(), *self._deciding())
+        return (
+            *self._observing(),
+            *self._watching(),
+            *self._probing(),
+            *self._deciding(),
+            *self._happened(),
+        )
 
     def _observing(self) -> tuple[Endpoint, ...]:
         return (
@@ -132,6 +139,9 @@ class CoreEndpoints:
                 acts=True,
             ),
         )
+
+    def _happened(self) -> tuple[Endpoint, ...]:
+        return EventEndpoints(self.view.events()).table()
 
     def _metrics(self, request: Request) -> Answer:
         text, media_type = self.scraper.scrape(request.headers.get("accept", ""))

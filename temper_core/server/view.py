@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from temper_core.events.event_log import EventLog
 from temper_core.metrics.source import MetricSource
 from temper_core.records.endpoints import Endpoint
 
@@ -44,6 +45,10 @@ class AgentView(MetricSource, Protocol):
 
     def release_safe_mode(self, requester: str) -> bool:
         """Forget *requester*'s request; False if it had none."""
+        ...
+
+    def events(self) -> EventLog:
+        """Return what happened on this node."""
         ...
 
     def endpoints(self) -> Sequence[tuple[str, Endpoint]]:
