@@ -26,8 +26,10 @@ ELLIPSIS = "…"
 
 def plain_line(text: str, limit: int) -> str:
     """Return *text* as one printable line of at most *limit* characters."""
-    text = text[: 4 * limit]  # nobody pays for what is cut off anyway
-    line = " ".join("".join(each if each.isprintable() else " " for each in text).split())
+    text = text[: 2 * limit]  # what is cut off costs nothing
+    if not text.isprintable():
+        text = "".join(each if each.isprintable() else " " for each in text)
+    line = " ".join(text.split())
     return line if len(line) <= limit else f"{line[: limit - 1]}{ELLIPSIS}"
 
 

@@ -1,5 +1,6 @@
 """The endpoints of events: what happened, as a document and as a stream, and the kinds."""
 
+from collections.abc import Callable
 from typing import Any
 
 from attrs import evolve, frozen
@@ -17,9 +18,9 @@ LAST_EVENT_ID = "last-event-id"
 
 @frozen
 class EventEndpoints:
-    """Answers for *events*."""
+    """Answers for the log that *log* returns."""
 
-    events: EventLog
+    log: Callable[[], EventLog]
 
     def table(self) -> tuple[Endpoint, ...]:
         """Return the endpoints."""
@@ -51,11 +52,12 @@ class EventEndpoints:
         )
 
     def _list(self, request: Request) -> Any:  # noqa: ANN401 - JSON
-        query = self._known(read_query(request.query))
-        found = query.chosen(self.events.after(query.after))
+        events = self.log()
+        query = _known(read_query(request.query), events.last)
+        found = query.chosen(events.after(query.after))
         return {
             "schema_version": SCHEMA_VERSION,
-            "last": self.events.last,
+            "last": events.last,
             "events": [event_document(event) for event in found],
         }
 
@@ -67,16 +69,19 @@ class EventEndpoints:
                 "level": kind.level,
                 "summary": plain_line(str(kind.summary), LONGEST_REASON),
             }
-            for source, kind in self.events.kinds
+            for source, kind in self.log().kinds
         ]
         return {"schema_version": SCHEMA_VERSION, "kinds": kinds}
 
     def _stream(self, request: Request) -> Answer:
         """Begin after ``Last-Event-ID``, which a browser sends anew, or ``since``, or now."""
+        events = self.log()
         since = request.headers.get(LAST_EVENT_ID, "") or request.query.get("since", "")
-        query = read_query({**request.query, "since": since or str(self.events.last)})
-        return Answer(media_type=EVENT_STREAM, stream=streamed(self.events, self._known(query)))
+        query = read_query({**request.query, "since": since or str(events.last)})
+        stream = streamed(events, _known(query, events.last))
+        return Answer(media_type=EVENT_STREAM, stream=stream)
 
-    def _known(self, query: Query) -> Query:
-        """Begin at the oldest event where the number is none of this record: it began anew."""
-        return evolve(query, after=0) if query.after > self.events.last else query
+
+def _known(query: Query, last: int) -> Query:
+    """Begin at the oldest event where the number is none of this record: it began anew."""
+    return evolve(query, after=0) if query.after > last else query

@@ -97,14 +97,18 @@ class EventLog:
         """
         source = source or AGENT
         declared = self._declared(source, kind)
-        subject, requester = (_line(each, LONGEST_SUBJECT) for each in (subject, asked.requester))
-        reason, outcome = (_line(each, LONGEST_REASON) for each in (reason, asked.outcome))
+        _require_text(subject, reason)
         with self._news:
             lane = self._lane(kind if source == AGENT else source)
             self._counts[kind] += 1
             if not lane.takes(self._clock()):
                 self._has_dropped = True
                 return
+        subject = plain_line(subject, LONGEST_SUBJECT)
+        reason = plain_line(reason, LONGEST_REASON)
+        requester = plain_line(asked.requester, LONGEST_SUBJECT)
+        outcome = plain_line(asked.outcome, LONGEST_REASON)
+        with self._news:
             self._last += 1
             event = Event(
                 self._last,
@@ -198,7 +202,7 @@ def _by_name(kinds: Iterable[EventKind]) -> dict[str, EventKind]:
     return {kind.name: kind for kind in kinds}
 
 
-def _line(text: object, limit: int) -> str:
-    if not isinstance(text, str):
-        raise InputError(f"an event is described by text, not by {type(text).__name__}")
-    return plain_line(text, limit)
+def _require_text(*texts: object) -> None:
+    for text in texts:
+        if not isinstance(text, str):
+            raise InputError(f"an event is described by text, not by {type(text).__name__}")

@@ -141,7 +141,7 @@ class CoreEndpoints:
         )
 
     def _happened(self) -> tuple[Endpoint, ...]:
-        return EventEndpoints(self.view.events()).table()
+        return EventEndpoints(self.view.events).table()
 
     def _metrics(self, request: Request) -> Answer:
         text, media_type = self.scraper.scrape(request.headers.get("accept", ""))

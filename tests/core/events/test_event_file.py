@@ -123,7 +123,7 @@ def test_a_file_that_is_full_is_to_be_replaced_and_never_larger(tmp_path):
 
     assert 0 < size <= 500
     assert [event.number for event in file.read().events] == [taken, taken + 1]
-    assert os.listdir(tmp_path) == ["events.jsonl"]
+    assert list(tmp_path.iterdir()) == [file.path]
 
 
 def test_a_line_that_was_cut_off_is_not_continued(file):
@@ -156,7 +156,7 @@ def test_of_two_agents_one_writes(file):
     other.close()
 
     assert written_now
-    assert sorted(os.listdir(file.path.parent)) == ["events.jsonl"]
+    assert list(file.path.parent.iterdir()) == [file.path]
 
 
 def test_a_link_a_pipe_and_a_directory_in_its_place_are_refused_at_once(tmp_path):

@@ -1,7 +1,7 @@
-import os
 import resource
 import time
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from structlog.testing import capture_logs
@@ -100,7 +100,7 @@ def test_damaged_lines_are_skipped_counted_and_gone_at_the_next_start(path):
     assert [event.kind for event in again] == ["agent_started", "events_damaged"]
 
 
-def test_a_disk_that_is_full_costs_only_the_file_until_there_is_room(path, monkeypatch):
+def test_a_disk_that_is_full_costs_only_the_file_until_there_is_room(path):
     with kept(path) as (log, keeper), capture_logs() as logs:
         log.record("agent_started")
         wait_until(path.exists)
@@ -123,10 +123,8 @@ def test_a_disk_that_is_full_costs_only_the_file_until_there_is_room(path, monke
     assert [each["event"] for each in logs] == ["events_not_written"]
 
 
-@pytest.mark.skipif(not os.path.exists("/proc/1"), reason="there is no /proc to be read-only")
-def test_a_place_where_nothing_can_be_written_is_a_defect_and_no_failure(tmp_path):
-    from pathlib import Path
-
+@pytest.mark.skipif(not Path("/proc/1").exists(), reason="there is no /proc to be read-only")
+def test_a_place_where_nothing_can_be_written_is_a_defect_and_no_failure():
     with kept(Path("/proc/no-such-place/events.jsonl")) as (log, keeper):
         log.record("agent_started")
         wait_until(lambda: keeper.defect)
@@ -163,10 +161,10 @@ def test_a_restored_host_stays_clean_when_the_agent_ends(path):
         keeper.look()
         log.record("agent_stopped")
 
-    assert os.listdir(path.parent) == []
+    assert list(path.parent.iterdir()) == []
 
 
-def test_without_a_place_events_are_in_memory_alone(tmp_path):
+def test_without_a_place_events_are_in_memory_alone():
     with kept(None) as (log, keeper):
         log.record("agent_started")
 
@@ -192,6 +190,4 @@ def test_every_lane_at_its_fullest_fits_into_the_file(path):
 
 @pytest.mark.parametrize(("state", "found"), [("", None), ("/a/b.json", "/a/events.jsonl")])
 def test_the_file_lies_beside_the_requests_for_safe_mode(state, found):
-    from pathlib import Path
-
     assert events_path(Path(state)) == (Path(found) if found else None)
