@@ -29,6 +29,7 @@ from temper_core.observe.observer import Observer
 from temper_core.observe.wakes.watch import WakeWatch
 from temper_core.plugin_host import PluginHost, load_host
 from temper_core.profiles.completion import installed_engine, newest_engine
+from temper_core.profiles.trials import TrialBook
 from temper_core.profiles.watch import ProfileWatch
 from temper_core.records.contributions import PodSourceContext
 from temper_core.records.instruments import Instrument
@@ -72,6 +73,14 @@ def assemble(settings: Settings, wake: Wake) -> Agent:
     wakes = WakeWatch(settings.observe, charge=observer.cost.part)
     published.show_wakes(wakes)
     published.show_events(events)
+    trials = TrialBook(
+        lambda: frozenset(pod.key for pod in pods.pods),
+        machine,
+        engine if limits.enforce else newest_engine,
+        wake.set,
+        record=events.record,
+    )
+    published.show_trials(trials)
     instruments = Instruments(
         host,
         host.gather("temper_instruments", Instrument),
@@ -81,7 +90,7 @@ def assemble(settings: Settings, wake: Wake) -> Agent:
             lookup=PlanLookup(published.plan),
             safe_mode=InstrumentRequests(requests, restoration),
             helpers=Pending(),
-            trials=Pending(),
+            trials=trials,
             recorder=events,
             state=lambda _name, _limit: PendingState(),
             charge=observer.cost.part,
@@ -105,6 +114,7 @@ def assemble(settings: Settings, wake: Wake) -> Agent:
         wakes=wakes,
         instruments=instruments,
         restoration=restoration,
+        trials=trials,
         events=EventWatch(events, keeper, scheduler, requests, profiles),
     )
     return Agent(parts, wake)

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from temper_core.cli.client import output_option, print_json, read_settings, settings_option
+from temper_core.console import (
+    columns,
+    output_option,
+    print_json,
+    printable,
+    read_settings,
+    settings_option,
+)
 from temper_core.errors import MachineError
 
 if TYPE_CHECKING:
@@ -102,22 +109,19 @@ def _print(answer: Mapping[str, Any], output: str) -> None:
     if not answer["events"]:
         click.echo("no events")
         return
-    from temper_core.cli.tables import plain_table, results_console, shown
-
-    table = plain_table("time", *COLUMNS)
-    for event in answer["events"]:
-        cells = [event.get(column, "") for column in COLUMNS]
-        table.add_row(_when(event), *map(shown, cells))
-    results_console().print(table)
+    rows = [
+        [_when(event), *(str(event.get(column, "")) for column in COLUMNS)]
+        for event in answer["events"]
+    ]
+    for line in columns(("time", *COLUMNS), rows):
+        click.echo(line)
 
 
 def _print_line(event: Mapping[str, Any], output: str) -> None:
     if output == "json":
         click.echo(json.dumps(event))
         return
-    from temper_core.cli.tables import shown
-
-    cells = [shown(event[column]) for column in COLUMNS if event.get(column)]
+    cells = [printable(str(event[column])) for column in COLUMNS if event.get(column)]
     click.echo("  ".join([_when(event), *cells]))
 
 

@@ -115,6 +115,7 @@ class Instruments:
                 log.warning("instrument_not_closed", instrument=name, reason=error.reason)
             if self._parts is not None:
                 self._parts.helpers.stop_all(each.record.name)
+                self._parts.trials.release_all(each.record.name)
 
     def _open(self, contribution: Contribution[Instrument]) -> OpenInstrument:
         record, parts = contribution.record, self._parts

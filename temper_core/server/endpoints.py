@@ -21,6 +21,7 @@ from temper_core.server.answers import (
     json_answer,
     message_of,
 )
+from temper_core.server.trial_endpoints import TrialEndpoints
 from temper_core.server.view import AgentView
 from temper_core.server.wakes_request import parse_wakes_request
 
@@ -38,13 +39,10 @@ class CoreEndpoints:
 
     def table(self) -> tuple[Endpoint, ...]:
         """Return every endpoint but ``/`` and ``/openapi.json``, which describe the table."""
-        return (
-            *self._observing(),
-            *self._watching(),
-            *self._probing(),
-            *self._deciding(),
-            *self._happened(),
-        )
+        trials = TrialEndpoints(self.view.trials()).table()
+        events = EventEndpoints(self.view.events).table()
+        own = (*self._observing(), *self._watching(), *self._probing(), *self._deciding())
+        return (*own, *trials, *events)
 
     def _observing(self) -> tuple[Endpoint, ...]:
         return (
@@ -139,9 +137,6 @@ class CoreEndpoints:
                 acts=True,
             ),
         )
-
-    def _happened(self) -> tuple[Endpoint, ...]:
-        return EventEndpoints(self.view.events).table()
 
     def _metrics(self, request: Request) -> Answer:
         text, media_type = self.scraper.scrape(request.headers.get("accept", ""))

@@ -11,9 +11,9 @@ from lightkube import Client
 from lightkube.resources.core_v1 import LimitRange, Namespace, Pod
 
 from temper_core import InputError, cpu_millis
+from temper_core.console import columns
 from temper_plugin_density.cluster_access import find_cluster, open_client, told
 from temper_plugin_density.overcommit import originals
-from temper_plugin_density.overcommit.columns import in_columns
 from temper_plugin_density.overcommit.names import CHOICE, ENABLED
 from temper_plugin_density.overcommit.pod_objects import Place, read
 from temper_plugin_density.overcommit.policy import LEAST_MILLIS
@@ -124,7 +124,7 @@ def _as_table(standings: Iterable[Standing]) -> str:
     ]
     if not rows:
         return f"No namespace is labelled {CHOICE}={ENABLED}, and no pod runs lowered."
-    return in_columns([HEADINGS, *rows])
+    return "\n".join(columns(HEADINGS, rows))
 
 
 def _as_json(standings: Iterable[Standing]) -> str:

@@ -5,9 +5,9 @@ from enum import StrEnum
 
 from attrs import evolve, field, frozen
 
+from temper_core.console import named
 from temper_plugin_kubernetes.failures import RefusalError
 from temper_plugin_kubernetes.operators.api import ForbiddenError, MissingError, Unknown
-from temper_plugin_kubernetes.operators.text import named
 
 
 class Severity(StrEnum):

@@ -12,10 +12,10 @@ from typing import Any
 from attrs import frozen
 
 from temper_core import MachineError
+from temper_core.console import named
 from temper_plugin_kubernetes.access import Access
 from temper_plugin_kubernetes.operators.api import ApiServer, ForbiddenError, Unknown
 from temper_plugin_kubernetes.operators.findings import Finding, error, note
-from temper_plugin_kubernetes.operators.text import named
 
 AT_ONCE = 16
 ANSWER_S = 5.0

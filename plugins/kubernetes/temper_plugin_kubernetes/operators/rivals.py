@@ -6,10 +6,10 @@ from typing import Any
 
 from attrs import frozen
 
+from temper_core.console import named
 from temper_plugin_kubernetes.connection import Json
 from temper_plugin_kubernetes.operators.api import ApiServer, MissingError
 from temper_plugin_kubernetes.operators.findings import Finding, error, note, warning
-from temper_plugin_kubernetes.operators.text import named
 
 WORKLOADS = (
     ("DaemonSet", "/apis/apps/v1/daemonsets"),
