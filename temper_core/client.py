@@ -4,7 +4,7 @@ import re
 import socket
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -76,30 +76,46 @@ def stream_agent(
 
     Raises as ``ask_agent`` does; MachineError as well where the agent falls silent.
     """
-    import httpx  # noqa: PLC0415 - slow
-
     server = (settings or _default_settings()).server
     failures: list[str] = []
     for way in _ways(server):
-        has_begun = False
-        try:
-            with way.client() as client:
-                asked = client.build_request("GET", path, params=query)
-                with closing(client.send(asked, stream=True)) as coming:
-                    if not coming.headers.get("server", "").startswith("temper/"):
-                        failures.append(f"{way.name} (another program answers there)")
-                        continue
-                    has_begun = True
-                    if coming.status_code >= FIRST_ERROR:
-                        coming.read()
-                        _said(coming)
-                    yield from _lines(coming.iter_raw())
-                    return
-        except (httpx.HTTPError, OSError) as error:
-            if has_begun:
-                raise MachineError(f"the agent's stream broke off: {_why(error)}") from error
-            failures.append(f"{way.name} ({_why(error)})")
+        with ExitStack() as ending:
+            try:
+                coming = ending.enter_context(_begun(way, path, query))
+            except OSError as error:
+                failures.append(f"{way.name} ({_why(error)})")
+                continue
+            yield from _streamed(coming)
+            return
     raise _no_agent(failures)
+
+
+@contextmanager
+def _begun(way: "_Way", path: str, query: Mapping[str, str] | None) -> "Iterator[httpx.Response]":
+    """Give the head of an agent's answer; raise OSError where none comes."""
+    import httpx  # noqa: PLC0415 - slow
+
+    with way.client() as client:
+        try:
+            coming = client.send(client.build_request("GET", path, params=query), stream=True)
+        except httpx.HTTPError as error:
+            raise OSError(_why(error)) from error
+        with closing(coming):
+            if not coming.headers.get("server", "").startswith("temper/"):
+                raise OSError("another program answers there")
+            yield coming
+
+
+def _streamed(coming: "httpx.Response") -> Iterator[str]:
+    import httpx  # noqa: PLC0415 - slow
+
+    try:
+        if coming.status_code >= FIRST_ERROR:
+            coming.read()
+            _said(coming)
+        yield from _lines(coming.iter_raw())
+    except (httpx.HTTPError, OSError) as error:
+        raise MachineError(f"the agent's stream broke off: {_why(error)}") from error
 
 
 def _lines(pieces: Iterator[bytes]) -> Iterator[str]:

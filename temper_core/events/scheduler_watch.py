@@ -55,6 +55,7 @@ class SchedulerWatch:
         self._requests = requests
         self._status = scheduler.status
         self._number = 0
+        self._total = 0
         self._counted: tuple[Counter[str], ...] = (Counter(), Counter(), Counter(), Counter())
 
     def look(self) -> None:
@@ -62,7 +63,9 @@ class SchedulerWatch:
         scheduler = self._scheduler
         counters = scheduler.counters
         counted = (counters.reloads, counters.ejections, counters.swap_failures, counters.swaps)
-        if counted != self._counted:
+        total = sum(sum(each.values()) for each in counted)  # they only grow
+        if total != self._total:
+            self._total = total
             self._record_counted(counted)
         generation = scheduler.generation
         number = generation.number if generation is not None else 0

@@ -456,4 +456,9 @@ def test_a_trial_is_decided_by_at_once_and_leaves_nothing_when_it_ends(start):
 
     assert seen == [begun.json()]
     assert agent.wait_for(lambda: (agent.observation() or {}).get("trials") == [], "end")
+    told = agent.wait_for(lambda: _happened(agent, "trial_ended"), "event")
+    assert [event["kind"] for event in told if "trial" in event["kind"]] == [
+        "trial_began",
+        "trial_ended",
+    ]
     assert not any("tuned" in path.read_text() for path in agent.directory.rglob("*.json"))

@@ -10,6 +10,7 @@ from temper_core.instruments.context import AgentParts
 from temper_core.instruments.instruments import Instruments
 from temper_core.instruments.lookup import PlanLookup
 from temper_core.instruments.pending import Pending, PendingState
+from temper_core.profiles.trials import TrialBook
 from temper_core.testing import make_machine
 
 DONE = EventKind("trace_done", "A trace is done.")
@@ -54,7 +55,7 @@ def open_with(host, log):
             lookup=PlanLookup(lambda: None),
             safe_mode=None,
             helpers=Pending(),
-            trials=Pending(),
+            trials=TrialBook(),
             recorder=log,
             state=lambda _name, _limit: PendingState(),
         )
