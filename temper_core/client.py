@@ -3,8 +3,8 @@
 import re
 import socket
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import closing
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 TIMEOUT_S = 15.0
 WHOLE_ANSWER_S = 30.0
 LARGEST_ANSWER_BYTES = 256 << 20
+LONGEST_LINE_BYTES = 1 << 20
 FIRST_ERROR = 400
 FIRST_SERVER_ERROR = 500
 
@@ -65,7 +66,70 @@ def ask_agent(
         if response is not None:
             return _said(response)
         failures.append(f"{way.name} (another program answers there)")
-    raise NoAgentError(
+    raise _no_agent(failures)
+
+
+def stream_agent(
+    path: str, query: Mapping[str, str] | None = None, *, settings: "Settings | None" = None
+) -> Iterator[str]:
+    """Yield the lines of an answer of the agent's that goes on, as they come, until it ends.
+
+    Raises as ``ask_agent`` does; MachineError as well where the agent falls silent.
+    """
+    server = (settings or _default_settings()).server
+    failures: list[str] = []
+    for way in _ways(server):
+        with ExitStack() as ending:
+            try:
+                coming = ending.enter_context(_begun(way, path, query))
+            except OSError as error:
+                failures.append(f"{way.name} ({_why(error)})")
+                continue
+            yield from _streamed(coming)
+            return
+    raise _no_agent(failures)
+
+
+@contextmanager
+def _begun(way: "_Way", path: str, query: Mapping[str, str] | None) -> "Iterator[httpx.Response]":
+    """Give the head of an agent's answer; raise OSError where none comes."""
+    import httpx  # noqa: PLC0415 - slow
+
+    with way.client() as client:
+        try:
+            coming = client.send(client.build_request("GET", path, params=query), stream=True)
+        except httpx.HTTPError as error:
+            raise OSError(_why(error)) from error
+        with closing(coming):
+            if not coming.headers.get("server", "").startswith("temper/"):
+                raise OSError("another program answers there")
+            yield coming
+
+
+def _streamed(coming: "httpx.Response") -> Iterator[str]:
+    import httpx  # noqa: PLC0415 - slow
+
+    try:
+        if coming.status_code >= FIRST_ERROR:
+            coming.read()
+            _said(coming)
+        yield from _lines(coming.iter_raw())
+    except (httpx.HTTPError, OSError) as error:
+        raise MachineError(f"the agent's stream broke off: {_why(error)}") from error
+
+
+def _lines(pieces: Iterator[bytes]) -> Iterator[str]:
+    """Yield whole lines; raise OSError for one that does not end."""
+    rest = b""
+    for piece in pieces:
+        *lines, rest = (rest + piece).split(b"\n")
+        yield from (line.decode(errors="replace") for line in lines)
+        if len(rest) > LONGEST_LINE_BYTES:
+            raise OSError(f"a line of more than {LONGEST_LINE_BYTES >> 10} KiB")
+
+
+def _no_agent(failures: Sequence[str]) -> NoAgentError:
+    return NoAgentError(
         f"no agent answers at {' or '.join(failures) or 'any address: none is set'}; start one "
         "with 'temper agent', or name its settings with --settings"
     )

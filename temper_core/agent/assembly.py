@@ -9,6 +9,10 @@ from temper_core.agent.steering_control import Helm
 from temper_core.agent.waker import Wake
 from temper_core.decide.decider import Decider
 from temper_core.errors import MachineError
+from temper_core.events.event_keeper import EventKeeper, events_path
+from temper_core.events.event_log import EventLog
+from temper_core.events.event_watch import EventWatch
+from temper_core.events.safe_mode_watch import SafeModeWatch
 from temper_core.instruments.context import AgentParts
 from temper_core.instruments.instruments import Instruments
 from temper_core.instruments.lookup import PlanLookup
@@ -54,9 +58,9 @@ def assemble(settings: Settings, wake: Wake, roots: Roots | None = None) -> Agen
     profiles = ProfileWatch(settings, host, engine if settings.scheduler.enforce else newest_engine)
     context = PodSourceContext(settings.pods, settings.workloads, machine, node=node)
     pods = open_pod_source(host, settings.pods.source, context)
-    requests = SafeModeRequests(
-        Path(settings.safe_mode.file), Path(settings.safe_mode.state), changed=wake.set
-    )
+    events = EventLog()
+    keeper = EventKeeper(events, events_path(Path(settings.safe_mode.state)))
+    requests = _safe_mode_requests(settings, wake, events, keeper)
     helm = Helm(lambda: open_steering(settings, roots), Path(settings.scheduler.steering_pin))
     scheduler = Scheduler(settings, requests, roots=roots, hint_map=helm)
     restoration = Restoration(settings, requests, helm, roots)
@@ -66,11 +70,13 @@ def assemble(settings: Settings, wake: Wake, roots: Roots | None = None) -> Agen
     observer = Observer(machine, settings, node=node, cgroup_roots=cgroups, alarm=wake.set)
     wakes = WakeWatch(settings.observe, charge=observer.cost.part)
     published.show_wakes(wakes)
+    published.show_events(events)
     trials = TrialBook(
         lambda: frozenset(pod.key for pod in pods.pods),
         machine,
         engine if settings.scheduler.enforce else newest_engine,
         wake.set,
+        record=events.record,
     )
     published.show_trials(trials)
     instruments = Instruments(
@@ -83,7 +89,7 @@ def assemble(settings: Settings, wake: Wake, roots: Roots | None = None) -> Agen
             safe_mode=InstrumentRequests(requests, restoration),
             helpers=Pending(),
             trials=trials,
-            recorder=Pending(),
+            recorder=events,
             state=lambda _name, _limit: PendingState(),
             charge=observer.cost.part,
         ),
@@ -107,6 +113,7 @@ def assemble(settings: Settings, wake: Wake, roots: Roots | None = None) -> Agen
         instruments=instruments,
         restoration=restoration,
         trials=trials,
+        events=EventWatch(events, keeper, scheduler, requests, profiles),
     )
     return Agent(parts, wake)
 
@@ -134,6 +141,27 @@ def _sweep(pin: PinPlace, settings: Settings, roots: Roots) -> None:
     with exclusive_access(settings, roots) as is_alone:
         if is_alone:
             pin.sweep()
+
+
+def _safe_mode_requests(
+    settings: Settings, wake: Wake, events: EventLog, keeper: EventKeeper
+) -> SafeModeRequests:
+    """Return the requests for safe mode, each of which is recorded when it comes and goes."""
+    watch = SafeModeWatch(events)
+
+    def changed() -> None:
+        wake.set()
+        watch.look()
+
+    requests = SafeModeRequests(
+        Path(settings.safe_mode.file),
+        Path(settings.safe_mode.state),
+        changed=changed,
+        kept=keeper.look,
+    )
+    watch.begin(requests.active)
+    keeper.begin(lambda: requests.is_kept)
+    return requests
 
 
 def _linter(settings: Settings, host: PluginHost) -> Linter:

@@ -13,6 +13,7 @@ from temper_core.agent.published import Published
 from temper_core.agent.steering_control import Helm
 from temper_core.agent.waker import Wake
 from temper_core.decide.decider import Decider
+from temper_core.events.event_watch import EventWatch
 from temper_core.instruments.instruments import Instruments
 from temper_core.lint.windows import Linter
 from temper_core.node.pod_watch import PodWatch
@@ -69,6 +70,7 @@ class Parts:
     instruments: Instruments = field(factory=Instruments)
     restoration: Restoration | None = None
     trials: TrialBook = field(factory=TrialBook)
+    events: EventWatch | None = None
 
 
 @frozen
@@ -116,7 +118,11 @@ class Agent:
         parts = self._parts
         try:
             parts.server.bind()
+            if parts.events is not None:
+                parts.events.open()
             parts.instruments.open()
+            if parts.events is not None:
+                parts.events.opened(parts.instruments.defects)
             parts.server.start()
             address = parts.server.address
             log.info("agent_started", address=str(address) if address else "local socket only")
@@ -164,8 +170,15 @@ class Agent:
                 self._look()
             self._look_due = now + min(parts.observer.period_s, self._next_window_s)
             self._next_window_s = parts.observer.period_s
+        self._record_events()
         due = min(self._step_due, self._pods_due, self._look_due, parts.trials.due_at())
         return min(max(0.0, due - time.monotonic()), steer_in_s, LONGEST_WAIT_S)
+
+    def _record_events(self) -> None:
+        parts = self._parts
+        if parts.events is not None:
+            with self._surviving("events"):
+                parts.events.turn(self._plan, parts.published.snapshot())
 
     def _restore(self) -> None:
         if self._parts.restoration is not None:
@@ -287,7 +300,8 @@ class Agent:
         spoilt = [f"profiles: {each.source}: {each.reason}" for each in self._told_failures()]
         unwatched = parts.wakes.defects(time.monotonic())
         others = (*failed, *spoilt, *unwatched, *parts.instruments.defects)
-        told = [parts.pods.defect, parts.scheduler.refusal, *others]
+        unkept = parts.events.defect if parts.events is not None else ""
+        told = [parts.pods.defect, parts.scheduler.refusal, unkept, *others]
         defects = tuple(filter(None, told))
         return evolve(
             snapshot,
@@ -313,7 +327,11 @@ class Agent:
         parts = self._parts
         with ExitStack() as ending:
             watchers = (parts.observer.close, parts.wakes.close, parts.instruments.close)
+            if parts.events is not None:
+                ending.callback(parts.events.close)
             for close in (*watchers, parts.pods.close, parts.server.stop):
                 ending.callback(close)
+            if parts.events is not None:
+                ending.callback(parts.events.stop)
             ending.callback(parts.helm.close)
             ending.callback(parts.scheduler.close)

@@ -9,6 +9,8 @@ import attrs
 
 from temper_core.agent.pod_threads import pod_threads
 from temper_core.errors import InputError
+from temper_core.events.audit import Audit
+from temper_core.events.event_log import EventLog
 from temper_core.instruments.instruments import Instruments
 from temper_core.metrics.source import Counters
 from temper_core.metrics.totals import Sums, Totals
@@ -66,6 +68,8 @@ class Published:
         self._wakes = WakeWatch()
         self._instruments = Instruments()
         self._trials = TrialBook()
+        self._events = EventLog()
+        self._audit = Audit(self._events)
         self._turned_at = time.monotonic()
 
     def turned(self) -> None:
@@ -101,12 +105,21 @@ class Published:
         """Serve what *instruments* add: endpoints, metrics and checks."""
         self._instruments = instruments
 
+    def show_events(self, events: EventLog) -> None:
+        """Serve *events*, and record there every request that acts."""
+        self._events, self._audit = events, Audit(events)
+
+    def events(self) -> EventLog:
+        """Return what happened on this node."""
+        return self._events
+
+    def audit(self, request_line: str, requester: Requester, outcome: str) -> None:
+        """Record a request that acts: ``PUT /safe-mode``, and ``done`` or why it was not."""
+        self._audit.note(request_line, requester, outcome)
+
     def checks(self) -> Sequence[tuple[str, Check]]:
         """Return the instruments' checks, each with its plugin's name."""
         return self._instruments.checks()
-
-    def audit(self, request_line: str, requester: Requester, outcome: str) -> None:
-        """Take note of a request that acts, or would have."""
 
     def snapshot(self) -> Snapshot | None:
         """Return the last observation; None before the first."""
@@ -190,6 +203,7 @@ class Published:
             profile_failures=dict(failures),
             swaps=dict(counted.swaps),
             swap_failures=dict(counted.swap_failures),
+            events=self._events.counts(),
             stock_seconds={way.value: held for way, held in counted.stock_seconds_by_way.items()},
         )
 

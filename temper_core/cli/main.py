@@ -18,6 +18,7 @@ CORE_COMMANDS: Mapping[str, str] = {
     "diff": "Say what has changed between two snapshots.",
     "doctor": "Check what enforcing needs on this machine.",
     "engine": "Judge a configuration of the engine.",
+    "events": "Show what happened on this node, or follow it.",
     "explain": "Say why a pod is placed where it is.",
     "machine": "Show the shape of this machine.",
     "map": "Draw the CPUs by core with who runs there.",

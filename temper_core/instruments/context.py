@@ -1,11 +1,12 @@
 """What an instrument has of the agent: its context, made of what the agent's parts offer."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol
 
 from attrs import frozen
 
+from temper_core.records.events import EventKind
 from temper_core.records.instruments import Helper, HelperBounds, NodeLookup, StateDirectory, Trial
 from temper_core.records.machine import MachineShape
 from temper_core.records.profiles import WorkloadProfile
@@ -57,8 +58,12 @@ class Trials(Protocol):
 class Recorder(Protocol):
     """Keeps events."""
 
+    def declare(self, source: str, kinds: Iterable[EventKind]) -> str:
+        """Let the instrument *source* record *kinds*; return what is wrong with some of them."""
+        ...
+
     def record(self, kind: str, subject: str = "", reason: str = "", *, source: str = "") -> None:
-        """Record one event."""
+        """Record one event; without a source one of the agent's own kinds."""
         ...
 
 

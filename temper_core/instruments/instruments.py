@@ -62,7 +62,6 @@ class Instruments:
         self._parts = parts
         self._at_work: list[_AtWork] = []
         self._endpoints: tuple[tuple[str, Endpoint], ...] = ()
-        self.event_kinds: tuple[EventKind, ...] = ()
         self.defects: tuple[str, ...] = ()
 
     def open(self) -> None:
@@ -77,7 +76,8 @@ class Instruments:
             else:
                 self._at_work.append(_AtWork(contribution.plugin, contribution.record, opened))
         self._endpoints = tuple(self._listed("endpoints", Endpoint))
-        self.event_kinds = tuple(kind for _, kind in self._listed("events", EventKind))
+        for each in self._implementing("events"):
+            self._declare(each)
 
     def tell(self, snapshot: Snapshot) -> None:
         """Pass the last observation on to each."""
@@ -153,6 +153,13 @@ class Instruments:
             reason = f"opened {type(opened).__name__}, which has no method 'close'"
             raise PluginError(contribution.plugin, reason)
         return opened
+
+    def _declare(self, each: _AtWork) -> None:
+        kinds = self._try(each, "events", each.instrument.events, of=EventKind) or ()
+        problem = self._parts.recorder.declare(each.record.name, kinds) if self._parts else ""
+        if problem:
+            log.warning("event_kinds_refused", instrument=each.record.name, reason=problem)
+            self.defects = (*self.defects, f"instrument {each.record.name}: {problem}")
 
     def _implementing(self, method: str) -> Iterator[_AtWork]:
         return (each for each in tuple(self._at_work) if each.implements(method))

@@ -16,6 +16,9 @@ class Pending:
     def stop_all(self, _owner: str) -> None:
         """Nothing runs."""
 
+    def declare(self, *_: Any, **__: Any) -> str:
+        return ""
+
     def record(self, *_: Any, **__: Any) -> None:
         """Nothing is kept."""
 

@@ -22,7 +22,7 @@ class Counters:
     are the profiles that could not be loaded, by profile id (or file, where the id is unknown);
     ``swaps`` are the planned changes of the engine by their way (``warm``, ``cold``),
     ``swap_failures`` the successors that could not take over, by kind, and ``stock_seconds`` by
-    way how long the node was on the stock scheduler meanwhile.
+    way how long the node was on the stock scheduler meanwhile. ``events`` by kind.
     """
 
     reloads: Mapping[str, int] = field(factory=dict)
@@ -32,6 +32,7 @@ class Counters:
     swaps: Mapping[str, int] = field(factory=dict)
     swap_failures: Mapping[str, int] = field(factory=dict)
     stock_seconds: Mapping[str, Histogram] = field(factory=dict)
+    events: Mapping[str, int] = field(factory=dict)
 
 
 class MetricSource(Protocol):

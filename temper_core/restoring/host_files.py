@@ -15,6 +15,7 @@ from pathlib import Path
 from attrs import evolve, frozen
 
 from temper_core.bpf.file_system import MOUNT
+from temper_core.events.event_file import FILE_NAME
 from temper_core.records.restored import Left, Restored
 from temper_core.scheduler.engine.leftovers import PATTERNS
 from temper_core.scheduler.host.agent_lock import LOCK_FILE
@@ -74,7 +75,8 @@ def places(settings: Settings, roots: Roots) -> tuple[Place, ...]:
         Place(pin.parent, (re.escape(pin.name),), is_own=True, is_pin=True),
     ]
     if _is_definite(state):
-        found.append(_place(state.parent, (re.escape(state.name), re.escape(f"{state.name}.new"))))
+        kept = (state.name, f"{state.name}.new", FILE_NAME, f"{FILE_NAME}.new")
+        found.append(_place(state.parent, tuple(map(re.escape, kept))))
     if _is_definite(switch):
         name = re.escape(switch.name)
         found.append(_place(switch.parent, (name, rf"{name}\.[0-9]+")))

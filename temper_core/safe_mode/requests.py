@@ -33,7 +33,8 @@ class SafeModeRequests:
 
     *file* is the host's own switch: while it exists, the requester ``file`` asks, and only
     removing it ends that. *state* is where the others are kept. *changed* is called, on the
-    thread that made the change, whenever a requester came or went.
+    thread that made the change, whenever a requester came or went; *kept* whenever
+    ``is_kept`` has changed.
     """
 
     def __init__(
@@ -42,12 +43,14 @@ class SafeModeRequests:
         state: Path,
         *,
         changed: Callable[[], None] = lambda: None,
+        kept: Callable[[], None] = lambda: None,
         wall: Callable[[], float] = time.time,
     ) -> None:
         self._file = SafeModeFile(file)
         self._watch = PathWatch(file)
         self._state = StateFile(state)
         self._changed = changed
+        self._kept = kept
         self._wall = wall
         self._lock = threading.Lock()
         self._writing = threading.Lock()  # apart, so that a hung disk holds up no decision
@@ -95,7 +98,13 @@ class SafeModeRequests:
         with self._lock:
             has_changed, self._is_kept = self._is_kept is not is_kept, is_kept
         if has_changed:
+            self._kept()
             self._persist()
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether anything may be left on this host."""
+        return self._is_kept
 
     def active(self) -> Mapping[str, Request]:
         """Return every request that stands; never waits for a disk or another thread."""

@@ -8,6 +8,7 @@ from attrs import frozen
 
 from temper_core import __version__
 from temper_core.errors import InputError
+from temper_core.events.endpoints import EventEndpoints
 from temper_core.metrics.scraper import Scraper
 from temper_core.records.endpoints import Answer, Endpoint, Request
 from temper_core.records.snapshots import Mode
@@ -48,6 +49,7 @@ class CoreEndpoints:
             *self._checking(),
             *self._deciding(),
             *TrialEndpoints(self.view.trials()).table(),
+            *EventEndpoints(self.view.events).table(),
         )
 
     def _observing(self) -> tuple[Endpoint, ...]:

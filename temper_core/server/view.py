@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from temper_core.events.event_log import EventLog
 from temper_core.metrics.source import MetricSource
 from temper_core.records.checks import Check
 from temper_core.records.endpoints import Endpoint, Requester
@@ -50,6 +51,10 @@ class AgentView(MetricSource, Protocol):
 
     def trials(self) -> Trials:
         """Return the agent's trials."""
+        ...
+
+    def events(self) -> EventLog:
+        """Return what happened on this node."""
         ...
 
     def endpoints(self) -> Sequence[tuple[str, Endpoint]]:

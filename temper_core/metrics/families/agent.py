@@ -21,6 +21,8 @@ MOST_ENDS = 29
 """Kinds of an engine's end that there are."""
 MOST_CAUSES = 6
 """Causes of a reload that there are."""
+MOST_EVENT_KINDS = 128
+"""Kinds of events that are counted apart, the agent's own first."""
 ACTIVE = "active"
 
 
@@ -141,6 +143,15 @@ STATE = (
         kind=COUNTER,
         absent="before the first one of a kind",
         most=MOST_ENDS,
+    ),
+    Family(
+        "temper_events_total",
+        "Events of a kind, those included that came too fast to be kept.",
+        lambda r: list(counted(r.counters.events))[:MOST_EVENT_KINDS],
+        labels=("kind",),
+        kind=COUNTER,
+        absent="before the first one of a kind",
+        most=MOST_EVENT_KINDS,
     ),
 )
 

@@ -147,7 +147,8 @@ def test_stopping_leaves_nothing_behind(start, tmp_path, number):
     code = agent.stop(number)
 
     assert code == 0
-    assert sorted(path.name for path in tmp_path.rglob("*")) == ["agent.toml", "log"]
+    left = sorted(path.name for path in tmp_path.rglob("*"))
+    assert left == ["agent.toml", "events.jsonl", "log"]
     assert agent.events()[-1] == "agent_stopped"
 
 
@@ -257,6 +258,78 @@ def test_safe_mode_is_asked_for_and_survives_a_restart(start):
     assert requests["alice"]["reason"] == "drill"
 
 
+def test_events_tell_of_a_drill_and_are_kept_over_a_kill_and_a_restart(start):
+    agent = start()
+    agent.wait_for(agent.observation, "observation")
+    drill = {"requested": True, "requester": "alice", "reason": "a drill"}
+
+    agent.client.put("/safe-mode", json=drill)
+    agent.client.put("/safe-mode", json={**drill, "requested": False})
+    told = agent.wait_for(lambda: _happened(agent, "safe_mode_released"), "event")
+    file = agent.directory / "events.jsonl"
+    agent.wait_for(lambda: file.exists() and "released" in file.read_text(), "event in the file")
+    agent.stop(signal.SIGKILL)
+    agent.socket.unlink()
+    again = start()
+    kept = again.wait_for(lambda: _happened(again, "mode_changed", 2), "events")
+    counted = again.get("/metrics").text
+
+    asked = [event for event in told if event["subject"] == "alice"]
+    assert [(event["kind"], event["reason"]) for event in asked] == [
+        ("safe_mode_requested", "a drill"),
+        ("safe_mode_released", "a drill"),
+    ]
+    assert kept[: len(told)] == told
+    assert [event["number"] for event in kept] == list(range(1, len(kept) + 1))
+    assert 'temper_events_total{kind="agent_started"} 1.0' in counted
+    assert "safe_mode_requested" not in counted
+
+
+def test_events_that_cannot_be_written_are_a_defect_and_nothing_else(start, tmp_path):
+    (tmp_path / "events.jsonl").mkdir()
+    agent = start()
+
+    unkept = "events are not kept over a restart"
+    agent.wait_for(lambda: unkept in str(agent.observation()), "defect")
+
+    assert _happened(agent, "agent_started")
+    assert agent.stop() == 0
+
+
+def test_a_profile_that_comes_and_one_that_fails_are_events_of_a_running_agent(start, tmp_path):
+    folder = tmp_path / "profiles"
+    folder.mkdir()
+    agent = start(settings=f'[profiles]\ndirectory = "{folder}"\n')
+    agent.wait_for(agent.observation, "observation")
+    early = agent.get("/events").json()["events"]
+
+    (folder / "web.toml").write_text('id = "web"\n[[thread_groups]]\nname = "rest"\n')
+    agent.wait_for(lambda: _happened(agent, "profile_loaded"), "profile")
+    (folder / "web.toml").write_text("id = ")
+    agent.wait_for(lambda: _happened(agent, "profile_failed"), "failure")
+
+    assert "profile_loaded" not in {event["kind"] for event in early}
+
+
+def test_events_are_shown_by_the_command(start):
+    agent = start()
+    agent.wait_for(agent.observation, "observation")
+    agent.wait_for(lambda: _happened(agent, "mode_changed"), "event")
+
+    command = [TEMPER, "events", "--settings", str(agent.path)]
+    table = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    document = subprocess.run(
+        [*command, "--output", "json", "--kind", "agent_started"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+
+    assert "agent_started" in table.stdout
+    assert [each["kind"] for each in json.loads(document.stdout)["events"]] == ["agent_started"]
+
+
 def test_the_file_that_asks_for_safe_mode_is_heard_of_when_it_comes_and_goes(start, tmp_path):
     agent = start(looks=False)
     agent.wait_for(agent.observation, "observation")
@@ -341,6 +414,12 @@ def test_settings_that_cannot_work_end_the_agent_at_once(tmp_path, settings, cod
     assert "Traceback" not in done.stderr
 
 
+def _happened(agent, kind, times=1):
+    """Return all events once there are so many of *kind*."""
+    events = agent.get("/events").json()["events"]
+    return events if [event["kind"] for event in events].count(kind) >= times else None
+
+
 def _explained(agent, pod):
     answer = agent.get(f"/explain?pod={pod}")
     return answer.json() if answer.status_code == 200 else {}
@@ -381,4 +460,9 @@ def test_a_trial_is_decided_by_at_once_and_leaves_nothing_when_it_ends(start):
 
     assert seen == [begun.json()]
     assert agent.wait_for(lambda: (agent.observation() or {}).get("trials") == [], "end")
+    told = agent.wait_for(lambda: _happened(agent, "trial_ended"), "event")
+    assert [event["kind"] for event in told if "trial" in event["kind"]] == [
+        "trial_began",
+        "trial_ended",
+    ]
     assert not any("tuned" in path.read_text() for path in agent.directory.rglob("*.json"))

@@ -87,6 +87,7 @@ def make_busy(view, fakes):
         swap_failures={"hung": 1},
         stock_seconds={"warm": Histogram().with_value(0.05)},
         plugin_failures={"linter": 3},
+        events={"safe_mode_requested": 2},
     )
     view.found = (
         PluginState("linter", "0.1.0", "d", (), "active", calls=7, time_spent_s=0.5),
@@ -310,3 +311,7 @@ def test_promtool_finds_nothing_to_complain_about(busy):
     judged = promtool("check", "metrics", input=text)
 
     assert (judged.returncode, judged.stdout, judged.stderr) == (0, b"", b"")
+
+
+def test_events_are_counted_by_kind(value):
+    assert value("temper_events_total", kind="safe_mode_requested") == 2

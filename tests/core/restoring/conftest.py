@@ -49,6 +49,8 @@ class Host:
             self.put(self.run / "engine-next.pid", "124 456\n"),
             self.put(self.state / "requests.json", "{}"),
             self.put(self.state / "requests.json.new", "{"),
+            self.put(self.state / "events.jsonl", "{}\n"),
+            self.put(self.state / "events.jsonl.new"),
             self.put(self.state / "safe-mode.4711"),
         ]
 

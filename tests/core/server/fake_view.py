@@ -8,6 +8,7 @@ from typing import Any
 from attrs import define, field
 
 from temper_core.errors import InputError, PluginError
+from temper_core.events.event_log import EventLog
 from temper_core.metrics.source import Counters
 from temper_core.metrics.totals import Sums
 from temper_core.observe.document import observe_document
@@ -124,6 +125,7 @@ class FakeView:
     wanted: list[float] = field(factory=list)
     window: dict[str, Any] | None = None
     slow: threading.Event | None = None
+    happened: EventLog = field(factory=EventLog)
     requests: dict[str, dict[str, Any]] = field(factory=dict)
     failed: list[tuple[str, str]] = field(factory=list)
     checked: list[tuple[str, Check]] = field(factory=list)
@@ -212,6 +214,9 @@ class FakeView:
 
     def exporters(self) -> list[tuple[str, Exporter]]:
         return self.exported
+
+    def events(self) -> EventLog:
+        return self.happened
 
     def endpoints(self) -> list[tuple[str, Endpoint]]:
         return self.served

@@ -1,0 +1,9 @@
+"""The kinds of events as a table, taken from the agent's own; cog writes it into ``events.md``."""
+
+from temper_core.events.kinds import KINDS
+
+
+def events_reference() -> str:
+    """Render every kind of event that the agent itself records, with its level and meaning."""
+    rows = [f"| `{kind.name}` | {kind.level} | {kind.summary} |" for kind in KINDS]
+    return "\n".join(["| kind | level | meaning |", "| --- | --- | --- |", *rows])

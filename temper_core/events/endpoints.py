@@ -1,0 +1,87 @@
+"""The endpoints of events: what happened, as a document and as a stream, and the kinds."""
+
+from collections.abc import Callable
+from typing import Any
+
+from attrs import evolve, frozen
+
+from temper_core.events.document import event_document, plain_line
+from temper_core.events.event_log import EventLog
+from temper_core.events.event_stream import streamed
+from temper_core.events.query import PARAMETERS, STREAM_PARAMETERS, Query, read_query
+from temper_core.records.endpoints import EVENT_STREAM, Answer, Endpoint, Request
+from temper_core.records.events import LONGEST_REASON
+
+SCHEMA_VERSION = 1
+LAST_EVENT_ID = "last-event-id"
+
+
+@frozen
+class EventEndpoints:
+    """Answers for the log that *log* returns."""
+
+    log: Callable[[], EventLog]
+
+    def table(self) -> tuple[Endpoint, ...]:
+        """Return the endpoints."""
+        return (
+            Endpoint(
+                "list-events",
+                "GET",
+                "/events",
+                "What happened on this node, oldest first.",
+                self._list,
+                parameters=PARAMETERS,
+            ),
+            Endpoint(
+                "list-event-kinds",
+                "GET",
+                "/events/kinds",
+                "Every kind of event, with its source, level and meaning.",
+                self._kinds,
+            ),
+            Endpoint(
+                "stream-events",
+                "GET",
+                "/events/stream",
+                "Events as they happen, as server-sent events; with since, those before as well.",
+                self._stream,
+                parameters=STREAM_PARAMETERS,
+                media_type=EVENT_STREAM,
+            ),
+        )
+
+    def _list(self, request: Request) -> Any:  # noqa: ANN401 - JSON
+        events = self.log()
+        query = _known(read_query(request.query), events.last)
+        found = query.chosen(events.after(query.after))
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "last": events.last,
+            "events": [event_document(event) for event in found],
+        }
+
+    def _kinds(self, _: Request) -> Any:  # noqa: ANN401 - JSON
+        kinds = [
+            {
+                "name": kind.name,
+                "source": source,
+                "level": kind.level,
+                "summary": plain_line(str(kind.summary), LONGEST_REASON),
+            }
+            for source, kind in self.log().kinds
+        ]
+        return {"schema_version": SCHEMA_VERSION, "kinds": kinds}
+
+    def _stream(self, request: Request) -> Answer:
+        """Begin after ``Last-Event-ID``, which a browser sends anew, or ``since``, or now."""
+        events = self.log()
+        since = request.headers.get(LAST_EVENT_ID, "") or request.query.get("since", "")
+        query = read_query({**request.query, "since": since or str(events.last)})
+        stream = streamed(events, _known(query, events.last))
+        return Answer(media_type=EVENT_STREAM, stream=stream)
+
+
+def _known(query: Query, last: int) -> Query:
+    """Begin at the oldest event where the number is none of this record: it began anew."""
+    return evolve(query, after=0) if query.after > last else query

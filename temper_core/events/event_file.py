@@ -1,0 +1,169 @@
+"""The file in which events outlive the agent: JSON lines, bounded in bytes, one writer at a time.
+
+Lines are added at the end. A file that has grown beyond its bound is replaced as a whole by the
+newest events, so that a crash leaves the old one or the new one. What is damaged is skipped.
+"""
+
+import fcntl
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from attrs import define, field, frozen
+
+from temper_core.events.document import read_line
+from temper_core.records.events import Event
+
+FILE_NAME = "events.jsonl"
+LARGEST_BYTES = 1024 * 1024
+_FLAGS = os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_MODE = 0o600
+
+
+class NotOursError(OSError):
+    """What has the file's name is none of ours, or another agent writes it."""
+
+
+@frozen
+class Remembered:
+    """What a file held; ``damaged`` counts the lines that could not be read."""
+
+    events: tuple[Event, ...] = ()
+    damaged: int = 0
+
+
+@define(eq=False)
+class EventFile:
+    """The file at *path*, readable by its owner only. Every method raises OSError.
+
+    It is locked while it is open: of two agents with one state directory, one writes.
+    """
+
+    path: Path
+    largest_bytes: int = LARGEST_BYTES
+    _descriptor: int = field(default=-1, init=False)
+    _is_torn: bool = field(default=False, init=False)
+
+    def read(self) -> Remembered:
+        """Return the events, oldest first; of a file beyond all bounds only those at its end."""
+        try:
+            descriptor = os.open(self.path, _FLAGS & ~(os.O_RDWR | os.O_APPEND))
+        except (FileNotFoundError, NotADirectoryError):
+            return Remembered()
+        with os.fdopen(descriptor, "rb") as file:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise NotOursError(f"{self.path} is no plain file")
+            return _remembered(self._lines(file))
+
+    def append(self, lines: Iterable[bytes]) -> bool:
+        """Add *lines*; False where the file must be replaced: it is full, or its end is torn."""
+        self._open()
+        text = b"".join(lines)
+        if self._is_torn or os.fstat(self._descriptor).st_size + len(text) > self.largest_bytes:
+            return False
+        self._is_torn = True  # until all of it is there
+        _write(self._descriptor, text)
+        os.fdatasync(self._descriptor)
+        self._is_torn = False
+        return True
+
+    def replace(self, lines: Iterable[bytes]) -> None:
+        """Put *lines* in the place of all that is there."""
+        self._open()
+        beside = self.path.with_name(f"{self.path.name}.new")
+        with suppress(FileNotFoundError):
+            beside.unlink()
+        descriptor = os.open(beside, _FLAGS | os.O_CREAT | os.O_EXCL, _MODE)
+        try:
+            _lock(descriptor, beside)
+            _write(descriptor, b"".join(lines))
+            os.fdatasync(descriptor)
+            beside.replace(self.path)
+        except OSError:
+            os.close(descriptor)
+            with suppress(OSError):
+                beside.unlink()
+            raise
+        self.close()
+        self._descriptor, self._is_torn = descriptor, False
+
+    def remove(self) -> None:
+        """Leave nothing, where the file is this agent's."""
+        if self._descriptor >= 0 and self._is_there():
+            self.path.unlink(missing_ok=True)
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+        self._descriptor = -1
+
+    def _open(self) -> None:
+        if self._descriptor >= 0 and not self._is_there():
+            self.close()
+        if self._descriptor >= 0:
+            return
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(self.path, _FLAGS | os.O_CREAT, _MODE)
+        try:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise NotOursError(f"{self.path} is no plain file")
+            _lock(descriptor, self.path)
+            self._is_torn = not _ends_in_newline(descriptor)
+        except OSError:
+            os.close(descriptor)
+            raise
+        self._descriptor = descriptor
+
+    def _is_there(self) -> bool:
+        """Whether the open file is still the one at the path: it may have been removed."""
+        try:
+            found = self.path.lstat()
+        except FileNotFoundError:
+            return False
+        return os.path.samestat(found, os.fstat(self._descriptor))
+
+    def _lines(self, file: BinaryIO) -> Iterator[bytes]:
+        """Yield the lines; a line of a file beyond all bounds is as long as the rest at most."""
+        skipped = os.fstat(file.fileno()).st_size - 2 * self.largest_bytes
+        if skipped > 0:
+            file.seek(skipped)
+            file.readline()
+        yield from file
+
+
+def _remembered(lines: Iterable[bytes]) -> Remembered:
+    events: list[Event] = []
+    damaged = last = 0
+    for line in lines:
+        event = read_line(line)
+        if event is None or event.number <= last:  # out of order: somebody else wrote it
+            damaged += 1
+        else:
+            events.append(event)
+            last = event.number
+    return Remembered(tuple(events), damaged)
+
+
+def _lock(descriptor: int, path: Path) -> None:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise NotOursError(f"{path} is written by another agent") from error
+    except OSError:  # a file system without locks; then nobody can tell
+        return
+
+
+def _write(descriptor: int, text: bytes) -> None:
+    rest = memoryview(text)
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]
+
+
+def _ends_in_newline(descriptor: int) -> bool:
+    size = os.fstat(descriptor).st_size
+    return size == 0 or os.pread(descriptor, 1, size - 1) == b"\n"

@@ -1,0 +1,134 @@
+"""Keeps the events of a log in its file: reads them at the start, writes them in a thread."""
+
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import structlog
+
+from temper_core.events.document import event_line
+from temper_core.events.event_file import FILE_NAME, EventFile, Remembered
+from temper_core.events.event_log import EventLog
+from temper_core.events.kinds import EVENTS_DAMAGED
+from temper_core.events.lanes import NEWEST_KEPT
+from temper_core.records.events import Event
+
+BATCH_S = 0.5
+"""How long events are gathered before they are written together."""
+RETRY_S = 60.0
+"""How often a write that failed is tried again although nothing happens."""
+CLOSE_S = 5.0
+"""A disk that hangs for so long does not keep the agent from ending."""
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+def events_path(state: Path) -> Path | None:
+    """Return where events are kept beside the file *state*; None where that names no file."""
+    return state.with_name(FILE_NAME) if state.name else None
+
+
+class EventKeeper:
+    """Writes events down as they come; what cannot be written is a ``defect``, and stays in memory.
+
+    Without a *path* nothing is kept over a restart. The loop never waits for the disk.
+    """
+
+    def __init__(self, events: EventLog, path: Path | None = None) -> None:
+        self._events = events
+        self._file = EventFile(path) if path is not None else None
+        self._writing = threading.Lock()
+        self._ending = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="events", daemon=True)
+        self._may_keep: Callable[[], bool] = lambda: True
+        self._is_kept = True
+        self._is_whole = True
+        self._written = 0
+        self.defect = ""
+
+    def open(self) -> None:
+        """Remember what an earlier run recorded, and begin to write."""
+        if self._file is None:
+            return
+        try:
+            found = self._file.read()
+        except OSError as error:
+            self._note(error)
+            found, self._is_whole = Remembered(), False
+        self._events.remember(found.events)
+        self._written = self._events.last
+        if found.damaged:
+            self._is_whole = False
+            reason = f"{found.damaged} lines could not be read"
+            self._events.record(EVENTS_DAMAGED.name, str(self._file.path), reason)
+        self._thread.start()
+
+    def begin(self, may_keep: Callable[[], bool]) -> None:
+        """Ask *may_keep* whether anything may be left on this host."""
+        self._may_keep = may_keep
+
+    def look(self) -> None:
+        """Write events down, if that is allowed; else remove the file, and keep them in memory."""
+        with self._writing:
+            is_kept = self._may_keep()
+            if self._file is None or self._is_kept is is_kept:
+                return
+            self._is_kept, self._is_whole = is_kept, False
+            if is_kept:
+                self._write()
+                return
+            try:
+                self._file.remove()
+            except OSError as error:
+                self._note(error)
+
+    def close(self) -> None:
+        """Write what is left, and let go of the file."""
+        if self._file is None or not self._thread.is_alive():
+            return
+        self._ending.set()
+        self._events.close()
+        self._thread.join(CLOSE_S)
+        if not self._thread.is_alive():
+            self._file.close()
+
+    def _run(self) -> None:
+        seen = self._written
+        while not self._ending.is_set():
+            self._events.wait(seen, RETRY_S if self.defect else None)
+            self._ending.wait(BATCH_S)
+            seen = self._events.last
+            with self._writing:
+                self._write()
+
+    def _write(self) -> None:
+        """Write what is not yet written; the caller holds the lock."""
+        events: Sequence[Event] = self._events.after(self._written)
+        if self._file is None or not self._is_kept or not (events or not self._is_whole):
+            return
+        try:
+            if not self._is_whole or not self._file.append(map(event_line, events)):
+                events = self._newest(self._file.largest_bytes * 3 // 4)
+                self._file.replace(map(event_line, events))
+        except OSError as error:
+            self._is_whole = False
+            self._note(error)
+        else:
+            self._is_whole, self.defect = True, ""
+            self._written = events[-1].number if events else self._written
+
+    def _newest(self, room: int) -> Sequence[Event]:
+        """Return the newest events of each lane, as many as there is room for."""
+        most = NEWEST_KEPT
+        while True:
+            events = self._events.newest(most)
+            if most == 1 or sum(len(event_line(event)) for event in events) <= room:
+                return events
+            most //= 2
+
+    def _note(self, error: OSError) -> None:
+        path = self._file.path if self._file is not None else ""
+        defect = f"events are not kept over a restart: {path}: {error.strerror or error}"
+        if defect != self.defect:
+            log.warning("events_not_written", problem=defect)
+        self.defect = defect

@@ -1,0 +1,208 @@
+"""The record of what happened: typed events in order, the newest of each lane, in memory."""
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from itertools import islice, takewhile
+
+from attrs import frozen
+
+from temper_core.errors import InputError
+from temper_core.events.document import plain_line
+from temper_core.events.kinds import AGENT, EVENTS_DROPPED, KINDS
+from temper_core.events.lanes import PER_SECOND, Lane
+from temper_core.records.events import LONGEST_REASON, LONGEST_SUBJECT, Event, EventKind
+
+MOST_KINDS = 32
+"""Kinds that one instrument may declare."""
+MOST_LANES = 256
+"""Lanes that a file may bring in."""
+
+
+@frozen
+class Asked:
+    """Who asked for what happened, and what became of it."""
+
+    requester: str = ""
+    outcome: str = ""
+
+
+UNASKED = Asked()
+
+
+class EventLog:
+    """Every method may be called from any thread, and none waits but ``wait``.
+
+    A lane is a kind of the agent's own, or all that one instrument records. It keeps its newest
+    events whatever happens in the others, and what comes too fast for it is only counted.
+    """
+
+    def __init__(
+        self,
+        *,
+        wall: Callable[[], float] = time.time,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._wall = wall
+        self._clock = clock
+        self._news = threading.Condition()
+        self._kinds: dict[str, Mapping[str, EventKind]] = {AGENT: _by_name(KINDS)}
+        self._lanes: dict[str, Lane] = {}
+        self._counts: Counter[str] = Counter()
+        self._last = 0
+        self._is_closed = False
+        self._has_dropped = False
+
+    @property
+    def last(self) -> int:
+        """The number of the newest event; 0 before the first."""
+        return self._last
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the agent ends, and streams with it."""
+        return self._is_closed
+
+    @property
+    def kinds(self) -> tuple[tuple[str, EventKind], ...]:
+        """Every kind with its source, the agent's own first."""
+        return tuple((source, kind) for source, own in self._kinds.items() for kind in own.values())
+
+    def declare(self, source: str, kinds: Iterable[EventKind]) -> str:
+        """Let the instrument *source* record *kinds*; return what is wrong with some of them."""
+        offered = _by_name(kinds)
+        fitting = {name: kind for name, kind in offered.items() if name not in self._kinds[AGENT]}
+        problems = [f"{name} is a kind of the agent's own" for name in offered.keys() - fitting]
+        if len(fitting) > MOST_KINDS:
+            problems.append(f"{len(fitting) - MOST_KINDS} kinds are more than {MOST_KINDS}")
+        with self._news:
+            self._kinds[source] = dict(islice(fitting.items(), MOST_KINDS))
+        return "; ".join(sorted(problems))
+
+    def record(
+        self,
+        kind: str,
+        subject: str = "",
+        reason: str = "",
+        *,
+        source: str = "",
+        asked: Asked = UNASKED,
+        level: str = "",
+    ) -> None:
+        """Record that something happened now; *level* is that of the kind unless it is given.
+
+        Without a *source* it is an event of the agent's own. Raises InputError for a kind that
+        the source has not declared, and for what is no text.
+        """
+        source = source or AGENT
+        declared = self._declared(source, kind)
+        _require_text(subject, reason)
+        with self._news:
+            lane = self._lane(kind if source == AGENT else source)
+            self._counts[kind] += 1
+            if not lane.takes(self._clock()):
+                self._has_dropped = True
+                return
+        subject = plain_line(subject, LONGEST_SUBJECT)
+        reason = plain_line(reason, LONGEST_REASON)
+        requester = plain_line(asked.requester, LONGEST_SUBJECT)
+        outcome = plain_line(asked.outcome, LONGEST_REASON)
+        with self._news:
+            self._last += 1
+            event = Event(
+                self._last,
+                self._wall(),
+                kind,
+                subject,
+                reason,
+                source,
+                requester,
+                outcome,
+                level or declared.level,
+            )
+            lane.kept.append(event)
+            self._news.notify_all()
+
+    def record_dropped(self) -> None:
+        """Record how many events were dropped, for each lane now and then."""
+        if not self._has_dropped:
+            return
+        with self._news:
+            now = self._clock()
+            dropped = {name: lane.dropped_by(now) for name, lane in self._lanes.items()}
+            self._has_dropped = any(lane.dropped for lane in self._lanes.values())
+        for name, count in dropped.items():
+            if count:
+                reason = f"{count} events, more than {PER_SECOND:g} a second"
+                self.record(EVENTS_DROPPED.name, name, reason)
+
+    def remember(self, events: Iterable[Event]) -> None:
+        """Begin with *events* of an earlier run, oldest first; the next number follows theirs."""
+        with self._news:
+            for event in events:
+                name = event.kind if event.source == AGENT else event.source
+                if name in self._lanes or len(self._lanes) < MOST_LANES:
+                    self._lane(name).kept.append(event)
+                self._last = max(self._last, event.number)
+
+    def after(self, number: int = 0) -> tuple[Event, ...]:
+        """Return the events that are kept of those after *number*, oldest first."""
+        with self._news:
+            found = [
+                event
+                for lane in self._lanes.values()
+                for event in takewhile(lambda each: each.number > number, reversed(lane.kept))
+            ]
+        return tuple(sorted(found, key=lambda event: event.number))
+
+    def newest(self, most: int) -> tuple[Event, ...]:
+        """Return at most so many events of each lane, oldest first."""
+        with self._news:
+            found = [
+                event
+                for lane in self._lanes.values()
+                for event in islice(reversed(lane.kept), most)
+            ]
+        return tuple(sorted(found, key=lambda event: event.number))
+
+    def counts(self) -> Mapping[str, int]:
+        """Return how many events of each kind there were since the start, the dropped included."""
+        with self._news:
+            return dict(self._counts)
+
+    def wait(self, number: int, timeout_s: float | None = None) -> bool:
+        """Wait until there is an event after *number*, or the log is closed; whether there is."""
+        with self._news:
+            self._news.wait_for(lambda: self._last > number or self._is_closed, timeout_s)
+            return self._last > number
+
+    def close(self) -> None:
+        """End every wait; what is recorded from now on is still kept."""
+        with self._news:
+            self._is_closed = True
+            self._news.notify_all()
+
+    def _declared(self, source: str, kind: object) -> EventKind:
+        known = self._kinds.get(source, {})
+        found = known.get(kind) if isinstance(kind, str) else None
+        if found is None:
+            names = ", ".join(known) or "none"
+            raise InputError(f"{source} declares no event kind {kind!r:.100}; it has {names}")
+        return found
+
+    def _lane(self, name: str) -> Lane:
+        lane = self._lanes.get(name)
+        if lane is None:
+            lane = self._lanes[name] = Lane()
+        return lane
+
+
+def _by_name(kinds: Iterable[EventKind]) -> dict[str, EventKind]:
+    return {kind.name: kind for kind in kinds}
+
+
+def _require_text(*texts: object) -> None:
+    for text in texts:
+        if not isinstance(text, str):
+            raise InputError(f"an event is described by text, not by {type(text).__name__}")

@@ -1,0 +1,80 @@
+"""Derives events from the agent's state between two turns, so that its parts know nothing of it."""
+
+from collections.abc import Iterable
+from typing import Protocol
+
+from temper_core.events import kinds
+from temper_core.events.event_keeper import EventKeeper
+from temper_core.events.event_log import EventLog
+from temper_core.events.node_watch import Demotions, Plugins, Profiles, Violations
+from temper_core.events.scheduler_watch import Requests, SchedulerWatch, WatchedScheduler
+from temper_core.profiles.catalogue import ProfileCatalogue
+from temper_core.records.plans import LayerPlan
+from temper_core.records.snapshots import Snapshot
+
+
+class WatchedProfiles(Protocol):
+    """The profiles of the node."""
+
+    @property
+    def catalogue(self) -> ProfileCatalogue:
+        """All that were loaded, and those that could not be."""
+        ...
+
+
+class EventWatch:
+    """Looks at everything once a turn, on the loop's thread; the same object costs nothing."""
+
+    def __init__(
+        self,
+        events: EventLog,
+        keeper: EventKeeper,
+        scheduler: WatchedScheduler,
+        requests: Requests,
+        profiles: WatchedProfiles,
+    ) -> None:
+        self._events = events
+        self._keeper = keeper
+        self._profiles = profiles
+        self._snapshot: Snapshot | None = None
+        self._of_scheduler = SchedulerWatch(events, scheduler, requests)
+        self._of_demotions = Demotions(events)
+        self._of_violations = Violations(events)
+        self._of_profiles = Profiles(events)
+        self._of_plugins = Plugins(events)
+
+    @property
+    def defect(self) -> str:
+        """Why events are not kept over a restart; empty where they are."""
+        return self._keeper.defect
+
+    def open(self) -> None:
+        """Remember what was recorded before, and that the agent has started."""
+        self._keeper.open()
+        self._events.record(kinds.AGENT_STARTED.name)
+
+    def opened(self, defects: Iterable[str]) -> None:
+        """Record the instruments that could not be opened."""
+        for defect in defects:
+            self._events.record(kinds.INSTRUMENT_FAILED.name, reason=defect)
+
+    def turn(self, plan: LayerPlan | None, snapshot: Snapshot | None) -> None:
+        """Record what has changed since the last turn."""
+        self._of_scheduler.look()
+        self._of_demotions.look(plan)
+        self._of_profiles.look(self._profiles.catalogue)
+        if snapshot is not None and snapshot is not self._snapshot:
+            self._snapshot = snapshot
+            self._of_violations.look(snapshot.violations, snapshot.at)
+            self._of_plugins.look(snapshot.plugins)
+        self._events.record_dropped()
+
+    def stop(self) -> None:
+        """Record the end of the agent, and end every stream of events."""
+        self._of_scheduler.look()
+        self._events.record(kinds.AGENT_STOPPED.name)
+        self._events.close()
+
+    def close(self) -> None:
+        """Write down what is left."""
+        self._keeper.close()
