@@ -10,11 +10,14 @@ from temper_core.agent.steering_control import Helm
 from temper_core.agent.waker import Wake
 from temper_core.decide.decider import Decider
 from temper_core.errors import MachineError
+from temper_core.instruments.charges import InstrumentCharges
 from temper_core.instruments.context import AgentParts
+from temper_core.instruments.helper_processes import HelperProcesses
 from temper_core.instruments.instruments import Instruments
 from temper_core.instruments.lookup import PlanLookup
-from temper_core.instruments.pending import Pending, PendingState
+from temper_core.instruments.pending import Pending
 from temper_core.instruments.safe_mode_door import InstrumentRequests
+from temper_core.instruments.upkeep import InstrumentUpkeep, StateDirectories
 from temper_core.lint.windows import Linter
 from temper_core.node import builtin_plugin
 from temper_core.node.cgroups import CgroupTree, detect_cgroups
@@ -27,7 +30,7 @@ from temper_core.plugin_host import PluginHost, load_host
 from temper_core.profiles.completion import installed_engine, newest_engine
 from temper_core.profiles.watch import ProfileWatch
 from temper_core.records.contributions import PodSourceContext
-from temper_core.records.instruments import Instrument
+from temper_core.records.instruments import MIB, Instrument
 from temper_core.records.invariants import Invariant
 from temper_core.restoring.restoration import Restoration
 from temper_core.safe_mode.requests import SafeModeRequests
@@ -67,6 +70,18 @@ def assemble(settings: Settings, wake: Wake) -> Agent:
     observer = Observer(machine, settings, node=node, cgroup_roots=roots, alarm=wake.set)
     wakes = WakeWatch(settings.observe, charge=observer.cost.part)
     published.show_wakes(wakes)
+    charges, recorder = InstrumentCharges(observer.cost.part), Pending()
+    helpers = HelperProcesses(
+        most=settings.plugin_host.helpers,
+        memory_bytes=settings.plugin_host.helper_memory_mib * MIB,
+        charge=charges,
+    )
+    states = StateDirectories(
+        Path(settings.safe_mode.state).parent,
+        writing=restoration.writing,
+        record=recorder.record,
+        charge=charges,
+    )
     instruments = Instruments(
         host,
         host.gather("temper_instruments", Instrument),
@@ -75,11 +90,12 @@ def assemble(settings: Settings, wake: Wake) -> Agent:
             machine=machine,
             lookup=PlanLookup(published.plan),
             safe_mode=InstrumentRequests(requests, restoration),
-            helpers=Pending(),
+            helpers=helpers,
             trials=Pending(),
-            recorder=Pending(),
-            state=lambda _name, _limit: PendingState(),
-            charge=observer.cost.part,
+            recorder=recorder,
+            state=states.of,
+            charge=charges,
+            upkeep=InstrumentUpkeep(states, helpers),
         ),
     )
     published.show_instruments(instruments)

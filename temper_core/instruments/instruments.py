@@ -9,6 +9,7 @@ from attrs import frozen
 
 from temper_core.errors import PluginError, TemperError
 from temper_core.instruments.context import AgentParts, Context
+from temper_core.instruments.upkeep import NO_UPKEEP
 from temper_core.plain_json import plain_value
 from temper_core.plugin_host import Contribution, PluginHost
 from temper_core.records.checks import Check
@@ -16,7 +17,7 @@ from temper_core.records.contributions import Exporter
 from temper_core.records.endpoints import Endpoint
 from temper_core.records.events import EventKind
 from temper_core.records.instruments import Instrument, OpenInstrument
-from temper_core.records.snapshots import Section, Snapshot
+from temper_core.records.snapshots import InstrumentCost, Section, Snapshot
 
 CORE_PLUGIN = ""
 """The plugin of what the core itself contributes."""
@@ -45,8 +46,7 @@ class _AtWork:
 class Instruments:
     """Opens every instrument, calls each method that it implements, and closes them.
 
-    A method that fails is set aside by the host. ``defects`` name the instruments that could not
-    be opened, and why.
+    A method that fails is set aside by the host.
     """
 
     def __init__(
@@ -61,7 +61,17 @@ class Instruments:
         self._at_work: list[_AtWork] = []
         self._endpoints: tuple[tuple[str, Endpoint], ...] = ()
         self.event_kinds: tuple[EventKind, ...] = ()
-        self.defects: tuple[str, ...] = ()
+        self._unopened: tuple[str, ...] = ()
+        self._upkeep = parts.upkeep if parts is not None else NO_UPKEEP
+
+    @property
+    def defects(self) -> tuple[str, ...]:
+        """What could not be opened, and what the bounds have taken from those that are."""
+        return (*self._unopened, *self._upkeep.defects)
+
+    def costs(self) -> Mapping[str, InstrumentCost]:
+        """Return what each costs besides its line of the agent's CPU time."""
+        return self._upkeep.costs()
 
     def open(self) -> None:
         """Open all of them, then ask for their endpoints and the kinds of their events."""
@@ -71,7 +81,8 @@ class Instruments:
                 opened = self._open(contribution)
             except TemperError as error:
                 log.warning("instrument_not_opened", instrument=name, reason=str(error))
-                self.defects = (*self.defects, f"instrument {name}: {error}")
+                self._unopened = (*self._unopened, f"instrument {name}: {error}")
+                self._stop_helpers(name)
             else:
                 self._at_work.append(_AtWork(contribution.plugin, contribution.record, opened))
         self._endpoints = tuple(self._listed("endpoints", Endpoint))
@@ -98,7 +109,8 @@ class Instruments:
     def exporters(self) -> Iterator[tuple[str, Exporter]]:
         """Yield an exporter per instrument with metrics, each with its plugin's name."""
         for each in self._implementing("metrics"):
-            yield each.plugin, Exporter(each.record.name, partial(_metrics, each.instrument))
+            collect = partial(self._charged_metrics, each)
+            yield each.plugin, Exporter(each.record.name, collect)
 
     def checks(self) -> tuple[Check, ...]:
         """Return the checks of all of them."""
@@ -113,8 +125,12 @@ class Instruments:
             except PluginError as error:
                 name = each.record.name
                 log.warning("instrument_not_closed", instrument=name, reason=error.reason)
-            if self._parts is not None:
-                self._parts.helpers.stop_all(each.record.name)
+            self._stop_helpers(each.record.name)
+        self._upkeep.close()
+
+    def _stop_helpers(self, name: str) -> None:
+        if self._parts is not None:
+            self._parts.helpers.stop_all(name)
 
     def _open(self, contribution: Contribution[Instrument]) -> OpenInstrument:
         record, parts = contribution.record, self._parts
@@ -132,6 +148,10 @@ class Instruments:
             reason = f"opened {type(opened).__name__}, which has no method 'close'"
             raise PluginError(contribution.plugin, reason)
         return opened
+
+    def _charged_metrics(self, each: _AtWork, _snapshot: Snapshot) -> Iterable[Any]:
+        charge = self._parts.charge(each.record.name) if self._parts else None
+        return list(_charged(charge, each.instrument.metrics, ()))
 
     def _implementing(self, method: str) -> Iterator[_AtWork]:
         return (each for each in tuple(self._at_work) if each.implements(method))
@@ -187,7 +207,3 @@ def _plain_section(instrument: OpenInstrument, snapshot: Snapshot) -> Mapping[st
     if not isinstance(plain, dict):
         raise TypeError(f"a section is a mapping, not {type(content).__name__}")
     return plain
-
-
-def _metrics(instrument: OpenInstrument, _snapshot: Snapshot) -> Iterable[Any]:
-    return instrument.metrics()
