@@ -14,15 +14,18 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
-from attrs import define, field, frozen
+from attrs import define, field
 
 from temper_core.errors import MachineError, PluginError
 from temper_core.instruments import helper_launcher
 from temper_core.instruments.helper_family import MARK, HelperFamily, read_stat
-from temper_core.records.instruments import MIB, HelperBounds
+from temper_core.instruments.helper_order import HelperOrder
+from temper_core.records.instruments import MIB
 
 READ_BYTES = 65_536
 TAIL_BYTES = 16 * 1024
+ROOM_FOR_ERROR = 16 * 1024
+"""Why there is no result is told whatever the bound on a result."""
 WORDS_AT_ONCE = 1024 * 1024
 QUIET_S = 0.1
 """One that prints without end is read at this pace, and waits at its pipe in between."""
@@ -38,28 +41,6 @@ SINGLE_THREADED = {
     "MALLOC_ARENA_MAX": "2",
 }
 """A helper works in the background: libraries that take a thread a CPU are asked not to."""
-
-
-@frozen
-class HelperOrder:
-    """What a helper is to run: the function, its argument as JSON, and the bounds."""
-
-    owner: str
-    entry_point: str
-    argument: str
-    bounds: HelperBounds
-
-    def text(self) -> bytes:
-        """Return the order as the launcher reads it."""
-        bounds = self.bounds
-        table = {
-            "entry_point": self.entry_point,
-            "path": [each for each in sys.path if each],
-            "memory_bytes": bounds.memory_bytes,
-            "cpu_s": bounds.cpu_s,
-            "result_bytes": bounds.result_bytes,
-        }
-        return f'{json.dumps(table)[:-1]}, "argument": {self.argument}}}'.encode()
 
 
 @define(eq=False)
@@ -106,7 +87,7 @@ class HelperChild:
 
     def read(self, now: float) -> None:
         """Take what is in the pipes; nothing is waited for, and the last words are kept."""
-        most = self.order.bounds.result_bytes
+        most = max(self.order.bounds.result_bytes, ROOM_FOR_ERROR)
         is_all = self._drain(self.result_pipe, self._result, most // READ_BYTES + 2)
         if len(self._result) > most or not is_all:
             del self._result[most:]
@@ -177,7 +158,8 @@ class HelperChild:
 
     def _why(self, code: int) -> str:
         cpu_s = self.order.bounds.cpu_s
-        if code in (-signal.SIGXCPU, -signal.SIGKILL) and self.cpu_s >= cpu_s:
+        is_at_limit = code == -signal.SIGKILL and self.cpu_s >= cpu_s
+        if code == -signal.SIGXCPU or is_at_limit:
             return f"used more than its {cpu_s} s of CPU time"
         if code < 0:
             hint = ": perhaps memory ran out" if code == -signal.SIGKILL else ""

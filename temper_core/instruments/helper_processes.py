@@ -1,8 +1,6 @@
 """The helper processes of all instruments: started, bounded and ended by one thread."""
 
-import json
 import os
-import re
 import select
 import threading
 import time
@@ -14,14 +12,14 @@ from typing import Any
 import structlog
 from attrs import define, field, frozen
 
-from temper_core.errors import InputError, MachineError
+from temper_core.errors import MachineError
 from temper_core.instruments.charges import free_of_charge
-from temper_core.instruments.helper_child import HelperChild, HelperOrder, is_over, spawn_helper
+from temper_core.instruments.helper_child import HelperChild, is_over, spawn_helper
+from temper_core.instruments.helper_order import HelperOrder, order_of
 from temper_core.records.instruments import MIB, HelperBounds
 
 MOST_EACH = 2
 """Of one instrument at once."""
-MOST_ARGUMENT_BYTES = 16 * MIB
 TICK_S = 1.0
 """How often a running helper is measured."""
 FAMILY_SHARE = 100
@@ -29,7 +27,6 @@ FAMILY_SHARE = 100
 START_S = 10.0
 END_S = 3.0
 AGENT_ENDS = "no helper process is started any more: the agent ends"
-ENTRY_POINT = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -115,9 +112,7 @@ class HelperProcesses:
         bounds: HelperBounds,
     ) -> RunningHelper:
         """Run *entry_point* for the instrument *owner*."""
-        if not ENTRY_POINT.fullmatch(entry_point):
-            raise InputError(f"{entry_point!r} is no entry point: package.module:function")
-        request = _Start(HelperOrder(owner, entry_point, _json_of(argument), bounds))
+        request = _Start(order_of(owner, entry_point, argument, bounds))
         with self._lock:
             self._refuse_excess(owner, bounds)
             self._run_thread()
@@ -283,18 +278,6 @@ class HelperProcesses:
         with self._lock:
             self._taken = [each for each in self._taken if each is not order]
             self._spent_s[order.owner] = self._spent_s.get(order.owner, 0.0) + cpu_s
-
-
-def _json_of(argument: Any) -> str:  # noqa: ANN401 - whatever a plugin gives
-    try:
-        text = json.dumps(argument, allow_nan=False)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise InputError(f"the argument of a helper is no JSON: {error}") from error
-    if len(text) > MOST_ARGUMENT_BYTES:
-        raise InputError(
-            f"the argument of a helper has {len(text)} bytes of JSON, {MOST_ARGUMENT_BYTES} at most"
-        )
-    return text
 
 
 def _log_end(child: HelperChild) -> None:
