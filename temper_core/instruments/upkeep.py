@@ -20,7 +20,8 @@ from temper_core.records.snapshots import InstrumentCost
 SWEEP_S = 60.0
 """How often state directories are measured: files may be written there directly."""
 END_S = 1.0
-MIB = 1024 * 1024
+KIB = 1024
+MIB = 1024 * KIB
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -135,8 +136,8 @@ class StateDirectories:
         if trimmed is not None:
             limit = self._directories[name].limit_bytes
             reason = (
-                f"{trimmed.files} of its oldest files removed, {_mib(trimmed.size_bytes)}: "
-                f"it may hold {_mib(limit)}, and holds {_mib(size.size_bytes)} now"
+                f"{trimmed.files} of its oldest files removed, {_size(trimmed.size_bytes)}: "
+                f"it may hold {_size(limit)}, and holds {_size(size.size_bytes)} now"
             )
             log.warning("state_trimmed", instrument=name, files=trimmed.files, reason=reason)
             self._tell(name, reason)
@@ -192,5 +193,7 @@ class InstrumentUpkeep:
         self._states.close()
 
 
-def _mib(size_bytes: int) -> str:
-    return f"{size_bytes / MIB:.3g} MiB"
+def _size(size_bytes: int) -> str:
+    if size_bytes < MIB:
+        return f"{size_bytes / KIB:.3g} KiB"
+    return f"{size_bytes / MIB:.4g} MiB"
