@@ -15,10 +15,20 @@ begin_again() { # DIRECTORY NAME : as it was started before
     mapfile -t command <"$1/$2.command"
     setsid "${command[@]}" >>"$1/$2.log" 2>&1 </dev/null &
     echo $! >"$1/$2.pid"
+    # until it is that program: before, it is still this shell, which need not name the directory
+    while kill -0 "$!" 2>/dev/null && ! is_ours "$1" "$!"; do sleep 0.02; done
 }
 
-is_ours() { # DIRECTORY PID
-    kill -0 "$2" 2>/dev/null && tr '\0' ' ' <"/proc/$2/cmdline" 2>/dev/null | grep -qF -- "$1"
+# is_ours DIRECTORY PID : whether that process lives and names the directory. While a process changes to another program it
+# has no command line for a moment, and one that has ended but was not waited for has none for good: so it is read again.
+is_ours() {
+    local line tries=10
+    while ((tries--)) && kill -0 "$2" 2>/dev/null; do
+        line=$(tr '\0' ' ' 2>/dev/null <"/proc/$2/cmdline") || true
+        [[ -z $line ]] || break
+        sleep 0.02
+    done 2>/dev/null
+    [[ ${line:-} == *"$1"* ]]
 }
 
 # finish DIRECTORY NAME [SECONDS] : TERM, and KILL after that time, which is short: nothing there is worth keeping.

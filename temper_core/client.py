@@ -71,6 +71,15 @@ def ask_agent(
     )
 
 
+def ask_observation(settings: "Settings", top: int | None = None) -> Mapping[str, Any]:
+    """Ask the agent for ``/observe`` with its *top* busiest threads; raise as ``ask_agent``."""
+    query = {} if top is None else {"top": str(top)}
+    document = ask_agent("/observe", query, settings=settings)
+    if not isinstance(document, dict):
+        raise MachineError("the agent's answer to /observe is not an observation")
+    return document
+
+
 @frozen
 class _Way:
     """One way to the agent; ``socket`` is empty where it is TCP."""

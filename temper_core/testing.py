@@ -126,8 +126,8 @@ class MadeContext:
         recorded: Kind, subject and reason of each event.
         folder: Where the agent's state directory is to be; ``state`` is a real one below it.
         state_limit_bytes: The bound on ``state``.
-        helpers: With None a helper is a call in this process, to the same rules for what it is
-            given and returns. ``HelperProcesses()`` starts real ones; ``close()`` ends them.
+        with_processes: Whether a helper is a real process, which ``close()`` ends. Otherwise it is
+            a call in this process, to the same rules for what it is given and returns.
         charged: The parts that were charged; the empty name for none.
 
     """
@@ -141,9 +141,10 @@ class MadeContext:
     recorded: list[tuple[str, str, str]] = field(factory=list)
     folder: Path | None = None
     state_limit_bytes: int = 64 * MIB
-    helpers: HelperProcesses | None = None
+    with_processes: bool = False
     charged: list[str] = field(factory=list)
     _state: InstrumentDirectory | None = None
+    _processes: HelperProcesses = field(factory=HelperProcesses)
 
     @property
     def lookup(self) -> PlanLookup:
@@ -178,9 +179,13 @@ class MadeContext:
         argument: Any = None,  # noqa: ANN401 - JSON
         bounds: HelperBounds | None = None,
     ) -> Helper:
-        """Run the function: in a process of its own with ``helpers``, else here and now."""
-        starter = self.helpers or HelperCalls()
-        return starter.start("under-test", entry_point, argument, bounds or HelperBounds())
+        """Run the function: in a process of its own, or here and now."""
+        start = self._processes.start if self.with_processes else HelperCalls().start
+        return start("under-test", entry_point, argument, bounds or HelperBounds())
+
+    def close(self) -> None:
+        """End the helper processes."""
+        self._processes.close()
 
     def charge(self, part: str = "") -> AbstractContextManager[None]:
         """Remember the part; raise InputError where it is no name of one."""

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import life
-from agent import ENFORCING_S
+from agent import BRISK, PATIENT
 from node import Node
 from report import Report
 from saturation import saturate
@@ -21,14 +21,13 @@ def main() -> None:
     parser.add_argument("--walk", choices=sorted(WALKS), default="life")
     parser.add_argument("--report", type=Path, help="also write every outcome here, as JSON lines")
     parser.add_argument(
-        "--enforcing-s",
-        type=float,
-        default=ENFORCING_S,
-        help="how long the agent may take to enforce a plan; a busy host needs more",
+        "--patient",
+        action="store_true",
+        help="wait longer and look less often, as a busy host needs it",
     )
     options = parser.parse_args()
     report = Report(options.report)
-    with Node(report, options.engine, options.enforcing_s) as node:
+    with Node(report, options.engine, PATIENT if options.patient else BRISK) as node:
         node.attach()
         WALKS[options.walk](node)
         life.stop(node)
@@ -49,6 +48,6 @@ def _saturate(node: Node) -> None:
     saturate(node, SATURATION_S)
 
 
-WALKS = {"life": _live, "saturation": _saturate, "swap": life.grow}
+WALKS = {"life": _live, "saturation": _saturate, "swap": life.swap}
 
 main()

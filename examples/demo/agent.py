@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,21 +17,33 @@ SETTINGS = DIRECTORY / "agent.toml"
 PODLIST = DIRECTORY / "pods.json"
 LOG = DIRECTORY / "agent.log"
 ADDRESS = "127.0.0.1:9100"
-# An attach takes half a minute in the emulator, and the agent waits before it reloads.
-ENFORCING_S = 300.0
-LOADING = 0.8
-"""How much of that the engine may take to load."""
 LOG_LINES = 25
 
 
-def write_settings(engine: Path, enforcing_s: float = ENFORCING_S) -> None:
+@dataclass(frozen=True)
+class Pace:
+    """How long an agent may take to enforce a plan, and how often it looks and is asked."""
+
+    enforcing_s: float
+    loading_s: float
+    look_s: float
+    ask_s: float
+
+
+# An attach takes half a minute in the emulator, and the agent waits before it reloads.
+BRISK = Pace(enforcing_s=300.0, loading_s=240.0, look_s=5.0, ask_s=1.0)
+# On a busy host it takes many minutes, of which every look and every answer takes its share.
+PATIENT = Pace(enforcing_s=1200.0, loading_s=1000.0, look_s=60.0, ask_s=5.0)
+
+
+def write_settings(engine: Path, pace: Pace = BRISK) -> None:
     """Write settings for a node that is slow to attach and quick to follow its pods."""
     DIRECTORY.mkdir(exist_ok=True)
     SETTINGS.write_text(
         f"""
         [scheduler]
         engine = "{engine}"
-        start_deadline_s = {enforcing_s * LOADING}
+        start_deadline_s = {pace.loading_s}
         quiet_s = 1.0
         min_interval_s = 1.0
 
@@ -40,7 +53,7 @@ def write_settings(engine: Path, enforcing_s: float = ENFORCING_S) -> None:
         poll_s = 1.0
 
         [observe]
-        period_s = 5.0
+        period_s = {pace.look_s}
 
         [server]
         listen = "{ADDRESS}"
@@ -51,8 +64,8 @@ def write_settings(engine: Path, enforcing_s: float = ENFORCING_S) -> None:
 class Agent:
     """A running agent."""
 
-    def __init__(self, enforcing_s: float = ENFORCING_S) -> None:
-        self._enforcing_s = enforcing_s
+    def __init__(self, pace: Pace = BRISK) -> None:
+        self._pace = pace
         with LOG.open("a") as log:
             self._process = subprocess.Popen(  # noqa: S603 - this checkout's own command
                 [TEMPER, "agent", "--settings", SETTINGS],
@@ -80,14 +93,14 @@ class Agent:
     def wait_for(self, mode: str, generation: int = 0) -> Any:  # noqa: ANN401 - JSON may say anything
         """Wait until the agent is in *mode*; return that observation, or raise NotInTime."""
         start, seen = time.monotonic(), {}
-        while time.monotonic() - start < self._enforcing_s:
+        while time.monotonic() - start < self._pace.enforcing_s:
             if self._process.poll() is not None:
                 raise NotInTime(f"the agent has ended with exit code {self._process.returncode}")
             seen = self.ask("/observe?top=500")
             if seen.get("mode") == mode and seen["generation"] >= generation:
                 return seen
-            time.sleep(1)
-        raise NotInTime(f"not {mode} within {self._enforcing_s:.0f} s: {_mode_of(seen)}")
+            time.sleep(self._pace.ask_s)
+        raise NotInTime(f"not {mode} within {self._pace.enforcing_s:.0f} s: {_mode_of(seen)}")
 
     def settled(self) -> Any:  # noqa: ANN401 - JSON may say anything
         """Return an observation whose window lies wholly after this call."""

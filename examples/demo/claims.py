@@ -10,8 +10,6 @@ STOP = {
 }
 SWAP = {
     "swapped": "a pod that outgrew its layer takes one warm swap of the engine",
-    "grown": "the layers then have the sizes of the new plan",
-    "swap_window": "the swap left the node ten times less without an engine than a cold start",
 }
 LIFE = {
     **ATTACH,
@@ -21,6 +19,8 @@ LIFE = {
     "moved": "the pod whose priority rose is in its new layer, by the engine's own record",
     "steered": "that took hints alone: no engine was started",
     **SWAP,
+    "grown": "the layers then have the sizes of the new plan",
+    "swap_window": "the swap left the node ten times less without an engine than a cold start",
     "safe_mode_on": "in safe mode the stock scheduler runs everything, and the agent says why",
     "safe_mode_workloads": "no workload noticed more than a pause",
     "safe_mode_off": "with the request withdrawn the agent enforces again",

@@ -53,24 +53,31 @@ def _wait_for_layer(node: Node, pod: str, layer: str) -> float:
     return kernel.wait_until(f"{pod} in {layer}", is_there, MOVED_S)
 
 
-def grow(node: Node) -> None:
-    """Let a pod outgrow its layer, and judge the swap of the engine that this takes."""
+def swap(node: Node) -> None:
+    """Let a pod outgrow its layer, and judge whether one warm swap of the engine follows."""
     report, payments, attaches = node.report, node.pods["payments"], kernel.attaches()
     generation = node.agent.ask("/observe?top=1")["generation"]
     report.step(f"The request of payments grows from {payments.cpu} to {GROWN} CPUs")
     payments.cpu = GROWN
-    watch = kernel.StateWatch()
     node.list_pods()
     node.agent.wait_for("enforcing", generation + 1)
-    without_s = watch.end()
-    seen = node.agent.settled()
-    node.show_layers(seen)
     attached, warm = kernel.attaches() - attaches, node.agent.metric("temper_swaps_total", "warm")
     report.claim(
         "swapped",
         (attached, warm) == (1, 1.0),
         f"{attached} attach more, {warm:.0f} warm swap",
     )
+
+
+def grow(node: Node) -> None:
+    """Swap the engine, and judge what the node has of the new plan."""
+    report, watch = node.report, kernel.StateWatch()
+    try:
+        swap(node)
+    finally:
+        without_s = watch.end()
+    seen = node.agent.settled()
+    node.show_layers(seen)
     own, engine = (seen["overhead"][key] >> 20 for key in ("memory_bytes", "engine_memory_bytes"))
     report.tell(f"memory: the agent {own} MiB, the engine {engine} MiB")
     faults = size_faults(seen, planned_sizes(node.agent.ask("/config")))

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Self
 
 import kernel
-from agent import ENFORCING_S, PODLIST, Agent, last_words, write_settings
+from agent import BRISK, PODLIST, Agent, Pace, last_words, write_settings
 from observations import Json, layer_of, leftovers, planned_sizes, size_faults
 from report import Report
 from workloads import Crowd, Pod, write_podlist
@@ -17,9 +17,9 @@ FENCED = ("payments", "api")
 class Node:
     """One agent and its pods, one of each tier; ends with everybody ended."""
 
-    def __init__(self, report: Report, engine: Path, enforcing_s: float = ENFORCING_S) -> None:
+    def __init__(self, report: Report, engine: Path, pace: Pace = BRISK) -> None:
         self.report = report
-        self._enforcing_s = enforcing_s
+        self._pace = pace
         self.crowd = Crowd(
             [
                 Pod("payments", 1_000_000, "2"),
@@ -30,7 +30,7 @@ class Node:
             ]
         )
         self.pods = self.crowd.pods
-        write_settings(engine, enforcing_s)
+        write_settings(engine, pace)
         self.list_pods()
         self.before = set(leftovers())
 
@@ -55,7 +55,7 @@ class Node:
 
     def start_agent(self) -> Json:
         """Start an agent; return the first observation in which it enforces."""
-        self.agent = Agent(self._enforcing_s)
+        self.agent = Agent(self._pace)
         seen: Json = self.agent.wait_for("enforcing")
         return seen
 

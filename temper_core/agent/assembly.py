@@ -28,6 +28,7 @@ from temper_core.observe.observer import Observer
 from temper_core.observe.wakes.watch import WakeWatch
 from temper_core.plugin_host import PluginHost, load_host
 from temper_core.profiles.completion import installed_engine, newest_engine
+from temper_core.profiles.trials import TrialBook
 from temper_core.profiles.watch import ProfileWatch
 from temper_core.records.contributions import PodSourceContext
 from temper_core.records.instruments import MIB, Instrument
@@ -82,6 +83,13 @@ def assemble(settings: Settings, wake: Wake) -> Agent:
         record=recorder.record,
         charge=charges,
     )
+    trials = TrialBook(
+        lambda: frozenset(pod.key for pod in pods.pods),
+        machine,
+        engine if limits.enforce else newest_engine,
+        wake.set,
+    )
+    published.show_trials(trials)
     instruments = Instruments(
         host,
         host.gather("temper_instruments", Instrument),
@@ -91,7 +99,7 @@ def assemble(settings: Settings, wake: Wake) -> Agent:
             lookup=PlanLookup(published.plan),
             safe_mode=InstrumentRequests(requests, restoration),
             helpers=helpers,
-            trials=Pending(),
+            trials=trials,
             recorder=recorder,
             state=states.of,
             charge=charges,
@@ -116,6 +124,7 @@ def assemble(settings: Settings, wake: Wake) -> Agent:
         wakes=wakes,
         instruments=instruments,
         restoration=restoration,
+        trials=trials,
     )
     return Agent(parts, wake)
 

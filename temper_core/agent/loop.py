@@ -2,7 +2,7 @@
 
 import gc
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 
 import structlog
@@ -19,9 +19,10 @@ from temper_core.node.pod_watch import PodWatch
 from temper_core.observe.observer import Observer
 from temper_core.observe.wakes.watch import WakeWatch
 from temper_core.plugin_host import PluginHost
+from temper_core.profiles.trials import TrialBook
 from temper_core.profiles.watch import ProfileWatch
 from temper_core.records.plans import LayerPlan
-from temper_core.records.profiles import ProfileFailure
+from temper_core.records.profiles import LoadedProfile, ProfileFailure
 from temper_core.records.snapshots import EngineEnd, Snapshot
 from temper_core.restoring.restoration import Restoration
 from temper_core.safe_mode.requests import SafeModeRequests
@@ -67,14 +68,16 @@ class Parts:
     wakes: WakeWatch = field(factory=WakeWatch)
     instruments: Instruments = field(factory=Instruments)
     restoration: Restoration | None = None
+    trials: TrialBook = field(factory=TrialBook)
 
 
 @frozen
 class _Basis:
-    """What a decision rests on besides the pods: the engine in force, and whether it can steer."""
+    """What a decision rests on besides the pods: engine in force, steering, profiles on trial."""
 
     generation: int
     can_steer: bool
+    trials: Mapping[str, LoadedProfile] = field(factory=dict)
 
 
 class Agent:
@@ -161,7 +164,7 @@ class Agent:
                 self._look()
             self._look_due = now + min(parts.observer.period_s, self._next_window_s)
             self._next_window_s = parts.observer.period_s
-        due = min(self._step_due, self._pods_due, self._look_due)
+        due = min(self._step_due, self._pods_due, self._look_due, parts.trials.due_at())
         return min(max(0.0, due - time.monotonic()), steer_in_s, LONGEST_WAIT_S)
 
     def _restore(self) -> None:
@@ -208,10 +211,13 @@ class Agent:
 
     def _follow_pods(self, now: float) -> None:
         parts, scheduler = self._parts, self._parts.scheduler
-        if parts.profiles.look():
-            parts.decider.follow(parts.profiles.catalogue)
+        has_other_profiles, has_other_pods = parts.profiles.look(), parts.pods.look()
         basis, generation = self._basis_now(), scheduler.generation
-        if not parts.pods.look() and not self._must_decide(now, basis):
+        if has_other_profiles or basis.trials != self._basis.trials:
+            catalogue = parts.profiles.catalogue
+            on_trial = evolve(catalogue, trials=basis.trials) if basis.trials else catalogue
+            parts.decider.follow(on_trial)
+        if not has_other_pods and not self._must_decide(now, basis):
             return
         self._basis = basis
         decision = parts.decider.decide(
@@ -241,7 +247,7 @@ class Agent:
     def _basis_now(self) -> _Basis:
         generation = self._parts.scheduler.generation
         number = generation.number if generation is not None else 0
-        return _Basis(number, self._parts.helm.can_steer)
+        return _Basis(number, self._parts.helm.can_steer, self._parts.trials.profiles())
 
     def _tell_notes(self, plan: LayerPlan) -> None:
         known = set(self._plan.notes) if self._plan is not None else set()
@@ -291,6 +297,7 @@ class Agent:
             defects=snapshot.defects + defects,
             steering=parts.helm.state,
             last_end=self._last_end(),
+            trials=parts.trials.states(),
         )
 
     def _told_failures(self) -> Sequence[ProfileFailure]:

@@ -18,6 +18,7 @@ from temper_core.observe.wakes.document import wakes_document
 from temper_core.observe.wakes.watch import WakeWatch
 from temper_core.plan import explain, explanation_document, plan_document
 from temper_core.plugin_host import PluginHost
+from temper_core.profiles.trials import TrialBook
 from temper_core.profiles.watch import ProfileWatch
 from temper_core.records.checks import Check
 from temper_core.records.contributions import Exporter
@@ -64,6 +65,7 @@ class Published:
         self._plan: LayerPlan | None = None
         self._wakes = WakeWatch()
         self._instruments = Instruments()
+        self._trials = TrialBook()
         self._turned_at = time.monotonic()
 
     def turned(self) -> None:
@@ -82,6 +84,14 @@ class Published:
     def show_wakes(self, wakes: WakeWatch) -> None:
         """Publish what *wakes* watches, and let it be asked for."""
         self._wakes = wakes
+
+    def show_trials(self, trials: TrialBook) -> None:
+        """Serve *trials*."""
+        self._trials = trials
+
+    def trials(self) -> TrialBook:
+        """Return the agent's trials."""
+        return self._trials
 
     def plan(self) -> LayerPlan | None:
         """Return the plan by which pods are placed now; None before the first."""

@@ -7,8 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from temper_core.cli.client import output_option, print_json, read_settings, settings_option
-from temper_core.cli.numbers import FiniteRange
+from temper_core.console import (
+    FiniteRange,
+    output_option,
+    print_json,
+    read_settings,
+    settings_option,
+)
 from temper_core.errors import EXIT_CLEAN, EXIT_FINDINGS
 
 if TYPE_CHECKING:
@@ -120,11 +125,11 @@ def _checked(document: object, source: str) -> Mapping[str, Any]:
 def _observe_both(
     settings: "Settings", seconds: float
 ) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    from temper_core.cli.client import observation
+    from temper_core.client import ask_observation
 
-    before = observation(settings, THREADS_ASKED_FOR)
+    before = ask_observation(settings, THREADS_ASKED_FOR)
     time.sleep(seconds)
-    after = observation(settings, THREADS_ASKED_FOR)
+    after = ask_observation(settings, THREADS_ASKED_FOR)
     if before.get("at") == after.get("at"):
         click.echo("temper: the agent has not looked again meanwhile; wait longer", err=True)
     return before, after
@@ -166,13 +171,13 @@ def _document(
 
 
 def _which(document: Mapping[str, Any]) -> dict[str, str]:
-    from temper_core.cli.observed import text
+    from temper_core.observed import text
 
     return {"node": text(document, "node"), "at": text(document, "at")}
 
 
 def _print(before: Mapping[str, Any], after: Mapping[str, Any], found: "Difference") -> None:
-    from temper_core.cli.tables import plain_table, results_console, shown
+    from temper_core.console import plain_table, results_console, shown
 
     console = results_console()
     for word, document in (("before", before), ("after ", after)):

@@ -55,12 +55,11 @@ def command(path: Path | None, output: str) -> None:
 
 def _ask_agent(settings: "Settings") -> dict[str, Any]:
     """Return the state of the agent that runs here; ``mode`` is None where none answers."""
-    from temper_core.cli.client import observation
-    from temper_core.client import NoAgentError
+    from temper_core.client import NoAgentError, ask_observation
     from temper_core.errors import TemperError
 
     try:
-        document = observation(settings, top=1)
+        document = ask_observation(settings, top=1)
     except NoAgentError:
         return {"mode": None, "detail": "no agent answers here"}
     except TemperError as error:  # it listens, and cannot answer now

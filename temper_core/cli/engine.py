@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from attrs import evolve, frozen
 
-from temper_core.cli.numbers import FiniteRange
+from temper_core.console import FiniteRange
 from temper_core.engine.problems import Problem, Severity
 from temper_core.errors import EXIT_CLEAN, EXIT_FINDINGS, EXIT_INPUT
 

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from temper_core.cli.planning import PlanInput, cpus_text, input_options, make_plan, wide_console
+from temper_core.cli.planning import PlanInput, cpus_text, input_options, make_plan
+from temper_core.console import results_console
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -68,7 +69,7 @@ def _asked(pod: str, given: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _print(document: Mapping[str, Any]) -> None:
-    console = wide_console()
+    console = results_console()
     console.print(f"{document['pod']} (uid {document['uid']})")
     console.print(f"tier     {document['tier']}: {document['reason']}")
     for name, value in document["inputs"].items():
@@ -96,7 +97,7 @@ def _print_place(console: "Console", place: Mapping[str, Any]) -> None:
 
 def _print_threads(console: "Console", threads: Sequence[Mapping[str, Any]] | None) -> None:
     """Show the threads of a pod; only an agent knows them."""
-    from temper_core.cli.answer_tables import table_of
+    from temper_core.console import table_of
 
     if threads is None:
         return

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from temper_core.cli.client import output_option, print_json
+from temper_core.console import output_option, print_json
 
 if TYPE_CHECKING:
     from temper_core.records.machine import MachineShape

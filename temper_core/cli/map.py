@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from temper_core.cli.client import output_option, print_json, settings_option
 from temper_core.cli.machine import sys_root_option
+from temper_core.console import output_option, print_json, settings_option
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -32,7 +32,7 @@ def command(sys_root: Path, settings_path: Path | None, output: str) -> None:
     Asks the agent where one answers. Without an agent it shows which threads run at this very
     moment.
     """
-    from temper_core.cli.client import read_settings
+    from temper_core.console import read_settings
     from temper_core.node.topology import read_machine
 
     machine = read_machine(sys_root)
@@ -40,9 +40,9 @@ def command(sys_root: Path, settings_path: Path | None, output: str) -> None:
     if output == "json":
         print_json(_document(machine, source, layers, threads))
         return
-    from temper_core.cli.answer_tables import a_console
+    from temper_core.console import results_console
 
-    a_console().print(_table(machine, layers, threads))
+    results_console().print(_table(machine, layers, threads))
     click.echo(_CAPTIONS[source])
 
 
@@ -56,12 +56,12 @@ Threads = Mapping[int, Sequence["Occupant"]]
 
 def _seen(settings: "Settings") -> tuple[str, Mapping[int, str], Threads]:
     """Return where it is from, the owning layer by CPU, and the threads by CPU."""
-    from temper_core.cli.client import observation
+    from temper_core.client import ask_observation
     from temper_core.errors import MachineError
     from temper_core.node.occupants import running_threads
 
     try:
-        document = observation(settings, THREADS_ASKED_FOR)
+        document = ask_observation(settings, THREADS_ASKED_FOR)
     except MachineError:
         return "proc", {}, _by_cpu(running_threads())
     layers = {
@@ -150,7 +150,7 @@ def _without_repeats(above: Sequence[int], place: Sequence[int]) -> list[str]:
 
 
 def _threads_text(threads: "Sequence[Occupant]") -> str:
-    from temper_core.cli.tables import shown
+    from temper_core.console import shown
 
     said = []
     for thread in threads[:THREADS_SHOWN]:

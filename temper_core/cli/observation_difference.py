@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from attrs import frozen
 
-from temper_core.cli.observed import (
+from temper_core.observed import (
     Row,
     count,
     cpu_list,

@@ -6,17 +6,21 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from temper_core.cli.answer_tables import Column, Row, a_console, table_of
-from temper_core.cli.client import (
-    observation,
+from temper_core.cli.observe_edges import edges_option, show_edges
+from temper_core.cli.observe_record import record, recording_options, wish_in
+from temper_core.client import ask_observation
+from temper_core.console import (
+    Column,
+    Row,
     output_option,
     print_json,
     read_settings,
+    results_console,
     settings_option,
+    shown,
+    table_of,
 )
-from temper_core.cli.observe_edges import edges_option, show_edges
-from temper_core.cli.observe_record import record, recording_options, wish_in
-from temper_core.cli.observed import (
+from temper_core.observed import (
     count,
     cpu_list,
     layer_of,
@@ -27,7 +31,6 @@ from temper_core.cli.observed import (
     thread_name,
     whole_numbers,
 )
-from temper_core.cli.tables import shown
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -64,11 +67,11 @@ def command(
     if wish is not None:
         record(wish, read_settings(settings_path))
         return
-    document = observation(read_settings(settings_path), top)
+    document = ask_observation(read_settings(settings_path), top)
     if output == "json":
         print_json(document)
         return
-    a_console().print(observation_tables(document))
+    results_console().print(observation_tables(document))
 
 
 def observation_tables(document: Row) -> "Group":

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from temper_core.cli.observed import number, rows, table, text
+from temper_core.observed import number, rows, table, text
 
 if TYPE_CHECKING:
     from rich.console import Group
 
-    from temper_core.cli.answer_tables import Column, Row
+    from temper_core.console import Column, Row
     from temper_core.settings import Settings
 
 USUAL_S = 60.0
@@ -35,8 +35,7 @@ def show_edges(
     Raises UsageError for a number of seconds that the agent would not take, MachineError where
     nothing can be watched or no window came in time, and as ``ask_agent``.
     """
-    from temper_core.cli.answer_tables import a_console
-    from temper_core.cli.client import print_json
+    from temper_core.console import print_json, results_console
 
     wanted_s = USUAL_S if seconds is None else seconds
     if not LEAST_S <= wanted_s <= LONGEST_S:
@@ -45,7 +44,7 @@ def show_edges(
     if output == "json":
         print_json(document)
         return
-    a_console().print(edge_tables(document, top or USUAL_ROWS))
+    results_console().print(edge_tables(document, top or USUAL_ROWS))
 
 
 def _watched(settings: "Settings", seconds: float) -> "Row":
@@ -88,7 +87,7 @@ def edge_tables(document: "Row", top: int) -> "Group":
     from rich.console import Group
     from rich.text import Text
 
-    from temper_core.cli.answer_tables import table_of
+    from temper_core.console import table_of
 
     window = table(document, "window")
     length_s = number(window, "length_s") or 0.0

@@ -1,7 +1,6 @@
 """``temper observe --record FILE``: what the node is like, look by look, in one file."""
 
 import math
-import sys
 import time
 from collections.abc import Callable, Mapping
 from contextlib import closing
@@ -11,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import click
 from attrs import define, frozen
 
-from temper_core.cli.endings import endings_waited_for, is_told_to_end
-from temper_core.cli.numbers import FiniteRange
+from temper_core.console import FiniteRange, Progress, held_interruptions, is_interrupted
 
 if TYPE_CHECKING:
     from temper_core.rehearsal.local_node import Onlooker
@@ -91,9 +89,9 @@ def record(wish: Wish, settings: "Settings") -> None:
     from temper_core.rehearsal.writer import RecordingWriter
 
     configure("warning")
-    with endings_waited_for(), closing(_eye(settings, wish)) as eye:
+    with held_interruptions(), closing(_eye(settings, wish)) as eye:
         writer = RecordingWriter(wish.file, wish.max_bytes, source=eye.source)
-        progress, why, failure = _Progress(writer), "", "something failed"
+        progress, why, failure = Progress("Ctrl-C ends it"), "", "something failed"
         try:
             why = _looks(eye, writer, wish, progress)
         except TemperError as error:
@@ -101,7 +99,7 @@ def record(wish: Wish, settings: "Settings") -> None:
             raise
         finally:
             writer.close(why or failure)
-            progress.end(why)
+            progress.end(f"{_recorded(writer)}{f'; {why}' if why else ''}")
     if writer.looks == 0:
         raise MachineError("nothing was recorded: it ended before the first window did")
 
@@ -204,14 +202,14 @@ def _asked(settings: "Settings") -> dict[str, Any]:
     return document
 
 
-def _looks(eye: _Eye, writer: "RecordingWriter", wish: Wish, progress: "_Progress") -> str:
+def _looks(eye: _Eye, writer: "RecordingWriter", wish: Wish, progress: "Progress") -> str:
     """Take looks until it is time to end; return why it is."""
     ends_at = math.inf if wish.seconds is None else time.monotonic() + wish.seconds
-    progress.tell()
+    progress.show(_recorded(writer))
     while True:
         left_s = ends_at - time.monotonic()
         wait_s = min(eye.wait_s(), left_s)
-        if is_told_to_end(wait_s):
+        if is_interrupted(wait_s):
             return "it was interrupted"
         if left_s - wait_s <= 0 and wait_s < LEAST_WINDOW_S and writer.looks:
             return f"{wish.seconds:g} seconds were asked for"
@@ -219,28 +217,11 @@ def _looks(eye: _Eye, writer: "RecordingWriter", wish: Wish, progress: "_Progres
         full = writer.add(document) if document is not None else ""
         if full:
             return full
-        progress.tell()
+        progress.show(_recorded(writer))
         if writer.looks == wish.looks:
             return f"{wish.looks} looks were asked for"
 
 
-class _Progress:
-    """Says on stderr how far it is: in place on a terminal, and only the end elsewhere."""
-
-    def __init__(self, writer: "RecordingWriter") -> None:
-        self._writer = writer
-        self._is_terminal = sys.stderr is not None and sys.stderr.isatty()
-
-    def tell(self) -> None:
-        """Say how much has been recorded."""
-        if self._is_terminal:
-            click.echo(f"\r{self._said()}; Ctrl-C ends it ", err=True, nl=False)
-
-    def end(self, why: str) -> None:
-        """Say how much was, and *why* it ended."""
-        start = "\r" if self._is_terminal else ""
-        click.echo(f"{start}{self._said()}{f'; {why}' if why else ''}", err=True)
-
-    def _said(self) -> str:
-        size = self._writer.size / MEGABYTE
-        return f"temper: {self._writer.path}: {self._writer.looks} looks, {size:.2f} MiB"
+def _recorded(writer: "RecordingWriter") -> str:
+    size = writer.size / MEGABYTE
+    return f"temper: {writer.path}: {writer.looks} looks, {size:.2f} MiB"

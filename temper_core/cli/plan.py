@@ -12,10 +12,9 @@ from temper_core.cli.planning import (
     cpus_text,
     input_options,
     make_plan,
-    plain_table,
     prepare,
-    wide_console,
 )
+from temper_core.console import plain_table, results_console
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -77,8 +76,8 @@ def command(
 def _differ(given: PlanInput, output: str, against: Path | None, *, steered: bool) -> int:
     if output == "engine":
         raise click.UsageError("--diff has no output engine")
-    from temper_core.cli.client import print_json
     from temper_core.cli.plan_difference import difference, difference_document, print_difference
+    from temper_core.console import print_json
 
     told = difference(prepare(given), against, steered=steered)
     if output == "json":
@@ -103,7 +102,7 @@ def _print_engine(plan: "LayerPlan") -> None:
 def _print_table(plan: "LayerPlan") -> None:
     from temper_core.plan.capacity import counted
 
-    console = wide_console()
+    console = results_console()
     machine = plan.machine
     cores, cpus = counted(machine.cores, "core"), counted(len(machine.cpus), "CPU")
     pods = counted(len(plan.assignments), "pod")

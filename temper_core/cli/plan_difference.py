@@ -7,7 +7,8 @@ from typing import Any
 from attrs import evolve, frozen
 
 from temper_core.cli.plan_in_force import InForce, ask_in_force, read_in_force
-from temper_core.cli.planning import Prepared, plain_table, wide_console
+from temper_core.cli.planning import Prepared
+from temper_core.console import plain_table, results_console
 from temper_core.errors import EXIT_CLEAN, EXIT_FINDINGS
 from temper_core.plan.capacity import counted
 from temper_core.plan.change import Change, ChangeKind, change_between, layers_by_pod
@@ -115,7 +116,7 @@ def difference_document(told: Difference) -> dict[str, Any]:
 
 def print_difference(told: Difference) -> None:
     """Print the difference as a table for people."""
-    console = wide_console()
+    console = results_console()
     number = f", generation {told.in_force.generation}" if told.in_force.generation else ""
     console.print(f"against  {told.in_force.source}{number}")
     console.print(f"change   {told.change.kind.value}: {WORDS[told.change.kind]}")

@@ -4,14 +4,12 @@ import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 from attrs import frozen
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from temper_core.decide.decider import Decider
     from temper_core.plan import ProfileCatalogue
     from temper_core.records.machine import MachineShape
@@ -107,23 +105,6 @@ def node_names(text: str) -> tuple[str, ...]:
     is_json = text.lstrip("\ufeff \t\r\n").startswith(("{", "["))
     found = (NODE_IN_JSON if is_json else NODE_IN_YAML).findall(text)
     return tuple(sorted({*found} - {"null"}))
-
-
-def wide_console() -> "Console":
-    """Return a console that does not fold lines where a program reads them."""
-    from rich.console import Console
-
-    console = Console(markup=False, highlight=False)
-    if console.is_terminal:
-        return console
-    return Console(markup=False, highlight=False, width=PIPED_WIDTH)
-
-
-def plain_table(*columns: str) -> Any:  # noqa: ANN401 - rich is imported when it is needed
-    """Return a table without lines."""
-    from rich.table import Table
-
-    return Table(*columns, box=None, pad_edge=False)
 
 
 def cpus_text(low: int | None, high: int | None) -> str:

@@ -58,7 +58,7 @@ def _refuse_broken(states: "tuple[PluginState, ...]") -> None:
 
 
 def _print_table(states: "tuple[PluginState, ...]") -> None:
-    from temper_core.cli.tables import plain_table, results_console
+    from temper_core.console import plain_table, results_console
 
     table = plain_table("plugin", "version", "distribution", "state", "hooks", "failure")
     for state in states:

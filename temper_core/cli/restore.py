@@ -85,7 +85,7 @@ def _state(left: "Left") -> str:
 
 
 def _print_lines(done: "Restored", is_dry: bool) -> None:
-    from temper_core.cli.tables import shown
+    from temper_core.console import shown
 
     word = "would go" if is_dry else "removed"
     for path in done.removed:

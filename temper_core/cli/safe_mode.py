@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from attrs import field, frozen
 
-from temper_core.cli.client import output_option, print_json, read_settings, settings_option
+from temper_core.console import output_option, print_json, read_settings, settings_option
 from temper_core.errors import EXIT_FINDINGS, MachineError, TemperError
 from temper_core.safe_mode.host_file import SafeModeFile
 from temper_core.safe_mode.model import FILE_REQUESTER
@@ -180,7 +180,7 @@ def _print(outcome: Outcome, output: str) -> None:
 
 
 def _print_request(name: str, request: Mapping[str, Any]) -> None:
-    from temper_core.cli.tables import shown
+    from temper_core.console import shown
 
     since = request.get("since")
     is_time = isinstance(since, int | float) and 0 < since < LATEST_S

@@ -44,7 +44,7 @@ def _plain(value: object) -> Any:  # noqa: ANN401 - whatever JSON can say
 def _print_table(rows: list[tuple[str, Any, str]]) -> None:
     import json
 
-    from temper_core.cli.tables import plain_table, results_console
+    from temper_core.console import plain_table, results_console
 
     table = plain_table(*_COLUMNS)
     for setting, value, source in rows:

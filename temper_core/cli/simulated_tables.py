@@ -7,8 +7,8 @@ import attrs
 import click
 
 from temper_core.cli.plan_difference import WORDS
-from temper_core.cli.planning import cpus_text, plain_table, wide_console
-from temper_core.cli.tables import shown
+from temper_core.cli.planning import cpus_text
+from temper_core.console import plain_table, results_console, shown
 from temper_core.plain_json import plain_value
 from temper_core.plan import plan_document
 from temper_core.plan.capacity import counted
@@ -65,7 +65,7 @@ def simulation_document(told: "Simulation") -> Json:
 
 def print_simulation(told: "Simulation") -> None:
     """Print the simulation as tables."""
-    console = wide_console()
+    console = results_console()
     _print_head(console, told)
     _print_steps(console, told)
     if told.plan is not None:

@@ -51,6 +51,10 @@ class Trials(Protocol):
         """Put *profile* in force for *pods*."""
         ...
 
+    def release_all(self, owner: str) -> None:
+        """End every trial of *owner*."""
+        ...
+
 
 class Recorder(Protocol):
     """Keeps events."""

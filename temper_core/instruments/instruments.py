@@ -82,7 +82,7 @@ class Instruments:
             except TemperError as error:
                 log.warning("instrument_not_opened", instrument=name, reason=str(error))
                 self._unopened = (*self._unopened, f"instrument {name}: {error}")
-                self._stop_helpers(name)
+                self._release(name)
             else:
                 self._at_work.append(_AtWork(contribution.plugin, contribution.record, opened))
         self._endpoints = tuple(self._listed("endpoints", Endpoint))
@@ -125,12 +125,14 @@ class Instruments:
             except PluginError as error:
                 name = each.record.name
                 log.warning("instrument_not_closed", instrument=name, reason=error.reason)
-            self._stop_helpers(each.record.name)
+            self._release(each.record.name)
         self._upkeep.close()
 
-    def _stop_helpers(self, name: str) -> None:
+    def _release(self, name: str) -> None:
+        """End what the instrument has begun through its context."""
         if self._parts is not None:
             self._parts.helpers.stop_all(name)
+            self._parts.trials.release_all(name)
 
     def _open(self, contribution: Contribution[Instrument]) -> OpenInstrument:
         record, parts = contribution.record, self._parts

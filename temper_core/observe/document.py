@@ -25,6 +25,7 @@ from temper_core.records.snapshots import (
     ThreadSample,
 )
 from temper_core.records.steering import SteeringState
+from temper_core.records.trials import TrialState
 
 REST = "rest"
 DIGITS = 6
@@ -61,6 +62,18 @@ def observe_document(snapshot: Snapshot, top: int) -> Json:
         "wakes": None if snapshot.wakes is None else window_document(snapshot.wakes),
         "overhead": _overhead(snapshot),
         "defects": list(snapshot.defects),
+        "trials": [trial_document(trial) for trial in snapshot.trials],
+    }
+
+
+def trial_document(trial: TrialState) -> Json:
+    """Return a trial as JSON."""
+    return {
+        "id": trial.id,
+        "owner": trial.owner,
+        "profile": trial.profile,
+        "pods": list(trial.pods),
+        "until": rfc3339(trial.until),
     }
 
 

@@ -1,9 +1,9 @@
 """The profiles of a node, and which of them a pod gets."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 
-from attrs import define, evolve, frozen
+from attrs import define, evolve, field, frozen
 
 from temper_core.profiles.fingerprints import (
     image_sign,
@@ -55,11 +55,13 @@ def detect_nothing(_: Pod) -> None:
 class ProfileCatalogue:
     """Every profile that was loaded, and those that could not be.
 
-    ``choose`` goes by annotation, detector, image, main process, in this order.
+    ``choose`` goes by trial, annotation, detector, image, main process, in this order. ``trials``
+    are the profiles on trial by the key of the pod.
     """
 
     profiles: tuple[LoadedProfile, ...] = ()
     failures: tuple[ProfileFailure, ...] = ()
+    trials: Mapping[str, LoadedProfile] = field(factory=dict)
 
     def choose(self, pod: Pod, machine: MachineShape, detect: Detect = detect_nothing) -> Choice:
         """Return the profile of *pod* and why; without one, why none was applied.
@@ -67,6 +69,9 @@ class ProfileCatalogue:
         A profile that is named but does not fit the machine, or is not there, is never replaced by
         a guess.
         """
+        trial = self.trials.get(pod.key)
+        if trial is not None:
+            return Choice(trial, f"{trial.source}: {trial.profile.id}")
         wanted = pod.wanted_profile
         if wanted is not None:
             return self._wanted(pod, machine, *wanted)

@@ -12,6 +12,7 @@ from temper_core.records.plans import LayerPlan
 from temper_core.records.profiles import ProfileFailure
 from temper_core.records.steering import SteeringState
 from temper_core.records.tiers import LayerKind, Tier
+from temper_core.records.trials import TrialState
 from temper_core.records.wakes import WakeWindow
 
 SCHEMA_VERSION = 1
@@ -298,4 +299,5 @@ class Snapshot:
     pressure_events: Mapping[str, int] = field(factory=dict)
     wakes: WakeWindow | None = None
     sections: Mapping[str, Section] = field(factory=dict)
+    trials: tuple[TrialState, ...] = ()
     schema_version: int = SCHEMA_VERSION

@@ -20,6 +20,7 @@ from temper_core.server.answers import (
     json_answer,
     message_of,
 )
+from temper_core.server.trial_endpoints import TrialEndpoints
 from temper_core.server.view import AgentView
 from temper_core.server.wakes_request import parse_wakes_request
 
@@ -37,7 +38,9 @@ class CoreEndpoints:
 
     def table(self) -> tuple[Endpoint, ...]:
         """Return every endpoint but ``/`` and ``/openapi.json``, which describe the table."""
-        return (*self._observing(), *self._watching(), *self._probing(), *self._deciding())
+        trials = TrialEndpoints(self.view.trials()).table()
+        own = (*self._observing(), *self._watching(), *self._probing(), *self._deciding())
+        return (*own, *trials)
 
     def _observing(self) -> tuple[Endpoint, ...]:
         return (

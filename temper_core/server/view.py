@@ -5,6 +5,7 @@ from typing import Any, Protocol
 
 from temper_core.metrics.source import MetricSource
 from temper_core.records.endpoints import Endpoint
+from temper_core.server.trial_endpoints import Trials
 
 
 class AgentView(MetricSource, Protocol):
@@ -44,6 +45,10 @@ class AgentView(MetricSource, Protocol):
 
     def release_safe_mode(self, requester: str) -> bool:
         """Forget *requester*'s request; False if it had none."""
+        ...
+
+    def trials(self) -> Trials:
+        """Return the agent's trials."""
         ...
 
     def endpoints(self) -> Sequence[tuple[str, Endpoint]]:

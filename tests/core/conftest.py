@@ -7,8 +7,7 @@ from contextlib import suppress
 import pytest
 
 from temper_core.node.cgroups import detect_cgroups
-
-GONE_S = 10
+from tests.patience import PATIENCE_S
 
 
 @pytest.fixture(scope="session")
@@ -38,7 +37,7 @@ def make_cgroup(unified):
 
 
 def _remove(folder):
-    deadline = time.monotonic() + GONE_S
+    deadline = time.monotonic() + PATIENCE_S
     while folder.exists():
         with suppress(OSError):
             folder.rmdir()

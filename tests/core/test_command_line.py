@@ -10,6 +10,7 @@ from temper_core.cli import remembered
 from temper_core.cli.main import CORE_COMMANDS
 from temper_core.cli.plugin_commands import settings_path, summaries
 from temper_core.settings import reader
+from tests.patience import PATIENCE_S
 
 COMMANDING = """
 from temper_core import Command, hookimpl
@@ -169,7 +170,7 @@ def test_a_reader_who_goes_away_is_no_error():
 
     assert writer.stderr.read() == b""
     writer.stderr.close()
-    writer.wait(timeout=10)
+    writer.wait(timeout=PATIENCE_S)
 
 
 def test_the_version_is_printed():
@@ -376,7 +377,7 @@ def test_a_pipe_in_place_of_a_file_is_refused_at_once(arguments, tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
 
-    done = temper(*arguments, str(pipe), timeout=20)
+    done = temper(*arguments, str(pipe), timeout=PATIENCE_S)
 
     assert done.returncode == 2
     assert done.stderr == f"temper: {pipe}: is not a regular file\n"
@@ -384,7 +385,7 @@ def test_a_pipe_in_place_of_a_file_is_refused_at_once(arguments, tmp_path):
 
 @pytest.mark.parametrize("arguments", [["engine", "check"], ["plan", "--pods"], ["lint", "--from"]])
 def test_a_document_that_never_ends_is_refused(arguments):
-    done = temper(*arguments, "/dev/zero", timeout=20)
+    done = temper(*arguments, "/dev/zero", timeout=PATIENCE_S)
 
     assert done.returncode == 2
     assert done.stderr == "temper: /dev/zero: is larger than 67108864 bytes\n"

@@ -13,6 +13,7 @@ PAGES = [
     *ROOT.glob("*.md"),
     *ROOT.glob("docs/*.md"),
     *ROOT.glob("bench/*.md"),
+    *ROOT.glob("libs/*/README.md"),
     *ROOT.glob("plugins/*/README.md"),
 ]
 LINKS = [

@@ -14,6 +14,7 @@ from temper_core.errors import InputError
 from temper_core.launch import CommandFailed, Workload, keep_sizes, name_of_command, run
 from temper_core.node.cgroups import detect_cgroups
 from temper_core.records.tiers import Tier
+from tests.patience import PATIENCE_S
 
 TEMPER = str(Path(sys.executable).with_name("temper"))
 # Writes down the signals it receives, one by one, until SIGUSR1.
@@ -226,7 +227,7 @@ def test_a_signal_sent_to_us_alone_reaches_the_command(unified, number):
 
     temper.send_signal(number)
 
-    assert temper.wait(timeout=10) == 128 + number
+    assert temper.wait(timeout=PATIENCE_S) == 128 + number
     assert not cgroup.exists()
 
 
@@ -268,7 +269,7 @@ def test_the_end_of_a_command_is_noticed_where_news_of_children_are_ignored(unif
     )
     command = [TEMPER, "run", "--name", "deaf", "sh", "-c", "exit 5"]
 
-    ended = subprocess.run([sys.executable, "-c", start, *command], check=False, timeout=20)
+    ended = subprocess.run([sys.executable, "-c", start, *command], check=False, timeout=PATIENCE_S)
 
     assert ended.returncode == 5
 
@@ -298,7 +299,7 @@ def _type(key, script, told):
 
 def _ended(*arguments):
     return subprocess.run(
-        [TEMPER, *arguments], check=False, capture_output=True, text=True, timeout=20
+        [TEMPER, *arguments], check=False, capture_output=True, text=True, timeout=PATIENCE_S
     )
 
 
@@ -326,7 +327,7 @@ def _is_empty(cgroup):
 
 
 def _wait_for(condition):
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + PATIENCE_S
     while not condition():
-        assert time.monotonic() < deadline, "nothing happened within 10 s"
+        assert time.monotonic() < deadline, f"nothing happened within {PATIENCE_S} s"
         time.sleep(0.02)

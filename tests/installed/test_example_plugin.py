@@ -18,11 +18,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.installed.wheels import ROOT, environment_with, run
+from tests.installed.wheels import ROOT, environment_by_uv, run
+from tests.patience import PATIENCE_S
 
 EXAMPLE = ROOT / "examples" / "temper-plugin-batch-guard"
 SPIN = "while True: pass"
-PATIENCE_S = 60.0
 SETTINGS = """
 node = "node-1"
 
@@ -63,9 +63,10 @@ process = "nightly-report"
 
 
 @pytest.fixture(scope="module")
-def environment(tmp_path_factory):
+def environment(wheel_of, tmp_path_factory):
     """Return an environment that holds the agent, the example, pytest, and nothing else of ours."""
-    return environment_with((ROOT, EXAMPLE), tmp_path_factory.mktemp("example"), "pytest")
+    wheels = map(wheel_of, (ROOT, EXAMPLE))
+    return environment_by_uv(["pytest", *wheels], tmp_path_factory.mktemp("example"))
 
 
 @pytest.fixture

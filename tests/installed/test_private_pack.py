@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from tests.installed.wheels import ROOT, environment_with, run
+from tests.installed.wheels import ROOT, environment_by_uv, run
 
 PACK = ROOT / "examples" / "temper-plugin-shop-profiles"
 PROFILE = PACK / "temper_plugin_shop_profiles" / "shop-search.toml"
@@ -15,10 +15,10 @@ MACHINE = ROOT / "examples" / "machines" / "16-cores.toml"
 
 
 @pytest.fixture(scope="module")
-def environment(tmp_path_factory):
+def environment(wheel_of, tmp_path_factory):
     """Return an environment that holds the agent, the builtin profiles and the pack."""
-    projects = (ROOT, ROOT / "plugins" / "builtin_profiles", PACK)
-    return environment_with(projects, tmp_path_factory.mktemp("pack"), "pytest")
+    wheels = map(wheel_of, (ROOT, ROOT / "plugins" / "builtin_profiles", PACK))
+    return environment_by_uv(["pytest", *wheels], tmp_path_factory.mktemp("pack"))
 
 
 @pytest.fixture

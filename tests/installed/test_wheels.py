@@ -5,15 +5,19 @@ import shutil
 
 import pytest
 
-from tests.installed.wheels import ROOT, environment_with, run
+from tests.installed.wheels import ROOT, environment_by_pip, run
 
-PROJECTS = (ROOT, *sorted(path.parent for path in ROOT.glob("plugins/*/pyproject.toml")))
+PROJECTS = (
+    ROOT,
+    *sorted(path.parent for path in ROOT.glob("libs/*/pyproject.toml")),
+    *sorted(path.parent for path in ROOT.glob("plugins/*/pyproject.toml")),
+)
 
 
 @pytest.fixture(scope="module")
-def environment(tmp_path_factory):
+def environment(wheel_of, tmp_path_factory):
     """Build the wheels, and return an environment that holds them and what they depend on."""
-    return environment_with(PROJECTS, tmp_path_factory.mktemp("wheels"))
+    return environment_by_pip(map(wheel_of, PROJECTS), tmp_path_factory.mktemp("wheels"))
 
 
 @pytest.fixture

@@ -1,8 +1,10 @@
-"""Distributions as users get them: wheels, installed by plain pip into an empty environment."""
+"""Distributions as users get them: wheels, installed into an empty environment."""
 
+import os
 import shutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -15,19 +17,32 @@ def run(*command, check=True, **options):
     return done
 
 
-def environment_with(projects, folder, *requirements):
-    """Build the wheels of *projects*; return an environment with them and *requirements*."""
-    wheels, environment = folder / "wheels", folder / "environment"
-    for project in projects:
-        _build(project, wheels)
+def environment_by_pip(wheels, folder):
+    """Return an environment with *wheels*, made by plain venv and pip."""
+    environment = folder / "environment"
     run(sys.executable, "-m", "venv", environment)
     pip = (environment / "bin" / "pip", "--disable-pip-version-check")
-    run(*pip, "install", "--quiet", *requirements, *sorted(wheels.glob("*.whl")))
+    run(*pip, "install", "--quiet", *wheels)
     return environment
 
 
-def _build(project, into):
-    if shutil.which("uv"):
-        run("uv", "build", "--wheel", project, "-o", into)
-    else:
-        run(sys.executable, "-m", "build", "--wheel", project, "--outdir", into)
+def environment_by_uv(requirements, folder):
+    """Return an environment with *requirements*, among them wheels, made by uv in a second."""
+    environment = folder / "environment"
+    run(_uv(), "venv", "--python", sys.executable, environment)
+    run(_uv(), "pip", "install", "--python", environment / "bin/python", *requirements)
+    return environment
+
+
+def build(project, folder):
+    """Build the wheel of *project* in a folder of its own; return its path."""
+    run(_uv(), "build", "--wheel", project, "--out-dir", folder)
+    [wheel] = folder.glob("*.whl")
+    return wheel
+
+
+@cache
+def _uv():
+    """Return the uv that ``scripts/install`` uses."""
+    cached = Path(os.environ.get("TEMPER_CACHE") or Path.home() / ".cache/temper") / "uv/bin/uv"
+    return shutil.which("uv") or cached

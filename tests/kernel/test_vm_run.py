@@ -8,6 +8,9 @@ import pytest
 from tests.kernel.guest import CHECKOUT, VM_RUN
 
 README = CHECKOUT / "README.md"
+SETTINGS = CHECKOUT / "vm/settings.sh"
+BROKEN = "traps: PANIC: double fault, error_code: 0x0"
+BREAK = f"echo '<0>{BROKEN}' >/dev/kmsg; echo c >/proc/sysrq-trigger; sleep 60"
 
 
 def free_port() -> int:
@@ -75,6 +78,72 @@ def test_a_guest_that_dies_is_reported_with_the_last_words_of_its_kernel():
     assert ended.returncode == 125
     assert "the guest died" in ended.stderr
     assert "sysrq triggered crash" in ended.stderr
+
+
+def test_a_guest_that_the_emulator_broke_is_booted_once_more_and_that_is_printed(tmp_path):
+    console, share = tmp_path / "console", tmp_path / "share"
+    script = f"[ -e $SHARE/before ] && exit 5; touch $SHARE/before; sync; {BREAK}"
+
+    ended = run("--console", console, "--share", share, "sh", "-c", script)
+
+    assert ended.returncode == 5
+    assert f"the emulator broke the guest ('{BROKEN}'); once more" in ended.stderr
+    assert BROKEN in (tmp_path / "console.first").read_text()
+    assert BROKEN not in console.read_text()
+
+
+def test_a_guest_that_the_emulator_broke_stays_dead_if_it_is_to_be_booted_once():
+    ended = run("--once", "sh", "-c", BREAK)
+
+    assert ended.returncode == 125
+    assert "once more" not in ended.stderr
+    assert f"the guest died (QEMU's exit code 0, broken by the emulator: '{BROKEN}')" in (
+        ended.stderr
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "signature"),
+    [
+        (f"[   41.9] {BROKEN}\r", BROKEN),
+        ("[    7.0] Oops: int3: 0000 [#1] SMP NOPTI\r", "Oops: int3: 0000 [#1] SMP NOPTI"),
+        ("[    7.0] Oops: double fault: 0000 [#1] SMP", "Oops: double fault: 0000 [#1] SMP"),
+        ("[    7.0] Oops: general protection fault: 0000 [#1] SMP", ""),
+        ("[    7.0] Kernel panic - not syncing: sysrq triggered crash", ""),
+    ],
+)
+def test_the_emulators_signatures_are_known_and_no_other_end_is_taken_for_one(
+    tmp_path, line, signature
+):
+    console = tmp_path / "console"
+    console.write_text(f"[    0.0] Linux version 6.18\n{line}\n[   42.0] Call Trace:\n")
+
+    found = subprocess.run(
+        ["bash", "-c", 'source "$0"; emulator_signature "$1"', SETTINGS, console],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert found.stdout.strip() == signature
+    assert found.returncode == (0 if signature else 1)
+
+
+def test_an_oops_ends_the_guest():
+    ended = run("--cpus", 1, "cat", "/proc/sys/kernel/panic_on_oops")
+
+    assert ended.stdout == "1\n"
+
+
+def test_the_emulator_that_is_fetched_runs_with_the_libraries_that_came_with_it():
+    program = subprocess.run(
+        [CHECKOUT / "vm/fetch-qemu"], stdout=subprocess.PIPE, text=True, check=True
+    ).stdout.strip()
+
+    version = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
+
+    assert "QEMU emulator version" in version.stdout
+    assert version.stderr == ""
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.kubernetes.cluster import pod, wait_for_value, wait_until
+from tests.control_plane.cluster import pod, wait_for_value, wait_until
 
 TEMPER = str(Path(sys.executable).with_name("temper"))
 

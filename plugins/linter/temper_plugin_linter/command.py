@@ -9,19 +9,17 @@ import click
 from attrs import fields, frozen
 
 from temper_core import InputError, MachineError, ask_agent, fit_settings, load_settings, read_json
+from temper_core.console import plain_table, results_console, shown
 from temper_plugin_linter.explaining import (
     explained_document,
     explained_lines,
     find,
     id_of,
     is_invariant,
-    shown,
 )
 from temper_plugin_linter.limits import Limits
 
 EXIT_VIOLATIONS = 1
-NARROWEST = 80
-PIPED_WIDTH = 10_000
 
 
 @frozen
@@ -138,16 +136,8 @@ def _violations_in(answer: object) -> list[Mapping[str, Any]]:
 
 
 def _print_table(found: list[Mapping[str, Any]]) -> None:
-    from rich.console import Console  # noqa: PLC0415 - slow, and for tables only
-    from rich.table import Table  # noqa: PLC0415 - the same
-
-    table = Table(box=None, pad_edge=False)
-    for column in ("id", "subject", "what", "what to do"):
-        table.add_column(column, overflow="fold")
+    table = plain_table("id", "subject", "what", "what to do")
     for violation in found:
         cells = (violation.get(key, "") for key in ("subject", "message", "fix"))
         table.add_row(*map(shown, (id_of(violation), *cells)))
-    console = Console(markup=False, highlight=False)
-    # A pipe has no width, and rich would squeeze the table into 80 columns.
-    width = max(console.width, NARROWEST) if console.is_terminal else PIPED_WIDTH
-    Console(markup=False, highlight=False, width=width).print(table)
+    results_console().print(table)

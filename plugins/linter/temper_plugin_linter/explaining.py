@@ -6,6 +6,7 @@ from typing import Any
 from attrs import frozen
 
 from temper_core import InputError, violation_id
+from temper_core.console import shown
 from temper_plugin_linter.limits import Limits
 from temper_plugin_linter.rules import PLUGIN_HEALTH, RULES, Rule, rule_named
 
@@ -50,12 +51,6 @@ def id_of(violation: Json) -> str:
     known = violation.get("id")
     invariant, subject = violation.get("invariant", ""), violation.get("subject", "")
     return str(known) if known else violation_id(str(invariant), str(subject))
-
-
-def shown(value: object) -> str:
-    """Write a value for a terminal; what a process calls itself must not steer the terminal."""
-    text = str(value)
-    return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in text)
 
 
 def explained_lines(explained: Explained, limits: Limits, windows: str) -> Iterator[str]:

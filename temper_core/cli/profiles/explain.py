@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from temper_core.cli.explain import explanation
-from temper_core.cli.planning import input_options, wide_console
+from temper_core.cli.planning import input_options
+from temper_core.console import results_console
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -39,7 +40,7 @@ def command(
 
         click.echo(json.dumps(told, indent=2))
     else:
-        _print(wide_console(), told)
+        _print(results_console(), told)
 
 
 def _print(console: "Console", told: Mapping[str, Any]) -> None:

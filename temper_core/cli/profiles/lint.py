@@ -80,7 +80,7 @@ def _document(path: Path, loaded: "LoadedProfile") -> dict[str, Any]:
 
 
 def _print(document: dict[str, Any]) -> None:
-    from temper_core.cli.tables import shown
+    from temper_core.console import shown
 
     for remark in document["remarks"]:
         where = f"{remark['path']}: " if remark["path"] else ""

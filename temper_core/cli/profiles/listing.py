@@ -44,7 +44,7 @@ def _catalogue_document(catalogue: "ProfileCatalogue") -> dict[str, Any]:
 
 
 def _print_catalogue(catalogue: "ProfileCatalogue") -> None:
-    from temper_core.cli.tables import plain_table, results_console
+    from temper_core.console import plain_table, results_console
 
     table = plain_table(*COLUMNS)
     for loaded in catalogue.profiles:

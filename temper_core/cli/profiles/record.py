@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from temper_core.cli.numbers import FiniteRange
+from temper_core.console import FiniteRange
 
 if TYPE_CHECKING:
     from temper_core.observe.thread_tables.process_trees import ProcessSource
@@ -72,16 +72,16 @@ def _sampled(source: "ProcessSource", seconds: float) -> "ThreadSampler":
     import platform
     import time
 
-    from temper_core.cli.endings import endings_waited_for, is_told_to_end
+    from temper_core.console import held_interruptions, is_interrupted
     from temper_core.observe.thread_tables.sampling import ThreadSampler
 
     sampler = ThreadSampler(source, host=platform.node())
     ends_at = time.monotonic() + seconds
-    with endings_waited_for():
+    with held_interruptions():
         sampler.look()
         is_ended = False
         while not (is_ended or sampler.is_over) and (left_s := ends_at - time.monotonic()) > 0:
-            is_ended = is_told_to_end(min(LOOK_EVERY_S, left_s))
+            is_ended = is_interrupted(min(LOOK_EVERY_S, left_s))
             sampler.look()
     if is_ended:
         click.echo("temper: interrupted; what was recorded until then is kept", err=True)

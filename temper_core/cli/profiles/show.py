@@ -42,7 +42,7 @@ def _unknown(profile_id: str, catalogue: "ProfileCatalogue") -> Exception:
 
 
 def _print_profile(loaded: "LoadedProfile") -> None:
-    from temper_core.cli.tables import plain_table, results_console
+    from temper_core.console import plain_table, results_console
 
     profile = loaded.profile
     console = results_console()

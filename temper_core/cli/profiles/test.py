@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from temper_core.cli.numbers import FiniteRange
+from temper_core.console import FiniteRange
 
 if TYPE_CHECKING:
     from temper_core.observe.thread_tables.coverage import Coverage, Judged
@@ -170,7 +170,7 @@ def _row(judged: "Judged") -> dict[str, Any]:
 
 
 def _print(path: Path, coverage: "Coverage") -> None:
-    from temper_core.cli.tables import plain_table, results_console, shown
+    from temper_core.console import plain_table, results_console, shown
 
     table, console = coverage.table, results_console()
     console.print(

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from temper_core.cli.client import observation, read_settings, settings_option
-from temper_core.cli.numbers import FiniteRange
+from temper_core.client import ask_observation
+from temper_core.console import FiniteRange, read_settings, settings_option
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -54,7 +54,7 @@ def _show(settings: "Settings", interval: float, most: int | None) -> None:
     from temper_core.cli.top.looks import FEW, Looks
 
     console = Console(highlight=False, markup=False, emoji=False)
-    looks = Looks.begin(lambda threads: observation(settings, threads), FEW)
+    looks = Looks.begin(lambda threads: ask_observation(settings, threads), FEW)
     width = console.width if console.is_terminal else WIDE_ENOUGH
     if console.is_terminal and os.environ.get("TERM", "") in TERMINALS_WITHOUT_CURSOR:
         console = Console(highlight=False, markup=False, emoji=False, force_terminal=False)

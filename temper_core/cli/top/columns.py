@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from temper_core.cli.observed import Row
+from temper_core.observed import Row
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -51,7 +51,7 @@ def table_lines(columns: Sequence[Column], rows: Sequence[Row], width: int) -> "
     """Render the titles, and a line for each row, in *width* cells."""
     from rich.text import Text
 
-    from temper_core.cli.tables import shown
+    from temper_core.console import shown
 
     cells = [[shown(column.read(row)) for column in columns] for row in rows]
     widths = _widths(columns, cells, width)

@@ -2,7 +2,10 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from temper_core.cli.observed import (
+from temper_core.cli.top.columns import Column
+from temper_core.cli.top.view import View
+from temper_core.cli.top.waits import WAITS, wait_rows
+from temper_core.observed import (
     Row,
     count,
     cpu_list,
@@ -17,9 +20,6 @@ from temper_core.cli.observed import (
     thread_name,
     whole_numbers,
 )
-from temper_core.cli.top.columns import Column
-from temper_core.cli.top.view import View
-from temper_core.cli.top.waits import WAITS, wait_rows
 
 NOTHING = "-"
 BUSY, TIGHT = 0.5, 0.1

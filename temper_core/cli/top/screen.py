@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from temper_core.cli.observed import Row, count, number, pressure_of, rows, table, text
 from temper_core.cli.top.pane_boxes import PaneBox, Seen, boxes
 from temper_core.cli.top.panes import share_text
 from temper_core.cli.top.view import PANES, View
+from temper_core.observed import Row, count, number, pressure_of, rows, table, text
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -86,7 +86,7 @@ def _fill(lines: "list[Text]", height: int) -> "list[Text]":
 def _trouble(seen: Seen) -> "Text":
     from rich.text import Text
 
-    from temper_core.cli.tables import shown
+    from temper_core.console import shown
 
     return Text(f"{shown(seen.trouble)} (below is what was last seen)", "red")
 
@@ -95,7 +95,7 @@ def _header(document: Row) -> "list[Text]":
     from rich.text import Text
 
     from temper_core.cli.observe import headline
-    from temper_core.cli.tables import shown
+    from temper_core.console import shown
 
     violations = rows(document, "violations")
     told = "no violations"

@@ -13,6 +13,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.patience import PATIENCE_S
 from tests.signals import FROM_A_TERMINAL, ignoring
 
 TEMPER = str(Path(sys.executable).with_name("temper"))
@@ -37,13 +38,13 @@ class RunningAgent:
             self.process = subprocess.Popen(command, stderr=self.log)
         self.socket = directory / "run" / "agent.sock"
         transport = httpx.HTTPTransport(uds=str(self.socket))
-        self.client = httpx.Client(transport=transport, base_url="http://agent", timeout=10)
+        self.client = httpx.Client(transport=transport, base_url="http://agent", timeout=PATIENCE_S)
 
     def get(self, path):
         return self.client.get(path)
 
     def wait_for(self, condition, what):
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + PATIENCE_S
         while time.monotonic() < deadline:
             assert self.process.poll() is None, (self.directory / "log").read_text()
             # httpx leaks its socket where there is nothing to connect to.
@@ -61,7 +62,7 @@ class RunningAgent:
         if self.process.poll() is None:
             self.process.send_signal(number)
         try:
-            return self.process.wait(timeout=20)
+            return self.process.wait(timeout=PATIENCE_S)
         finally:
             self.process.kill()  # one that hangs outlives no test
             self.process.wait()
@@ -290,7 +291,7 @@ def test_a_second_agent_on_the_same_socket_is_refused(start, tmp_path):
         check=False,
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=PATIENCE_S,
     )
 
     assert second.returncode == 3
@@ -303,7 +304,7 @@ def test_an_agent_that_may_open_too_few_files_ends_at_once(tmp_path):
     settings.write_text("")
     few = ["sh", "-c", 'ulimit -n 32; exec "$0" agent --settings "$1"', TEMPER, str(settings)]
 
-    ended = subprocess.run(few, capture_output=True, text=True, timeout=30, check=False)
+    ended = subprocess.run(few, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
 
     assert ended.returncode == 3
     assert ended.stderr.startswith("temper: only 32 files may be open at a time")
@@ -327,7 +328,7 @@ def test_settings_that_cannot_work_end_the_agent_at_once(tmp_path, settings, cod
         check=False,
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=PATIENCE_S,
         env={**os.environ, "HOME": str(tmp_path)},
     )
 
@@ -348,3 +349,32 @@ def _pod(name, priority):
         "spec": {"priority": priority, "containers": [container]},
         "status": {"phase": "Running"},
     }
+
+
+TRIAL = """
+schema_version = 1
+id = "tuned"
+[[thread_groups]]
+name = "rest"
+"""
+
+
+@pytest.mark.usefixtures("busy_process")
+def test_a_trial_is_decided_by_at_once_and_leaves_nothing_when_it_ends(start):
+    agent = start(settings='[[workloads]]\nname = "spin"\nprocess = "sh"\ntier = "high"\n')
+    agent.wait_for(lambda: "spin" in agent.get("/explain").text, "workload")
+
+    def profile_is(wanted):
+        pods = agent.get("/explain").json()["pods"]
+        return next((p for p in pods if p["pod"] == "spin"), {}).get("profile") == wanted
+
+    asked = {"profile": TRIAL, "pods": ["spin"], "seconds": 600}
+    begun = agent.client.post("/trials", json=asked)
+    agent.wait_for(lambda: profile_is("tuned"), "profile on trial")
+    seen = agent.wait_for(lambda: (agent.observation() or {}).get("trials"), "trial")
+    agent.client.delete(f"/trials/{begun.json()['id']}")
+    agent.wait_for(lambda: not profile_is("tuned"), "end of the trial")
+
+    assert seen == [begun.json()]
+    assert agent.wait_for(lambda: (agent.observation() or {}).get("trials") == [], "end")
+    assert not any("tuned" in path.read_text() for path in agent.directory.rglob("*.json"))

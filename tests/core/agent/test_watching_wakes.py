@@ -10,9 +10,9 @@ import httpx
 import pytest
 
 from temper_core.bpf.access import probe
+from tests.patience import PATIENCE_S
 
 TEMPER = str(Path(sys.executable).with_name("temper"))
-PATIENCE_S = 60
 
 
 @pytest.fixture
@@ -30,7 +30,9 @@ def start(tmp_path):
         log = (tmp_path / "log").open("w")
         process = subprocess.Popen([TEMPER, "agent", "--settings", str(path)], stderr=log)
         client = httpx.Client(
-            transport=httpx.HTTPTransport(uds=str(socket)), base_url="http://agent", timeout=10
+            transport=httpx.HTTPTransport(uds=str(socket)),
+            base_url="http://agent",
+            timeout=PATIENCE_S,
         )
         running.append((process, client, log))
         end = time.monotonic() + PATIENCE_S
@@ -77,7 +79,7 @@ def test_nothing_is_watched_until_somebody_asks_and_then_it_costs_what_is_charge
     assert asked["is_on"] is True
     assert found["window"]["waits"][0]["subject"] == "node"
     assert found["window"]["waits"][0]["waits"] > 0
-    assert process.wait(timeout=20) == 0
+    assert process.wait(timeout=PATIENCE_S) == 0
 
 
 def test_the_settings_have_it_watched_from_the_start(start):

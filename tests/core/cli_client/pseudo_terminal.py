@@ -12,8 +12,9 @@ import termios
 import time
 from contextlib import suppress
 
+from tests.patience import PATIENCE_S
+
 CONTROL = re.compile(r"\x1b\[([?0-9;]*)([A-Za-z])")
-PATIENCE_S = 30
 
 
 class PseudoTerminal:

@@ -17,6 +17,7 @@ from temper_core.plan import ProfileCatalogue
 from temper_core.rehearsal.reader import Recording
 from temper_core.rehearsal.recording_format import recording_document
 from temper_core.settings import Settings
+from tests.patience import PATIENCE_S
 
 RUN_TEMPER = "from temper_core.cli.main import main; main()"
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -92,7 +93,7 @@ def test_ctrl_c_and_its_like_leave_a_whole_file(alone, tmp_path, ending):
             assert process.poll() is None, process.stderr.read()
             time.sleep(0.05)
         process.send_signal(ending)
-        _, said = process.communicate(timeout=30)
+        _, said = process.communicate(timeout=PATIENCE_S)
 
     moments = list(Recording(path).moments())
     assert process.returncode == 0

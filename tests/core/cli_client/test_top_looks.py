@@ -10,6 +10,7 @@ from temper_core.cli.top.cpu_times import busy_between, read_cpu_times
 from temper_core.cli.top.looks import FEW, MANY, Looks, news_in, threads_for
 from temper_core.cli.top.view import View
 from temper_core.errors import MachineError
+from tests.patience import PATIENCE_S
 
 
 class Agent:
@@ -23,7 +24,7 @@ class Agent:
 
     def __call__(self, threads):
         self.asked.append(threads)
-        assert self.held.wait(10)
+        assert self.held.wait(PATIENCE_S)
         if self.error:
             raise self.error
         return {"generation": len(self.asked), "machine": {"cpus": len(read_cpu_times())}}
@@ -52,14 +53,14 @@ def test_a_look_does_not_wait_for_the_agent(agent, looks, rung):
     was_early = looks.take_answer()
     agent.held.set()
 
-    assert rung.wait(10)
+    assert rung.wait(PATIENCE_S)
     assert not was_early
     wait_for_answer(looks)
     assert looks.seen.document["generation"] == 2
 
 
 def wait_for_answer(looks):
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + PATIENCE_S
     while not looks.take_answer():
         assert time.monotonic() < deadline
 

@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from temper_pseudo_terminal import PseudoTerminal
 
+from tests.patience import PATIENCE_S
+
 TEMPER = [sys.executable, "-c", "from temper_core.cli.main import main; main()"]
 COLOUR = re.compile(r"\x1b\[(\d+;)*3\d(;\d+)*m")
 NAME = "spin [red]\x1b"
@@ -59,11 +61,11 @@ def settings_of_a_real_agent(tmp_path_factory):
     finally:
         for process in started:
             process.terminate()
-            process.wait(20)
+            process.wait(PATIENCE_S)
 
 
 def wait_until(condition):
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline:
         if condition():
             return

@@ -10,8 +10,9 @@ from attrs import evolve
 
 from temper_core.cli import observe, top
 from temper_core.cli.observe import observation_tables
-from temper_core.cli.tables import shown
 from temper_core.client import NoAgentError
+from temper_core.console import shown
+from tests.patience import PATIENCE_S
 
 RUN_TEMPER = "from temper_core.cli.main import main; main()"
 
@@ -90,7 +91,7 @@ def test_a_name_that_the_output_cannot_encode_is_shown_as_far_as_it_can(node, vi
         node, *arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         env={**os.environ, "PYTHONIOENCODING": "ascii"},
     )  # fmt: skip
-    told, errors = asking.communicate(timeout=20)
+    told, errors = asking.communicate(timeout=PATIENCE_S)
 
     assert (asking.returncode, errors) == (0, "")
     assert "sp?n?" in told
@@ -161,7 +162,7 @@ def test_ctrl_c_ends_top_quietly(node):
     first = watching.stdout.readline()
 
     watching.send_signal(signal.SIGINT)
-    _, errors = watching.communicate(timeout=20)
+    _, errors = watching.communicate(timeout=PATIENCE_S)
 
     assert "generation 7" in first
     assert errors == ""
@@ -180,13 +181,13 @@ def test_top_draws_on_a_terminal_and_gives_it_back(node):
 
     written = read_terminal(leader)
 
-    assert watching.wait(20) == 0
+    assert watching.wait(PATIENCE_S) == 0
     assert b"generation 7" in written
     assert written.rfind(b"\x1b[?25h") > written.rfind(b"\x1b[?25l") > -1
 
 
 def read_terminal(leader: int) -> bytes:
-    written, deadline = b"", time.monotonic() + 20
+    written, deadline = b"", time.monotonic() + PATIENCE_S
     with open(leader, "rb", buffering=0) as terminal:
         while time.monotonic() < deadline:
             try:
@@ -201,7 +202,7 @@ def test_a_broken_settings_file_is_named_before_anything_is_asked(node):
     node.settings_path.write_text("[server]\nlisten = 5\n")
 
     asking = temper_process(node, "observe", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    _, errors = asking.communicate(timeout=20)
+    _, errors = asking.communicate(timeout=PATIENCE_S)
 
     assert asking.returncode == 2
     assert f"{node.settings_path}: server.listen: must be a string" in errors

@@ -13,6 +13,7 @@ from temper_core.engine.binary import (
     verify_offline,
 )
 from temper_core.errors import EngineError
+from tests.patience import PATIENCE_S
 
 SOUND = json.dumps([{"name": "all", "matches": [[]], "kind": {"Open": {}}}])
 
@@ -131,7 +132,7 @@ def test_what_a_wrapper_of_the_engine_started_ends_with_it(tmp_path, then):
     with pytest.raises(EngineError, match="did not end within 1 s"):
         print_and_exit(EngineBinary(path, "1.1.4"), SOUND, timeout_s=1)
 
-    until = time.monotonic() + 10
+    until = time.monotonic() + PATIENCE_S
     while runs(noted.read_text().strip()) and time.monotonic() < until:
         time.sleep(0.01)
     assert not runs(noted.read_text().strip())

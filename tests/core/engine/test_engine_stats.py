@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from temper_core.engine.stats import EngineStats, StatsClient, cpu_ids, decode
 from temper_core.errors import EngineError
+from tests.patience import PATIENCE_S
 
 BODY: dict[str, Any] = {
     "at": 1_700_000_000.5,
@@ -73,7 +74,7 @@ class StatsServer:
         with contextlib.suppress(OSError):
             self._listening.shutdown(socket.SHUT_RDWR)
         self._listening.close()
-        self._thread.join(timeout=5)
+        self._thread.join(timeout=PATIENCE_S)
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ from temper_core.instruments.context import AgentParts
 from temper_core.instruments.instruments import Instruments
 from temper_core.instruments.lookup import PlanLookup
 from temper_core.instruments.pending import Pending, PendingState
+from temper_core.profiles.trials import TrialBook
 from temper_core.safe_mode.requests import SafeModeRequests
 from temper_core.testing import make_machine, make_snapshot
 
@@ -56,7 +57,7 @@ def parts_of(requests):
         lookup=PlanLookup(lambda: None),
         safe_mode=Requests(requests),
         helpers=Pending(),
-        trials=Pending(),
+        trials=TrialBook(),
         recorder=Pending(),
         state=lambda _name, _limit: PendingState(),
     )

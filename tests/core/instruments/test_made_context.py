@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from temper_core import HelperBounds, InputError, MachineError, PluginError
-from temper_core.instruments.helper_processes import HelperProcesses
 from temper_core.testing import MadeContext
 
 FOLDER = Path(__file__).parent / "plugin"
@@ -14,10 +13,10 @@ FOLDER = Path(__file__).parent / "plugin"
 @pytest.fixture(params=["in this process", "in a process of its own"])
 def context(request, monkeypatch, tmp_path):
     monkeypatch.syspath_prepend(FOLDER)
-    helpers = HelperProcesses() if request.param == "in a process of its own" else None
-    yield MadeContext(folder=tmp_path, state_limit_bytes=100, helpers=helpers)
-    if helpers is not None:
-        helpers.close()
+    with_processes = request.param == "in a process of its own"
+    found = MadeContext(folder=tmp_path, state_limit_bytes=100, with_processes=with_processes)
+    yield found
+    found.close()
 
 
 def test_a_helper_goes_by_the_same_rules_with_and_without_a_process(context):

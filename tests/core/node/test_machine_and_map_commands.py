@@ -109,7 +109,7 @@ def test_a_hybrid_map_shows_capacities(tmp_path, lonely_settings):
 
 
 def test_with_an_agent_the_map_shows_layers_and_the_busiest_threads(tmp_path, monkeypatch):
-    monkeypatch.setattr("temper_core.cli.client.observation", lambda *_: OBSERVATION)
+    monkeypatch.setattr("temper_core.client.ask_observation", lambda *_: OBSERVATION)
     root = str(smt_server(tmp_path))
 
     document = json.loads(run(map_command, "--sys-root", root, "--output", "json"))

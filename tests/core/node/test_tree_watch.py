@@ -11,6 +11,7 @@ from temper_core.file_watch.inotify import Inotify
 from temper_core.node.cgroups import CgroupTree, detect_cgroups
 from temper_core.node.tree_watch import RETRY_S, TreeNews, TreeWatch
 from tests.core.node.trees import make_cgroup, make_hierarchy
+from tests.patience import PATIENCE_S
 
 MOST_QUEUED = 50_000
 
@@ -199,7 +200,7 @@ def watches_of(watch):
 
 def values_heard(watch):
     """Wait for the next values that are told: the kernel does so a moment after the event."""
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline:
         select.select([watch.fileno()], [], [], 1)
         if values := watch.take().values:
@@ -208,7 +209,7 @@ def values_heard(watch):
 
 
 def _emptied(cgroup):
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + PATIENCE_S
     while cgroup.exists() and time.monotonic() < deadline:
         with contextlib.suppress(OSError):  # the kernel has not let go of the process yet
             cgroup.rmdir()

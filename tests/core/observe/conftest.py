@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from temper_core.observe.cgroup_roots import CgroupRoots
+from tests.patience import PATIENCE_S
 
 BUSY = "print('up', flush=True)\nwhile True: pass"
 MOVED_ASLEEP = """
@@ -79,7 +80,7 @@ def wait_until():
     """Ask *question* until it is true; fail with *what* after ten seconds."""
 
     def wait(question, what="it did not happen"):
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + PATIENCE_S
         while not question():
             assert time.monotonic() < deadline, what
             time.sleep(0.01)
@@ -221,6 +222,6 @@ def throttled():
 
 
 def wait_for_nobody(file):
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + PATIENCE_S
     while file.read_text() and time.monotonic() < deadline:
         time.sleep(0.01)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from temper_core.observe.pressure_events import PressureEvents
+from tests.patience import PATIENCE_S
 
 BUSY = "import os; os.sched_setaffinity(0, {0}); print('up', flush=True)\nwhile True: pass"
 
@@ -39,7 +40,7 @@ def test_threads_that_fight_for_a_cpu_are_an_event_of_that_resource(events, spaw
         spawn(BUSY)
     wait_until(lambda: listening.counts["cpu"], "no trigger has fired")
 
-    assert rung.wait(5)
+    assert rung.wait(PATIENCE_S)
     assert set(listening.counts) == {"cpu", "io", "memory"}
     assert listening.defects == ()
 

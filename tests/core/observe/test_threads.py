@@ -11,6 +11,7 @@ import pytest
 
 from temper_core.observe.descriptors import DescriptorBudget
 from temper_core.observe.threads import ProcThreads
+from tests.patience import PATIENCE_S
 
 BUSY = "print('up', flush=True)\nwhile True: pass"
 IDLE = "import sys; print('up', flush=True); sys.stdin.read()"
@@ -318,7 +319,7 @@ def test_kernel_threads_are_told_apart(reader):
     else:
         pytest.skip("no kernel threads are visible here")
     clock, found = reader.snapshot(0).clock_ns, []
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + PATIENCE_S
 
     while not found and time.monotonic() < deadline:
         time.sleep(0.05)

@@ -21,6 +21,7 @@ from temper_core import (
 from temper_core.plugin_host import PluginHost
 from temper_core.settings.models import PluginHostSettings, Settings
 from temper_core.testing import make_pod, make_snapshot
+from tests.patience import PATIENCE_S
 
 # A thread that is told to end may just be inside hypothesis' own hook of the garbage collector,
 # which cannot raise; it is told again, and the tests look that it goes.
@@ -251,7 +252,7 @@ def test_a_host_that_is_dropped_leaves_no_thread():
 
     del host
     gc.collect()
-    worker.join(timeout=5)
+    worker.join(timeout=PATIENCE_S)
 
     assert not worker.is_alive()
 

@@ -20,6 +20,7 @@ from temper_core.node.cgroups import detect_cgroups
 from temper_core.restoring.restoration import refuse_beside_agent
 from temper_core.scheduler.preflight.node_checks import start_of
 from tests.core.node.trees import make_cgroup, make_hierarchy
+from tests.patience import PATIENCE_S
 
 LOCKING = """
 import sys, time
@@ -353,7 +354,7 @@ def test_an_engine_that_outlived_its_agent_is_ended(made, restore, start_engine)
 
     assert done.exit_code == 0
     assert f"removed: scx_layered (process {engine.pid})" in done.stdout
-    assert engine.wait(5) < 0
+    assert engine.wait(PATIENCE_S) < 0
 
 
 def test_a_process_that_only_has_the_number_of_an_engine_lives_on(made, restore, start_engine):

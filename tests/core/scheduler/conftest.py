@@ -26,9 +26,9 @@ from temper_core.scheduler.hint_map import HintMap
 from temper_core.scheduler.host.roots import Roots
 from temper_core.scheduler.lifecycle import Scheduler
 from temper_core.settings import Settings
+from tests.patience import PATIENCE_S
 
 FAKE_ENGINE = Path(__file__).with_name("fake_engine.py")
-REAL_S = 30.0
 
 
 class Node:
@@ -172,7 +172,7 @@ class World:
 
     def drive(self, scheduler: Scheduler, until: Callable[[], Any]) -> None:
         """Step at one moment of the fake clock until *until* holds, while processes really run."""
-        limit = time.monotonic() + REAL_S
+        limit = time.monotonic() + PATIENCE_S
         while not until():
             assert time.monotonic() < limit, f"still {scheduler.status} {scheduler.diagnosis}"
             assert scheduler.step(self.now) >= 0

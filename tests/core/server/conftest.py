@@ -12,6 +12,7 @@ from attrs import frozen
 
 from temper_core.server.agent_server import AgentServer
 from temper_core.settings.models import ServerSettings
+from tests.patience import PATIENCE_S
 
 TOKEN = "0123456789abcdef-the-secret"
 
@@ -40,7 +41,7 @@ class RunningAgent:
 
     def connect(self) -> socket.socket:
         address = self.server.address
-        return socket.create_connection((address.host, address.port), timeout=10)
+        return socket.create_connection((address.host, address.port), timeout=PATIENCE_S)
 
     def connect_locally(self) -> socket.socket:
         connection = socket.socket(socket.AF_UNIX)
@@ -85,8 +86,10 @@ def start_server(view, folder: Path, token_file: Path | None, **options: object)
     local = httpx.HTTPTransport(uds=str(path), verify=False)
     return RunningAgent(
         server,
-        httpx.Client(base_url=f"http://{server.address}", transport=unencrypted, timeout=20),
-        httpx.Client(base_url="http://agent", transport=local, timeout=20),
+        httpx.Client(
+            base_url=f"http://{server.address}", transport=unencrypted, timeout=PATIENCE_S
+        ),
+        httpx.Client(base_url="http://agent", transport=local, timeout=PATIENCE_S),
         settings,
     )
 

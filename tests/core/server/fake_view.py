@@ -12,6 +12,7 @@ from temper_core.metrics.source import Counters
 from temper_core.metrics.totals import Sums
 from temper_core.observe.document import observe_document
 from temper_core.plan.render import plan_document
+from temper_core.profiles.trials import TrialBook
 from temper_core.records.contributions import Exporter
 from temper_core.records.endpoints import Endpoint
 from temper_core.records.histogram import Histogram
@@ -33,6 +34,7 @@ from temper_core.records.snapshots import (
     ThreadSample,
 )
 from temper_core.records.tiers import LayerKind, Tier
+from tests.patience import PATIENCE_S
 
 MACHINE = MachineShape.uniform(4)
 PLAN = LayerPlan(
@@ -124,6 +126,10 @@ class FakeView:
     requests: dict[str, dict[str, Any]] = field(factory=dict)
     failed: list[tuple[str, str]] = field(factory=list)
     release: threading.Event = field(factory=threading.Event)
+    book: TrialBook = field(factory=lambda: TrialBook(lambda: {"shop/web", "shop/batch"}, MACHINE))
+
+    def trials(self) -> TrialBook:
+        return self.book
 
     def snapshot(self) -> Snapshot | None:
         return self.last
@@ -154,7 +160,7 @@ class FakeView:
 
     def explain(self, pod: str | None) -> Any:
         if self.slow is not None:
-            self.slow.wait(20)
+            self.slow.wait(PATIENCE_S)
         known = {"shop/web": "critical", "shop/batch": "low"}
         if pod is None:
             return {"pods": known}
@@ -179,7 +185,7 @@ class FakeView:
 
     def call(self, plugin: str, function: Callable[..., Any], *arguments: Any, part: str) -> Any:
         if plugin == "hung":
-            self.release.wait(10)
+            self.release.wait(PATIENCE_S)
             raise PluginError(plugin, "did not answer in time")
         try:
             return function(*arguments)

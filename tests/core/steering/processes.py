@@ -6,6 +6,7 @@ from pathlib import Path
 
 from temper_core.bpf import maps
 from temper_core.errors import BpfError
+from tests.patience import PATIENCE_S
 
 DEFAULT = 2
 STAYS = ("sleep", "600")
@@ -18,7 +19,7 @@ def number(folder):
 
 def until(condition):
     """Wait for what another process, or the kernel, is about to do."""
-    end = time.monotonic() + 20
+    end = time.monotonic() + PATIENCE_S
     while not (found := condition()):
         assert time.monotonic() < end
         time.sleep(0.005)

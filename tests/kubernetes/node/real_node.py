@@ -9,7 +9,8 @@ from pathlib import Path
 
 import yaml
 
-from tests.kubernetes.cluster import wait_until
+from tests.control_plane.cluster import wait_until
+from tests.kubernetes.node.guest import Guest
 
 ROOT = Path(__file__).parents[3]
 KUBE = ROOT / "kube"
@@ -21,6 +22,7 @@ NAMESPACE = "temper"
 PREFIX = "temper.codes/"
 # The emulator is some twenty times as slow as a machine: an engine loads for a minute.
 ENFORCING_S = 420
+NODE_EXEC_S = 60
 SLOW = {
     "agent": {
         "settings": {
@@ -45,7 +47,8 @@ class RealNode:
     def __init__(self, directory, driver, archive, reference):
         self.directory, self.driver, self.reference = directory, driver, reference
         options = [f"--driver={driver}", f"--cpus={CPUS}", f"--image={archive}"]
-        self._run(KUBE / "node-up", *options, directory, timeout=900)
+        self._run(KUBE / "node-up", *options, directory, timeout=1800)
+        self._guest = Guest(directory)
         self.bin = Path(self._run(KUBE / "build", "kubectl", "helm").strip())
         self.environment = {**os.environ, "KUBECONFIG": str(directory / "kubeconfig")}
         self.name = "localhost"
@@ -59,7 +62,7 @@ class RealNode:
         tell(self.driver, claim, measured)
 
     def kubectl(self, *arguments, given=None, timeout=180):
-        return self._run(self.bin / "kubectl", *arguments, given=given, timeout=timeout)
+        return self._ask(self.bin / "kubectl", *arguments, given=given, timeout=timeout)
 
     def get(self, *arguments):
         return json.loads(self.kubectl("get", *arguments, "-o", "json"))
@@ -81,7 +84,7 @@ class RealNode:
         self._run(KUBE / "restart", self.directory, *options)
 
     def helm(self, *arguments, timeout=300):
-        return self._run(self.bin / "helm", *arguments, timeout=timeout)
+        return self._ask(self.bin / "helm", *arguments, timeout=timeout)
 
     def install(self, profiles):
         """Install the chart, or bring the release up to date."""
@@ -141,7 +144,8 @@ class RealNode:
 
     def exec(self, command, timeout=120):
         """Run a line of shell on the node as root; return what it printed."""
-        return self._run(KUBE / "node-exec", "--timeout", timeout, self.directory, command)
+        command = (KUBE / "node-exec", "--timeout", timeout, self.directory, command)
+        return self._ask(*command, timeout=timeout + NODE_EXEC_S)
 
     def sched_ext(self):
         return self.exec("cat /sys/kernel/sched_ext/state").strip()
@@ -165,18 +169,21 @@ class RealNode:
             text=True,
         )
 
-    def _run(self, *command, given=None, timeout=300):
-        ended = subprocess.run(
-            [str(word) for word in command],
-            env=getattr(self, "environment", None),
-            input=given,
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-            check=False,
-        )
-        assert ended.returncode == 0, f"{command}: {ended.stdout}{ended.stderr}"
-        return ended.stdout
+    def _ask(self, *command, given=None, timeout=300):
+        """Run a command that needs the node; raise GuestDied as soon as there is none."""
+        words = [str(word) for word in command]
+        return _printed(self._guest.run(words, given, timeout, self.environment))
+
+    def _run(self, *command, timeout=300):
+        """Run a command on this machine, whatever has become of the node."""
+        words = [str(word) for word in command]
+        ended = subprocess.run(words, capture_output=True, text=True, timeout=timeout, check=False)
+        return _printed(ended)
+
+
+def _printed(ended):
+    assert ended.returncode == 0, f"{ended.args}: {ended.stdout}{ended.stderr}"
+    return ended.stdout
 
 
 def tell(driver, claim, measured):

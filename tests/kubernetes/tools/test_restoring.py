@@ -13,7 +13,7 @@ from temper_plugin_kubernetes.accounts import Account
 from temper_plugin_kubernetes.instrument import ClusterInstrument
 from temper_plugin_kubernetes.options import Options
 from temper_plugin_kubernetes.wishes import Wishes as ObeyedWishes
-from tests.kubernetes.cluster import wait_until
+from tests.control_plane.cluster import wait_until
 from tests.kubernetes.tools.conftest import TEMPER, here, told_by_an_agent
 
 ASKED, DONE = "temper.codes/restore-requested", "temper.codes/restored"

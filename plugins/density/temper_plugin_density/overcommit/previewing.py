@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from temper_core import InputError, load_settings, tier_of
-from temper_plugin_density.overcommit.columns import in_columns
+from temper_core.console import columns
 from temper_plugin_density.overcommit.decisions import Change, Decision, decide
 from temper_plugin_density.overcommit.manifests import Manifest, read_manifests
 from temper_plugin_density.overcommit.pod_objects import read
@@ -26,7 +26,7 @@ def show(source: Path, factor: Fraction, settings: Path | None, output: str) -> 
     decided = [(each, _decide(each, policy)) for each in read_manifests(source)]
     if output == "json":
         return json.dumps([_document(*each) for each in decided], indent=2)
-    return in_columns([HEADINGS, *_rows(decided)])
+    return "\n".join(columns(HEADINGS, tuple(_rows(decided))))
 
 
 def _decide(manifest: Manifest, policy: Policy) -> Decision:

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from temper_plugin_density.plain_text import plain
+from temper_core.console import printable as plain
 
 PIPED_WIDTH = 10_000
 

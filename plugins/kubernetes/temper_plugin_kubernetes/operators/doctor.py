@@ -5,12 +5,12 @@ from functools import partial
 
 import click
 
+from temper_core.console import printable
+from temper_kube.api_server import ApiServer
 from temper_plugin_kubernetes.operators import installation, kubelets, node_checks, rivals
-from temper_plugin_kubernetes.operators.api import ApiServer
 from temper_plugin_kubernetes.operators.findings import Check, Finding, Report, report_of
 from temper_plugin_kubernetes.operators.fleet import Fleet, read_fleet
 from temper_plugin_kubernetes.operators.options import asked_of, cluster_options
-from temper_plugin_kubernetes.operators.text import printable
 
 FINDINGS = 1
 MARKS = {"error": "FAIL", "warning": "warn", "note": "note"}

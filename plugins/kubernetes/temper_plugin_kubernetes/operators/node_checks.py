@@ -4,9 +4,9 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from temper_core.console import age
 from temper_plugin_kubernetes.operators.findings import Finding, error, note, warning
 from temper_plugin_kubernetes.operators.fleet import Fleet, FleetNode, Standing
-from temper_plugin_kubernetes.operators.text import age
 
 OLDEST_KERNEL = (6, 12)
 OS = "kubernetes.io/os"

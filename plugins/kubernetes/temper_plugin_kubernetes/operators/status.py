@@ -8,10 +8,10 @@ from typing import Any
 import click
 
 from temper_core import Tier
-from temper_plugin_kubernetes.operators.api import ApiServer
+from temper_core.console import age, columns, printable
+from temper_kube.api_server import ApiServer
 from temper_plugin_kubernetes.operators.fleet import AgentPod, Fleet, FleetNode, read_fleet
 from temper_plugin_kubernetes.operators.options import asked_of, cluster_options
-from temper_plugin_kubernetes.operators.text import age, columns, printable
 
 FINDINGS = 1
 HEADS = (

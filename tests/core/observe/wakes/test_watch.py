@@ -20,6 +20,7 @@ from temper_core.observe.wakes.watch import WakeWatch
 from temper_core.records.snapshots import Overhead
 from temper_core.settings.models import ObserveSettings
 from tests.core.observe.wakes.people import a_snapshot
+from tests.patience import PATIENCE_S
 
 AS_NOBODY = """
 import sys, time
@@ -229,7 +230,7 @@ def test_without_the_capability_it_says_so_and_how_to_get_it():
         pytest.skip("needs root and setpriv")
     bare = [setpriv, "--bounding-set=-all", "--inh-caps=-all", sys.executable, "-c", AS_NOBODY]
 
-    told = subprocess.run(bare, capture_output=True, text=True, timeout=30, check=True)
+    told = subprocess.run(bare, capture_output=True, text=True, timeout=PATIENCE_S, check=True)
 
     reason = told.stdout.splitlines()[-1]
     assert "this process lacks CAP_BPF" in reason

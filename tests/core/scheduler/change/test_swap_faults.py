@@ -19,6 +19,7 @@ import pytest
 from temper_core.scheduler.host.roots import Roots
 from temper_core.scheduler.lifecycle import Scheduler
 from tests.core.scheduler.preflight.rights import can_gate
+from tests.patience import PATIENCE_S
 
 pytestmark = can_gate
 PANIC = "thread 'main' panicked\n"
@@ -263,7 +264,7 @@ def test_an_agent_that_is_killed_takes_both_engines_along_and_the_next_one_start
         agent.kill()
 
     roots = Roots(run=folder / "run")
-    limit = time.monotonic() + 10
+    limit = time.monotonic() + PATIENCE_S
     while engines_of(roots) or (folder / "state").read_text().strip() != "disabled":
         assert time.monotonic() < limit, (told, engines_of(roots))
         time.sleep(0.01)

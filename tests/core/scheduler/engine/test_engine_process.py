@@ -19,6 +19,7 @@ from temper_core.scheduler import engine_launcher
 from temper_core.scheduler.engine.process import EngineProcess, Launch, spawn
 from temper_core.scheduler.host.roots import Roots
 from temper_core.scheduler.preflight.node_checks import own_engine
+from tests.patience import PATIENCE_S
 
 AGENT = """
 import sys, time
@@ -32,7 +33,7 @@ time.sleep(600)
 
 
 def wait_for(fact: Callable[[], object]) -> None:
-    limit = time.monotonic() + 15
+    limit = time.monotonic() + PATIENCE_S
     while not fact():
         assert time.monotonic() < limit
         time.sleep(0.005)

@@ -15,12 +15,13 @@ from temper_core.scheduler import engine_launcher
 from temper_core.scheduler.engine.gate import Gate, GateError
 from temper_core.scheduler.engine.process import EngineProcess, Launch, spawn
 from tests.core.scheduler.preflight.rights import can_gate
+from tests.patience import PATIENCE_S
 
 READER = 'read word < {state} && echo "read $word" && exec sleep 600'
 
 
 def wait_for(fact: Callable[[], object]) -> None:
-    limit = time.monotonic() + 15
+    limit = time.monotonic() + PATIENCE_S
     while not fact():
         assert time.monotonic() < limit
         time.sleep(0.002)
@@ -49,7 +50,7 @@ def reader(gate) -> Iterator[list[str]]:
     thread = threading.Thread(target=read)
     thread.start()
     yield found
-    thread.join(timeout=15)
+    thread.join(timeout=PATIENCE_S)
 
 
 def test_nobody_is_at_a_new_gate(gate):
@@ -215,7 +216,7 @@ kill $!
         check=False,
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=PATIENCE_S,
     )
 
     assert ended.stdout.split() == ["1", "0"], ended.stderr

@@ -1,0 +1,238 @@
+"""The command line's kit: options, exit codes, JSON, tables, colours, progress and interruptions.
+
+Results go to standard output, everything else to standard error. A table is folded to fit a
+terminal and is never cut for a pipe. Text of others is made printable before it is shown.
+"""
+
+import math
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from temper_core.errors import EXIT_CLEAN, EXIT_FINDINGS, EXIT_INPUT, EXIT_MACHINE
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from temper_core.settings import Settings
+
+__all__ = [
+    "EXIT_CLEAN",
+    "EXIT_FINDINGS",
+    "EXIT_INPUT",
+    "EXIT_MACHINE",
+    "Column",
+    "FiniteRange",
+    "Progress",
+    "Row",
+    "age",
+    "columns",
+    "held_interruptions",
+    "is_interrupted",
+    "named",
+    "output_option",
+    "plain_table",
+    "print_json",
+    "printable",
+    "read_settings",
+    "results_console",
+    "settings_option",
+    "shown",
+    "styled",
+    "table_of",
+]
+
+Row = Mapping[str, Any]
+Column = tuple[str, Callable[[Row], object]]
+
+NARROWEST = 80
+"""Columns; a narrower terminal folds lines itself, and rich would leave columns out."""
+PIPED_WIDTH = 10_000
+"""Columns of a console without a terminal: nothing is folded where a program reads it."""
+FOLDED = frozenset({"reason", "message", "fix", "what", "what to do"})
+"""Columns of ``table_of`` whose text is folded; the others are kept on one line."""
+MOST_NAMED = 5
+MINUTE_S, HOUR_S, DAY_S = 60, 3600, 86_400
+INTERRUPTIONS = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
+
+settings_option = click.option(
+    "--settings",
+    "settings_path",
+    type=click.Path(path_type=Path),
+    help="The agent's settings file (TOML), which says where it listens.",
+)
+output_option = click.option(
+    "-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True
+)
+
+
+def read_settings(path: Path | None) -> "Settings":
+    """Read the settings at *path*, or the default ones; raise DocumentError for mistakes."""
+    from temper_core.settings import load  # noqa: PLC0415 - slow
+
+    return load(path).settings
+
+
+class FiniteRange(click.FloatRange):
+    """A range of numbers for an option; NaN, which compares with nothing, is refused."""
+
+    def convert(
+        self,
+        value: Any,  # noqa: ANN401 - click's own way
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> float:
+        """Return the number; fail where it is none, or out of range."""
+        number = float(super().convert(value, param, ctx))
+        if math.isnan(number):
+            self.fail(f"{value} is no number", param, ctx)
+        return number
+
+
+def print_json(value: object) -> None:
+    """Print *value* as JSON."""
+    import json  # noqa: PLC0415 - slow
+
+    click.echo(json.dumps(value, indent=2))
+
+
+def printable(text: str) -> str:
+    """Return *text* as one line that cannot control a terminal."""
+    return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in text)
+
+
+def shown(value: object) -> str:
+    """Return a value as text for a table: ``-`` for None, two digits of a float."""
+    if value is None:
+        return "-"
+    if isinstance(value, float):
+        return f"{value:.2f}"
+    if isinstance(value, list | tuple):
+        return ",".join(map(shown, value))
+    return printable(str(value))
+
+
+def age(seconds: float | None) -> str:
+    """Return a time span in its largest unit: 12s, 5m, 3h, 2d."""
+    if seconds is None:
+        return "-"
+    for size, unit in ((DAY_S, "d"), (HOUR_S, "h"), (MINUTE_S, "m")):
+        if seconds >= size:
+            return f"{int(seconds // size)}{unit}"
+    return f"{int(seconds)}s"
+
+
+def named(names: Sequence[str]) -> str:
+    """Return the first few names, and how many more there are."""
+    first = ", ".join(names[:MOST_NAMED])
+    return f"{first} and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else first
+
+
+def styled(text: str, **style: Any) -> str:  # noqa: ANN401 - as click.style
+    """Return *text* with a style of ``click.style``, plain where standard output shows none.
+
+    Without a terminal, with NO_COLOR (https://no-color.org) or with TERM=dumb there is none.
+    """
+    is_plain = not sys.stdout.isatty() or os.environ.get("NO_COLOR")
+    return text if is_plain or os.environ.get("TERM") == "dumb" else click.style(text, **style)
+
+
+def results_console() -> "Console":
+    """Return rich's console for results."""
+    from rich.console import Console  # noqa: PLC0415 - slow, and for tables only
+
+    console = Console(markup=False, highlight=False)
+    width = max(console.width, NARROWEST) if console.is_terminal else PIPED_WIDTH
+    return Console(markup=False, highlight=False, width=width)
+
+
+def plain_table(*heads: str) -> "Table":
+    """Return a table without lines, whose cells are folded and not cut."""
+    from rich.table import Table  # noqa: PLC0415 - slow, and for tables only
+
+    table = Table(box=None, pad_edge=False)
+    for head in heads:
+        table.add_column(head, overflow="fold")
+    return table
+
+
+def table_of(title: str, columns: Sequence[Column], rows: Sequence[Row]) -> "Table | None":
+    """Return *rows* as a table of *columns*, each a head and what it shows; None without rows."""
+    from rich.table import Table  # noqa: PLC0415 - slow, and for tables only
+    from rich.text import Text  # noqa: PLC0415 - the same
+
+    if not rows:
+        return None
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
+    for head, _ in columns:
+        table.add_column(head, no_wrap=head not in FOLDED, overflow="ellipsis")
+    for row in rows:
+        table.add_row(*(Text(shown(read(row))) for _, read in columns))
+    return table
+
+
+def columns(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return lines in which each column is as wide as its widest cell; needs no rich."""
+    cells = [[printable(cell) for cell in row] for row in (heads, *rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    lines = (
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        for row in cells
+    )
+    return [line.rstrip() for line in lines]
+
+
+class Progress:
+    """A line on standard error: renewed in place on a terminal, only the last one elsewhere."""
+
+    def __init__(self, hint: str = "") -> None:
+        self._hint = f"; {hint}" if hint else ""
+        self._is_terminal = sys.stderr is not None and sys.stderr.isatty()
+        self._width = 0
+
+    def show(self, line: str) -> None:
+        """Show how far the work is."""
+        if self._is_terminal:
+            self._write(f"{line}{self._hint}", ends=False)
+
+    def end(self, line: str) -> None:
+        """Show how it ended."""
+        self._write(line, ends=True)
+
+    def _write(self, line: str, *, ends: bool) -> None:
+        start = "\r" if self._is_terminal else ""
+        click.echo(f"{start}{line.ljust(self._width)}", err=True, nl=ends)
+        self._width = 0 if ends or not self._is_terminal else len(line)
+
+
+@contextmanager
+def held_interruptions() -> Iterator[None]:
+    """Hold SIGINT, SIGTERM and SIGHUP back until ``is_interrupted`` takes them.
+
+    SIGINT interrupts a background job too, where a shell has it ignored: it is an order to this
+    process alone. A hang-up does not interrupt what nohup started.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _interruptions())
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def is_interrupted(wait_s: float) -> bool:
+    """Wait for so many seconds, or until an interruption; return whether there was one."""
+    return signal.sigtimedwait(_interruptions(), max(0.0, wait_s)) is not None
+
+
+def _interruptions() -> AbstractSet[signal.Signals]:
+    # A signal that is blocked can be taken even where it is ignored.
+    is_hangup_ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    return INTERRUPTIONS - {signal.SIGHUP} if is_hangup_ignored else INTERRUPTIONS

@@ -1,0 +1,48 @@
+"""Shares the tests out to the workers of pytest-xdist (``-n``), as a plugin of pytest.
+
+The tests of one file run on one worker and in order, so that fixtures of a module are made once.
+Files that share something of the machine run on one worker, one after another.
+"""
+
+from fnmatch import fnmatchcase
+from functools import cache
+
+import pytest
+from xdist.scheduler import LoadScopeScheduling
+
+TOGETHER = {
+    "agents of this node: they hold one lock": (
+        "tests/core/agent/test_agent_process.py",
+        "tests/core/agent/test_watching_wakes.py",
+        "tests/core/restoring/*",
+        "tests/installed/*",  # which build their wheels once, too
+    ),
+    "temper.slice of this node": (
+        "tests/core/test_launch.py",
+        "tests/core/node/test_local_source.py",
+    ),
+}
+"""What is shared, and the files that share it."""
+
+
+@cache
+def unit_of(path: str) -> str:
+    """Return the name of the unit of work that the tests of a file belong to."""
+    for shared, patterns in TOGETHER.items():
+        if any(fnmatchcase(path, pattern) for pattern in patterns):
+            return shared
+    return path
+
+
+class ByUnit(LoadScopeScheduling):
+    """Hands out units of work, the largest first."""
+
+    def _split_scope(self, nodeid):
+        return unit_of(nodeid.partition("::")[0])
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    if config.getoption("dist") != "loadfile":
+        return None
+    return ByUnit(config, log)
