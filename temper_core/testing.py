@@ -6,17 +6,23 @@ A suite uses it by ``pytest_plugins = ["temper_core.testing"]`` in its ``conftes
 import json
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 from typing import Any
 
 import attrs
 import pytest
 from attrs import define, field
 
-from temper_core.errors import InputError
+from temper_core.errors import InputError, MachineError
+from temper_core.instruments.charges import InstrumentCharges
+from temper_core.instruments.helper_calls import HelperCalls
+from temper_core.instruments.helper_processes import HelperProcesses
 from temper_core.instruments.lookup import PlanLookup
+from temper_core.instruments.state_directory import InstrumentDirectory
 from temper_core.plugin_host import RECORDS, Contribution, PluginHost
 from temper_core.records.contributions import Command, Detector, Exporter
 from temper_core.records.endpoints import Endpoint, Request
+from temper_core.records.instruments import MIB, Helper, HelperBounds
 from temper_core.records.invariants import Invariant
 from temper_core.records.layers import Layer
 from temper_core.records.machine import MachineShape
@@ -118,6 +124,11 @@ class MadeContext:
         on_release: Called for each release.
         on_restore: Called with the reason of each wish to restore, and what to call afterwards.
         recorded: Kind, subject and reason of each event.
+        folder: Where the agent's state directory is to be; ``state`` is a real one below it.
+        state_limit_bytes: The bound on ``state``.
+        with_processes: Whether a helper is a real process, which ``close()`` ends. Otherwise it is
+            a call in this process, to the same rules for what it is given and returns.
+        charged: The parts that were charged; the empty name for none.
 
     """
 
@@ -128,6 +139,12 @@ class MadeContext:
     machine: MachineShape = field(factory=make_machine)
     plan: LayerPlan | None = None
     recorded: list[tuple[str, str, str]] = field(factory=list)
+    folder: Path | None = None
+    state_limit_bytes: int = 64 * MIB
+    with_processes: bool = False
+    charged: list[str] = field(factory=list)
+    _state: InstrumentDirectory | None = None
+    _processes: HelperProcesses = field(factory=HelperProcesses)
 
     @property
     def lookup(self) -> PlanLookup:
@@ -146,8 +163,36 @@ class MadeContext:
         """Pass the wish on."""
         self.on_restore(reason, done)
 
-    def charge(self, part: str = "") -> AbstractContextManager[None]:  # noqa: ARG002 - as the real one
-        """Charge nothing."""
+    @property
+    def state(self) -> InstrumentDirectory:
+        """A directory of the instrument's own, below ``folder``."""
+        if self.folder is None:
+            raise MachineError("MadeContext(folder=tmp_path) has a state directory")
+        if self._state is None:
+            base = self.folder / "temper"
+            self._state = InstrumentDirectory(base, "under-test", self.state_limit_bytes)
+        return self._state
+
+    def helper(
+        self,
+        entry_point: str,
+        argument: Any = None,  # noqa: ANN401 - JSON
+        bounds: HelperBounds | None = None,
+    ) -> Helper:
+        """Run the function: in a process of its own, or here and now."""
+        start = self._processes.start if self.with_processes else HelperCalls().start
+        return start("under-test", entry_point, argument, bounds or HelperBounds())
+
+    def close(self) -> None:
+        """End the helper processes."""
+        self._processes.close()
+
+    def charge(self, part: str = "") -> AbstractContextManager[None]:
+        """Remember the part; raise InputError where it is no name of one."""
+        return InstrumentCharges(self._charged)("under-test", part)
+
+    def _charged(self, line: str) -> AbstractContextManager[None]:
+        self.charged.append(line.removeprefix("instrument_under-test").lstrip("_"))
         return nullcontext()
 
     def record(self, kind: str, subject: str = "", reason: str = "") -> None:

@@ -13,11 +13,13 @@ from temper_core.events.event_keeper import EventKeeper, events_path
 from temper_core.events.event_log import EventLog
 from temper_core.events.event_watch import EventWatch
 from temper_core.events.safe_mode_watch import SafeModeWatch
+from temper_core.instruments.charges import InstrumentCharges
 from temper_core.instruments.context import AgentParts
+from temper_core.instruments.helper_processes import HelperProcesses
 from temper_core.instruments.instruments import Instruments
 from temper_core.instruments.lookup import PlanLookup
-from temper_core.instruments.pending import Pending, PendingState
 from temper_core.instruments.safe_mode_door import InstrumentRequests
+from temper_core.instruments.upkeep import InstrumentUpkeep, StateDirectories
 from temper_core.lint.windows import Linter
 from temper_core.node import builtin_plugin
 from temper_core.node.cgroups import CgroupTree, detect_cgroups
@@ -31,7 +33,7 @@ from temper_core.profiles.completion import installed_engine, newest_engine
 from temper_core.profiles.trials import TrialBook
 from temper_core.profiles.watch import ProfileWatch
 from temper_core.records.contributions import PodSourceContext
-from temper_core.records.instruments import Instrument
+from temper_core.records.instruments import MIB, Instrument
 from temper_core.records.invariants import Invariant
 from temper_core.restoring.restoration import Restoration
 from temper_core.safe_mode.requests import SafeModeRequests
@@ -71,6 +73,18 @@ def assemble(settings: Settings, wake: Wake, roots: Roots | None = None) -> Agen
     wakes = WakeWatch(settings.observe, charge=observer.cost.part)
     published.show_wakes(wakes)
     published.show_events(events)
+    charges = InstrumentCharges(observer.cost.part)
+    helpers = HelperProcesses(
+        most=settings.plugin_host.helpers,
+        memory_bytes=settings.plugin_host.helper_memory_mib * MIB,
+        charge=charges,
+    )
+    states = StateDirectories(
+        Path(settings.safe_mode.state).parent,
+        writing=restoration.writing,
+        record=events.record,
+        charge=charges,
+    )
     trials = TrialBook(
         lambda: frozenset(pod.key for pod in pods.pods),
         machine,
@@ -87,11 +101,12 @@ def assemble(settings: Settings, wake: Wake, roots: Roots | None = None) -> Agen
             machine=machine,
             lookup=PlanLookup(published.plan),
             safe_mode=InstrumentRequests(requests, restoration),
-            helpers=Pending(),
+            helpers=helpers,
             trials=trials,
             recorder=events,
-            state=lambda _name, _limit: PendingState(),
-            charge=observer.cost.part,
+            state=states.of,
+            charge=charges,
+            upkeep=InstrumentUpkeep(states, helpers),
         ),
     )
     published.show_instruments(instruments)

@@ -305,6 +305,7 @@ class Agent:
         defects = tuple(filter(None, told))
         return evolve(
             snapshot,
+            overhead=evolve(snapshot.overhead, instruments=parts.instruments.costs()),
             violations=parts.linter.judge(snapshot),
             invariants=parts.linter.names,
             defects=snapshot.defects + defects,

@@ -1,11 +1,13 @@
 """What an instrument has of the agent: its context, made of what the agent's parts offer."""
 
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from attrs import frozen
 
+from temper_core.instruments.charges import free_of_charge
+from temper_core.instruments.upkeep import NO_UPKEEP, Upkeep
 from temper_core.records.events import EventKind
 from temper_core.records.instruments import Helper, HelperBounds, NodeLookup, StateDirectory, Trial
 from temper_core.records.machine import MachineShape
@@ -67,11 +69,6 @@ class Recorder(Protocol):
         ...
 
 
-def free_of_charge(_part: str) -> AbstractContextManager[None]:
-    """Charge nothing; for tests and for agents without an observer."""
-    return nullcontext()
-
-
 @frozen
 class AgentParts:
     """The parts of the agent that contexts are made of."""
@@ -84,7 +81,8 @@ class AgentParts:
     trials: Trials
     recorder: Recorder
     state: Callable[[str, int], StateDirectory]
-    charge: Callable[[str], AbstractContextManager[None]] = free_of_charge
+    charge: Callable[..., AbstractContextManager[None]] = free_of_charge
+    upkeep: Upkeep = NO_UPKEEP
 
 
 class Context:
@@ -112,7 +110,7 @@ class Context:
 
     def charge(self, part: str = "") -> AbstractContextManager[None]:
         """Charge the calling thread's CPU time to the instrument's line of the overhead."""
-        return self._parts.charge(f"{self._name}-{part}" if part else self._name)
+        return self._parts.charge(self._name, part)
 
     def record(self, kind: str, subject: str = "", reason: str = "") -> None:
         """Record an event of a kind that the instrument declares."""

@@ -10,6 +10,7 @@ from attrs import evolve, frozen
 
 from temper_core.errors import PluginError, TemperError
 from temper_core.instruments.context import AgentParts, Context
+from temper_core.instruments.upkeep import NO_UPKEEP
 from temper_core.plain_json import plain_value
 from temper_core.plugin_host import Contribution, PluginHost
 from temper_core.records.checks import Check, unknown
@@ -17,7 +18,7 @@ from temper_core.records.contributions import Exporter
 from temper_core.records.endpoints import Endpoint
 from temper_core.records.events import EventKind
 from temper_core.records.instruments import Instrument, OpenInstrument
-from temper_core.records.snapshots import Section, Snapshot
+from temper_core.records.snapshots import InstrumentCost, Section, Snapshot
 
 LARGEST_SECTION_BYTES = 256 * 1024
 CORE_PLUGIN = ""
@@ -47,8 +48,7 @@ class _AtWork:
 class Instruments:
     """Opens every instrument, calls each method that it implements, and closes them.
 
-    A method that fails is set aside by the host. ``defects`` name the instruments that could not
-    be opened, and why.
+    A method that fails is set aside by the host.
     """
 
     def __init__(
@@ -62,7 +62,17 @@ class Instruments:
         self._parts = parts
         self._at_work: list[_AtWork] = []
         self._endpoints: tuple[tuple[str, Endpoint], ...] = ()
-        self.defects: tuple[str, ...] = ()
+        self._unopened: tuple[str, ...] = ()
+        self._upkeep = parts.upkeep if parts is not None else NO_UPKEEP
+
+    @property
+    def defects(self) -> tuple[str, ...]:
+        """What could not be opened, and what the bounds have taken from those that are."""
+        return (*self._unopened, *self._upkeep.defects)
+
+    def costs(self) -> Mapping[str, InstrumentCost]:
+        """Return what each costs besides its line of the agent's CPU time."""
+        return self._upkeep.costs()
 
     def open(self) -> None:
         """Open all of them, then ask for their endpoints and the kinds of their events."""
@@ -72,7 +82,8 @@ class Instruments:
                 opened = self._open(contribution)
             except TemperError as error:
                 log.warning("instrument_not_opened", instrument=name, reason=str(error))
-                self.defects = (*self.defects, f"instrument {name}: {error}")
+                self._unopened = (*self._unopened, f"instrument {name}: {error}")
+                self._release(name)
             else:
                 self._at_work.append(_AtWork(contribution.plugin, contribution.record, opened))
         self._endpoints = tuple(self._listed("endpoints", Endpoint))
@@ -108,7 +119,8 @@ class Instruments:
     def exporters(self) -> Iterator[tuple[str, Exporter]]:
         """Yield an exporter per instrument with metrics, each with its plugin's name."""
         for each in self._implementing("metrics"):
-            yield each.plugin, Exporter(each.record.name, partial(_metrics, each.instrument))
+            collect = partial(self._charged_metrics, each)
+            yield each.plugin, Exporter(each.record.name, collect)
 
     def checks(self) -> Sequence[tuple[str, Check]]:
         """Return the checks of all of them, each with its plugin's name.
@@ -133,9 +145,14 @@ class Instruments:
             except PluginError as error:
                 name = each.record.name
                 log.warning("instrument_not_closed", instrument=name, reason=error.reason)
-            if self._parts is not None:
-                self._parts.helpers.stop_all(each.record.name)
-                self._parts.trials.release_all(each.record.name)
+            self._release(each.record.name)
+        self._upkeep.close()
+
+    def _release(self, name: str) -> None:
+        """End what the instrument has begun through its context."""
+        if self._parts is not None:
+            self._parts.helpers.stop_all(name)
+            self._parts.trials.release_all(name)
 
     def _open(self, contribution: Contribution[Instrument]) -> OpenInstrument:
         record, parts = contribution.record, self._parts
@@ -159,7 +176,11 @@ class Instruments:
         problem = self._parts.recorder.declare(each.record.name, kinds) if self._parts else ""
         if problem:
             log.warning("event_kinds_refused", instrument=each.record.name, reason=problem)
-            self.defects = (*self.defects, f"instrument {each.record.name}: {problem}")
+            self._unopened = (*self._unopened, f"instrument {each.record.name}: {problem}")
+
+    def _charged_metrics(self, each: _AtWork, _snapshot: Snapshot) -> Iterable[Any]:
+        charge = self._parts.charge(each.record.name) if self._parts else None
+        return list(_charged(charge, each.instrument.metrics, ()))
 
     def _implementing(self, method: str) -> Iterator[_AtWork]:
         return (each for each in tuple(self._at_work) if each.implements(method))
@@ -218,7 +239,3 @@ def _plain_section(
     if not isinstance(plain, dict):
         raise TypeError(f"a section is a mapping, not {type(content).__name__}")
     return plain, len(json.dumps(plain, allow_nan=False))
-
-
-def _metrics(instrument: OpenInstrument, _snapshot: Snapshot) -> Iterable[Any]:
-    return instrument.metrics()

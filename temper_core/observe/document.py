@@ -14,6 +14,7 @@ from temper_core.records.lint import Violation
 from temper_core.records.machine import MachineShape
 from temper_core.records.snapshots import (
     EngineEnd,
+    InstrumentCost,
     LayerSample,
     Observing,
     PluginState,
@@ -303,6 +304,18 @@ def _overhead(snapshot: Snapshot) -> Json:
         "descriptors": overhead.descriptors,
         "bpf_cpu_ratio": _rounded(overhead.bpf_cpu_ratio),
         "series": overhead.series,
+        "instruments": {name: _instrument(each) for name, each in overhead.instruments.items()},
+    }
+
+
+def _instrument(cost: InstrumentCost) -> Json:
+    return {
+        "helpers": cost.helpers,
+        "helper_cpu_ratio": _rounded(cost.helper_cpu_ratio),
+        "helper_cpu_s": _rounded(cost.helper_cpu_s),
+        "helper_memory_bytes": cost.helper_memory_bytes,
+        "state_bytes": cost.state_bytes,
+        "state_limit_bytes": cost.state_limit_bytes,
     }
 
 

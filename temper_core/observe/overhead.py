@@ -39,29 +39,58 @@ class _Part:
         return min(1.0, max(0.0, self.kernel_s / whole_s)) if whole_s > 0 else 0.5
 
 
+class _Open(threading.local):
+    """The innermost charge that is open on the current thread."""
+
+    charge: "_Charge | None" = None
+
+
 @define(eq=False)
 class _Charge:
-    """One run of a part, on one thread."""
+    """One run of a part, on one thread; what a part inside it costs is not its own."""
 
     _part: _Part
     _lock: threading.Lock
+    _open: _Open
+    _outer: "_Charge | None" = None
+    _thread: int = 0
     _began_s: float = 0.0
     _began: resource.struct_rusage | None = None
+    _inner_s: float = 0.0
+    _inner_user_s: float = 0.0
+    _inner_kernel_s: float = 0.0
 
     def __enter__(self) -> None:
+        self._outer, self._open.charge = self._open.charge, self
+        self._thread = threading.get_ident()
         self._part.times += 1  # a lost count, from two threads at once, does no harm
         if self._part.times % SPLIT_EVERY == 1:
             self._began = resource.getrusage(resource.RUSAGE_THREAD)
         self._began_s = time.thread_time()
 
     def __exit__(self, *_: object) -> None:
-        spent_s, part, began = time.thread_time() - self._began_s, self._part, self._began
+        if self._thread != threading.get_ident():
+            return  # the clocks of two threads have nothing in common
+        spent_s, began = time.thread_time() - self._began_s, self._began
+        outer = self._open.charge = self._outer
+        if outer is not None:
+            outer._inner_s += spent_s  # noqa: SLF001 - of the same class
         with self._lock:
-            part.spent_s += spent_s
+            self._part.spent_s += spent_s - self._inner_s
+            self._part.user_s -= self._inner_user_s
+            self._part.kernel_s -= self._inner_kernel_s
             if began is not None:
-                now = resource.getrusage(resource.RUSAGE_THREAD)
-                part.user_s += (now.ru_utime - began.ru_utime) * SPLIT_EVERY
-                part.kernel_s += (now.ru_stime - began.ru_stime) * SPLIT_EVERY
+                self._split(began, outer)
+
+    def _split(self, began: resource.struct_rusage, outer: "_Charge | None") -> None:
+        now = resource.getrusage(resource.RUSAGE_THREAD)
+        user_s = (now.ru_utime - began.ru_utime) * SPLIT_EVERY
+        kernel_s = (now.ru_stime - began.ru_stime) * SPLIT_EVERY
+        self._part.user_s += user_s
+        self._part.kernel_s += kernel_s
+        if outer is not None:
+            outer._inner_user_s += user_s  # noqa: SLF001 - of the same class
+            outer._inner_kernel_s += kernel_s  # noqa: SLF001 - of the same class
 
 
 class OwnCost:
@@ -69,7 +98,7 @@ class OwnCost:
 
     What no part was charged with (other threads, the interpreter) is ``other``. Every part is
     split into user space and kernel: ``observe_user``, ``observe_kernel``. All keys add up to
-    the whole process. A part inside a part is charged to both, so do not nest them.
+    the whole process. A part inside a part is charged to the inner one alone.
 
     ``series`` is for the server to set: how many its last scrape had. ``look_s`` is what the
     looks of the window before the last ``take`` cost, linter included.
@@ -79,6 +108,7 @@ class OwnCost:
         self, proc_root: Path | str = Path("/proc"), budget: DescriptorBudget | None = None
     ) -> None:
         self._lock = threading.Lock()
+        self._open = _Open()
         self._parts: defaultdict[str, _Part] = defaultdict(_Part)
         self._whole_s = time.process_time()
         self._from = time.monotonic()
@@ -91,7 +121,7 @@ class OwnCost:
         """Charge the calling thread's CPU time inside a ``with`` block to *name*."""
         with self._lock:  # a new part must not come while another thread goes through them
             part = self._parts[name]
-        return _Charge(part, self._lock)
+        return _Charge(part, self._lock, self._open)
 
     def note_bpf(self, kernel_ns: int) -> None:
         """Remember how much of the charged time ran inside BPF programs."""

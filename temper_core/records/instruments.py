@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from attrs import field, frozen
-from attrs.validators import ge
+from attrs.validators import ge, le
 
 from temper_core.records.checks import Check
 from temper_core.records.contributions import Metric
@@ -27,6 +27,10 @@ from temper_core.records.restored import Restored
 from temper_core.records.snapshots import Snapshot
 
 MIB = 1024 * 1024
+LEAST_MEMORY = 32 * MIB
+"""A bare Python takes 10 MiB."""
+MOST_RESULT_BYTES = 16 * MIB
+LONGEST_S = 7 * 24 * 3600.0
 
 
 class NodeLookup(Protocol):
@@ -89,17 +93,18 @@ class HelperBounds:
     """What a helper process may use.
 
     Attributes:
-        memory_bytes: Private memory (``RLIMIT_DATA``); an allocation beyond it fails.
+        memory_bytes: Private memory (``RLIMIT_DATA``): an allocation beyond it fails. A helper
+            whose resident memory, with its children's, is larger is ended.
         cpu_s: CPU time in seconds (``RLIMIT_CPU``); beyond it the kernel ends the helper.
         seconds: Wall-clock time; beyond it the agent ends the helper.
-        result_bytes: Size of the result as JSON.
+        result_bytes: Size of the result as JSON. The agent holds it, and has little memory.
 
     """
 
-    memory_bytes: int = field(default=512 * MIB, validator=ge(MIB))
+    memory_bytes: int = field(default=256 * MIB, validator=ge(LEAST_MEMORY))
     cpu_s: int = field(default=600, validator=ge(1))
-    seconds: float = field(default=3600.0, validator=ge(0.1))
-    result_bytes: int = field(default=16 * MIB, validator=ge(1))
+    seconds: float = field(default=3600.0, validator=[ge(0.1), le(LONGEST_S)])
+    result_bytes: int = field(default=MIB, validator=[ge(32), le(MOST_RESULT_BYTES)])
 
 
 class Helper(Protocol):
@@ -185,7 +190,13 @@ class InstrumentContext(Protocol):
         ...
 
     def charge(self, part: str = "") -> AbstractContextManager[None]:
-        """Charge the calling thread's CPU time to the instrument's line of the overhead."""
+        """Charge the calling thread's CPU time inside a ``with`` block to the instrument.
+
+        With a *part* the line of the overhead is ``instrument_NAME_PART``; an instrument has at
+        most four of them, and further ones count as no part. What the agent calls is charged to
+        the instrument anyway, so this is for threads of its own, and for parts. Raises InputError
+        for a part that is no name.
+        """
         ...
 
     def record(self, kind: str, subject: str = "", reason: str = "") -> None:
@@ -203,8 +214,9 @@ class InstrumentContext(Protocol):
     ) -> Helper:
         """Run ``package.module:function`` of the plugin in a process of its own.
 
-        The function is given *argument* and returns its result, both JSON. Raises MachineError
-        where the process cannot be started, or too many of the instrument's run already.
+        The function is given *argument* and returns its result, both JSON. Raises InputError for
+        an argument or an entry point that is none, MachineError where the process cannot be
+        started, too many run already, or their memory would be more than ``[plugin_host]`` allows.
         """
         ...
 

@@ -2,5 +2,6 @@
 
 from attrs.validators import matches_re
 
-NAME = matches_re(r"[a-z][a-z0-9-]{0,62}")
+NAME_PATTERN = r"[a-z][a-z0-9-]{0,62}"
+NAME = matches_re(NAME_PATTERN)
 """For attrs fields: a name that an operator can say, and a file can have."""

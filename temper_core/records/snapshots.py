@@ -174,11 +174,26 @@ class Pressure:
 
 
 @frozen
+class InstrumentCost:
+    """What an instrument costs besides its line of the agent's own CPU time.
+
+    ``helper_cpu_ratio`` is over the window, ``helper_cpu_s`` since the agent's start.
+    """
+
+    helpers: int = 0
+    helper_cpu_ratio: float = 0.0
+    helper_cpu_s: float = 0.0
+    helper_memory_bytes: int = 0
+    state_bytes: int = 0
+    state_limit_bytes: int = 0
+
+
+@frozen
 class Overhead:
     """The agent's own cost over the window: CPU as a share of one core, memory in bytes.
 
     ``bpf_cpu_ratio`` is the part of ``cpu_ratio`` that ran inside BPF programs. ``series`` are
-    those of the last scrape.
+    those of the last scrape. ``instruments`` have, by name, what runs and lies outside the agent.
     """
 
     cpu_ratio: Mapping[str, float] = field(factory=dict)
@@ -190,6 +205,7 @@ class Overhead:
     descriptors: int = 0
     bpf_cpu_ratio: float = 0.0
     series: int = 0
+    instruments: Mapping[str, InstrumentCost] = field(factory=dict)
 
 
 @frozen

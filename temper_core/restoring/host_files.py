@@ -8,27 +8,25 @@ Whatever else lies beside them is somebody else's: it is named, and stays.
 import os
 import re
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from attrs import evolve, frozen
 
-from temper_core.bpf.file_system import MOUNT
+from temper_core.directory_tree import open_directory
 from temper_core.events.event_file import FILE_NAME
 from temper_core.records.restored import Left, Restored
+from temper_core.restoring.instrument_directories import INSTRUMENTS, clear_instruments
+from temper_core.restoring.reasons import failure, named_strangers
 from temper_core.scheduler.engine.leftovers import PATTERNS
 from temper_core.scheduler.host.agent_lock import LOCK_FILE
 from temper_core.scheduler.host.roots import Roots
 from temper_core.settings.models import Settings
 
-DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 OWN_DIRECTORY = "temper"
 """A directory of this name is Temper's own: strangers in it are told, and it goes when empty."""
-NOT_OURS = "is not Temper's"
 NO_SOCKET = "is no socket, so Temper has not made it"
-MOST_NAMED = 100
-"""So many strangers of one directory are named; of others there is the number."""
 SWITCH_STAYS = "the operator's own switch for safe mode; --all removes it"
 
 
@@ -38,7 +36,7 @@ class Place:
 
     Of ``sockets`` only what is a socket may go, or a link. ``is_own`` says whether the directory is
     Temper's, so that it goes as well once it is empty; a pin is only looked for on a BPF file
-    system.
+    system. With ``has_instruments`` the state directories of instruments are below it.
     """
 
     directory: Path
@@ -46,6 +44,7 @@ class Place:
     is_own: bool = False
     is_pin: bool = False
     sockets: frozenset[str] = frozenset()
+    has_instruments: bool = False
 
 
 @frozen
@@ -76,7 +75,8 @@ def places(settings: Settings, roots: Roots) -> tuple[Place, ...]:
     ]
     if _is_definite(state):
         kept = (state.name, f"{state.name}.new", FILE_NAME, f"{FILE_NAME}.new")
-        found.append(_place(state.parent, tuple(map(re.escape, kept))))
+        known = _place(state.parent, tuple(map(re.escape, kept)))
+        found.append(evolve(known, has_instruments=True))
     if _is_definite(switch):
         name = re.escape(switch.name)
         found.append(_place(switch.parent, (name, rf"{name}\.[0-9]+")))
@@ -132,7 +132,10 @@ def _merged(found: Sequence[Place]) -> tuple[Place, ...]:
     for place in found:
         known = joined.get(place.directory, Place(place.directory, ()))
         names, sockets = (*known.names, *place.names), known.sockets | place.sockets
-        joined[place.directory] = evolve(place, names=names, sockets=sockets)
+        has_instruments = known.has_instruments or place.has_instruments
+        joined[place.directory] = evolve(
+            place, names=names, sockets=sockets, has_instruments=has_instruments
+        )
     return tuple(joined.values())
 
 
@@ -142,12 +145,12 @@ def _clear(place: Place, sparing: Sparing, *, is_dry: bool) -> Restored:
         with _opened(place.directory) as descriptor:
             if place.is_pin and not _is_bpf(descriptor):
                 return Restored()  # nothing can be pinned there; whatever it is, it is not ours
-            removed, left = _clear_names(place, descriptor, sparing, is_dry=is_dry)
+            removed, left = _clear_all(place, descriptor, sparing, is_dry=is_dry)
     except (FileNotFoundError, NotADirectoryError):
         return Restored(left=_of_no_directory(place))
     except OSError as error:
         # A directory that is a link ends here as well: ELOOP.
-        return Restored(left=_of_no_directory(place) or (_failure(str(place.directory), error),))
+        return Restored(left=_of_no_directory(place) or (failure(str(place.directory), error),))
     if place.is_own and not left:
         return Restored((*removed, *_remove_directory(place.directory, is_dry=is_dry)))
     return Restored(removed, tuple(each for each in left if each.why))
@@ -162,19 +165,33 @@ def _of_no_directory(place: Place) -> tuple[Left, ...]:
 
 @contextmanager
 def _opened(directory: Path) -> Iterator[int]:
-    descriptor = os.open(directory, DIRECTORY)
+    descriptor = open_directory(directory)
     try:
         yield descriptor
     finally:
         os.close(descriptor)
 
 
-def _clear_names(
+def _clear_all(
     place: Place, descriptor: int, sparing: Sparing, *, is_dry: bool
+) -> tuple[tuple[str, ...], tuple[Left, ...]]:
+    names = set(os.listdir(descriptor))
+    if not place.has_instruments or INSTRUMENTS not in names:
+        return _clear_names(place, descriptor, names, sparing, is_dry=is_dry)
+    removed, left = clear_instruments(descriptor, place.directory, is_dry=is_dry)
+    if left and not place.is_own:
+        # A directory of somebody else's may have folders of that name: they are not told of.
+        left = tuple(each for each in left if each.is_failure)
+    others = _clear_names(place, descriptor, names - {INSTRUMENTS}, sparing, is_dry=is_dry)
+    return (*removed, *others[0]), (*left, *others[1])
+
+
+def _clear_names(
+    place: Place, descriptor: int, found: Iterable[str], sparing: Sparing, *, is_dry: bool
 ) -> tuple[tuple[str, ...], tuple[Left, ...]]:
     removed: list[str] = []
     left: list[Left] = []
-    names = sorted(os.listdir(descriptor))
+    names = sorted(found)
     ours = [name for name in names if any(re.fullmatch(each, name) for each in place.names)]
     for name in ours:
         path = str(place.directory / name)
@@ -183,18 +200,11 @@ def _clear_names(
         elif name in place.sockets and not _is_socket(name, descriptor):
             left.append(Left(path, NO_SOCKET))
         elif problem := _unlink(name, descriptor, is_dry=is_dry):
-            left.append(_failure(path, problem))
+            left.append(failure(path, problem))
         else:
             removed.append(path)
     strangers = sorted(set(names) - set(ours)) if place.is_own else []
-    return tuple(removed), (*left, *_named(strangers, place.directory))
-
-
-def _named(strangers: Sequence[str], directory: Path) -> Iterator[Left]:
-    for name in strangers[:MOST_NAMED]:
-        yield Left(str(directory / name), NOT_OURS)
-    if len(strangers) > MOST_NAMED:
-        yield Left(str(directory), f"{len(strangers) - MOST_NAMED} more there are not Temper's")
+    return tuple(removed), (*left, *named_strangers(strangers, place.directory))
 
 
 def _is_socket(name: str, directory: int) -> bool:
@@ -239,19 +249,3 @@ def _is_bpf(descriptor: int) -> bool:
             if left.split()[2] == wanted and right.startswith("bpf "):
                 return True
     return False
-
-
-def _failure(path: str, problem: OSError) -> Left:
-    return Left(path, _told(problem), is_failure=True)
-
-
-def _told(error: OSError) -> str:
-    remedies = {
-        "Read-only file system": f"; mount it writable (a BPF file system: {MOUNT})",
-        "Permission denied": "; run as root",
-        "Operation not permitted": "; run as root",
-    }
-    if os.geteuid() == 0:  # and even root may not
-        remedies["Operation not permitted"] = "; is it immutable? lsattr tells, chattr -i ends that"
-    told = error.strerror or str(error)
-    return told + remedies.get(told, "")

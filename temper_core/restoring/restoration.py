@@ -7,7 +7,7 @@ import socket
 import stat
 import threading
 from collections.abc import Callable, Collection, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Protocol
 
@@ -178,6 +178,7 @@ class Restoration:
         self._lock = threading.Lock()
         self._standing: set[str] = set()
         self._waiting: list[Done] = []
+        self._writers = 0
         self._is_away = False
 
     def ask(self, name: str, reason: str, done: Done) -> None:
@@ -198,10 +199,25 @@ class Restoration:
         if is_kept:
             self._requests.keep_on_disk(is_kept=True)
 
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Hold a restoration off while something is written; raise MachineError if one stands."""
+        with self._lock:
+            if self._standing:
+                raise MachineError("a restoration stands: nothing is written on this host")
+            self._writers += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._writers -= 1
+
     def turn(self, engines: Collection[int]) -> None:
         """Restore the host if that is asked for and no engine is left of *engines*."""
         with self._lock:
             is_wanted, waiting = bool(self._standing), tuple(self._waiting)
+            if self._writers:  # a moment more: since the wish stands, no other begins
+                waiting = ()
         if not is_wanted and self._is_away:
             self._is_away = False
             self._helm.come_back()

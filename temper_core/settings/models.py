@@ -230,6 +230,15 @@ class PluginHostSettings:
     deadline_s: float = setting(
         5.0, "Seconds that one call into a plugin may take.", validator=gt(0)
     )
+    helpers: int = setting(
+        4, "Helper processes that plugins may have at once; 0 forbids them.", validator=ge(0)
+    )
+    helper_memory_mib: int = setting(
+        512,
+        "Memory in MiB that all helper processes may have together, by their bounds; it counts "
+        "towards the agent's own limit.",
+        validator=ge(0),
+    )
 
 
 @frozen

@@ -126,6 +126,7 @@ def _observing(document: Row) -> str:
         f"tier {tier}" if tier else "",
         f"every {period:g} s",
         f"cost {sum(cost):.2%} of a core, {memory:.0f} MiB",
+        _helpers(overhead),
         f"{count(overhead, 'threads_seen') or 0} threads",
         *(
             f"{name} {share_text(pressure_of(document, resource=resource))}"
@@ -135,6 +136,18 @@ def _observing(document: Row) -> str:
         text(observing, "reason"),
     ]
     return "  ".join(part for part in parts if part)
+
+
+def _helpers(overhead: Row) -> str:
+    """Say what helper processes of instruments cost on top; empty where none run."""
+    costs = overhead.get("instruments")
+    rows = [each for each in costs.values() if isinstance(each, Mapping)] if costs else []
+    helpers = sum(count(each, "helpers") or 0 for each in rows)
+    if not helpers:
+        return ""
+    share = sum(number(each, "helper_cpu_ratio") or 0.0 for each in rows)
+    memory = sum(number(each, "helper_memory_bytes") or 0.0 for each in rows) / MIB
+    return f"{helpers} helpers {share:.2%}, {memory:.0f} MiB"
 
 
 def _footer(seen: Seen, view: View) -> "Text":

@@ -6,14 +6,33 @@ Their order is that of importance: a scrape that would hold too many series lose
 from temper_core.metrics.exposition import COUNTER
 from temper_core.metrics.families.agent import PLUGINS, STATE
 from temper_core.metrics.families.layers import LAYERS, TIERS
-from temper_core.metrics.families.node import LINT, OBSERVING, OVERHEAD, PRESSURE, STEERING, WAKES
+from temper_core.metrics.families.node import (
+    INSTRUMENTS,
+    LINT,
+    OBSERVING,
+    OVERHEAD,
+    PRESSURE,
+    STEERING,
+    WAKES,
+)
 from temper_core.metrics.families.pods import PODS, THREADS, WAITS
 from temper_core.metrics.families.profiles import PROFILES
 from temper_core.metrics.families.reading import NEVER, Described, Family
 
 LIVE = (*STATE, *PLUGINS)
 """Of the agent as it is at the scrape."""
-OBSERVED = (*LINT, *PROFILES, *TIERS, *STEERING, *OVERHEAD, *PRESSURE, *OBSERVING, *LAYERS, *WAKES)
+OBSERVED = (
+    *LINT,
+    *PROFILES,
+    *TIERS,
+    *STEERING,
+    *OVERHEAD,
+    *INSTRUMENTS,
+    *PRESSURE,
+    *OBSERVING,
+    *LAYERS,
+    *WAKES,
+)
 """Of the last observation."""
 
 SERIES = Family(

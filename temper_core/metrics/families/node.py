@@ -9,7 +9,7 @@ from temper_core.metrics.families.layers import MOST_WAIT_SERIES
 from temper_core.metrics.families.reading import Family, HistogramFamily, Per, Reading, Values
 from temper_core.records.histogram import Histogram
 from temper_core.records.lint import Severity
-from temper_core.records.snapshots import Overhead, Snapshot
+from temper_core.records.snapshots import InstrumentCost, Overhead, Snapshot
 from temper_core.records.steering import SteeringState
 
 US_PER_S = 1_000_000
@@ -18,8 +18,13 @@ KINDS = 2
 SPANS = 3
 OBSERVATION_TIERS = ("bpf", "bpf-iter", "proc")
 MOST_PARTS = 24
-"""Parts of the agent whose cost is told, twice: in user space and in the kernel."""
+"""Parts of the agent whose cost is told, twice: in user space and in the kernel.
+
+Each instrument adds up to ten: itself and four parts.
+"""
+MOST_INSTRUMENTS = 16
 NO_PSI = "without PSI in the kernel"
+NO_INSTRUMENT = "without instruments"
 NOT_WATCHED = "until wake-ups are watched"
 
 
@@ -66,6 +71,14 @@ def _overhead(read: Callable[[Overhead], float]) -> Callable[[Reading], Values]:
 def _overhead_cpu(reading: Reading) -> Values:
     parts = reading.overhead.cpu_ratio if reading.overhead else {}
     return [((part,), ratio) for part, ratio in sorted(parts.items())]
+
+
+def _instruments(read: Callable[[InstrumentCost], float]) -> Callable[[Reading], Values]:
+    def values(reading: Reading) -> Values:
+        costs = reading.overhead.instruments if reading.overhead else {}
+        return [((name,), float(read(cost))) for name, cost in sorted(costs.items())]
+
+    return values
 
 
 def _steering(read: Callable[[SteeringState], float]) -> Callable[[Reading], Values]:
@@ -276,6 +289,54 @@ OVERHEAD = (
         "Resident memory of the engine; 0 while none runs.",
         _overhead(lambda overhead: overhead.engine_memory_bytes),
         unit="bytes",
+    ),
+)
+
+INSTRUMENTS = (
+    Family(
+        "temper_instrument_state_bytes",
+        "Size of the files in an instrument's state directory, measured every minute.",
+        _instruments(lambda cost: cost.state_bytes),
+        labels=("instrument",),
+        unit="bytes",
+        absent=NO_INSTRUMENT,
+        most=MOST_INSTRUMENTS,
+    ),
+    Family(
+        "temper_instrument_state_limit_bytes",
+        "The bound on them; the oldest files beyond it are removed.",
+        _instruments(lambda cost: cost.state_limit_bytes),
+        labels=("instrument",),
+        unit="bytes",
+        absent=NO_INSTRUMENT,
+        most=MOST_INSTRUMENTS,
+    ),
+    Family(
+        "temper_instrument_helpers",
+        "Helper processes of an instrument that run.",
+        _instruments(lambda cost: cost.helpers),
+        labels=("instrument",),
+        absent=NO_INSTRUMENT,
+        most=MOST_INSTRUMENTS,
+    ),
+    Family(
+        "temper_instrument_helper_memory_bytes",
+        "Resident memory of an instrument's helper processes.",
+        _instruments(lambda cost: cost.helper_memory_bytes),
+        labels=("instrument",),
+        unit="bytes",
+        absent=NO_INSTRUMENT,
+        most=MOST_INSTRUMENTS,
+    ),
+    Family(
+        "temper_instrument_helper_cpu_seconds_total",
+        "CPU time of an instrument's helper processes, which temper_overhead_cpu_* is without.",
+        _instruments(lambda cost: cost.helper_cpu_s),
+        labels=("instrument",),
+        kind=COUNTER,
+        unit="seconds",
+        absent=NO_INSTRUMENT,
+        most=MOST_INSTRUMENTS,
     ),
 )
 

@@ -12,7 +12,7 @@ from temper_core.agent.waker import Wake
 from temper_core.errors import MachineError
 from temper_core.records.plans import Generation
 from temper_core.records.profiles import ProfileFailure
-from temper_core.records.snapshots import Mode, Snapshot, Status
+from temper_core.records.snapshots import InstrumentCost, Mode, Snapshot, Status
 from temper_core.records.steering import SteeringState
 from temper_core.scheduler.failure.endings import Diagnosis, EndKind
 from temper_core.settings.models import PodSettings, Settings
@@ -470,6 +470,9 @@ class FakeInstruments:
     def open(self):
         self.noted.append("opened")
 
+    def costs(self):
+        return {"cluster": InstrumentCost(helpers=1)}
+
     def sections(self, _snapshot):
         return {}
 
@@ -493,3 +496,4 @@ def test_instruments_are_opened_before_anything_is_enforced_and_closed_after_the
     assert list(dict.fromkeys(noted)) == ["opened", "stepped", "engine ended", "closed"]
     assert instruments.told == shown != []
     assert shown[-1].defects == instruments.defects
+    assert shown[-1].overhead.instruments == instruments.costs()

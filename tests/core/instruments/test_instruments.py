@@ -2,10 +2,12 @@ import pytest
 from structlog.testing import capture_logs
 
 from temper_core import Check, CheckState, Instrument, MachineError, OpenInstrument, hookimpl
+from temper_core.events.event_log import EventLog
 from temper_core.instruments.context import AgentParts
+from temper_core.instruments.helper_processes import HelperProcesses
 from temper_core.instruments.instruments import Instruments
 from temper_core.instruments.lookup import PlanLookup
-from temper_core.instruments.pending import Pending, PendingState
+from temper_core.instruments.upkeep import StateDirectories
 from temper_core.profiles.trials import TrialBook
 from temper_core.records.snapshots import Section
 from temper_core.safe_mode.requests import SafeModeRequests
@@ -51,21 +53,21 @@ class Requests:
         self.request, self.release = requests.add, requests.withdraw
 
 
-def parts_of(requests):
+def parts_of(requests, folder):
     return AgentParts(
         node="node-1",
         machine=make_machine(),
         lookup=PlanLookup(lambda: None),
         safe_mode=Requests(requests),
-        helpers=Pending(),
+        helpers=HelperProcesses(),
         trials=TrialBook(),
-        recorder=Pending(),
-        state=lambda _name, _limit: PendingState(),
+        recorder=EventLog(),
+        state=StateDirectories(folder).of,
     )
 
 
 @pytest.fixture
-def instruments_of(host, requests):
+def instruments_of(host, requests, tmp_path):
     """Open instruments by their names; returns them with what was opened."""
 
     def build(**openings):
@@ -81,7 +83,7 @@ def instruments_of(host, requests):
         for name, make in openings.items():
             host.add(Plugin(name, keep(name, make)), f"plugin-{name}")
         found = host.gather("temper_instruments", Instrument)
-        instruments = Instruments(host, found, parts_of(requests))
+        instruments = Instruments(host, found, parts_of(requests, tmp_path))
         instruments.open()
         return instruments, opened
 

@@ -7,9 +7,10 @@ from temper_core import EventKind, InputError, Instrument, OpenInstrument, hooki
 from temper_core.events.event_log import EventLog
 from temper_core.events.lanes import BURST
 from temper_core.instruments.context import AgentParts
+from temper_core.instruments.helper_processes import HelperProcesses
 from temper_core.instruments.instruments import Instruments
 from temper_core.instruments.lookup import PlanLookup
-from temper_core.instruments.pending import Pending, PendingState
+from temper_core.instruments.upkeep import StateDirectories
 from temper_core.profiles.trials import TrialBook
 from temper_core.testing import make_machine
 
@@ -33,7 +34,7 @@ def log():
 
 
 @pytest.fixture
-def open_with(host, log):
+def open_with(host, log, tmp_path):
     """Open one instrument that declares the given kinds; return the instruments and its context."""
 
     def build(kinds, name="tracer"):
@@ -54,10 +55,10 @@ def open_with(host, log):
             machine=make_machine(),
             lookup=PlanLookup(lambda: None),
             safe_mode=None,
-            helpers=Pending(),
+            helpers=HelperProcesses(),
             trials=TrialBook(),
             recorder=log,
-            state=lambda _name, _limit: PendingState(),
+            state=StateDirectories(tmp_path).of,
         )
         instruments = Instruments(host, host.gather("temper_instruments", Instrument), parts)
         instruments.open()

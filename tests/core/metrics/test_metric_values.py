@@ -14,6 +14,7 @@ from temper_core.metrics.totals import Totals
 from temper_core.records.histogram import Histogram
 from temper_core.records.lint import Severity, Violation
 from temper_core.records.snapshots import (
+    InstrumentCost,
     LayerSample,
     Observing,
     Overhead,
@@ -64,7 +65,8 @@ def a_busy_node(fakes):
         pressure={"cpu": STALLED, "memory": Pressure(STALLED.some)},
         pressure_events={"cpu": 3},
         overhead=Overhead(
-            {"observe_user": 0.002}, 50_000_000, 70_000_000, 5.0, 0.003, 321, 17, 0.001
+            {"observe_user": 0.002}, 50_000_000, 70_000_000, 5.0, 0.003, 321, 17, 0.001,
+            instruments={"tracer": InstrumentCost(2, 0.5, 7.5, 90_000_000, 4096, 65536)},
         ),
         observing=Observing("bpf-iter", "no kfunc", 10.0, 5.0, "over budget", 0.001, 44),
         steering=SteeringState(mode="hints", steered=5, corrected=4, kicked=3, astray=2),
@@ -244,6 +246,11 @@ def test_what_looking_costs_is_told(value):
     assert value("temper_overhead_bpf_cpu_ratio") == 0.001
     assert value("temper_overhead_bpf_cpu_seconds_total") == 0.004
     assert value("temper_overhead_descriptors") == 17
+    assert value("temper_instrument_helpers", instrument="tracer") == 2
+    assert value("temper_instrument_helper_cpu_seconds_total", instrument="tracer") == 7.5
+    assert value("temper_instrument_helper_memory_bytes", instrument="tracer") == 90_000_000
+    assert value("temper_instrument_state_bytes", instrument="tracer") == 4096
+    assert value("temper_instrument_state_limit_bytes", instrument="tracer") == 65536
     assert value("temper_overhead_tick_seconds") == 0.003
     assert value("temper_engine_memory_bytes") == 70_000_000
 

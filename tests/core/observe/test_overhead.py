@@ -69,6 +69,37 @@ def test_another_thread_can_be_charged_and_a_window_begins_anew():
     assert second["serve_user"] == second["serve_kernel"] == 0
 
 
+def test_a_part_inside_a_part_is_charged_to_the_inner_one_alone():
+    cost, began = OwnCost(), time.monotonic()
+
+    with cost.part("outer"):
+        burn(0.02)
+        with cost.part("inner"):
+            burn(0.08)
+
+    parts, window_s = cost.take().cpu_ratio, time.monotonic() - began
+    spent = {
+        name: (parts[f"{name}_user"] + parts[f"{name}_kernel"]) * window_s
+        for name in ("outer", "inner")
+    }
+    assert spent["outer"] == pytest.approx(0.02, abs=0.015)
+    assert spent["inner"] == pytest.approx(0.08, abs=0.03)
+
+
+def test_a_charge_that_another_thread_ends_counts_for_nothing():
+    cost = OwnCost()
+    charge = cost.part("odd")
+    charge.__enter__()
+    burn(0.05)
+
+    thread = threading.Thread(target=charge.__exit__, args=(None, None, None))
+    thread.start()
+    thread.join()
+
+    parts = cost.take().cpu_ratio
+    assert (parts["odd_user"], parts["odd_kernel"]) == (0.0, 0.0)
+
+
 def test_what_fails_inside_a_part_is_charged_all_the_same():
     cost = OwnCost()
 

@@ -3,6 +3,7 @@ import socket
 import attrs
 import pytest
 
+from temper_core.instruments.state_directory import InstrumentDirectory
 from temper_core.scheduler.host.roots import Roots
 from temper_core.settings import load
 
@@ -53,6 +54,13 @@ class Host:
             self.put(self.state / "events.jsonl.new"),
             self.put(self.state / "safe-mode.4711"),
         ]
+
+    def left_by_an_instrument(self, name):
+        """Make the state directory of an instrument, as the agent does, with files in it."""
+        path = InstrumentDirectory(self.state, name, 1000).path
+        self.put(path / "model.json")
+        self.put(path / "deep/er/rows.db")
+        return path
 
     def everything(self):
         return sorted(str(path) for path in self.folder.rglob("*") if path != self.path)

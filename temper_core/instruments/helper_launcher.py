@@ -1,0 +1,155 @@
+"""Runs one function in a helper process: ``helper_launcher.py PARENT REQUEST RESULT``.
+
+Run as a script (``python -I``) in a fresh process. It imports nothing of Temper's: what the helper
+needs of memory is the plugin's. REQUEST is a descriptor of a file with the order, RESULT one of a
+pipe that takes ``{"result": ...}`` or ``{"error": ...}``. Exit codes: 0 the function has returned,
+1 it has raised, 125 the parent is gone.
+"""
+
+import ctypes
+import importlib
+import json
+import os
+import resource
+import signal
+import sys
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+PR_SET_PDEATHSIG = 1
+PARENT_GONE = 125
+NICE = 19
+OOM_SCORE = b"1000"
+LONGEST_ERROR = 2000
+ROOM_FOR_ERROR = 8 * 1024 * 1024
+MOST_DESCRIPTORS = 1024
+
+
+class NotReturned(Exception):  # noqa: N818 - names what happened
+    """The function has no result; the message says why."""
+
+
+def main(arguments: list[str]) -> int:
+    """Tie this process's life to the parent thread's, bound it, and run what is ordered."""
+    parent, request, result = (int(each) for each in arguments)
+    die_with(parent)
+    for descriptor in (request, result):
+        os.set_inheritable(descriptor, False)
+    order = read_order(request)
+    restore_signals()
+    step_back()
+    bound(order["memory_bytes"], order["cpu_s"])
+    os.register_at_fork(after_in_child=lambda: die_with(None))
+    sys.path.extend(each for each in order["path"] if each not in sys.path)
+    try:
+        said = run(order)
+        code = 0
+    except NotReturned as error:
+        said, code = json.dumps({"error": str(error)[:LONGEST_ERROR]}).encode(), 1
+    write(result, said)
+    return code
+
+
+def die_with(parent: int | None) -> None:
+    """Be ended by the kernel when the thread that has started this process ends."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+    if parent is not None and os.getppid() != parent:
+        os._exit(PARENT_GONE)  # it died before the request, and no signal will come
+
+
+def read_order(descriptor: int) -> dict[str, Any]:
+    """Return the order: the entry point, its argument, the module path and the bounds."""
+    with os.fdopen(descriptor, "rb") as file:
+        order: dict[str, Any] = json.loads(file.read())
+    return order
+
+
+def restore_signals() -> None:
+    """Take the defaults: what the agent ignores or blocks would survive the exec."""
+    for number in signal.valid_signals():
+        with suppress(OSError, ValueError):  # SIGKILL, SIGSTOP, and those of the C library
+            signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])
+
+
+def step_back() -> None:
+    """Run after all else on the node, and be the first to go where memory runs out."""
+    with suppress(OSError):
+        os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+    with suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, 0, NICE)
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_bytes(OOM_SCORE)
+
+
+def bound(memory_bytes: int, cpu_s: int) -> None:
+    """Set the kernel's limits; a little memory is kept back to say that it has run out."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s + 1))
+    resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes, memory_bytes + ROOM_FOR_ERROR))
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    most = MOST_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, MOST_DESCRIPTORS)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
+def run(order: dict[str, Any]) -> bytes:
+    """Return the result as it goes over the pipe; raise NotReturned where there is none."""
+    try:
+        function = find(order["entry_point"])
+        result = function(order["argument"])
+        said = json.dumps({"result": result}, allow_nan=False).encode()
+    except MemoryError as error:
+        make_room()
+        mib = order["memory_bytes"] // (1024 * 1024)
+        raise NotReturned(f"ran out of its {mib} MiB of memory") from error
+    except BaseException as error:  # a plugin may raise anything, even an exit
+        traceback.print_exc()
+        raise NotReturned(words_of(error)) from error
+    most = order["result_bytes"]
+    if len(said) > most:
+        raise NotReturned(f"returned {len(said)} bytes of JSON; it may return {most}")
+    return said
+
+
+def find(entry_point: str) -> Callable[[Any], Any]:
+    """Import the function."""
+    module, _, names = entry_point.partition(":")
+    found: Any = importlib.import_module(module)
+    for name in names.split("."):
+        found = getattr(found, name)
+    return found  # type: ignore[no-any-return]
+
+
+def make_room() -> None:
+    """Lift the limit on memory a little, to say that it was reached."""
+    hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
+    resource.setrlimit(resource.RLIMIT_DATA, (hard, hard))
+
+
+def words_of(error: BaseException) -> str:
+    """Say in one line what was raised."""
+    try:
+        text = " ".join(str(error).split())
+    except Exception:  # noqa: BLE001 - a plugin's own __str__ may raise as well
+        text = ""
+    return f"raised {type(error).__name__}: {text}" if text else f"raised {type(error).__name__}"
+
+
+def write(descriptor: int, said: bytes) -> None:
+    """Write all; a reader that has gone wants no more of it."""
+    rest = memoryview(said)
+    with suppress(OSError):
+        while rest:
+            rest = rest[os.write(descriptor, rest) :]
+
+
+if __name__ == "__main__":
+    CODE = main(sys.argv[1:])
+    with suppress(OSError, ValueError):
+        sys.stdout.flush()
+        sys.stderr.flush()
+    os._exit(CODE)  # threads that the function has left behind are not waited for

@@ -1,0 +1,221 @@
+"""The state directory of one instrument: made when it is asked for, bounded, without links."""
+
+import heapq
+import os
+import re
+import stat
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from pathlib import Path
+
+from attrs import frozen
+
+from temper_core.directory_tree import (
+    TreeSize,
+    files_of,
+    open_directory,
+    remove_file,
+    size_of,
+)
+from temper_core.errors import InputError, MachineError
+from temper_core.restoring.instrument_directories import INSTRUMENTS
+
+MODE = 0o700
+MOST_FILES = 10_000
+TRIMMED_AT_ONCE = 1024
+MOST_ROUNDS = 20
+MIB = 1024 * 1024
+Writing = Callable[[], AbstractContextManager[object]]
+"""Entered around all that makes or changes a file; raises MachineError while nothing may be."""
+always: Writing = nullcontext
+FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+
+@frozen
+class Trimmed:
+    """What a sweep has removed, and what is left."""
+
+    files: int
+    size_bytes: int
+    left: TreeSize
+
+
+class InstrumentDirectory:
+    """Implements ``StateDirectory`` below *base*, the agent's own directory."""
+
+    def __init__(
+        self,
+        base: Path,
+        name: str,
+        limit_bytes: int,
+        writing: Writing = always,
+    ) -> None:
+        self._base = base
+        self._name = name
+        self._writing = writing
+        self._lock = threading.Lock()
+        self.limit_bytes = limit_bytes
+
+    @property
+    def path(self) -> Path:
+        """The directory; made when it is asked for. Raises MachineError where it cannot be."""
+        with self._made():
+            return self._path
+
+    def used_bytes(self) -> int:
+        """Return the size of all its files together; 0 where there is no directory."""
+        return self.measure().size_bytes
+
+    def measure(self) -> TreeSize:
+        """Return the number of its files and their size; nothing is made."""
+        try:
+            with self._found() as directory:
+                return size_of(directory)
+        except FileNotFoundError:
+            return TreeSize()
+        except OSError:
+            return TreeSize(is_whole=False)
+
+    def write(self, name: str, content: bytes) -> Path:
+        """Replace the file *name* as a whole; raise MachineError where it does not fit."""
+        if not FILE_NAME.fullmatch(name):
+            raise InputError(
+                f"{name!r} is no name of a state file; it is to match {FILE_NAME.pattern}"
+            )
+        with self._made() as directory:
+            self._refuse_misfit(directory, name, len(content))
+            try:
+                _replace(directory, name, content)
+            except OSError as error:
+                raise MachineError(f"{self._path / name}: {error.strerror}") from error
+        return self._path / name
+
+    def trim(self) -> Trimmed | None:
+        """Remove the oldest files until the rest fits; None where it does."""
+        left = self.measure()
+        if self._fits(left):
+            return None
+        files = size = 0
+        with (
+            suppress(MachineError, OSError),
+            self._lock,
+            self._writing(),
+            self._found() as directory,
+        ):
+            for _ in range(MOST_ROUNDS):
+                done, freed = _remove_oldest(directory, left, self.limit_bytes)
+                files, size = files + done, size + freed
+                left = size_of(directory)
+                if not done or self._fits(left):
+                    break
+        return Trimmed(files, size, left)
+
+    @property
+    def _path(self) -> Path:
+        return self._base / INSTRUMENTS / self._name
+
+    def _fits(self, size: TreeSize) -> bool:
+        return size.size_bytes <= self.limit_bytes and size.files <= MOST_FILES
+
+    def _refuse_misfit(self, directory: int, name: str, size_bytes: int) -> None:
+        size, before = size_of(directory), _regular_size(directory, name)
+        used = size.size_bytes - (before or 0)
+        if used + size_bytes > self.limit_bytes:
+            raise MachineError(
+                f"{self._path / name}: {size_bytes} bytes do not fit; the instrument's other "
+                f"files take {used} of {self.limit_bytes}"
+            )
+        if before is None and size.files >= MOST_FILES:
+            raise MachineError(f"{self._path}: holds {MOST_FILES} files already, the most it may")
+
+    @contextmanager
+    def _made(self) -> Iterator[int]:
+        """Make the directory where it is not there, and open it."""
+        if not self._base.is_absolute():
+            raise MachineError(
+                f"[safe_mode] state is no absolute path, so the instrument {self._name} has no "
+                "state directory"
+            )
+        with self._lock, self._writing():
+            opened: list[int] = []
+            try:
+                self._open_all(opened)
+                yield opened[-1]
+            except OSError as error:
+                raise MachineError(f"{self._path}: {self._problem(error)}") from error
+            finally:
+                for each in opened:
+                    os.close(each)
+
+    def _open_all(self, opened: list[int]) -> None:
+        self._base.mkdir(parents=True, exist_ok=True)
+        opened.append(open_directory(self._base))
+        for name in (INSTRUMENTS, self._name):
+            with suppress(FileExistsError):
+                os.mkdir(name, MODE, dir_fd=opened[-1])
+            opened.append(open_directory(name, opened[-1]))
+            found = os.fstat(opened[-1])
+            if found.st_uid != os.geteuid():
+                raise MachineError(
+                    f"{self._path}: belongs to user {found.st_uid}, not to the agent"
+                )
+            if stat.S_IMODE(found.st_mode) != MODE:
+                os.fchmod(opened[-1], MODE)
+
+    @contextmanager
+    def _found(self) -> Iterator[int]:
+        opened: list[int] = []
+        try:
+            opened.append(open_directory(self._base))
+            for name in (INSTRUMENTS, self._name):
+                opened.append(open_directory(name, opened[-1]))
+            yield opened[-1]
+        finally:
+            for each in opened:
+                os.close(each)
+
+    def _problem(self, error: OSError) -> str:
+        for each in (self._base, self._path.parent, self._path):
+            if each.is_symlink():
+                return f"{each} is a link, and not followed"
+            if each.exists() and not each.is_dir():
+                return f"{each} is no directory"
+        return error.strerror or str(error)
+
+
+def _replace(directory: int, name: str, content: bytes) -> None:
+    """Write beside *name* first: a crash leaves the old file or the new one."""
+    beside = f".{name}.new"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    with suppress(FileNotFoundError):
+        os.unlink(beside, dir_fd=directory)
+    try:
+        with os.fdopen(os.open(beside, flags, 0o600, dir_fd=directory), "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.rename(beside, name, src_dir_fd=directory, dst_dir_fd=directory)
+    except OSError:
+        with suppress(OSError):
+            os.unlink(beside, dir_fd=directory)
+        raise
+
+
+def _regular_size(directory: int, name: str) -> int | None:
+    with suppress(FileNotFoundError):
+        found = os.stat(name, dir_fd=directory, follow_symlinks=False)
+        return found.st_size if stat.S_ISREG(found.st_mode) else 0
+    return None
+
+
+def _remove_oldest(directory: int, size: TreeSize, limit_bytes: int) -> tuple[int, int]:
+    """Remove the oldest files of a tree of that *size*; return their number and size."""
+    files = freed = 0
+    oldest = heapq.nsmallest(TRIMMED_AT_ONCE, files_of(directory), key=lambda each: each.written_ns)
+    for each in oldest:
+        if size.size_bytes - freed <= limit_bytes and size.files - files <= MOST_FILES:
+            break
+        if remove_file(directory, each.place):
+            files, freed = files + 1, freed + each.size_bytes
+    return files, freed

@@ -1,0 +1,80 @@
+"""The state directories of instruments, and their removal.
+
+An instrument need not be installed for its directory to go: what the agent has made is known by its
+name, its owner and its mode.
+"""
+
+import os
+import re
+import stat
+from pathlib import Path
+
+from temper_core.directory_tree import open_directory, remove_tree
+from temper_core.records.names import NAME_PATTERN
+from temper_core.records.restored import Left
+from temper_core.restoring.reasons import failure, named_strangers
+
+INSTRUMENTS = "instruments"
+"""The folder of that name below the agent's state directory has one directory an instrument."""
+OTHERS_BITS = stat.S_IRWXG | stat.S_IRWXO
+
+
+def clear_instruments(
+    parent: int, above: Path, *, is_dry: bool
+) -> tuple[tuple[str, ...], tuple[Left, ...]]:
+    """Remove ``instruments`` of an open directory, *above* by its path; with *is_dry* say it.
+
+    Returns what was removed, one path an instrument, and what was left.
+    """
+    path = above / INSTRUMENTS
+    if not _is_made_by_agent(INSTRUMENTS, parent):
+        return (), tuple(named_strangers([INSTRUMENTS], above))
+    try:
+        descriptor = open_directory(INSTRUMENTS, parent)
+    except OSError as error:
+        return (), (failure(str(path), error),)
+    try:
+        removed, left = _clear_each(descriptor, path, is_dry=is_dry)
+    finally:
+        os.close(descriptor)
+    if left:
+        return removed, left
+    try:
+        if not is_dry:
+            os.rmdir(INSTRUMENTS, dir_fd=parent)
+    except OSError as error:
+        return removed, (failure(str(path), error),)
+    return (*removed, str(path)), ()
+
+
+def _clear_each(
+    directory: int, path: Path, *, is_dry: bool
+) -> tuple[tuple[str, ...], tuple[Left, ...]]:
+    names = sorted(os.listdir(directory))
+    ours = [name for name in names if _is_instrument(name, directory)]
+    removed: list[str] = []
+    left = list(named_strangers(sorted(set(names) - set(ours)), path))
+    for name in ours:
+        try:
+            if not is_dry:
+                remove_tree(directory, name)
+            removed.append(str(path / name))
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            left.append(failure(str(path / name), error))
+    return tuple(removed), tuple(left)
+
+
+def _is_instrument(name: str, directory: int) -> bool:
+    return bool(re.fullmatch(NAME_PATTERN, name)) and _is_made_by_agent(name, directory)
+
+
+def _is_made_by_agent(name: str, directory: int) -> bool:
+    """Whether it is a directory, no link, of this user's own, that no one else may enter."""
+    try:
+        found = os.stat(name, dir_fd=directory, follow_symlinks=False)
+    except OSError:
+        return False
+    is_private = found.st_uid == os.geteuid() and not found.st_mode & OTHERS_BITS
+    return stat.S_ISDIR(found.st_mode) and is_private

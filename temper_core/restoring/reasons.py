@@ -1,0 +1,37 @@
+"""Why something stays on a host, in words."""
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from temper_core.bpf.file_system import MOUNT
+from temper_core.records.restored import Left
+
+NOT_OURS = "is not Temper's"
+MOST_NAMED = 100
+"""So many strangers of one directory are named; of others there is the number."""
+
+
+def named_strangers(strangers: Sequence[str], directory: Path) -> Iterator[Left]:
+    """Name the entries of *directory* that Temper has not made."""
+    for name in strangers[:MOST_NAMED]:
+        yield Left(str(directory / name), NOT_OURS)
+    if len(strangers) > MOST_NAMED:
+        yield Left(str(directory), f"{len(strangers) - MOST_NAMED} more there are not Temper's")
+
+
+def failure(path: str, problem: OSError) -> Left:
+    """Return what could not be removed, with the reason and a remedy."""
+    return Left(path, _remedied(problem), is_failure=True)
+
+
+def _remedied(error: OSError) -> str:
+    remedies = {
+        "Read-only file system": f"; mount it writable (a BPF file system: {MOUNT})",
+        "Permission denied": "; run as root",
+        "Operation not permitted": "; run as root",
+    }
+    if os.geteuid() == 0:  # and even root may not
+        remedies["Operation not permitted"] = "; is it immutable? lsattr tells, chattr -i ends that"
+    told = error.strerror or str(error)
+    return told + remedies.get(told, "")

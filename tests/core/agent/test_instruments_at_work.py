@@ -1,0 +1,184 @@
+"""A real agent with an installed plugin: its state, its helpers, its lines, and what is left."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+
+TEMPER = str(Path(sys.executable).with_name("temper"))
+NEVER_S = 60.0
+
+PLUGIN = """
+import time
+
+from temper_core import HelperBounds, Instrument, OpenInstrument, hookimpl
+
+
+class Trainer(OpenInstrument):
+    def __init__(self, context):
+        self._context = context
+        # Past write(), which would have refused the first.
+        (context.state.path / "large").write_bytes(b"x" * 100_000)
+        time.sleep(0.01)
+        (context.state.path / "model.json").write_bytes(b"x" * 1000)
+        bounds = HelperBounds(memory_bytes=64 * 1024 * 1024)
+        self._done = context.helper("trainer_work:train", 20, bounds)
+        self._hanging = context.helper("trainer_work:hang", None, bounds)
+
+    def section(self, snapshot):
+        with self._context.charge("fit"):
+            sum(range(200_000))
+        try:
+            return {"trained": self._done.result(), "hanging": self._hanging.pid}
+        except TimeoutError:
+            return None
+
+
+@hookimpl
+def temper_instruments():
+    return [Instrument("trainer", Trainer, state_limit_bytes=50_000)]
+"""
+
+WORK = """
+import time
+
+def train(steps):
+    return {"steps": steps}
+
+def hang(_):
+    while True:
+        time.sleep(0.01)
+"""
+
+
+class Agent:
+    """An agent in a directory of its own, with the plugin above."""
+
+    def __init__(self, directory, plugins):
+        self.directory = directory
+        self.path = directory / "agent.toml"
+        self.state = directory / "lib/temper"
+        self.path.write_text(
+            f'[server]\nlisten = "127.0.0.1:0"\nsocket = "{directory}/run/agent.sock"\n'
+            f'[safe_mode]\nfile = "{self.state}/safe-mode"\nstate = "{self.state}/requests.json"\n'
+            "[observe]\nperiod_s = 0.5\n[plugin_host]\nallow = ['trainer']\n"
+        )
+        self.log = (directory / "log").open("w")
+        environment = {**os.environ, "PYTHONPATH": str(plugins)}
+        self.process = subprocess.Popen(
+            [TEMPER, "agent", "--settings", str(self.path)], stderr=self.log, env=environment
+        )
+        transport = httpx.HTTPTransport(uds=str(directory / "run/agent.sock"))
+        self.client = httpx.Client(transport=transport, base_url="http://agent", timeout=30)
+
+    def wait_for(self, path, is_there):
+        deadline = time.monotonic() + NEVER_S
+        while time.monotonic() < deadline:
+            assert self.process.poll() is None, (self.directory / "log").read_text()
+            if (self.directory / "run/agent.sock").exists():
+                answer = self.client.get(path)
+                if answer.status_code == 200 and (found := is_there(answer)):
+                    return found
+            time.sleep(0.1)
+        raise AssertionError((self.directory / "log").read_text())
+
+    def overhead(self):
+        """Return the overhead once both helpers have been measured and the state trimmed."""
+
+        def settled(answer):
+            overhead = answer.json()["overhead"]
+            cost = overhead["instruments"].get("trainer", {})
+            is_settled = cost.get("helpers") == 1 and cost.get("state_bytes") == 1000
+            return overhead if is_settled and cost["helper_memory_bytes"] else None
+
+        return self.wait_for("/observe", settled)
+
+    def end(self, number):
+        self.process.send_signal(number)
+        return self.process.wait(timeout=NEVER_S)
+
+    def close(self):
+        self.client.close()
+        self.process.kill()
+        self.process.wait()
+        self.log.close()
+
+
+@pytest.fixture
+def agent(tmp_path):
+    plugins = tmp_path / "plugins"
+    info = plugins / "trainer-1.0.dist-info"
+    info.mkdir(parents=True)
+    (plugins / "trainer_plugin.py").write_text(PLUGIN)
+    (plugins / "trainer_work.py").write_text(WORK)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: trainer\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[temper.plugins]\ntrainer = trainer_plugin\n")
+    found = Agent(tmp_path, plugins)
+    yield found
+    found.close()
+
+
+def helpers_of(pid):
+    """Return the living helper processes of an agent, by their parent or their launcher."""
+    found = []
+    for each in Path("/proc").iterdir():
+        if each.name.isdecimal():
+            try:
+                command = (each / "cmdline").read_bytes().split(b"\0")
+            except OSError:
+                continue
+            is_launcher = any(part.endswith(b"helper_launcher.py") for part in command)
+            if is_launcher and str(pid).encode() in command:
+                found.append(int(each.name))
+    return found
+
+
+def test_what_an_instrument_costs_is_shown_and_its_state_is_kept_within_its_bound(agent):
+    overhead = agent.overhead()
+    document = agent.wait_for("/observe", lambda answer: answer.json())
+    metrics = agent.client.get("/metrics").text
+    helpers = helpers_of(agent.process.pid)
+
+    lines = {line for line in overhead["cpu_ratio"] if line.startswith("instrument_")}
+    assert {"instrument_trainer_user", "instrument_trainer_fit_user"} <= lines
+    assert overhead["instruments"]["trainer"]["state_limit_bytes"] == 50_000
+    assert 'temper_instrument_state_bytes{instrument="trainer"} 1000' in metrics
+    assert 'temper_overhead_cpu_ratio{part="instrument_trainer_fit_user"}' in metrics
+    assert any("trainer: state directory: 1 of its oldest" in each for each in document["defects"])
+    assert len(helpers) == 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_however_an_agent_ends_it_leaves_no_helper(agent, number):
+    agent.overhead()
+    before = helpers_of(agent.process.pid)
+
+    agent.end(number)
+
+    deadline = time.monotonic() + NEVER_S
+    while helpers_of(agent.process.pid):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert len(before) == 1
+
+
+def test_a_restoration_removes_what_instruments_have_kept(agent):
+    agent.overhead()
+    agent.end(signal.SIGTERM)
+
+    done = subprocess.run(
+        [TEMPER, "restore", "--settings", str(agent.path), "--output", "json"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    removed = json.loads(done.stdout)["removed"]
+    assert str(agent.state / "instruments/trainer") in removed
+    assert not agent.state.exists()
