@@ -2,12 +2,13 @@
 
 PYTHON ?=
 LISTEN ?= 127.0.0.1:9100
+OPTIONS ?=
 MINUTES ?= 600
 SELECTED ?=
 WORKERS ?= 4
 VENV := .venv
 BIN := $(VENV)/bin
-LOCKED := uv.lock pyproject.toml $(wildcard plugins/*/pyproject.toml)
+LOCKED := uv.lock pyproject.toml $(wildcard libs/*/pyproject.toml plugins/*/pyproject.toml)
 # Many tests wait for processes and clocks, so there are more workers than cores; tests/workers.py has what they share.
 # Each worker would compile all tests anew where bytecode may not be written.
 SIDE_BY_SIDE = -q -n $(WORKERS) --dist loadfile
@@ -28,8 +29,8 @@ $(VENV)/.installed: $(LOCKED)
 	@scripts/install $(VENV)
 	@touch $@
 
-run: install  ## run the agent on this machine's real threads (LISTEN=address:port)
-	@scripts/run-agent
+run: install  ## run the agent on this machine's real threads (LISTEN=address:port OPTIONS=--observe-only)
+	@scripts/run-agent $(OPTIONS)
 
 test: lint unit  ## everything but the kernel: formatting, types, imports, documentation, tests
 
@@ -78,7 +79,7 @@ run-kube: install  ## bring a Kubernetes control plane up and run the agent agai
 
 test-kube: install  ## build that control plane, once (10 minutes of CPU), and test against it
 	@kube/build >/dev/null
-	$(BIN)/pytest -q tests/kubernetes --kube $(SELECTED)
+	$(BIN)/pytest -q tests/kubernetes tests/density --kube $(SELECTED)
 
 e2e-node: install  ## the chart on a real node: kubelet, containerd and a sched_ext kernel in an emulator (30 minutes)
 	@kube/build kubelet >/dev/null

@@ -46,8 +46,8 @@ def measure(seconds: float, threads: int) -> dict[str, Any]:
 def _start(directory: Path) -> "subprocess.Popen[bytes]":
     settings = directory / "agent.toml"
     settings.write_text(
-        f'[safe_mode]\nfile = "{directory}/safe-mode"\nstate = "{directory}/requests.json"\n'
-        f'[server]\nlisten = "127.0.0.1:9199"\nsocket = "{directory}/agent.sock"\n'
+        f'run_directory = "{directory}/run"\nstate_directory = "{directory}"\n'
+        '[server]\nlisten = "127.0.0.1:9199"\n'
     )
     temper = str(Path(sys.executable).with_name("temper"))
     command = [temper, "agent", "--observe-only", "--settings", str(settings)]

@@ -83,8 +83,8 @@ def _netdata(root: Path, every_s: int, libraries: str) -> Tool:
 def _agent_command(directory: Path) -> Sequence[str]:
     settings = directory / "agent.toml"
     settings.write_text(
-        f'[safe_mode]\nfile = "{directory}/safe-mode"\nstate = "{directory}/requests.json"\n'
-        f'[server]\nlisten = "127.0.0.1:{AGENT_PORT}"\nsocket = "{directory}/agent.sock"\n'
+        f'run_directory = "{directory}/run"\nstate_directory = "{directory}"\n'
+        f'[server]\nlisten = "127.0.0.1:{AGENT_PORT}"\n'
     )
     temper = str(Path(sys.executable).with_name("temper"))
     return [temper, "agent", "--observe-only", "--settings", str(settings)]

@@ -23,6 +23,8 @@ SCHEMA = CHART / "values.schema.json"
 THE_CHARTS_OWN = frozenset(
     {
         "node",
+        "run_directory",
+        "state_directory",
         "server.listen",
         "server.token_file",
         "profiles.directory",

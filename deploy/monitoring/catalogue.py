@@ -14,7 +14,7 @@ from temper_plugin_density.placement.asking import PodReader
 from temper_plugin_density.placement.ledger import Ledger
 from temper_plugin_density.placement.measures import Measures
 from temper_plugin_density.placement.scoring import Score
-from temper_plugin_density.placement.watching import Watch
+from temper_plugin_density.placement.watching import Watches
 from temper_plugin_kubernetes.accounts import UNREADABLE, WRITES, Account
 from temper_plugin_linter.standing import ages
 
@@ -72,7 +72,7 @@ def _of_the_core() -> Iterator[Known]:
 
 def _of_plugins() -> Iterator[Known]:
     account = Account()
-    account.lookout("pods")
+    account.watch_status("pods")
     for counted in (WRITES, UNREADABLE):
         account.count(counted, "any")
     for metric in (*account.metrics(), *ages(make_snapshot(invariants=("any",)))):
@@ -86,7 +86,7 @@ def _contributed(metric: Metric) -> Known:
 
 def _placement() -> bytes:
     ledger = Ledger()
-    measures = Measures(ledger, Watch(ledger, PodReader(None)))
+    measures = Measures(ledger, Watches(ledger, PodReader(None)))
     measures.count_scores([Score("any", 0.0, "any")])
     return measures.text()
 

@@ -1,7 +1,6 @@
 """Put an agent together from settings: every part, and what each needs of the others."""
 
 import os
-from contextlib import nullcontext, suppress
 from pathlib import Path
 
 from temper_core.agent.loop import Agent, Parts
@@ -36,8 +35,7 @@ from temper_core.records.instruments import Instrument
 from temper_core.records.invariants import Invariant
 from temper_core.restoring.restoration import Restoration
 from temper_core.safe_mode.requests import SafeModeRequests
-from temper_core.scheduler.host.agent_lock import agent_lock
-from temper_core.scheduler.host.kernel import SchedExt
+from temper_core.scheduler.host.agent_lock import exclusive_access, lock_for_life, may_enforce
 from temper_core.scheduler.host.roots import Roots
 from temper_core.scheduler.lifecycle import Scheduler
 from temper_core.server.agent_server import AgentServer
@@ -47,11 +45,12 @@ from temper_core.steering.pin import PinPlace
 from temper_core.steering.steerer import Steerer
 
 
-def assemble(settings: Settings, wake: Wake) -> Agent:
+def assemble(settings: Settings, wake: Wake, roots: Roots | None = None) -> Agent:
     """Return an agent for this node that sleeps in *wake*; nothing has been started or written.
 
     Raises InputError or MachineError for what the settings ask and the node does not have.
     """
+    roots = roots or Roots.of(settings)
     machine = read_machine()
     node = settings.node_name
     host = load_host(settings, extra={builtin_plugin.NAME: builtin_plugin})
@@ -62,21 +61,20 @@ def assemble(settings: Settings, wake: Wake) -> Agent:
     events = EventLog()
     keeper = EventKeeper(events, events_path(Path(settings.safe_mode.state)))
     requests = _safe_mode_requests(settings, wake, events, keeper)
-    limits = settings.scheduler
-    helm = Helm(lambda: open_steering(settings), Path(limits.steering_pin))
-    scheduler = Scheduler(settings, requests, hint_map=helm)
-    restoration = Restoration(settings, requests, helm)
+    helm = Helm(lambda: open_steering(settings, roots), Path(settings.scheduler.steering_pin))
+    scheduler = Scheduler(settings, requests, roots=roots, hint_map=helm)
+    restoration = Restoration(settings, requests, helm, roots)
     published = Published(settings, host, scheduler, requests, pods, profiles)
     mounts = detect_cgroups()
-    roots = CgroupRoots.of(mounts.unified, mounts.v1)
-    observer = Observer(machine, settings, node=node, cgroup_roots=roots, alarm=wake.set)
+    cgroups = CgroupRoots.of(mounts.unified, mounts.v1)
+    observer = Observer(machine, settings, node=node, cgroup_roots=cgroups, alarm=wake.set)
     wakes = WakeWatch(settings.observe, charge=observer.cost.part)
     published.show_wakes(wakes)
     published.show_events(events)
     trials = TrialBook(
         lambda: frozenset(pod.key for pod in pods.pods),
         machine,
-        engine if limits.enforce else newest_engine,
+        engine if settings.scheduler.enforce else newest_engine,
         wake.set,
         record=events.record,
     )
@@ -110,7 +108,7 @@ def assemble(settings: Settings, wake: Wake) -> Agent:
         published=published,
         server=AgentServer(published, settings.server, series_limit=settings.observe.series_limit),
         requests=requests,
-        lock=agent_lock if limits.enforce else nullcontext,
+        lock=lambda: lock_for_life(settings, roots),
         wakes=wakes,
         instruments=instruments,
         restoration=restoration,
@@ -125,23 +123,23 @@ def open_steering(settings: Settings, roots: Roots | None = None) -> Steerer:
 
     Then what an agent that was killed left pinned is taken away as well.
     """
-    roots = roots or Roots()
+    roots = roots or Roots.of(settings)
     pin = PinPlace(Path(settings.scheduler.steering_pin))
-    if not settings.scheduler.enforce:
-        if os.path.lexists(pin.path):
-            _sweep_alone(pin, roots)
-        raise MachineError("no engine is to run: [scheduler] enforce is false")
-    if not SchedExt(roots.sched_ext).is_supported:
-        pin.sweep()
+    if not may_enforce(settings, roots):
+        _sweep(pin, settings, roots)
+        if not settings.scheduler.enforce:
+            raise MachineError("no engine is to run: [scheduler] enforce is false")
         raise MachineError("no engine can run: this kernel has no sched_ext")
     unified = detect_cgroups().unified
     return open_steerer(settings.scheduler, CgroupTree(unified) if unified is not None else None)
 
 
-def _sweep_alone(pin: PinPlace, roots: Roots) -> None:
-    """Sweep unless another agent runs, beside which this one may observe: the pin is its own."""
-    with suppress(MachineError), agent_lock(roots.run) as is_held:
-        if is_held:
+def _sweep(pin: PinPlace, settings: Settings, roots: Roots) -> None:
+    """Sweep unless another agent may enforce, beside which this one observes: it uses the pin."""
+    if not os.path.lexists(pin.path.parent):
+        return
+    with exclusive_access(settings, roots) as is_alone:
+        if is_alone:
             pin.sweep()
 
 

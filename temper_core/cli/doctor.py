@@ -37,7 +37,8 @@ def command(path: Path | None, output: str) -> None:
     from temper_core.scheduler.preflight.preflight import look_closely, run_preflight, verdict
     from temper_core.settings import load
 
-    settings, roots = load(path).settings, Roots()
+    settings = load(path).settings
+    roots = Roots.of(settings)
     engine = own_engine(roots)
     checks = run_preflight(roots, settings, own_engine=engine)
     hold = verdict(checks)

@@ -32,7 +32,8 @@ def command(path: Path | None, dry_run: bool, with_switch: bool, output: str) ->
     from temper_core.scheduler.host.roots import Roots
     from temper_core.settings import load
 
-    settings, roots = load(path).settings, Roots()
+    settings = load(path).settings
+    roots = Roots.of(settings)
     refuse_beside_agent(settings, roots)
     files = restore_without_agent(settings, roots, with_switch=with_switch, is_dry=dry_run)
     done = _with_cgroups(files, is_dry=dry_run)

@@ -70,7 +70,8 @@ def places(settings: Settings, roots: Roots) -> tuple[Place, ...]:
     # A number takes the place of each star: nobody else's engine-notes.json goes.
     notes = tuple(re.escape(pattern).replace(r"\*", "[0-9]+") for pattern in PATTERNS)
     found = [
-        _place(roots.run, (*notes, re.escape(LOCK_FILE))),
+        _place(roots.run, notes),
+        _place(roots.node, (re.escape(LOCK_FILE),)),
         Place(pin.parent, (re.escape(pin.name),), is_own=True, is_pin=True),
     ]
     if _is_definite(state):
@@ -106,7 +107,7 @@ def _indefinite(settings: Settings) -> Iterator[Left]:
 def agents_files(settings: Settings, roots: Roots) -> frozenset[str]:
     """Return the files that an agent needs for as long as it runs."""
     socket = settings.server.socket
-    return frozenset((str(roots.run / LOCK_FILE), *((str(Path(socket)),) if socket else ())))
+    return frozenset((str(roots.node / LOCK_FILE), *((str(Path(socket)),) if socket else ())))
 
 
 def restore_files(

@@ -7,19 +7,25 @@ import socket
 import stat
 import threading
 from collections.abc import Callable, Collection, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
 import structlog
+from attrs import evolve
 
 from temper_core.errors import MachineError
 from temper_core.records.restored import Left, Restored
-from temper_core.restoring.host_files import Sparing, agents_files, restore_files
+from temper_core.restoring.host_files import OWN_DIRECTORY, Sparing, agents_files, restore_files
 from temper_core.restoring.orphans import end_orphan, find_orphans
 from temper_core.safe_mode.requests import SafeModeRequests
 from temper_core.scheduler.engine.leftovers import remove_stale_socket
-from temper_core.scheduler.host.agent_lock import LOCK_FILE, AnotherAgentError, agent_lock
+from temper_core.scheduler.host.agent_lock import (
+    LOCK_FILE,
+    AnotherAgentError,
+    agent_lock,
+    exclusive_access,
+)
 from temper_core.scheduler.host.roots import Roots, read_line
 from temper_core.settings.models import Settings
 
@@ -45,9 +51,9 @@ class Withdrawable(Protocol):
 def refuse_beside_agent(settings: Settings, roots: Roots) -> None:
     """Raise AnotherAgentError where an agent runs on this host, MachineError where none can tell.
 
-    One that may enforce holds the lock of the node; one that only observes has its socket.
+    One that may enforce holds the lock of the node; any other has its socket.
     """
-    path = roots.run / LOCK_FILE
+    path = roots.node / LOCK_FILE
     try:
         # A pipe of that name must not be waited for.
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -94,27 +100,28 @@ def restore_without_agent(
         orphans = tuple(each.told for each in find_orphans(roots))
         found = restore_files(settings, roots, Sparing(switch=switch), is_dry=True)
         return Restored((*orphans, *found.removed), found.left)
-    if not roots.run.is_dir():
+    if not any(directory.is_dir() for directory in (roots.run, roots.node)):
         return restore_files(settings, roots, Sparing(switch=switch))
-    lock = str(roots.run / LOCK_FILE)
-    with agent_lock(roots.run) as is_held:
+    lock = str(roots.node / LOCK_FILE)
+    with agent_lock(roots.node) as is_held:
         if not is_held:
-            raise MachineError(f"{roots.run} cannot be written; run as root")
+            raise MachineError(f"{roots.node} cannot be written; run as root")
         ended = _end_orphans(settings, roots)
         remove_stale_socket(roots.stats_socket)
         found = restore_files(settings, roots, Sparing(frozenset({lock}), switch))
     return Restored(
-        (*ended.removed, *found.removed, *_without_run_directory(roots.run)),
+        (*ended.removed, *found.removed, *_without_directories(roots)),
         (*ended.left, *found.left),
     )
 
 
-def _without_run_directory(run: Path) -> tuple[str, ...]:
-    """Remove the run directory, which the lock kept from being empty."""
-    with suppress(OSError):  # strangers are in it, or the next agent
-        run.rmdir()
-        return (str(run),)
-    return ()
+def _without_directories(roots: Roots) -> Iterator[str]:
+    """Remove Temper's own directories that the lock kept from being empty; yield their names."""
+    for directory in dict.fromkeys((roots.run, roots.node)):
+        with suppress(OSError):  # strangers are in it, or the next agent
+            if directory.name == OWN_DIRECTORY:
+                directory.rmdir()
+                yield str(directory)
 
 
 def _end_orphans(settings: Settings, roots: Roots) -> Restored:
@@ -150,24 +157,6 @@ def _listens(path: Path) -> bool:
     return True
 
 
-@contextmanager
-def _alone(settings: Settings, roots: Roots) -> Iterator[bool]:
-    """Say whether the run directory and the pin are this agent's, and keep them so meanwhile.
-
-    One that may enforce holds the lock of the node already; one that only observes may run beside
-    another.
-    """
-    if settings.scheduler.enforce:
-        yield True
-        return
-    with ExitStack() as stack:
-        try:
-            is_held = stack.enter_context(agent_lock(roots.run))
-        except AnotherAgentError:
-            is_held = False
-        yield is_held
-
-
 class Restoration:
     """What a running agent does when it is asked to leave nothing on its host.
 
@@ -185,7 +174,7 @@ class Restoration:
         self._settings = settings
         self._requests = requests
         self._helm = helm
-        self._roots = roots or Roots()
+        self._roots = roots or Roots.of(settings)
         self._lock = threading.Lock()
         self._standing: set[str] = set()
         self._waiting: list[Done] = []
@@ -220,8 +209,11 @@ class Restoration:
             return
         self._is_away = True
         self._helm.withdraw()
-        with _alone(self._settings, self._roots) as is_alone:
+        with exclusive_access(self._settings, self._roots) as is_alone:
             found = self._restored(is_alone=is_alone)
+        if is_alone:
+            emptied = tuple(_without_directories(self._roots))
+            found = evolve(found, removed=(*found.removed, *emptied))
         self._tell(found, waiting)
 
     def _restored(self, *, is_alone: bool) -> Restored:
@@ -229,7 +221,7 @@ class Restoration:
         if is_alone:
             remove_stale_socket(roots.stats_socket)
         pins = Path(settings.scheduler.steering_pin).parent
-        others = frozenset() if is_alone else frozenset({roots.run, pins})
+        others = frozenset() if is_alone else frozenset({roots.run, roots.node, pins})
         in_use = agents_files(settings, roots)
         switch = str(Path(settings.safe_mode.file))
         return restore_files(settings, roots, Sparing(in_use, switch, others))

@@ -65,7 +65,7 @@ class Scheduler:
         clocks: Clocks | None = None,
         hint_map: HintMap | None = None,
     ) -> None:
-        roots = roots or Roots()
+        roots = roots or Roots.of(settings)
         limits = settings.scheduler
         self.counters = Counters()
         self._settings = settings

@@ -11,6 +11,9 @@ from temper_core.records.tiers import Tier
 from temper_core.settings.fields import MILLISECOND_US, SECOND_US, setting
 from temper_core.settings.tiers import PlanSettings, PriorityMapping, Tiers
 
+RUN_DIRECTORY = "/run/temper"
+STATE_DIRECTORY = "/var/lib/temper"
+ABSOLUTE_PATH = r"(/[^/\x00]+)+"
 LONGEST_PERIOD_S = 60.0
 """Between two looks: a violation, which takes several, is known within minutes even so."""
 
@@ -96,10 +99,13 @@ class SafeModeSettings:
     """Where requests for safe mode are looked for and remembered."""
 
     file: str = setting(
-        "/var/lib/temper/safe-mode", "While this file exists the node is in safe mode."
+        f"{STATE_DIRECTORY}/safe-mode",
+        "While this file exists the node is in safe mode; absent, safe-mode in state_directory.",
     )
     state: str = setting(
-        "/var/lib/temper/safe-mode-requests.json", "Where the other requesters are remembered."
+        f"{STATE_DIRECTORY}/safe-mode-requests.json",
+        "Where the other requesters are remembered; absent, safe-mode-requests.json in "
+        "state_directory.",
     )
     poll_s: float = setting(1.0, "Seconds between two looks at the file.", validator=gt(0))
 
@@ -197,8 +203,9 @@ class ServerSettings:
         "127.0.0.1:9100", "Address and port; an empty string serves the socket only."
     )
     socket: str = setting(
-        "/run/temper/agent.sock",
-        "Local socket (mode 0600) that may act; an empty string serves the address only.",
+        f"{RUN_DIRECTORY}/agent.sock",
+        "Local socket (mode 0600) that may act; an empty string serves the address only; absent, "
+        "agent.sock in run_directory.",
     )
     token_file: str = setting("", "File with the bearer token that acting over TCP needs.")
 
@@ -229,6 +236,17 @@ class Settings:
 
     node: str = setting(
         "", "The node's name; empty takes the environment's NODE_NAME, then the host's."
+    )
+    run_directory: str = setting(
+        RUN_DIRECTORY,
+        "Absolute path of the directory for what ends with the agent: its socket, and the files of "
+        "its engine. Each agent of a node has one of its own.",
+        validator=matches_re(ABSOLUTE_PATH),
+    )
+    state_directory: str = setting(
+        STATE_DIRECTORY,
+        "Absolute path of the directory for what outlives the agent: requests for safe mode.",
+        validator=matches_re(ABSOLUTE_PATH),
     )
     priority_mapping: PriorityMapping = PriorityMapping()
     tiers: Tiers = Tiers()

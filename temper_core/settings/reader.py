@@ -46,8 +46,22 @@ def load(path: Path | None) -> Effective:
     if chosen is None:
         return Effective(Settings(), "default", {})
     table = documents.read_table(chosen)
-    settings = documents.fit(table, Settings, source=str(chosen))
+    settings = _placed(documents.fit(table, Settings, source=str(chosen)), table)
     return Effective(settings, str(chosen), table)
+
+
+def _placed(settings: Settings, given: Mapping[str, Any]) -> Settings:
+    """Return *settings* with every path that was not given below the directories in force."""
+    run, state = Path(settings.run_directory), Path(settings.state_directory)
+    server, safe_mode = settings.server, settings.safe_mode
+    given_server, given_safe_mode = given.get("server", {}), given.get("safe_mode", {})
+    if "socket" not in given_server:
+        server = attrs.evolve(server, socket=str(run / "agent.sock"))
+    if "file" not in given_safe_mode:
+        safe_mode = attrs.evolve(safe_mode, file=str(state / "safe-mode"))
+    if "state" not in given_safe_mode:
+        safe_mode = attrs.evolve(safe_mode, state=str(state / "safe-mode-requests.json"))
+    return attrs.evolve(settings, server=server, safe_mode=safe_mode)
 
 
 def _is_there(path: Path) -> bool:

@@ -34,7 +34,11 @@ def script(name: str) -> ModuleType:
 
 def workspace() -> dict[str, dict[str, object]]:
     """The ``[project]`` tables of this repository's distributions, by name."""
-    files = [CHECKOUT / "pyproject.toml", *sorted(CHECKOUT.glob("plugins/*/pyproject.toml"))]
+    files = [
+        CHECKOUT / "pyproject.toml",
+        *sorted(CHECKOUT.glob("libs/*/pyproject.toml")),
+        *sorted(CHECKOUT.glob("plugins/*/pyproject.toml")),
+    ]
     projects = [tomllib.loads(file.read_text())["project"] for file in files]
     return {project["name"]: project for project in projects}
 

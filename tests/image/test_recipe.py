@@ -60,7 +60,7 @@ def test_only_what_the_image_is_made_of_is_laid_out_for_a_build(context):
 
     assert top == {
         *("LICENSE", "README.md", "pyproject.toml", "uv.lock", ".dockerignore"),
-        *("temper_core", "plugins", "deploy"),
+        *("temper_core", "libs", "plugins", "deploy"),
     }
     assert {path.name for path in (context / "deploy").iterdir()} == {"Dockerfile", "image"}
     assert not [path for path in context.rglob("*") if path.name in {"__pycache__", ".git"}]

@@ -25,17 +25,14 @@ EXAMPLE = ROOT / "examples" / "temper-plugin-batch-guard"
 SPIN = "while True: pass"
 SETTINGS = """
 node = "node-1"
+run_directory = "{folder}/run"
+state_directory = "{folder}"
 
 [scheduler]
 enforce = false
 
 [server]
 listen = "127.0.0.1:{port}"
-socket = "{folder}/agent.sock"
-
-[safe_mode]
-file = "{folder}/safe-mode"
-state = "{folder}/requests.json"
 
 [profiles]
 directory = "{profiles}"

@@ -7,7 +7,11 @@ import pytest
 
 from tests.installed.wheels import ROOT, environment_by_pip, run
 
-PROJECTS = (ROOT, *sorted(path.parent for path in ROOT.glob("plugins/*/pyproject.toml")))
+PROJECTS = (
+    ROOT,
+    *sorted(path.parent for path in ROOT.glob("libs/*/pyproject.toml")),
+    *sorted(path.parent for path in ROOT.glob("plugins/*/pyproject.toml")),
+)
 
 
 @pytest.fixture(scope="module")

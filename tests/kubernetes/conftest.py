@@ -1,5 +1,4 @@
 import select
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -10,53 +9,9 @@ from temper_core.settings.models import PodSettings
 from temper_plugin_kubernetes.accounts import Account
 from temper_plugin_kubernetes.options import Options
 from temper_plugin_kubernetes.pods import KubernetesPods
+from tests.control_plane.cluster import access_by, wait_until
+from tests.control_plane.severable import Severable
 from tests.core.node.trees import make_hierarchy
-from tests.heavy import leave_to
-from tests.kubernetes.cluster import (
-    RBAC,
-    Cluster,
-    access_by,
-    unique,
-    wait_until,
-)
-from tests.kubernetes.severable import Severable
-
-HERE = Path(__file__).parent
-BUILT = {"cluster", "plane", "prometheus", "helm"}
-"""Fixtures that need what takes long to build or to start."""
-
-
-def pytest_addoption(parser):
-    parser.addoption(
-        "--kube",
-        action="store_true",
-        help="start a control plane; whatever keeps it from starting is then a failure",
-    )
-
-
-def pytest_collection_modifyitems(config, items):
-    # The option is known only where tests/kubernetes itself is named on the command line.
-    if config.getoption("--kube", default=False):
-        return
-    for item in items:
-        # Fixtures of these names elsewhere are others: only this folder's tests are meant.
-        is_here = HERE in item.path.parents
-        if is_here and not BUILT.isdisjoint(getattr(item, "fixturenames", ())):
-            leave_to("test-kube", item, "needs a built control plane")
-
-
-@pytest.fixture(scope="session")
-def cluster(tmp_path_factory):
-    """A control plane with RBAC, and the agent's service account with the rights it needs."""
-    cluster = Cluster(tmp_path_factory.mktemp("kube"))
-    try:
-        for name in ("temper", "shop"):
-            cluster.make({"kind": "Namespace", "metadata": {"name": name}})
-        for document in RBAC:
-            cluster.make(document)
-        yield cluster
-    finally:
-        cluster.down()
 
 
 @pytest.fixture
@@ -79,28 +34,6 @@ def way(cluster):
 def access(cluster, token_file, way):
     """The API server in the name of the agent's service account, by the way that can be cut."""
     return evolve(access_by(cluster.url, token_file, cluster.ca), port=way.port)
-
-
-@pytest.fixture
-def node(cluster):
-    """The name of a node of the cluster."""
-    with a_node(cluster) as name:
-        yield name
-
-
-@pytest.fixture
-def other_node(cluster):
-    """The name of one more node."""
-    with a_node(cluster) as name:
-        yield name
-
-
-@contextmanager
-def a_node(cluster):
-    name = unique("node")
-    cluster.node(name)
-    yield name
-    cluster.without_node(name)
 
 
 class Host:

@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.kubernetes.cluster import pod, wait_for_value, wait_until
+from tests.control_plane.cluster import pod, wait_for_value, wait_until
 
 TEMPER = str(Path(sys.executable).with_name("temper"))
 
@@ -22,11 +22,11 @@ class Agent:
         self.directory = directory
         path = directory / "agent.toml"
         path.write_text(
+            f'run_directory = "{directory}"\nstate_directory = "{directory}"\n'
             f'[pods]\nsource = "kubernetes"\npoll_s = 0.5\n'
             f'[plugins.kubernetes]\nkubeconfig = "{kubeconfig}"\nstale_after_s = 1.0\n'
             f"write_every_s = 0.5\n[observe]\nperiod_s = 0.5\n"
-            f'[server]\nlisten = "127.0.0.1:0"\nsocket = "{directory}/agent.sock"\n'
-            f'[safe_mode]\nfile = "{directory}/safe-mode"\nstate = "{directory}/requests.json"\n'
+            '[server]\nlisten = "127.0.0.1:0"\n[scheduler]\nenforce = false\n'
         )
         self.log = (directory / "log").open("w")
         self.process = subprocess.Popen(

@@ -7,11 +7,11 @@ from structlog.testing import capture_logs
 from temper_core import Assignment, LayerPlan, Mode, Note, Status, Tier
 from temper_core.safe_mode.requests import SafeModeRequests
 from temper_core.testing import MadeContext, make_machine, make_pod, make_snapshot
-from temper_plugin_kubernetes.access import Access
+from temper_kube.access import Access
 from temper_plugin_kubernetes.accounts import Account
 from temper_plugin_kubernetes.instrument import ClusterInstrument
 from temper_plugin_kubernetes.options import Options
-from tests.kubernetes.cluster import pod, wait_until
+from tests.control_plane.cluster import pod, wait_until
 
 NOWHERE = Access("127.0.0.1", 9, is_tls=False)
 SWITCH_S = 1.0

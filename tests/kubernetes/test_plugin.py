@@ -55,9 +55,9 @@ def test_a_setting_that_there_is_not_is_refused_by_its_name():
 def agent_with(directory, plugin_settings=""):
     path = directory / "agent.toml"
     path.write_text(
-        f'[pods]\nsource = "kubernetes"\n{plugin_settings}'
-        f'[server]\nlisten = ""\nsocket = "{directory}/agent.sock"\n'
-        f'[safe_mode]\nfile = "{directory}/safe-mode"\nstate = "{directory}/requests.json"\n'
+        f'run_directory = "{directory}"\nstate_directory = "{directory}"\n'
+        f'[pods]\nsource = "kubernetes"\n{plugin_settings}[server]\nlisten = ""\n'
+        "[scheduler]\nenforce = false\n"
     )
     command = [TEMPER, "agent", "--settings", str(path)]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)

@@ -5,8 +5,8 @@ from collections import Counter
 import pytest
 
 from temper_core import QosClass
+from tests.control_plane.cluster import pod, unique, wait_until
 from tests.core.node.trees import make_cgroup
-from tests.kubernetes.cluster import pod, unique, wait_until
 
 MANY = 250
 

@@ -10,7 +10,7 @@ from temper_core.testing import MadeContext, make_snapshot
 from temper_plugin_kubernetes.accounts import Account
 from temper_plugin_kubernetes.instrument import ClusterInstrument
 from temper_plugin_kubernetes.options import Options
-from tests.kubernetes.cluster import RBAC, access_by, pod, wait_until
+from tests.control_plane.cluster import RBAC, access_by, pod, wait_until
 
 STATUS = "temper.codes/agent-status"
 IN_SAFE_MODE = make_snapshot(status=Status(Mode.SAFE_MODE, "ejected", "thrown out"))

@@ -9,9 +9,9 @@ import pytest
 from attrs import evolve
 from structlog.testing import capture_logs
 
-from temper_plugin_kubernetes.access import Access
+from temper_kube.access import Access
+from tests.control_plane.cluster import pod, unique, wait_until
 from tests.core.node.trees import make_cgroup
-from tests.kubernetes.cluster import pod, unique, wait_until
 from tests.kubernetes.test_pods import slice_of
 
 NOWHERE = Access("127.0.0.1", 9, is_tls=False)

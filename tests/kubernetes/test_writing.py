@@ -3,12 +3,12 @@
 from structlog.testing import capture_logs
 
 from temper_core.testing import MadeContext, make_snapshot
-from temper_plugin_kubernetes.access import Access
+from temper_kube.access import Access
 from temper_plugin_kubernetes.accounts import WRITES, Account
 from temper_plugin_kubernetes.options import Options
 from temper_plugin_kubernetes.wishes import Wishes
 from temper_plugin_kubernetes.writing import Writer
-from tests.kubernetes.cluster import wait_until
+from tests.control_plane.cluster import wait_until
 
 NOWHERE = Access("127.0.0.1", 1, is_tls=False)
 

@@ -29,7 +29,7 @@ from temper_plugin_kubernetes.options import Options
 if TYPE_CHECKING:
     import click
 
-    from temper_plugin_kubernetes.access import Access
+    from temper_kube.access import Access
 
 __all__ = ["temper_commands", "temper_exporters", "temper_instruments", "temper_pod_sources"]
 

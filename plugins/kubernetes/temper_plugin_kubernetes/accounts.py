@@ -1,56 +1,11 @@
 """What the plugin counts, for its metrics; every method may be called from any thread."""
 
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 
-from temper_core import Metric, MetricSample, Staleness
-
-
-class Lookout:
-    """How one watch fares: whether it is up, since when it is not, and why.
-
-    A watch that is up knows every change at once. ``reason`` is what failed last.
-    """
-
-    def __init__(self, resource: str, clock: Callable[[], float] = time.monotonic) -> None:
-        self.resource = resource
-        self.has_answered = threading.Event()
-        self.reason = "it has not been asked yet"
-        self.is_up = False
-        self.restarts = 0
-        self.lists = 0
-        self._clock = clock
-        self._knew_at = clock()
-
-    def listed(self) -> None:
-        """Note that a list came: all is known as of now."""
-        self.lists += 1
-        self._knew_at = self._clock()
-        self.has_answered.set()
-
-    def rose(self) -> None:
-        """Note that a watch has begun."""
-        self.is_up = True
-
-    def fell(self, reason: str) -> None:
-        """Note that the watch ended."""
-        if self.is_up:
-            self._knew_at = self._clock()
-            self.is_up = False
-        self.restarts += 1
-        self.reason = reason
-
-    @property
-    def age_s(self) -> float:
-        """How many seconds ago all was known; 0 while the watch is up."""
-        return 0.0 if self.is_up else self._clock() - self._knew_at
-
-    def stale(self, after_s: float) -> Staleness | None:
-        """Return why what is known may be old; None where that is not so, or not for long."""
-        age_s = self.age_s
-        return Staleness(age_s, self.reason) if age_s > after_s else None
+from temper_core import Metric, MetricSample
+from temper_kube.watch_status import WatchStatus
 
 
 class Account:
@@ -59,13 +14,13 @@ class Account:
     def __init__(self) -> None:
         self.uids: Callable[[], Mapping[str, str]] = dict
         """Of pods whose cgroups are named by another uid than the API server's: that one's."""
-        self._lookouts: dict[str, Lookout] = {}
+        self._watches: dict[str, WatchStatus] = {}
         self._counts: Counter[tuple[str, str]] = Counter()
         self._lock = threading.Lock()
 
-    def lookout(self, resource: str) -> Lookout:
-        """Return a new lookout for *resource*, in place of the former."""
-        made = self._lookouts[resource] = Lookout(resource)
+    def watch_status(self, resource: str) -> WatchStatus:
+        """Return a new status for the watch of *resource*, in place of the former."""
+        made = self._watches[resource] = WatchStatus(resource)
         return made
 
     def count(self, metric: str, what: str, times: int = 1) -> None:
@@ -75,7 +30,7 @@ class Account:
 
     def metrics(self) -> list[Metric]:
         """Return the families; those of a watch that does not run have no samples."""
-        watches = list(self._lookouts.values())
+        watches = list(self._watches.values())
         return [
             _by_resource(
                 "temper_kubernetes_watch_up",

@@ -3,9 +3,9 @@
 import structlog
 
 from temper_core import InstrumentContext, OpenInstrument, Snapshot
-from temper_plugin_kubernetes.access import Access
+from temper_kube.access import Access
+from temper_kube.list_watch import ListWatch, Query
 from temper_plugin_kubernetes.accounts import Account
-from temper_plugin_kubernetes.following import Following, Query
 from temper_plugin_kubernetes.node import NODES, NodeWatch
 from temper_plugin_kubernetes.options import Options
 from temper_plugin_kubernetes.wishes import Wishes
@@ -27,17 +27,17 @@ class ClusterInstrument(OpenInstrument):
     def __init__(
         self, context: InstrumentContext, access: Access, options: Options, account: Account
     ) -> None:
-        lookout = account.lookout("node")
+        status = account.watch_status("node")
         wishes = Wishes(context, self._look)
         self._node = NodeWatch(options.node, wishes.obey, self._look)
         self._writer = Writer(access, options, account, self._node.now, wishes)
         # A Node with its status is some 20 KiB, most of it names of images.
         query = Query(NODES, f"metadata.name={options.node}", metadata_only=True)
-        self._following = Following(access, query, self._node, lookout)
-        self._following.start()
+        self._watch = ListWatch(access, query, self._node, status)
+        self._watch.start()
         self._writer.start()
-        if not lookout.has_answered.wait(FIRST_ANSWER_S):
-            log.warning("kill_switch_not_known", node=options.node, reason=lookout.reason)
+        if not status.has_listed.wait(FIRST_ANSWER_S):
+            log.warning("kill_switch_not_known", node=options.node, reason=status.reason)
 
     def tell(self, snapshot: Snapshot) -> None:
         """Take note of the latest look; returns at once."""
@@ -46,7 +46,7 @@ class ClusterInstrument(OpenInstrument):
     def close(self) -> None:
         """Take the agent's annotations away, and hear nothing more."""
         self._writer.close()
-        self._following.close()
+        self._watch.close()
 
     def _look(self) -> None:
         self._writer.look()

@@ -5,10 +5,10 @@ from collections.abc import Callable
 from urllib.parse import urlsplit
 
 from temper_core import InputError
-from temper_plugin_kubernetes.access import Access
+from temper_kube.access import Access
+from temper_kube.connection import Connection
+from temper_kube.failures import RefusalError, UnreachableError
 from temper_plugin_kubernetes.accounts import Account
-from temper_plugin_kubernetes.connection import Connection
-from temper_plugin_kubernetes.failures import AwayError, RefusalError
 from temper_plugin_kubernetes.listing import Listed, Listing
 
 READ_ONLY_PORT = 10255
@@ -43,7 +43,7 @@ class KubeletView:
         try:
             with Connection(self._access, ANSWER_S) as connection:
                 answer = connection.ask("GET", "/pods")
-        except (AwayError, RefusalError):
+        except (UnreachableError, RefusalError):
             return
         items = answer.get("items")
         self._listing.replaced([item for item in items or () if isinstance(item, dict)])

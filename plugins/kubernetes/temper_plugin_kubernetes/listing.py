@@ -1,14 +1,14 @@
 """The node's pods as the API server tells them, by the uid that it knows them by."""
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 
 import structlog
 from attrs import evolve, field, frozen
 
 from temper_core import DocumentError, Pod, read_pod_object
+from temper_kube.list_pages import Json
 from temper_plugin_kubernetes.accounts import UNREADABLE, Account
-from temper_plugin_kubernetes.connection import Json
 
 MOST_WARNINGS = 20
 
@@ -60,7 +60,7 @@ class Listing:
                 self._listed, self._is_stale = _listed(self._pods), False
             return self._listed
 
-    def replaced(self, items: Sequence[Json]) -> None:
+    def replaced(self, items: Iterable[Json]) -> None:
         """Know that these are all pods of the node."""
         before = self._pods
         after: dict[str, _Known] = {}
@@ -80,7 +80,7 @@ class Listing:
             after[uid] = known
         self._set(after)
 
-    def wavered(self) -> None:
+    def status_changed(self) -> None:
         """Let those who ask hear that the watch went up or down."""
         self._told()
 

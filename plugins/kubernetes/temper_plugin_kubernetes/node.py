@@ -1,12 +1,12 @@
 """The agent's own Node object: its annotations as they are, and who has to hear of them."""
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 
 import structlog
 from attrs import field, frozen
 
-from temper_plugin_kubernetes.connection import Json
+from temper_kube.list_pages import Json
 
 NODES = "/api/v1/nodes"
 
@@ -44,11 +44,12 @@ class NodeWatch:
         with self._lock:
             return self._state
 
-    def replaced(self, items: Sequence[Json]) -> None:
+    def replaced(self, items: Iterable[Json]) -> None:
         """Know the node; where there is none, what it asked for last stands."""
-        for item in items:
+        found = list(items)
+        for item in found:
             self._saw(item)
-        if not items:
+        if not found:
             log.warning("node_not_found", node=self._name)
 
     def changed(self, kind: str, item: Json) -> None:
@@ -56,7 +57,7 @@ class NodeWatch:
         if kind != "DELETED":
             self._saw(item)
 
-    def wavered(self) -> None:
+    def status_changed(self) -> None:
         """Nothing hangs on whether the watch is up."""
 
     def _saw(self, item: Json) -> None:

@@ -8,9 +8,9 @@ from contextlib import suppress
 from attrs import evolve
 
 from temper_core import LocalPods, MachineError, Pod, PodSourceContext, Staleness
-from temper_plugin_kubernetes.access import Access
+from temper_kube.access import Access
+from temper_kube.list_watch import ListWatch, Query
 from temper_plugin_kubernetes.accounts import Account
-from temper_plugin_kubernetes.following import Following, Query
 from temper_plugin_kubernetes.joining import join, with_cgroups
 from temper_plugin_kubernetes.kubelet import KubeletView
 from temper_plugin_kubernetes.listing import Listed, Listing
@@ -33,11 +33,11 @@ class KubernetesPods:
         self, context: PodSourceContext, access: Access, options: Options, account: Account
     ) -> None:
         self._after_s = options.stale_after_s
-        self._lookout = account.lookout("pods")
+        self._status = account.watch_status("pods")
         self._listing = Listing(account, self._ring)
         account.uids = lambda: self._listing.now().uids
         query = Query(PODS, f"spec.nodeName={options.node}")
-        self._following = Following(access, query, self._listing, self._lookout)
+        self._watch = ListWatch(access, query, self._listing, self._status)
         self._kubelet = KubeletView(options.kubelet) if options.kubelet else None
         self._local = _local(context)
         self._bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
@@ -58,8 +58,8 @@ class KubernetesPods:
 
     def stale(self) -> Staleness | None:
         """Return since when the API server has not been heard, and why; None while it is."""
-        found = self._lookout.stale(self._after_s)
-        if found is None or self._lookout.has_answered.is_set():
+        found = self._status.stale(self._after_s)
+        if found is None or self._status.has_listed.is_set():
             return found
         told = "the kubelet" if self._kubelet and self._kubelet.has_answered else "cgroups alone"
         return evolve(found, reason=f"{found.reason}; until it answers pods are told by {told}")
@@ -71,7 +71,7 @@ class KubernetesPods:
             os.eventfd_read(self._bell)
         found = self._local.pods() if self._local is not None else ()
         self._hear()
-        listed, is_away = self._known(), self._lookout.age_s > self._after_s
+        listed, is_away = self._known(), self._status.age_s > self._after_s
         basis = (listed, found, is_away)
         if not self._basis or any(a is not b for a, b in zip(basis, self._basis, strict=True)):
             self._basis, self._pods = basis, self._joined(listed, found, is_away=is_away)
@@ -79,7 +79,7 @@ class KubernetesPods:
 
     def close(self) -> None:
         """End the watch; a second time changes nothing."""
-        self._following.close()
+        self._watch.close()
         with self._lock:
             if self._is_closed:
                 return
@@ -92,11 +92,11 @@ class KubernetesPods:
     def _start_once(self) -> None:
         if not self._is_started:
             self._is_started = True
-            self._following.start()
-            self._lookout.has_answered.wait(FIRST_ANSWER_S)
+            self._watch.start()
+            self._status.has_listed.wait(FIRST_ANSWER_S)
 
     def _known(self) -> Listed:
-        if self._kubelet is not None and not self._lookout.has_answered.is_set():
+        if self._kubelet is not None and not self._status.has_listed.is_set():
             return self._kubelet.look()
         return self._listing.now()
 

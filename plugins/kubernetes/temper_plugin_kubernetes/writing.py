@@ -8,7 +8,11 @@ from datetime import UTC, datetime
 import structlog
 
 from temper_core import Snapshot
-from temper_plugin_kubernetes.access import Access
+from temper_kube.access import Access
+from temper_kube.backoff import Backoff
+from temper_kube.connection import Connection
+from temper_kube.failures import RefusalError, UnreachableError
+from temper_kube.list_pages import Json
 from temper_plugin_kubernetes.accounts import WRITES, Account
 from temper_plugin_kubernetes.annotations import (
     LEFT,
@@ -17,10 +21,7 @@ from temper_plugin_kubernetes.annotations import (
     changes,
     removals,
 )
-from temper_plugin_kubernetes.backoff import Backoff
-from temper_plugin_kubernetes.connection import Connection, Json
 from temper_plugin_kubernetes.events import Happening, Subject, event_object, happenings
-from temper_plugin_kubernetes.failures import AwayError, RefusalError
 from temper_plugin_kubernetes.node import NODES, NodeState
 from temper_plugin_kubernetes.options import Options
 from temper_plugin_kubernetes.story import Story
@@ -59,13 +60,15 @@ class Pace:
                 self._account.count(WRITES, self._name)
         except RefusalError as error:
             self._failed(error, now, error.retry_after_s)
-        except AwayError as error:
+        except UnreachableError as error:
             self._failed(error, now)
         else:
             self._backoff.forget()
             self._problem = ""
 
-    def _failed(self, error: AwayError | RefusalError, now: float, after_s: float = 0.0) -> None:
+    def _failed(
+        self, error: UnreachableError | RefusalError, now: float, after_s: float = 0.0
+    ) -> None:
         self.due_at = now + self._every_s + self._backoff.failed(after_s)
         self._account.count(WRITES, f"{self._name}_failed")
         if str(error) != self._problem:

@@ -57,7 +57,7 @@ class Starter:
 
     def tidy(self) -> None:
         """Remove what a killed agent, or an engine's end on a full or broken disk, left here."""
-        remove_leftovers(self._roots)
+        remove_leftovers(self._settings, self._roots)
 
     def preflight(self, own_engine: int | None = None) -> tuple[Check, ...]:
         """Look for all that a start needs; the engine is looked for anew.

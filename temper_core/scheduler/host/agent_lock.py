@@ -1,6 +1,7 @@
-"""One agent per node: a lock in the runtime directory, held for the agent's life.
+"""One enforcing agent per node: a lock that such an agent holds for its life.
 
-Two agents would each take the other's engine for a foreign scheduler, at best. The lock is the
+Two of them would each take the other's engine for a foreign scheduler, at best. An agent that can
+run no engine holds the lock only while it changes what an enforcing one may use. The lock is the
 kernel's (flock), so that an agent that is killed holds nothing; the file that it leaves is only a
 note.
 """
@@ -8,13 +9,15 @@ note.
 import fcntl
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
 
 import structlog
 
 from temper_core.errors import MachineError
+from temper_core.scheduler.host.kernel import SchedExt
 from temper_core.scheduler.host.roots import Roots, read_line
+from temper_core.settings.models import Settings
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -23,20 +26,48 @@ ATTEMPTS = 10
 
 
 class AnotherAgentError(MachineError):
-    """Another agent runs on this node."""
+    """Another agent that may enforce runs on this node."""
+
+
+def may_enforce(settings: Settings, roots: Roots) -> bool:
+    """Return whether an agent with *settings* can run an engine on this kernel.
+
+    A kernel gains or loses sched_ext only by a boot.
+    """
+    return settings.scheduler.enforce and SchedExt(roots.sched_ext).is_supported
+
+
+def lock_for_life(settings: Settings, roots: Roots) -> AbstractContextManager[object]:
+    """Return what an agent holds while it runs: the node's lock where it may enforce."""
+    return agent_lock(roots.node) if may_enforce(settings, roots) else nullcontext()
 
 
 @contextmanager
-def agent_lock(run: Path | None = None) -> Iterator[bool]:
-    """Hold the node's lock in the directory *run*; yield whether there could be one.
+def exclusive_access(settings: Settings, roots: Roots) -> Iterator[bool]:
+    """Keep other enforcing agents off the node meanwhile; yield whether there is none.
+
+    For agents that run: one that may enforce holds the lock already.
+    """
+    with ExitStack() as stack:
+        is_alone = True
+        if not may_enforce(settings, roots):
+            try:
+                is_alone = stack.enter_context(agent_lock(roots.node))
+            except AnotherAgentError:
+                is_alone = False
+        yield is_alone
+
+
+@contextmanager
+def agent_lock(directory: Path) -> Iterator[bool]:
+    """Hold the node's lock in *directory*; yield whether there could be one.
 
     Raises AnotherAgentError where another agent holds it. Where the directory cannot be written, no
     engine can be started either (preflight says so): such an agent only observes, and goes without.
     The file and the directory, if this made it, are removed at the end.
     """
-    run = run or Roots().run
-    path = run / LOCK_FILE
-    had_directory = run.exists()
+    path = directory / LOCK_FILE
+    had_directory = directory.exists()
     try:
         descriptor = _locked(path)
     except AnotherAgentError:
@@ -54,7 +85,7 @@ def agent_lock(run: Path | None = None) -> Iterator[bool]:
         os.close(descriptor)
         if not had_directory:
             with suppress(OSError):  # something else lives there now
-                run.rmdir()
+                directory.rmdir()
 
 
 def _locked(path: Path) -> int:
@@ -72,8 +103,8 @@ def _locked(path: Path) -> int:
             return descriptor
         os.close(descriptor)  # its holder removed it between the two calls
     raise AnotherAgentError(
-        f"another agent runs on this node ({_holder(path)}holds {path}); "
-        "`temper observe` asks it, and stopping it makes room for this one"
+        f"another agent that may enforce runs on this node ({_holder(path)}holds {path}); "
+        "stop it, or start this one with --observe-only, which runs beside it"
     )
 
 

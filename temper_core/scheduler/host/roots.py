@@ -4,10 +4,16 @@ from pathlib import Path
 
 from attrs import frozen
 
+from temper_core.settings.models import Settings
+
 
 @frozen
 class Roots:
-    """The machine's trees. ``run`` is Temper's own runtime directory, ``scx`` the engine's."""
+    """The machine's trees.
+
+    ``run`` is the agent's own runtime directory, ``scx`` the engine's. ``node`` has the node's
+    lock: a kernel runs one scheduler, so no setting moves it.
+    """
 
     proc: Path = Path("/proc")
     sys: Path = Path("/sys")
@@ -15,8 +21,14 @@ class Roots:
     boot: Path = Path("/boot")
     kubelet: Path = Path("/var/lib/kubelet")
     run: Path = Path("/run/temper")
+    node: Path = Path("/run/temper")
     scx: Path = Path("/var/run/scx")
     kmsg: Path = Path("/dev/kmsg")
+
+    @classmethod
+    def of(cls, settings: Settings) -> "Roots":
+        """Return this machine's trees for an agent with *settings*."""
+        return cls(run=Path(settings.run_directory))
 
     @property
     def sched_ext(self) -> Path:

@@ -193,8 +193,8 @@ def cgroup_index(roots: Roots) -> Check:
 
 
 def runtime_directory(roots: Roots) -> Check:
-    """Check that the engine's socket and Temper's own runtime files can be written."""
-    for path in (roots.scx, roots.run):
+    """Check that the engine's socket, Temper's own runtime files and its lock can be written."""
+    for path in (roots.scx, roots.run, roots.node):
         if not os.access(_existing(path), os.W_OK):
             return failed(
                 "runtime_directory",

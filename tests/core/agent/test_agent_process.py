@@ -20,18 +20,22 @@ TEMPER = str(Path(sys.executable).with_name("temper"))
 
 
 class RunningAgent:
-    """An agent in a directory of its own; with *looks* false it has to hear of everything."""
+    """An agent in a directory of its own; with *looks* false it has to hear of everything.
 
-    def __init__(self, directory, *options, settings="", looks=True, ignored=()):
+
+    It observes only, unless *enforces* has it run an engine where the kernel can.
+    """
+
+    def __init__(self, directory, *options, settings="", looks=True, ignored=(), enforces=False):
         self.directory = directory
         self.path = directory / "agent.toml"
         period_s, poll_s, file_poll_s = (0.5, 0.2, 1.0) if looks else (60, 3600, 3600)
         self.path.write_text(
-            f'[server]\nlisten = "127.0.0.1:0"\nsocket = "{directory}/run/agent.sock"\n'
-            f'[safe_mode]\nfile = "{directory}/safe-mode"\nstate = "{directory}/requests.json"\n'
-            f"poll_s = {file_poll_s}\n"
+            f'run_directory = "{directory}/run"\nstate_directory = "{directory}"\n'
+            f'[server]\nlisten = "127.0.0.1:0"\n[safe_mode]\npoll_s = {file_poll_s}\n'
             f"[observe]\nperiod_s = {period_s}\n[pods]\npoll_s = {poll_s}\n{settings}"
         )
+        options = options if enforces else ("--observe-only", *options)
         command = [TEMPER, "agent", "--settings", str(self.path), *options]
         self.log = (directory / "log").open("w")
         with ignoring(ignored):
@@ -111,7 +115,7 @@ def test_the_busiest_threads_of_this_machine_are_shown_with_their_workload(start
 def test_without_sched_ext_it_only_observes_and_says_why(start):
     if Path("/sys/kernel/sched_ext").exists():
         pytest.skip("this kernel has sched_ext")
-    agent = start()
+    agent = start(enforces=True)
 
     observed = agent.wait_for(agent.observation, "observation")
 
@@ -122,14 +126,11 @@ def test_without_sched_ext_it_only_observes_and_says_why(start):
     assert agent.get("/config").status_code == 404
 
 
-@pytest.mark.parametrize(
-    ("settings", "why"),
-    [("", "no sched_ext"), ("[scheduler]\nenforce = false\n", "enforce is false")],
-)
-def test_where_no_engine_can_run_no_thread_is_steered_and_the_reason_is_told(start, settings, why):
+@pytest.mark.parametrize(("enforces", "why"), [(True, "no sched_ext"), (False, "enforce is false")])
+def test_where_no_engine_can_run_no_thread_is_steered_and_the_reason_is_told(start, enforces, why):
     if Path("/sys/kernel/sched_ext").exists():
         pytest.skip("this kernel has sched_ext")
-    agent = start(settings=settings)
+    agent = start(enforces=enforces)
 
     steering = agent.wait_for(agent.observation, "observation")["steering"]
 
@@ -179,7 +180,7 @@ def test_the_plugins_contribute_to_a_running_agent(start):
 
 def test_every_family_that_a_full_node_exports_is_in_the_page_of_metrics(start):
     allowed = '[plugin_host]\nallow = ["linter", "builtin-profiles"]\n'
-    agent = start(settings=f"{allowed}[scheduler]\nenforce = false\n")
+    agent = start(settings=allowed)
     agent.wait_for(agent.observation, "observation")
 
     exported = re.findall(r"^# TYPE (\S+)", agent.get("/metrics").text, re.MULTILINE)
@@ -360,7 +361,7 @@ def test_a_second_agent_on_the_same_socket_is_refused(start, tmp_path):
     agent.wait_for(agent.observation, "observation")
 
     second = subprocess.run(
-        [TEMPER, "agent", "--settings", str(tmp_path / "agent.toml")],
+        [TEMPER, "agent", "--observe-only", "--settings", str(tmp_path / "agent.toml")],
         check=False,
         capture_output=True,
         text=True,
@@ -368,6 +369,8 @@ def test_a_second_agent_on_the_same_socket_is_refused(start, tmp_path):
     )
 
     assert second.returncode == 3
+    [refusal] = [line for line in second.stderr.splitlines() if line.startswith("temper: ")]
+    assert f"another agent answers on {agent.socket}; stop it, or set" in refusal
     assert "Traceback" not in second.stderr
     assert agent.get("/healthz").status_code == 200
 
@@ -394,10 +397,11 @@ def test_an_agent_that_may_open_too_few_files_ends_at_once(tmp_path):
 )
 def test_settings_that_cannot_work_end_the_agent_at_once(tmp_path, settings, code, word):
     path = tmp_path / "agent.toml"
-    path.write_text(settings)
+    own = f'run_directory = "{tmp_path}/run"\nstate_directory = "{tmp_path}"\n'
+    path.write_text(own + settings)
 
     done = subprocess.run(
-        [TEMPER, "agent", "--settings", str(path)],
+        [TEMPER, "agent", "--observe-only", "--settings", str(path)],
         check=False,
         capture_output=True,
         text=True,

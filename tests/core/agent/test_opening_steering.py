@@ -29,7 +29,7 @@ def pin(tmp_path):
 
 @pytest.fixture
 def roots(tmp_path):
-    return Roots(sys=tmp_path / "sys", run=tmp_path / "run")
+    return Roots(sys=tmp_path / "sys", run=tmp_path / "run", node=tmp_path / "node")
 
 
 def settings(pin, enforce):
@@ -45,7 +45,7 @@ def test_what_a_killed_agent_pinned_goes_where_no_engine_is_to_be(pin, roots, en
 
 
 def test_an_agent_that_only_observes_leaves_the_pin_of_one_that_runs(pin, roots):
-    with agent_lock(roots.run), pytest.raises(MachineError, match="enforce is false"):
+    with agent_lock(roots.node), pytest.raises(MachineError, match="enforce is false"):
         open_steering(settings(pin, enforce=False), roots)
 
     assert pin.is_symlink()

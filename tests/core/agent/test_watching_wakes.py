@@ -23,8 +23,8 @@ def start(tmp_path):
     def launch(observe):
         path, socket = tmp_path / "agent.toml", tmp_path / "run" / "agent.sock"
         path.write_text(
-            f'[server]\nlisten = ""\nsocket = "{socket}"\n[scheduler]\nenforce = false\n'
-            f'[safe_mode]\nfile = "{tmp_path}/safe-mode"\nstate = "{tmp_path}/requests.json"\n'
+            f'run_directory = "{socket.parent}"\nstate_directory = "{tmp_path}"\n'
+            '[server]\nlisten = ""\n[scheduler]\nenforce = false\n'
             f"[observe]\nperiod_s = 0.5\nbudget_cpu_ratio = 1.0\n{observe}"
         )
         log = (tmp_path / "log").open("w")

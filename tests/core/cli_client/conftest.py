@@ -59,6 +59,7 @@ class Node:
     def write_settings(self, listen: str = "", token_file: str = "", socket: str = "") -> None:
         quoted = json.dumps
         self.settings_path.write_text(
+            f"run_directory = {quoted(str(self.folder / 'run'))}\n"
             f"[server]\nlisten = {quoted(listen)}\nsocket = {quoted(socket or str(self.socket))}\n"
             f"token_file = {quoted(token_file)}\n"
             f"[safe_mode]\nfile = {quoted(str(self.file))}\nstate = {quoted(str(self.state))}\n"

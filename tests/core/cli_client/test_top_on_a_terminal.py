@@ -44,8 +44,7 @@ def settings_of_a_real_agent(tmp_path_factory):
     folder = tmp_path_factory.mktemp("agent")
     path = folder / "agent.toml"
     path.write_text(
-        f'[server]\nlisten = ""\nsocket = "{folder}/agent.sock"\n'
-        f'[safe_mode]\nfile = "{folder}/safe-mode"\nstate = "{folder}/requests.json"\n'
+        f'run_directory = "{folder}/run"\nstate_directory = "{folder}"\n[server]\nlisten = ""\n'
         "[observe]\nperiod_s = 0.3\n[scheduler]\nenforce = false\n"
     )
     with (folder / "log").open("w") as log:

@@ -52,6 +52,12 @@ def context():
 
 
 @pytest.fixture
+def host():
+    """A host of plugins; the folder's own fixture of that name is a made-up machine."""
+    return PluginHost()
+
+
+@pytest.fixture
 def watch_of(host):
     def build(*answers):
         source = Scripted(answers)

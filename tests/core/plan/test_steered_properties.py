@@ -224,7 +224,7 @@ def test_a_held_plan_is_the_configuration_in_force_whatever_the_pods(node, left)
     homes = [key for layer in held.layers for key in layer.members]
     assert sorted(homes) == sorted(pod.key for pod in node[0])
     for thread in threads_of(held):
-        assert held.layer_of(thread) is not None
+        assert membership.layer_of(held, thread) is not None
 
 
 @LESS

@@ -20,8 +20,8 @@ class Host:
             f'[scheduler]\nsteering_pin = "{folder}/bpf/temper/hints"\nstop_deadline_s = 1.0\n'
         )
         names = [each.name for each in attrs.fields(Roots)]
-        self.roots = Roots(**{name: folder / name for name in names if name not in ("run", "proc")})
-        self.roots = attrs.evolve(self.roots, run=self.run)
+        roots = {name: folder / name for name in names if name != "proc"}
+        self.roots = Roots(**{**roots, "run": self.run, "node": self.run})
 
     @property
     def settings(self):

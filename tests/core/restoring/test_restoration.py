@@ -54,6 +54,7 @@ def test_it_waits_until_no_engine_is_left_and_then_tells(made, restoration, requ
 
 
 def test_what_the_agent_needs_to_run_stays_and_is_not_told(made, restoration):
+    made.roots.sched_ext.mkdir(parents=True)  # so that an agent holds the lock for its life
     lock, socket = made.put(made.run / "agent.lock"), made.put(made.run / "agent.sock")
     heard = []
 

@@ -35,7 +35,7 @@ with agent_lock(Path(sys.argv[1])):
 @pytest.fixture
 def restore(made, monkeypatch):
     """Run the command on the made host; whatever it raises of ours is given back."""
-    monkeypatch.setattr("temper_core.scheduler.host.roots.Roots", lambda: made.roots)
+    monkeypatch.setattr("temper_core.scheduler.host.roots.Roots.of", lambda _settings: made.roots)
     # What somebody else runs on this machine by `temper run` is none of these tests' business.
     cgroups = detect_cgroups(made.folder / "no-proc", make_hierarchy(made.folder / "cgroup"))
     monkeypatch.setattr("temper_core.launch.detect_cgroups", lambda: cgroups)

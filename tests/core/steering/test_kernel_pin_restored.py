@@ -27,7 +27,7 @@ def test_the_pin_and_its_directory_go(kernel, bpffs, settings, tmp_path):
     folder.mkdir(mode=0o700)
     kernel.pin(folder / "hints")
 
-    done = restore_files(settings, Roots(run=tmp_path / "run"), Sparing())
+    done = restore_files(settings, Roots(run=tmp_path / "run", node=tmp_path / "run"), Sparing())
 
     assert done.removed == (str(folder / "hints"), str(folder))
     assert done.left == ()
@@ -40,7 +40,7 @@ def test_somebody_elses_pin_beside_it_stays_and_is_named(kernel, bpffs, settings
     kernel.pin(folder / "hints")
     (folder / "hints").rename(folder / "theirs")
 
-    done = restore_files(settings, Roots(run=tmp_path / "run"), Sparing())
+    done = restore_files(settings, Roots(run=tmp_path / "run", node=tmp_path / "run"), Sparing())
 
     assert [each.path for each in done.left] == [str(folder / "theirs")]
     assert (folder / "theirs").exists()
@@ -52,7 +52,7 @@ def test_a_pin_path_that_is_on_no_bpf_file_system_is_not_looked_at(settings, tmp
     notes.write_text("mine")
     elsewhere = evolve(settings, scheduler=SchedulerSettings(steering_pin=str(notes)))
 
-    done = restore_files(elsewhere, Roots(run=folder / "run"), Sparing())
+    done = restore_files(elsewhere, Roots(run=folder / "run", node=folder / "run"), Sparing())
 
     assert (done.removed, done.left) == ((), ())
     assert notes.read_text() == "mine"

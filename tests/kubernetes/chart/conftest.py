@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.control_plane.cluster import Cluster
 from tests.kubernetes.chart.charts import BUILD, CHART, Helm
 from tests.kubernetes.chart.releases import (
     NAMESPACE,
@@ -12,7 +13,6 @@ from tests.kubernetes.chart.releases import (
     await_nothing_new,
     everything_in,
 )
-from tests.kubernetes.cluster import Cluster
 
 
 @pytest.fixture(scope="session")

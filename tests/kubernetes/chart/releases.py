@@ -5,8 +5,8 @@ import subprocess
 import yaml
 from attrs import frozen
 
+from tests.control_plane.cluster import wait_until
 from tests.kubernetes.chart.charts import CHART, Helm
-from tests.kubernetes.cluster import wait_until
 
 NAME = "temper"
 NAMESPACE = "temper"

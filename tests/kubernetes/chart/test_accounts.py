@@ -10,8 +10,8 @@ import httpx
 import pytest
 import yaml
 
+from tests.control_plane.cluster import PATCHES, pod, unique, wait_until
 from tests.kubernetes.chart.releases import NAMESPACE, OVERCOMMITTED
-from tests.kubernetes.cluster import PATCHES, pod, unique, wait_until
 
 TEMPER = str(Path(sys.executable).with_name("temper"))
 HOOK = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/temper-overcommit"

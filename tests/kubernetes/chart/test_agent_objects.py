@@ -6,8 +6,8 @@ import yaml
 from temper_core import Pod, Tier
 from temper_core.plan.assign import tier_of
 from temper_core.settings import Settings
+from tests.control_plane.cluster import RBAC
 from tests.kubernetes.chart.charts import CHART, values_file
-from tests.kubernetes.cluster import RBAC
 
 
 def test_a_pod_of_each_class_gets_the_tier_that_the_class_is_called_by(helm):

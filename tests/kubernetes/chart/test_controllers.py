@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.control_plane.cluster import unique, wait_until
 from tests.kubernetes.chart.releases import NAMESPACE
-from tests.kubernetes.cluster import unique, wait_until
 
 TEMPER = str(Path(sys.executable).with_name("temper"))
 PODS = f"/api/v1/namespaces/{NAMESPACE}/pods?labelSelector=app.kubernetes.io/component=agent"

@@ -4,13 +4,13 @@ import base64
 
 import pytest
 
+from tests.control_plane.cluster import PATCHES, unique, wait_until
 from tests.kubernetes.chart.releases import (
     NAMESPACE,
     apply_dry,
     everything_in,
     monitoring_definitions,
 )
-from tests.kubernetes.cluster import PATCHES, unique, wait_until
 
 PROFILE = """
 schema_version = 1

@@ -5,8 +5,8 @@ import subprocess
 import pytest
 import yaml
 
+from tests.control_plane.cluster import pod, unique, wait_until
 from tests.kubernetes.chart.releases import NAMESPACE
-from tests.kubernetes.cluster import pod, unique, wait_until
 
 LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/temper-scheduler"
 CONFIGURATION = f"/api/v1/namespaces/{NAMESPACE}/configmaps/temper-scheduler"

@@ -64,7 +64,7 @@ class Eventful:
 
 def _of_a_cluster(_):
     account = Account()
-    account.lookout("pods")
+    account.watch_status("pods")
     account.count(WRITES, "annotations")
     account.count(UNREADABLE, "pods")
     return account.metrics()

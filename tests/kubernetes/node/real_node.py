@@ -9,7 +9,7 @@ from pathlib import Path
 
 import yaml
 
-from tests.kubernetes.cluster import wait_until
+from tests.control_plane.cluster import wait_until
 from tests.kubernetes.node.guest import Guest
 
 ROOT = Path(__file__).parents[3]

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from tests.kubernetes.cluster import wait_until
+from tests.control_plane.cluster import wait_until
 from tests.kubernetes.node.real_node import NAMESPACE
 from tests.kubernetes.node.workloads import (
     CALM,

@@ -11,9 +11,9 @@ from click.testing import CliRunner
 
 from temper_core.cli.main import run as run_temper
 from temper_plugin_kubernetes.operators.doctor import command
+from tests.kube_client.made_server import MadeServer
 from tests.kubernetes.tools.made_cluster import Objects
 from tests.kubernetes.tools.made_objects import installation_of
-from tests.kubernetes.tools.made_server import MadeServer
 
 TEMPER = str(Path(sys.executable).with_name("temper"))
 PLUGIN = str(Path(sys.executable).with_name("kubectl-temper"))

@@ -1,6 +1,6 @@
 """What the doctor's tests share: objects that are put back as they were."""
 
-from tests.kubernetes.cluster import wait_until
+from tests.control_plane.cluster import wait_until
 
 DAEMONS = "/apis/apps/v1/namespaces/{}/daemonsets"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.kubernetes.cluster import RBAC
+from tests.control_plane.cluster import RBAC
 
 ROOT = Path(__file__).parents[3]
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from temper_core import MachineError
-from temper_plugin_kubernetes.operators.kubeconfig import reach
+from temper_kube.kubeconfig import find_access
+from tests.kube_client.made_server import listed
 from tests.kubernetes.tools.conftest import here
-from tests.kubernetes.tools.made_server import listed
 
 EXEC = "client.authentication.k8s.io/v1"
 SERVER = {"server": "https://127.0.0.1:9"}
@@ -89,7 +89,7 @@ def program(tmp_path, text, interpreter="/bin/sh"):
 def test_a_program_that_never_ends_is_not_waited_for_nor_are_its_children(
     kubeconfig_to, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("temper_plugin_kubernetes.operators.credentials.EXEC_S", 0.3)
+    monkeypatch.setattr("temper_kube.credential_programs.EXEC_S", 0.3)
     pid = tmp_path / "pid"
     never = program(tmp_path, f"sleep 60 & echo $! > {pid}; wait")
     asked = {"apiVersion": EXEC, "command": str(never), "args": ["--secret"]}
@@ -132,7 +132,7 @@ def test_a_variable_that_names_no_file_is_none(given, tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
 
     with pytest.raises(MachineError, match="no API server is known"):
-        reach(environment={"KUBECONFIG": given})
+        find_access(environment={"KUBECONFIG": given})
 
 
 def test_a_user_without_a_home_is_told_how_to_name_a_kubeconfig(monkeypatch):
@@ -142,7 +142,7 @@ def test_a_user_without_a_home_is_told_how_to_name_a_kubeconfig(monkeypatch):
     monkeypatch.setattr("pathlib.Path.expanduser", no_home)
 
     with pytest.raises(MachineError, match="name a kubeconfig with --kubeconfig"):
-        reach(environment={})
+        find_access(environment={})
 
 
 def test_a_file_of_brackets_is_no_kubeconfig(tmp_path):

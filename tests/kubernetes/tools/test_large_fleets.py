@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.kubernetes.tools.made_server import agent, in_pages, listed, node
+from tests.kube_client.made_server import agent, in_pages, listed, node
 
 NODES, PODS = "/api/v1/nodes", "/api/v1/pods"
 ODD = ["²", "٣", "9" * 5000, "-1", "1e3", "", "NaN"]

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.kubernetes.cluster import wait_until
+from tests.control_plane.cluster import wait_until
+from tests.kube_client.made_server import agent, listed, node
 from tests.kubernetes.tools.conftest import OUTSIDE, PLUGIN, TEMPER, here, said
-from tests.kubernetes.tools.made_server import agent, listed, node
 
 
 def token_of(cluster, user):
@@ -64,7 +64,7 @@ def test_without_any_kubeconfig_it_says_how_to_name_one(tmp_path):
         ("- 1", "is no kubeconfig"),
         ("clusters: [{nome: a}]", "clusters: an entry needs 'name' and 'cluster'"),
         ("current-context: a", "there is no context 'a'; there are: none"),
-        ("kind: Config", "no current-context; name one with --context"),
+        ("kind: Config", "no current-context; `kubectl config use-context NAME` sets one"),
     ],
 )
 def test_a_kubeconfig_with_a_mistake_is_the_users_error(tmp_path, text, told):

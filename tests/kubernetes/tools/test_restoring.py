@@ -13,7 +13,7 @@ from temper_plugin_kubernetes.accounts import Account
 from temper_plugin_kubernetes.instrument import ClusterInstrument
 from temper_plugin_kubernetes.options import Options
 from temper_plugin_kubernetes.wishes import Wishes as ObeyedWishes
-from tests.kubernetes.cluster import wait_until
+from tests.control_plane.cluster import wait_until
 from tests.kubernetes.tools.conftest import TEMPER, here, told_by_an_agent
 
 ASKED, DONE = "temper.codes/restore-requested", "temper.codes/restored"
@@ -171,10 +171,10 @@ def agent(cluster, fleet, token_file, kubeconfig_of, tmp_path):
     kubeconfig = kubeconfig_of({"tokenFile": str(token_file)}, "agent-kubeconfig")
     settings = tmp_path / "agent.toml"
     settings.write_text(
+        f'run_directory = "{tmp_path}/run"\nstate_directory = "{state}"\n'
         f'[pods]\nsource = "kubernetes"\n[scheduler]\nenforce = false\n'
         f'[plugins.kubernetes]\nkubeconfig = "{kubeconfig}"\nwrite_every_s = 0.5\n'
-        f'[observe]\nperiod_s = 0.5\n[server]\nlisten = ""\nsocket = "{tmp_path}/agent.sock"\n'
-        f'[safe_mode]\nfile = "{state}/safe-mode"\nstate = "{state}/requests.json"\n'
+        f'[observe]\nperiod_s = 0.5\n[server]\nlisten = ""\n'
     )
     running = []
 

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from tests.kube_client.made_server import DROP, agent, listed, node
 from tests.kubernetes.tools.conftest import here
-from tests.kubernetes.tools.made_server import DROP, agent, listed, node
 
 NODES, PODS = "/api/v1/nodes", "/api/v1/pods"
 BUSY = (429, {"kind": "Status", "message": "too many requests"}, {"Retry-After": "1"})
@@ -21,7 +21,7 @@ def in_turn(*answers):
 def waits(monkeypatch):
     """What would be waited for."""
     found = []
-    monkeypatch.setattr("temper_plugin_kubernetes.operators.api.time.sleep", found.append)
+    monkeypatch.setattr("temper_kube.api_server.time.sleep", found.append)
     return found
 
 

@@ -3,15 +3,15 @@
 import base64
 import binascii
 from collections.abc import Callable, Mapping
-from typing import Protocol
+from typing import Any, Protocol
 
 from attrs import field, frozen
-from lightkube import Client
-from lightkube.models.meta_v1 import ObjectMeta
-from lightkube.resources.admissionregistration_v1 import MutatingWebhookConfiguration
-from lightkube.resources.core_v1 import Secret
 
-from temper_plugin_density.cluster_access import NotFoundError, told
+from temper_kube.api_server import STRATEGIC_MERGE_PATCH, ApiServer
+from temper_kube.list_pages import Json, version_of
+from temper_plugin_density.cluster_access import about
+
+CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
 
 
 @frozen
@@ -20,7 +20,7 @@ class Held:
 
     data: Mapping[str, bytes]
     version: str
-    found: Secret | None = field(default=None, eq=False, repr=False)
+    found: Json | None = field(default=None, eq=False, repr=False)
     """The object itself: what others wrote into it stays there."""
 
 
@@ -59,45 +59,44 @@ class Objects(Protocol):
 class ClusterObjects:
     """The objects by those names, at the API server."""
 
-    connect: Callable[[], Client]
+    connect: Callable[[], ApiServer]
     namespace: str
     secret_name: str
     configuration_name: str
 
     def secret(self) -> Held | None:
         """Return the Secret, None where there is none."""
-        try:
-            with told(f"secret {self.secret_name}"), self.connect() as client:
-                found = client.get(Secret, self.secret_name, namespace=self.namespace)
-        except NotFoundError:
+        with about(f"secret {self.secret_name}"), self.connect() as server:
+            found = server.find(f"{self._secrets}/{self.secret_name}")
+        if found is None:
             return None
-        data = {key: _decoded(text) for key, text in (found.data or {}).items()}
-        return Held(data, _version(found.metadata), found)
+        data = {key: _decoded(text) for key, text in (found.get("data") or {}).items()}
+        return Held(data, version_of(found), found)
 
     def create_secret(self, data: Mapping[str, bytes]) -> None:
         """Make the Secret."""
-        with told(f"secret {self.secret_name}"), self.connect() as client:
-            client.create(self._secret(data))
+        with about(f"secret {self.secret_name}"), self.connect() as server:
+            server.post(self._secrets, self._secret(data))
 
     def update_secret(self, seen: Held, data: Mapping[str, bytes]) -> None:
         """Replace the data of the Secret that was *seen*."""
-        with told(f"secret {self.secret_name}"), self.connect() as client:
-            secret = seen.found or self._secret({})
-            secret.data = {key: _encoded(value) for key, value in {**seen.data, **data}.items()}
-            client.replace(secret)
+        encoded = {key: _encoded(value) for key, value in {**seen.data, **data}.items()}
+        changed = {**(seen.found or self._secret({})), "data": encoded}
+        with about(f"secret {self.secret_name}"), self.connect() as server:
+            server.put(f"{self._secrets}/{self.secret_name}", changed)
 
     def configuration(self) -> Configured | None:
         """Return the configuration, None where there is none."""
         name = self.configuration_name
-        try:
-            with told(f"webhook configuration {name}"), self.connect() as client:
-                found = client.get(MutatingWebhookConfiguration, name)
-        except NotFoundError:
+        with about(f"webhook configuration {name}"), self.connect() as server:
+            found = server.find(f"{CONFIGURATIONS}/{name}")
+        if found is None:
             return None
         bundles = {
-            each.name: _decoded(each.clientConfig.caBundle or "") for each in found.webhooks or ()
+            each["name"]: _decoded(each["clientConfig"].get("caBundle") or "")
+            for each in found.get("webhooks") or ()
         }
-        return Configured(bundles, _version(found.metadata))
+        return Configured(bundles, version_of(found))
 
     def set_bundles(self, seen: Configured, bundles: Mapping[str, bytes]) -> None:
         """Replace bundles of the configuration that was *seen*; its other fields stay."""
@@ -107,17 +106,21 @@ class ClusterObjects:
             for each, bundle in bundles.items()
         ]
         change = {"metadata": {"resourceVersion": seen.version}, "webhooks": webhooks}
-        with told(f"webhook configuration {name}"), self.connect() as client:
-            client.patch(MutatingWebhookConfiguration, name, change)
+        with about(f"webhook configuration {name}"), self.connect() as server:
+            server.patch(f"{CONFIGURATIONS}/{name}", change, STRATEGIC_MERGE_PATCH)
 
-    def _secret(self, data: Mapping[str, bytes]) -> Secret:
-        metadata = ObjectMeta(name=self.secret_name, namespace=self.namespace)
-        encoded = {key: _encoded(value) for key, value in data.items()}
-        return Secret(metadata=metadata, type="kubernetes.io/tls", data=encoded)
+    @property
+    def _secrets(self) -> str:
+        return f"/api/v1/namespaces/{self.namespace}/secrets"
 
-
-def _version(metadata: ObjectMeta | None) -> str:
-    return (metadata.resourceVersion if metadata else None) or ""
+    def _secret(self, data: Mapping[str, bytes]) -> dict[str, Any]:
+        return {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {"name": self.secret_name, "namespace": self.namespace},
+            "type": "kubernetes.io/tls",
+            "data": {key: _encoded(value) for key, value in data.items()},
+        }
 
 
 def _encoded(data: bytes) -> str:

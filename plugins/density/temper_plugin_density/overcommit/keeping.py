@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import structlog
 
 from temper_core import InputError, MachineError, TemperError
-from temper_plugin_density.cluster_access import ConflictError
+from temper_kube.failures import ConflictError
 from temper_plugin_density.overcommit import certificates as x509
 from temper_plugin_density.overcommit import material as materials
 from temper_plugin_density.overcommit import trust

@@ -7,18 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from attrs import define, evolve, field, frozen
-from lightkube import Client
-from lightkube.resources.core_v1 import LimitRange, Namespace, Pod
 
 from temper_core import InputError, cpu_millis
 from temper_core.console import columns
-from temper_plugin_density.cluster_access import find_cluster, open_client, told
+from temper_kube.api_server import ApiServer
+from temper_plugin_density.cluster_access import find_access
 from temper_plugin_density.overcommit import originals
 from temper_plugin_density.overcommit.names import CHOICE, ENABLED
 from temper_plugin_density.overcommit.pod_objects import Place, read
 from temper_plugin_density.overcommit.policy import LEAST_MILLIS
 
-CHUNK = 500
 ENDED = ("Succeeded", "Failed")
 HEADINGS = ("namespace", "asked for", "pods", "lowered", "freed", "what stands in the way")
 
@@ -46,19 +44,19 @@ class Seen:
 
 def report_on(kubeconfig: Path | None, output: str) -> tuple[str, bool]:
     """Return the report, and whether it has findings; raise MachineError without an answer."""
-    with told("the API server"), open_client(find_cluster(kubeconfig)) as client:
-        standings = stand(_see(client))
+    with ApiServer(find_access(kubeconfig)) as server:
+        standings = stand(_see(server))
     text = _as_json(standings) if output == "json" else _as_table(standings)
     return text, any(each.findings for each in standings)
 
 
-def _see(client: Client) -> Seen:
-    labelled = client.list(Namespace, labels={CHOICE: ENABLED})
+def _see(server: ApiServer) -> Seen:
+    labelled = server.list("/api/v1/namespaces", f"{CHOICE}={ENABLED}")
     return Seen(
-        frozenset(each.metadata.name for each in labelled if each.metadata and each.metadata.name),
+        frozenset(each["metadata"]["name"] for each in labelled),
         # One after the other: all pods of a large cluster would not fit into memory.
-        (each.to_dict() for each in client.list(Pod, namespace="*", chunk_size=CHUNK)),
-        tuple(each.to_dict() for each in client.list(LimitRange, namespace="*")),
+        server.each("/api/v1/pods"),
+        tuple(server.list("/api/v1/limitranges")),
     )
 
 

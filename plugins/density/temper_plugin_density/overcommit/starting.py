@@ -10,11 +10,11 @@ from socket import socket
 import prometheus_client
 import structlog
 from attrs import frozen
-from lightkube import Client
 
 from temper_core import InputError, listen_on, load_settings, parse_address, tier_of
 from temper_core.logs import configure
-from temper_plugin_density.cluster_access import find_cluster, open_client
+from temper_kube.api_server import ApiServer
+from temper_plugin_density.cluster_access import find_access
 from temper_plugin_density.overcommit.cluster import ClusterObjects
 from temper_plugin_density.overcommit.keeping import Keeper
 from temper_plugin_density.overcommit.material import Terms
@@ -75,7 +75,7 @@ def start(asked: Asked) -> None:
     """Serve until SIGTERM; raise InputError or MachineError where that cannot begin."""
     policy = _policy(asked)
     keeper = Keeper(_objects(asked), asked.terms)
-    _connect(asked.kubeconfig).close()  # tells at once what would be told again and again
+    find_access(asked.kubeconfig)  # a mistake in it is reported at once, not at every check
     wanted = {"--listen": asked.listen, "--observe": asked.observe}
     addresses = {option: parse_address(text, option) for option, text in wanted.items()}
     listening, observed = (listen_on(each, option) for option, each in addresses.items())
@@ -103,9 +103,9 @@ def _objects(asked: Asked) -> ClusterObjects:
     return ClusterObjects(connect, asked.namespace, asked.secret, asked.configuration)
 
 
-def _connect(kubeconfig: Path | None) -> Client:
+def _connect(kubeconfig: Path | None) -> ApiServer:
     # The file is read anew each time: tokens and certificates in it change.
-    return open_client(find_cluster(kubeconfig))
+    return ApiServer(find_access(kubeconfig))
 
 
 async def _serve(replica: Replica, listening: socket, observed: socket) -> None:

@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
-from lightkube.core.async_client import AsyncClient
 from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -14,6 +13,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from temper_core import InputError
+from temper_kube.access import Access
 from temper_plugin_density.placement.asking import PodReader
 from temper_plugin_density.placement.exchange import (
     answer,
@@ -31,7 +31,7 @@ from temper_plugin_density.placement.explaining import (
 from temper_plugin_density.placement.ledger import Ledger
 from temper_plugin_density.placement.measures import ANSWERED as WAS_ANSWERED
 from temper_plugin_density.placement.measures import REFUSED, Measures
-from temper_plugin_density.placement.watching import Watch
+from temper_plugin_density.placement.watching import Watches
 from temper_plugin_density.serving.bodies import Bodies, RefusedBodyError
 
 MOST_BYTES = 32 * 1024 * 1024
@@ -47,12 +47,12 @@ class Extender:
         self._reader = reader
         self._ledger = ledger
         self._bodies = Bodies(most_bytes, most_held_bytes=2 * most_bytes)
-        self._watch = Watch(ledger, reader)
+        self._watches = Watches(ledger, reader)
         self._decisions = Decisions()
-        self._measures = Measures(ledger, self._watch)
+        self._measures = Measures(ledger, self._watches)
 
-    def application(self, client: Callable[[], AsyncClient] | None = None) -> Starlette:
-        """Return the application; it watches by what *client* makes for as long as it is up."""
+    def application(self, access: Access | None = None) -> Starlette:
+        """Return the application; it watches the cluster of *access* for as long as it is up."""
         routes = [
             Route("/prioritize", _refusing(self._prioritize), methods=["POST"]),
             Route("/debug/score", _refusing(self._recall), methods=["GET"]),
@@ -61,23 +61,21 @@ class Extender:
             Route("/readyz", self._readyz),
             Route("/metrics", self._metrics),
         ]
-        return Starlette(routes=routes, lifespan=self._lifespan(client))
+        return Starlette(routes=routes, lifespan=self._lifespan(access))
 
     def _lifespan(
-        self, client: Callable[[], AsyncClient] | None
+        self, access: Access | None
     ) -> Callable[[Starlette], AbstractAsyncContextManager[None]]:
         @asynccontextmanager
         async def lifespan(_: Starlette) -> AsyncIterator[None]:
-            if client is None:
+            if access is None:
                 yield
                 return
-            opened = client()
-            self._watch.start(opened)
+            self._watches.start(access)
             try:
                 yield
             finally:
-                await self._watch.close()
-                await opened.close()
+                await self._watches.close()
 
         return lifespan
 
@@ -120,9 +118,9 @@ class Extender:
 
     async def _readyz(self, _: Request) -> Response:
         waits = [
-            f"{each.resource}: {each.reason or 'not listed yet'}"
-            for each in (self._watch.nodes, self._watch.pods)
-            if not each.has_listed
+            f"{each.resource}: {each.reason}"
+            for each in (self._watches.nodes, self._watches.pods)
+            if not each.has_listed.is_set()
         ]
         return _line(503, "; ".join(waits)) if waits else _line(200, "ok")
 

@@ -5,13 +5,13 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import yaml
-from lightkube import Client
-from lightkube.resources.scheduling_v1 import PriorityClass
 
 from temper_core import DocumentError, InputError
-from temper_plugin_density.cluster_access import find_cluster, open_client, told
+from temper_kube.api_server import ApiServer
+from temper_plugin_density.cluster_access import about, find_access
 from temper_plugin_density.placement.asking import PodReader, PodWish
 from temper_plugin_density.placement.explaining import (
     RECKONED,
@@ -19,12 +19,12 @@ from temper_plugin_density.placement.explaining import (
     Decision,
     explain,
 )
-from temper_plugin_density.placement.following import BOUND_AND_ALIVE, Nodes, Pods
 from temper_plugin_density.placement.ledger import Ledger
-from temper_plugin_density.placement.watching import NodeFollower, PodFollower
+from temper_plugin_density.placement.watching import NODES, PODS, NodeFollower, PodFollower
 
 ENDINGS = (".yaml", ".yml", ".json")
 STANDARD_INPUT = "-"
+PRIORITY_CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 
 
 def score_once(pod: str, reader: PodReader, kubeconfig: Path | None) -> Mapping[str, Any]:
@@ -33,9 +33,9 @@ def score_once(pod: str, reader: PodReader, kubeconfig: Path | None) -> Mapping[
     Raises InputError where there is no such pod, MachineError where the API server does not tell.
     """
     manifest = _read_file(pod) if _is_file(pod) else None
-    client = open_client(find_cluster(kubeconfig))
-    item = _completed(client, manifest) if manifest is not None else _found(client, pod)
-    wish, ledger = _wish(item, reader, pod), _ledger(client, reader)
+    with ApiServer(find_access(kubeconfig)) as server:
+        item = _completed(server, manifest) if manifest is not None else _found(server, pod)
+        wish, ledger = _wish(item, reader, pod), _ledger(server, reader)
     scores = ledger.scores(wish, ledger.nodes)
     source = RECKONED_AGAIN if ledger.find_pod(wish.pod) else RECKONED
     return explain(Decision(wish, scores, time.time()), ledger, source)
@@ -61,21 +61,21 @@ def _read_file(path: str) -> Mapping[str, Any]:
     return pods[0]
 
 
-def _found(client: Client, pod: str) -> Mapping[str, Any]:
+def _found(server: ApiServer, pod: str) -> Mapping[str, Any]:
     namespace, _, name = pod.rpartition("/")
-    with told(f"pod {pod}"):
-        found: Mapping[str, Any] = client.get(Pods, name, namespace=namespace or None)
-    return found
+    path = f"/api/v1/namespaces/{quote(namespace or server.access.namespace, '')}/pods"
+    with about(f"pod {pod}"):
+        return server.get(f"{path}/{quote(name, '')}")
 
 
-def _completed(client: Client, manifest: Mapping[str, Any]) -> Mapping[str, Any]:
+def _completed(server: ApiServer, manifest: Mapping[str, Any]) -> Mapping[str, Any]:
     """Give a manifest the priority that the API server would give it at admission."""
     spec = manifest.get("spec")
     name = spec.get("priorityClassName") if isinstance(spec, dict) else None
     if not isinstance(spec, dict) or not isinstance(name, str) or "priority" in spec:
         return manifest
-    with told(f"priority class {name}"):
-        value = client.get(PriorityClass, name).value
+    with about(f"priority class {name}"):
+        value = server.get(f"{PRIORITY_CLASSES}/{quote(name, '')}").get("value", 0)
     return {**manifest, "spec": {**spec, "priority": value}}
 
 
@@ -86,12 +86,10 @@ def _wish(item: Mapping[str, Any], reader: PodReader, source: str) -> PodWish:
         raise DocumentError(source, error.problems) from error
 
 
-def _ledger(client: Client, reader: PodReader) -> Ledger:
+def _ledger(server: ApiServer, reader: PodReader) -> Ledger:
     ledger = Ledger()
-    nodes, pods = NodeFollower(ledger), PodFollower(ledger, reader)
-    with told("nodes"):
-        nodes.replaced([read for each in client.list(Nodes) if (read := nodes.read(each))])
-    with told("pods"):
-        found = client.list(Pods, namespace="*", fields=BOUND_AND_ALIVE)
-        pods.replaced([bound for each in found if (bound := pods.read(each))])
+    with about("nodes"):
+        NodeFollower(ledger).replaced(server.each(NODES.path))
+    with about("pods"):
+        PodFollower(ledger, reader).replaced(server.each(PODS.path, fields=PODS.fields))
     return ledger

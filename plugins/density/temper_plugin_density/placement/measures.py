@@ -9,7 +9,7 @@ from prometheus_client.registry import Collector
 
 from temper_plugin_density.placement.ledger import Ledger
 from temper_plugin_density.placement.scoring import Score
-from temper_plugin_density.placement.watching import Watch
+from temper_plugin_density.placement.watching import Watches
 
 BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 ANSWERED, REFUSED = "answered", "refused"
@@ -18,7 +18,7 @@ ANSWERED, REFUSED = "answered", "refused"
 class Measures:
     """Counts and times of one server, in a registry of its own."""
 
-    def __init__(self, ledger: Ledger, watch: Watch) -> None:
+    def __init__(self, ledger: Ledger, watches: Watches) -> None:
         self._registry = CollectorRegistry()
         self.requests = Counter(
             "temper_placement_requests",
@@ -42,8 +42,8 @@ class Measures:
             self.requests.labels(outcome)
         self._gauge("nodes", "Nodes known").set_function(lambda: len(ledger.nodes))
         self._gauge("pods", "Bound pods known").set_function(lambda: ledger.pods)
-        self._watches(watch)
-        self._registry.register(Counted(watch))
+        self._add_watches(watches)
+        self._registry.register(Counted(watches))
 
     def count_scores(self, scores: Iterable[Score]) -> None:
         """Count scores by rule."""
@@ -57,10 +57,10 @@ class Measures:
         """Return everything in the Prometheus text format."""
         return generate_latest(self._registry)
 
-    def _watches(self, watch: Watch) -> None:
+    def _add_watches(self, watches: Watches) -> None:
         up = self._gauge("watch_up", "Whether the watch is up", "resource")
-        for lookout in (watch.nodes, watch.pods):
-            up.labels(lookout.resource).set_function(partial(getattr, lookout, "is_up"))
+        for status in (watches.nodes, watches.pods):
+            up.labels(status.resource).set_function(partial(getattr, status, "is_up"))
 
     def _gauge(self, name: str, help_text: str, *labels: str) -> Gauge:
         return Gauge(f"temper_placement_{name}", help_text, labels, registry=self._registry)
@@ -69,21 +69,21 @@ class Measures:
 class Counted(Collector):
     """What the watches count themselves."""
 
-    def __init__(self, watch: Watch) -> None:
-        self._watch = watch
+    def __init__(self, watches: Watches) -> None:
+        self._watches = watches
 
     def collect(self) -> Iterator[CounterMetricFamily]:
         """Give what has been counted until now."""
         yield CounterMetricFamily(
             "temper_placement_unreadable_pods",
             "How often a pod could not be read",
-            self._watch.unreadable,
+            self._watches.unreadable,
         )
         lists = CounterMetricFamily(
             "temper_placement_watch_lists",
             "How often the whole collection was listed",
             labels=["resource"],
         )
-        for lookout in (self._watch.nodes, self._watch.pods):
-            lists.add_metric([lookout.resource], lookout.lists)
+        for status in (self._watches.nodes, self._watches.pods):
+            lists.add_metric([status.resource], status.lists)
         yield lists

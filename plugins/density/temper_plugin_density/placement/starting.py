@@ -3,14 +3,13 @@
 import json
 import shutil
 import sys
-from functools import partial
 from pathlib import Path
 
 import prometheus_client
 
 from temper_core import listen_on, load_settings, parse_address
 from temper_core.logs import configure
-from temper_plugin_density.cluster_access import find_cluster, open_watching_client
+from temper_plugin_density.cluster_access import find_access
 from temper_plugin_density.placement.app import Extender
 from temper_plugin_density.placement.asking import PodReader
 from temper_plugin_density.placement.asking_once import score_once
@@ -28,8 +27,8 @@ def start(address: str, log_level: str, kubeconfig: Path | None, settings: Path 
     wanted = parse_address(address, LISTEN)
     configure(log_level)
     prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
-    client = partial(open_watching_client, find_cluster(kubeconfig))
-    serve(Extender(reader, Ledger()).application(client), listen_on(wanted, LISTEN))
+    access = find_access(kubeconfig)
+    serve(Extender(reader, Ledger()).application(access), listen_on(wanted, LISTEN))
 
 
 def show(pod: str, output: str, kubeconfig: Path | None, settings: Path | None) -> tuple[str, bool]:

@@ -1,62 +1,90 @@
-"""Keeps a ledger up to date: what two watches of the API server say of nodes and of bound pods."""
+"""Keeps a ledger up to date: two watches of the API server, of nodes and of bound pods.
+
+Objects are read on the watches' threads, and the ledger is written to on its own, the event loop's.
+"""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable
 
 import structlog
-from lightkube.core.async_client import AsyncClient
 
 from temper_core import InputError
+from temper_kube.access import Access
+from temper_kube.list_pages import PAGE, Json
+from temper_kube.list_watch import ListWatch, Query
+from temper_kube.watch_status import WatchStatus
 from temper_plugin_density.placement.asking import BoundPod, PodReader, uid_of
 from temper_plugin_density.placement.facts import NodeFacts, read_node
-from temper_plugin_density.placement.following import (
-    Follower,
-    Following,
-    Item,
-    Lookout,
-    Nodes,
-    Pods,
-)
 from temper_plugin_density.placement.ledger import Ledger
 
-CANCEL_AGAIN_S = 0.5
+NODES = Query("/api/v1/nodes", page=PAGE)
+PODS = Query(
+    "/api/v1/pods",
+    fields="spec.nodeName!=,status.phase!=Failed,status.phase!=Succeeded",
+    page=PAGE,
+)
+"""Pods that have a node, and may still want its CPUs."""
+
+Call = Callable[..., object]
+"""Calls a function of the ledger with its arguments, on the ledger's thread."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+def _at_once(function: Call, *arguments: object) -> None:
+    function(*arguments)
 
 
 class NodeFollower:
     """Writes down what nodes say."""
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: Ledger, call: Call = _at_once) -> None:
         self._ledger = ledger
+        self._call = call
 
-    def read(self, item: Item) -> NodeFacts | None:
-        """Read what a node says."""
-        return read_node(item)
-
-    def replaced(self, read: Sequence[NodeFacts]) -> None:
+    def replaced(self, items: Iterable[Json]) -> None:
         """Know all nodes."""
-        self._ledger.replace_nodes(read)
+        found: list[NodeFacts] = [facts for item in items if (facts := read_node(item))]
+        self._call(self._ledger.replace_nodes, found)
 
-    def changed(self, kind: str, item: Item) -> None:
+    def changed(self, kind: str, item: Json) -> None:
         """Know a node that came, changed or went."""
-        facts = self.read(item)
+        facts = read_node(item)
         if facts is not None and kind == "DELETED":
-            self._ledger.drop_node(facts.name)
+            self._call(self._ledger.drop_node, facts.name)
         elif facts is not None:
-            self._ledger.put_node(facts)
+            self._call(self._ledger.put_node, facts)
+
+    def status_changed(self) -> None:
+        """Nothing depends on whether the watch is up."""
 
 
 class PodFollower:
     """Writes down what bound pods ask for; one that cannot be read is counted, and left out."""
 
-    def __init__(self, ledger: Ledger, reader: PodReader) -> None:
+    def __init__(self, ledger: Ledger, reader: PodReader, call: Call = _at_once) -> None:
         self._ledger = ledger
         self._reader = reader
+        self._call = call
         self.unreadable = 0
 
-    def read(self, item: Item) -> BoundPod | None:
-        """Read what a pod asks of its node."""
+    def replaced(self, items: Iterable[Json]) -> None:
+        """Know all pods."""
+        found: list[BoundPod] = [pod for item in items if (pod := self._read(item))]
+        self._call(self._ledger.replace_pods, found)
+
+    def changed(self, kind: str, item: Json) -> None:
+        """Know a pod that came, changed or went."""
+        pod = None if kind == "DELETED" else self._read(item)
+        if pod is None:
+            self._call(self._ledger.drop_pod, uid_of(item))
+        else:
+            self._call(self._ledger.put_pod, pod)
+
+    def status_changed(self) -> None:
+        """Nothing depends on whether the watch is up."""
+
+    def _read(self, item: Json) -> BoundPod | None:
         try:
             return self._reader.bound(item)
         except InputError as error:
@@ -64,51 +92,39 @@ class PodFollower:
             log.warning("pod_not_read", uid=uid_of(item), reason=str(error))
             return None
 
-    def replaced(self, read: Sequence[BoundPod]) -> None:
-        """Know all pods."""
-        self._ledger.replace_pods(read)
 
-    def changed(self, kind: str, item: Item) -> None:
-        """Know a pod that came, changed or went."""
-        pod = None if kind == "DELETED" else self.read(item)
-        if pod is None:
-            self._ledger.drop_pod(uid_of(item))
-        else:
-            self._ledger.put_pod(pod)
-
-
-class Watch:
+class Watches:
     """Both watches, from ``start`` to ``close``."""
 
     def __init__(self, ledger: Ledger, reader: PodReader) -> None:
-        self.nodes, self.pods = Lookout("nodes"), Lookout("pods")
-        self._pod_follower = PodFollower(ledger, reader)
-        self._followers: dict[type, tuple[Follower, Lookout]] = {
-            Nodes: (NodeFollower(ledger), self.nodes),
-            Pods: (self._pod_follower, self.pods),
-        }
-        self._tasks: list[asyncio.Task[None]] = []
-
-    @property
-    def has_listed(self) -> bool:
-        """Whether everything was heard of once; it never becomes false again."""
-        return self.nodes.has_listed and self.pods.has_listed
+        self.nodes, self.pods = WatchStatus("nodes"), WatchStatus("pods")
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._pod_follower = PodFollower(ledger, reader, self._call)
+        self._node_follower = NodeFollower(ledger, self._call)
+        self._running: list[ListWatch] = []
 
     @property
     def unreadable(self) -> int:
         """How many times a pod could not be read."""
         return self._pod_follower.unreadable
 
-    def start(self, client: AsyncClient) -> None:
-        """Begin, in the running event loop."""
-        for resource, (follower, lookout) in self._followers.items():
-            following = Following(client, resource, follower, lookout)
-            self._tasks.append(asyncio.create_task(following.run()))
+    def start(self, access: Access) -> None:
+        """Begin; the ledger is written to in the running event loop."""
+        self._loop = asyncio.get_running_loop()
+        self._running = [
+            ListWatch(access, query, follower, status, logs_each_reason=True)
+            for query, follower, status in (
+                (NODES, self._node_follower, self.nodes),
+                (PODS, self._pod_follower, self.pods),
+            )
+        ]
+        for watch in self._running:
+            watch.start()
 
     async def close(self) -> None:
-        """End both watches, also one that a library in between kept from hearing of it."""
-        running = set(self._tasks)
-        while running:
-            for task in running:
-                task.cancel()
-            _, running = await asyncio.wait(running, timeout=CANCEL_AGAIN_S)
+        """End both watches."""
+        await asyncio.gather(*(asyncio.to_thread(watch.close) for watch in self._running))
+
+    def _call(self, function: Call, *arguments: object) -> None:
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(function, *arguments)

@@ -6,8 +6,8 @@ from functools import partial
 import click
 
 from temper_core.console import printable
+from temper_kube.api_server import ApiServer
 from temper_plugin_kubernetes.operators import installation, kubelets, node_checks, rivals
-from temper_plugin_kubernetes.operators.api import ApiServer
 from temper_plugin_kubernetes.operators.findings import Check, Finding, Report, report_of
 from temper_plugin_kubernetes.operators.fleet import Fleet, read_fleet
 from temper_plugin_kubernetes.operators.options import asked_of, cluster_options

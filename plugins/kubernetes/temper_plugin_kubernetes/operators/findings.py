@@ -6,8 +6,7 @@ from enum import StrEnum
 from attrs import evolve, field, frozen
 
 from temper_core.console import named
-from temper_plugin_kubernetes.failures import RefusalError
-from temper_plugin_kubernetes.operators.api import ForbiddenError, MissingError, Unknown
+from temper_kube.failures import ForbiddenError, NotFoundError, RefusalError
 
 
 class Severity(StrEnum):
@@ -53,6 +52,14 @@ def note(check: str, detail: str, remedy: str, nodes: Sequence[str] = ()) -> Fin
 
 
 @frozen
+class Unknown:
+    """Something that could not be looked at, and why."""
+
+    what: str
+    why: str
+
+
+@frozen
 class Report:
     """All findings, the worst first, and what could not be looked at."""
 
@@ -77,7 +84,7 @@ def run_checks(checks: Iterable[tuple[str, Check]]) -> Iterator[tuple[Finding, .
     for what, check in checks:
         try:
             yield tuple(check())
-        except (ForbiddenError, MissingError, RefusalError) as problem:
+        except (ForbiddenError, NotFoundError, RefusalError) as problem:
             yield Unknown(what, str(problem))
 
 

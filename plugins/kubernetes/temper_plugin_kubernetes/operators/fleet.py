@@ -9,6 +9,9 @@ from typing import Any
 from attrs import field, frozen
 
 from temper_core import Tier
+from temper_kube.api_server import ApiServer
+from temper_kube.failures import ForbiddenError
+from temper_kube.list_pages import Json
 from temper_plugin_kubernetes.annotations import (
     GENERATION,
     LEFT,
@@ -18,8 +21,7 @@ from temper_plugin_kubernetes.annotations import (
     UPDATED,
     tier_key,
 )
-from temper_plugin_kubernetes.connection import Json
-from temper_plugin_kubernetes.operators.api import ApiServer, ForbiddenError, Unknown
+from temper_plugin_kubernetes.operators.findings import Unknown
 from temper_plugin_kubernetes.wishes import RESTORE
 
 AGENTS = "app.kubernetes.io/name=temper,app.kubernetes.io/component=agent"

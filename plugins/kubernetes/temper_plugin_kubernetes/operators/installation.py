@@ -8,8 +8,9 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from temper_plugin_kubernetes.connection import Json
-from temper_plugin_kubernetes.operators.api import ApiServer, ForbiddenError
+from temper_kube.api_server import ApiServer
+from temper_kube.failures import ForbiddenError
+from temper_kube.list_pages import Json
 from temper_plugin_kubernetes.operators.findings import Finding, error, warning
 
 OLDEST_CLUSTER = (1, 33)

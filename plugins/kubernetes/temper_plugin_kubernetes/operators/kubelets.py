@@ -13,9 +13,10 @@ from attrs import frozen
 
 from temper_core import MachineError
 from temper_core.console import named
-from temper_plugin_kubernetes.access import Access
-from temper_plugin_kubernetes.operators.api import ApiServer, ForbiddenError, Unknown
-from temper_plugin_kubernetes.operators.findings import Finding, error, note
+from temper_kube.access import Access
+from temper_kube.api_server import ApiServer
+from temper_kube.failures import ForbiddenError
+from temper_plugin_kubernetes.operators.findings import Finding, Unknown, error, note
 
 AT_ONCE = 16
 ANSWER_S = 5.0

@@ -8,8 +8,8 @@ import click
 from attrs import frozen
 
 from temper_core import InputError
-from temper_plugin_kubernetes.access import Access
-from temper_plugin_kubernetes.operators.kubeconfig import reach
+from temper_kube.access import Access
+from temper_kube.kubeconfig import find_access
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 NAMESPACE = "temper"
@@ -43,4 +43,4 @@ def asked_of(kubeconfig: str, context: str, namespace: str, output: str) -> Aske
     """Find the way to the cluster; raise InputError or MachineError where there is none."""
     if not NAMESPACE_NAME.fullmatch(namespace):
         raise InputError(f"--namespace {namespace!r}: lower-case letters, digits and '-', up to 63")
-    return Asked(reach(kubeconfig, context), namespace, output == "json")
+    return Asked(find_access(kubeconfig, context), namespace, output == "json")

@@ -9,7 +9,7 @@ import click
 from temper_core import InputError
 from temper_core.console import printable
 from temper_core.standard_output import ReaderGone
-from temper_plugin_kubernetes.operators.api import ApiServer
+from temper_kube.api_server import ApiServer
 from temper_plugin_kubernetes.operators.options import asked_of, cluster_options
 from temper_plugin_kubernetes.operators.restoring import release_nodes, restore_nodes
 

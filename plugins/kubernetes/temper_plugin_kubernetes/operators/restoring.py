@@ -2,24 +2,19 @@
 
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import UTC, datetime
 
 from attrs import frozen
 
 from temper_core import InputError
-from temper_plugin_kubernetes.accounts import Lookout
+from temper_kube.api_server import METADATA, ApiServer
+from temper_kube.failures import ForbiddenError, NotFoundError, RefusalError
+from temper_kube.list_pages import Json
+from temper_kube.list_watch import ListWatch, Query
+from temper_kube.watch_status import WatchStatus
 from temper_plugin_kubernetes.annotations import LEFT, PREFIX, RESTORED, STATUS
-from temper_plugin_kubernetes.connection import Json
-from temper_plugin_kubernetes.failures import RefusalError
-from temper_plugin_kubernetes.following import Following, Query
 from temper_plugin_kubernetes.node import NODES
-from temper_plugin_kubernetes.operators.api import (
-    METADATA,
-    ApiServer,
-    ForbiddenError,
-    MissingError,
-)
 from temper_plugin_kubernetes.operators.fleet import AGENTS, agent_pod
 from temper_plugin_kubernetes.wishes import KILL_SWITCH, RESTORE, UNINSTALL
 
@@ -73,10 +68,11 @@ class _Answers:
         """Return the keys of a node's annotations, as far as they are known."""
         return set(self.annotations.get(name, ()))
 
-    def replaced(self, items: Sequence[Json]) -> None:
+    def replaced(self, items: Iterable[Json]) -> None:
         """Know all nodes."""
+        found = list(items)
         self.annotations = {}
-        for item in items:
+        for item in found:
             self._saw(item)
 
     def changed(self, kind: str, item: Json) -> None:
@@ -87,7 +83,7 @@ class _Answers:
         else:
             self._saw(item)
 
-    def wavered(self) -> None:
+    def status_changed(self) -> None:
         """Nothing hangs on whether the watch is up."""
 
     def _saw(self, item: Json) -> None:
@@ -186,7 +182,7 @@ def _patch(api: ApiServer, name: str, change: Mapping[str, str | None]) -> bool:
     """Change annotations; say whether the node is still there."""
     try:
         api.patch(f"{NODES}/{name}", {"metadata": {"annotations": change}})
-    except MissingError:
+    except NotFoundError:
         return False
     return True
 
@@ -197,32 +193,32 @@ def _awaited(
     """Yield (node, state, detail) as answers come, and after the time-out who gave none."""
     if not waiting:
         return
-    lookout = Lookout("nodes")
-    following = Following(api.access, Query(NODES, metadata_only=True), answers, lookout)
-    following.start()
+    status = WatchStatus("nodes")
+    watch = ListWatch(api.access, Query(NODES, metadata_only=True), answers, status)
+    watch.start()
     deadline = time.monotonic() + timeout_s
     try:
         while waiting and time.monotonic() < deadline:
             answers.changed_at.wait(STEP_S)
             answers.changed_at.clear()
-            for name, state, detail in _answered(waiting, answers, lookout):
+            for name, state, detail in _answered(waiting, answers, status):
                 waiting.discard(name)
                 yield name, state, detail
     finally:
-        following.close()
-    why = f"within {timeout_s:g} s" if lookout.has_answered.is_set() else lookout.reason
+        watch.close()
+    why = f"within {timeout_s:g} s" if status.has_listed.is_set() else status.reason
     for name in sorted(waiting):
         yield name, "unanswered", why
 
 
 def _answered(
-    waiting: Collection[str], answers: _Answers, lookout: Lookout
+    waiting: Collection[str], answers: _Answers, status: WatchStatus
 ) -> list[tuple[str, str, str]]:
     found = []
     for name in sorted(waiting):
         annotations = answers.annotations.get(name)
         if annotations is None:
-            if lookout.has_answered.is_set():
+            if status.has_listed.is_set():
                 found.append((name, "vanished", ""))
         elif RESTORED in annotations and annotations.get(RESTORE) == answers.asked:
             # The first list may be older than the request, and show the answer to one before.

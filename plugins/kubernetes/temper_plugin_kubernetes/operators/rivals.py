@@ -7,8 +7,9 @@ from typing import Any
 from attrs import frozen
 
 from temper_core.console import named
-from temper_plugin_kubernetes.connection import Json
-from temper_plugin_kubernetes.operators.api import ApiServer, MissingError
+from temper_kube.api_server import ApiServer
+from temper_kube.failures import NotFoundError
+from temper_kube.list_pages import Json
 from temper_plugin_kubernetes.operators.findings import Finding, error, note, warning
 
 WORKLOADS = (
@@ -171,7 +172,7 @@ def _in_namespace(
     base, _, resource = path.rpartition("/")
     try:
         items = list(api.list(f"{base}/namespaces/{namespace}/{resource}"))
-    except MissingError:  # the cluster has no such kind
+    except NotFoundError:  # the cluster has no such kind
         return []
     return [each["metadata"]["name"] for each in items if wanted is None or wanted(each)]
 

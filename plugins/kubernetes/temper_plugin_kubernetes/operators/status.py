@@ -9,7 +9,7 @@ import click
 
 from temper_core import Tier
 from temper_core.console import age, columns, printable
-from temper_plugin_kubernetes.operators.api import ApiServer
+from temper_kube.api_server import ApiServer
 from temper_plugin_kubernetes.operators.fleet import AgentPod, Fleet, FleetNode, read_fleet
 from temper_plugin_kubernetes.operators.options import asked_of, cluster_options
 

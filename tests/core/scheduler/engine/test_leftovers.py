@@ -3,6 +3,7 @@
 import socket
 
 from temper_core.scheduler.engine.leftovers import remove_leftovers
+from temper_core.settings import Settings
 
 LEFT = ["engine-1.json", "engine-2.json", "engine-2.gate", "engine.pid", "engine-next.pid"]
 
@@ -11,7 +12,7 @@ def test_a_dead_agents_files_go_and_all_others_stay(node):
     for name in (*LEFT, "agent.lock", "agent.sock", "engine.toml"):
         node.put(f"run/{name}", "")
 
-    remove_leftovers(node.roots)
+    remove_leftovers(Settings(), node.roots)
 
     left = {one.name for one in node.roots.run.iterdir()}
     assert left == {"agent.lock", "agent.sock", "engine.toml"}
@@ -23,16 +24,16 @@ def test_the_socket_of_an_engine_that_is_gone_goes_and_one_that_answers_stays(no
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(path))
         listening.listen()
-        remove_leftovers(node.roots)
+        remove_leftovers(Settings(), node.roots)
         assert path.exists()
 
-    remove_leftovers(node.roots)
+    remove_leftovers(Settings(), node.roots)
 
     assert not path.exists()
 
 
 def test_a_node_without_any_of_it_is_left_alone(node):
-    remove_leftovers(node.roots)
+    remove_leftovers(Settings(), node.roots)
 
     assert not node.roots.run.exists()
 
@@ -40,6 +41,6 @@ def test_a_node_without_any_of_it_is_left_alone(node):
 def test_what_cannot_be_removed_ends_nothing(node):
     node.put("run/engine-1.json/in", "the way")
 
-    remove_leftovers(node.roots)
+    remove_leftovers(Settings(), node.roots)
 
     assert (node.roots.run / "engine-1.json/in").exists()

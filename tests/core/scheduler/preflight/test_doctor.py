@@ -8,8 +8,21 @@ from click.testing import CliRunner
 from temper_core.cli.doctor import command
 
 
-def test_every_check_is_told_to_machines_and_the_exit_code_agrees():
-    result = CliRunner().invoke(command, ["--output", "json"])
+@pytest.fixture
+def doctor(tmp_path):
+    """Run the command on this machine, with directories and an agent's socket of the test's own."""
+
+    def run(*options, scheduler=""):
+        settings = tmp_path / "agent.toml"
+        own = f'run_directory = "{tmp_path}/run"\n[server]\nlisten = ""\n'
+        settings.write_text(f"{own}[scheduler]\n{scheduler}\n")
+        return CliRunner().invoke(command, ["--settings", str(settings), *options])
+
+    return run
+
+
+def test_every_check_is_told_to_machines_and_the_exit_code_agrees(doctor):
+    result = doctor("--output", "json")
 
     told = json.loads(result.stdout)
     failures = [check for check in told["checks"] if check["state"] == "failed"]
@@ -19,10 +32,10 @@ def test_every_check_is_told_to_machines_and_the_exit_code_agrees():
     assert {"sched_ext", "cgroup_v2", "engine"} <= {check["name"] for check in told["checks"]}
 
 
-def test_people_get_a_line_per_check_with_the_remedy_below_and_the_quota_caveat():
-    told = json.loads(CliRunner().invoke(command, ["--output", "json"]).stdout)
+def test_people_get_a_line_per_check_with_the_remedy_below_and_the_quota_caveat(doctor):
+    told = json.loads(doctor("--output", "json").stdout)
 
-    output = CliRunner().invoke(command, []).stdout
+    output = doctor().stdout
 
     for check in told["checks"]:
         assert check["name"] in output
@@ -30,11 +43,8 @@ def test_people_get_a_line_per_check_with_the_remedy_below_and_the_quota_caveat(
     assert "does not enforce cgroup cpu.max" in output
 
 
-def test_the_engine_that_the_settings_name_is_the_one_that_is_looked_for(tmp_path):
-    settings = tmp_path / "agent.toml"
-    settings.write_text('[scheduler]\nengine = "/nowhere/scx_layered"\n')
-
-    result = CliRunner().invoke(command, ["--settings", str(settings), "--output", "json"])
+def test_the_engine_that_the_settings_name_is_the_one_that_is_looked_for(doctor):
+    result = doctor("--output", "json", scheduler='engine = "/nowhere/scx_layered"')
 
     engine = next(one for one in json.loads(result.stdout)["checks"] if one["name"] == "engine")
     assert (engine["state"], result.exit_code) == ("failed", 3)
@@ -51,13 +61,11 @@ def test_settings_with_a_mistake_are_the_users_error(tmp_path):
 
 
 @pytest.mark.parametrize("state", ["ok", "warning"])
-def test_an_engine_that_answers_is_found_and_its_version_judged(world, tmp_path, state):
+def test_an_engine_that_answers_is_found_and_its_version_judged(world, doctor, state):
     if state == "warning":
         world.binary.write_text("#!/bin/sh\necho 'scx_layered 99.0.0 x86_64'\n")
-    settings = tmp_path / "agent.toml"
-    settings.write_text(f'[scheduler]\nengine = "{world.binary}"\n')
 
-    result = CliRunner().invoke(command, ["--settings", str(settings), "--output", "json"])
+    result = doctor("--output", "json", scheduler=f'engine = "{world.binary}"')
 
     engine = next(one for one in json.loads(result.stdout)["checks"] if one["name"] == "engine")
     assert engine["state"] == state

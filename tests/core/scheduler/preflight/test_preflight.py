@@ -357,14 +357,15 @@ def test_resctrl_must_be_readable_where_it_is_mounted(node):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting read-only needs root")
-def test_a_read_only_runtime_directory_is_refused(node, tmp_path):
+@pytest.mark.parametrize("name", ["scx", "run", "node"])
+def test_a_read_only_runtime_directory_is_refused(node, tmp_path, name):
     folder = tmp_path / "readonly"
     folder.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "ro,size=4k", "tmpfs", str(folder)]
     if subprocess.run(mount, check=False, capture_output=True).returncode != 0:
         pytest.skip("mounting is not permitted here")
     try:
-        roots = attrs.evolve(node.roots, scx=folder / "scx")
+        roots = attrs.evolve(node.roots, **{name: folder / name})
         checks = {one.name: one for one in run_preflight(roots, Settings(), find=find)}
     finally:
         subprocess.run(["umount", str(folder)], check=True)

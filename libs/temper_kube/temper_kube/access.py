@@ -1,0 +1,163 @@
+"""Where the API server is, and which credentials it is asked with."""
+
+import base64
+import os
+import ssl
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from attrs import field, frozen
+
+from temper_kube.credential_programs import CredentialProgram, Issued, read_program
+from temper_kube.failures import UnreachableError
+
+SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+DEFAULT_NAMESPACE = "default"
+HTTPS_PORT, HTTP_PORT = 443, 80
+LARGEST_TOKEN_BYTES = 65_536
+
+
+@frozen
+class Credentials:
+    """How a client shows who it is, and whom it trusts.
+
+    Files are read again for every connection, as they are replaced in place. ``*_data`` are the
+    same as text, where a kubeconfig holds them itself. A ``program`` issues token or certificate.
+    """
+
+    token_file: str = ""
+    token: str = field(default="", repr=False)
+    ca_file: str = ""
+    ca_data: str = ""
+    certificate_file: str = ""
+    key_file: str = ""
+    certificate_data: bytes = field(default=b"", repr=False)
+    server_name: str = ""
+    is_insecure: bool = False
+    program: CredentialProgram | None = field(default=None, repr=False)
+
+    def issued(self) -> Issued:
+        """Return the token and the certificate as text; raise MachineError without them."""
+        if self.program is not None:
+            return self.program.credentials()
+        return Issued(self.token, self.certificate_data)
+
+
+@frozen
+class Access:
+    """One API server as one user; ``prefix`` goes before every path.
+
+    ``namespace`` is the one that is meant where none is named.
+    """
+
+    host: str
+    port: int
+    is_tls: bool = True
+    prefix: str = ""
+    credentials: Credentials = Credentials()
+    namespace: str = DEFAULT_NAMESPACE
+
+    @property
+    def name(self) -> str:
+        """What a message calls the server."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}"
+
+    def headers(self, issued: Issued | None = None) -> dict[str, str]:
+        """Return the headers that identify the user; raise UnreachableError without a token."""
+        path = self.credentials.token_file
+        token = (issued or self.credentials.issued()).token.strip()
+        if path and self.credentials.program is None:
+            try:
+                with Path(path).open("rb") as file:
+                    token = file.read(LARGEST_TOKEN_BYTES).strip().decode("ascii")
+            except (OSError, UnicodeDecodeError) as error:
+                raise UnreachableError(f"{path}: the token cannot be read: {error}") from error
+        if not all(" " <= each <= "~" for each in token):  # an error must not show it
+            raise UnreachableError(f"{path or 'the token'}: it has characters that no token has")
+        return {"Authorization": f"Bearer {token}"} if token or path else {}
+
+    def tls(self, issued: Issued | None = None) -> ssl.SSLContext:
+        """Return whom to trust and what to show; raise UnreachableError where files are missing."""
+        given = self.credentials
+        try:
+            context = ssl.create_default_context(
+                cafile=given.ca_file or None, cadata=given.ca_data or None
+            )
+            # Python 3.13 demands extensions that the authorities of many clusters do not have.
+            context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+            if given.is_insecure:
+                context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+            _load_own(context, given, (issued or given.issued()).certificate)
+        except (OSError, ssl.SSLError) as error:
+            where = given.ca_file or "its certificates"
+            raise UnreachableError(f"{where}: TLS cannot be set up: {error}") from error
+        return context
+
+
+def in_cluster(environment: Mapping[str, str], directory: Path = SERVICE_ACCOUNT) -> Access | None:
+    """Return the way that Kubernetes gives every pod; None outside of a cluster."""
+    host = environment.get("KUBERNETES_SERVICE_HOST", "")
+    port = environment.get("KUBERNETES_SERVICE_PORT_HTTPS") or environment.get(
+        "KUBERNETES_SERVICE_PORT", ""
+    )
+    if not host:
+        return None
+    credentials = Credentials(str(directory / "token"), ca_file=str(directory / "ca.crt"))
+    number = int(port) if port.isdigit() else HTTPS_PORT
+    namespace = _own_namespace(directory)
+    return Access(host, number, credentials=credentials, namespace=namespace)
+
+
+def access_of(cluster: Mapping[str, Any], user: Mapping[str, Any], namespace: str = "") -> Access:
+    """Return the way that two entries of a kubeconfig name, with the program of the user if any.
+
+    Raises KeyError, TypeError, ValueError or InputError where they are wrong.
+    """
+    url = urlsplit(cluster["server"])
+    is_tls = url.scheme == "https"
+    if not url.hostname:
+        raise ValueError(f"the server {cluster['server']!r} is no URL")
+    if "auth-provider" in user:
+        raise ValueError("the user comes from an auth-provider, which is not supported")
+    credentials = Credentials(
+        token_file=str(user.get("tokenFile") or ""),
+        token=str(user.get("token") or ""),
+        ca_file=str(cluster.get("certificate-authority") or ""),
+        ca_data=_text(cluster, "certificate-authority-data").decode("ascii"),
+        certificate_file=str(user.get("client-certificate") or ""),
+        key_file=str(user.get("client-key") or ""),
+        certificate_data=_text(user, "client-certificate-data") + _text(user, "client-key-data"),
+        server_name=str(cluster.get("tls-server-name") or ""),
+        is_insecure=cluster.get("insecure-skip-tls-verify") is True,
+        program=read_program(user["exec"], cluster) if user.get("exec") else None,
+    )
+    port = url.port or (HTTPS_PORT if is_tls else HTTP_PORT)
+    prefix, namespace = url.path.rstrip("/"), namespace or DEFAULT_NAMESPACE
+    return Access(url.hostname, port, is_tls, prefix, credentials, namespace)
+
+
+def _own_namespace(directory: Path) -> str:
+    try:
+        return (directory / "namespace").read_text().strip() or DEFAULT_NAMESPACE
+    except (OSError, UnicodeDecodeError):
+        return DEFAULT_NAMESPACE
+
+
+def _text(table: Mapping[str, Any], key: str) -> bytes:
+    return base64.b64decode(table.get(key, ""), validate=True)
+
+
+def _load_own(context: ssl.SSLContext, given: Credentials, certificate: bytes) -> None:
+    """Show the client's certificate, where it has one: OpenSSL reads it from files."""
+    if given.certificate_file:
+        context.load_cert_chain(given.certificate_file, given.key_file or None)
+    if certificate:
+        descriptor = os.memfd_create("client-certificate", os.MFD_CLOEXEC)
+        try:
+            os.write(descriptor, certificate)
+            context.load_cert_chain(f"/proc/self/fd/{descriptor}")
+        finally:
+            os.close(descriptor)

@@ -1,0 +1,159 @@
+"""One connection to the API server, over HTTP/1.1, for one thread; any other may abort it."""
+
+import json
+import os
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from http.client import HTTPConnection, HTTPException, HTTPResponse
+from typing import Self
+
+from temper_kube.access import Access
+from temper_kube.credential_programs import Issued
+from temper_kube.failures import GONE, GoneError, RefusalError, UnreachableError
+from temper_kube.list_pages import Json
+
+CONNECT_S = 5.0
+ANSWER_S = 10.0
+LARGEST_BYTES = 64 * 1024 * 1024
+LARGEST_EVENT_BYTES = 8 * 1024 * 1024
+FIRST_REFUSAL, UNAUTHORIZED = 300, 401
+# A peer that has vanished without a word is noticed within some 25 s, however little is said.
+KEEP_ALIVE = (
+    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 10),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 5),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3),
+    (socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 25_000),
+)
+
+
+class Connection:
+    """Asks the API server; every failure is an UnreachableError or a RefusalError.
+
+    A program that issues no credentials is a MachineError. Token and certificates are read anew for
+    each connection, so that expired ones are replaced.
+    """
+
+    def __init__(self, access: Access, timeout_s: float = ANSWER_S) -> None:
+        self._access = access
+        self._timeout_s = timeout_s
+        self._http: HTTPConnection | None = None
+        self._brake: socket.socket | None = None
+        self._braking = threading.Lock()
+        self._is_aborted = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def ask(
+        self,
+        method: str,
+        path: str,
+        body: Json | None = None,
+        *,
+        media_type: str = "",
+        accept: str = "",
+    ) -> Json:
+        """Return what the server answers, parsed."""
+        try:
+            response = self._send(method, path, body, media_type, accept)
+            return self._parsed(response.read(LARGEST_BYTES))
+        except (OSError, HTTPException, ValueError) as error:
+            raise self._unreachable(error) from error
+
+    def stream(
+        self, path: str, *, accept: str = "", begun: Callable[[], None] = lambda: None
+    ) -> Iterator[Json]:
+        """Yield the events of a watch until the server ends it; *begun* is called once it began."""
+        try:
+            response = self._send("GET", path, None, "", accept)
+            begun()
+            while line := response.readline(LARGEST_EVENT_BYTES):
+                yield self._parsed(line)
+        except (OSError, HTTPException, ValueError) as error:
+            raise self._unreachable(error) from error
+
+    def abort(self) -> None:
+        """Make a request that waits in another thread fail at once."""
+        with self._braking:
+            self._is_aborted = True
+            if self._brake is not None:
+                with suppress(OSError):  # it has ended already
+                    self._brake.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        """Let the connection go."""
+        if self._http is not None:
+            self._http.close()
+        with self._braking:
+            if self._brake is not None:
+                self._brake.close()
+            self._http = self._brake = None
+
+    def _send(
+        self, method: str, path: str, body: Json | None, media_type: str, accept: str
+    ) -> HTTPResponse:
+        issued = self._access.credentials.issued()
+        http = self._http
+        if http is None or http.sock is None:  # the server closed it after its answer
+            http = self._connect(issued)
+        headers = {"Accept": accept or "application/json", "User-Agent": "temper"}
+        headers |= self._access.headers(issued)
+        text = None if body is None else json.dumps(body).encode()
+        if text is not None:
+            headers["Content-Type"] = media_type or "application/json"
+        http.request(method, self._access.prefix + path, text, headers)
+        response = http.getresponse()
+        program = self._access.credentials.program
+        if response.status == UNAUTHORIZED and program is not None:
+            program.refused(issued)
+        if response.status >= FIRST_REFUSAL:
+            raise _refusal(response)
+        return response
+
+    def _connect(self, issued: Issued) -> HTTPConnection:
+        access = self._access
+        self.close()
+        http = HTTPConnection(access.host, access.port, timeout=CONNECT_S)
+        http.auto_open = 0  # never by itself: that would be without TLS
+        http.connect()
+        for level, option, value in KEEP_ALIVE:
+            http.sock.setsockopt(level, option, value)
+        if access.is_tls:
+            name = access.credentials.server_name or access.host
+            http.sock = access.tls(issued).wrap_socket(http.sock, server_hostname=name)
+        http.sock.settimeout(self._timeout_s)
+        self._http = http
+        with self._braking:
+            # A socket of its own: the reader's goes with the answer, and TLS with its shutdown.
+            self._brake = socket.socket(fileno=os.dup(http.sock.fileno()))
+            if self._is_aborted:  # meanwhile, when there was nothing to shut down
+                raise UnreachableError("the connection was aborted")
+        return http
+
+    def _parsed(self, text: bytes) -> Json:
+        table = json.loads(text)
+        if not isinstance(table, dict):
+            raise ValueError("the answer is no object")  # noqa: TRY004 - reported like all else
+        return table
+
+    def _unreachable(self, error: Exception) -> UnreachableError:
+        self.close()
+        reason = " ".join(str(error).split())[:200] or type(error).__name__
+        return UnreachableError(f"{self._access.name} does not answer: {reason}")
+
+
+def _refusal(response: HTTPResponse) -> RefusalError:
+    text = response.read(LARGEST_BYTES).decode(errors="replace")
+    with suppress(ValueError, AttributeError):
+        text = json.loads(text).get("message") or text
+    message = " ".join(str(text).split())[:300]
+    if response.status == GONE:
+        return GoneError(message)
+    wanted = response.headers.get("Retry-After", "")
+    return RefusalError(response.status, message, float(wanted) if wanted.isdigit() else 0.0)

@@ -1,0 +1,157 @@
+"""Users whose credentials come from a program: it is started, and prints a token or a certificate.
+
+Protocol: Kubernetes' "client-go credential plugins" (client.authentication.k8s.io, v1 and v1beta1).
+"""
+
+import base64
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from attrs import field, frozen
+
+from temper_core import InputError, MachineError
+
+EXEC_S = 60.0
+LARGEST_BYTES = 1024 * 1024
+VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
+
+Table = Mapping[str, Any]
+
+
+@frozen
+class Issued:
+    """What a program printed: a token, or a certificate with its key, and until when it holds."""
+
+    token: str = field(default="", repr=False)
+    certificate: bytes = field(default=b"", repr=False)
+    expires_at: float = float("inf")
+
+
+@frozen
+class Command:
+    """What to start: its words and its environment, and what to do where it is missing."""
+
+    words: tuple[str, ...]
+    environment: Mapping[str, str] = field(repr=False)
+    hint: str = ""
+
+    @property
+    def name(self) -> str:
+        """What a message calls it."""
+        return f"exec {self.words[0]!r}"
+
+    def run(self) -> bytes:
+        """Start the program and return what it prints; raise MachineError where it fails.
+
+        The output goes to a file: a pipe would stay open as long as any child of the program.
+        """
+        import tempfile  # noqa: PLC0415 - half a MiB, and an agent runs no such program
+
+        with tempfile.TemporaryFile() as output:
+            try:
+                code = subprocess.run(  # noqa: S603 - the kubeconfig's program, as in kubectl
+                    self.words, env=self.environment, stdout=output, check=False, timeout=EXEC_S
+                ).returncode
+            except subprocess.TimeoutExpired as error:
+                raise MachineError(f"{self.name} did not end within {EXEC_S:g} s") from error
+            except (OSError, ValueError) as error:
+                reason = getattr(error, "strerror", None) or error
+                hint = f"; {' '.join(self.hint.split())}" if self.hint else ""
+                raise MachineError(f"{self.name} cannot be run: {reason}{hint}") from error
+            if code != 0:
+                raise MachineError(f"{self.name} ended with code {code}")
+            output.seek(0)
+            return output.read(LARGEST_BYTES)
+
+
+class CredentialProgram:
+    """A program and the credentials that it printed last, for any thread.
+
+    It is started again when they have expired, and after the server has refused them.
+    """
+
+    def __init__(
+        self, command: Command, clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+    ) -> None:
+        self._command = command
+        self._clock = clock
+        self._issued: Issued | None = None
+        self._lock = threading.Lock()
+
+    def credentials(self) -> Issued:
+        """Return credentials that hold; raise MachineError where the program gives none."""
+        with self._lock:
+            if self._issued is None or self._issued.expires_at <= self._clock().timestamp():
+                self._issued = _issued(self._command)
+            return self._issued
+
+    def refused(self, issued: Issued) -> None:
+        """Record that the server does not take what was *issued*."""
+        with self._lock:
+            if self._issued is issued:
+                self._issued = None
+
+
+def read_program(entry: object, cluster: Table) -> CredentialProgram:
+    """Read the key ``exec`` of a kubeconfig's user; raise InputError where it is wrong."""
+    if not isinstance(entry, dict):
+        raise InputError("exec: it takes the keys 'apiVersion' and 'command'")
+    version, name = str(entry.get("apiVersion", "")), str(entry.get("command") or "")
+    if version not in VERSIONS:
+        raise InputError(
+            f"exec {name!r}: apiVersion {version!r} is not known, but {' and '.join(VERSIONS)}"
+        )
+    try:
+        words = (name, *map(str, entry.get("args") or ()))
+        added = {str(each["name"]): str(each["value"]) for each in entry.get("env") or ()}
+    except (KeyError, TypeError) as error:
+        raise InputError(f"exec {name!r}: args are words, env pairs of name and value") from error
+    information = {"KUBERNETES_EXEC_INFO": json.dumps(_information(entry, cluster, version))}
+    environment = {**os.environ, **information, **added}
+    return CredentialProgram(Command(words, environment, str(entry.get("installHint") or "")))
+
+
+def _issued(command: Command) -> Issued:
+    printed = command.run()
+    try:
+        status = json.loads(printed)["status"]
+        certificate, key = (
+            str(status.get(name) or "").encode()
+            for name in ("clientCertificateData", "clientKeyData")
+        )
+        expires = status.get("expirationTimestamp")
+        expires_at = datetime.fromisoformat(expires).timestamp() if expires else float("inf")
+        issued = Issued(str(status.get("token") or ""), certificate + key, expires_at)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise MachineError(f"{command.name} printed no ExecCredential with a status") from error
+    if not issued.token and not issued.certificate:
+        raise MachineError(f"{command.name} printed neither a token nor a certificate")
+    return issued
+
+
+def _information(entry: Table, cluster: Table, version: str) -> dict[str, Any]:
+    spec: dict[str, Any] = {"interactive": sys.stdin is not None and sys.stdin.isatty()}
+    if entry.get("provideClusterInfo"):
+        keys = ("server", "tls-server-name", "insecure-skip-tls-verify")
+        spec["cluster"] = {key: cluster[key] for key in keys if key in cluster}
+        spec["cluster"]["certificate-authority-data"] = _authority(cluster)
+    return {"apiVersion": version, "kind": "ExecCredential", "spec": spec}
+
+
+def _authority(cluster: Table) -> str:
+    if data := cluster.get("certificate-authority-data"):
+        return str(data)
+    path = cluster.get("certificate-authority")
+    if not path:
+        return ""
+    try:
+        return base64.b64encode(Path(path).read_bytes()).decode()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from error

@@ -1,0 +1,254 @@
+"""List and watch: a thread that keeps a follower up to date with a collection of the API server.
+
+Protocol: Kubernetes' "Efficient detection of changes": a list gives a version, a watch continues
+from it, bookmarks advance it where nothing changes, and 410 Gone asks for another list.
+"""
+
+import math
+import random
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from typing import Protocol
+
+import structlog
+from attrs import frozen
+
+from temper_core import MachineError
+from temper_kube.access import Access
+from temper_kube.backoff import Backoff
+from temper_kube.connection import Connection
+from temper_kube.failures import GONE, GoneError, RefusalError
+from temper_kube.list_pages import Json, list_pages, objects_of, version_of, with_query
+from temper_kube.watch_status import WatchStatus
+
+QUIET_S = 90.0
+"""Bookmarks come every minute: a watch that is silent for so long is dead, whatever TCP says."""
+SHORTEST_WATCH_S, LONGEST_WATCH_S = 240, 480
+"""The server ends a watch after a time between these, which spreads a cluster's clients."""
+STEADY_S = 5.0
+"""A watch that lasted so long was a good one: after it, the waits begin with the shortest again."""
+CLOSE_S = 3.0
+FROM_CACHE = "0"
+JSON = "application/json"
+CHANGES = ("ADDED", "MODIFIED", "DELETED")
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+class Follower(Protocol):
+    """What is kept up to date; it is called on the watching thread."""
+
+    def replaced(self, items: Iterable[Json]) -> None:
+        """Know that these are all objects there are.
+
+        They come page by page while they are read, and reading may raise MachineError.
+        """
+        ...
+
+    def changed(self, kind: str, item: Json) -> None:
+        """Know that *item* was ADDED, MODIFIED or DELETED."""
+        ...
+
+    def status_changed(self) -> None:
+        """Know that the watch began or ended."""
+        ...
+
+
+@frozen
+class Query:
+    """What is watched: a collection, and the fields that objects must have.
+
+    *metadata_only* asks for no more of each object, which every server in use can do. *page* bounds
+    the objects of one answer to a list; 0 takes all of them at once, from the server's cache, which
+    has no pages.
+    """
+
+    path: str
+    fields: str = ""
+    metadata_only: bool = False
+    page: int = 0
+
+    def accepts(self, kind: str) -> str:
+        """Return the media types to ask for; *kind* is what the metadata comes in."""
+        return (
+            f"application/json;as={kind};g=meta.k8s.io;v=v1,{JSON}" if self.metadata_only else JSON
+        )
+
+    def listing(self, version: str) -> dict[str, str]:
+        """Return a list's parameters; *version* "" is the newest, "0" the server's cache."""
+        if self.page:
+            return {**self._selected, "limit": str(self.page)}
+        return {**self._selected, **({"resourceVersion": version} if version else {})}
+
+    def watching(self, version: str, seconds: int) -> dict[str, str]:
+        """Return the parameters of a watch that continues from *version* for *seconds*."""
+        return {
+            **self._selected,
+            "watch": "1",
+            "allowWatchBookmarks": "true",
+            "resourceVersion": version,
+            "timeoutSeconds": str(seconds),
+        }
+
+    @property
+    def _selected(self) -> dict[str, str]:
+        return {"fieldSelector": self.fields} if self.fields else {}
+
+
+class ListWatch:
+    """Runs from ``start`` to ``close``; it never raises, and never gives up.
+
+    A watch that is lost is logged. With *logs_each_reason* so is each new reason for which it does
+    not come back, or does not begin.
+    """
+
+    def __init__(
+        self,
+        access: Access,
+        query: Query,
+        follower: Follower,
+        status: WatchStatus,
+        backoff: Backoff | None = None,
+        *,
+        logs_each_reason: bool = False,
+    ) -> None:
+        self._access = access
+        self._query = query
+        self._follower = follower
+        self._status = status
+        self._backoff = backoff or Backoff()
+        self._version = ""
+        self._list_from = FROM_CACHE
+        self._logs_each_reason = logs_each_reason
+        self._logged_reason = ""
+        self._connection: Connection | None = None
+        self._began_at = math.inf
+        self._closing = threading.Event()
+        self._thread = threading.Thread(
+            target=self._run, name=f"watch-{status.resource}", daemon=True
+        )
+
+    def start(self) -> None:
+        """Begin; returns at once."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """End the watch, and wait for the thread for a moment."""
+        self._closing.set()
+        if self._connection is not None:
+            self._connection.abort()
+        if self._thread.is_alive() and self._thread is not threading.current_thread():
+            self._thread.join(CLOSE_S)
+
+    def _run(self) -> None:
+        while not self._closing.is_set():
+            try:
+                wait_s = self._turn()
+            except Exception as error:  # whatever it is: a bug here must not end the watch
+                log.exception("watch_failed", resource=self._status.resource)
+                self._version = ""  # an event that cannot be taken must not come again and again
+                wait_s = self._ended(f"the watch failed: {error!r}", is_news=False)
+            self._closing.wait(wait_s)
+        self._status.ended("it was closed")
+
+    def _turn(self) -> float:
+        """List where that is needed, and watch to the end; return how long to wait then."""
+        continues = bool(self._version)
+        try:
+            with Connection(self._access, QUIET_S) as self._connection:
+                if self._closing.is_set():  # before it could be aborted
+                    return 0.0
+                if not continues:
+                    self._list(self._connection)
+                self._watch(self._connection)
+        except GoneError as error:
+            # The cache may be as old as that version: ask for the newest.
+            self._version, self._list_from = "", ""
+            if continues:  # a server that was away is back: another long wait would spare nothing
+                self._backoff.forget()
+            return self._ended(str(error), is_news=False)
+        except RefusalError as error:
+            return self._ended(str(error), error.retry_after_s)
+        except MachineError as error:
+            return self._ended(str(error))
+        self._status.ended("the watch ended, and continues")
+        return 0.0 if self._was_steady() else self._backoff.failed()
+
+    def _list(self, connection: Connection) -> None:
+        accept = self._query.accepts("PartialObjectMetadataList")
+        version = ""
+
+        def get(path: str) -> Json:
+            return connection.ask("GET", path, accept=accept)
+
+        def items() -> Iterator[Json]:
+            nonlocal version
+            parameters = self._query.listing(self._list_from)
+            for page in list_pages(get, self._query.path, parameters):
+                version = version or version_of(page)
+                yield from objects_of(page)
+
+        self._follower.replaced(items())
+        self._version = version
+        self._status.listed()
+        self._list_from = FROM_CACHE
+
+    def _watch(self, connection: Connection) -> None:
+        seconds = random.randint(SHORTEST_WATCH_S, LONGEST_WATCH_S)  # noqa: S311 - spreads load
+        path = with_query(self._query.path, self._query.watching(self._version, seconds))
+        accept = self._query.accepts("PartialObjectMetadata")
+        for event in connection.stream(path, accept=accept, begun=self._began):
+            self._note(event)
+            if self._closing.is_set():
+                return
+
+    def _began(self) -> None:
+        """Record that the server took the watch: from now on every change is sent."""
+        self._began_at = time.monotonic()
+        self._logged_reason = ""
+        self._status.began()
+        self._follower.status_changed()
+
+    def _note(self, event: Json) -> None:
+        kind, item = event.get("type"), event.get("object")
+        if not isinstance(item, dict):
+            return
+        if kind == "ERROR":
+            raise _refusal(item)
+        if kind in CHANGES:
+            self._follower.changed(str(kind), item)
+        self._version = version_of(item) or self._version
+
+    def _ended(self, reason: str, at_least_s: float = 0.0, *, is_news: bool = True) -> float:
+        """Record why the watch ended; return how long to wait."""
+        was_up = self._status.is_up
+        self._status.ended(reason)
+        if self._closing.is_set():
+            return 0.0
+        self._was_steady()
+        is_new = self._logs_each_reason and reason != self._logged_reason
+        if is_news and (was_up or is_new):
+            self._logged_reason = reason
+            log.warning("watch_lost", resource=self._status.resource, reason=reason)
+        self._follower.status_changed()
+        return self._backoff.failed(at_least_s)
+
+    def _was_steady(self) -> bool:
+        """Whether the watch that ended had lasted; then earlier failures are forgotten."""
+        lasted_s, self._began_at = time.monotonic() - self._began_at, math.inf
+        if lasted_s >= STEADY_S:
+            self._backoff.forget()
+        return lasted_s >= STEADY_S
+
+
+def _refusal(status: Json) -> RefusalError:
+    """Turn the Status object of an ERROR event into what is raised."""
+    code, message = status.get("code"), str(status.get("message", ""))[:300]
+    if code == GONE:
+        return GoneError(message)
+    details = status.get("details")
+    after = details.get("retryAfterSeconds") if isinstance(details, dict) else None
+    return RefusalError(
+        code if isinstance(code, int) else 500, message, after if isinstance(after, int) else 0.0
+    )

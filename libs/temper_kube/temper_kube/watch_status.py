@@ -1,0 +1,53 @@
+"""How one watch fares, for metrics and for readiness."""
+
+import threading
+import time
+from collections.abc import Callable
+
+from temper_core import Staleness
+
+
+class WatchStatus:
+    """Whether a watch is up, since when it is not, and why.
+
+    While it is up every change is known at once. ``reason`` is the last failure. ``has_listed`` is
+    set by the first list, and stays set.
+    """
+
+    def __init__(self, resource: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self.resource = resource
+        self.has_listed = threading.Event()
+        self.reason = "it has not been asked yet"
+        self.is_up = False
+        self.restarts = 0
+        self.lists = 0
+        self._clock = clock
+        self._current_at = clock()
+
+    def listed(self) -> None:
+        """Record a list: everything is known as of now."""
+        self.lists += 1
+        self._current_at = self._clock()
+        self.has_listed.set()
+
+    def began(self) -> None:
+        """Record that a watch has begun."""
+        self.is_up = True
+
+    def ended(self, reason: str) -> None:
+        """Record that the watch ended."""
+        if self.is_up:
+            self._current_at = self._clock()
+            self.is_up = False
+        self.restarts += 1
+        self.reason = reason
+
+    @property
+    def age_s(self) -> float:
+        """How many seconds ago everything was known; 0 while the watch is up."""
+        return 0.0 if self.is_up else self._clock() - self._current_at
+
+    def stale(self, after_s: float) -> Staleness | None:
+        """Return why the data may be old; None where they are not older than *after_s*."""
+        age_s = self.age_s
+        return Staleness(age_s, self.reason) if age_s > after_s else None

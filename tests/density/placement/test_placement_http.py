@@ -1,0 +1,246 @@
+"""The extender over HTTP: what a scheduler may send, and what people may ask."""
+
+import json
+import time
+from contextlib import suppress
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from starlette.testclient import TestClient
+
+from temper_core import InputError, Tier
+from temper_plugin_density.placement.app import Extender
+from temper_plugin_density.placement.asking import BoundPod
+from temper_plugin_density.placement.exchange import read_question
+from temper_plugin_density.placement.facts import read_node
+from temper_plugin_density.placement.ledger import Ledger
+from tests.density.placement.made import READER, node_object, pod_object, told, wish
+
+MOST_BYTES = 100_000
+CRITICAL = pod_object("db", Tier.CRITICAL, "1")
+
+
+@pytest.fixture
+def ledger():
+    ledger, now = Ledger(), time.time()
+    ledger.put_node(read_node(node_object("empty", **told(now))))
+    ledger.put_node(read_node(node_object("fuller", **told(now, fenced_cores="3"))))
+    ledger.put_node(read_node(node_object("idle", **told(now, agent_mode="safe_mode"))))
+    return ledger
+
+
+@pytest.fixture
+def client(ledger):
+    with TestClient(Extender(READER, ledger, MOST_BYTES).application()) as client:
+        yield client
+
+
+def asked(*names, pod=CRITICAL):
+    return {"Pod": pod, "Nodes": None, "NodeNames": list(names)}
+
+
+def test_the_scheduler_is_answered_by_name(client):
+    answer = client.post("/prioritize", json=asked("empty", "idle", "nowhere", "fuller"))
+
+    assert answer.status_code == 200
+    assert answer.headers["content-type"] == "application/json"
+    assert answer.json() == [
+        {"host": "empty", "score": 9},
+        {"host": "idle", "score": 0},
+        {"host": "nowhere", "score": 5},
+        {"host": "fuller", "score": 4},
+    ]
+
+
+def test_the_scheduler_is_answered_by_objects_of_which_none_was_heard_of_before(client):
+    stranger = node_object("stranger", **told(time.time(), fenced_cores="6"))
+    nodes = {"metadata": {}, "items": [node_object("empty"), stranger]}
+
+    answer = client.post("/prioritize", json={"Pod": CRITICAL, "Nodes": nodes, "NodeNames": None})
+
+    assert answer.json() == [{"host": "empty", "score": 9}, {"host": "stranger", "score": 0}]
+
+
+def test_no_nodes_have_no_scores(client):
+    assert client.post("/prioritize", json=asked()).json() == []
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (b"", "the body is no JSON: Expecting value"),
+        (b"{", "the body is no JSON"),
+        (b"\xff", "the body is no JSON"),
+        (b"[" * 50_000, "the body is no JSON"),
+        (b"[]", "the body must be a JSON object, not list"),
+        (b"{}", "Pod: must be a Pod object; the keys of ExtenderArgs are capitalised"),
+        (b'{"Pod": {}, "NodeNames": []}', "Pod: "),
+        (json.dumps({"Pod": CRITICAL}).encode(), "neither NodeNames nor Nodes"),
+        (json.dumps({"Pod": CRITICAL, "NodeNames": "a"}).encode(), "NodeNames: must be a list"),
+        (json.dumps({"Pod": CRITICAL, "NodeNames": [1]}).encode(), "NodeNames: must be a list"),
+        (json.dumps({"Pod": CRITICAL, "Nodes": 3}).encode(), "neither NodeNames nor Nodes"),
+    ],
+)
+def test_what_is_no_question_is_refused_in_one_line(client, body, said):
+    answer = client.post("/prioritize", content=body)
+
+    assert answer.status_code == 400
+    assert answer.text.startswith(said)
+    assert answer.text.count("\n") == 1
+
+
+def test_of_a_pod_that_cannot_be_read_the_field_is_named(client):
+    pod = pod_object("db", Tier.CRITICAL, "a lot")
+
+    answer = client.post("/prioritize", json=asked("empty", pod=pod))
+
+    assert answer.status_code == 400
+    assert "containers[0].resources.requests.cpu" in answer.text
+
+
+def test_a_pod_that_is_being_deleted_is_refused(client):
+    pod = pod_object("db", deletionTimestamp="2026-11-21T10:00:00Z")
+
+    assert client.post("/prioritize", json=asked("empty", pod=pod)).status_code == 400
+
+
+@pytest.mark.parametrize("path", ["/prioritize", "/debug/score"])
+def test_a_body_that_is_too_large_is_not_read_to_its_end(client, path):
+    answer = client.post(path, content=b" " * (MOST_BYTES + 1))
+
+    assert answer.status_code == 413
+    assert answer.text == f"the body is larger than {MOST_BYTES} bytes\n"
+
+
+HALF = {"metadata": {"name": "a", "annotations": {"temper.codes/agent-mode": "\ud800"}}}
+HALVES = [
+    {"NodeNames": ["\ud800"]},
+    {"Nodes": {"items": [HALF]}},
+    {"NodeNames": [], "Pod": {"\ud800": 1, "metadata": {"name": "\ud800"}, "spec": {"\ud800": 1}}},
+]
+
+
+@pytest.mark.parametrize("path", ["/prioritize", "/debug/score"])
+@pytest.mark.parametrize("asking", HALVES)
+def test_halves_of_surrogate_pairs_are_answered_or_refused(client, path, asking):
+    body = json.dumps({"Pod": CRITICAL, **asking}).encode()
+
+    answer = client.post(path, content=body)
+
+    assert answer.status_code in (200, 400)
+    assert answer.text
+
+
+def test_more_nodes_than_any_cluster_has_are_refused():
+    names = {"Pod": CRITICAL, "NodeNames": ["a"] * 65_001}
+    nodes = {"Pod": CRITICAL, "Nodes": {"items": [{}] * 65_001}}
+
+    for asking in (names, nodes):
+        with pytest.raises(InputError, match="must be at most 65000"):
+            read_question(json.dumps(asking).encode(), READER)
+
+
+def test_a_body_of_very_many_objects_is_not_parsed():
+    with pytest.raises(InputError, match="more than 500000 objects and lists"):
+        read_question(b'{"Pod": [' + b"{}," * 500_000, READER)
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.floats() | st.text(max_size=5),
+        lambda inner: (
+            st.lists(inner, max_size=3)
+            | st.dictionaries(
+                st.sampled_from(["Pod", "Nodes", "NodeNames", "items", "metadata", "spec", "name"]),
+                inner,
+                max_size=4,
+            )
+        ),
+        max_leaves=12,
+    )
+)
+@settings(max_examples=150)
+def test_any_json_is_a_question_or_is_refused(document):
+    with suppress(InputError):
+        question = read_question(json.dumps(document).encode(), READER)
+
+        assert all(0 <= each.points <= 100 for each in question.scores(Ledger()))
+
+
+def test_the_last_answer_for_a_pod_is_explained_as_it_was(client, ledger):
+    client.post("/prioritize", json=asked("fuller", "empty"))
+    ledger.put_pod(BoundPod("uid-db", "empty", wish(Tier.CRITICAL, 1000, "shop/db")))
+
+    by_key = client.get("/debug/score", params={"pod": "shop/db"}).json()
+    by_both = client.get("/debug/score", params={"namespace": "shop", "pod": "db"}).json()
+
+    assert by_key == by_both
+    assert by_key["source"] == "what the scheduler was answered"
+    assert by_key["bound_to"] == "empty"
+    best, other = by_key["nodes"]
+    assert (best["node"], best["score"], best["rule"]) == ("empty", 9, "contention")
+    assert best["reason"] == (
+        "1 of 7 cores that can be fenced would be, 0 of them without this pod"
+    )
+    assert other["inputs"]["fenced_told"] == 3
+
+
+def test_a_bound_pod_that_was_not_asked_about_is_reckoned_now(client, ledger):
+    ledger.put_pod(BoundPod("uid-db", "empty", wish(Tier.CRITICAL, 1000, "shop/db")))
+
+    said = client.get("/debug/score?pod=shop/db").json()
+
+    assert said["source"] == "reckoned now, as if another such pod came"
+    assert {node["node"] for node in said["nodes"]} == {"empty", "fuller", "idle"}
+
+
+@pytest.mark.parametrize("query", ["", "?pod=shop/db", "?namespace=shop"])
+def test_a_pod_that_nobody_knows_is_not_found(client, query):
+    answer = client.get(f"/debug/score{query}")
+
+    assert answer.status_code == 404
+    assert "POST the Pod object" in answer.text
+
+
+@pytest.mark.parametrize("body", [CRITICAL, asked("empty", "fuller", "idle")])
+def test_a_pod_that_is_not_there_yet_can_be_sent_and_nothing_is_remembered(client, body):
+    said = client.post("/debug/score", json=body).json()
+
+    assert said["source"] == "reckoned now"
+    assert [(node["node"], node["score"]) for node in said["nodes"]] == [
+        ("empty", 9),
+        ("fuller", 4),
+        ("idle", 0),
+    ]
+    assert client.get("/debug/score?pod=shop/db").status_code == 404
+
+
+def test_it_lives_but_is_not_ready_before_everything_was_listed(client):
+    ready = client.get("/readyz")
+
+    assert client.get("/healthz").text == "ok\n"
+    assert ready.status_code == 503
+    assert ready.text == "nodes: it has not been asked yet; pods: it has not been asked yet\n"
+
+
+def test_the_metrics_count_questions_and_scores_by_rule(client):
+    client.post("/prioritize", json=asked("empty", "fuller", "idle"))
+    client.post("/prioritize", content=b"{")
+
+    said = client.get("/metrics").text.splitlines()
+
+    assert 'temper_placement_requests_total{outcome="answered"} 1.0' in said
+    assert 'temper_placement_requests_total{outcome="refused"} 1.0' in said
+    assert 'temper_placement_scores_total{rule="contention"} 2.0' in said
+    assert 'temper_placement_scores_total{rule="not_enforcing"} 1.0' in said
+    assert 'temper_placement_watch_up{resource="nodes"} 0.0' in said
+    assert "temper_placement_nodes 3.0" in said
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [("GET", "/prioritize", 405), ("POST", "/metrics", 405), ("GET", "/filter", 404)],
+)
+def test_nothing_else_is_answered(client, method, path, status):
+    assert client.request(method, path).status_code == status

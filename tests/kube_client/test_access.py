@@ -1,0 +1,98 @@
+"""Where the API server is found, and in whose name it is asked."""
+
+import base64
+
+import pytest
+import yaml
+
+from temper_core import InputError
+from temper_kube.access import in_cluster
+from temper_kube.failures import UnreachableError
+from temper_kube.kubeconfig import read_kubeconfig
+
+
+def kubeconfig(path, cluster=None, user=None):
+    path.write_text(
+        yaml.safe_dump(
+            {
+                "current-context": "here",
+                "contexts": [{"name": "here", "context": {"cluster": "c", "user": "u"}}],
+                "clusters": [{"name": "c", "cluster": cluster or {"server": "https://api:6443"}}],
+                "users": [{"name": "u", "user": user or {}}],
+            }
+        )
+    )
+    return str(path)
+
+
+def test_in_a_pod_the_service_account_is_used(tmp_path):
+    (tmp_path / "token").write_text("secret\n")
+    environment = {"KUBERNETES_SERVICE_HOST": "fd00::1", "KUBERNETES_SERVICE_PORT": "6443"}
+
+    access = in_cluster(environment, tmp_path)
+
+    assert access.name == "[fd00::1]:6443"
+    assert access.headers() == {"Authorization": "Bearer secret"}
+    assert access.credentials.ca_file == str(tmp_path / "ca.crt")
+    assert access.namespace == "default"
+
+
+def test_a_kubeconfig_names_server_and_user(tmp_path):
+    cluster = {
+        "server": "https://api.example/k8s/clusters/c1",
+        "certificate-authority-data": base64.b64encode(b"the authority").decode(),
+        "tls-server-name": "kubernetes",
+    }
+
+    access = read_kubeconfig(kubeconfig(tmp_path / "c", cluster, {"token": "secret"}))
+
+    assert (access.host, access.port, access.prefix) == ("api.example", 443, "/k8s/clusters/c1")
+    assert access.credentials.ca_data == "the authority"
+    assert access.headers() == {"Authorization": "Bearer secret"}
+    assert "secret" not in repr(access)
+
+
+def test_files_are_beside_the_kubeconfig_that_names_them(tmp_path):
+    (tmp_path / "token").write_text("from a file")
+
+    access = read_kubeconfig(kubeconfig(tmp_path / "c", user={"tokenFile": "token"}))
+
+    assert access.headers() == {"Authorization": "Bearer from a file"}
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "it holds no keys"),
+        ("{clusters: [}", "cannot be read"),
+        ("current-context: gone\ncontexts: []\n", "there is no context 'gone'"),
+    ],
+)
+def test_a_kubeconfig_that_makes_no_sense_is_refused_by_its_name(tmp_path, text, why):
+    path = tmp_path / "odd"
+    path.write_text(text)
+
+    with pytest.raises(InputError, match=why) as caught:
+        read_kubeconfig(str(path))
+
+    assert str(path) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("cluster", "user", "why"),
+    [
+        ({"server": "api:6443"}, {}, "is no URL"),
+        ({"server": "https://api", "certificate-authority-data": "%"}, {}, "cannot be used"),
+        (None, {"exec": {"command": "aws"}}, "from another program"),
+    ],
+)
+def test_what_an_agent_does_not_take_is_refused(tmp_path, cluster, user, why):
+    with pytest.raises(InputError, match=why):
+        read_kubeconfig(kubeconfig(tmp_path / "odd", cluster, user))
+
+
+def test_an_authority_that_is_missing_is_a_server_that_is_away(tmp_path):
+    access = in_cluster({"KUBERNETES_SERVICE_HOST": "10.0.0.1"}, tmp_path)
+
+    with pytest.raises(UnreachableError, match=r"ca\.crt"):
+        access.tls()

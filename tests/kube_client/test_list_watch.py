@@ -1,0 +1,309 @@
+"""List and watch against scripted answers: what a real server says too seldom to wait for it."""
+
+import os
+
+import pytest
+from attrs import evolve
+from structlog.testing import capture_logs
+
+from temper_kube.access import Credentials
+from temper_kube.backoff import Backoff
+from temper_kube.credential_programs import Command, CredentialProgram
+from temper_kube.list_watch import ListWatch, Query
+from temper_kube.watch_status import WatchStatus
+from tests.control_plane.cluster import wait_until
+from tests.kube_client.scripted import Scripted, bookmark, event, failure, listing, refusal
+
+HANG = Scripted.HANG
+QUERY = Query("/api/v1/pods", "spec.nodeName=n")
+
+
+class Names:
+    """A follower that keeps the names of what there is."""
+
+    def __init__(self, names=(), failures=()):
+        self.names = set(names)
+        self.failures = list(failures)
+
+    def replaced(self, items):
+        if self.failures:
+            raise self.failures.pop()
+        self.names = {each["metadata"]["name"] for each in items}
+
+    def changed(self, kind, item):
+        change = self.names.discard if kind == "DELETED" else self.names.add
+        change(item["metadata"]["name"])
+
+    def status_changed(self):
+        pass
+
+
+class Noting(Backoff):
+    """Notes how long the server asked to be left alone, and how long to wait; waits for nothing."""
+
+    def __init__(self, *bounds):
+        super().__init__(*bounds)
+        self.asked, self.waits = [], []
+
+    def failed(self, at_least_s=0.0):
+        self.asked.append(at_least_s)
+        self.waits.append(super().failed(at_least_s))
+        return 0.0
+
+
+@pytest.fixture
+def server():
+    server = Scripted()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def follow(server):
+    """Follow the scripted server, with waits of no length to speak of."""
+    started = []
+
+    def begin(backoff=None, names=None, query=QUERY, **options):
+        names, status = names or Names(), WatchStatus("pods")
+        access, backoff = options.pop("access", server.access), backoff or Backoff(0.01, 0.02)
+        watch = ListWatch(access, query, names, status, backoff, **options)
+        watch.start()
+        started.append(watch)
+        return names, status
+
+    yield begin
+    for watch in started:
+        watch.close()
+
+
+def versions(server):
+    return [asked["resourceVersion"] for asked in server.asked if "watch" in asked]
+
+
+def test_a_list_from_the_cache_and_then_every_change(server, follow):
+    server.lists = [listing("a", "b")]
+    server.watches = [(200, {}, [event("ADDED", "c"), event("DELETED", "a"), HANG])]
+
+    names, status = follow()
+    wait_until(lambda: names.names == {"b", "c"}, "what is left")
+
+    first, second = server.asked
+    assert first == {"fieldSelector": "spec.nodeName=n", "resourceVersion": "0"}
+    assert (second["resourceVersion"], second["allowWatchBookmarks"]) == ("10", "true")
+    assert 240 <= int(second["timeoutSeconds"]) <= 480
+    assert status.is_up
+    assert status.stale(0.0) is None
+
+
+def test_a_watch_that_ends_goes_on_from_the_last_bookmark(server, follow):
+    server.lists = [listing("a")]
+    server.watches = [(200, {}, [event("ADDED", "b"), bookmark("42")]), (200, {}, [HANG])]
+
+    names, status = follow()
+    wait_until(lambda: len(versions(server)) == 2, "the second watch")
+
+    assert versions(server) == ["10", "42"]
+    assert (names.names, status.lists) == ({"a", "b"}, 1)
+
+
+@pytest.mark.parametrize(
+    "gone",
+    [(200, {}, [failure(410, "too old")]), refusal(410, "too old")],
+    ids=["as an event", "as an answer"],
+)
+def test_a_version_that_is_gone_asks_for_the_newest_list(server, follow, gone):
+    server.lists = [listing("a"), listing("b", version="90")]
+    server.watches = [gone, (200, {}, [HANG])]
+
+    with capture_logs() as logs:
+        names, _ = follow()
+        wait_until(lambda: versions(server) == ["10", "90"], "the second watch")
+
+    lists = [asked for asked in server.asked if "watch" not in asked]
+    assert [asked.get("resourceVersion") for asked in lists] == ["0", None]
+    assert names.names == {"b"}
+    assert logs == []
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        (200, {}, ["this is no JSON"]),
+        (200, {}, ["[1, 2]"]),
+        (200, {}, ['{"type": "ADDED"']),
+        (200, {}, [failure(500, "storage is being initialised")]),
+        refusal(429, "slow down", Retry_After="0"),
+        refusal(503, "starting"),
+    ],
+    ids=["no JSON", "no object", "half an object", "an error", "429", "503"],
+)
+def test_whatever_goes_wrong_in_a_watch_it_is_begun_again_from_where_it_was(server, follow, answer):
+    server.lists = [listing("a")]
+    server.watches = [(200, {}, [bookmark("20")]), answer, (200, {}, [event("ADDED", "b"), HANG])]
+
+    names, status = follow()
+    wait_until(lambda: names.names == {"a", "b"}, "the third watch")
+
+    assert versions(server) == ["10", "20", "20"]
+    assert status.lists == 1
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"type": "ADDED"},
+        {"type": "ADDED", "object": None},
+        {"type": "NOVEL", "object": {"metadata": {"resourceVersion": "30"}}},
+        {"object": {"metadata": None}},
+    ],
+)
+def test_an_event_that_makes_no_sense_is_passed_over(server, follow, odd):
+    server.lists = [listing("a")]
+    server.watches = [(200, {}, [odd, event("ADDED", "b"), HANG])]
+
+    names, _ = follow()
+
+    wait_until(lambda: names.names == {"a", "b"}, "the event behind it")
+    assert len(versions(server)) == 1
+
+
+@pytest.mark.parametrize("text", ["no JSON at all", "[]", "\xff\xfe"])
+def test_a_list_that_makes_no_sense_is_asked_for_again(server, follow, text):
+    server.lists = [(200, {}, text), listing("a")]
+    server.watches = [(200, {}, [HANG])]
+
+    names, _ = follow()
+
+    wait_until(lambda: names.names == {"a"}, "the list")
+
+
+def test_a_follower_that_fails_is_told_of_and_does_not_end_the_watch(server, follow):
+    server.lists = [listing("a")]
+    server.watches = [(200, {}, [HANG])]
+
+    with capture_logs() as logs:
+        names, status = follow(names=Names(failures=[KeyError("odd")]))
+        wait_until(lambda: names.names == {"a"} and status.is_up, "the second try")
+
+    assert [entry["event"] for entry in logs] == ["watch_failed"]
+
+
+def test_an_event_that_the_follower_cannot_take_asks_for_another_list(server, follow):
+    server.lists = [listing("a"), listing("a", "b", version="20")]
+    server.watches = [(200, {}, [event("ADDED", "odd"), HANG]), (200, {}, [HANG])]
+
+    class Picky(Names):
+        def changed(self, kind, item):
+            raise KeyError(kind, item)
+
+    with capture_logs() as logs:
+        names, _ = follow(names=Picky())
+        wait_until(lambda: versions(server) == ["10", "20"], "the second list")
+
+    assert names.names == {"a", "b"}
+    assert [entry["event"] for entry in logs] == ["watch_failed"]
+
+
+def test_a_list_in_pages_is_of_one_version_and_not_from_the_cache(server, follow):
+    server.lists = [listing("a", more="next", version="10"), listing("b", version="12")]
+    server.watches = [(200, {}, [HANG])]
+
+    names, status = follow(query=evolve(QUERY, page=1))
+    wait_until(lambda: status.is_up, "the watch")
+
+    selected = {"fieldSelector": "spec.nodeName=n", "limit": "1"}
+    assert server.asked[:2] == [selected, {**selected, "continue": "next"}]
+    assert (names.names, status.lists, versions(server)) == ({"a", "b"}, 1, ["10"])
+
+
+def test_pages_that_expire_on_the_way_are_asked_for_from_the_first(server, follow):
+    server.lists = [listing("a", more="next"), refusal(410, "too old"), listing("b", "c")]
+    server.watches = [(200, {}, [HANG])]
+
+    names, status = follow(query=evolve(QUERY, page=1))
+    wait_until(lambda: status.is_up, "the watch")
+
+    assert (names.names, status.lists) == ({"b", "c"}, 1)
+
+
+def test_a_server_that_is_back_and_has_forgotten_is_listed_without_another_long_wait(
+    server, follow
+):
+    server.lists = [listing("a"), listing("b")]
+    server.watches = [*[refusal(503, "starting")] * 6, refusal(410, "too old"), (200, {}, [HANG])]
+
+    backoff = Noting()
+    names, _ = follow(backoff)
+    wait_until(lambda: names.names == {"b"}, "the second list")
+
+    *while_away, once_back = backoff.waits
+    assert max(while_away) > 7
+    assert once_back <= 0.5
+
+
+def test_a_version_that_is_gone_again_and_again_is_not_listed_without_end(server, follow):
+    server.lists = [listing("a")]
+    server.watches = [*[refusal(410, "too old")] * 6, (200, {}, [HANG])]
+
+    backoff = Noting()
+    _, status = follow(backoff)
+    wait_until(lambda: status.is_up, "the watch")
+
+    assert max(backoff.waits) > 7
+
+
+def test_each_new_reason_is_logged_once_where_that_is_asked_for(server, follow):
+    server.lists = [*[refusal(403, "forbidden")] * 3, *[refusal(503, "away")] * 2, listing("a")]
+    server.watches = [(200, {}, [HANG])]
+
+    with capture_logs() as logs:
+        _, status = follow(logs_each_reason=True)
+        wait_until(lambda: status.is_up, "the watch")
+
+    assert [entry["reason"][-9:] for entry in logs] == ["forbidden", "503: away"]
+
+
+def test_credentials_that_a_program_does_not_give_are_asked_for_again(server, follow, tmp_path):
+    script = tmp_path / "tell"
+    script.write_text('#!/bin/sh\n[ -e "$0.once" ] || { touch "$0.once"; exit 3; }\n' + ISSUES)
+    script.chmod(0o755)
+    server.lists, server.watches = [listing("a")], [(200, {}, [HANG])]
+    program = CredentialProgram(Command((str(script),), dict(os.environ)))
+    access = evolve(server.access, credentials=Credentials(program=program))
+
+    _, status = follow(access=access)
+    wait_until(lambda: status.is_up, "the watch")
+
+    assert status.reason == f"exec '{script}' ended with code 3"
+
+
+ISSUES = """echo '{"status": {"token": "x"}}'\n"""
+
+
+def test_a_list_that_is_refused_is_asked_for_again_and_the_reason_told(server, follow):
+    server.lists = [refusal(403, 'pods is forbidden: User "x"'), listing("a")]
+    server.watches = [(200, {}, [HANG])]
+
+    names, status = follow()
+    wait_until(lambda: names.names == {"a"}, "the list")
+
+    assert status.reason == ('the API server refuses with status 403: pods is forbidden: User "x"')
+
+
+def test_the_server_says_how_long_to_stay_away(server, follow):
+    server.lists = [refusal(429, "busy", Retry_After="7"), listing("a")]
+    server.watches = [(200, {}, [HANG])]
+
+    backoff = Noting(0.01, 0.02)
+    names, _ = follow(backoff)
+    wait_until(lambda: names.names == {"a"}, "the list")
+
+    assert backoff.asked == [7.0]
+
+
+def test_of_objects_that_only_their_metadata_is_wanted_of_no_more_is_asked():
+    query = Query("/api/v1/nodes", "metadata.name=n", metadata_only=True)
+
+    assert query.accepts("PartialObjectMetadata") == (
+        "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
+    )
