@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from temper_core.cli.client import observation
+from temper_core.client import ask_observation
 from temper_core.errors import TemperError
 from temper_core.settings import load
 
@@ -54,7 +54,7 @@ class Agent:
     def mode(self):
         """Return what it says of itself; empty where it says nothing yet."""
         try:
-            return observation(load(self.path).settings, top=1)["mode"]
+            return ask_observation(load(self.path).settings, top=1)["mode"]
         except TemperError:
             return ""
 

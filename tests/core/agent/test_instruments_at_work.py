@@ -65,8 +65,8 @@ class Agent:
         self.path = directory / "agent.toml"
         self.state = directory / "lib/temper"
         self.path.write_text(
-            f'[server]\nlisten = "127.0.0.1:0"\nsocket = "{directory}/run/agent.sock"\n'
-            f'[safe_mode]\nfile = "{self.state}/safe-mode"\nstate = "{self.state}/requests.json"\n'
+            f'run_directory = "{directory}/run"\nstate_directory = "{self.state}"\n'
+            '[server]\nlisten = "127.0.0.1:0"\n[scheduler]\nenforce = false\n'
             "[observe]\nperiod_s = 0.5\n[plugin_host]\nallow = ['trainer']\n"
         )
         self.log = (directory / "log").open("w")
