@@ -2,7 +2,6 @@
 
 import json
 import os
-import secrets
 import select
 import signal
 import subprocess
@@ -197,7 +196,7 @@ def spawn_helper(order: HelperOrder, clock: Callable[[], float] = time.monotonic
             words, words_end = os.pipe2(os.O_CLOEXEC)
             undo.callback(os.close, words)
             closing.callback(os.close, words_end)
-            mark = secrets.token_hex(8)
+            mark = os.urandom(8).hex()
             process = _start(request, result_end, words_end, mark)
             undo.callback(process.wait)
             undo.callback(process.kill)

@@ -29,9 +29,15 @@ class ProcessStat:
 def read_stat(proc: Path, pid: int) -> ProcessStat | None:
     """Return the state of a process; None where there is none."""
     try:
-        text = (proc / str(pid) / "stat").read_bytes()
+        descriptor = os.open(f"{proc}/{pid}/stat", os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return None
+    try:
+        text = os.read(descriptor, 4096)
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
     fields = text[text.rindex(b")") + 2 :].split()
     return ProcessStat(
         state=fields[0].decode(),

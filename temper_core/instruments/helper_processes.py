@@ -22,7 +22,7 @@ MOST_EACH = 2
 """Of one instrument at once."""
 TICK_S = 1.0
 """How often a running helper is measured."""
-FAMILY_SHARE = 100
+FAMILY_SHARE = 400
 """Looking for the processes of a helper takes a pass over /proc: at most this part of the time."""
 START_S = 10.0
 END_S = 3.0
