@@ -21,7 +21,7 @@ from temper_core.instruments.lookup import PlanLookup
 from temper_core.instruments.state_directory import InstrumentDirectory
 from temper_core.plugin_host import RECORDS, Contribution, PluginHost
 from temper_core.records.contributions import Command, Detector, Exporter
-from temper_core.records.endpoints import Endpoint, Request
+from temper_core.records.endpoints import Answer, Endpoint, Request
 from temper_core.records.instruments import MIB, Helper, HelperBounds
 from temper_core.records.invariants import Invariant
 from temper_core.records.layers import Layer
@@ -30,6 +30,7 @@ from temper_core.records.plans import LayerPlan
 from temper_core.records.pods import Container, Pod
 from temper_core.records.restored import Restored
 from temper_core.records.snapshots import LayerSample, Mode, Snapshot, Status, ThreadSample
+from temper_core.server.replies import reply_of
 from temper_core.settings.models import PluginHostSettings, Settings
 
 HOOKS = RECORDS
@@ -227,12 +228,18 @@ def _exercise(host: PluginHost, contribution: Contribution[Any]) -> None:
             loaded = host.call(plugin, record.load)
             assert loaded.name == record.name, f"command {record.name} calls itself {loaded.name}"  # noqa: S101 - the same
         case Endpoint(acts=False, method="GET"):
-            host.call(plugin, _answer_in_json, record)
+            host.call(plugin, _answer_so_that_it_can_be_sent, record)
 
 
-def _answer_in_json(endpoint: Endpoint) -> None:
+def _answer_so_that_it_can_be_sent(endpoint: Endpoint) -> None:
     for snapshot in (None, make_snapshot(make_thread())):
+        request = Request({}, snapshot, path=endpoint.path)
         try:
-            json.dumps(endpoint.answer(Request({}, snapshot)))
+            answer = endpoint.answer(request)
+            if isinstance(answer, Answer):
+                reply = reply_of(answer, request, is_plugins=True)
+                getattr(reply.pieces, "close", lambda: None)()
+            else:
+                json.dumps(answer)
         except InputError:
             continue  # it may ask for parameters

@@ -473,8 +473,8 @@ class FakeInstruments:
     def costs(self):
         return {"cluster": InstrumentCost(helpers=1)}
 
-    def sections(self, _snapshot):
-        return {}
+    def with_sections(self, snapshot):
+        return snapshot
 
     def tell(self, snapshot):
         self.told.append(snapshot)

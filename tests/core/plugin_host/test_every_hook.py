@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import temper_core
-from temper_core import hookspecs
-from temper_core.testing import HOOKS
+from temper_core import Answer, Endpoint, PluginError, hookimpl, hookspecs
+from temper_core.testing import HOOKS, assert_keeps_contract
 
 ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs" / "hooks.md"
@@ -62,3 +62,28 @@ def test_every_public_name_can_be_imported_and_is_known_to_type_checkers():
 
     assert declared == list(temper_core.__all__)
     assert all(getattr(temper_core, name) is not None for name in declared)
+
+
+class Pages:
+    """A plugin whose endpoints answer in full."""
+
+    def __init__(self, answer):
+        self._answer = answer
+
+    @hookimpl
+    def temper_endpoints(self):
+        return [Endpoint("page", "GET", "/page", "A page.", lambda _: self._answer)]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [{"a": 1}, Answer(b"a", "text/html"), Answer(file="/etc/passwd"), Answer(stream=iter([b"a"]))],
+)
+def test_the_contract_holds_for_every_answer_that_can_be_sent(answer):
+    assert_keeps_contract(Pages(answer))
+
+
+@pytest.mark.parametrize("answer", [{1, 2}, Answer("text"), Answer(headers={"x-a": "1\n2"})])
+def test_the_contract_is_broken_by_an_answer_that_cannot_be_sent(answer):
+    with pytest.raises(PluginError):
+        assert_keeps_contract(Pages(answer))

@@ -2,6 +2,7 @@
 
 import os
 import re
+import time
 from email.utils import formatdate
 
 import pytest
@@ -9,6 +10,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from temper_core.records.endpoints import Answer, Endpoint
+from tests.patience import PATIENCE_S
+
+
+def wait_for(is_so):
+    until = time.monotonic() + PATIENCE_S
+    while not is_so() and time.monotonic() < until:
+        time.sleep(0.01)
+
 
 CONTENT = bytes(range(256)) * 4
 LARGE = os.urandom(1 << 20) * 2
@@ -166,6 +175,7 @@ def test_a_file_that_shrinks_while_it_is_sent_is_cut(serve, view, file):
             pass
 
     assert size < 64 << 20
+    wait_for(lambda: view.ended != [])
     assert [each[2] for each in view.ended] == ["OSError: the file has become shorter"]
 
 
