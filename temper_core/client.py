@@ -14,7 +14,7 @@ from temper_core.errors import DocumentError, InputError, MachineError
 from temper_core.server.sockets import parse_listen
 
 if TYPE_CHECKING:
-    import httpx
+    import httpx2
 
     from temper_core.settings import Settings
     from temper_core.settings.models import ServerSettings
@@ -49,7 +49,7 @@ def ask_agent(
     those of the default file. Raises InputError where the agent refuses the request, MachineError
     where it cannot do it, NoAgentError (a MachineError) where no agent answers.
     """
-    import httpx  # noqa: PLC0415 - slow
+    import httpx2  # noqa: PLC0415 - slow
 
     server = (settings or _default_settings()).server
     failures: list[str] = []
@@ -59,7 +59,7 @@ def ask_agent(
             with way.client() as client:
                 asked = client.build_request(method, path, params=query, json=body, headers=headers)
                 response = _answer(client, asked)
-        except (httpx.HTTPError, OSError) as error:
+        except (httpx2.HTTPError, OSError) as error:
             failures.append(f"{way.name} ({_why(error)})")
             continue
         if response is not None:
@@ -79,24 +79,24 @@ class _Way:
     base_url: str
     socket: str = ""
 
-    def client(self) -> "httpx.Client":
+    def client(self) -> "httpx2.Client":
         """Make the client; raise OSError where nobody listens on the socket."""
         import ssl  # noqa: PLC0415 - slow
 
-        import httpx  # noqa: PLC0415 - slow
+        import httpx2  # noqa: PLC0415 - slow
 
         if self.socket:
             _knock(self.socket)
         # Nothing here is TLS; an empty context spares reading every certificate of the system.
         unused = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        transport = httpx.HTTPTransport(uds=self.socket or None, verify=unused)
-        return httpx.Client(
+        transport = httpx2.HTTPTransport(uds=self.socket or None, verify=unused)
+        return httpx2.Client(
             transport=transport, base_url=self.base_url, timeout=TIMEOUT_S, trust_env=False
         )
 
 
 def _knock(path: str) -> None:
-    """Connect once: httpx leaks the socket where that fails."""
+    """Connect once: httpx2 leaks the socket where that fails."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         probe.settimeout(TIMEOUT_S)
         probe.connect(path)
@@ -130,20 +130,20 @@ def _credentials(server: "ServerSettings") -> dict[str, str]:
 
 
 def _why(error: Exception) -> str:
-    import httpx  # noqa: PLC0415 - slow
+    import httpx2  # noqa: PLC0415 - slow
 
-    if isinstance(error, httpx.TimeoutException):
+    if isinstance(error, httpx2.TimeoutException):
         return f"no answer within {TIMEOUT_S:.0f} s"
     return _ERRNO.sub("", str(error)) or type(error).__name__
 
 
-def _answer(client: "httpx.Client", asked: "httpx.Request") -> "httpx.Response | None":
+def _answer(client: "httpx2.Client", asked: "httpx2.Request") -> "httpx2.Response | None":
     """Return the agent's whole answer, None for another program's, of which only the head is read.
 
-    httpx bounds the wait for each piece alone, and none of the sizes. Raises OSError and
-    httpx.HTTPError where the answer does not come.
+    httpx2 bounds the wait for each piece alone, and none of the sizes. Raises OSError and
+    httpx2.HTTPError where the answer does not come.
     """
-    import httpx  # noqa: PLC0415 - slow
+    import httpx2  # noqa: PLC0415 - slow
 
     ends_at, pieces, size = time.monotonic() + WHOLE_ANSWER_S, list[bytes](), 0
     with closing(client.send(asked, stream=True)) as coming:
@@ -156,12 +156,12 @@ def _answer(client: "httpx.Client", asked: "httpx.Request") -> "httpx.Response |
                 raise OSError(f"no whole answer within {WHOLE_ANSWER_S:.0f} s")
             if size > LARGEST_ANSWER_BYTES:
                 raise OSError(f"an answer of more than {LARGEST_ANSWER_BYTES >> 20} MiB")
-    return httpx.Response(
+    return httpx2.Response(
         coming.status_code, headers=coming.headers, content=b"".join(pieces), request=asked
     )
 
 
-def _said(response: "httpx.Response") -> Any:  # noqa: ANN401 - JSON may say anything
+def _said(response: "httpx2.Response") -> Any:  # noqa: ANN401 - JSON may say anything
     is_json = response.headers.get("content-type", "").startswith("application/json")
     if response.status_code < FIRST_ERROR:
         return _parsed(response) if is_json else response.text
@@ -171,14 +171,14 @@ def _said(response: "httpx.Response") -> Any:  # noqa: ANN401 - JSON may say any
     raise MachineError(message)
 
 
-def _error_in(response: "httpx.Response", *, is_json: bool) -> str:
+def _error_in(response: "httpx2.Response", *, is_json: bool) -> str:
     said = _parsed(response) if is_json else None
     if isinstance(said, dict) and isinstance(said.get("error"), str):
         return f"the agent says: {said['error']}"
     return f"the agent answers {response.request.url.path} with status {response.status_code}"
 
 
-def _parsed(response: "httpx.Response") -> Any:  # noqa: ANN401 - JSON may say anything
+def _parsed(response: "httpx2.Response") -> Any:  # noqa: ANN401 - JSON may say anything
     from temper_core.documents import parse_json  # noqa: PLC0415 - with the answer only
 
     try:
