@@ -8,8 +8,8 @@ import math
 import random
 import threading
 import time
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Iterable
+from typing import Any, Protocol
 from urllib.parse import urlencode
 
 import structlog
@@ -38,8 +38,11 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 class Follower(Protocol):
     """Whoever is kept up to date; called on the watching thread."""
 
-    def replaced(self, items: Sequence[Json]) -> None:
-        """Know that these are all there are."""
+    def replaced(self, items: Iterable[Json]) -> None:
+        """Know that these are all there are; they may end in an error, and then nothing is known.
+
+        The items come from the server while they are iterated over, to the end.
+        """
         ...
 
     def changed(self, kind: str, item: Json) -> None:
@@ -157,10 +160,10 @@ class Following:
 
     def _list(self, connection: Connection) -> None:
         accept = self._query.accepts("PartialObjectMetadataList")
-        answer = connection.ask("GET", self._query.listing(self._list_from), accept=accept)
-        items = [item for item in answer.get("items") or () if isinstance(item, dict)]
-        self._follower.replaced(items)
-        self._version = _version_of(answer)
+        rest: dict[str, Any] = {}
+        path = self._query.listing(self._list_from)
+        self._follower.replaced(connection.items(path, rest, accept=accept))
+        self._version = _version_of(rest)
         self._lookout.listed()
         self._list_from = FROM_CACHE
 

@@ -1,7 +1,7 @@
 """The node's pods as the API server tells them, by the uid that it knows them by."""
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 
 import structlog
 from attrs import evolve, field, frozen
@@ -60,7 +60,7 @@ class Listing:
                 self._listed, self._is_stale = _listed(self._pods), False
             return self._listed
 
-    def replaced(self, items: Sequence[Json]) -> None:
+    def replaced(self, items: Iterable[Json]) -> None:
         """Know that these are all pods of the node."""
         before = self._pods
         after: dict[str, _Known] = {}

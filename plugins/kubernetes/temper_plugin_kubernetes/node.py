@@ -1,7 +1,7 @@
 """The agent's own Node object: its annotations as they are, and who has to hear of them."""
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 
 import structlog
 from attrs import field, frozen
@@ -44,11 +44,12 @@ class NodeWatch:
         with self._lock:
             return self._state
 
-    def replaced(self, items: Sequence[Json]) -> None:
+    def replaced(self, items: Iterable[Json]) -> None:
         """Know the node; where there is none, what it asked for last stands."""
-        for item in items:
+        listed = tuple(items)
+        for item in listed:
             self._saw(item)
-        if not items:
+        if not listed:
             log.warning("node_not_found", node=self._name)
 
     def changed(self, kind: str, item: Json) -> None:

@@ -163,7 +163,7 @@ def test_without_the_engine_a_profile_with_patterns_is_refused_in_one_line_with_
         "except DocumentError as error: print(error)\n"
     )
 
-    assert run_python(script).splitlines() == [
+    assert run_python(script) == (
         "search.toml: thread_groups[0].match[0].comm_pattern: needs RE2, which is not installed: "
-        "pip install 'temper-agent[patterns]'"
-    ]
+        "pip install 'temper-agent[patterns]'\n"
+    )

@@ -147,7 +147,9 @@ class Prometheus:
     """Its HTTP interface."""
 
     def __init__(self, port):
-        self.client = httpx2.Client(base_url=f"http://127.0.0.1:{port}", timeout=30, trust_env=False)
+        self.client = httpx2.Client(
+            base_url=f"http://127.0.0.1:{port}", timeout=30, trust_env=False
+        )
 
     def is_ready(self):
         try:

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import UTC, datetime
 
 from attrs import frozen
@@ -73,10 +73,10 @@ class _Answers:
         """Return the keys of a node's annotations, as far as they are known."""
         return set(self.annotations.get(name, ()))
 
-    def replaced(self, items: Sequence[Json]) -> None:
+    def replaced(self, items: Iterable[Json]) -> None:
         """Know all nodes."""
-        self.annotations = {}
-        for item in items:
+        listed, self.annotations = tuple(items), {}
+        for item in listed:
             self._saw(item)
 
     def changed(self, kind: str, item: Json) -> None:
