@@ -13,7 +13,7 @@ COG_PAGES = $(shell grep -l '\[\[\[cog' docs/*.md README.md)
 export PYTHON LISTEN
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test lint unit test-python313 bpf bpf-check demo test-kernel test-kernel-full judge-shapes bench run-kube test-kube e2e-node image test-image dashboards clean
+.PHONY: help install run test lint unit test-python313 test-uvicorn bpf bpf-check demo test-kernel test-kernel-full judge-shapes bench run-kube test-kube e2e-node image test-image dashboards clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -46,6 +46,9 @@ test-python313: $(VENV_313)/.installed  ## the same tests on Python 3.13
 $(VENV_313)/.installed: $(LOCKED)
 	@PYTHON= scripts/install $(VENV_313) 3.13
 	@touch $@
+
+test-uvicorn: install  ## the HTTP tests with the lowest and the newest uvicorn that is allowed
+	@scripts/test-uvicorn $(SELECTED)
 
 bpf:  ## compile every *.bpf.c into the .bpfl beside it, which is committed (installs clang-19 as root)
 	@scripts/build-bpf
