@@ -13,7 +13,7 @@ COG_PAGES = $(shell grep -l '\[\[\[cog' docs/*.md README.md)
 export PYTHON LISTEN
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test lint unit test-python313 test-uvicorn bpf bpf-check demo test-kernel test-kernel-full judge-shapes bench run-kube test-kube e2e-node image test-image dashboards clean
+.PHONY: help install run test lint unit test-python313 test-uvicorn bpf bpf-check demo test-kernel test-kernel-full judge-shapes bench run-kube test-kube e2e-node image test-image dashboards man completions clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -90,6 +90,12 @@ test-image: install  ## build that image twice, compare, and try what is in it (
 
 dashboards: install  ## write the chart's Grafana dashboards anew from the metrics' names
 	$(BIN)/python -m deploy.monitoring
+
+man: install  ## write the man pages of all commands into build/share/man/man1
+	$(BIN)/python -m deploy.shell_pages man build/share
+
+completions: install  ## write the completion files of bash, zsh and fish into build/share
+	$(BIN)/python -m deploy.shell_pages completions build/share
 
 bench: install  ## measure start-up, plan compilation, observation and the agent's own cost
 	@$(BIN)/python bench

@@ -1,5 +1,7 @@
 """``temper doctor``: every check of this machine with its remedy, and what went wrong last."""
 
+import os
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +21,7 @@ NOTE = (
     "the ceilings of the layers contain pods instead. Memory limits are not affected."
 )
 MARKS = {"ok": "ok", "warning": "warn", "failed": "FAIL", "unknown": "?"}
+COLOURS = {"ok": "green", "warning": "yellow", "failed": "red", "unknown": "cyan"}
 TOLD_OF_THE_AGENT = ("mode", "reason", "detail", "generation", "engine", "defects")
 
 
@@ -110,10 +113,19 @@ def _print_json(
 def _print_table(checks: Sequence["Check"], hold: "Hold | None") -> None:
     width = max(len(check.name) for check in checks)
     for check in checks:
-        click.echo(f"{MARKS[check.state]:<5} {check.name:<{width}}  {check.detail}")
+        mark = _coloured(f"{MARKS[check.state]:<5}", COLOURS[check.state])
+        click.echo(f"{mark} {check.name:<{width}}  {check.detail}")
         if check.remedy:
             click.echo(f"{'':<5} {'':<{width}}  -> {check.remedy}")
-    click.echo(f"\n{_conclusion(hold)}\n{NOTE}")
+    conclusion = _coloured(_conclusion(hold), "red" if hold else "green")
+    click.echo(f"\n{conclusion}\n{NOTE}")
+
+
+def _coloured(text: str, colour: str) -> str:
+    """Return *text* in colour on a terminal, unless NO_COLOR (https://no-color.org) is set."""
+    if not sys.stdout.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return text
+    return click.style(text, fg=colour, bold=colour == "red" or None)
 
 
 def _print_agent(
