@@ -18,7 +18,7 @@ COG_PAGES = $(shell grep -l '\[\[\[cog' docs/*.md README.md)
 export PYTHON LISTEN
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test lint unit test-python313 test-python314 bpf bpf-check demo test-kernel test-kernel-full judge-shapes bench run-kube test-kube e2e-node image test-image dashboards clean
+.PHONY: help install run test lint unit test-python313 test-python314 test-uvicorn bpf bpf-check demo test-kernel test-kernel-full judge-shapes bench run-kube test-kube e2e-node image test-image dashboards man completions clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -54,6 +54,9 @@ test-python313 test-python314:
 build/venv-3.%/.installed: $(LOCKED)
 	@PYTHON= scripts/install $(@D) 3.$*
 	@touch $@
+
+test-uvicorn: install  ## the HTTP tests with the lowest and the newest uvicorn that is allowed
+	@scripts/test-uvicorn $(SELECTED)
 
 bpf:  ## compile every *.bpf.c into the .bpfl beside it, which is committed (installs clang-19 as root)
 	@scripts/build-bpf
@@ -95,6 +98,12 @@ test-image: install  ## build that image twice, compare, and try what is in it (
 
 dashboards: install  ## write the chart's Grafana dashboards anew from the metrics' names
 	$(BIN)/python -m deploy.monitoring
+
+man: install  ## write the man pages of all commands into build/share/man/man1
+	$(BIN)/python -m deploy.shell_pages man build/share
+
+completions: install  ## write the completion files of bash, zsh and fish into build/share
+	$(BIN)/python -m deploy.shell_pages completions build/share
 
 bench: install  ## measure start-up, plan compilation, observation and the agent's own cost
 	@$(BIN)/python bench

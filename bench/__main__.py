@@ -9,6 +9,7 @@ PROGRAMS = (
     "compile_plan.py",
     "observe_tick.py",
     "always_on.py",
+    "memory.py",
     "steering.py",
     "wakes.py",
     "admissions.py",

@@ -23,6 +23,7 @@ _HOMES = {
     "temper_core.http.bounded_server": ("BoundedServer",),
     "temper_core.http.bounds": ("Bounds",),
     "temper_core.http.listener": ("listen_on",),
+    "temper_core.json_items": ("JsonItems",),
     "temper_core.node.local_source": ("LocalPods",),
     "temper_core.node.podlist": ("read_pod_object",),
     "temper_core.node.quantities": ("cpu_millis",),

@@ -15,6 +15,7 @@ from temper_core.http.address import Address, parse_address
 from temper_core.http.bounded_server import BoundedServer
 from temper_core.http.bounds import Bounds
 from temper_core.http.listener import listen_on
+from temper_core.json_items import JsonItems
 from temper_core.node.local_source import LocalPods
 from temper_core.node.podlist import read_pod_object
 from temper_core.node.quantities import cpu_millis
@@ -113,6 +114,7 @@ __all__ = [
     "Instrument",
     "InstrumentContext",
     "Invariant",
+    "JsonItems",
     "Layer",
     "LayerKind",
     "LayerPlan",

@@ -15,7 +15,7 @@ from temper_core.server.sockets import parse_listen
 from temper_core.server.token_file import read_tokens
 
 if TYPE_CHECKING:
-    import httpx
+    import httpx2
 
     from temper_core.settings import Settings
     from temper_core.settings.models import ServerSettings
@@ -50,7 +50,7 @@ def ask_agent(
     those of the default file. Raises InputError where the agent refuses the request, MachineError
     where it cannot do it, NoAgentError (a MachineError) where no agent answers.
     """
-    import httpx  # noqa: PLC0415 - slow
+    import httpx2  # noqa: PLC0415 - slow
 
     server = (settings or _default_settings()).server
     failures: list[str] = []
@@ -60,7 +60,7 @@ def ask_agent(
             with way.client() as client:
                 asked = client.build_request(method, path, params=query, json=body, headers=headers)
                 response = _answer(client, asked)
-        except (httpx.HTTPError, OSError) as error:
+        except (httpx2.HTTPError, OSError) as error:
             failures.append(f"{way.name} ({_why(error)})")
             continue
         if response is not None:
@@ -91,14 +91,14 @@ def stream_agent(
 
 
 @contextmanager
-def _begun(way: "_Way", path: str, query: Mapping[str, str] | None) -> "Iterator[httpx.Response]":
+def _begun(way: "_Way", path: str, query: Mapping[str, str] | None) -> "Iterator[httpx2.Response]":
     """Give the head of an agent's answer; raise OSError where none comes."""
-    import httpx  # noqa: PLC0415 - slow
+    import httpx2  # noqa: PLC0415 - slow
 
     with way.client() as client:
         try:
             coming = client.send(client.build_request("GET", path, params=query), stream=True)
-        except httpx.HTTPError as error:
+        except httpx2.HTTPError as error:
             raise OSError(_why(error)) from error
         with closing(coming):
             if not coming.headers.get("server", "").startswith("temper/"):
@@ -106,15 +106,15 @@ def _begun(way: "_Way", path: str, query: Mapping[str, str] | None) -> "Iterator
             yield coming
 
 
-def _streamed(coming: "httpx.Response") -> Iterator[str]:
-    import httpx  # noqa: PLC0415 - slow
+def _streamed(coming: "httpx2.Response") -> Iterator[str]:
+    import httpx2  # noqa: PLC0415 - slow
 
     try:
         if coming.status_code >= FIRST_ERROR:
             coming.read()
             _said(coming)
         yield from _lines(coming.iter_raw())
-    except (httpx.HTTPError, OSError) as error:
+    except (httpx2.HTTPError, OSError) as error:
         raise MachineError(f"the agent's stream broke off: {_why(error)}") from error
 
 
@@ -152,24 +152,24 @@ class _Way:
     base_url: str
     socket: str = ""
 
-    def client(self) -> "httpx.Client":
+    def client(self) -> "httpx2.Client":
         """Make the client; raise OSError where nobody listens on the socket."""
         import ssl  # noqa: PLC0415 - slow
 
-        import httpx  # noqa: PLC0415 - slow
+        import httpx2  # noqa: PLC0415 - slow
 
         if self.socket:
             _knock(self.socket)
         # Nothing here is TLS; an empty context spares reading every certificate of the system.
         unused = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        transport = httpx.HTTPTransport(uds=self.socket or None, verify=unused)
-        return httpx.Client(
+        transport = httpx2.HTTPTransport(uds=self.socket or None, verify=unused)
+        return httpx2.Client(
             transport=transport, base_url=self.base_url, timeout=TIMEOUT_S, trust_env=False
         )
 
 
 def _knock(path: str) -> None:
-    """Connect once: httpx leaks the socket where that fails."""
+    """Connect once: httpx2 leaks the socket where that fails."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         probe.settimeout(TIMEOUT_S)
         probe.connect(path)
@@ -202,20 +202,20 @@ def _credentials(server: "ServerSettings") -> dict[str, str]:
 
 
 def _why(error: Exception) -> str:
-    import httpx  # noqa: PLC0415 - slow
+    import httpx2  # noqa: PLC0415 - slow
 
-    if isinstance(error, httpx.TimeoutException):
+    if isinstance(error, httpx2.TimeoutException):
         return f"no answer within {TIMEOUT_S:.0f} s"
     return _ERRNO.sub("", str(error)) or type(error).__name__
 
 
-def _answer(client: "httpx.Client", asked: "httpx.Request") -> "httpx.Response | None":
+def _answer(client: "httpx2.Client", asked: "httpx2.Request") -> "httpx2.Response | None":
     """Return the agent's whole answer, None for another program's, of which only the head is read.
 
-    httpx bounds the wait for each piece alone, and none of the sizes. Raises OSError and
-    httpx.HTTPError where the answer does not come.
+    httpx2 bounds the wait for each piece alone, and none of the sizes. Raises OSError and
+    httpx2.HTTPError where the answer does not come.
     """
-    import httpx  # noqa: PLC0415 - slow
+    import httpx2  # noqa: PLC0415 - slow
 
     ends_at, pieces, size = time.monotonic() + WHOLE_ANSWER_S, list[bytes](), 0
     with closing(client.send(asked, stream=True)) as coming:
@@ -228,12 +228,12 @@ def _answer(client: "httpx.Client", asked: "httpx.Request") -> "httpx.Response |
                 raise OSError(f"no whole answer within {WHOLE_ANSWER_S:.0f} s")
             if size > LARGEST_ANSWER_BYTES:
                 raise OSError(f"an answer of more than {LARGEST_ANSWER_BYTES >> 20} MiB")
-    return httpx.Response(
+    return httpx2.Response(
         coming.status_code, headers=coming.headers, content=b"".join(pieces), request=asked
     )
 
 
-def _said(response: "httpx.Response") -> Any:  # noqa: ANN401 - JSON may say anything
+def _said(response: "httpx2.Response") -> Any:  # noqa: ANN401 - JSON may say anything
     is_json = response.headers.get("content-type", "").startswith("application/json")
     if response.status_code < FIRST_ERROR:
         return _parsed(response) if is_json else response.text
@@ -243,14 +243,14 @@ def _said(response: "httpx.Response") -> Any:  # noqa: ANN401 - JSON may say any
     raise MachineError(message)
 
 
-def _error_in(response: "httpx.Response", *, is_json: bool) -> str:
+def _error_in(response: "httpx2.Response", *, is_json: bool) -> str:
     said = _parsed(response) if is_json else None
     if isinstance(said, dict) and isinstance(said.get("error"), str):
         return f"the agent says: {said['error']}"
     return f"the agent answers {response.request.url.path} with status {response.status_code}"
 
 
-def _parsed(response: "httpx.Response") -> Any:  # noqa: ANN401 - JSON may say anything
+def _parsed(response: "httpx2.Response") -> Any:  # noqa: ANN401 - JSON may say anything
     from temper_core.documents import parse_json  # noqa: PLC0415 - with the answer only
 
     try:

@@ -1,17 +1,28 @@
 """Patterns of profiles, judged in time that grows with the text and no faster.
 
 A pattern looks at names and command lines that a pod's own threads choose. A backtracking engine
-can be held up for ever by such a text; RE2 cannot. It is loaded where the first pattern is: most
-nodes have none, and commands are to start fast.
+can be held up for ever by such a text; RE2 cannot. RE2 is optional: without it every pattern is
+refused. It takes 3 MiB, so it is loaded for the first search, or for the first pattern that is not
+plain: an agent whose pods match no profile with patterns does without.
 """
 
+import re
 from functools import lru_cache
+from importlib.util import find_spec
 from typing import Protocol
 
 LONGEST_PATTERN = 1_000
 """In characters."""
 LARGEST_PROGRAM = 1 << 20
 """Bytes that one compiled pattern may take: bounds what one judgement costs, too."""
+NO_ENGINE = "needs RE2, which is not installed: pip install 'temper-agent[patterns]'"
+
+# Plain: literals, escaped punctuation, dots, simple classes and groups, each repeated at most once
+# by ?, * or +, and anchors. RE2 takes all of these, and in a program that grows with their length.
+_CLASS = r"\[\^?(?:a-z|A-Z|0-9|[A-Za-z0-9 _.:/])+\]"
+_ATOM = rf"[A-Za-z0-9 _:/,=@#-]|\\[\[\](){{}}.^$|?*+/-]|\.|{_CLASS}"
+_PLAIN = re.compile(rf"(?:(?:{_ATOM})[?*+]?|[\^$|]|\((?!\?)|\)[?*+]?)+")
+_NOT_GROUPING = re.compile(rf"\\.|{_CLASS}|[^()]")
 
 
 class Pattern(Protocol):
@@ -33,13 +44,37 @@ def require_pattern(pattern: str) -> None:
     """Raise ValueError, with what is allowed, unless *pattern* can be judged by RE2."""
     if len(pattern) > LONGEST_PATTERN:
         raise ValueError(f"must be at most {LONGEST_PATTERN} characters, not {len(pattern)}")
-    _compiled(pattern)
+    if not _has_engine():
+        raise ValueError(NO_ENGINE)
+    if not is_plain(pattern):
+        _compiled(pattern)
+
+
+def is_plain(pattern: str) -> bool:
+    """Whether *pattern* is so simple that RE2 takes it for certain."""
+    return _PLAIN.fullmatch(pattern) is not None and _is_balanced(pattern)
+
+
+def _is_balanced(pattern: str) -> bool:
+    depth = 0
+    for parenthesis in _NOT_GROUPING.sub("", pattern):
+        depth += 1 if parenthesis == "(" else -1
+        if depth < 0:
+            return False
+    return depth == 0
+
+
+@lru_cache(maxsize=1)
+def _has_engine() -> bool:
+    return find_spec("re2") is not None
 
 
 @lru_cache(maxsize=256)
 def _compiled(pattern: str) -> Pattern:
-    import re2  # type: ignore[import-untyped]  # noqa: PLC0415 - it ships no types; see above
-
+    try:
+        import re2  # type: ignore[import-untyped]  # noqa: PLC0415 - it ships no types; see above
+    except ImportError as error:
+        raise ValueError(NO_ENGINE) from error
     options = re2.Options()
     options.log_errors = False
     options.never_capture = True

@@ -1,7 +1,6 @@
 """The cgroups of one pod of this node, and whose container each is."""
 
 from collections.abc import Callable, Iterable
-from difflib import get_close_matches
 from pathlib import Path
 
 from attrs import frozen
@@ -61,6 +60,8 @@ def chosen(name: str, pods: Iterable[Pod]) -> Pod:
     found = [pod for pod in by_key.values() if pod.name == name]
     if len(found) == 1:
         return found[0]
+    from difflib import get_close_matches  # noqa: PLC0415 - only a misspelled name needs it
+
     close = [pod.key for pod in found] or get_close_matches(name, by_key)
     said = f"; did you mean {', '.join(close)}?" if close else ""
     raise InputError(f"no pod is called {name!r}{said}")

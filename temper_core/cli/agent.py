@@ -41,6 +41,10 @@ def command(
     """
     import signal
 
+    from temper_core.agent.generated_sources import forget_generated_sources
+
+    forget_generated_sources()
+
     from temper_core import logs
     from temper_core.agent.assembly import assemble
     from temper_core.agent.waker import Wake

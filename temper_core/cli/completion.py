@@ -10,6 +10,11 @@ def command(shell: str) -> None:
 
     Bash: add ``eval "$(temper completion bash)"`` to ~/.bashrc; zsh and fish likewise.
     """
+    click.echo(completion_script(shell))
+
+
+def completion_script(shell: str) -> str:
+    """Return the script that *shell* sources to complete ``temper``."""
     from click.shell_completion import get_completion_class
 
     from temper_core.cli.main import temper
@@ -17,4 +22,4 @@ def command(shell: str) -> None:
     completion = get_completion_class(shell)
     if completion is None:
         raise click.UsageError(f"click knows no completion for {shell}")
-    click.echo(completion(temper, {}, "temper", "_TEMPER_COMPLETE").source())
+    return completion(temper, {}, "temper", "_TEMPER_COMPLETE").source()

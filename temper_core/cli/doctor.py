@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from temper_core.console import styled
 from temper_core.errors import EXIT_MACHINE
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ NOTE = (
 )
 MARKS = {"ok": "ok", "warning": "warn", "failed": "FAIL", "unknown": "?"}
 TOLD_OF_CHECKS = ("plugin", "name", "state", "detail", "remedy")
+COLOURS = {"ok": "green", "warning": "yellow", "failed": "red", "unknown": "cyan"}
 TOLD_OF_THE_AGENT = ("mode", "reason", "detail", "generation", "engine", "defects")
 
 
@@ -128,7 +130,8 @@ def _print_json(
 
 def _print_table(checks: Sequence["Check"], hold: "Hold | None") -> None:
     _print_lines([(check.state, check.name, check.detail, check.remedy) for check in checks])
-    click.echo(f"\n{_conclusion(hold)}\n{NOTE}")
+    conclusion = styled(_conclusion(hold), fg="red" if hold else "green", bold=hold is not None)
+    click.echo(f"\n{conclusion}\n{NOTE}")
 
 
 def _print_checks(checks: Sequence[Mapping[str, str]]) -> None:
@@ -144,7 +147,9 @@ def _print_checks(checks: Sequence[Mapping[str, str]]) -> None:
 def _print_lines(lines: Sequence[tuple[str, str, str, str]]) -> None:
     width = max((len(name) for _, name, _, _ in lines), default=0)
     for state, name, detail, remedy in lines:
-        click.echo(f"{MARKS.get(state, '?'):<5} {name:<{width}}  {detail}")
+        colour = COLOURS.get(state, "cyan")
+        mark = styled(f"{MARKS.get(state, '?'):<5}", fg=colour, bold=colour == "red")
+        click.echo(f"{mark} {name:<{width}}  {detail}")
         if remedy:
             click.echo(f"{'':<5} {'':<{width}}  -> {remedy}")
 

@@ -1,6 +1,6 @@
 """The commands that plugins add."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,7 +34,7 @@ def load_command(name: str, arguments: Sequence[str] = ()) -> "click.Command | N
 
     The settings that its *arguments* name, or else the default ones, say which plugins may be
     loaded. Raises InputError where they cannot be read, and instead of returning None where a
-    plugin that is set aside, or not allowed, may be the one that has it.
+    plugin that is set aside, not allowed, or one of ours and not installed has it or may have it.
     """
     from temper_core.errors import InputError
 
@@ -48,9 +48,27 @@ def load_command(name: str, arguments: Sequence[str] = ()) -> "click.Command | N
         for state in host.states()
         if state.state in _WITHOUT
     ]
+    reasons += _missing(name, {state.name for state in host.states()})
     if reasons:
         raise InputError("; ".join([f"no plugin offers {name!r}", *reasons]))
     return None
+
+
+FIRST_PARTY: Mapping[str, str] = {
+    "k8s": "kubernetes",
+    "lint": "linter",
+    "overcommit": "density",
+    "placement": "density",
+}
+"""The commands of the plugins that are made with the core, by the extra that installs each."""
+
+
+def _missing(command: str, installed: Collection[str]) -> list[str]:
+    """Return how to install the plugin that has *command*, if it is one of ours and missing."""
+    plugin = FIRST_PARTY.get(command)
+    if plugin is None or plugin in installed:
+        return []
+    return [f"plugin {plugin!r} is not installed: pip install 'temper-agent[{plugin}]'"]
 
 
 _WITHOUT = {"set_aside": "set aside", "not_allowed": "not loaded"}

@@ -23,8 +23,10 @@ def listen_on(address: Address, named: str, *, rivals: str = "") -> socket.socke
 
 
 def _bound(address: Address) -> socket.socket:
+    # As bytes, or socket imports its tables of international names, which are 200 kB.
+    host = address.host.encode() if address.host.isascii() else address.host
     family, kind, protocol, _, where = socket.getaddrinfo(
-        address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     )[0]
     with ExitStack() as undo:
         bound = undo.enter_context(socket.socket(family, kind, protocol))

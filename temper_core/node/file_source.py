@@ -5,10 +5,9 @@ from pathlib import Path
 
 from attrs import evolve
 
-from temper_core import documents
 from temper_core.errors import DocumentError, InputError, MachineError
 from temper_core.node.host_cgroups import HostCgroups
-from temper_core.node.podlist import read_pods
+from temper_core.node.podlist_file import read_pod_file
 from temper_core.records.contributions import PodSourceContext
 from temper_core.records.pods import Pod
 
@@ -52,9 +51,7 @@ class FilePods:
         if version == self._read_version and self._listed is not None:
             return False
         try:
-            listed = read_pods(
-                documents.read_text(self._path), source=str(self._path), node=self._node
-            )
+            listed = read_pod_file(self._path, node=self._node)
         except DocumentError as error:
             self._refuse(version, error)
             return False

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from heapq import nlargest
-from statistics import fmean
+from math import fsum
 from typing import Any
 
 from temper_core.observe.moments import rfc3339
@@ -165,7 +165,9 @@ def _rest(namespace: str, pod: str, threads: Sequence[ThreadSample]) -> Json:
         "layer_is_known": all(thread.layer_is_known for thread in threads),
         "cpu": None,
         "cpu_used": _rounded(sum(thread.cpu_used for thread in threads)),
-        "run_delay_ratio": _rounded(fmean(thread.run_delay_ratio for thread in threads)),
+        "run_delay_ratio": _rounded(
+            fsum(thread.run_delay_ratio for thread in threads) / len(threads)
+        ),
         "waiting_s": _rounded(max(thread.waiting_s for thread in threads)),
         **{
             counted: _sum([getattr(thread, counted) for thread in threads])

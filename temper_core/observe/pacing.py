@@ -1,7 +1,6 @@
 """How often to look: the period stretches when looking costs too much, and comes back."""
 
 from collections import deque
-from statistics import median
 
 from temper_core.settings.models import LONGEST_PERIOD_S
 
@@ -25,7 +24,7 @@ class Pace:
         self._costs.append(cpu_s)
         if len(self._costs) < TICKS_JUDGED:
             return
-        self._usual_s = median(self._costs)
+        self._usual_s = sorted(self._costs)[TICKS_JUDGED // 2]  # the median
         if self.cost_ratio > self._budget and self.period_s < LONGEST_PERIOD_S:
             self._change(min(LONGEST_PERIOD_S, self.period_s * 2))
         elif self.period_s > self._wanted_s:

@@ -1,7 +1,6 @@
 """Why one pod is where it is, with the numbers, and what would change it."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from difflib import get_close_matches
 from typing import Any
 
 import attrs
@@ -111,6 +110,8 @@ def _similar(pod_key: str, by_key: Mapping[str, Assignment]) -> list[str]:
     for key, assignment in by_key.items():
         names.setdefault(assignment.pod.name, []).append(key)
     name = pod_key.rpartition("/")[2]
+    from difflib import get_close_matches  # noqa: PLC0415 - only a misspelled name needs it
+
     close = [key for each in get_close_matches(name, names, SUGGESTIONS) for key in names[each]]
     found = [*close, *get_close_matches(pod_key, by_key, SUGGESTIONS)]
     return list(dict.fromkeys(found))[:SUGGESTIONS]

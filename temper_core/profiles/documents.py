@@ -10,6 +10,7 @@ from attrs import fields_dict
 
 from temper_core import documents
 from temper_core.errors import DocumentError
+from temper_core.patterns import NO_ENGINE
 from temper_core.profiles.match_reach import hidden, impossibilities
 from temper_core.profiles.tables import (
     DerivedProfile,
@@ -86,7 +87,13 @@ def _problems(table: Table) -> list[str]:
     groups = table.get("thread_groups", [])
     if isinstance(groups, list | tuple):
         found += _group_misfits(groups, is_derived="extends" in table)
-    return sorted(dict.fromkeys(found))
+    return _one_for_the_engine(sorted(dict.fromkeys(found)))
+
+
+def _one_for_the_engine(found: list[str]) -> list[str]:
+    """Return *found* with one problem for all patterns that are refused for want of an engine."""
+    patterns = [problem for problem in found if problem.endswith(NO_ENGINE)]
+    return [problem for problem in found if problem not in patterns[1:]]
 
 
 def _by_item(found: list[str], items: list[tuple[str, int, str]]) -> list[str]:

@@ -10,7 +10,7 @@ import uuid
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import httpx
+import httpx2
 import yaml
 
 from temper_kube.access import Access, Credentials
@@ -44,7 +44,7 @@ class Cluster:
         self.url = self.environment["TEMPER_KUBE_URL"]
         self.ca = directory / "ca.crt"
         user = yaml.safe_load((directory / "kubeconfig").read_text())["users"][0]["user"]
-        self.client = httpx.Client(
+        self.client = httpx2.Client(
             base_url=self.url,
             verify=ssl.create_default_context(cafile=str(self.ca)),
             headers={"Authorization": f"Bearer {user['token']}"},
@@ -138,7 +138,7 @@ class Cluster:
         """Make etcd forget every version but the newest, for good."""
         etcd = self.environment["TEMPER_KUBE_ETCD"]
         ask = {"key": base64.b64encode(b"/").decode()}
-        with httpx.Client(base_url=etcd, trust_env=False, timeout=30) as client:
+        with httpx2.Client(base_url=etcd, trust_env=False, timeout=30) as client:
             found = client.post("/v3/kv/range", json=ask).raise_for_status().json()
             newest = found["header"]["revision"]
             done = client.post("/v3/kv/compaction", json={"revision": newest, "physical": True})

@@ -2,13 +2,14 @@ import json
 import os
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from temper_core.cli import remembered
 from temper_core.cli.main import CORE_COMMANDS
-from temper_core.cli.plugin_commands import settings_path, summaries
+from temper_core.cli.plugin_commands import FIRST_PARTY, settings_path, summaries
 from temper_core.settings import reader
 from tests.patience import PATIENCE_S
 
@@ -246,6 +247,46 @@ def test_a_command_whose_plugin_is_set_aside_says_why(tmp_path):
     assert done.returncode == 2
     assert "no plugin offers 'lint'; plugin 'linter' is set aside: " in done.stderr
     assert "impostor and temper-plugin-linter" in done.stderr
+
+
+ALONE = """
+from importlib import metadata
+metadata.distributions = lambda: []
+from temper_core.cli.entry import main
+main()
+"""
+
+
+@pytest.mark.parametrize("command", FIRST_PARTY)
+def test_a_command_whose_plugin_is_missing_is_told_with_its_install_line(command):
+    done = subprocess.run(
+        [sys.executable, "-c", ALONE, command, "--help"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 2
+    assert done.stderr == (
+        f"temper: no plugin offers {command!r}; plugin {FIRST_PARTY[command]!r} is not installed: "
+        f"pip install 'temper-agent[{FIRST_PARTY[command]}]'\n"
+    )
+
+
+def test_a_command_that_no_plugin_of_ours_has_is_unknown_to_the_core_alone():
+    done = subprocess.run(
+        [sys.executable, "-c", ALONE, "brew"], capture_output=True, text=True, check=False
+    )
+
+    assert done.returncode == 2
+    assert "No such command 'brew'" in done.stderr
+
+
+def test_the_install_lines_are_of_the_commands_and_extras_that_there_are():
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+
+    assert set(FIRST_PARTY) == set(summaries(reserved=frozenset(CORE_COMMANDS)))
+    assert set(FIRST_PARTY.values()) <= set(project["optional-dependencies"])
 
 
 UNFIT = """

@@ -34,13 +34,13 @@ def environment(tmp_path):
         "METADATA": "Name: agent\nVersion: 1.0\nLicense-Expression: MIT\n",
         "direct_url.json": NOTE,
         "REQUESTED": "",
-        "RECORD": "agent.py,,\n../../../bin/httpx,,\n../../../bin/temper,,\n"
+        "RECORD": "agent.py,,\n../../../bin/httpx2,,\n../../../bin/temper,,\n"
         "agent-1.0.dist-info/direct_url.json,,\nagent-1.0.dist-info/REQUESTED,,\n",
     }
     for name, text in notes.items():
         (site / "agent-1.0.dist-info" / name).write_text(text)
     (tmp_path / "bin").mkdir()
-    for program in ("temper", "python3", "httpx", "Activate.ps1"):
+    for program in ("temper", "python3", "httpx2", "Activate.ps1"):
         (tmp_path / "bin" / program).write_text("")
     return tmp_path
 

@@ -7,7 +7,7 @@ import sys
 from contextlib import contextmanager
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 
 from tests.control_plane.cluster import pod, wait_for_value, wait_until
@@ -34,8 +34,8 @@ class Agent:
             stderr=self.log,
             env={**os.environ, "NODE_NAME": node},
         )
-        transport = httpx.HTTPTransport(uds=f"{directory}/agent.sock")
-        self.client = httpx.Client(transport=transport, base_url="http://agent", timeout=10)
+        transport = httpx2.HTTPTransport(uds=f"{directory}/agent.sock")
+        self.client = httpx2.Client(transport=transport, base_url="http://agent", timeout=10)
 
     def until(self, condition, what, seconds=60.0):
         with self.telling():

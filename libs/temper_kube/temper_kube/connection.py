@@ -7,8 +7,9 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from http.client import HTTPConnection, HTTPException, HTTPResponse
-from typing import Self
+from typing import Any, Self
 
+from temper_core import JsonItems
 from temper_kube.access import Access
 from temper_kube.credential_programs import Issued
 from temper_kube.failures import GONE, GoneError, RefusalError, UnreachableError
@@ -65,6 +66,24 @@ class Connection:
             return self._parsed(response.read(LARGEST_BYTES))
         except (OSError, HTTPException, ValueError) as error:
             raise self._unreachable(error) from error
+
+    def items(self, path: str, rest: dict[str, Any], *, accept: str = "") -> Iterator[Json]:
+        """Ask for a list; yield its objects as they come, and put what else it says into *rest*.
+
+        The list is never whole in memory. What cuts it short is raised by the iterator.
+        """
+        try:
+            response = self._send("GET", path, None, "", accept)
+        except (OSError, HTTPException, ValueError) as error:
+            raise self._unreachable(error) from error
+        return self._items(JsonItems(response.read, LARGEST_BYTES), rest)
+
+    def _items(self, found: JsonItems, rest: dict[str, Any]) -> Iterator[Json]:
+        try:
+            yield from (item for item in found if isinstance(item, dict))
+        except (OSError, HTTPException, ValueError, RecursionError) as error:
+            raise self._unreachable(error) from error
+        rest.update(found.rest)
 
     def stream(
         self, path: str, *, accept: str = "", begun: Callable[[], None] = lambda: None

@@ -9,7 +9,7 @@ import random
 import threading
 import time
 from collections.abc import Iterable, Iterator
-from typing import Protocol
+from typing import Any, Protocol
 
 import structlog
 from attrs import frozen
@@ -184,8 +184,13 @@ class ListWatch:
 
         def items() -> Iterator[Json]:
             nonlocal version
-            parameters = self._query.listing(self._list_from)
-            for page in list_pages(get, self._query.path, parameters):
+            path, parameters = self._query.path, self._query.listing(self._list_from)
+            if not self._query.page:  # one answer, read object by object as it comes
+                rest: dict[str, Any] = {}
+                yield from connection.items(with_query(path, parameters), rest, accept=accept)
+                version = version_of(rest)
+                return
+            for page in list_pages(get, path, parameters):
                 version = version or version_of(page)
                 yield from objects_of(page)
 

@@ -42,9 +42,7 @@ class KubeletView:
     def _ask(self) -> None:
         try:
             with Connection(self._access, ANSWER_S) as connection:
-                answer = connection.ask("GET", "/pods")
+                self._listing.replaced(connection.items("/pods", {}))
         except (UnreachableError, RefusalError):
             return
-        items = answer.get("items")
-        self._listing.replaced([item for item in items or () if isinstance(item, dict)])
         self.has_answered = True

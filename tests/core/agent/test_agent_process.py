@@ -10,7 +10,7 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 
 from tests.patience import PATIENCE_S
@@ -41,8 +41,10 @@ class RunningAgent:
         with ignoring(ignored):
             self.process = subprocess.Popen(command, stderr=self.log)
         self.socket = directory / "run" / "agent.sock"
-        transport = httpx.HTTPTransport(uds=str(self.socket))
-        self.client = httpx.Client(transport=transport, base_url="http://agent", timeout=PATIENCE_S)
+        transport = httpx2.HTTPTransport(uds=str(self.socket))
+        self.client = httpx2.Client(
+            transport=transport, base_url="http://agent", timeout=PATIENCE_S
+        )
 
     def get(self, path):
         return self.client.get(path)
@@ -51,7 +53,7 @@ class RunningAgent:
         deadline = time.monotonic() + PATIENCE_S
         while time.monotonic() < deadline:
             assert self.process.poll() is None, (self.directory / "log").read_text()
-            # httpx leaks its socket where there is nothing to connect to.
+            # httpx2 leaks its socket where there is nothing to connect to.
             if self.socket.exists() and (found := condition()):
                 return found
             time.sleep(0.1)
@@ -190,7 +192,7 @@ def test_every_family_that_a_full_node_exports_is_in_the_page_of_metrics(start):
     assert set(exported) <= set(re.findall(r"^\| `(\w+)` ", page, re.MULTILINE))
 
 
-@pytest.mark.parametrize("needless", ["httpx", "prometheus_client", "rich", "yaml"])
+@pytest.mark.parametrize("needless", ["httpx2", "prometheus_client", "rich", "yaml"])
 def test_an_agent_takes_no_memory_for_what_it_does_not_need(start, monkeypatch, needless):
     monkeypatch.setenv("PYTHONPROFILEIMPORTTIME", "1")
     agent = start()

@@ -8,7 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 
 TEMPER = str(Path(sys.executable).with_name("temper"))
@@ -74,8 +74,8 @@ class Agent:
         self.process = subprocess.Popen(
             [TEMPER, "agent", "--settings", str(self.path)], stderr=self.log, env=environment
         )
-        transport = httpx.HTTPTransport(uds=str(directory / "run/agent.sock"))
-        self.client = httpx.Client(transport=transport, base_url="http://agent", timeout=30)
+        transport = httpx2.HTTPTransport(uds=str(directory / "run/agent.sock"))
+        self.client = httpx2.Client(transport=transport, base_url="http://agent", timeout=30)
 
     def wait_for(self, path, is_there):
         deadline = time.monotonic() + NEVER_S

@@ -6,7 +6,7 @@ import sys
 import time
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 
 from temper_core.bpf.access import probe
@@ -29,8 +29,8 @@ def start(tmp_path):
         )
         log = (tmp_path / "log").open("w")
         process = subprocess.Popen([TEMPER, "agent", "--settings", str(path)], stderr=log)
-        client = httpx.Client(
-            transport=httpx.HTTPTransport(uds=str(socket)),
+        client = httpx2.Client(
+            transport=httpx2.HTTPTransport(uds=str(socket)),
             base_url="http://agent",
             timeout=PATIENCE_S,
         )

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from temper_core import DocumentError, parse_profile
-from temper_core.patterns import LONGEST_PATTERN, finds, require_pattern
+from temper_core.patterns import LONGEST_PATTERN, finds, is_plain, require_pattern
 from temper_core.records.matching import LONGEST_TITLE, ThreadIdentity, matches
 from temper_core.records.profiles import ThreadMatch
 
@@ -104,14 +104,66 @@ def test_what_both_engines_take_means_the_same_to_both(pattern, text):
     assert finds(pattern, text) == (re.search(pattern, text) is not None)
 
 
-def test_the_engine_of_patterns_is_loaded_by_the_first_of_them_only():
+@given(st.text("ab0 _-:/.,^$|?*+()[]{}\\\\Az9é\n", max_size=24))
+def test_the_engine_takes_every_pattern_that_counts_as_plain(pattern):
+    if is_plain(pattern):
+        finds(pattern, "anything")
+
+
+@pytest.mark.parametrize("piece", ["(", ")", "a|", "a?", "(a*)*", "[a-z]+", r"\(", "(.+)?"])
+def test_the_engine_takes_plain_patterns_of_any_length(piece):
+    most = LONGEST_PATTERN // len(piece)
+    nested = "(" * (LONGEST_PATTERN // 2) + ")" * (LONGEST_PATTERN // 2)
+
+    for pattern in (piece * most, nested):
+        if is_plain(pattern):
+            finds(pattern, "anything")
+
+
+@pytest.mark.parametrize("pattern", ["a{2}", "(?:a)", "a??", "[z-a]", "(a", "a)", r"\pL", "ä", ""])
+def test_what_is_no_plain_pattern_is_put_to_the_engine(pattern):
+    assert not is_plain(pattern)
+
+
+def run_python(script):
+    command = [sys.executable, "-c", script]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def test_the_engine_of_patterns_is_loaded_by_the_first_that_needs_it():
+    steps = (
+        "ThreadMatch('io')",
+        "ThreadMatch(comm_pattern='io')",
+        "ThreadMatch(comm_pattern='i{2}')",
+    )
+    script = "import sys; from temper_core.records.profiles import ThreadMatch\n" + "".join(
+        f"{step}; print('re2' in sys.modules)\n" for step in steps
+    )
+
+    assert run_python(script).split() == ["False", "False", "True"]
+
+
+def test_no_profile_that_ships_loads_the_engine_before_a_pod_is_of_it():
     script = (
-        "import sys; from temper_core.records.profiles import ThreadMatch; ThreadMatch('io');"
-        "print('re2' in sys.modules); ThreadMatch(comm_pattern='io'); print('re2' in sys.modules)"
+        "import sys; from temper_plugin_builtin_profiles.packs import read_packs;"
+        "print(len(read_packs()) > 5, 're2' in sys.modules)"
     )
 
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    assert run_python(script).split() == ["True", "False"]
+
+
+def test_without_the_engine_a_profile_with_patterns_is_refused_in_one_line_with_its_remedy():
+    profile = PROFILE.replace("KEY", "comm_pattern").replace("PATTERN", "^io")
+    profile += '[[thread_groups]]\nname = "rest"\nmatch = [{ title_pattern = "x" }]\n'
+    script = (
+        "import sys; sys.modules['re2'] = None; import importlib.util as u; found = u.find_spec;"
+        "u.find_spec = lambda name, *more: None if name == 're2' else found(name, *more)\n"
+        "from temper_core import DocumentError, parse_profile\n"
+        f"try: parse_profile({profile!r}, 'search.toml')\n"
+        "except DocumentError as error: print(error)\n"
     )
 
-    assert done.stdout.split() == ["False", "True"]
+    assert run_python(script) == (
+        "search.toml: thread_groups[0].match[0].comm_pattern: needs RE2, which is not installed: "
+        "pip install 'temper-agent[patterns]'\n"
+    )

@@ -6,7 +6,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 
-import httpx
+import httpx2
 import pytest
 from attrs import frozen
 
@@ -30,8 +30,8 @@ class RunningAgent:
     """A server on real sockets, and a client for each of them."""
 
     server: AgentServer
-    tcp: httpx.Client
-    unix: httpx.Client
+    tcp: httpx2.Client
+    unix: httpx2.Client
     settings: ServerSettings
 
     def close(self) -> None:
@@ -82,14 +82,14 @@ def start_server(view, folder: Path, token_file: Path | None, **options: object)
     settings = ServerSettings("127.0.0.1:0", str(path), str(token_file or ""))
     server = AgentServer(view, settings, **options)
     server.start()
-    unencrypted = httpx.HTTPTransport(verify=False)
-    local = httpx.HTTPTransport(uds=str(path), verify=False)
+    unencrypted = httpx2.HTTPTransport(verify=False)
+    local = httpx2.HTTPTransport(uds=str(path), verify=False)
     return RunningAgent(
         server,
-        httpx.Client(
+        httpx2.Client(
             base_url=f"http://{server.address}", transport=unencrypted, timeout=PATIENCE_S
         ),
-        httpx.Client(base_url="http://agent", transport=local, timeout=PATIENCE_S),
+        httpx2.Client(base_url="http://agent", transport=local, timeout=PATIENCE_S),
         settings,
     )
 

@@ -5,7 +5,7 @@ import threading
 import time
 from contextlib import ExitStack
 
-import httpx
+import httpx2
 import pytest
 from attrs import evolve
 
@@ -431,7 +431,7 @@ def test_a_client_of_the_library_reads_a_stream_line_by_line(start, view, tap):
     agent = start()
     tap.pieces.put(b"data: 1\n\n")
     url = f"http://{agent.server.address}/stream"
-    with httpx.stream("GET", url, timeout=PATIENCE_S) as response:
+    with httpx2.stream("GET", url, timeout=PATIENCE_S) as response:
         lines = response.iter_lines()
         found = next(line for line in lines if line.startswith("data"))
 

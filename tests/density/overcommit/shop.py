@@ -11,7 +11,7 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-import httpx
+import httpx2
 import yaml
 
 from temper_kube.api_server import ApiServer
@@ -210,8 +210,8 @@ class Replica:
 
     def answers(self, path):
         """Return what the port that is observed answers; None where nothing does."""
-        with suppress(httpx.HTTPError):
-            return httpx.get(f"http://127.0.0.1:{self.observed}{path}", trust_env=False)
+        with suppress(httpx2.HTTPError):
+            return httpx2.get(f"http://127.0.0.1:{self.observed}{path}", trust_env=False)
         return None
 
     def is_ready(self):

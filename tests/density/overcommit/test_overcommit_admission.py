@@ -2,7 +2,7 @@ import asyncio
 import base64
 import json
 
-import httpx
+import httpx2
 import pytest
 from structlog.testing import capture_logs
 
@@ -112,10 +112,10 @@ def tallies():
 @pytest.fixture
 def ask(tallies):
     """Ask the application that the API server calls."""
-    transport = httpx.ASGITransport(webhook_app(POLICY, tallies))
+    transport = httpx2.ASGITransport(webhook_app(POLICY, tallies))
 
     async def post(content, path="/mutate"):
-        async with httpx.AsyncClient(transport=transport, base_url="https://webhook") as client:
+        async with httpx2.AsyncClient(transport=transport, base_url="https://webhook") as client:
             return await client.post(path, content=content)
 
     def now(*asked):
@@ -196,14 +196,14 @@ def test_the_largest_request_is_read(ask):
 
 
 def test_a_request_that_does_not_come_to_its_end_is_given_up(tallies):
-    transport = httpx.ASGITransport(webhook_app(POLICY, tallies, body_s=0.05))
+    transport = httpx2.ASGITransport(webhook_app(POLICY, tallies, body_s=0.05))
 
     async def slow():
         yield b"{"
         await asyncio.sleep(600)
 
     async def post():
-        async with httpx.AsyncClient(transport=transport, base_url="https://webhook") as client:
+        async with httpx2.AsyncClient(transport=transport, base_url="https://webhook") as client:
             return await client.post("/mutate", content=slow())
 
     assert asyncio.run(post()).status_code == 408
@@ -214,10 +214,10 @@ def test_there_is_nothing_else_to_ask(ask):
 
 
 def observed(why, tallies, path):
-    transport = httpx.ASGITransport(observed_app(lambda: why, tallies))
+    transport = httpx2.ASGITransport(observed_app(lambda: why, tallies))
 
     async def get():
-        async with httpx.AsyncClient(transport=transport, base_url="http://webhook") as client:
+        async with httpx2.AsyncClient(transport=transport, base_url="http://webhook") as client:
             return await client.get(path)
 
     return asyncio.run(get())

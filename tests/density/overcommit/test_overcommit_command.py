@@ -4,7 +4,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 import yaml
 from attrs import frozen
@@ -253,8 +253,8 @@ def test_without_the_cluster_the_webhook_waits_unready_and_can_be_stopped(kubeco
 
 def answer_of(port):
     """Return the answer about readiness once it gives a reason."""
-    with suppress(httpx.HTTPError):
-        answer = httpx.get(f"http://127.0.0.1:{port}/readyz", trust_env=False)
+    with suppress(httpx2.HTTPError):
+        answer = httpx2.get(f"http://127.0.0.1:{port}/readyz", trust_env=False)
         return answer if "refused" in answer.text else None
     return None
 

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import time
 
-import httpx
+import httpx2
 import pytest
 
 from temper_core import TemperError, Tier
@@ -227,6 +227,6 @@ def test_a_server_logs_where_it_listens_and_ends_when_it_is_told(cluster, ending
 
 def _answers(port, path):
     try:
-        return httpx.get(f"http://127.0.0.1:{port}{path}", trust_env=False).is_success
-    except httpx.TransportError:
+        return httpx2.get(f"http://127.0.0.1:{port}{path}", trust_env=False).is_success
+    except httpx2.TransportError:
         return False

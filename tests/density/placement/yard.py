@@ -9,7 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-import httpx
+import httpx2
 import yaml
 
 from temper_core import Tier
@@ -159,14 +159,14 @@ class Yard:
 
     def explained(self, pod):
         """Return what the extender says of a pod; None where it knows none."""
-        answer = httpx.get(f"{self.url}/debug/score", params={"pod": pod}, trust_env=False)
+        answer = httpx2.get(f"{self.url}/debug/score", params={"pod": pod}, trust_env=False)
         return answer.json() if answer.is_success else None
 
     def known(self):
         """Name the nodes that the extender knows."""
         body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "probe"}}
         body["spec"] = {"containers": [{"name": "app", "image": "registry.example/app:1"}]}
-        answer = httpx.post(f"{self.url}/debug/score", json=body, trust_env=False)
+        answer = httpx2.post(f"{self.url}/debug/score", json=body, trust_env=False)
         return {node["node"] for node in answer.json()["nodes"]}
 
     def _scheduler_account(self):
@@ -179,8 +179,8 @@ class Yard:
 
     def _says(self, path):
         try:
-            return httpx.get(f"{self.url}{path}", trust_env=False).is_success
-        except httpx.TransportError:
+            return httpx2.get(f"{self.url}{path}", trust_env=False).is_success
+        except httpx2.TransportError:
             return False
 
     def _start(self, arguments, log):

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 import yaml
 
@@ -210,6 +210,6 @@ def _moved(argument, moved):
 
 def _is_ready(url):
     try:
-        return httpx.get(f"{url}/readyz", timeout=5, trust_env=False).is_success
-    except httpx.TransportError:
+        return httpx2.get(f"{url}/readyz", timeout=5, trust_env=False).is_success
+    except httpx2.TransportError:
         return False

@@ -8,7 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-import httpx
+import httpx2
 import yaml
 
 from tests.prometheus import program
@@ -145,12 +145,14 @@ class Prometheus:
     """Its HTTP interface."""
 
     def __init__(self, port):
-        self.client = httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30, trust_env=False)
+        self.client = httpx2.Client(
+            base_url=f"http://127.0.0.1:{port}", timeout=30, trust_env=False
+        )
 
     def is_ready(self):
         try:
             return self.client.get("/-/ready").status_code == 200
-        except httpx.TransportError:
+        except httpx2.TransportError:
             return False
 
     def ask(self, query):

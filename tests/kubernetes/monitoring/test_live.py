@@ -4,7 +4,7 @@ import os
 import time
 from collections import defaultdict
 
-import httpx
+import httpx2
 import pytest
 
 from temper_core.metrics.families import FAMILIES
@@ -188,7 +188,7 @@ def test_families_that_are_never_absent_are_there(prometheus):
 
 @pytest.mark.usefixtures("prometheus")
 def test_promtool_finds_nothing_to_complain_about(scene):
-    text = httpx.get(f"http://127.0.0.1:{scene.port}/metrics", trust_env=False).content
+    text = httpx2.get(f"http://127.0.0.1:{scene.port}/metrics", trust_env=False).content
 
     judged = promtool("check", "metrics", input=text)
 

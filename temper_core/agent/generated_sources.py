@@ -1,0 +1,23 @@
+"""Keeps no text of the methods that attrs generates."""
+
+import linecache
+from typing import Any, cast
+
+_GENERATED = "<attrs generated "
+
+
+class SourceCache(dict[str, Any]):
+    """``linecache``'s cache without the texts that attrs puts there for debuggers.
+
+    Of the record classes of an agent they are 1.2 MB. Without them a traceback shows no source line
+    for a generated method, and everything else as before.
+    """
+
+    def setdefault(self, name: str, entry: Any = None) -> Any:  # noqa: ANN401 - as of a dict
+        """Keep *entry*, unless it is of a generated method."""
+        return entry if name.startswith(_GENERATED) else super().setdefault(name, entry)
+
+
+def forget_generated_sources() -> None:
+    """Keep no more of these texts in this process; called before records are imported."""
+    linecache.cache = cast("dict[str, Any]", SourceCache(linecache.cache))

@@ -1,0 +1,131 @@
+"""Reads the list of a JSON document item by item as its bytes come, so that it is never whole.
+
+A list of 500 pods is 7 MB of text and four times that once it is parsed; a single pod is 15 kB.
+"""
+
+import codecs
+from collections.abc import Callable, Iterator
+from json import JSONDecodeError, JSONDecoder
+from typing import Any
+
+CHUNK_BYTES = 64 * 1024
+_WHITE = " \t\r\n"
+_AFTER_VALUES = frozenset(",:]}" + _WHITE)
+
+Read = Callable[[int], bytes]
+"""Returns at most so many bytes, none at the end, as a file's ``read`` does."""
+
+
+class JsonItems:
+    """The values below the key ``items`` of the JSON object that *read* gives; iterate once.
+
+    ``rest`` holds the other keys, and is whole after the last item. Where ``items`` is no list, it
+    is one of them, and ``has_list`` stays false. Iterating raises ValueError for what is no JSON
+    object, has two lists or more than *most_bytes*, RecursionError for what is nested too deeply,
+    and what *read* raises.
+    """
+
+    def __init__(self, read: Read, most_bytes: int) -> None:
+        self.rest: dict[str, Any] = {}
+        self._text = _ComingText(read, most_bytes)
+        self.has_list = False
+
+    def __iter__(self) -> Iterator[Any]:
+        """Yield each item as soon as its text is whole."""
+        self._text.take("{")
+        if not self._text.takes("}"):
+            yield from self._member()
+            while not self._text.takes("}"):
+                self._text.take(",")
+                yield from self._member()
+        if self._text.next():
+            raise ValueError("more follows the JSON object")
+
+    def _member(self) -> Iterator[Any]:
+        key = self._text.value()
+        if not isinstance(key, str):
+            raise ValueError("a key of the JSON object is no string")  # noqa: TRY004 - as all else
+        self._text.take(":")
+        if key != "items" or self._text.next() != "[":
+            self.rest[key] = self._text.value()
+            return
+        if self.has_list:
+            raise ValueError("the key 'items' occurs twice")
+        self.has_list = True
+        yield from self._items()
+
+    def _items(self) -> Iterator[Any]:
+        self._text.take("[")
+        if self._text.takes("]"):
+            return
+        yield self._text.value()
+        while not self._text.takes("]"):
+            self._text.take(",")
+            yield self._text.value()
+
+
+class _ComingText:
+    """A JSON text of which only what has come, and is not taken yet, is held."""
+
+    def __init__(self, read: Read, most_bytes: int) -> None:
+        self._read = read
+        self._bytes_left = most_bytes
+        self._decoder = codecs.getincrementaldecoder("utf-8")()
+        self._parse = JSONDecoder().raw_decode
+        self._held = ""
+        self._at = 0
+        self._has_ended = False
+
+    def next(self) -> str:
+        """Return the next character that is no white space; "" at the end."""
+        while True:
+            for at in range(self._at, len(self._held)):
+                if self._held[at] not in _WHITE:
+                    self._at = at
+                    return self._held[at]
+            self._at = len(self._held)
+            if not self._come(CHUNK_BYTES):
+                return ""
+
+    def takes(self, character: str) -> bool:
+        """Take *character* if it is the next one."""
+        if self.next() != character:
+            return False
+        self._at += 1
+        return True
+
+    def take(self, character: str) -> None:
+        """Take *character*; raise ValueError where the next is another."""
+        if not self.takes(character):
+            raise ValueError(f"{character!r} is missing in the JSON object")
+
+    def value(self) -> Any:  # noqa: ANN401 - JSON may say anything
+        """Take the next value, as soon as it is whole."""
+        self.next()
+        more = CHUNK_BYTES
+        while True:
+            try:
+                value, end = self._parse(self._held, self._at)
+            except JSONDecodeError:
+                if not self._come(more):
+                    raise
+            else:
+                # Of a number that is cut, what has come may be one already: 1 of 1.5.
+                if self._held[end : end + 1] in _AFTER_VALUES or not self._come(more):
+                    self._at = end
+                    return value
+            # What is no JSON is tried again with all that follows: a few times only.
+            more *= 2
+
+    def _come(self, size: int) -> bool:
+        """Hold some more of the text; False at its end."""
+        chunk = b"" if self._has_ended else self._read(size)
+        self._bytes_left -= len(chunk)
+        if self._bytes_left < 0:
+            raise ValueError("the JSON object is too large")
+        if not chunk:
+            self._has_ended = True
+            self._decoder.decode(b"", final=True)
+            return False
+        self._held, self._at = self._held[self._at :] + self._decoder.decode(chunk), 0
+        return True

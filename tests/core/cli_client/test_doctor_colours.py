@@ -1,0 +1,31 @@
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.core.cli_client.pseudo_terminal import PseudoTerminal
+
+DOCTOR = [str(Path(sys.executable).with_name("temper")), "doctor"]
+GREEN = "\x1b[32m"
+
+
+def printed(**environment):
+    terminal = PseudoTerminal(DOCTOR, width=200, height=100, **environment)
+    try:
+        terminal.wait_for(lambda _: "the kernel does not enforce" in terminal.written, "the note")
+        return terminal.written
+    finally:
+        terminal.close()
+
+
+def test_the_checks_are_coloured_on_a_terminal():
+    assert f"{GREEN}ok   \x1b[0m " in printed()
+
+
+@pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
+def test_a_terminal_that_wants_no_colours_gets_none(environment):
+    assert "\x1b[3" not in printed(**environment)
+
+
+def test_no_color_without_a_value_changes_nothing():
+    assert GREEN in printed(NO_COLOR="")
