@@ -136,7 +136,42 @@ def plugins() -> tuple[Panel, ...]:
                 "sum by (profile) (temper_profile_expired_pods{@})", "pods, expired: {{profile}}"
             ),
         ),
+        *_instruments(),
         *_cluster(),
+    )
+
+
+def _instruments() -> tuple[Panel, ...]:
+    return (
+        areas(
+            "Events",
+            Query(rate("temper_events_total", "kind"), "{{kind}}"),
+            unit=Unit.PER_SECOND,
+        ),
+        lines(
+            "Memory of helper processes",
+            Query(
+                "max by (instrument) (temper_instrument_helper_memory_bytes{@})", "{{instrument}}"
+            ),
+            unit=Unit.BYTES,
+        ),
+        lines(
+            "CPU time of helper processes",
+            Query(
+                rate("temper_instrument_helper_cpu_seconds_total", "instrument"), "{{instrument}}"
+            ),
+            Query("max by (instrument) (temper_instrument_helpers{@})", "run: {{instrument}}"),
+            unit=Unit.RATIO,
+        ),
+        lines(
+            "State directories",
+            Query("max by (instrument) (temper_instrument_state_bytes{@})", "{{instrument}}"),
+            Query(
+                "max by (instrument) (temper_instrument_state_limit_bytes{@})",
+                "bound: {{instrument}}",
+            ),
+            unit=Unit.BYTES,
+        ),
     )
 
 

@@ -7,7 +7,7 @@ import subprocess
 import time
 
 import pytest
-from tests.kubernetes.cluster import KUBE
+from tests.control_plane.cluster import KUBE
 
 from tests.kubernetes.node.guest import Guest, GuestDied
 

@@ -7,7 +7,7 @@ The shell that begins them does not name the directory in its own command line, 
 import os
 import subprocess
 
-from tests.kubernetes.cluster import KUBE
+from tests.control_plane.cluster import KUBE
 
 BEGIN = """
 set -euo pipefail
