@@ -4,6 +4,7 @@ import textwrap
 import pytest
 
 from temper_core.settings.models import PluginHostSettings, Settings
+from tests.patience import PATIENCE_S
 
 STEADY = """
     from temper_core import Invariant, hookimpl
@@ -46,6 +47,6 @@ def steady():
 @pytest.fixture
 def settings():
     def make(**plugin_host):
-        return Settings(plugin_host=PluginHostSettings(**{"deadline_s": 5.0, **plugin_host}))
+        return Settings(plugin_host=PluginHostSettings(**{"deadline_s": PATIENCE_S, **plugin_host}))
 
     return make

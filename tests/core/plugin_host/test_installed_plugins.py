@@ -4,6 +4,7 @@ from structlog.testing import capture_logs
 
 from temper_core import Invariant, PluginError, hookimpl
 from temper_core.plugin_host import load_host
+from tests.patience import PATIENCE_S
 
 BROKEN = {
     "cannot-import": "import a_module_that_nobody_has\n",
@@ -60,7 +61,7 @@ def test_a_plugin_that_cannot_be_loaded_is_set_aside_and_the_next_one_works(
     install(f"a-{kind}", BROKEN[kind])
     install("zz-steady", steady.format(name="steady"))
 
-    deadline_s = 0.2 if "did not return" in WHY[kind] else 5.0
+    deadline_s = 0.2 if "did not return" in WHY[kind] else PATIENCE_S
     with capture_logs() as logs:
         host = load_host(settings(deadline_s=deadline_s, allow=(f"a-{kind}", "zz-steady")))
 

@@ -148,12 +148,12 @@ def fail_after_the_gate(script: dict, layers: list[str]) -> None:
 
 def schedule(script: dict, kernel: FakeKernel) -> None:
     """Run until a signal, or until the script's trigger file tells to be ejected."""
-    stopped = threading.Event()
+    stopped: list[bool] = []  # an Event would wait for its own lock, if a signal comes in its wait
+    action = signal.SIG_IGN if script.get("ignore_term") else lambda *_: stopped.append(True)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        ignores = script.get("ignore_term")
-        signal.signal(number, signal.SIG_IGN if ignores else lambda *_: stopped.set())
+        signal.signal(number, action)
     trigger, detach = Path(script["trigger"]), Path(script["detach"])
-    while not stopped.wait(0.01):
+    while not stopped:
         if trigger.exists():
             kernel.disable(os.getpid())
             sys.stderr.write(trigger.read_text())
@@ -165,6 +165,7 @@ def schedule(script: dict, kernel: FakeKernel) -> None:
             time.sleep(script.get("detached_s", 0.2))
             pass_gate(kernel)
             kernel.enable()
+        time.sleep(0.01)
     time.sleep(script.get("stop_s", 0))
     kernel.disable(os.getpid())
     sys.stderr.write("EXIT: unregistered from user space\n")

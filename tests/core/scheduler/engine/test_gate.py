@@ -182,12 +182,16 @@ def test_the_mount_is_the_engines_own_and_goes_with_it(start, tmp_path):
 
 
 @can_gate
-def test_an_engine_may_come_to_its_gate_again(start):
-    process = start("for turn in 1 2; do read word < {state}; echo $word; done; exec sleep 600")
+def test_an_engine_may_come_to_its_gate_again(start, tmp_path):
+    again = tmp_path / "again"  # any earlier, and it would read the end of the first turn
+    wait = f"until [ -e {again} ]; do sleep 0.01; done"
+    turn = "read word < {state}; echo $word"
+    process = start(f"{turn}; {wait}; {turn}; exec sleep 600")
     wait_for(process.gate.look)
     process.gate.open("one")
     wait_for(lambda: process.log == "one\n")
 
+    again.touch()
     wait_for(process.gate.look)
     process.gate.open("two")
 
