@@ -14,8 +14,13 @@ TOGETHER = {
     "agents of this node: they hold one lock": (
         "tests/core/agent/test_agent_process.py",
         "tests/core/agent/test_watching_wakes.py",
+        "tests/core/cli_client/test_top_on_a_terminal.py",
         "tests/core/restoring/*",
-        "tests/installed/*",  # which build their wheels once, too
+        "tests/installed/test_example_plugin.py",
+    ),
+    "wheels, which are built once": (
+        "tests/installed/test_private_pack.py",
+        "tests/installed/test_wheels.py",
     ),
     "temper.slice of this node": (
         "tests/core/test_launch.py",

@@ -56,9 +56,9 @@ class FakeKernel:
     def disable(self, pid: int) -> None:
         """Take out the scheduler of that process, if it is the one that is in."""
         if self.owner.exists() and self.owner.read_text() == str(pid):
-            self.owner.unlink()
             self.say("disabling")
             shutil.rmtree(self.root / "root", ignore_errors=True)
+            self.owner.unlink()  # late: what kills the engine before leaves it to the watcher
             self.say("disabled")
 
 
