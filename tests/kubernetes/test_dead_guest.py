@@ -7,8 +7,8 @@ import subprocess
 import time
 
 import pytest
-from tests.control_plane.cluster import KUBE
 
+from tests.control_plane.cluster import KUBE
 from tests.kubernetes.node.guest import Guest, GuestDied
 
 LAST = "traps: PANIC: double fault, error_code: 0x0"
