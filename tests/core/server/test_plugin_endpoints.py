@@ -186,6 +186,8 @@ def test_openapi_describes_exactly_what_routes(start, view):
         ("part", "query"),
     ]
     for method, path in operations:
-        answer = agent.unix.request(method, path.replace("{id}", "1"))
+        # An answer may be a stream without an end: its beginning is enough.
+        with agent.unix.stream(method, path.replace("{id}", "1")) as answer:
+            beginning = next(answer.iter_bytes(), b"")
         assert answer.status_code != 405, path
-        assert " here; /index lists" not in answer.text, path
+        assert b" here; /index lists" not in beginning, path
