@@ -39,6 +39,11 @@ NEEDS = {
         "node / For how long",
         "node / Ejections, and changes that failed",
     },
+    "an instrument with helpers and state": {
+        "node / Memory of helper processes",
+        "node / CPU time of helper processes",
+        "node / State directories",
+    },
     "an API server": {
         "fleet / API server watched",
         "fleet / Writes to the API server",

@@ -15,6 +15,7 @@ from temper_plugin_kubernetes.options import Options
 from temper_plugin_kubernetes.wishes import Wishes as ObeyedWishes
 from tests.control_plane.cluster import wait_until
 from tests.kubernetes.tools.conftest import TEMPER, here, told_by_an_agent
+from tests.machine_paths.watch import NOTES
 
 ASKED, DONE = "temper.codes/restore-requested", "temper.codes/restored"
 STATUS = "temper.codes/agent-status"
@@ -181,6 +182,7 @@ def agent(cluster, fleet, token_file, kubeconfig_of, tmp_path):
     def start(node):
         log = (tmp_path / "log").open("a")
         environment = {**os.environ, "NODE_NAME": node}
+        del environment[NOTES]  # a restoration takes the lock of the node, which is the machine's
         command = [TEMPER, "agent", "--settings", str(settings)]
         running.append(subprocess.Popen(command, stderr=log, env=environment))
         log.close()
@@ -199,7 +201,7 @@ def test_a_real_agent_leaves_nothing_and_writes_nothing_until_it_is_released(age
     state, _ = agent("lived-in")
     client = ["safe-mode", "--settings", tmp_path / "agent.toml"]
     here(*client, "on", "--requester", "alice")
-    was_written = (state / "requests.json").exists()
+    was_written = (state / "safe-mode-requests.json").exists()
 
     done = k8s("restore", "lived-in", "--timeout", "40")
     here(*client, "on", "--requester", "bob")
@@ -211,7 +213,7 @@ def test_a_real_agent_leaves_nothing_and_writes_nothing_until_it_is_released(age
     assert (was_written, was_left) == (True, False)
     assert set(asking["requests"]) == {"alice", "bob", "kubernetes"}
     assert released.stdout == "lived-in: released; the agent works again\n"
-    wait_until((state / "requests.json").exists, "what still stands, written down again")
+    wait_until((state / "safe-mode-requests.json").exists, "what still stands, written down again")
 
 
 def test_an_agent_that_is_rolled_meanwhile_makes_nothing_anew(cluster, agent, k8s, tmp_path):
