@@ -130,7 +130,9 @@ def _print_json(
 
 def _print_table(checks: Sequence["Check"], hold: "Hold | None") -> None:
     _print_lines([(check.state, check.name, check.detail, check.remedy) for check in checks])
-    conclusion = styled(_conclusion(hold), fg="red" if hold else "green", bold=hold is not None)
+    conclusion = styled(
+        _conclusion(hold), fg="red" if hold else "green", bold=hold is not None or None
+    )
     click.echo(f"\n{conclusion}\n{NOTE}")
 
 
@@ -148,7 +150,7 @@ def _print_lines(lines: Sequence[tuple[str, str, str, str]]) -> None:
     width = max((len(name) for _, name, _, _ in lines), default=0)
     for state, name, detail, remedy in lines:
         colour = COLOURS.get(state, "cyan")
-        mark = styled(f"{MARKS.get(state, '?'):<5}", fg=colour, bold=colour == "red")
+        mark = styled(f"{MARKS.get(state, '?'):<5}", fg=colour, bold=colour == "red" or None)
         click.echo(f"{mark} {name:<{width}}  {detail}")
         if remedy:
             click.echo(f"{'':<5} {'':<{width}}  -> {remedy}")

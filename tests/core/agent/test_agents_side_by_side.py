@@ -115,7 +115,11 @@ def test_two_that_observe_run_side_by_side_and_end_clean(start, tmp_path):
     assert modes == ["observe_only", "observe_only"]
     assert ends == [0, 0]
     left = sorted(path.name for path in tmp_path.rglob("*") if path.is_file())
-    assert left == ["agent.toml", "agent.toml", "log", "log"]
+    assert left == [
+        *("agent.toml", "agent.toml"),
+        *("events.jsonl", "events.jsonl"),  # they are kept over a restart
+        *("log", "log"),
+    ]
 
 
 def test_of_two_that_may_enforce_the_second_is_refused_in_one_line(start, machine):

@@ -11,6 +11,8 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from tests.machine_paths.watch import NOTES
+
 TEMPER = str(Path(sys.executable).with_name("temper"))
 NEVER_S = 60.0
 
@@ -172,8 +174,11 @@ def test_a_restoration_removes_what_instruments_have_kept(agent):
     agent.overhead()
     agent.end(signal.SIGTERM)
 
+    # To restore takes the lock of the node, which is the machine's.
+    environment = {name: value for name, value in os.environ.items() if name != NOTES}
     done = subprocess.run(
         [TEMPER, "restore", "--settings", str(agent.path), "--output", "json"],
+        env=environment,
         capture_output=True,
         text=True,
         check=False,
