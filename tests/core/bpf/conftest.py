@@ -1,3 +1,4 @@
+import gc
 import subprocess
 from contextlib import ExitStack
 from pathlib import Path
@@ -43,6 +44,7 @@ def bpf_allowed():
 def load(bpf_allowed, content_of, descriptors):
     """Load objects for one test; none of their descriptors may be left by it."""
     assert bpf_allowed
+    gc.collect()  # what earlier tests left open is not to be closed meanwhile
     before = descriptors()
     with ExitStack() as loaded:
         yield lambda name, **given: loaded.enter_context(Skeleton.load(content_of(name), **given))
