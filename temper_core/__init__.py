@@ -8,6 +8,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "temper_core.bpf.package": ("load_object",),
     "temper_core.client": ("ask_agent",),
+    "temper_core.command_group": ("CommandGroup",),
     "temper_core.documents": ("read_json",),
     "temper_core.errors": (
         "BpfError",

@@ -1,5 +1,6 @@
 from temper_core.bpf.package import load_object
 from temper_core.client import ask_agent
+from temper_core.command_group import CommandGroup
 from temper_core.documents import read_json
 from temper_core.errors import (
     BpfError,
@@ -94,6 +95,7 @@ __all__ = [
     "Check",
     "CheckState",
     "Command",
+    "CommandGroup",
     "Container",
     "Cookie",
     "Cpu",

@@ -123,12 +123,13 @@ def temper_instruments(settings: Mapping[str, Any]) -> Iterable[Instrument]:  # 
 
 @hookspec
 def temper_commands() -> Iterable[Command]:  # type: ignore[empty-body]
-    """Add sub-commands to ``temper``.
+    """Add commands to ``temper``, ``temper profiles`` or ``kubectl temper``.
 
     Called
-        When a command is not one of the core's own, and for ``temper --help``.
+        When a command is not one of the group's own, and for the help of the group.
     Returned
-        Commands. A name of the core's own, or one that two plugins claim, goes to no plugin.
+        Commands, each with the group it is ``under``. A name of the group's own, or one that two
+        plugins claim in one group, goes to no plugin.
     On failure
         The plugin's commands are missing; the core's own work.
     """

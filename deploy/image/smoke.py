@@ -21,7 +21,16 @@ from urllib.error import URLError
 OPAQUE = ".wh..wh..opq"
 WHITEOUT = ".wh."
 NOBODY = 65532
-PLUGINS = {"builtin-profiles", "core", "density", "kubernetes", "linter"}
+PLUGINS = {
+    "builtin-profiles",
+    "console",
+    "core",
+    "density",
+    "kubernetes",
+    "linter",
+    "tracer",
+    "trainer",
+}
 WRITABLE = ("/run/temper", "/var/lib/temper")  # what the chart mounts
 COMMAND_SECONDS = 60.0
 ANSWER_SECONDS = 60.0

@@ -133,8 +133,11 @@ def find_contested(answers: Mapping[str, Iterable[Named]]) -> list[Contested]:
 
 
 def claims(record: Named) -> Iterator[str]:
-    """Yield the names that *record* takes: an endpoint takes its method and path as well."""
-    yield record.name
+    """Yield the names that *record* takes; an endpoint takes its method and path as well.
+
+    The name of a command is unique in its group only.
+    """
+    yield f"{record.under} {record.name}" if isinstance(record, Command) else record.name
     if isinstance(record, Endpoint):
         yield f"{record.method} {record.path}"
 

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     import click
 
 
+COMMAND_GROUPS = ("temper", "temper profiles", "kubectl temper")
+"""The groups that plugins may add commands to; ``temper k8s`` has those of ``kubectl temper``."""
+
+
 @frozen
 class Detection:
     """A detector's verdict on a pod: the profile id, how sure (0..1), and why."""
@@ -112,8 +116,12 @@ class PodSource:
 
 @frozen
 class Command:
-    """A sub-command of ``temper``; ``load`` returns the click command when it is needed."""
+    """A command of a group; ``load`` returns the click command when it is needed.
+
+    ``under`` is the group as a user writes it: ``temper``, ``temper profiles``, ``kubectl temper``.
+    """
 
     name: str = field(validator=NAME)
     summary: str
     load: Callable[[], "click.Command"]
+    under: str = field(default="temper", validator=in_(COMMAND_GROUPS))

@@ -9,7 +9,7 @@ import pytest
 
 from temper_core.cli import remembered
 from temper_core.cli.main import CORE_COMMANDS
-from temper_core.cli.plugin_commands import FIRST_PARTY, settings_path, summaries
+from temper_core.plugin_commands import FIRST_PARTY, settings_path, summaries
 from temper_core.settings import reader
 from tests.patience import PATIENCE_S
 
@@ -260,16 +260,17 @@ main()
 @pytest.mark.parametrize("command", FIRST_PARTY)
 def test_a_command_whose_plugin_is_missing_is_told_with_its_install_line(command):
     done = subprocess.run(
-        [sys.executable, "-c", ALONE, command, "--help"],
+        [sys.executable, "-c", ALONE, *command.split()[1:], "--help"],
         capture_output=True,
         text=True,
         check=False,
     )
 
+    name, plugin = command.split()[-1], FIRST_PARTY[command]
     assert done.returncode == 2
     assert done.stderr == (
-        f"temper: no plugin offers {command!r}; plugin {FIRST_PARTY[command]!r} is not installed: "
-        f"pip install 'temper-agent[{FIRST_PARTY[command]}]'\n"
+        f"temper: no plugin offers {name!r}; plugin {plugin!r} is not installed: "
+        f"pip install 'temper-agent[{plugin}]'\n"
     )
 
 
@@ -285,7 +286,9 @@ def test_a_command_that_no_plugin_of_ours_has_is_unknown_to_the_core_alone():
 def test_the_install_lines_are_of_the_commands_and_extras_that_there_are():
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
 
-    assert set(FIRST_PARTY) == set(summaries(reserved=frozenset(CORE_COMMANDS)))
+    groups = ("temper", "temper profiles")
+    offered = {f"{group} {name}" for group in groups for name in summaries(group)}
+    assert set(FIRST_PARTY) == offered
     assert set(FIRST_PARTY.values()) <= set(project["optional-dependencies"])
 
 
@@ -354,12 +357,12 @@ def test_the_default_settings_bind_the_help_and_are_part_of_its_stamp(tmp_path, 
     monkeypatch.setattr(reader, "DEFAULT_PATH", path)
     monkeypatch.setattr(remembered, "SETTINGS_PATH", str(path))
     remembered.remember("help", "with lint")
-    before = summaries(frozenset()), remembered.recall("help")
+    before = summaries("temper"), remembered.recall("help")
 
     path.write_text("[plugin_host]\nallow = []\n")
-    kept_out = summaries(frozenset()), remembered.recall("help")
+    kept_out = summaries("temper"), remembered.recall("help")
     path.write_text("[plugin_host\n")
-    unreadable = summaries(frozenset())
+    unreadable = summaries("temper")
 
     assert "lint" in before[0]
     assert before[1] == "with lint"

@@ -2,10 +2,21 @@
 
 import click
 
-from temper_core.cli.profiles import check, explain, lint, listing, record, schema, show, test
+from temper_core.command_group import CommandGroup
+
+COMMANDS = {
+    "check": "Check profile files, and the *.toml of directories.",
+    "explain": "Say why a pod has its profile, and where its threads belong.",
+    "lint": "Say what is wrong with profile files, or may be.",
+    "list": "List every profile, and those that could not be loaded.",
+    "record": "Record the threads of a live program.",
+    "schema": "Print the JSON Schema of profiles, for editors.",
+    "show": "Show the profile of that id.",
+    "test": "Test a profile on recorded threads.",
+}
 
 
-class _ListByDefault(click.Group):
+class _ListByDefault(CommandGroup):
     """A group that lists where no sub-command is named: ``temper profiles --output json``."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -14,10 +25,12 @@ class _ListByDefault(click.Group):
         return super().parse_args(ctx, ["list", *args] if is_option or not args else args)
 
 
-@click.group("profiles", cls=_ListByDefault)
+@click.group(
+    "profiles",
+    cls=_ListByDefault,
+    path="temper profiles",
+    package="temper_core.cli.profiles",
+    own=COMMANDS,
+)
 def command() -> None:
     """List, show, check and test workload profiles; without a sub-command, list them."""
-
-
-for _module in (listing, show, check, lint, explain, schema, record, test):
-    command.add_command(_module.command)

@@ -14,8 +14,8 @@ OPTION = "--settings"
 """Names the settings file, in every command."""
 
 
-def summaries(reserved: frozenset[str]) -> Mapping[str, str]:
-    """Return name and summary of every plugin's command; *reserved* names are the core's.
+def summaries(path: str) -> Mapping[str, str]:
+    """Return name and summary of every command that plugins add to the group *path*.
 
     Where the default settings cannot be read no plugin is known to be allowed, and none is asked.
     """
@@ -26,11 +26,11 @@ def summaries(reserved: frozenset[str]) -> Mapping[str, str]:
     except TemperError:
         return {}
     found = [contribution.record for contribution in _contributions(host)]
-    return {command.name: command.summary for command in found if command.name not in reserved}
+    return {command.name: command.summary for command in found if command.under == path}
 
 
-def load_command(name: str, arguments: Sequence[str] = ()) -> "click.Command | None":
-    """Import the plugin's command of that name; None where no plugin has it.
+def load_command(path: str, name: str, arguments: Sequence[str] = ()) -> "click.Command | None":
+    """Import the command *name* that a plugin adds to the group *path*; None without one.
 
     The settings that its *arguments* name, or else the default ones, say which plugins may be
     loaded. Raises InputError where they cannot be read, and instead of returning None where a
@@ -40,27 +40,28 @@ def load_command(name: str, arguments: Sequence[str] = ()) -> "click.Command | N
 
     host = _host(settings_path(arguments))
     for contribution in _contributions(host):
-        if contribution.record.name == name:
+        if (contribution.record.under, contribution.record.name) == (path, name):
             return host.call(contribution.plugin, contribution.record.load)
-    reasons = [claim.reason for claim in host.contested("temper_commands") if claim.name == name]
+    claim_of_name = f"{path} {name}"
+    reasons = [c.reason for c in host.contested("temper_commands") if c.name == claim_of_name]
     reasons += [
         f"plugin {state.name!r} is {_WITHOUT[state.state]}: {state.failure}"
         for state in host.states()
         if state.state in _WITHOUT
     ]
-    reasons += _missing(name, {state.name for state in host.states()})
+    reasons += _missing(claim_of_name, {state.name for state in host.states()})
     if reasons:
         raise InputError("; ".join([f"no plugin offers {name!r}", *reasons]))
     return None
 
 
 FIRST_PARTY: Mapping[str, str] = {
-    "k8s": "kubernetes",
-    "lint": "linter",
-    "overcommit": "density",
-    "placement": "density",
+    "temper k8s": "kubernetes",
+    "temper lint": "linter",
+    "temper overcommit": "density",
+    "temper placement": "density",
 }
-"""The commands of the plugins that are made with the core, by the extra that installs each."""
+"""The commands of first-party plugins, and the extra that installs each."""
 
 
 def _missing(command: str, installed: Collection[str]) -> list[str]:
