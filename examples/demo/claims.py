@@ -6,7 +6,8 @@ ATTACH = {
 }
 STOP = {
     "stopped": "a stop ends with exit code 0 and the stock scheduler",
-    "nothing_left": "no process, cgroup, socket or file of ours is left",
+    "nothing_left": "no process, cgroup, socket or file of ours is left but the record of events",
+    "restored": "temper restore removes that as well",
 }
 SWAP = {
     "swapped": "a pod that outgrew its layer takes one warm swap of the engine",

@@ -5,7 +5,7 @@ import time
 import kernel
 from agent import SETTINGS, temper
 from node import Node, lateness, milliseconds
-from observations import layer_of, leftovers, planned_sizes, size_faults
+from observations import EVENTS, layer_of, leftovers, planned_sizes, size_faults
 
 RAISED = 200_000
 GROWN = "4"
@@ -168,5 +168,13 @@ def stop(node: Node) -> None:
         code == 0 and kernel.state() == "disabled",
         f"exit code {code} after {time.monotonic() - start:.1f} s, {kernel.state()}",
     )
-    left = sorted(set(leftovers()) - node.before) + [f"pid {pid}" for pid in kernel.engines()]
-    report.claim("nothing_left", not left, ", ".join(left) or "nothing")
+    left = _left(node)
+    report.claim("nothing_left", set(left) <= {EVENTS}, ", ".join(left) or "nothing")
+    printed = temper("restore", "--settings", str(SETTINGS))
+    left = _left(node)
+    report.claim("restored", not left, ", ".join([*left, printed]) if left else "nothing")
+
+
+def _left(node: Node) -> list[str]:
+    """Return the files, sockets, cgroups and engines that there were not before."""
+    return sorted(set(leftovers()) - node.before) + [f"pid {pid}" for pid in kernel.engines()]

@@ -10,6 +10,8 @@ Json = dict[str, Any]
 CGROUPS = "/sys/fs/cgroup"
 PLACES = ("/run", "/etc/temper", "/var/lib/temper", "/sys/fs/bpf", CGROUPS)
 OWN = Path("/run/demo")
+# The record of events outlives the agent on purpose.
+EVENTS = "/var/lib/temper/events.jsonl"
 
 
 def planned_sizes(config: Sequence[Json]) -> dict[str, tuple[int, int]]:

@@ -319,7 +319,8 @@ def test_a_flood_is_held_to_its_pace_and_ended(start, view, monkeypatch):
 
     assert count[0] <= pace.MOST_PIECES_PER_S * (time.monotonic() - began + 1)
     assert max(answered) < 2
-    wait_for(lambda: view.ended[0][2:] == ("floods: it sends more pieces than there may be", False))
+    failure = "floods: it sends more pieces than there may be"
+    wait_for(lambda: view.ended == [("shop", PART, failure, False)])
 
 
 def test_a_client_that_does_not_read_is_hung_up_on_and_holds_little(start, view):

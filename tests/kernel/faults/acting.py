@@ -11,7 +11,7 @@ from typing import Any
 from damage import caged
 from scene import Scene, claim
 from temper_agent import SETTINGS, temper
-from traces import OWN
+from traces import EVENTS, OWN, leftovers
 
 RUN = Path("/run/temper")
 STATE = Path("/var/lib/temper")
@@ -75,6 +75,16 @@ def stop_in_order(scene: Scene) -> None:
     """Stop the agent; claim that it ends with exit code 0."""
     code = scene.agent.stop()
     claim(code == 0, f"the agent ended with exit code {code}")
+
+
+def nothing_left(scene: Scene) -> None:
+    """Claim that a stop leaves the record of events alone, and ``temper restore`` not even that."""
+    left = leftovers(scene.empty, scene.known)
+    claim(set(left) <= {EVENTS}, f"left by the stop: {', '.join(left)}")
+    ended = temper("restore", "--settings", str(SETTINGS))
+    claim(ended.returncode == 0, f"temper restore ended with {ended.returncode}: {ended.stderr}")
+    left = leftovers(scene.empty, scene.known)
+    claim(not left, f"left after temper restore: {', '.join(left)}")
 
 
 def steering(scene: Scene) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from acting import (
     caged_agent,
     claim_refused,
     kill_engine,
+    nothing_left,
     stop_in_order,
     told_pods,
 )
@@ -21,7 +22,7 @@ from damage import (
 )
 from scene import Scene, claim
 from temper_agent import PODS, PROFILES, SETTINGS, write_settings
-from traces import OWN, leftovers
+from traces import OWN
 from while_loading import GROUP
 
 fault = GROUP.fault
@@ -160,8 +161,7 @@ def agent_terminated_in_load(scene: Scene) -> None:
     scene.strike()
     stop_in_order(scene)
     scene.safe_without_agent()
-    left = leftovers(scene.empty, scene.known)
-    claim(not left, f"left: {', '.join(left)}")
+    nothing_left(scene)
     scene.agent = None
 
 

@@ -15,6 +15,7 @@ CGROUPS = Path("/sys/fs/cgroup")
 PLACES = tuple(
     map(Path, ("/run", "/tmp", "/dev/shm", "/etc/temper", "/var/lib/temper", "/sys/fs/bpf"))
 )
+EVENTS = "/var/lib/temper/events.jsonl"
 # BPF objects and dying cgroups go a moment after their last user.
 SETTLES_S = 15.0
 KTHREADD = 2

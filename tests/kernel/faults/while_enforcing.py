@@ -10,13 +10,22 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import storms
-from acting import RUN, STATE, STATS, claim_refused, rival, stop_in_order, told_pods
+from acting import (
+    RUN,
+    STATE,
+    STATS,
+    claim_refused,
+    nothing_left,
+    rival,
+    stop_in_order,
+    told_pods,
+)
 from catalogue import Group
 from damage import covered, full, jumped, limited, read_only, saying, unmounted, without
 from hogs import hogging
 from scene import SAFE_S, Scene, claim
 from temper_agent import PODS, PROFILES, SETTINGS
-from traces import CGROUPS, leftovers
+from traces import CGROUPS
 
 GROUP = Group("enforcing", home="enforcing", order="run")
 fault = GROUP.fault
@@ -193,8 +202,7 @@ def uninstalled(scene: Scene) -> None:
     scene.strike()
     stop_in_order(scene)
     scene.safe_without_agent()
-    left = leftovers(scene.empty, scene.known)
-    claim(not left, f"left: {', '.join(left)}")
+    nothing_left(scene)
     scene.agent = None
 
 

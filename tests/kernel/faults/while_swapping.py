@@ -7,11 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from acting import RUN, another_plan, safe_mode, stop_in_order
+from acting import RUN, another_plan, nothing_left, safe_mode, stop_in_order
 from catalogue import Group
 from damage import full
-from scene import Scene, claim, is_enforcing
-from traces import leftovers
+from scene import Scene, is_enforcing
 
 GROUP = Group("swapping", home="enforcing", order="run")
 fault = GROUP.fault
@@ -133,6 +132,5 @@ def agent_stopped_in_swap(scene: Scene) -> None:
     with two_engines(scene):
         stop_in_order(scene)
         scene.safe_without_agent()
-    left = leftovers(scene.empty, scene.known)
-    claim(not left, f"left: {', '.join(left)}")
+    nothing_left(scene)
     scene.agent = None
