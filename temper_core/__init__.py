@@ -43,6 +43,8 @@ _HOMES = {
         "PodSourceContext",
         "Staleness",
     ),
+    "temper_core.records.declarations": ("MetricFamily", "PanelHint", "SettingsTable"),
+    "temper_core.settings.fields": ("setting",),
     "temper_core.profiles.covering": ("takes_by_name",),
     "temper_core.records.checks": ("Check", "CheckState"),
     "temper_core.records.endpoints": (

@@ -38,6 +38,7 @@ from temper_core.records.contributions import (
     PodSourceContext,
     Staleness,
 )
+from temper_core.records.declarations import MetricFamily, PanelHint, SettingsTable
 from temper_core.records.endpoints import (
     Answer,
     Cookie,
@@ -81,6 +82,7 @@ from temper_core.records.snapshots import (
 )
 from temper_core.records.tiers import LayerKind, Tier
 from temper_core.records.wakes import Blocking, Party, WaitHistogram, WakeEdge, WakeWindow
+from temper_core.settings.fields import setting
 
 __version__: str
 
@@ -126,6 +128,7 @@ __all__ = [
     "MachineError",
     "MachineShape",
     "Metric",
+    "MetricFamily",
     "MetricSample",
     "Mode",
     "NodeLookup",
@@ -135,6 +138,7 @@ __all__ = [
     "OpenPodSource",
     "Origin",
     "Overhead",
+    "PanelHint",
     "Party",
     "PluginError",
     "Pod",
@@ -147,6 +151,7 @@ __all__ = [
     "Requester",
     "Restored",
     "ServerSentEvent",
+    "SettingsTable",
     "Severity",
     "Snapshot",
     "Staleness",
@@ -178,6 +183,7 @@ __all__ = [
     "parse_profile",
     "read_json",
     "read_pod_object",
+    "setting",
     "takes_by_name",
     "tier_of",
     "violation_id",

@@ -15,15 +15,18 @@ from temper_core import (
     InstrumentContext,
     MachineError,
     Metric,
+    MetricFamily,
     OpenInstrument,
     OpenPodSource,
     PodSource,
     PodSourceContext,
+    SettingsTable,
     Snapshot,
     fit_settings,
     hookimpl,
 )
 from temper_plugin_kubernetes.accounts import Account
+from temper_plugin_kubernetes.families import FAMILIES
 from temper_plugin_kubernetes.options import Options
 
 if TYPE_CHECKING:
@@ -31,7 +34,14 @@ if TYPE_CHECKING:
 
     from temper_kube.access import Access
 
-__all__ = ["temper_commands", "temper_exporters", "temper_instruments", "temper_pod_sources"]
+__all__ = [
+    "temper_commands",
+    "temper_exporters",
+    "temper_instruments",
+    "temper_metrics",
+    "temper_pod_sources",
+    "temper_settings",
+]
 
 NAME = "kubernetes"
 _ACCOUNT = Account()
@@ -66,6 +76,18 @@ def temper_commands() -> list[Command]:
 def temper_exporters() -> list[Exporter]:
     """Contribute how the watches and the writes fare."""
     return [Exporter(NAME, _metrics)]
+
+
+@hookimpl
+def temper_metrics() -> list[MetricFamily]:
+    """Declare what the account counts."""
+    return list(FAMILIES)
+
+
+@hookimpl
+def temper_settings() -> list[SettingsTable]:
+    """Declare the table ``[plugins.kubernetes]``."""
+    return [SettingsTable(Options)]
 
 
 def _load_command() -> "click.Command":

@@ -4,16 +4,32 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from temper_core import Command, Endpoint, Exporter, Invariant, fit_settings, hookimpl
+from temper_core import (
+    Command,
+    Endpoint,
+    Exporter,
+    Invariant,
+    MetricFamily,
+    SettingsTable,
+    fit_settings,
+    hookimpl,
+)
 from temper_plugin_linter.eye import Eye
 from temper_plugin_linter.limits import Limits
 from temper_plugin_linter.rules import RULES
-from temper_plugin_linter.standing import ages, violations
+from temper_plugin_linter.standing import AGE, ages, violations
 
 if TYPE_CHECKING:
     import click
 
-__all__ = ["temper_commands", "temper_endpoints", "temper_exporters", "temper_invariants"]
+__all__ = [
+    "temper_commands",
+    "temper_endpoints",
+    "temper_exporters",
+    "temper_invariants",
+    "temper_metrics",
+    "temper_settings",
+]
 
 
 @hookimpl
@@ -27,6 +43,18 @@ def temper_invariants(settings: Mapping[str, Any]) -> list[Invariant]:
 def temper_exporters() -> list[Exporter]:
     """Contribute how long each promise has been broken."""
     return [Exporter("lint-age", ages)]
+
+
+@hookimpl
+def temper_metrics() -> list[MetricFamily]:
+    """Declare the age of violations."""
+    return [AGE]
+
+
+@hookimpl
+def temper_settings() -> list[SettingsTable]:
+    """Declare the thresholds."""
+    return [SettingsTable(Limits)]
 
 
 @hookimpl

@@ -6,8 +6,29 @@ from typing import Any
 
 from attrs import asdict
 
-from temper_core import InputError, Metric, MetricSample, Request, Snapshot, Violation
+from temper_core import (
+    InputError,
+    Metric,
+    MetricFamily,
+    MetricSample,
+    PanelHint,
+    Request,
+    Snapshot,
+    Violation,
+)
 from temper_plugin_linter.limits import Limits
+
+AGE = MetricFamily(
+    "temper_lint_violation_age_seconds",
+    "How long the oldest standing violation of the invariant has stood.",
+    labels=("invariant",),
+    panel=PanelHint(
+        "Promises are broken for",
+        "seconds",
+        query="max by (invariant) (temper_lint_violation_age_seconds{@}) > 0",
+        legend="{{invariant}}",
+    ),
+)
 
 
 def ages(snapshot: Snapshot) -> Iterator[Metric]:
@@ -16,10 +37,8 @@ def ages(snapshot: Snapshot) -> Iterator[Metric]:
     for violation in snapshot.violations:
         age_s = max(0.0, snapshot.at - violation.since)
         oldest[violation.invariant] = max(age_s, oldest.get(violation.invariant, 0.0))
-    yield Metric(
-        "temper_lint_violation_age_seconds",
-        "How long the oldest standing violation of the invariant has stood.",
-        [MetricSample(age_s, {"invariant": name}) for name, age_s in sorted(oldest.items())],
+    yield AGE.metric(
+        [MetricSample(age_s, {"invariant": name}) for name, age_s in sorted(oldest.items())]
     )
 
 
