@@ -2,7 +2,6 @@
 
 from deploy.monitoring.board import Board, Choice, Row, cell_path_to, link
 from deploy.monitoring.fleet_agents import agents, changes, cost
-from deploy.monitoring.fleet_density import overcommit, placement
 from deploy.monitoring.panels import (
     Colour,
     Panel,
@@ -14,6 +13,7 @@ from deploy.monitoring.panels import (
     number,
     timeline,
 )
+from deploy.monitoring.plugin_rows import plugin_rows
 from deploy.monitoring.tables import Column, table
 from deploy.monitoring.wording import (
     FLEET,
@@ -52,8 +52,7 @@ def fleet() -> Board:
             Row("Changes of the engine", changes()),
             Row("What the agents cost", cost()),
             Row("Agents, plugins, profiles", agents(), closed=True),
-            Row("Overcommit webhook", overcommit(), closed=True),
-            Row("Placement service", placement(), closed=True),
+            *plugin_rows("fleet"),
         ),
         links=(link("Node", NODE), link("Pod", POD)),
     )

@@ -17,6 +17,7 @@ from deploy.monitoring.panels import (
     with_ceiling,
     words,
 )
+from deploy.monitoring.plugin_rows import plugin_rows
 from deploy.monitoring.tables import Column, table
 from deploy.monitoring.wording import (
     FLEET,
@@ -58,7 +59,8 @@ def node() -> Board:
             Row("Changes of the engine", _changes()),
             Row("What the agent costs", cost()),
             Row("How it observes", observing()),
-            Row("Plugins and the cluster", plugins(), closed=True),
+            Row("Plugins and profiles", plugins(), closed=True),
+            *plugin_rows("node"),
         ),
         links=(link("Fleet", FLEET), link("Pods of this node", POD, "instance")),
     )
@@ -282,11 +284,6 @@ def _promises() -> tuple[Panel, ...]:
             "Broken promises",
             Query("max by (invariant) (temper_lint_violation{@}) > 0", "{{invariant}}"),
             about="Zero, and so no line, is the steady state. `temper lint` says what to do.",
-        ),
-        lines(
-            "For how long",
-            Query("max by (invariant) (temper_lint_violation_age_seconds{@}) > 0", "{{invariant}}"),
-            unit=Unit.SECONDS,
         ),
         areas(
             "By severity",

@@ -106,7 +106,7 @@ def observing() -> tuple[Panel, ...]:
 
 
 def plugins() -> tuple[Panel, ...]:
-    """Show plugins, profiles, and what the cluster is told."""
+    """Show plugins, their instruments, and profiles."""
     return (
         table(
             "Plugins",
@@ -137,7 +137,6 @@ def plugins() -> tuple[Panel, ...]:
             ),
         ),
         *_instruments(),
-        *_cluster(),
     )
 
 
@@ -171,29 +170,5 @@ def _instruments() -> tuple[Panel, ...]:
                 "bound: {{instrument}}",
             ),
             unit=Unit.BYTES,
-        ),
-    )
-
-
-def _cluster() -> tuple[Panel, ...]:
-    return (
-        timeline(
-            "API server watched",
-            Query("max by (resource) (temper_kubernetes_watch_up{@})", "{{resource}}"),
-            mappings=named_values((0, "no", Colour.BAD), (1, "yes", Colour.GOOD)),
-        ),
-        areas(
-            "Requests to the API server",
-            Query(rate("temper_kubernetes_writes_total", "write"), "written: {{write}}"),
-            Query(rate("temper_kubernetes_lists_total", "resource"), "listed: {{resource}}"),
-            Query(
-                rate("temper_kubernetes_watch_restarts_total", "resource"),
-                "watch ended: {{resource}}",
-            ),
-            Query(
-                rate("temper_kubernetes_unreadable_objects_total", "resource"),
-                "unreadable: {{resource}}",
-            ),
-            unit=Unit.PER_SECOND,
         ),
     )

@@ -13,6 +13,7 @@ from deploy.monitoring.panels import (
     with_ceiling,
     words,
 )
+from deploy.monitoring.plugin_rows import plugin_rows
 from deploy.monitoring.tables import Column, table
 from deploy.monitoring.wording import FLEET, NODE, POD, buckets, quantiles, rate
 
@@ -48,6 +49,7 @@ def pod() -> Board:
             Row("Waiting for a CPU", _waits()),
             Row("Threads by name", _threads()),
             Row("Pressure and memory", _pressure()),
+            *plugin_rows("pod"),
         ),
         links=(link("Fleet", FLEET), link("Node", NODE)),
     )  # fmt: skip

@@ -299,7 +299,8 @@ class Agent:
         failed = [f"{part} failed: {error}" for part, error in self._defects.items()]
         spoilt = [f"profiles: {each.source}: {each.reason}" for each in self._told_failures()]
         unwatched = parts.wakes.defects(time.monotonic())
-        others = (*failed, *spoilt, *unwatched, *parts.instruments.defects)
+        undeclared = parts.published.undeclared
+        others = (*failed, *spoilt, *unwatched, *parts.instruments.defects, *undeclared)
         unkept = parts.events.defect if parts.events is not None else ""
         told = [parts.pods.defect, parts.scheduler.refusal, unkept, *others]
         defects = tuple(filter(None, told))

@@ -12,6 +12,7 @@ from temper_core.errors import InputError
 from temper_core.events.audit import Audit
 from temper_core.events.event_log import EventLog
 from temper_core.instruments.instruments import Instruments
+from temper_core.metrics.declarations import Declarations
 from temper_core.metrics.source import AgentCounters
 from temper_core.metrics.totals import Sums, Totals
 from temper_core.node.pod_watch import PodWatch
@@ -24,6 +25,7 @@ from temper_core.profiles.trials import TrialBook
 from temper_core.profiles.watch import ProfileWatch
 from temper_core.records.checks import Check
 from temper_core.records.contributions import Exporter
+from temper_core.records.declarations import MetricFamily
 from temper_core.records.endpoints import Endpoint, Requester
 from temper_core.records.plans import Generation, LayerPlan
 from temper_core.records.snapshots import PluginState, Snapshot, Status
@@ -60,6 +62,8 @@ class Published:
         self._profiles = profiles
         self._exporters = host.gather("temper_exporters", Exporter)
         self._endpoints = host.gather("temper_endpoints", Endpoint)
+        families = host.gather("temper_metrics", MetricFamily)
+        self._declarations = Declarations((each.plugin, each.record) for each in families)
         self._snapshot: Snapshot | None = None
         self._totals = Totals()
         self.series = 0
@@ -240,7 +244,13 @@ class Published:
     def exporters(self) -> Sequence[tuple[str, Exporter]]:
         """Return the exporters, each with its plugin's name."""
         hooked = [(each.plugin, each.record) for each in self._exporters]
-        return [*hooked, *self._instruments.exporters()]
+        exporters = [*hooked, *self._instruments.exporters()]
+        return [(plugin, self._declarations.held(plugin, each)) for plugin, each in exporters]
+
+    @property
+    def undeclared(self) -> tuple[str, ...]:
+        """Name what plugins have exported against their declarations."""
+        return self._declarations.defects
 
     def endpoints(self) -> Sequence[tuple[str, Endpoint]]:
         """Return the plugins' endpoints, each with its plugin's name."""
