@@ -57,5 +57,5 @@ def _all() -> Iterator[Known]:
     for family in FAMILIES:
         yield Known(family.name, family.kind, family.labels, family.help, family.unit)
     for families in declared().values():
-        for family in families:
-            yield Known(family.name, family.kind, family.labels, family.help)
+        for each in families:
+            yield Known(each.name, each.kind, each.labels, each.help)

@@ -132,32 +132,4 @@ def agents() -> tuple[Panel, ...]:
             "Calls into plugins that failed",
             Query(grown("temper_plugin_failures_total", "plugin"), "{{plugin}}"),
         ),
-        *_cluster(),
-    )
-
-
-def _cluster() -> tuple[Panel, ...]:
-    return (
-        lines(
-            "API server watched",
-            Query("sum by (resource) (temper_kubernetes_watch_up{@})", "{{resource}} (nodes)"),
-        ),
-        areas(
-            "Writes to the API server",
-            Query(rate("temper_kubernetes_writes_total", "write"), "{{write}}"),
-            unit=Unit.PER_SECOND,
-        ),
-        areas(
-            "Lists, watches that ended, unreadable objects",
-            Query(rate("temper_kubernetes_lists_total", "resource"), "listed: {{resource}}"),
-            Query(
-                rate("temper_kubernetes_watch_restarts_total", "resource"),
-                "watch ended: {{resource}}",
-            ),
-            Query(
-                rate("temper_kubernetes_unreadable_objects_total", "resource"),
-                "unreadable: {{resource}}",
-            ),
-            unit=Unit.PER_SECOND,
-        ),
     )

@@ -19,6 +19,7 @@ from deploy.monitoring.wording import quantiles, rate
 from temper_core import MetricFamily, PanelHint
 
 COUNTER = "counter"
+Drawn = tuple[MetricFamily, PanelHint]
 YES_NO = "yes_no"
 UNITS = MappingProxyType(
     {
@@ -39,35 +40,49 @@ def plugin_rows(
     """Return a row for each plugin with families on *board*; without *families*, those declared."""
     rows = []
     for plugin, its_own in (declared() if families is None else families).items():
-        panels = tuple(_panels([each for each in its_own if _hint(each).board == board]))
-        if panels:
-            rows.append(Row(f"Plugin {plugin}", panels, closed=True))
+        if drawn := _drawn(its_own, board):
+            rows.append(Row(f"Plugin {plugin}", tuple(_panels(drawn)), closed=True))
     return tuple(rows)
 
 
-def _panels(families: Sequence[MetricFamily]) -> Iterator[Panel]:
-    by_title: dict[str, list[MetricFamily]] = {}
-    for family in families:
-        by_title.setdefault(_hint(family).title, []).append(family)
+def _drawn(families: Sequence[MetricFamily], board: str) -> list[Drawn]:
+    """Return what *board* shows of *families*, each with how."""
+    return [
+        (family, hint)
+        for family in families
+        for hint in family.panels or (_usual(family),)
+        if hint.board == board
+    ]
+
+
+def _usual(family: MetricFamily) -> PanelHint:
+    """Return how a family without a hint is drawn, by its kind and name."""
+    title = family.name.removeprefix("temper_").removesuffix("_total").replace("_", " ")
+    return PanelHint(title.capitalize(), "per_second" if family.kind == COUNTER else "none")
+
+
+def _panels(drawn: Sequence[Drawn]) -> Iterator[Panel]:
+    by_title: dict[str, list[Drawn]] = {}
+    for family, hint in drawn:
+        by_title.setdefault(hint.title, []).append((family, hint))
     for title, together in by_title.items():
         yield _panel(title, together)
 
 
-def _panel(title: str, families: Sequence[MetricFamily]) -> Panel:
-    queries = [query for family in families for query in _queries(family)]
-    hint = _hint(families[0])
-    if hint.unit == YES_NO:
+def _panel(title: str, drawn: Sequence[Drawn]) -> Panel:
+    queries = [query for family, hint in drawn for query in _queries(family, hint)]
+    unit = drawn[0][1].unit
+    if unit == YES_NO:
         words = named_values((0, "no", Colour.BAD), (1, "yes", Colour.GOOD))
         return timeline(title, *queries, mappings=words)
-    # What is counted by label adds up; what was summed or chosen by a query of its own may not.
+    # Counts by label add up; what a query of the plugin's own returns may not.
     adds_up = all(
-        each.kind == COUNTER and each.labels and not _hint(each).query for each in families
+        family.kind == COUNTER and family.labels and not hint.query for family, hint in drawn
     )
-    return (areas if adds_up else lines)(title, *queries, unit=UNITS[hint.unit])
+    return (areas if adds_up else lines)(title, *queries, unit=UNITS[unit])
 
 
-def _queries(family: MetricFamily) -> tuple[Query, ...]:
-    hint = _hint(family)
+def _queries(family: MetricFamily, hint: PanelHint) -> tuple[Query, ...]:
     legend = hint.legend or " ".join(f"{{{{{label}}}}}" for label in family.labels)
     legend = legend or hint.title.lower()
     if hint.query:
@@ -78,11 +93,3 @@ def _queries(family: MetricFamily) -> tuple[Query, ...]:
         return (Query(rate(family.name, *family.labels), legend),)
     grouped = f" by ({', '.join(family.labels)}) " if family.labels else ""
     return (Query(f"max{grouped}({family.name}{{@}})", legend),)
-
-
-def _hint(family: MetricFamily) -> PanelHint:
-    """Return the plugin's hint, or else one by the family's kind and name."""
-    if family.panel is not None:
-        return family.panel
-    title = family.name.removeprefix("temper_").removesuffix("_total").replace("_", " ")
-    return PanelHint(title.capitalize(), "per_second" if family.kind == COUNTER else "none")

@@ -1,6 +1,6 @@
 """The tables ``[plugins.<name>]`` as the plugins declare them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
@@ -52,23 +52,23 @@ def _origins(
         return as_given
     try:
         # Converters and validators are the plugin's code.
-        return host.call(
-            name, _fitted, name, models[name], table, source, allows=(DocumentError,), each=Origin
-        )
+        return host.call(name, _fitted, name, models[name], table, source, allows=(DocumentError,))
     except DocumentError:
         raise
     except PluginError:  # the host has named the plugin
         return as_given
 
 
-def _fitted(name: str, model: type[Any], table: Mapping[str, Any], source: str) -> Iterator[Origin]:
+def _fitted(name: str, model: type[Any], table: Mapping[str, Any], source: str) -> list[Origin]:
     from temper_core import documents
     from temper_core.plain_json import plain_value
 
     settings = documents.fit(dict(table), model, source=source)
-    for origin in origins_of(settings, model(), table, source, f"plugins.{name}."):
-        value, default = plain_value(origin.value), plain_value(origin.default)
-        yield evolve(origin, value=value, default=default)
+    origins = origins_of(settings, model(), table, source, f"plugins.{name}.")
+    return [
+        evolve(each, value=plain_value(each.value), default=plain_value(each.default))
+        for each in origins
+    ]
 
 
 def _below(name: str, problem: str) -> str:

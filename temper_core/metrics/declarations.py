@@ -9,7 +9,7 @@ import structlog
 from attrs import evolve
 
 from temper_core.metrics.exposition import COUNTER, TOTAL
-from temper_core.records.contributions import Exporter, Metric, MetricSample
+from temper_core.records.contributions import Exporter, Metric
 from temper_core.records.declarations import MetricFamily
 from temper_core.records.snapshots import Snapshot
 
@@ -62,12 +62,7 @@ class Declarations:
             return "is not declared by temper_metrics"
         if metric.kind != family.kind:
             return f"is a {metric.kind}, and declared as a {family.kind}"
-        labels = {
-            label
-            for sample in metric.samples
-            if isinstance(sample, MetricSample)
-            for label in sample.labels
-        }
+        labels = {label for sample in metric.samples for label in sample.labels}
         unknown = sorted(map(str, labels - set(family.labels)))
         return f"has labels that are not declared: {', '.join(unknown)}" if unknown else ""
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import attrs
 from attrs import field, frozen
-from attrs.validators import deep_iterable, in_, instance_of, matches_re, optional
+from attrs.validators import deep_iterable, in_, instance_of, matches_re
 
 from temper_core.records.contributions import Metric, MetricSample
 
@@ -68,7 +68,7 @@ class MetricFamily:
         help: A sentence on what the value means.
         kind: ``gauge``, ``counter`` or ``histogram``.
         labels: The names of its labels.
-        panel: How a dashboard draws it; None leaves that to the kind.
+        panels: How dashboards draw it; without one it is drawn by its kind, on the node's.
         service: The service that exports it; empty for the agent.
 
     """
@@ -77,9 +77,12 @@ class MetricFamily:
     help: str = field(validator=matches_re(r"(?s).+"))
     kind: str = field(default="gauge", validator=in_(KINDS))
     labels: tuple[str, ...] = field(
-        default=(), converter=tuple, validator=deep_iterable(matches_re(r"[a-zA-Z_][a-zA-Z0-9_]*"))
+        default=(),
+        validator=deep_iterable(matches_re(r"[a-zA-Z_][a-zA-Z0-9_]*"), instance_of(tuple)),
     )
-    panel: PanelHint | None = field(default=None, validator=optional(instance_of(PanelHint)))
+    panels: tuple[PanelHint, ...] = field(
+        default=(), validator=deep_iterable(instance_of(PanelHint), instance_of(tuple))
+    )
     service: str = field(default="", validator=instance_of(str))
 
     def __attrs_post_init__(self) -> None:

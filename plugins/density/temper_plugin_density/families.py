@@ -5,8 +5,10 @@ from temper_core import MetricFamily, PanelHint
 WEBHOOK, PLACEMENT = "the overcommit webhook", "the placement service"
 
 
-def _panel(title: str, unit: str = "none", query: str = "", legend: str = "") -> PanelHint:
-    return PanelHint(title, unit, "fleet", query, legend)
+def _panels(
+    title: str, unit: str = "none", query: str = "", legend: str = ""
+) -> tuple[PanelHint, ...]:
+    return (PanelHint(title, unit, "fleet", query, legend),)
 
 
 def _hourly(name: str) -> str:
@@ -18,14 +20,14 @@ ADMISSIONS = MetricFamily(
     "Pods that the API server asked about, by what came of it.",
     "counter",
     ("outcome",),
-    _panel("Admissions by outcome", "per_second"),
+    _panels("Admissions by outcome", "per_second"),
     WEBHOOK,
 )
 FREED = MetricFamily(
     "temper_overcommit_freed_millicores_total",
     "Millicores by which the requests of admitted pods were lowered.",
     "counter",
-    panel=_panel(
+    panels=_panels(
         "CPU requests lowered in an hour by",
         "cpus",
         "sum(increase(temper_overcommit_freed_millicores_total{@}[1h])) / 1000",
@@ -37,13 +39,13 @@ ADMISSION_SECONDS = MetricFamily(
     "temper_overcommit_admission_seconds",
     "Time in which an admission was decided, without reading the request.",
     "histogram",
-    panel=_panel("Time of an admission", "seconds"),
+    panels=_panels("Time of an admission", "seconds"),
     service=WEBHOOK,
 )
 CERTIFICATE_EXPIRY = MetricFamily(
     "temper_overcommit_certificate_expiry_timestamp_seconds",
     "When the certificate that is served expires.",
-    panel=_panel(
+    panels=_panels(
         "Certificates are valid for",
         "seconds",
         "min(temper_overcommit_certificate_expiry_timestamp_seconds{@}) - time()",
@@ -54,7 +56,7 @@ CERTIFICATE_EXPIRY = MetricFamily(
 AUTHORITY_EXPIRY = MetricFamily(
     "temper_overcommit_authority_expiry_timestamp_seconds",
     "When the newest certificate authority expires.",
-    panel=_panel(
+    panels=_panels(
         "Certificates are valid for",
         "seconds",
         "min(temper_overcommit_authority_expiry_timestamp_seconds{@}) - time()",
@@ -66,7 +68,7 @@ CERTIFICATES = MetricFamily(
     "temper_overcommit_certificates_taken_up_total",
     "Certificates that were taken up to be served, the first one included.",
     "counter",
-    panel=_panel(
+    panels=_panels(
         "Certificates taken up, and looks at them that failed",
         "per_hour",
         _hourly("temper_overcommit_certificates_taken_up_total"),
@@ -78,7 +80,7 @@ CHECK_FAILURES = MetricFamily(
     "temper_overcommit_certificate_check_failures_total",
     "Looks at the Secret and the configuration that failed.",
     "counter",
-    panel=_panel(
+    panels=_panels(
         "Certificates taken up, and looks at them that failed",
         "per_hour",
         _hourly("temper_overcommit_certificate_check_failures_total"),
@@ -101,14 +103,14 @@ REQUESTS = MetricFamily(
     "Questions of the scheduler, by what came of them",
     "counter",
     ("outcome",),
-    _panel("Questions of the scheduler", "per_second"),
+    _panels("Questions of the scheduler", "per_second"),
     PLACEMENT,
 )
 REQUEST_SECONDS = MetricFamily(
     "temper_placement_request_seconds",
     "Seconds that an answer took",
     "histogram",
-    panel=_panel("Time of an answer", "seconds"),
+    panels=_panels("Time of an answer", "seconds"),
     service=PLACEMENT,
 )
 SCORES = MetricFamily(
@@ -116,26 +118,26 @@ SCORES = MetricFamily(
     "Nodes scored, by the rule that decided",
     "counter",
     ("rule",),
-    _panel("Nodes scored, by rule", "per_second"),
+    _panels("Nodes scored, by rule", "per_second"),
     PLACEMENT,
 )
 NODES = MetricFamily(
     "temper_placement_nodes",
     "Nodes known",
-    panel=_panel("Known", legend="nodes"),
+    panels=_panels("Known", legend="nodes"),
     service=PLACEMENT,
 )
 PODS = MetricFamily(
     "temper_placement_pods",
     "Bound pods known",
-    panel=_panel("Known", legend="pods"),
+    panels=_panels("Known", legend="pods"),
     service=PLACEMENT,
 )
 UNREADABLE = MetricFamily(
     "temper_placement_unreadable_pods_total",
     "How often a pod could not be read",
     "counter",
-    panel=_panel(
+    panels=_panels(
         "Known", query="max(temper_placement_unreadable_pods_total{@})", legend="unreadable"
     ),
     service=PLACEMENT,
@@ -144,7 +146,7 @@ WATCH_UP = MetricFamily(
     "temper_placement_watch_up",
     "Whether the watch is up",
     labels=("resource",),
-    panel=_panel(
+    panels=_panels(
         "Watches that are up, and lists",
         query="sum by (resource) (temper_placement_watch_up{@})",
         legend="up: {{resource}}",
@@ -156,7 +158,7 @@ WATCH_LISTS = MetricFamily(
     "How often the whole collection was listed",
     "counter",
     ("resource",),
-    _panel(
+    _panels(
         "Watches that are up, and lists",
         query="sum by (resource) (temper_placement_watch_lists_total{@})",
         legend="listed: {{resource}}",

@@ -22,11 +22,13 @@ AGE = MetricFamily(
     "temper_lint_violation_age_seconds",
     "How long the oldest standing violation of the invariant has stood.",
     labels=("invariant",),
-    panel=PanelHint(
-        "Promises are broken for",
-        "seconds",
-        query="max by (invariant) (temper_lint_violation_age_seconds{@}) > 0",
-        legend="{{invariant}}",
+    panels=(
+        PanelHint(
+            "Promises are broken for",
+            "seconds",
+            query="max by (invariant) (temper_lint_violation_age_seconds{@}) > 0",
+            legend="{{invariant}}",
+        ),
     ),
 )
 

@@ -86,7 +86,7 @@ def test_defects_are_bounded_whatever_names_a_plugin_makes_up():
         {"name": "temper_acme_beans", "kind": "summary"},
         {"name": "temper_acme_beans", "help": ""},
         {"name": "temper_acme_beans", "labels": ("a b",)},
-        {"name": "temper_acme_beans", "panel": "a panel"},
+        {"name": "temper_acme_beans", "panels": ("a panel",)},
     ],
     ids=str,
 )

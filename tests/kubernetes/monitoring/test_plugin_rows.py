@@ -49,9 +49,9 @@ def test_a_histogram_is_drawn_by_its_quantiles():
 
 
 def test_families_of_one_title_share_a_panel_and_keep_their_own_query():
-    one = MetricFamily("temper_acme_hot", "Hot.", panel=PanelHint("Cups", "bytes", "fleet"))
+    one = MetricFamily("temper_acme_hot", "Hot.", panels=(PanelHint("Cups", "bytes", "fleet"),))
     hint = PanelHint("Cups", "bytes", "fleet", "max(temper_acme_cold{@}) / 2", "cold")
-    other = MetricFamily("temper_acme_cold", "Cold.", panel=hint)
+    other = MetricFamily("temper_acme_cold", "Cold.", panels=(hint,))
 
     assert queries_of("fleet", one, other) == {
         "Cups": [("max(temper_acme_hot{@})", "cups"), ("max(temper_acme_cold{@}) / 2", "cold")]
@@ -60,9 +60,11 @@ def test_families_of_one_title_share_a_panel_and_keep_their_own_query():
 
 
 def test_every_plugin_that_declares_families_has_one_row():
-    rows = [row.title for board in ("fleet", "node", "pod") for row in plugin_rows(board)]
+    rows = {board: [row.title for row in plugin_rows(board)] for board in ("fleet", "node", "pod")}
 
-    assert sorted(rows) == sorted(f"Plugin {plugin}" for plugin in declared())
+    titles = {f"Plugin {plugin}" for plugin in declared()}
+    assert {title for found in rows.values() for title in found} == titles
+    assert all(len(found) == len(set(found)) for found in rows.values())
 
 
 def test_a_row_is_of_the_families_that_are_installed_now(monkeypatch):
