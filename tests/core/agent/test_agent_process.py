@@ -13,6 +13,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from tests.core.test_command_line import install
 from tests.patience import PATIENCE_S
 from tests.signals import FROM_A_TERMINAL, ignoring
 
@@ -190,6 +191,45 @@ def test_every_family_that_a_full_node_exports_is_in_the_page_of_metrics(start):
     page = (Path(__file__).parents[3] / "docs/metrics.md").read_text()
     assert "temper_lint_violation_age_seconds" in exported
     assert set(exported) <= set(re.findall(r"^\| `(\w+)` ", page, re.MULTILINE))
+
+
+UNDECLARING = """
+from temper_core import Exporter, Instrument, Metric, MetricFamily, MetricSample, OpenInstrument
+from temper_core import hookimpl
+
+BEANS = MetricFamily("temper_acme_beans", "Beans.")
+
+class Cafe(OpenInstrument):
+    def metrics(self):
+        milk = Metric("temper_acme_milk", "Milk.", [MetricSample(1)])
+        return [BEANS.metric([MetricSample(3)]), milk]
+
+@hookimpl
+def temper_instruments():
+    return [Instrument("cafe", lambda _: Cafe())]
+
+@hookimpl
+def temper_metrics():
+    return [BEANS]
+"""
+
+
+def test_a_family_that_a_plugin_did_not_declare_is_exported_and_named_in_observe(
+    start, tmp_path, monkeypatch
+):
+    path = tmp_path / "path"
+    path.mkdir()
+    monkeypatch.setenv("PYTHONPATH", install(path, "acme", UNDECLARING)["PYTHONPATH"])
+    agent = start()
+    agent.wait_for(agent.observation, "observation")
+
+    metrics = agent.get("/metrics").text
+
+    named = "plugin acme: its metric temper_acme_milk is not declared by temper_metrics"
+    assert "temper_acme_beans 3.0" in metrics
+    assert "temper_acme_milk 1.0" in metrics
+    agent.wait_for(lambda: named in agent.observation()["defects"], "defect")
+    assert not [line for line in agent.observation()["defects"] if "temper_acme_beans" in line]
 
 
 @pytest.mark.parametrize("needless", ["httpx2", "prometheus_client", "rich", "yaml"])

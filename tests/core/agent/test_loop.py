@@ -165,6 +165,7 @@ def agent_with(decider, steps=20, linter=None, helm=None, profiles=None, **more)
     )
     published = SimpleNamespace(
         series=7,
+        undeclared=(),
         turned=lambda: None,
         show_plan=lambda _plan: None,
         show_snapshot=lambda snapshot, _truth: shown.append(snapshot),
@@ -209,6 +210,15 @@ def test_a_decision_that_fails_is_told_tried_again_and_ends_nothing():
     assert shown[-1].defects == ()
     assert [entry["part"] for entry in logs if entry["event"] == "agent_part_failed"] == ["decide"]
     assert scheduler.is_closed
+
+
+def test_a_metric_that_was_not_declared_is_a_defect():
+    agent, _, shown = agent_with(FakeDecider(decision()), steps=3)
+    agent._parts.published.undeclared = ("plugin acme: its metric temper_acme is not declared",)
+
+    agent.run()
+
+    assert shown[-1].defects == agent._parts.published.undeclared
 
 
 def test_a_linter_that_fails_leaves_the_scheduler_stepping_and_is_logged_once():
