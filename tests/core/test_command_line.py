@@ -151,6 +151,8 @@ def test_settings_are_printed_for_machines_with_their_source(tmp_path):
         "setting": "tiers.low.weight",
         "value": 60,
         "source": str(path),
+        "default": 50,
+        "meaning": "Weight between layers when CPUs are short, 1 to 10000.",
     }
     assert rows["tiers.low.slice_us"]["source"] == "default"
 
