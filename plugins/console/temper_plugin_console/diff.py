@@ -19,7 +19,11 @@ from temper_core.console import (
 )
 
 if TYPE_CHECKING:
-    from temper_plugin_console.observation_difference import Change, Changed, Difference
+    from temper_plugin_console.observation_difference import (
+        ChangedItem,
+        ObservationDifference,
+        ValueChange,
+    )
 
 SCHEMA_VERSION = 1
 OBSERVATION_VERSION = 1
@@ -132,13 +136,13 @@ def _observe_both(
 
 
 def _document(
-    before: Mapping[str, Any], after: Mapping[str, Any], found: "Difference"
+    before: Mapping[str, Any], after: Mapping[str, Any], found: "ObservationDifference"
 ) -> dict[str, Any]:
-    def changes(each: "Changed | Sequence[Change]") -> dict[str, Any]:
+    def changes(each: "ChangedItem | Sequence[ValueChange]") -> dict[str, Any]:
         listed = each if isinstance(each, Sequence) else each.changes
         return {change.what: {"before": change.before, "after": change.after} for change in listed}
 
-    def changed(listed: "Sequence[Changed]") -> list[dict[str, Any]]:
+    def changed(listed: "Sequence[ChangedItem]") -> list[dict[str, Any]]:
         return [{"name": each.name, "changes": changes(each)} for each in listed]
 
     return {
@@ -172,7 +176,9 @@ def _which(document: Mapping[str, Any]) -> dict[str, str]:
     return {"node": text(document, "node"), "at": text(document, "at")}
 
 
-def _print(before: Mapping[str, Any], after: Mapping[str, Any], found: "Difference") -> None:
+def _print(
+    before: Mapping[str, Any], after: Mapping[str, Any], found: "ObservationDifference"
+) -> None:
     from temper_core.console import plain_table, results_console, shown
 
     console = results_console()
@@ -188,7 +194,7 @@ def _print(before: Mapping[str, Any], after: Mapping[str, Any], found: "Differen
     console.print(table)
 
 
-def _lines(found: "Difference") -> Iterator[tuple[str, str, str, str, str]]:
+def _lines(found: "ObservationDifference") -> Iterator[tuple[str, str, str, str, str]]:
     for change in found.node:
         yield ("node", "", *_cells(change))
     parts = (
@@ -205,7 +211,7 @@ def _lines(found: "Difference") -> Iterator[tuple[str, str, str, str, str]]:
             yield from ((what, each.name, *_cells(change)) for change in each.changes)
 
 
-def _cells(change: "Change") -> tuple[str, str, str]:
+def _cells(change: "ValueChange") -> tuple[str, str, str]:
     return (change.what, _said(change.before), _said(change.after))
 
 
