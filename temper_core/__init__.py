@@ -7,7 +7,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "temper_core.bpf.package": ("load_object",),
-    "temper_core.client": ("ask_agent",),
+    "temper_core.client": ("ask_agent", "ask_observation"),
     "temper_core.command_group": ("CommandGroup",),
     "temper_core.documents": ("read_json",),
     "temper_core.errors": (
@@ -25,9 +25,11 @@ _HOMES = {
     "temper_core.http.bounds": ("Bounds",),
     "temper_core.http.listener": ("listen_on",),
     "temper_core.json_items": ("JsonItems",),
+    "temper_core.node.cgroups": ("thread_owner",),
     "temper_core.node.local_source": ("LocalPods",),
     "temper_core.node.podlist": ("read_pod_object",),
     "temper_core.node.quantities": ("cpu_millis",),
+    "temper_core.node.topology": ("read_machine",),
     "temper_core.plan.assign": ("tier_of",),
     "temper_core.plan.membership": ("layer_of",),
     "temper_core.plugin_settings": ("fit_settings", "load_settings"),

@@ -1,5 +1,5 @@
 from temper_core.bpf.package import load_object
-from temper_core.client import ask_agent
+from temper_core.client import ask_agent, ask_observation
 from temper_core.command_group import CommandGroup
 from temper_core.documents import read_json
 from temper_core.errors import (
@@ -17,9 +17,11 @@ from temper_core.http.bounded_server import BoundedServer
 from temper_core.http.bounds import Bounds
 from temper_core.http.listener import listen_on
 from temper_core.json_items import JsonItems
+from temper_core.node.cgroups import thread_owner
 from temper_core.node.local_source import LocalPods
 from temper_core.node.podlist import read_pod_object
 from temper_core.node.quantities import cpu_millis
+from temper_core.node.topology import read_machine
 from temper_core.plan.assign import tier_of
 from temper_core.plan.membership import layer_of
 from temper_core.plugin_settings import fit_settings, load_settings
@@ -170,6 +172,7 @@ __all__ = [
     "WakeWindow",
     "WorkloadProfile",
     "ask_agent",
+    "ask_observation",
     "cpu_millis",
     "event_stream",
     "fit_settings",
@@ -182,9 +185,11 @@ __all__ = [
     "parse_address",
     "parse_profile",
     "read_json",
+    "read_machine",
     "read_pod_object",
     "setting",
     "takes_by_name",
+    "thread_owner",
     "tier_of",
     "violation_id",
 ]

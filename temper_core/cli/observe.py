@@ -23,6 +23,7 @@ from temper_core.console import (
 from temper_core.observed import (
     count,
     cpu_list,
+    headline,
     layer_of,
     number,
     pod_key,
@@ -87,17 +88,7 @@ def observation_tables(document: Row) -> "Group":
         table_of("pressure", _PRESSURE, list(_pressure_rows(document.get("pressure")))),
         table_of("violations", _VIOLATIONS, rows(document, "violations")),
     ]
-    return Group(Text(headline(document)), *(table for table in tables if table is not None))
-
-
-def headline(document: Row) -> str:
-    """Say in one line which node this is, and what the agent does to it."""
-    state = " ".join(shown(document.get(key)) for key in ("mode", "reason") if document.get(key))
-    engine = shown(document.get("engine")) if document.get("engine") else "no engine"
-    return (
-        f"{shown(document.get('node', ''))}  {state}  generation {document.get('generation', 0)}  "
-        f"{engine}  {shown(document.get('at', ''))}"
-    )
+    return Group(Text(shown(headline(document))), *(table for table in tables if table is not None))
 
 
 def _sorted(listed: Iterable[Row], key: str) -> list[Row]:

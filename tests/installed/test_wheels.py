@@ -53,10 +53,13 @@ def test_the_first_party_plugins_are_found_and_active(temper):
 
     assert {name: state["state"] for name, state in states.items()} == {
         "builtin-profiles": "active",
+        "console": "active",
         "density": "active",
         "core": "active",
         "kubernetes": "active",
         "linter": "active",
+        "tracer": "active",
+        "trainer": "active",
     }
     assert states["linter"]["distribution"] == "temper-plugin-linter"
 

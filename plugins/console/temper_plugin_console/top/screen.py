@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from temper_core.cli.top.pane_boxes import PaneBox, PaneInput, boxes
-from temper_core.cli.top.panes import share_text
-from temper_core.cli.top.view import PANES, View
-from temper_core.observed import Row, count, number, pressure_of, rows, table, text
+from temper_core.observed import Row, count, headline, number, pressure_of, rows, table, text
+from temper_plugin_console.top.pane_boxes import PaneBox, PaneInput, boxes
+from temper_plugin_console.top.panes import share_text
+from temper_plugin_console.top.view import PANES, View
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -94,7 +94,6 @@ def _trouble(seen: PaneInput) -> "Text":
 def _header(document: Row) -> "list[Text]":
     from rich.text import Text
 
-    from temper_core.cli.observe import headline
     from temper_core.console import shown
 
     violations = rows(document, "violations")
@@ -109,7 +108,7 @@ def _header(document: Row) -> "list[Text]":
     is_error = any(text(row, "severity") == "error" for row in violations)
     style = ("red" if is_error else "yellow") if violations else "green"
     return [
-        Text(headline(document), "bold"),
+        Text(shown(headline(document)), "bold"),
         Text(shown(_observing(document))),
         Text(shown(told), style),
     ]

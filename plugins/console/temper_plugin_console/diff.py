@@ -7,24 +7,27 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from temper_core import DocumentError, ask_observation, read_json
 from temper_core.console import (
+    EXIT_CLEAN,
+    EXIT_FINDINGS,
     FiniteRange,
     output_option,
     print_json,
     read_settings,
     settings_option,
 )
-from temper_core.errors import EXIT_CLEAN, EXIT_FINDINGS
 
 if TYPE_CHECKING:
-    from temper_core.cli.observation_difference import (
+    from temper_plugin_console.observation_difference import (
         ChangedItem,
         ObservationDifference,
         ValueChange,
     )
-    from temper_core.settings import Settings
 
 SCHEMA_VERSION = 1
+OBSERVATION_VERSION = 1
+"""The version of observations that can be compared."""
 THREADS_ASKED_FOR = 1_000
 LISTS = ("layers", "threads", "pods", "violations")
 STDIN = "-"
@@ -71,14 +74,14 @@ def command(
     without a difference, 1 with one, 2 where a file is no observation, 3 where --live finds no
     agent.
     """
-    from temper_core.cli.observation_difference import Thresholds, difference
+    from temper_plugin_console.observation_difference import Thresholds, difference
 
     if live is not None and files:
         raise click.UsageError("--live takes both observations from the agent: give no files")
     if live is None:
         before, after = _read_both(files)
     else:
-        before, after = _observe_both(read_settings(settings_path), live)
+        before, after = _observe_both(settings_path, live)
     found = difference(before, after, Thresholds(least["least_cpus"], least["least_pressure"]))
     if output == "json":
         print_json(_document(before, after, found))
@@ -99,9 +102,6 @@ def _read_both(files: Sequence[Path]) -> tuple[Mapping[str, Any], Mapping[str, A
 def _read(file: Path) -> Mapping[str, Any]:
     import sys
 
-    from temper_core.documents import read_json
-    from temper_core.errors import DocumentError
-
     if str(file) == STDIN and sys.stdin is None:
         raise DocumentError(STDIN, ["standard input is closed"])
     return _checked(read_json(file), str(file))
@@ -109,9 +109,6 @@ def _read(file: Path) -> Mapping[str, Any]:
 
 def _checked(document: object, source: str) -> Mapping[str, Any]:
     """Return *document* if it is an observation; raise DocumentError where it is none."""
-    from temper_core.errors import DocumentError
-    from temper_core.records.snapshots import SCHEMA_VERSION as OBSERVATION_VERSION
-
     if not isinstance(document, dict):
         raise DocumentError(source, ["is no observation: must be an object"])
     version = document.get("schema_version")
@@ -127,10 +124,9 @@ def _checked(document: object, source: str) -> Mapping[str, Any]:
 
 
 def _observe_both(
-    settings: "Settings", seconds: float
+    settings_path: Path | None, seconds: float
 ) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    from temper_core.client import ask_observation
-
+    settings = read_settings(settings_path)
     before = ask_observation(settings, THREADS_ASKED_FOR)
     time.sleep(seconds)
     after = ask_observation(settings, THREADS_ASKED_FOR)

@@ -5,18 +5,18 @@ from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
-from temper_observations import (
+
+from temper_core.records.snapshots import Observing, Pressure, PressureLine
+from temper_plugin_console.top.pane_boxes import PaneInput
+from temper_plugin_console.top.screen import arranged, screen, whole_text
+from temper_plugin_console.top.view import PANES, View, after_key
+from tests.console.observations import (
     NEARLY_OBSERVATIONS,
     WINDOW,
     a_pod,
     a_thread,
     an_observation,
 )
-
-from temper_core.cli.top.pane_boxes import PaneInput
-from temper_core.cli.top.screen import arranged, screen, whole_text
-from temper_core.cli.top.view import PANES, View, after_key
-from temper_core.records.snapshots import Observing, Pressure, PressureLine
 
 
 @pytest.fixture

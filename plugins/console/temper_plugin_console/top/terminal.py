@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import define, field
 
-from temper_core.cli.top.keys import KeyReader
+from temper_plugin_console.top.keys import KeyReader
 
 if TYPE_CHECKING:
     from rich.console import Console

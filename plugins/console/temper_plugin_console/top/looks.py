@@ -8,11 +8,11 @@ from typing import Any
 
 from attrs import define, evolve, field
 
-from temper_core.cli.top.cpu_times import CpuTimes, busy_between, read_cpu_times
-from temper_core.cli.top.pane_boxes import PaneInput
-from temper_core.cli.top.view import View
-from temper_core.errors import TemperError
+from temper_core import TemperError
 from temper_core.observed import Row, number, table, text
+from temper_plugin_console.top.cpu_times import CpuTimes, busy_between, read_cpu_times
+from temper_plugin_console.top.pane_boxes import PaneInput
+from temper_plugin_console.top.view import View
 
 FEW, MANY = 50, 500
 """Threads to ask for: for the busiest, and to choose from by another order or by a filter."""

@@ -6,8 +6,7 @@ from pathlib import Path
 
 from attrs import frozen
 
-from temper_core.node.cgroup_names import CgroupKind, identify
-from temper_core.node.cgroups import thread_cgroup
+from temper_core import thread_owner
 
 # proc_pid_stat(5), counted from the field after the name: 3 is the state, 39 the CPU.
 _STATE, _PROCESSOR = 0, 36
@@ -54,17 +53,8 @@ def _occupant(proc_root: Path, tgid: str, tid: str) -> Occupant | None:
     if len(fields) <= _PROCESSOR or fields[_STATE] != "R":
         return None
     comm = before.partition("(")[2]
-    pod = _owner_of(thread_cgroup(_text(directory / "cgroup")))
+    pod = thread_owner(_text(directory / "cgroup"))
     return Occupant(int(fields[_PROCESSOR]), int(tid), int(tgid), comm, pod)
-
-
-def _owner_of(cgroup: str) -> str:
-    identity = identify(cgroup)
-    if identity.kind is CgroupKind.POD:
-        return f"pod-{identity.uid[:8]}"
-    if identity.kind is CgroupKind.CONTAINER:
-        return f"{identity.name}-{identity.runtime_id[:12]}"
-    return identity.name
 
 
 def _text(path: Path) -> str:

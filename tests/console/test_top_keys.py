@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from temper_core.cli.top.keys import KeyReader
-from temper_core.cli.top.view import PANES, View, after_key
+from temper_plugin_console.top.keys import KeyReader
+from temper_plugin_console.top.view import PANES, View, after_key
 
 
 def pressed(*keys, view=None):

@@ -5,11 +5,11 @@ from datetime import UTC, datetime
 import pytest
 from click.testing import CliRunner
 
-from temper_core.cli import top
-from temper_core.cli.top.cpu_times import busy_between, read_cpu_times
-from temper_core.cli.top.looks import FEW, MANY, ObservationPoller, news_in, threads_for
-from temper_core.cli.top.view import View
 from temper_core.errors import MachineError
+from temper_plugin_console import top
+from temper_plugin_console.top.cpu_times import busy_between, read_cpu_times
+from temper_plugin_console.top.looks import FEW, MANY, ObservationPoller, news_in, threads_for
+from temper_plugin_console.top.view import View
 from tests.patience import PATIENCE_S
 
 

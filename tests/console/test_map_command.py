@@ -3,11 +3,7 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from temper_core.cli.machine import command as machine_command
-from temper_core.cli.map import command as map_command
-from temper_core.errors import MachineError
-from temper_core.node.machine_file import read_machine_file
-from temper_core.node.topology import read_machine
+from temper_plugin_console import map as cpu_map
 from tests.core.node.sysfs_trees import hybrid_laptop, smt_server
 
 OBSERVATION = {
@@ -45,41 +41,11 @@ def run(command, *arguments):
     return result.stdout
 
 
-def test_the_shape_is_printed_for_people(tmp_path):
-    lines = run(machine_command, "--sys-root", str(smt_server(tmp_path))).splitlines()
-
-    assert [line.split(maxsplit=1) for line in lines][1] == ["sockets", "2"]
-    assert "CPUs              32 (0-31)" in lines
-    assert "offline           none" in lines
-
-
-def test_a_hybrid_machine_shows_its_capacities(tmp_path):
-    printed = run(machine_command, "--sys-root", str(hybrid_laptop(tmp_path, capacities=True)))
-
-    assert "1024 (CPUs 0-3), 512 (CPUs 4-7)" in printed
-
-
-def test_the_json_is_a_machine_file(tmp_path):
-    root = smt_server(tmp_path / "sys")
-    path = tmp_path / "machine.json"
-
-    path.write_text(run(machine_command, "--sys-root", str(root), "--output", "json"))
-
-    assert read_machine_file(path) == read_machine(root)
-
-
-def test_a_tree_that_is_none_ends_with_the_machines_error(tmp_path):
-    with pytest.raises(MachineError, match="names no CPU") as caught:
-        run(machine_command, "--sys-root", str(tmp_path))
-
-    assert caught.value.exit_code == 3
-
-
 def test_without_an_agent_the_map_shows_what_runs_now(tmp_path, lonely_settings):
     root = str(smt_server(tmp_path))
 
     document = json.loads(
-        run(map_command, "--sys-root", root, "--settings", lonely_settings, "--output", "json")
+        run(cpu_map.command, "--sys-root", root, "--settings", lonely_settings, "--output", "json")
     )
 
     assert (document["schema_version"], document["source"]) == (1, "proc")
@@ -90,7 +56,7 @@ def test_without_an_agent_the_map_shows_what_runs_now(tmp_path, lonely_settings)
 def test_the_map_draws_every_cpu_once_below_its_core(tmp_path, lonely_settings):
     root = str(smt_server(tmp_path))
 
-    lines = run(map_command, "--sys-root", root, "--settings", lonely_settings).splitlines()
+    lines = run(cpu_map.command, "--sys-root", root, "--settings", lonely_settings).splitlines()
 
     assert lines[0].split() == ["socket", "node", "cache", "core", "cpu", "layer", "threads"]
     assert lines[1].split()[:5] == ["0", "0", "0", "0", "0"]
@@ -102,18 +68,18 @@ def test_the_map_draws_every_cpu_once_below_its_core(tmp_path, lonely_settings):
 def test_a_hybrid_map_shows_capacities(tmp_path, lonely_settings):
     root = str(hybrid_laptop(tmp_path, capacities=True))
 
-    lines = run(map_command, "--sys-root", root, "--settings", lonely_settings).splitlines()
+    lines = run(cpu_map.command, "--sys-root", root, "--settings", lonely_settings).splitlines()
 
     assert "capacity" in lines[0].split()
     assert any("512" in line.split() for line in lines)
 
 
 def test_with_an_agent_the_map_shows_layers_and_the_busiest_threads(tmp_path, monkeypatch):
-    monkeypatch.setattr("temper_core.client.ask_observation", lambda *_: OBSERVATION)
+    monkeypatch.setattr(cpu_map, "ask_observation", lambda *_: OBSERVATION)
     root = str(smt_server(tmp_path))
 
-    document = json.loads(run(map_command, "--sys-root", root, "--output", "json"))
-    lines = run(map_command, "--sys-root", root).splitlines()
+    document = json.loads(run(cpu_map.command, "--sys-root", root, "--output", "json"))
+    lines = run(cpu_map.command, "--sys-root", root).splitlines()
 
     cpus = {cpu["id"]: cpu for cpu in document["cpus"]}
     assert document["source"] == "agent"

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING
 
 from attrs import field, frozen
 
-from temper_core.cli.top.columns import table_lines
-from temper_core.cli.top.cpu_map import map_lines
-from temper_core.cli.top.panes import COLUMNS, listed
-from temper_core.cli.top.view import PANES, View
 from temper_core.observed import Row, table
+from temper_plugin_console.top.columns import table_lines
+from temper_plugin_console.top.cpu_map import map_lines
+from temper_plugin_console.top.panes import COLUMNS, listed
+from temper_plugin_console.top.view import PANES, View
 
 if TYPE_CHECKING:
     from rich.text import Text

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from temper_core.cli import diff, top
-from temper_core.cli.top.view import PANES, SORTS
+from temper_plugin_console import diff, top
+from temper_plugin_console.top.view import PANES, SORTS
 
-PAGE = (Path(__file__).parents[3] / "docs" / "tools.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "tools.md").read_text()
 
 
 @pytest.mark.parametrize("key", [*SORTS, "q", "?", "/"])

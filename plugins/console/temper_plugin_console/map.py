@@ -5,17 +5,23 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import attrs
 import click
 
-from temper_core.cli.machine import sys_root_option
-from temper_core.console import output_option, print_json, settings_option
+from temper_core import MachineError, ask_observation, read_machine
+from temper_core.console import (
+    output_option,
+    print_json,
+    read_settings,
+    settings_option,
+    sys_root_option,
+)
+from temper_plugin_console.occupants import Occupant, running_threads
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from temper_core.node.occupants import Occupant
-    from temper_core.records.machine import Cpu, MachineShape
-    from temper_core.settings import Settings
+    from temper_core import Cpu, MachineShape
 
 SCHEMA_VERSION = 1
 THREADS_ASKED_FOR = 1_000
@@ -32,11 +38,8 @@ def command(sys_root: Path, settings_path: Path | None, output: str) -> None:
     Asks the agent where one answers. Without an agent it shows which threads run at this very
     moment.
     """
-    from temper_core.console import read_settings
-    from temper_core.node.topology import read_machine
-
     machine = read_machine(sys_root)
-    source, layers, threads = _seen(read_settings(settings_path))
+    source, layers, threads = _seen(settings_path)
     if output == "json":
         print_json(_document(machine, source, layers, threads))
         return
@@ -51,15 +54,12 @@ _CAPTIONS = {
     "proc": "threads: those that run at this moment; no agent answers",
 }
 
-Threads = Mapping[int, Sequence["Occupant"]]
+Threads = Mapping[int, Sequence[Occupant]]
 
 
-def _seen(settings: "Settings") -> tuple[str, Mapping[int, str], Threads]:
+def _seen(settings_path: Path | None) -> tuple[str, Mapping[int, str], Threads]:
     """Return where it is from, the owning layer by CPU, and the threads by CPU."""
-    from temper_core.client import ask_observation
-    from temper_core.errors import MachineError
-    from temper_core.node.occupants import running_threads
-
+    settings = read_settings(settings_path)
     try:
         document = ask_observation(settings, THREADS_ASKED_FOR)
     except MachineError:
@@ -72,9 +72,7 @@ def _seen(settings: "Settings") -> tuple[str, Mapping[int, str], Threads]:
     return "agent", layers, _by_cpu(map(_observed, document.get("threads") or ()))
 
 
-def _observed(thread: Mapping[str, Any]) -> "Occupant":
-    from temper_core.node.occupants import Occupant
-
+def _observed(thread: Mapping[str, Any]) -> Occupant:
     return Occupant(
         cpu=int(thread.get("cpu", -1)),
         tid=int(thread.get("tid", 0)),
@@ -86,7 +84,7 @@ def _observed(thread: Mapping[str, Any]) -> "Occupant":
     )
 
 
-def _by_cpu(threads: "Iterable[Occupant]") -> Threads:
+def _by_cpu(threads: Iterable[Occupant]) -> Threads:
     found: defaultdict[int, list[Occupant]] = defaultdict(list)
     for thread in threads:
         found[thread.cpu].append(thread)
@@ -99,8 +97,6 @@ def _by_cpu(threads: "Iterable[Occupant]") -> Threads:
 def _document(
     machine: "MachineShape", source: str, layers: Mapping[int, str], threads: Threads
 ) -> dict[str, Any]:
-    import attrs
-
     return {
         "schema_version": SCHEMA_VERSION,
         "source": source,
@@ -149,7 +145,7 @@ def _without_repeats(above: Sequence[int], place: Sequence[int]) -> list[str]:
     return ["" if column < same else str(number) for column, number in enumerate(place)]
 
 
-def _threads_text(threads: "Sequence[Occupant]") -> str:
+def _threads_text(threads: Sequence[Occupant]) -> str:
     from temper_core.console import shown
 
     said = []

@@ -10,8 +10,8 @@ import time
 from pathlib import Path
 
 import pytest
-from temper_pseudo_terminal import PseudoTerminal
 
+from tests.core.cli_client.pseudo_terminal import PseudoTerminal
 from tests.patience import PATIENCE_S
 
 TEMPER = [sys.executable, "-c", "from temper_core.cli.main import main; main()"]

@@ -105,8 +105,8 @@ def _line(cores: Sequence[Sequence[int]], seen: _Sight) -> "Text":
 
 def _cell(cpu: int, seen: _Sight) -> Iterator[tuple[str, str]]:
     """Write one CPU in CELL - 1 cells."""
-    from temper_core.cli.top.columns import fitted
     from temper_core.console import shown
+    from temper_plugin_console.top.columns import fitted
 
     owner = seen.owners.get(cpu, "")
     share = seen.busy.get(cpu)

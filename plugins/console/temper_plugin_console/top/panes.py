@@ -2,9 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from temper_core.cli.top.columns import Column
-from temper_core.cli.top.view import View
-from temper_core.cli.top.waits import WAITS, wait_rows
 from temper_core.observed import (
     Row,
     count,
@@ -20,6 +17,9 @@ from temper_core.observed import (
     thread_name,
     whole_numbers,
 )
+from temper_plugin_console.top.columns import Column
+from temper_plugin_console.top.view import View
+from temper_plugin_console.top.waits import WAITS, wait_rows
 
 NOTHING = "-"
 BUSY, TIGHT = 0.5, 0.1

@@ -6,7 +6,16 @@ import pytest
 from attrs import evolve
 from click.testing import CliRunner
 from hypothesis import given, settings
-from temper_observations import (
+
+from temper_core.cli import observe
+from temper_core.client import NoAgentError
+from temper_core.errors import DocumentError
+from temper_core.records.lint import Severity, Violation
+from temper_core.records.machine import MachineShape
+from temper_core.records.snapshots import Mode, Pressure, PressureLine, Status
+from temper_core.records.tiers import Tier
+from temper_plugin_console import diff
+from tests.console.observations import (
     ANY_JSON,
     LAYERS,
     NEARLY_OBSERVATIONS,
@@ -14,14 +23,6 @@ from temper_observations import (
     a_thread,
     an_observation,
 )
-
-from temper_core.cli import diff, observe
-from temper_core.client import NoAgentError
-from temper_core.errors import DocumentError
-from temper_core.records.lint import Severity, Violation
-from temper_core.records.machine import MachineShape
-from temper_core.records.snapshots import Mode, Pressure, PressureLine, Status
-from temper_core.records.tiers import Tier
 
 MAIN = "from temper_core.cli.main import main; main()"
 VIOLATION = Violation("starvation", Severity.ERROR, "shop/web", "waited 3 s", "look", {}, 0.0)

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from temper_core.client import ask_observation
+from temper_core import ask_observation
 from temper_core.console import FiniteRange, read_settings, settings_option
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from temper_core.cli.top.looks import ObservationPoller
-    from temper_core.settings import Settings
+    from temper_plugin_console.top.looks import Ask, ObservationPoller
 
 WIDE_ENOUGH = 10_000
 TERMINALS_WITHOUT_CURSOR = ("", "dumb", "unknown")
@@ -42,26 +41,27 @@ def command(
     for.
     """
     settings = read_settings(settings_path)
+    most = 1 if once else iterations
     try:
-        _show(settings, interval, 1 if once else iterations)
+        _show(lambda threads: ask_observation(settings, threads), interval, most)
     except KeyboardInterrupt:
         return
 
 
-def _show(settings: "Settings", interval: float, most: int | None) -> None:
+def _show(ask: "Ask", interval: float, most: int | None) -> None:
     from rich.console import Console
 
-    from temper_core.cli.top.looks import FEW, ObservationPoller
+    from temper_plugin_console.top.looks import FEW, ObservationPoller
 
     console = Console(highlight=False, markup=False, emoji=False)
-    looks = ObservationPoller.begin(lambda threads: ask_observation(settings, threads), FEW)
+    looks = ObservationPoller.begin(ask, FEW)
     width = console.width if console.is_terminal else WIDE_ENOUGH
     if console.is_terminal and os.environ.get("TERM", "") in TERMINALS_WITHOUT_CURSOR:
         console = Console(highlight=False, markup=False, emoji=False, force_terminal=False)
     if most == 1 or not console.is_terminal:
         _print_each(console, looks, interval, most, width)
         return
-    from temper_core.cli.top.watching import watch
+    from temper_plugin_console.top.watching import watch
 
     watch(console, looks, interval, most)
 
@@ -71,7 +71,7 @@ def _print_each(
 ) -> None:
     from rich.text import Text
 
-    from temper_core.cli.top.screen import whole_text
+    from temper_plugin_console.top.screen import whole_text
 
     for number in count(1):
         text = Text("\n").join(whole_text(looks.seen, width))

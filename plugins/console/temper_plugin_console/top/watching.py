@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING
 
 from attrs import evolve
 
-from temper_core.cli.top.looks import ObservationPoller, threads_for
-from temper_core.cli.top.screen import screen
-from temper_core.cli.top.terminal import HUNG_UP, RESIZED, Terminal, full_screen
-from temper_core.cli.top.view import View, after_key
+from temper_plugin_console.top.looks import ObservationPoller, threads_for
+from temper_plugin_console.top.screen import screen
+from temper_plugin_console.top.terminal import HUNG_UP, RESIZED, Terminal, full_screen
+from temper_plugin_console.top.view import View, after_key
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -6,8 +6,8 @@ long.
 
 from collections.abc import Callable, Iterator, Sequence
 
-from temper_core.cli.top.columns import Column
 from temper_core.observed import Row, count, number, rows, table, text
+from temper_plugin_console.top.columns import Column
 
 DELAYED, WOKEN, WAITED = "delayed by", "woken by", "waits"
 UNITS = ((1e6, "s"), (1e3, "ms"), (1.0, "us"))
