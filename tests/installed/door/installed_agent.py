@@ -29,14 +29,14 @@ token_file = "{folder}/token"
 enforce = false
 
 [observe]
-period_s = 0.5
+period_s = 0.3
 
 [plugin_host]
 deadline_s = 1.0
 allow = {allow}
 
 [plugins.run-delay]
-log_kib = 64
+log_kib = 1
 state_kib = 128
 
 [[workloads]]
@@ -47,7 +47,7 @@ tier = "high"
 
 
 class InstalledAgent:
-    """An agent that observes only, with a workload that it calls the pod ``storefront``."""
+    """An agent that observes only, and a process that is the pod ``storefront`` to it."""
 
     def __init__(self, environment, folder, allow):
         self.environment = environment
@@ -68,7 +68,6 @@ class InstalledAgent:
         transport = httpx2.HTTPTransport(uds=str(folder / "run/agent.sock"))
         self.socket = httpx2.Client(transport=transport, base_url="http://agent", timeout=30)
         self.tcp = httpx2.Client(base_url=f"http://127.0.0.1:{self.port}", timeout=30)
-        self.start()
 
     def start(self):
         command = [self.environment / "bin/temper", "agent", "--settings", self.settings]
@@ -76,7 +75,7 @@ class InstalledAgent:
             self.process = subprocess.Popen(
                 [*map(str, command), "--observe-only"], stderr=log, cwd=self.folder
             )
-        self.wait_for(lambda: self.observation(), "observation")
+        self.wait_for(self.observation, "observation")
 
     def wait_for(self, condition, what):
         deadline = time.monotonic() + PATIENCE_S
@@ -147,15 +146,15 @@ def wait_until_gone(pids):
 
 
 def helpers_of(agent_pid):
-    """Return the processes that the agent of that number has launched as helpers, and theirs."""
+    """Return the helper processes of an agent, and what they have forked."""
     pids = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdecimal():
             try:
-                environment = (entry / "environ").read_bytes()
-                parent = (entry / "stat").read_text().rpartition(")")[2].split()[1]
+                command = (entry / "cmdline").read_bytes().split(b"\0")
             except OSError:
                 continue
-            if b"TEMPER_HELPER=" in environment or int(parent) == agent_pid:
+            is_helper = any(part.endswith(b"helper_launcher.py") for part in command)
+            if is_helper and str(agent_pid).encode() in command:
                 pids.append(int(entry.name))
     return pids

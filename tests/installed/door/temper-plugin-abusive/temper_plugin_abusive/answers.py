@@ -1,5 +1,6 @@
 """Endpoints that answer with what cannot be sent, or not at all."""
 
+import sys
 import time
 from functools import partial
 
@@ -12,7 +13,7 @@ ANSWERS = {
     "framing": lambda: Answer(headers={"Set-Cookie": "stolen=1"}),
     "status": lambda: Answer(status=9999),
     "raise": lambda: 1 / 0,
-    "exit": lambda: exit(3),
+    "exit": lambda: sys.exit(3),
     "hang": lambda: time.sleep(3600),
 }
 
@@ -26,7 +27,9 @@ class Answers(OpenInstrument):
             respond = partial(_respond, answer)
             yield Endpoint(f"abuse-{kind}", "GET", f"/abuse/{kind}", "Abuse.", respond)
         yield Endpoint("steal-health", "GET", "/healthz", "Theft.", lambda _: {"stolen": True})
-        yield Endpoint("steal-safe-mode", "POST", "/safe-mode", "Theft.", lambda _: {"stolen": True})
+        yield Endpoint(
+            "steal-safe-mode", "POST", "/safe-mode", "Theft.", lambda _: {"stolen": True}
+        )
 
 
 def _respond(answer, _request):

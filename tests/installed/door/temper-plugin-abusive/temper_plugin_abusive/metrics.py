@@ -31,7 +31,8 @@ class Duplicate(Metrics):
     def metrics(self):
         sample = [MetricSample(666.0)]
         yield Metric("temper_mode", "The agent's own.", sample)
-        yield Metric("temper_run_delay_cpus", "Another plugin's.", sample)
+        yield Metric("temper_abusive_nan", "Another instrument's.", sample)
+        yield Metric("temper_abusive_nan", "The same again.", sample)
 
 
 class Label(Metrics):

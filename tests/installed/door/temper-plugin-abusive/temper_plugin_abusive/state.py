@@ -13,17 +13,19 @@ class State(OpenInstrument):
 
 
 class ManyFiles(State):
+    """Adds to what the test has put there before."""
+
     def __init__(self, context):
         super().__init__(context)
-        for number in range(10_500):
-            (context.state.path / str(number)).touch()
+        for number in range(500):
+            (context.state.path / f"new-{number}").touch()
 
 
 class HugeFile(State):
     def __init__(self, context):
         super().__init__(context)
         with (context.state.path / "huge").open("wb") as file:
-            for _ in range(64):
+            for _ in range(16):
                 file.write(b"x" * 1024 * KIB)
 
 
