@@ -128,7 +128,7 @@ def test_a_client_that_takes_nothing_delays_nothing(agent):
 
 
 def test_what_is_no_file_is_not_sent(agent):
-    for name in ("fifo", "directory", "deleted"):
+    for name in ("fifo", "directory", "deleted", "link"):
         assert agent.tcp.get(f"/abuse/file/{name}").status_code in (404, 503), name
 
 

@@ -3,6 +3,7 @@
 The abusive distribution is installed too, but not allowed. ``make test`` runs this file.
 """
 
+import gzip
 import json
 import os
 import signal
@@ -166,6 +167,7 @@ def test_its_section_is_in_the_observation_and_in_recordings(agent, tmp_path):
 
     assert section["schema_version"] == 1
     assert POD in section["delays"]
+    assert b'"run-delay"' in gzip.decompress(recording.read_bytes())
     assert json.loads(simulated.stdout)["recording"]["source"] == "agent"
 
 

@@ -14,7 +14,7 @@ class Files(OpenInstrument):
         self._is_closed = threading.Event()
         os.mkfifo(self._folder / "fifo")
         (self._folder / "directory").mkdir()
-        (self._folder / "link").symlink_to("/etc/shadow")
+        (self._folder / "link").symlink_to("fifo")
         (self._folder / "growing").write_bytes(b"x" * MIB)
         (self._folder / "shrinking").write_bytes(b"x" * 4 * MIB)
         threading.Thread(target=self._grow, daemon=True).start()
