@@ -21,8 +21,8 @@ from bpf_programs import counted_by_kernel, mean_run_ns, report
 from observe_tick import threads_running
 
 from temper_core.observe.places import Places
-from temper_core.observe.wakes.kernel import Counted, WakeKernel
-from temper_core.observe.wakes.roster import Homes, Roster
+from temper_core.observe.wakes.kernel import WakeKernel, WindowCounts
+from temper_core.observe.wakes.roster import PartyRoster, ThreadCgroups
 from temper_core.observe.wakes.telling import tell_window
 
 LONG_S = 60.0
@@ -79,7 +79,7 @@ def ns_per_trip(playing: subprocess.Popen[str]) -> float:
 def in_turn(kernel: WakeKernel, rounds: int, trips: int) -> dict[str, float]:
     """Play without programs, beside a window that is over, and in an open one, in turn."""
     spent: dict[str, list[float]] = {"without": [], "over": [], "open": []}
-    counts: list[Counted] = []
+    counts: list[WindowCounts] = []
     with pong(trips) as playing:
         for round_number in range(rounds + 1):
             without = ns_per_trip(playing)
@@ -122,8 +122,8 @@ def kernels_count(kernel: WakeKernel, trips: int) -> dict[str, int]:
 def window_ms(kernel: WakeKernel, rounds: int) -> dict[str, float]:
     """Return what one window of a second costs besides counting, and what it found."""
     begun, ended, told = [], [], []
-    homes, places = Homes(), Places(None)
-    counted = Counted(0.0)
+    homes, places = ThreadCgroups(), Places(None)
+    counted = WindowCounts(0.0)
     for _ in range(rounds):
         marks = [time.thread_time()]
         kernel.begin(1.0)
@@ -131,7 +131,7 @@ def window_ms(kernel: WakeKernel, rounds: int) -> dict[str, float]:
         time.sleep(1.0)
         counted = kernel.end()
         marks.append(time.thread_time())
-        tell_window(counted, Roster(counted.parties, None, places, homes), at=time.time())
+        tell_window(counted, PartyRoster(counted.parties, None, places, homes), at=time.time())
         marks.append(time.thread_time())
         for spent, (one, other) in zip((begun, ended, told), pairwise(marks), strict=True):
             spent.append((other - one) * 1e3)

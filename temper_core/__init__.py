@@ -67,7 +67,7 @@ _HOMES = {
         "Trial",
     ),
     "temper_core.records.invariants": ("Invariant",),
-    "temper_core.records.restored": ("Left", "Restored"),
+    "temper_core.records.restored": ("Leftover", "Restored"),
     "temper_core.records.layers": ("Layer",),
     "temper_core.records.lint": ("Finding", "Severity", "Violation", "violation_id"),
     "temper_core.records.machine": ("Cpu", "MachineShape"),

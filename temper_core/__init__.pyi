@@ -67,7 +67,7 @@ from temper_core.records.matching import ThreadIdentity, matches
 from temper_core.records.plans import Assignment, LayerPlan, Note
 from temper_core.records.pods import Container, Origin, Pod, QosClass
 from temper_core.records.profiles import ThreadGroup, Treatment, WorkloadProfile
-from temper_core.records.restored import Left, Restored
+from temper_core.records.restored import Leftover, Restored
 from temper_core.records.snapshots import (
     LayerSample,
     Mode,
@@ -121,7 +121,7 @@ __all__ = [
     "LayerKind",
     "LayerPlan",
     "LayerSample",
-    "Left",
+    "Leftover",
     "LocalPods",
     "MachineError",
     "MachineShape",

@@ -81,7 +81,7 @@ class Workload:
 
 
 @frozen
-class Ended:
+class CommandEnd:
     """How the command ended, and which of its processes did not."""
 
     exit_code: int
@@ -106,7 +106,7 @@ def run(
     *,
     proc_root: Path = Path("/proc"),
     warn: Warn = lambda _line: None,
-) -> Ended:
+) -> CommandEnd:
     """Run *argv* in the workload's cgroup and wait; signals that reach us go to the command.
 
     Raises MachineError where no cgroup can be made, InputError where a workload of that name runs.
@@ -127,7 +127,7 @@ def run(
         finally:
             with suppress(MachineError), _locked(root):
                 _remove_empty(cgroup)
-    return Ended(code if code >= 0 else 128 - code, cgroup, left)
+    return CommandEnd(code if code >= 0 else 128 - code, cgroup, left)
 
 
 def remove_left_behind(*, is_dry: bool = False) -> tuple[list[Path], list[Path]]:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from temper_core.agent.loop import Agent, Parts
 from temper_core.agent.published import Published
-from temper_core.agent.steering_control import Helm
-from temper_core.agent.waker import Wake
+from temper_core.agent.steering_control import SteeringControl
+from temper_core.agent.waker import LoopWaker
 from temper_core.decide.decider import Decider
 from temper_core.errors import MachineError
 from temper_core.events.event_keeper import EventKeeper, events_path
@@ -47,7 +47,7 @@ from temper_core.steering.pin import PinPlace
 from temper_core.steering.steerer import Steerer
 
 
-def assemble(settings: Settings, wake: Wake, roots: Roots | None = None) -> Agent:
+def assemble(settings: Settings, wake: LoopWaker, roots: Roots | None = None) -> Agent:
     """Return an agent for this node that sleeps in *wake*; nothing has been started or written.
 
     Raises InputError or MachineError for what the settings ask and the node does not have.
@@ -63,7 +63,9 @@ def assemble(settings: Settings, wake: Wake, roots: Roots | None = None) -> Agen
     events = EventLog()
     keeper = EventKeeper(events, events_path(Path(settings.safe_mode.state)))
     requests = _safe_mode_requests(settings, wake, events, keeper)
-    helm = Helm(lambda: open_steering(settings, roots), Path(settings.scheduler.steering_pin))
+    helm = SteeringControl(
+        lambda: open_steering(settings, roots), Path(settings.scheduler.steering_pin)
+    )
     scheduler = Scheduler(settings, requests, roots=roots, hint_map=helm)
     restoration = Restoration(settings, requests, helm, roots)
     published = Published(settings, host, scheduler, requests, pods, profiles)
@@ -159,7 +161,7 @@ def _sweep(pin: PinPlace, settings: Settings, roots: Roots) -> None:
 
 
 def _safe_mode_requests(
-    settings: Settings, wake: Wake, events: EventLog, keeper: EventKeeper
+    settings: Settings, wake: LoopWaker, events: EventLog, keeper: EventKeeper
 ) -> SafeModeRequests:
     """Return the requests for safe mode, each of which is recorded when it comes and goes."""
     watch = SafeModeWatch(events)

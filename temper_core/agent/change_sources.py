@@ -2,10 +2,10 @@
 
 from typing import Protocol
 
-from temper_core.agent.waker import Wake, Watched
+from temper_core.agent.waker import LoopWaker, WatchedDescriptor
 
 
-class Telling(Protocol):
+class Readable(Protocol):
     """Something with a descriptor that becomes readable when it is worth a look."""
 
     def fileno(self) -> int:
@@ -13,18 +13,18 @@ class Telling(Protocol):
         ...
 
 
-class Ear:
+class ChangeSource:
     """Hears of one thing, every *rest_s* seconds at most; its descriptor may be another any time.
 
     Whoever is told that there were news must look before the next sleep: looking takes them from
     the descriptor.
     """
 
-    def __init__(self, wake: Wake, source: Telling, rest_s: float) -> None:
+    def __init__(self, wake: LoopWaker, source: Readable, rest_s: float) -> None:
         self._wake = wake
         self._source = source
         self._rest_s = rest_s
-        self._watched: Watched | None = None
+        self._watched: WatchedDescriptor | None = None
 
     @property
     def is_listening(self) -> bool:
@@ -42,5 +42,5 @@ class Ear:
             self._watched = self._wake.watch(descriptor, self._rest_s)
         return had_news
 
-    def _is_of(self, watched: Watched, descriptor: int) -> bool:
+    def _is_of(self, watched: WatchedDescriptor, descriptor: int) -> bool:
         return watched.descriptor == descriptor and self._wake.hears(watched)

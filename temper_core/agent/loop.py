@@ -8,10 +8,10 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 import structlog
 from attrs import evolve, field, frozen
 
-from temper_core.agent.change_sources import Ear
+from temper_core.agent.change_sources import ChangeSource
 from temper_core.agent.published import Published
-from temper_core.agent.steering_control import Helm
-from temper_core.agent.waker import Wake
+from temper_core.agent.steering_control import SteeringControl
+from temper_core.agent.waker import LoopWaker
 from temper_core.decide.decider import Decider
 from temper_core.events.event_watch import EventWatch
 from temper_core.instruments.instruments import Instruments
@@ -58,7 +58,7 @@ class Parts:
     pods: PodWatch
     profiles: ProfileWatch
     decider: Decider
-    helm: Helm
+    helm: SteeringControl
     scheduler: Scheduler
     observer: Observer
     linter: Linter
@@ -85,13 +85,13 @@ class _Basis:
 class Agent:
     """Runs on the thread that calls ``run``, which must be the main one: it spawns the engine."""
 
-    def __init__(self, parts: Parts, wake: Wake) -> None:
+    def __init__(self, parts: Parts, wake: LoopWaker) -> None:
         self._parts = parts
         self._wake = wake
-        self._brake = Ear(wake, parts.requests, BRAKE_REST_S)
+        self._brake = ChangeSource(wake, parts.requests, BRAKE_REST_S)
         rest_s = min(NEWS_REST_S, parts.settings.pods.poll_s)
-        self._pod_news = Ear(wake, parts.pods, rest_s)
-        self._profile_news = Ear(wake, parts.profiles, rest_s)
+        self._pod_news = ChangeSource(wake, parts.pods, rest_s)
+        self._profile_news = ChangeSource(wake, parts.profiles, rest_s)
         self._is_stopping = False
         self._plan: LayerPlan | None = None
         self._basis = _Basis(0, can_steer=False)

@@ -12,7 +12,7 @@ from temper_core.errors import InputError
 from temper_core.events.audit import Audit
 from temper_core.events.event_log import EventLog
 from temper_core.instruments.instruments import Instruments
-from temper_core.metrics.source import Counters
+from temper_core.metrics.source import AgentCounters
 from temper_core.metrics.totals import Sums, Totals
 from temper_core.node.pod_watch import PodWatch
 from temper_core.observe.document import observe_document
@@ -191,12 +191,12 @@ class Published:
         """Forget *requester*'s request; False if it had none."""
         return self._requests.withdraw(requester)
 
-    def counters(self) -> Counters:
+    def counters(self) -> AgentCounters:
         """Return what was counted so far."""
         counted = self._scheduler.counters
         failed = self._profiles.catalogue.failures
         failures = Counter(failure.profile or failure.source for failure in failed)
-        return Counters(
+        return AgentCounters(
             reloads=dict(counted.reloads),
             ejections=dict(counted.ejections),
             plugin_failures=self._host.failures,

@@ -27,14 +27,14 @@ RETRY_S = 60.0
 
 
 @frozen
-class Decided:
+class SteeredGeneration:
     """The plan that was decided for the layers of one generation."""
 
     generation: int
     plan: LayerPlan
 
 
-class Helm:
+class SteeringControl:
     """Steers while an engine with a steered plan runs; implements the scheduler's ``HintMap``.
 
     Belongs to the agent's main thread. Where steering is not to be had it is static, says why in
@@ -49,7 +49,7 @@ class Helm:
         self._reason = "it has not been tried yet"
         self._retry_at = 0.0
         self._is_away = False
-        self._decided: Decided | None = None
+        self._decided: SteeredGeneration | None = None
         self._plan: LayerPlan | None = None
         self._layers: tuple[int, tuple[str, ...]] = (0, ())
         self._due = 0.0
@@ -109,7 +109,9 @@ class Helm:
 
     def decided(self, plan: LayerPlan, generation: Generation | None) -> None:
         """Steer by *plan* for as long as *generation* is in force."""
-        self._decided = Decided(generation.number, plan) if generation is not None else None
+        self._decided = (
+            SteeredGeneration(generation.number, plan) if generation is not None else None
+        )
 
     def plan_for(self, generation: Generation) -> LayerPlan:
         """Return the plan that fits the layers of *generation*: its own, or what came after."""

@@ -18,7 +18,7 @@ _NEWS = select.EPOLLIN | select.EPOLLONESHOT
 
 
 @define(eq=False)
-class Watched:
+class WatchedDescriptor:
     """A descriptor that is slept on; ``has_news`` stays set until ``taken`` is called.
 
     News end no second sleep within *rest_s* seconds, so that no storm of them keeps the loop busy;
@@ -36,7 +36,7 @@ class Watched:
         return had_news
 
 
-class Wake:
+class LoopWaker:
     """The loop sleeps here. ``set`` may be called from any thread, and from a signal handler.
 
     It takes no lock, which the interrupted code might hold: it writes to a pipe. All else belongs
@@ -47,14 +47,14 @@ class Wake:
         self._reading, self._writing = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self._poll = select.epoll()
         self._poll.register(self._reading, select.EPOLLIN)
-        self._watched: dict[int, Watched] = {}
+        self._watched: dict[int, WatchedDescriptor] = {}
 
     def set(self) -> None:
         """End the present sleep, or the next one at once."""
         with suppress(BlockingIOError):  # full: then it is awake
             os.write(self._writing, b"\0")
 
-    def watch(self, descriptor: int, rest_s: float = 0.0) -> Watched | None:
+    def watch(self, descriptor: int, rest_s: float = 0.0) -> WatchedDescriptor | None:
         """Let what makes *descriptor* readable end a sleep, every *rest_s* seconds at most.
 
         None for what cannot be slept on: a closed one, that of an ordinary file, or one that is
@@ -62,17 +62,17 @@ class Wake:
         """
         if not self._begins_to_listen(descriptor):
             return None
-        watched = self._watched[descriptor] = Watched(descriptor, rest_s)
+        watched = self._watched[descriptor] = WatchedDescriptor(descriptor, rest_s)
         return watched
 
-    def unwatch(self, watched: Watched) -> None:
+    def unwatch(self, watched: WatchedDescriptor) -> None:
         """Let *watched* end no sleep any more."""
         if self._watched.get(watched.descriptor) is watched:  # or another took over its number
             del self._watched[watched.descriptor]
             with suppress(OSError):  # its owner closed it
                 self._poll.unregister(watched.descriptor)
 
-    def hears(self, watched: Watched) -> bool:
+    def hears(self, watched: WatchedDescriptor) -> bool:
         """Whether there will be news of *watched*; none of what was closed for good."""
         return watched.deaf_until is not None or self._listens(watched)
 
@@ -116,7 +116,7 @@ class Wake:
             while len(os.read(self._reading, READ_AT_ONCE)) == READ_AT_ONCE:
                 pass
 
-    def _note_news(self, watched: Watched) -> None:
+    def _note_news(self, watched: WatchedDescriptor) -> None:
         watched.has_news = True
         watched.deaf_until = time.monotonic() + watched.rest_s
 
@@ -132,7 +132,7 @@ class Wake:
                 timeout_s = min(timeout_s, watched.deaf_until - now)
         return timeout_s
 
-    def _listens(self, watched: Watched) -> bool:
+    def _listens(self, watched: WatchedDescriptor) -> bool:
         """Listen for news of *watched*, or of what its owner has opened anew by that number."""
         try:
             self._poll.modify(watched.descriptor, _NEWS)

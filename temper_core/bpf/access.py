@@ -109,7 +109,7 @@ class Access:
 
 
 @frozen
-class Circumstances:
+class BpfPrivileges:
     """What bears on BPF: of this process the effective capabilities (a mask) and the seccomp mode.
 
     ``lockdown`` is the mode in force, "" where it cannot be told.
@@ -142,14 +142,14 @@ def explain(error: BpfError, proc_root: str = "/proc", sys_root: str = "/sys") -
     return _access(code, str(error), *last_words)
 
 
-def read_circumstances(proc_root: str = "/proc", sys_root: str = "/sys") -> Circumstances:
+def read_circumstances(proc_root: str = "/proc", sys_root: str = "/sys") -> BpfPrivileges:
     """Read what bears on BPF; what cannot be read counts as not in the way."""
     status = dict(
         line.split(":", 1) for line in _text(proc_root, "self/status").splitlines() if ":" in line
     )
     lockdown = re.search(r"\[(\w+)\]", _text(sys_root, "kernel/security/lockdown"))
     release = re.match(r"(\d+)\.(\d+)", _text(proc_root, "sys/kernel/osrelease"))
-    return Circumstances(
+    return BpfPrivileges(
         capabilities=int(status.get("CapEff", "").strip() or "0", 16),
         seccomp=int(status.get("Seccomp", "").strip() or "0"),
         is_host_user_namespace=_text(proc_root, "self/uid_map").split() in ([], _ALL_IDS),
@@ -160,7 +160,7 @@ def read_circumstances(proc_root: str = "/proc", sys_root: str = "/sys") -> Circ
     )
 
 
-def classify(reason: int, found: Circumstances) -> AccessCode:
+def classify(reason: int, found: BpfPrivileges) -> AccessCode:
     """Tell why the kernel answered with the error number *reason*; 0 where it was not asked."""
     if found.machine not in NUMBERS:
         return AccessCode.MACHINE
@@ -176,7 +176,7 @@ def classify(reason: int, found: Circumstances) -> AccessCode:
     return AccessCode.REFUSED
 
 
-def _missing_right(found: Circumstances) -> AccessCode | None:
+def _missing_right(found: BpfPrivileges) -> AccessCode | None:
     if found.capabilities & _CAP_SYS_ADMIN:
         return None
     if not found.capabilities & _CAP_BPF:
@@ -185,7 +185,7 @@ def _missing_right(found: Circumstances) -> AccessCode | None:
     return None if found.capabilities & _CAP_PERFMON else AccessCode.NO_CAP_PERFMON
 
 
-def _who_denied(reason: int, found: Circumstances) -> AccessCode:
+def _who_denied(reason: int, found: BpfPrivileges) -> AccessCode:
     if not found.is_host_user_namespace:
         return AccessCode.USER_NAMESPACE
     if found.lockdown == "confidentiality":
@@ -195,7 +195,7 @@ def _who_denied(reason: int, found: Circumstances) -> AccessCode:
     return AccessCode.SECCOMP if is_filtered else AccessCode.REFUSED
 
 
-def _what_lacks(reason: int, found: Circumstances) -> AccessCode:
+def _what_lacks(reason: int, found: BpfPrivileges) -> AccessCode:
     if not found.has_btf:
         return AccessCode.NO_BTF
     if found.lockdown == "confidentiality":

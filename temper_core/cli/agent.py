@@ -47,14 +47,14 @@ def command(
 
     from temper_core import logs
     from temper_core.agent.assembly import assemble
-    from temper_core.agent.waker import Wake
+    from temper_core.agent.waker import LoopWaker
     from temper_core.settings import load
 
     logs.configure(log_level)
     _require_descriptors()
     settings = load(path).settings
     settings = _with_options(settings, pods, listen, observe_only, strict_plugins)
-    wake = Wake()
+    wake = LoopWaker()
     agent = assemble(settings, wake)
     with wake.signals(dict.fromkeys((signal.SIGTERM, signal.SIGINT), agent.stop)):
         agent.run()

@@ -17,7 +17,11 @@ from temper_core.console import (
 from temper_core.errors import EXIT_CLEAN, EXIT_FINDINGS
 
 if TYPE_CHECKING:
-    from temper_core.cli.observation_difference import Change, Changed, Difference
+    from temper_core.cli.observation_difference import (
+        ChangedItem,
+        ObservationDifference,
+        ValueChange,
+    )
     from temper_core.settings import Settings
 
 SCHEMA_VERSION = 1
@@ -136,13 +140,13 @@ def _observe_both(
 
 
 def _document(
-    before: Mapping[str, Any], after: Mapping[str, Any], found: "Difference"
+    before: Mapping[str, Any], after: Mapping[str, Any], found: "ObservationDifference"
 ) -> dict[str, Any]:
-    def changes(each: "Changed | Sequence[Change]") -> dict[str, Any]:
+    def changes(each: "ChangedItem | Sequence[ValueChange]") -> dict[str, Any]:
         listed = each if isinstance(each, Sequence) else each.changes
         return {change.what: {"before": change.before, "after": change.after} for change in listed}
 
-    def changed(listed: "Sequence[Changed]") -> list[dict[str, Any]]:
+    def changed(listed: "Sequence[ChangedItem]") -> list[dict[str, Any]]:
         return [{"name": each.name, "changes": changes(each)} for each in listed]
 
     return {
@@ -176,7 +180,9 @@ def _which(document: Mapping[str, Any]) -> dict[str, str]:
     return {"node": text(document, "node"), "at": text(document, "at")}
 
 
-def _print(before: Mapping[str, Any], after: Mapping[str, Any], found: "Difference") -> None:
+def _print(
+    before: Mapping[str, Any], after: Mapping[str, Any], found: "ObservationDifference"
+) -> None:
     from temper_core.console import plain_table, results_console, shown
 
     console = results_console()
@@ -192,7 +198,7 @@ def _print(before: Mapping[str, Any], after: Mapping[str, Any], found: "Differen
     console.print(table)
 
 
-def _lines(found: "Difference") -> Iterator[tuple[str, str, str, str, str]]:
+def _lines(found: "ObservationDifference") -> Iterator[tuple[str, str, str, str, str]]:
     for change in found.node:
         yield ("node", "", *_cells(change))
     parts = (
@@ -209,7 +215,7 @@ def _lines(found: "Difference") -> Iterator[tuple[str, str, str, str, str]]:
             yield from ((what, each.name, *_cells(change)) for change in each.changes)
 
 
-def _cells(change: "Change") -> tuple[str, str, str]:
+def _cells(change: "ValueChange") -> tuple[str, str, str]:
     return (change.what, _said(change.before), _said(change.after))
 
 

@@ -7,13 +7,13 @@ import click
 from attrs import evolve, frozen
 
 from temper_core.console import FiniteRange
-from temper_core.engine.problems import Problem, Severity
+from temper_core.engine.problems import Problem, ProblemSeverity
 from temper_core.errors import EXIT_CLEAN, EXIT_FINDINGS, EXIT_INPUT
 
 if TYPE_CHECKING:
     from temper_core.engine.binary import EngineBinary
     from temper_core.engine.capabilities import Capabilities
-    from temper_core.engine.dry_run import Rehearsal
+    from temper_core.engine.dry_run import DryRun
 
 VERIFY_S = 30.0
 LOAD_S = 300.0
@@ -126,11 +126,11 @@ class _Judged:
     problems: tuple[Problem, ...]
     capabilities: "Capabilities"
     engine: "EngineBinary | None" = None
-    rehearsal: "Rehearsal | None" = None
+    rehearsal: "DryRun | None" = None
 
     @property
     def exit_code(self) -> int:
-        is_refused = any(problem.severity is Severity.REFUSED for problem in self.problems)
+        is_refused = any(problem.severity is ProblemSeverity.REFUSED for problem in self.problems)
         if is_refused or (self.rehearsal is not None and not self.rehearsal.is_taken):
             return EXIT_INPUT
         return EXIT_FINDINGS if self.problems else EXIT_CLEAN
@@ -155,7 +155,7 @@ def _judge(text: str, asked: _Asked, engine: "EngineBinary | None") -> _Judged:
     return _Judged(problems, capabilities, engine)
 
 
-def _rehearse(text: str, asked: _Asked, engine: "EngineBinary") -> "Rehearsal":
+def _rehearse(text: str, asked: _Asked, engine: "EngineBinary") -> "DryRun":
     """Let the engine itself judge *text*."""
     if not asked.load:
         from temper_core.engine.dry_run import rehearse

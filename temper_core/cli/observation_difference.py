@@ -34,7 +34,7 @@ class Thresholds:
 
 
 @frozen
-class Change:
+class ValueChange:
     """One value that is another now."""
 
     what: str
@@ -43,42 +43,42 @@ class Change:
 
 
 @frozen
-class Changed:
+class ChangedItem:
     """Something that both observations tell of, and what is different about it."""
 
     name: str
-    changes: tuple[Change, ...]
+    changes: tuple[ValueChange, ...]
 
 
 @frozen
-class Difference:
+class ObservationDifference:
     """Everything that is different; names where something arrived or left."""
 
-    node: tuple[Change, ...] = ()
+    node: tuple[ValueChange, ...] = ()
     layers_added: tuple[str, ...] = ()
     layers_removed: tuple[str, ...] = ()
-    layers: tuple[Changed, ...] = ()
+    layers: tuple[ChangedItem, ...] = ()
     pods_arrived: tuple[str, ...] = ()
     pods_left: tuple[str, ...] = ()
-    pods: tuple[Changed, ...] = ()
-    threads: tuple[Changed, ...] = ()
+    pods: tuple[ChangedItem, ...] = ()
+    threads: tuple[ChangedItem, ...] = ()
     violations_arrived: tuple[str, ...] = ()
     violations_cleared: tuple[str, ...] = ()
-    pressure: tuple[Changed, ...] = ()
+    pressure: tuple[ChangedItem, ...] = ()
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing is different."""
-        return self == Difference()
+        return self == ObservationDifference()
 
 
-def difference(before: Row, after: Row, least: Thresholds) -> Difference:
+def difference(before: Row, after: Row, least: Thresholds) -> ObservationDifference:
     """Compare two observations; whatever is not in them, or of another type, is not compared."""
     layers = _both(before, after, "layers", lambda row: (text(row, "name"),))
     pods = _both(before, after, "pods", lambda row: (pod_key(row),))
     threads = _both(before, after, "threads", _thread_key)
     violations = _both(before, after, "violations", _violation_key)
-    return Difference(
+    return ObservationDifference(
         node=tuple(_node_changes(before, after)),
         layers_added=layers.arrived(_first),
         layers_removed=layers.left(_first),
@@ -107,10 +107,10 @@ class _Both:
         return tuple(name(key, row) for key, row in self.before.items() if key not in self.after)
 
     def changed(
-        self, name: Callable[[Key, Row], str], changes: Callable[[Row, Row], Iterable[Change]]
-    ) -> tuple[Changed, ...]:
+        self, name: Callable[[Key, Row], str], changes: Callable[[Row, Row], Iterable[ValueChange]]
+    ) -> tuple[ChangedItem, ...]:
         found = (
-            Changed(name(key, row), tuple(changes(self.before[key], row)))
+            ChangedItem(name(key, row), tuple(changes(self.before[key], row)))
             for key, row in self.after.items()
             if key in self.before
         )
@@ -149,7 +149,7 @@ def _violation_name(_: Key, row: Row) -> str:
     return f"{text(row, 'invariant')} {text(row, 'subject')}: {text(row, 'message')}"
 
 
-def _node_changes(before: Row, after: Row) -> Iterator[Change]:
+def _node_changes(before: Row, after: Row) -> Iterator[ValueChange]:
     for key in ("node", "mode", "reason", "engine"):
         yield from _texts(key, text(before, key), text(after, key))
     yield from _values("generation", count(before, "generation"), count(after, "generation"))
@@ -161,7 +161,7 @@ def _node_changes(before: Row, after: Row) -> Iterator[Change]:
     yield from _values("CPUs", *cpus)
 
 
-def _layer_changes(before: Row, after: Row, least: Thresholds) -> Iterator[Change]:
+def _layer_changes(before: Row, after: Row, least: Thresholds) -> Iterator[ValueChange]:
     for key in ("kind", "tier"):
         yield from _texts(key, text(before, key), text(after, key))
     yield from _texts(
@@ -173,18 +173,18 @@ def _layer_changes(before: Row, after: Row, least: Thresholds) -> Iterator[Chang
     yield from _texts("demoted", _yes(before.get("demoted")), _yes(after.get("demoted")))
 
 
-def _pod_changes(before: Row, after: Row, least: Thresholds) -> Iterator[Change]:
+def _pod_changes(before: Row, after: Row, least: Thresholds) -> Iterator[ValueChange]:
     for key in ("uid", "tier", "profile"):
         yield from _texts(key, text(before, key), text(after, key))
     yield from _numbers("CPUs used", before, after, "cpu_used", least.cpus)
 
 
-def _thread_changes(before: Row, after: Row) -> Iterator[Change]:
+def _thread_changes(before: Row, after: Row) -> Iterator[ValueChange]:
     for key, name in (("layer", "layer"), ("expected_layer", "should be")):
         yield from _texts(name, text(before, key), text(after, key))
 
 
-def _pressure_changes(before: Row, after: Row, least: Thresholds) -> Iterator[Changed]:
+def _pressure_changes(before: Row, after: Row, least: Thresholds) -> Iterator[ChangedItem]:
     places = [("node", table(table(each, "pressure"), "node")) for each in (before, after)]
     yield from _resource_changes("node", places[0][1], places[1][1], least.pressure)
     pods = [table(table(each, "pressure"), "pods") for each in (before, after)]
@@ -195,30 +195,30 @@ def _pressure_changes(before: Row, after: Row, least: Thresholds) -> Iterator[Ch
             )
 
 
-def _resource_changes(subject: str, before: Row, after: Row, least: float) -> Iterator[Changed]:
+def _resource_changes(subject: str, before: Row, after: Row, least: float) -> Iterator[ChangedItem]:
     """Compare the 10 s averages; those of longer times follow them."""
-    found: list[Change] = []
+    found: list[ValueChange] = []
     for resource in after:
         for kind in ("some", "full"):
             lines = [table(table(each, resource), kind) for each in (before, after)]
             found += _numbers(f"{resource} {kind}", lines[0], lines[1], "avg10", least)
     if found:
-        yield Changed(subject, tuple(found))
+        yield ChangedItem(subject, tuple(found))
 
 
-def _texts(what: str, before: str, after: str) -> Sequence[Change]:
-    return [] if before == after else [Change(what, before, after)]
+def _texts(what: str, before: str, after: str) -> Sequence[ValueChange]:
+    return [] if before == after else [ValueChange(what, before, after)]
 
 
-def _values(what: str, before: int | None, after: int | None) -> Sequence[Change]:
-    return [] if before == after else [Change(what, before, after)]
+def _values(what: str, before: int | None, after: int | None) -> Sequence[ValueChange]:
+    return [] if before == after else [ValueChange(what, before, after)]
 
 
-def _numbers(what: str, before: Row, after: Row, key: str, least: float) -> Sequence[Change]:
+def _numbers(what: str, before: Row, after: Row, key: str, least: float) -> Sequence[ValueChange]:
     old, new = number(before, key), number(after, key)
     if old is None or new is None or abs(new - old) < least or new == old:
         return []
-    return [Change(what, old, new)]
+    return [ValueChange(what, old, new)]
 
 
 def _yes(value: object) -> str:

@@ -13,7 +13,7 @@ from attrs import define, frozen
 from temper_core.console import FiniteRange, Progress, held_interruptions, is_interrupted
 
 if TYPE_CHECKING:
-    from temper_core.rehearsal.local_node import Onlooker
+    from temper_core.rehearsal.local_node import LocalNode
     from temper_core.rehearsal.writer import RecordingWriter
     from temper_core.settings import Settings
 
@@ -30,7 +30,7 @@ EDGES_S = 60.0
 
 
 @frozen
-class Wish:
+class RecordingOptions:
     """What to record: into which file, and when to end; None for no end of that kind.
 
     With ``edges`` the agent is to watch who wakes whom meanwhile.
@@ -67,7 +67,7 @@ def recording_options(function: Callable[..., None]) -> Callable[..., None]:
     return function
 
 
-def wish_in(given: Mapping[str, Any], *, edges: bool = False) -> Wish | None:
+def wish_in(given: Mapping[str, Any], *, edges: bool = False) -> RecordingOptions | None:
     """Return what is to be recorded; None where nothing is. Raise UsageError for what misfits."""
     if given["record"] is None:
         if given["seconds"] is not None or given["looks"] is not None:
@@ -75,10 +75,12 @@ def wish_in(given: Mapping[str, Any], *, edges: bool = False) -> Wish | None:
         return None
     if given["seconds"] is not None and given["looks"] is not None:
         raise click.UsageError("--seconds and --looks exclude each other")
-    return Wish(given["record"], given["seconds"], given["looks"], given["max_bytes"], edges)
+    return RecordingOptions(
+        given["record"], given["seconds"], given["looks"], given["max_bytes"], edges
+    )
 
 
-def record(wish: Wish, settings: "Settings") -> None:
+def record(wish: RecordingOptions, settings: "Settings") -> None:
     """Record as *wish* says, from the agent or, where none answers, by looking at the node.
 
     Ctrl-C and SIGTERM end it with a whole file. Raises InputError where the file cannot be made,
@@ -114,7 +116,7 @@ class _Eye(Protocol):
     def close(self) -> None: ...
 
 
-def _eye(settings: "Settings", wish: Wish) -> _Eye:
+def _eye(settings: "Settings", wish: RecordingOptions) -> _Eye:
     from temper_core.client import NoAgentError
     from temper_core.errors import TemperError
 
@@ -124,11 +126,11 @@ def _eye(settings: "Settings", wish: Wish) -> _Eye:
         why = "no agent answers"
     except TemperError as error:  # one that may not be asked by this user, or of another version
         why = str(error)
-    from temper_core.rehearsal.local_node import Onlooker
+    from temper_core.rehearsal.local_node import LocalNode
 
     lacks = ", without wake-ups" if wish.edges else ""
     click.echo(f"temper: {why}; looking at the node by itself{lacks}", err=True)
-    return _OwnEye(Onlooker(settings))
+    return _OwnEye(LocalNode(settings))
 
 
 @define(eq=False)
@@ -176,7 +178,7 @@ class _AgentsEye:
 class _OwnEye:
     """Looks by itself: soon after the baseline, and then at the period of the settings."""
 
-    onlooker: "Onlooker"
+    onlooker: "LocalNode"
     _wait_s: float = FIRST_WINDOW_S
     source: str = "observer"
 
@@ -202,7 +204,9 @@ def _asked(settings: "Settings") -> dict[str, Any]:
     return document
 
 
-def _looks(eye: _Eye, writer: "RecordingWriter", wish: Wish, progress: "Progress") -> str:
+def _looks(
+    eye: _Eye, writer: "RecordingWriter", wish: RecordingOptions, progress: "Progress"
+) -> str:
     """Take looks until it is time to end; return why it is."""
     ends_at = math.inf if wish.seconds is None else time.monotonic() + wish.seconds
     progress.show(_recorded(writer))

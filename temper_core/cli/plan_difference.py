@@ -6,12 +6,12 @@ from typing import Any
 
 from attrs import evolve, frozen
 
-from temper_core.cli.plan_in_force import InForce, ask_in_force, read_in_force
-from temper_core.cli.planning import Prepared
+from temper_core.cli.plan_in_force import PlanInForce, ask_in_force, read_in_force
+from temper_core.cli.planning import PlanningInputs
 from temper_core.console import plain_table, results_console
 from temper_core.errors import EXIT_CLEAN, EXIT_FINDINGS
 from temper_core.plan.capacity import counted
-from temper_core.plan.change import Change, ChangeKind, change_between, layers_by_pod
+from temper_core.plan.change import ChangeKind, PlanChange, change_between, layers_by_pod
 from temper_core.plan.render import SCHEMA_VERSION
 from temper_core.records.layers import Layer
 from temper_core.records.plans import LayerPlan
@@ -38,11 +38,11 @@ class PodMove:
 
 
 @frozen
-class Difference:
+class PlanDifference:
     """What is told of a change."""
 
-    in_force: InForce
-    change: Change
+    in_force: PlanInForce
+    change: PlanChange
     moves: tuple[PodMove, ...]
     pods: int
     swap: str
@@ -54,7 +54,7 @@ class Difference:
         return EXIT_FINDINGS if self.change.kind.needs_engine else EXIT_CLEAN
 
 
-def difference(ready: Prepared, against: Path | None, *, steered: bool) -> Difference:
+def difference(ready: PlanningInputs, against: Path | None, *, steered: bool) -> PlanDifference:
     """Decide against the plan of the agent, or of the file *against*.
 
     The plan is steered if the one in force is, or else as *steered* says. Raises NoAgentError
@@ -72,7 +72,7 @@ def difference(ready: Prepared, against: Path | None, *, steered: bool) -> Diffe
     change = decision.change
     if old is not None and not (old.is_steered or is_steered):
         change = change_between(old, _as_known(old, decision.wanted), can_swap=can_swap)
-    return Difference(
+    return PlanDifference(
         in_force,
         change,
         tuple(_pod_moves(old, decision.held, decision.wanted, change)),
@@ -82,7 +82,7 @@ def difference(ready: Prepared, against: Path | None, *, steered: bool) -> Diffe
     )
 
 
-def difference_document(told: Difference) -> dict[str, Any]:
+def difference_document(told: PlanDifference) -> dict[str, Any]:
     """Return the difference ready for JSON."""
     in_force = told.in_force
     return {
@@ -114,7 +114,7 @@ def difference_document(told: Difference) -> dict[str, Any]:
     }
 
 
-def print_difference(told: Difference) -> None:
+def print_difference(told: PlanDifference) -> None:
     """Print the difference as a table for people."""
     console = results_console()
     number = f", generation {told.in_force.generation}" if told.in_force.generation else ""
@@ -132,7 +132,7 @@ def print_difference(told: Difference) -> None:
         _print_pod_moves(console, told)
 
 
-def _print_reasons(console: Any, told: Difference) -> None:  # noqa: ANN401 - rich's console
+def _print_reasons(console: Any, told: PlanDifference) -> None:  # noqa: ANN401 - rich's console
     console.print()
     later = "with it" if told.change.kind.needs_engine else f"after {told.patience_s:g} s"
     table = plain_table("reason", "layer", "engine", "why")
@@ -142,7 +142,7 @@ def _print_reasons(console: Any, told: Difference) -> None:  # noqa: ANN401 - ri
     console.print(table)
 
 
-def _print_pod_moves(console: Any, told: Difference) -> None:  # noqa: ANN401 - rich's console
+def _print_pod_moves(console: Any, told: PlanDifference) -> None:  # noqa: ANN401 - rich's console
     is_twofold = told.change.kind.needs_engine
     table = plain_table("pod", "in force", "at once", *(["with the engine"] if is_twofold else []))
     for each in told.moves:
@@ -152,7 +152,7 @@ def _print_pod_moves(console: Any, told: Difference) -> None:  # noqa: ANN401 - 
 
 
 def _pod_moves(
-    old: LayerPlan | None, held: LayerPlan | None, wanted: LayerPlan, change: Change
+    old: LayerPlan | None, held: LayerPlan | None, wanted: LayerPlan, change: PlanChange
 ) -> Iterator[PodMove]:
     before = layers_by_pod(old) if old is not None else {}
     after = layers_by_pod(wanted)
@@ -189,7 +189,7 @@ def _who(layer: Layer) -> object:
     return layer.members, layer.group_members, conditions
 
 
-def _swap_text(in_force: InForce, kind: ChangeKind, *, can_swap: bool) -> str:
+def _swap_text(in_force: PlanInForce, kind: ChangeKind, *, can_swap: bool) -> str:
     if in_force.plan is None:
         return f"nothing to swap: {in_force.remark}"
     if not kind.needs_engine:

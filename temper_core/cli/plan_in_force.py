@@ -25,7 +25,7 @@ Model = TypeVar("Model")
 
 
 @frozen
-class InForce:
+class PlanInForce:
     """The plan that a change starts from; ``plan`` is None where no engine runs.
 
     ``can_swap`` is None where the source does not say; ``remark`` says why there is no plan, or
@@ -39,7 +39,7 @@ class InForce:
     remark: str = ""
 
 
-def ask_in_force(settings: "Settings", machine: MachineShape) -> InForce:
+def ask_in_force(settings: "Settings", machine: MachineShape) -> PlanInForce:
     """Ask the agent of this node; raise NoAgentError where none answers.
 
     *machine* is taken for the agent's where the counts are the same.
@@ -51,14 +51,14 @@ def ask_in_force(settings: "Settings", machine: MachineShape) -> InForce:
     except InputError as error:
         if NONE_IN_FORCE not in str(error):
             raise
-        return InForce(THE_AGENT, None, remark=str(error).removeprefix("the agent says: "))
+        return PlanInForce(THE_AGENT, None, remark=str(error).removeprefix("the agent says: "))
     try:
         return _in_force(document, machine, THE_AGENT)
     except InputError as error:
         raise MachineError(f"the agent's answer to /plan is not a plan: {error}") from error
 
 
-def read_in_force(file: Path, machine: MachineShape) -> InForce:
+def read_in_force(file: Path, machine: MachineShape) -> PlanInForce:
     """Read what ``temper plan --output json`` wrote; raise DocumentError where that is no plan."""
     from temper_core.documents import read_json
 
@@ -108,14 +108,14 @@ class _PlanDocument:
     why_no_swap: str = ""
 
 
-def _in_force(document: object, machine: MachineShape, source: str) -> InForce:
+def _in_force(document: object, machine: MachineShape, source: str) -> PlanInForce:
     from temper_core.documents import fit
 
     told = fit(_without_news(document), _PlanDocument, source=source)
     layers = tuple(_layer(layer) for layer in told.layers)
     hints = {layer.name: layer.hint for layer in told.layers if layer.hint is not None}
     plan = LayerPlan(_machine(told.machine, machine), layers, hints=hints if told.steered else {})
-    return InForce(source, plan, told.generation, told.can_swap, told.why_no_swap)
+    return PlanInForce(source, plan, told.generation, told.can_swap, told.why_no_swap)
 
 
 def _without_news(document: object) -> object:

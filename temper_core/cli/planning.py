@@ -60,7 +60,7 @@ def input_options(*, pods_required: bool) -> Callable[[Callable[..., None]], Cal
 
 
 @frozen
-class Prepared:
+class PlanningInputs:
     """Everything that a plan is made of, read and ready."""
 
     pods: "tuple[Pod, ...]"
@@ -75,7 +75,7 @@ def make_plan(given: PlanInput, *, steered: bool = False) -> "tuple[LayerPlan, S
     return ready.decider.decide(ready.pods, steered=steered).wanted, ready.settings
 
 
-def prepare(given: PlanInput) -> Prepared:
+def prepare(given: PlanInput) -> PlanningInputs:
     """Read what a plan is made from.
 
     Warns on stderr of profiles that could not be read, and of pods that share no node.
@@ -94,7 +94,7 @@ def prepare(given: PlanInput) -> Prepared:
     host = load_host(settings)
     catalogue = load_catalogue(settings, host, given.profiles)
     _tell_failures(catalogue)
-    return Prepared(pods, machine, settings, Decider(settings, machine, host, catalogue))
+    return PlanningInputs(pods, machine, settings, Decider(settings, machine, host, catalogue))
 
 
 def node_names(text: str) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ import click
 from temper_core.errors import EXIT_FINDINGS, EXIT_MACHINE, MachineError
 
 if TYPE_CHECKING:
-    from temper_core.records.restored import Left, Restored
+    from temper_core.records.restored import Leftover, Restored
 
 NOTHING = "nothing of Temper's is on this host"
 
@@ -47,17 +47,17 @@ def command(path: Path | None, dry_run: bool, with_switch: bool, output: str) ->
 def _with_cgroups(files: "Restored", *, is_dry: bool) -> "Restored":
     """Remove what ``temper run`` left, too; a command that still runs is somebody's work."""
     from temper_core.launch import remove_left_behind
-    from temper_core.records.restored import Left, Restored
+    from temper_core.records.restored import Leftover, Restored
 
     try:
         removed, living = remove_left_behind(is_dry=is_dry)
     except MachineError as error:  # what has been done before is told all the same
-        failure = Left("cgroups of temper run", str(error), is_failure=True)
+        failure = Leftover("cgroups of temper run", str(error), is_failure=True)
         return Restored(files.removed, (*files.left, failure))
     running = "a command of temper run still runs in it"
     return Restored(
         (*files.removed, *map(str, removed)),
-        (*files.left, *(Left(str(each), running) for each in living)),
+        (*files.left, *(Leftover(str(each), running) for each in living)),
     )
 
 
@@ -79,7 +79,7 @@ def _print_json(done: "Restored", is_dry: bool) -> None:
     click.echo(json.dumps(told, indent=2))
 
 
-def _state(left: "Left") -> str:
+def _state(left: "Leftover") -> str:
     if left.is_failure:
         return "failed"
     return "kept" if left.is_kept else "unknown"

@@ -24,7 +24,7 @@ Requests = Mapping[str, Mapping[str, Any]]
 
 
 @frozen
-class Outcome:
+class SafeModeOutcome:
     """What was done, and who asks for safe mode now; ``failure`` is why no agent was heard."""
 
     done: str
@@ -68,7 +68,7 @@ def command(
             raise outcome.failure
 
 
-def switch_on(settings: "Settings", requester: str, reason: str) -> Outcome:
+def switch_on(settings: "Settings", requester: str, reason: str) -> SafeModeOutcome:
     """Ask the agent for safe mode; where that fails for whatever reason, leave the file.
 
     Raises InputError for a name or reason that cannot be, MachineError where both ways fail.
@@ -82,10 +82,10 @@ def switch_on(settings: "Settings", requester: str, reason: str) -> Outcome:
         answer = ask_agent("/safe-mode", method="PUT", body=body, settings=settings)
     except TemperError as error:
         return _leave_file(settings, requester, reason, error)
-    return Outcome(f"the agent was asked for safe mode by {requester!r}", **_said(answer))
+    return SafeModeOutcome(f"the agent was asked for safe mode by {requester!r}", **_said(answer))
 
 
-def switch_off(settings: "Settings", requester: str) -> Outcome:
+def switch_off(settings: "Settings", requester: str) -> SafeModeOutcome:
     """Withdraw *requester*'s request from the agent and from the file; others still stand."""
     from temper_core.client import NoAgentError, ask_agent
     from temper_core.safe_mode.request_document import parse_safe_mode_request
@@ -98,7 +98,7 @@ def switch_off(settings: "Settings", requester: str) -> Outcome:
         answer = ask_agent("/safe-mode", method="PUT", body=body, settings=settings)
     except NoAgentError as error:
         done.append(f"{error}; whatever was asked of an agent is remembered by the next one")
-        return Outcome("; ".join(done), _remembered(settings), failure=error)
+        return SafeModeOutcome("; ".join(done), _remembered(settings), failure=error)
     except TemperError as error:  # it answers, and refuses: then 'on' had left the file
         if not removed:
             raise
@@ -108,27 +108,29 @@ def switch_off(settings: "Settings", requester: str) -> Outcome:
         done.append("withdrawn from the agent")
     if removed:
         answer = _once_noticed(settings, answer)
-    return Outcome("; ".join(done) or f"{requester!r} had not asked", **_said(answer))
+    return SafeModeOutcome("; ".join(done) or f"{requester!r} had not asked", **_said(answer))
 
 
-def look(settings: "Settings") -> Outcome:
+def look(settings: "Settings") -> SafeModeOutcome:
     """Ask the agent who wants safe mode; where none answers, read what the next one will find."""
     from temper_core.client import NoAgentError, ask_agent
 
     try:
         answer = ask_agent("/safe-mode", settings=settings)
     except NoAgentError as error:
-        return Outcome("no agent answers", _remembered(settings), failure=error)
-    return Outcome("", **_said(answer))
+        return SafeModeOutcome("no agent answers", _remembered(settings), failure=error)
+    return SafeModeOutcome("", **_said(answer))
 
 
-def _leave_file(settings: "Settings", requester: str, reason: str, error: TemperError) -> Outcome:
+def _leave_file(
+    settings: "Settings", requester: str, reason: str, error: TemperError
+) -> SafeModeOutcome:
     try:
         _file(settings).add(requester, reason)
     except MachineError as second:
         raise MachineError(f"safe mode could not be asked for: {error}; {second}") from second
     done = f"{error}; so {settings.safe_mode.file} now asks every agent of this host for safe mode"
-    return Outcome(done, _remembered(settings), failure=error)
+    return SafeModeOutcome(done, _remembered(settings), failure=error)
 
 
 def _once_noticed(settings: "Settings", answer: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -166,7 +168,7 @@ def _remembered(settings: "Settings") -> Requests:
     return {name: attrs.asdict(request) for name, request in standing.items()}
 
 
-def _print(outcome: Outcome, output: str) -> None:
+def _print(outcome: SafeModeOutcome, output: str) -> None:
     if output == "json":
         shown = {"done": outcome.done, "mode": outcome.mode, "requests": dict(outcome.requests)}
         print_json(shown)

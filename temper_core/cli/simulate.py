@@ -8,7 +8,7 @@ import click
 from temper_core.errors import EXIT_CLEAN, EXIT_FINDINGS
 
 if TYPE_CHECKING:
-    from temper_core.rehearsal.simulation import Given
+    from temper_core.rehearsal.simulation import SimulationOverrides
 
 FILE = click.Path(path_type=Path)
 
@@ -49,15 +49,15 @@ def command(context: click.Context, /, file: Path, output: str, **given: Any) ->
 
 def _given(
     *, settings: Path | None, profiles: Path | None, machine: Path | None, steered: bool
-) -> "Given":
+) -> "SimulationOverrides":
     from temper_core.errors import DocumentError
     from temper_core.node.machine_file import read_machine_file
-    from temper_core.rehearsal.simulation import Given
+    from temper_core.rehearsal.simulation import SimulationOverrides
     from temper_core.settings import load
 
     if profiles is not None and not profiles.is_dir():
         raise DocumentError(str(profiles), ["is not a directory of profiles"])
-    return Given(
+    return SimulationOverrides(
         settings=None if settings is None else load(settings).settings,
         machine=None if machine is None else read_machine_file(machine),
         profiles=profiles,

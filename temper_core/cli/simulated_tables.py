@@ -12,7 +12,7 @@ from temper_core.console import plain_table, results_console, shown
 from temper_core.plain_json import plain_value
 from temper_core.plan import plan_document
 from temper_core.plan.capacity import counted
-from temper_core.plan.change import Change, layers_by_pod
+from temper_core.plan.change import PlanChange, layers_by_pod
 from temper_core.plan.shapes import shape_of
 from temper_core.records.lint import Violation
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from temper_core.records.layers import Layer
     from temper_core.records.plans import LayerPlan
-    from temper_core.rehearsal.simulation import Simulation, Stood
+    from temper_core.rehearsal.simulation import Simulation, StandingViolation
 
 SCHEMA_VERSION = 1
 FLAGS = ("exclusive", "protected", "preempt", "demoted")
@@ -75,7 +75,7 @@ def print_simulation(told: "Simulation") -> None:
     _print_violations(console, told)
 
 
-def _change(change: Change) -> Json:
+def _change(change: PlanChange) -> Json:
     return {
         "change": change.kind.value,
         "reasons": [
@@ -110,7 +110,7 @@ def _pods(plan: "LayerPlan") -> list[Json]:
     ]
 
 
-def _violation(stood: "Stood") -> Json:
+def _violation(stood: "StandingViolation") -> Json:
     violation: Violation = stood.violation
     return {
         "invariant": violation.invariant,
@@ -151,7 +151,7 @@ def _print_steps(console: "Console", told: "Simulation") -> None:
     _print_table(console, ("second", "pods", "change", "pods that move", "why"), rows)
 
 
-def _reasons(change: Change) -> str:
+def _reasons(change: PlanChange) -> str:
     told = [
         f"{reason.layer}: {reason.message}" if reason.layer else reason.message
         for reason in change.reasons

@@ -8,7 +8,7 @@ from attrs import frozen
 from temper_core.decide.patience import Patience
 from temper_core.errors import PluginError
 from temper_core.plan import ProfileCatalogue, assign, compile_plan
-from temper_core.plan.change import Change, change_between, misfits, same_layers
+from temper_core.plan.change import PlanChange, change_between, misfits, same_layers
 from temper_core.plugin_host import Contribution, PluginHost
 from temper_core.records.contributions import Detection, Detector
 from temper_core.records.machine import MachineShape
@@ -19,7 +19,7 @@ from temper_core.settings.models import Settings
 
 
 @frozen
-class Decision:
+class PlanDecision:
     """What the pods call for, and how to get there from the plan in force.
 
     ``wanted`` is for the scheduler: as long as the layers in force do, it has exactly these.
@@ -29,7 +29,7 @@ class Decision:
     """
 
     wanted: LayerPlan
-    change: Change
+    change: PlanChange
     held: LayerPlan | None = None
     again_at: float | None = None
 
@@ -79,7 +79,7 @@ class Decider:
         steered: bool = False,
         can_swap: bool = True,
         now: float = 0.0,
-    ) -> Decision:
+    ) -> PlanDecision:
         """Decide for *pods*, where *in_force* is the plan of the engine that runs, None for none.
 
         *steered* says that threads can be given hints, *can_swap* that the next engine may load
@@ -96,7 +96,7 @@ class Decider:
         fresh = self._compiled(assignments, Steering(self._hints) if steered else None)
         if in_force is None:
             self._patience.forget()
-            return Decision(fresh, change_between(None, fresh, can_swap=can_swap))
+            return PlanDecision(fresh, change_between(None, fresh, can_swap=can_swap))
         held = self._held(assignments, in_force, fresh)
         return self._chosen(in_force, fresh, held, now, can_swap=can_swap)
 
@@ -130,7 +130,7 @@ class Decider:
         now: float,
         *,
         can_swap: bool,
-    ) -> Decision:
+    ) -> PlanDecision:
         """Want a new engine where it is urgent or has been called for long enough."""
         slack = self._settings.plan.headroom_cores * len(self._machine.siblings[0])
         reasons = self._patience.weigh(in_force, misfits(in_force, fresh, slack), now)
@@ -143,8 +143,8 @@ class Decider:
             is_due=self._patience.is_over(now),
         )
         if held is None or change.kind.needs_engine:
-            return Decision(fresh, change, held)
-        return Decision(held, change, again_at=self._patience.due_at())
+            return PlanDecision(fresh, change, held)
+        return PlanDecision(held, change, again_at=self._patience.due_at())
 
     def _detect(self, pod: Pod) -> Detection | None:
         known = self._known.get(pod.uid)

@@ -6,7 +6,7 @@ from typing import Any
 from attrs import field, frozen
 
 from temper_core.engine.capabilities import Capabilities, known_versions
-from temper_core.engine.config_text import NotJson, Table, decode
+from temper_core.engine.config_text import ConfigTable, NotJson, decode
 from temper_core.engine.config_types import misfit, shown
 from temper_core.engine.problems import Problem, ignored, refused
 
@@ -89,8 +89,8 @@ class _LayerReader:
     def layer(self, position: int, value: object) -> LayerText:
         """Read one element of the outermost list."""
         if isinstance(value, list) and len(value) == len(self.keys):
-            value = Table(tuple(zip(self.keys, value, strict=True)))  # serde takes both forms
-        if not isinstance(value, Table):
+            value = ConfigTable(tuple(zip(self.keys, value, strict=True)))  # serde takes both forms
+        if not isinstance(value, ConfigTable):
             wanted = f"must be an object with {', '.join(REQUIRED_KEYS)}"
             self._refuse(label(position, None), f"{wanted}, not {shown(value)}")
             return LayerText(position, None)
@@ -119,7 +119,7 @@ class _LayerReader:
             options,
         )
 
-    def _check_layer_keys(self, where: str, table: Table) -> None:
+    def _check_layer_keys(self, where: str, table: ConfigTable) -> None:
         names = [name for name, _ in table.pairs]
         for missing in [key for key in REQUIRED_KEYS if key not in names]:
             self._refuse(where, f"has no {missing!r}")
@@ -160,12 +160,12 @@ class _LayerReader:
             allowed = ", ".join(self.capabilities.kind_fields)
             self._refuse(f"{where}: kind", f"must be one of {allowed}, not {kind!r}")
             return "", {}
-        if not isinstance(content, Table):
+        if not isinstance(content, ConfigTable):
             self._refuse(f"{where}: kind.{kind}", f"must be an object, not {shown(content)}")
             return kind, {}
         return kind, self._options(f"{where}: kind.{kind}", kind, content)
 
-    def _options(self, where: str, kind: str, table: Table) -> dict[str, Any]:
+    def _options(self, where: str, kind: str, table: ConfigTable) -> dict[str, Any]:
         fields = {**self.capabilities.kind_fields[kind], **self.capabilities.common_fields}
         names = [name for name, _ in table.pairs]
         self._check_twice(where, names, list(fields))
@@ -180,9 +180,9 @@ class _LayerReader:
         return options
 
     def _tagged(self, where: str, value: object, noun: str) -> tuple[str, Any] | None:
-        if isinstance(value, Table) and len(value.pairs) == 1:
+        if isinstance(value, ConfigTable) and len(value.pairs) == 1:
             return value.pairs[0]
-        got = f"{len(value.pairs)} keys" if isinstance(value, Table) else shown(value)
+        got = f"{len(value.pairs)} keys" if isinstance(value, ConfigTable) else shown(value)
         self._refuse(where, f"must be {noun}, an object with one key, not {got}")
         return None
 

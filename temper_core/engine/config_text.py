@@ -17,7 +17,7 @@ class NotJson(ValueError):  # noqa: N818 - reads as the fact it reports
 
 
 @frozen(eq=False)
-class Table:
+class ConfigTable:
     """A JSON object; keys in the order of the text, those that occur twice included."""
 
     pairs: tuple[tuple[str, Any], ...]
@@ -31,7 +31,7 @@ def decode(text: str) -> object:
             parse_int=_integer,
             parse_float=_fraction,
             parse_constant=_refuse_constant,
-            object_pairs_hook=lambda pairs: Table(tuple(pairs)),
+            object_pairs_hook=lambda pairs: ConfigTable(tuple(pairs)),
         )
     except RecursionError as error:
         raise NotJson(f"is nested deeper than {DEEPEST} levels") from error
@@ -74,7 +74,7 @@ def _refuse_depth_and_halves(value: object) -> None:
 
 
 def _inside(value: object) -> list[object]:
-    if isinstance(value, Table):
+    if isinstance(value, ConfigTable):
         return [part for pair in value.pairs for part in pair]
     return list(value) if isinstance(value, list) else []
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from temper_core.engine.capabilities import Capabilities
-from temper_core.engine.config_text import Table
+from temper_core.engine.config_text import ConfigTable
 
 INTEGERS: Mapping[str, tuple[int, int]] = {
     "i32": (-(2**31), 2**31 - 1),
@@ -34,16 +34,16 @@ def misfit(kind: str, value: object, capabilities: Capabilities) -> str | None:
 
 def variant_of(value: object) -> str:
     """Return the name of a unit variant, which the engine also takes as ``{"Name": null}``."""
-    if isinstance(value, Table) and len(value.pairs) == 1:
+    if isinstance(value, ConfigTable) and len(value.pairs) == 1:
         name, content = value.pairs[0]
-        empty = content is None or (isinstance(content, Table) and not content.pairs)
+        empty = content is None or (isinstance(content, ConfigTable) and not content.pairs)
         return name if empty else ""
     return value if isinstance(value, str) else ""
 
 
 def shown(value: object) -> str:
     """Return *value* briefly, for a message."""
-    if isinstance(value, Table):
+    if isinstance(value, ConfigTable):
         return "an object"
     if isinstance(value, list):
         return f"a list of {len(value)}"

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 
 from temper_core.engine.capabilities import Capabilities
 from temper_core.engine.config_layers import read_layers
-from temper_core.engine.judged import Judged
+from temper_core.engine.judged import JudgedConfiguration
 from temper_core.engine.layer_rules import LAYER_RULES
 from temper_core.engine.matcher_rules import MATCHER_RULES
 from temper_core.engine.plan_rules import PLAN_RULES
-from temper_core.engine.problems import Problem, Severity
+from temper_core.engine.problems import Problem, ProblemSeverity
 from temper_core.errors import PlanError
 
 RULES = (*PLAN_RULES, *LAYER_RULES, *MATCHER_RULES)
@@ -32,10 +32,10 @@ def check(
     what depends on either is judged only as far as they are given.
     """
     layers, problems = read_layers(text, capabilities)
-    judged = Judged(layers, capabilities, tuple(arguments), cpus)
+    judged = JudgedConfiguration(layers, capabilities, tuple(arguments), cpus)
     problems += [problem for rule in RULES for problem in rule(judged)]
     found = dict.fromkeys(problems)
-    return tuple(sorted(found, key=lambda problem: problem.severity is not Severity.REFUSED))
+    return tuple(sorted(found, key=lambda problem: problem.severity is not ProblemSeverity.REFUSED))
 
 
 def ensure_accepted(
@@ -48,7 +48,7 @@ def ensure_accepted(
 ) -> tuple[Problem, ...]:
     """Return the warnings about *text*; raise PlanError with all reasons where it is refused."""
     problems = check(text, capabilities, arguments=arguments, cpus=cpus)
-    reasons = [problem.line for problem in problems if problem.severity is Severity.REFUSED]
+    reasons = [problem.line for problem in problems if problem.severity is ProblemSeverity.REFUSED]
     if reasons:
         raise PlanError(source, reasons)
     return problems

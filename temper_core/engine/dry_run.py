@@ -22,7 +22,7 @@ NO_MAP = "/sys/fs/bpf/temper-rehearsal"
 LONGEST_LINE = 400
 
 
-class Stage(StrEnum):
+class DryRunStage(StrEnum):
     """How far a configuration got before somebody refused it, or at all."""
 
     PARSED = "parsed"
@@ -31,20 +31,20 @@ class Stage(StrEnum):
 
 
 WHILE = {
-    Stage.PARSED: "reading it",
-    Stage.VERIFIED: "verifying it",
-    Stage.LOADED: "being loaded with it",
+    DryRunStage.PARSED: "reading it",
+    DryRunStage.VERIFIED: "verifying it",
+    DryRunStage.LOADED: "being loaded with it",
 }
 
 
 @frozen
-class Rehearsal:
+class DryRun:
     """What the engine made of a configuration; ``said`` are its words where it refused.
 
     ``stage`` is the last one that has looked.
     """
 
-    stage: Stage
+    stage: DryRunStage
     is_taken: bool
     said: str = ""
 
@@ -54,11 +54,11 @@ class Rehearsal:
         if not self.is_taken:
             return f"refused  the engine, {WHILE[self.stage]}: {self.said}"
         return {
-            Stage.PARSED: "parsed by the engine; neither its rules nor the kernel's verifier have "
-            "looked, as this kernel has sched_ext: --load lets them, and attaches nothing",
-            Stage.VERIFIED: "parsed and verified by the engine; not loaded into a kernel",
-            Stage.LOADED: "parsed and verified by the engine, and loaded into this kernel; it was "
-            "ended before it could attach",
+            DryRunStage.PARSED: "parsed by the engine; neither its rules nor the kernel's verifier "
+            "have looked, as this kernel has sched_ext: --load lets them, and attaches nothing",
+            DryRunStage.VERIFIED: "parsed and verified by the engine; not loaded into a kernel",
+            DryRunStage.LOADED: "parsed and verified by the engine, and loaded into this kernel; "
+            "it was ended before it could attach",
         }[self.stage]
 
 
@@ -69,31 +69,31 @@ def rehearse(
     *,
     timeout_s: float = 30.0,
     sys_root: str = "/sys",
-) -> Rehearsal:
+) -> DryRun:
     """Let *binary* judge *config* without a chance to attach, in about half a second.
 
     Raises EngineError where it cannot be run, does not end in time, or ends without a word.
     """
     if (Path(sys_root) / "kernel/sched_ext").exists():
-        stage = Stage.PARSED
+        stage = DryRunStage.PARSED
         is_taken, said = print_and_exit(binary, config, timeout_s)
     else:
-        stage = Stage.VERIFIED
+        stage = DryRunStage.VERIFIED
         is_taken, said = verify_offline(
             binary, config, timeout_s, arguments=with_hint_map(config, arguments), sys_root=sys_root
         )
     if is_taken:
-        return Rehearsal(stage, is_taken=True)
+        return DryRun(stage, is_taken=True)
     if not said.strip():
         raise EngineError(f"{binary.path} ended without a word")
     return refusal(stage, one_line(said))
 
 
-def refusal(stage: Stage, said: str) -> Rehearsal:
+def refusal(stage: DryRunStage, said: str) -> DryRun:
     """Say that the engine refused with these words, which may be those of an earlier stage."""
     if PARSE_ERROR in said:
-        stage = Stage.PARSED
-    return Rehearsal(stage, is_taken=False, said=said)
+        stage = DryRunStage.PARSED
+    return DryRun(stage, is_taken=False, said=said)
 
 
 def with_hint_map(

@@ -10,7 +10,7 @@ from temper_core.engine.problems import Problem
 
 
 @frozen
-class Judged:
+class JudgedConfiguration:
     """A configuration under judgement.
 
     ``arguments`` are the options that the engine is started with, ``cpus`` how many CPUs it will
@@ -34,4 +34,4 @@ class Judged:
                 yield from ((layer, condition) for condition in block if condition.kind)
 
 
-Rule = Callable[[Judged], Iterator[Problem]]
+Rule = Callable[[JudgedConfiguration], Iterator[Problem]]

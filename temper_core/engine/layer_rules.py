@@ -7,7 +7,7 @@ from typing import Any
 from temper_core.engine.capabilities import LARGEST_PERF, LAST_LLC, LAST_NUMA_NODE
 from temper_core.engine.config_layers import LayerText
 from temper_core.engine.config_types import variant_of
-from temper_core.engine.judged import Judged, Rule
+from temper_core.engine.judged import JudgedConfiguration, Rule
 from temper_core.engine.problems import Problem, ignored, refused
 from temper_core.engine.regex_syntax import regex_fault
 
@@ -22,7 +22,7 @@ TEMPLATES = ("CgroupSuffix", "CgroupRegex")
 SPREADS = ("NodeSpread", "NodeSpreadReverse", "NodeSpreadRandom")
 
 
-def names_fit(judged: Judged) -> Iterator[Problem]:
+def names_fit(judged: JudgedConfiguration) -> Iterator[Problem]:
     """Compare names with the engine's buffer; what does not fit is a panic (exit 101)."""
     limit = judged.capabilities.layer_name_bytes
     for layer in judged.layers:
@@ -37,7 +37,7 @@ def names_fit(judged: Judged) -> Iterator[Problem]:
             yield ignored(where, message)
 
 
-def templates_expand(judged: Judged) -> Iterator[Problem]:
+def templates_expand(judged: JudgedConfiguration) -> Iterator[Problem]:
     """Judge templates: layers made of the cgroups that exist when the engine starts."""
     for layer in judged.layers:
         if layer.template is None or not layer.template.kind:
@@ -57,7 +57,7 @@ def templates_expand(judged: Judged) -> Iterator[Problem]:
         yield ignored(where, message)
 
 
-def ranges_are_ordered(judged: Judged) -> Iterator[Problem]:
+def ranges_are_ordered(judged: JudgedConfiguration) -> Iterator[Problem]:
     """Sizes and utilisations are [low, high]; where the engine does not check it panics later."""
     for layer in judged.layers:
         low, high = layer.options.get("util_range", (0, 1))
@@ -69,7 +69,7 @@ def ranges_are_ordered(judged: Judged) -> Iterator[Problem]:
         yield from _fraction_faults(layer, judged)
 
 
-def options_are_in_range(judged: Judged) -> Iterator[Problem]:
+def options_are_in_range(judged: JudgedConfiguration) -> Iterator[Problem]:
     """Numbers the engine does not check, or checks too late."""
     for layer in judged.layers:
         yield from _perf_faults(layer)
@@ -82,7 +82,7 @@ def options_are_in_range(judged: Judged) -> Iterator[Problem]:
                 yield ignored(layer.option(name), f"a negative number means nothing: {value}")
 
 
-def options_take_effect(judged: Judged) -> Iterator[Problem]:
+def options_take_effect(judged: JudgedConfiguration) -> Iterator[Problem]:
     """Options that another option, or the kind, makes void."""
     for layer in judged.layers:
         given = layer.options
@@ -97,7 +97,7 @@ def options_take_effect(judged: Judged) -> Iterator[Problem]:
         yield from _deprecated_options(layer, judged)
 
 
-def growth_fits(judged: Judged) -> Iterator[Problem]:
+def growth_fits(judged: JudgedConfiguration) -> Iterator[Problem]:
     """Growth algorithms that need something the layer does not say, or that are not safe."""
     for layer in judged.layers:
         algorithm = variant_of(layer.options.get("growth_algo", "Sticky"))
@@ -111,7 +111,7 @@ def growth_fits(judged: Judged) -> Iterator[Problem]:
             yield refused(where, f"{algorithm} cannot be combined with the matcher NumaNode")
 
 
-def nodes_exist(judged: Judged) -> Iterator[Problem]:
+def nodes_exist(judged: JudgedConfiguration) -> Iterator[Problem]:
     """Since 1.1.0 a node or cache that does not exist, or is named twice, ends the engine."""
     if judged.capabilities.release < STRICT_NODES:
         return
@@ -126,7 +126,7 @@ def nodes_exist(judged: Judged) -> Iterator[Problem]:
                 yield refused(layer.option(name), message)
 
 
-def opt_ins_are_meant(judged: Judged) -> Iterator[Problem]:
+def opt_ins_are_meant(judged: JudgedConfiguration) -> Iterator[Problem]:
     """``membw_gb`` depends on the CPU model and on resctrl."""
     for layer in judged.layers:
         if layer.options.get("membw_gb") is not None:
@@ -151,7 +151,7 @@ def _range_faults(layer: LayerText) -> Iterator[Problem]:
         yield ignored(where, message)
 
 
-def _fraction_faults(layer: LayerText, judged: Judged) -> Iterator[Problem]:
+def _fraction_faults(layer: LayerText, judged: JudgedConfiguration) -> Iterator[Problem]:
     given = layer.options.get("cpus_range_frac")
     if given is None:
         return
@@ -174,7 +174,7 @@ def _perf_faults(layer: LayerText) -> Iterator[Problem]:
         yield refused(layer.option("perf"), message)
 
 
-def _deprecated_options(layer: LayerText, judged: Judged) -> Iterator[Problem]:
+def _deprecated_options(layer: LayerText, judged: JudgedConfiguration) -> Iterator[Problem]:
     types: Mapping[str, Any] = judged.capabilities.common_fields
     for name in ("allow_node_aligned", "idle_smt"):
         is_deprecated = types.get(name, "").startswith("Option")

@@ -11,7 +11,7 @@ from temper_core.engine.capabilities import (
     LONGEST_JOIN_BYTES,
 )
 from temper_core.engine.config_layers import WHOLE, Block, Condition, LayerText
-from temper_core.engine.judged import Judged, Rule
+from temper_core.engine.judged import JudgedConfiguration, Rule
 from temper_core.engine.problems import Problem, ignored, refused
 from temper_core.engine.regex_syntax import regex_fault
 
@@ -23,7 +23,7 @@ NICE_RANGE = (-20, 19)
 CGROUP_MOUNT = "/sys/fs/cgroup"
 
 
-def strings_fit_the_kernel(judged: Judged) -> Iterator[Problem]:
+def strings_fit_the_kernel(judged: JudgedConfiguration) -> Iterator[Problem]:
     """Names and paths are copied into fixed buffers; what does not fit panics (exit 101)."""
     for _, condition in judged.conditions():
         yield from _string_faults(condition)
@@ -32,7 +32,7 @@ def strings_fit_the_kernel(judged: Judged) -> Iterator[Problem]:
             yield from _string_faults(layer.template)
 
 
-def patterns_can_match(judged: Judged) -> Iterator[Problem]:
+def patterns_can_match(judged: JudgedConfiguration) -> Iterator[Problem]:
     """Name the patterns that no thread can ever have."""
     for _, condition in judged.conditions():
         never = _NEVER.get(condition.kind)
@@ -41,14 +41,14 @@ def patterns_can_match(judged: Judged) -> Iterator[Problem]:
             yield ignored(condition.where, f"never matches: {why}")
 
 
-def kthread_matcher_is_true(judged: Judged) -> Iterator[Problem]:
+def kthread_matcher_is_true(judged: JudgedConfiguration) -> Iterator[Problem]:
     """``IsKthread`` ignores its argument in every version."""
     for _, condition in judged.conditions():
         if condition.kind == "IsKthread" and condition.value is False:
             yield ignored(condition.where, "the engine ignores the value: false matches kthreads")
 
 
-def regexes_compile(judged: Judged) -> Iterator[Problem]:
+def regexes_compile(judged: JudgedConfiguration) -> Iterator[Problem]:
     """Every expression must compile; every occurrence takes one of 16 numbers."""
     found = [each for _, each in judged.conditions() if each.kind == "CgroupRegex"]
     for condition in found:
@@ -64,7 +64,7 @@ def regexes_compile(judged: Judged) -> Iterator[Problem]:
         yield refused(WHOLE, message)
 
 
-def numbers_are_in_range(judged: Judged) -> Iterator[Problem]:
+def numbers_are_in_range(judged: JudgedConfiguration) -> Iterator[Problem]:
     """Hints, thresholds and NUMA nodes have fixed ranges."""
     for _, condition in judged.conditions():
         kind, value = condition.kind, condition.value
@@ -76,7 +76,7 @@ def numbers_are_in_range(judged: Judged) -> Iterator[Problem]:
             yield refused(condition.where, f"the engine knows nodes up to {LAST_NUMA_NODE}")
 
 
-def hints_stand_alone(judged: Judged) -> Iterator[Problem]:
+def hints_stand_alone(judged: JudgedConfiguration) -> Iterator[Problem]:
     """Keep hints apart: each belongs to one layer, and stands beside load thresholds only."""
     owners: dict[int, LayerText] = {}
     for layer in judged.layers:
@@ -88,7 +88,7 @@ def hints_stand_alone(judged: Judged) -> Iterator[Problem]:
                     yield refused(hint.where, f"hint {hint.value} already leads to {owner.where}")
 
 
-def matchers_have_their_argument(judged: Judged) -> Iterator[Problem]:
+def matchers_have_their_argument(judged: JudgedConfiguration) -> Iterator[Problem]:
     """Hints need a map and GPU matchers their probes; both are command line options."""
     has_hints = judged.has_argument("task-hint-map")
     has_gpu = judged.has_argument("enable-gpu-support")

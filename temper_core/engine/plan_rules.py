@@ -9,14 +9,14 @@ from temper_core.engine.capabilities import (
     all_cli_fields,
 )
 from temper_core.engine.config_layers import WHOLE, Block, LayerText
-from temper_core.engine.judged import Judged, Rule
+from temper_core.engine.judged import JudgedConfiguration, Rule
 from temper_core.engine.problems import Problem, ignored, refused
 
 ALWAYS_TRUE_WHEN_EMPTY = ("CgroupPrefix", "CgroupContains", "CommPrefix", "PcommPrefix")
 DISPATCH_LOOPS = 4
 
 
-def counts_are_within_limits(judged: Judged) -> Iterator[Problem]:
+def counts_are_within_limits(judged: JudgedConfiguration) -> Iterator[Problem]:
     """Layers, OR blocks and AND conditions are fixed arrays in the engine."""
     if len(judged.layers) > LARGEST_LAYER_COUNT:
         message = f"has {len(judged.layers)} layers, the engine takes {LARGEST_LAYER_COUNT}"
@@ -33,7 +33,7 @@ def counts_are_within_limits(judged: Judged) -> Iterator[Problem]:
                 yield refused(f"{where}[{index}]", message)
 
 
-def only_the_last_takes_everything(judged: Judged) -> Iterator[Problem]:
+def only_the_last_takes_everything(judged: JudgedConfiguration) -> Iterator[Problem]:
     """Want exactly ``[[]]`` in the last layer; one that takes everything earlier hides the rest.
 
     Right before the last one a layer with a hint may: the last cannot have any.
@@ -52,7 +52,7 @@ def only_the_last_takes_everything(judged: Judged) -> Iterator[Problem]:
         yield refused(f"{last.where}: matches", "must be exactly `[[]]` in the last layer")
 
 
-def names_differ(judged: Judged) -> Iterator[Problem]:
+def names_differ(judged: JudgedConfiguration) -> Iterator[Problem]:
     """Statistics are a table by name: of layers with one name only the last is seen."""
     names = Counter(layer.name for layer in judged.layers if layer.name is not None)
     for name, times in names.items():
@@ -62,7 +62,7 @@ def names_differ(judged: Judged) -> Iterator[Problem]:
             yield ignored(f"{layer.where}: name", message)
 
 
-def it_verifies(judged: Judged) -> Iterator[Problem]:
+def it_verifies(judged: JudgedConfiguration) -> Iterator[Problem]:
     """Open, Grouped, each with and without preempt: all four are too much for the verifier.
 
     Measured with 1.1.2 and 1.1.4 on Linux 6.18: the dispatch program passes a million
@@ -81,7 +81,7 @@ def it_verifies(judged: Judged) -> Iterator[Problem]:
         yield refused(WHOLE, message)
 
 
-def nobody_starves(judged: Judged) -> Iterator[Problem]:
+def nobody_starves(judged: JudgedConfiguration) -> Iterator[Problem]:
     """On each CPU several Open layers are served in a fixed order, whatever their weight."""
     layers = [
         layer
@@ -97,7 +97,7 @@ def nobody_starves(judged: Judged) -> Iterator[Problem]:
         yield ignored(WHOLE, message)
 
 
-def cpus_are_there(judged: Judged) -> Iterator[Problem]:
+def cpus_are_there(judged: JudgedConfiguration) -> Iterator[Problem]:
     """Ranges beyond the machine are cut; maxima that add up to it leave nothing to Open."""
     if judged.cpus is None:
         return
@@ -112,7 +112,7 @@ def cpus_are_there(judged: Judged) -> Iterator[Problem]:
         yield ignored(WHOLE, message)
 
 
-def arguments_exist(judged: Judged) -> Iterator[Problem]:
+def arguments_exist(judged: JudgedConfiguration) -> Iterator[Problem]:
     """Name options that this version does not have: they end the engine with exit code 255."""
     for argument in judged.arguments:
         name = argument.partition("=")[0].removeprefix("--")

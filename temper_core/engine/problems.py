@@ -5,7 +5,7 @@ from enum import StrEnum
 from attrs import frozen
 
 
-class Severity(StrEnum):
+class ProblemSeverity(StrEnum):
     """How the engine would take it."""
 
     REFUSED = "refused"
@@ -21,7 +21,7 @@ class Problem:
     it says. ``where`` is the layer and the path inside it.
     """
 
-    severity: Severity
+    severity: ProblemSeverity
     where: str
     message: str
 
@@ -33,9 +33,9 @@ class Problem:
 
 def refused(where: str, message: str) -> Problem:
     """Say that the engine would refuse, crash on or be ejected for *message*."""
-    return Problem(Severity.REFUSED, where, message)
+    return Problem(ProblemSeverity.REFUSED, where, message)
 
 
 def ignored(where: str, message: str) -> Problem:
     """Say that the engine would silently ignore or misread what is at *where*."""
-    return Problem(Severity.IGNORED, where, message)
+    return Problem(ProblemSeverity.IGNORED, where, message)

@@ -4,7 +4,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from temper_core.events.event_log import Asked, EventLog
+from temper_core.events.event_log import AuditEntry, EventLog
 from temper_core.events.kinds import CAPTURE, REQUEST, REQUEST_REFUSED
 from temper_core.records.endpoints import Requester
 
@@ -33,7 +33,7 @@ class Audit:
             kind = CAPTURE
             if self._is_repeated((request_line, who)):
                 return
-        self._events.record(kind.name, request_line, asked=Asked(who, outcome))
+        self._events.record(kind.name, request_line, asked=AuditEntry(who, outcome))
 
     def _is_repeated(self, read: tuple[str, str]) -> bool:
         now = self._clock()

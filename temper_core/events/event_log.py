@@ -21,14 +21,14 @@ MOST_LANES = 256
 
 
 @frozen
-class Asked:
+class AuditEntry:
     """Who asked for what happened, and what became of it."""
 
     requester: str = ""
     outcome: str = ""
 
 
-UNASKED = Asked()
+UNASKED = AuditEntry()
 
 
 class EventLog:
@@ -87,7 +87,7 @@ class EventLog:
         reason: str = "",
         *,
         source: str = "",
-        asked: Asked = UNASKED,
+        asked: AuditEntry = UNASKED,
         level: str = "",
     ) -> None:
         """Record that something happened now; *level* is that of the kind unless it is given.

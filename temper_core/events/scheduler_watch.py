@@ -5,12 +5,12 @@ from collections.abc import Iterator, Mapping
 from typing import Protocol
 
 from temper_core.events import kinds
-from temper_core.events.event_log import Asked, EventLog
+from temper_core.events.event_log import AuditEntry, EventLog
 from temper_core.records.events import EventKind
 from temper_core.records.plans import Generation
 from temper_core.records.snapshots import Mode, SafeModeReason, Status
 from temper_core.safe_mode.model import Request
-from temper_core.scheduler.counters import Counters
+from temper_core.scheduler.counters import EngineCounters
 from temper_core.scheduler.failure.diagnosis import Diagnosis
 
 
@@ -28,7 +28,7 @@ class WatchedScheduler(Protocol):
         ...
 
     @property
-    def counters(self) -> Counters:
+    def counters(self) -> EngineCounters:
         """What was counted so far."""
         ...
 
@@ -104,7 +104,7 @@ class SchedulerWatch:
             is_asked = status.reason == SafeModeReason.REQUESTED
             who = ", ".join(sorted(self._requests.active())) if is_asked else ""
             kind = kinds.SAFE_MODE_ENTERED.name
-            self._events.record(kind, status.reason, status.detail, asked=Asked(who))
+            self._events.record(kind, status.reason, status.detail, asked=AuditEntry(who))
         elif before.mode is Mode.SAFE_MODE:
             self._events.record(kinds.SAFE_MODE_LEFT.name, before.reason, f"now {status.mode}")
         elif Mode.OBSERVE_ONLY in (before.mode, status.mode):

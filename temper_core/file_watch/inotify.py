@@ -14,7 +14,7 @@ from weakref import finalize
 from attrs import frozen
 
 
-class Change(IntFlag):
+class WatchMask(IntFlag):
     """What may be watched for: linux/inotify.h."""
 
     WRITTEN = 0x0002
@@ -45,7 +45,7 @@ class Event:
     """One change: the number of the watch, what it was, and which name of a directory it was."""
 
     watch: int
-    change: Change
+    change: WatchMask
     name: bytes = b""
 
 
@@ -64,7 +64,7 @@ class Inotify:
         """Return the descriptor, which is readable while there is something to read."""
         return self._descriptor
 
-    def watch(self, directory: str, changes: Change) -> int:
+    def watch(self, directory: str, changes: WatchMask) -> int:
         """Watch *directory* for *changes*; return the number of the watch, one per inode."""
         mask = int(changes) | ONLY_DIRECTORIES
         path = os.fsencode(directory)
@@ -100,7 +100,7 @@ def _events(content: bytes) -> Iterator[Event]:
         at += _HEADER.size
         name = content[at : at + length].rstrip(b"\0")
         at += length
-        yield Event(watch, Change(mask & 0xFFFF), name)
+        yield Event(watch, WatchMask(mask & 0xFFFF), name)
 
 
 def _checked(result: int, what: str) -> int:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from itertools import takewhile
 from pathlib import Path
 
-from temper_core.file_watch.inotify import Change, Inotify
+from temper_core.file_watch.inotify import Inotify, WatchMask
 
 FILE_SYSTEMS = frozenset(
     {
@@ -102,8 +102,8 @@ class PathWatch:
         while (found := _existing(self._path, inside=self._inside)) != places:
             places, watches = found, []
             for place in places:
-                more = Change.NAMES | Change.WRITTEN if place == places[-1] else Change(0)
-                watches.append(inotify.watch(place, Change.ITSELF | more))
+                more = WatchMask.NAMES | WatchMask.WRITTEN if place == places[-1] else WatchMask(0)
+                watches.append(inotify.watch(place, WatchMask.ITSELF | more))
                 begun.add(watches[-1])
         self.is_heard = _is_ours(places[-1])
         return frozenset(watches)

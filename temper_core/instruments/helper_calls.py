@@ -53,6 +53,6 @@ class HelperCalls:
         order = order_of(owner, entry_point, argument, bounds)
         try:
             document = json.loads(helper_launcher.run(json.loads(order.text())))
-        except helper_launcher.NotReturned as error:
+        except helper_launcher.NoResult as error:
             document = {"error": str(error)}
         return EndedCall(order, document)

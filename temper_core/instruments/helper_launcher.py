@@ -28,7 +28,7 @@ ROOM_FOR_ERROR = 8 * 1024 * 1024
 MOST_DESCRIPTORS = 1024
 
 
-class NotReturned(Exception):  # noqa: N818 - names what happened
+class NoResult(Exception):  # noqa: N818 - names what happened
     """The function has no result; the message says why."""
 
 
@@ -47,7 +47,7 @@ def main(arguments: list[str]) -> int:
     try:
         said = run(order)
         code = 0
-    except NotReturned as error:
+    except NoResult as error:
         said, code = json.dumps({"error": str(error)[:LONGEST_ERROR]}).encode(), 1
     write(result, said)
     return code
@@ -105,13 +105,13 @@ def run(order: dict[str, Any]) -> bytes:
     except MemoryError as error:
         make_room()
         mib = order["memory_bytes"] // (1024 * 1024)
-        raise NotReturned(f"ran out of its {mib} MiB of memory") from error
+        raise NoResult(f"ran out of its {mib} MiB of memory") from error
     except BaseException as error:  # a plugin may raise anything, even an exit
         traceback.print_exc()
-        raise NotReturned(words_of(error)) from error
+        raise NoResult(words_of(error)) from error
     most = order["result_bytes"]
     if len(said) > most:
-        raise NotReturned(f"returned {len(said)} bytes of JSON; it may return {most}")
+        raise NoResult(f"returned {len(said)} bytes of JSON; it may return {most}")
     return said
 
 

@@ -33,7 +33,7 @@ FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 @frozen
-class Trimmed:
+class SweepResult:
     """What a sweep has removed, and what is left."""
 
     files: int
@@ -91,7 +91,7 @@ class InstrumentDirectory:
                 raise MachineError(f"{self._path / name}: {error.strerror}") from error
         return self._path / name
 
-    def trim(self) -> Trimmed | None:
+    def trim(self) -> SweepResult | None:
         """Remove the oldest files until the rest fits; None where it does."""
         left = self.measure()
         if self._fits(left):
@@ -109,7 +109,7 @@ class InstrumentDirectory:
                 left = size_of(directory)
                 if not done or self._fits(left):
                     break
-        return Trimmed(files, size, left)
+        return SweepResult(files, size, left)
 
     @property
     def _path(self) -> Path:

@@ -14,7 +14,12 @@ from temper_core.directory_tree import TreeSize
 from temper_core.errors import TemperError
 from temper_core.instruments.charges import free_of_charge
 from temper_core.instruments.helper_processes import HelperCost, HelperProcesses
-from temper_core.instruments.state_directory import InstrumentDirectory, Trimmed, Writing, always
+from temper_core.instruments.state_directory import (
+    InstrumentDirectory,
+    SweepResult,
+    Writing,
+    always,
+)
 from temper_core.records.snapshots import InstrumentCost
 
 SWEEP_S = 60.0
@@ -138,7 +143,7 @@ class StateDirectories:
             self._is_due.clear()
             self.sweep()
 
-    def _note(self, name: str, size: TreeSize, trimmed: Trimmed | None) -> None:
+    def _note(self, name: str, size: TreeSize, trimmed: SweepResult | None) -> None:
         defects = dict(self._defects)
         defects.pop(name, None)
         if trimmed is not None:

@@ -22,7 +22,7 @@ _ENDINGS = {
 
 
 @frozen
-class Head:
+class FamilyHeader:
     """What is said of a family before its samples; ``name`` is a counter's with ``_total``.
 
     ``plain`` and ``openmetrics`` is how either format says it.
@@ -56,13 +56,13 @@ class Block:
     ``repeated`` are the samples that were left out because their labels had come before.
     """
 
-    head: Head
+    head: FamilyHeader
     lines: Sequence[str]
     whole: bool = False
     repeated: int = 0
 
 
-def block(head: Head, samples: Iterable[tuple[str, float]]) -> Block:
+def block(head: FamilyHeader, samples: Iterable[tuple[str, float]]) -> Block:
     """Make a block of label texts and values; of equal labels the first sample counts."""
     lines: dict[str, str] = {}
     count = 0
@@ -96,7 +96,7 @@ def number(value: float) -> str:
     return "+Inf" if value > 0 else "-Inf"
 
 
-def names_of(head: Head) -> set[str]:
+def names_of(head: FamilyHeader) -> set[str]:
     """Return every name that a family takes for itself, in either format."""
     stem = head.name.removesuffix(TOTAL) if head.kind == COUNTER else head.name
     return {stem + ending for ending in _ENDINGS.get(head.kind, ("",))}

@@ -20,7 +20,7 @@ from temper_core.metrics.exposition import (
     HISTOGRAM,
     TOTAL,
     Block,
-    Head,
+    FamilyHeader,
     block,
     count_of,
     histogram_lines,
@@ -83,7 +83,7 @@ class Page:
 
 
 @frozen
-class Kept:
+class SeriesBudget:
     """What there is room for, and how many series there is none for."""
 
     blocks: list[Block]
@@ -198,12 +198,12 @@ def _pods(reading: Reading) -> list[PodReading]:
     return sorted(pods, key=lambda pod: (-pod.totals.busyness, pod.labels))
 
 
-def pod_blocks(families: Sequence[OfPods], pods: Sequence[PodReading], room: int) -> Kept:
+def pod_blocks(families: Sequence[OfPods], pods: Sequence[PodReading], room: int) -> SeriesBudget:
     """Write *families* for as many of *pods* as there is room for; each pod whole or not at all."""
     dropped = 0
     if len(pods) * sum(family.most for family in families) > room:
         pods, dropped = _fitting(families, pods, room)
-    return Kept([Block(family.head, family.lines(pods)) for family in families], dropped)
+    return SeriesBudget([Block(family.head, family.lines(pods)) for family in families], dropped)
 
 
 def _fitting(
@@ -227,7 +227,7 @@ def _checked(metric: Metric) -> Block:
     name = metric.name
     if metric.kind == COUNTER and not name.endswith(TOTAL):
         name += TOTAL
-    head = Head(name, readable(" ".join(str(metric.help).split())), metric.kind)
+    head = FamilyHeader(name, readable(" ".join(str(metric.help).split())), metric.kind)
     if metric.kind == HISTOGRAM:
         return _histogram_block(head, metric)
     samples = [
@@ -243,7 +243,7 @@ def _number_of(metric: Metric, sample: MetricSample) -> float:
     return float(sample.value)
 
 
-def _histogram_block(head: Head, metric: Metric) -> Block:
+def _histogram_block(head: FamilyHeader, metric: Metric) -> Block:
     lines: list[str] = []
     for sample in metric.samples:
         if not isinstance(sample.value, Histogram):

@@ -15,7 +15,7 @@ Returned = TypeVar("Returned")
 
 
 @frozen
-class Counters:
+class AgentCounters:
     """What the agent has counted since it started.
 
     ``reloads`` by cause, ``ejections`` by kind, ``plugin_failures`` by plugin; ``profile_failures``
@@ -53,7 +53,7 @@ class MetricSource(Protocol):
         """Return the mode, and why."""
         ...
 
-    def counters(self) -> Counters:
+    def counters(self) -> AgentCounters:
         """Return what was counted so far."""
         ...
 

@@ -22,7 +22,7 @@ _UNITS = (CgroupKind.UNIT, CgroupKind.SESSION)
 
 
 @frozen
-class Owner:
+class CgroupOwner:
     """A pod, container, unit or workload that has cgroups.
 
     ``path`` without outer slashes; ``containers`` are (path, runtime id) of a pod's containers.
@@ -42,13 +42,13 @@ class Owner:
         return () if self.identity.kind is CgroupKind.SESSION else (self.path,)
 
 
-def find_owners(hierarchies: Iterable[Sequence[str]]) -> tuple[Owner, ...]:
+def find_owners(hierarchies: Iterable[Sequence[str]]) -> tuple[CgroupOwner, ...]:
     """Return who owns the cgroups of *hierarchies*, the v2 one first.
 
     What is in several counts once, as in the first. Units count only where no kubelet has made
     its top cgroup.
     """
-    found: dict[str, Owner] = {}
+    found: dict[str, CgroupOwner] = {}
     has_kubernetes = False
     for number, paths in enumerate(hierarchies):
         has_kubernetes |= any(path.endswith(KUBEPODS) for path in paths)
@@ -57,20 +57,20 @@ def find_owners(hierarchies: Iterable[Sequence[str]]) -> tuple[Owner, ...]:
     return without_units(owners) if has_kubernetes else owners
 
 
-def without_units(owners: Iterable[Owner]) -> tuple[Owner, ...]:
+def without_units(owners: Iterable[CgroupOwner]) -> tuple[CgroupOwner, ...]:
     """Leave out systemd's units and sessions."""
     return tuple(owner for owner in owners if owner.identity.kind not in _UNITS)
 
 
-def _owners_in(paths: Sequence[str], *, is_unified: bool) -> dict[str, Owner]:
+def _owners_in(paths: Sequence[str], *, is_unified: bool) -> dict[str, CgroupOwner]:
     containers: dict[str, dict[str, str]] = {}
-    found: dict[str, Owner] = {}
+    found: dict[str, CgroupOwner] = {}
     for path in paths:
         identity = identify(path)
         if identity.kind is CgroupKind.OTHER:
             continue
         key = identity.uid or identity.owner
-        found.setdefault(key, Owner(identity, identity.owner, is_unified))
+        found.setdefault(key, CgroupOwner(identity, identity.owner, is_unified))
         if identity.kind is CgroupKind.POD and identity.runtime_id:
             # The first path of an id is the container's own, whatever it made below.
             containers.setdefault(key, {}).setdefault(identity.runtime_id, path)
@@ -81,7 +81,7 @@ def _owners_in(paths: Sequence[str], *, is_unified: bool) -> dict[str, Owner]:
 
 
 def pods_of(
-    owners: Sequence[Owner], sizes: Mapping[str, CpuSize], main_processes: Mapping[str, str]
+    owners: Sequence[CgroupOwner], sizes: Mapping[str, CpuSize], main_processes: Mapping[str, str]
 ) -> list[Pod]:
     """Make the pods of *owners*; *sizes* and *main_processes* by cgroup path."""
     pods = [_pod(owner, sizes[owner.path], main_processes) for owner in owners]
@@ -92,7 +92,7 @@ def pods_of(
     ]
 
 
-def _pod(owner: Owner, size: CpuSize, main_processes: Mapping[str, str]) -> Pod:
+def _pod(owner: CgroupOwner, size: CpuSize, main_processes: Mapping[str, str]) -> Pod:
     make = {
         CgroupKind.POD: _kubernetes_pod,
         CgroupKind.CONTAINER: _container_pod,
@@ -111,7 +111,7 @@ def _pod(owner: Owner, size: CpuSize, main_processes: Mapping[str, str]) -> Pod:
     )
 
 
-def _kubernetes_pod(owner: Owner, size: CpuSize) -> Pod:
+def _kubernetes_pod(owner: CgroupOwner, size: CpuSize) -> Pod:
     qos_class = owner.identity.qos_class or QosClass.BEST_EFFORT
     is_guaranteed = qos_class is QosClass.GUARANTEED and size.limit is not None
     return Pod(
@@ -127,7 +127,7 @@ def _kubernetes_pod(owner: Owner, size: CpuSize) -> Pod:
     )
 
 
-def _container_pod(owner: Owner, size: CpuSize) -> Pod:
+def _container_pod(owner: CgroupOwner, size: CpuSize) -> Pod:
     runtime_id = owner.identity.runtime_id
     name = f"{owner.identity.name}-{runtime_id[:12]}"
     return Pod(
@@ -141,7 +141,7 @@ def _container_pod(owner: Owner, size: CpuSize) -> Pod:
     )
 
 
-def _run_pod(owner: Owner, size: CpuSize) -> Pod:
+def _run_pod(owner: CgroupOwner, size: CpuSize) -> Pod:
     directory = owner.path.rpartition("/")[2]
     # Whatever is identified as a run has such a name.
     name, tier, profile = parse_run_name(directory) or (directory, None, "")
@@ -159,7 +159,7 @@ def _run_pod(owner: Owner, size: CpuSize) -> Pod:
     )
 
 
-def _unit_pod(owner: Owner, size: CpuSize) -> Pod:
+def _unit_pod(owner: CgroupOwner, size: CpuSize) -> Pod:
     name = owner.identity.name
     is_session = owner.identity.kind is CgroupKind.SESSION
     containers = () if is_session else (Container(name, "", size.request, size.limit),)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from temper_core.errors import MachineError
 from temper_core.node.cgroups import CgroupTree, detect_cgroups
-from temper_core.node.found_pods import KUBEPODS, Owner, find_owners
+from temper_core.node.found_pods import KUBEPODS, CgroupOwner, find_owners
 from temper_core.node.tree_watch import TreeNews, TreeWatch
 
 # On a hybrid host systemd's units are in a hierarchy of its own, the kubelet's pods in all others.
@@ -25,7 +25,7 @@ class HostCgroups:
             raise MachineError(f"{cgroup_root}: no cgroup hierarchy is mounted there")
         # Where v1 has the CPU controller, no v2 directory has its files.
         self.sizes_root = mounts.v1.get("cpu") or self._trees[0].root
-        self.owners: tuple[Owner, ...] = ()
+        self.owners: tuple[CgroupOwner, ...] = ()
         self._has_warned = False
 
     @property

@@ -12,7 +12,7 @@ from attrs import field, frozen
 
 from temper_core.node.cgroup_names import CgroupKind, identify
 from temper_core.node.cgroup_sizes import WeightScale, linear_shares, read_size, weight_scale
-from temper_core.node.found_pods import Owner, pods_of, without_units
+from temper_core.node.found_pods import CgroupOwner, pods_of, without_units
 from temper_core.node.host_cgroups import HostCgroups
 from temper_core.node.pod_size import NOTHING, CpuSize
 from temper_core.node.polled_values import YOUNG_POLLS, PolledValues
@@ -31,7 +31,7 @@ change without a sound."""
 class _Seen:
     """Everything that one poll saw: equal sights make equal pods."""
 
-    owners: tuple[Owner, ...]
+    owners: tuple[CgroupOwner, ...]
     claims: tuple[Claim, ...]
     sizes: Mapping[str, CpuSize] = field(repr=False)
     main_processes: Mapping[str, str] = field(repr=False)
@@ -147,12 +147,12 @@ class LocalPods:
             self._main_processes.refresh(main_paths),
         )
 
-    def _is_claimed(self, owner: Owner) -> bool:
+    def _is_claimed(self, owner: CgroupOwner) -> bool:
         # What temper run started says its own tier.
         is_run = owner.identity.kind is CgroupKind.RUN
         return not is_run and any(claim.covers(owner.path) for claim in self._claims)
 
-    def _is_left_behind(self, owner: Owner) -> bool:
+    def _is_left_behind(self, owner: CgroupOwner) -> bool:
         # That the last process of a cgroup ended changes no directory, so this is read each time.
         is_run = owner.identity.kind is CgroupKind.RUN
         return is_run and not is_populated(self._host.directory(owner.path))

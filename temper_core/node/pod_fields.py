@@ -22,7 +22,7 @@ _shown = _brief_repr().repr
 
 
 @define  # thousands are made for one PodList, and a frozen record takes twice as long to make
-class Table:
+class JsonObject:
     """One JSON object, and where it is; ``problems`` is shared by the whole document.
 
     Every reader gives a harmless value where the field is missing, null, or of the wrong type.
@@ -65,7 +65,7 @@ class Table:
             self._wrong(key, "true or false")
         return value is True
 
-    def table(self, key: str) -> "Table":
+    def table(self, key: str) -> "JsonObject":
         """Return the object below *key*; missing is an empty one."""
         value = self.values.get(key)
         if value is None:
@@ -73,9 +73,9 @@ class Table:
         elif not isinstance(value, dict):
             self._wrong(key, "an object")
             value = NO_TABLE
-        return Table(value, f"{self.path}.{key}" if self.path else key, self.problems)
+        return JsonObject(value, f"{self.path}.{key}" if self.path else key, self.problems)
 
-    def tables(self, key: str) -> "Iterator[Table]":
+    def tables(self, key: str) -> "Iterator[JsonObject]":
         """Yield the objects of the list below *key*."""
         value = self.values.get(key)
         if value is None:
@@ -86,7 +86,7 @@ class Table:
         path = f"{self.path}.{key}" if self.path else key
         for index, item in enumerate(value):
             if isinstance(item, dict):
-                yield Table(item, f"{path}[{index}]", self.problems)
+                yield JsonObject(item, f"{path}[{index}]", self.problems)
             else:
                 self.problems.append(f"{path}[{index}]: must be an object, not {_shown(item)}")
 

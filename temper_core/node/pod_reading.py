@@ -3,8 +3,8 @@
 import re
 from collections.abc import Mapping
 
-from temper_core.node.pod_fields import Table
-from temper_core.node.pod_size import Sized, computed_qos_class, container_size, pod_size
+from temper_core.node.pod_fields import JsonObject
+from temper_core.node.pod_size import SizedContainer, computed_qos_class, container_size, pod_size
 from temper_core.records.pods import Container, Pod, QosClass
 
 FINISHED_PHASES = ("Succeeded", "Failed")
@@ -15,14 +15,14 @@ STATIC_HASH = "kubernetes.io/config.hash"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,252}")
 
 
-def has_ended(pod: Table) -> bool:
+def has_ended(pod: JsonObject) -> bool:
     """Whether the pod is finished or terminating, and so needs no CPUs any more."""
     if pod.table("metadata").values.get("deletionTimestamp") is not None:
         return True
     return pod.table("status").text("phase") in FINISHED_PHASES
 
 
-def is_elsewhere(pod: Table, node: str) -> bool:
+def is_elsewhere(pod: JsonObject, node: str) -> bool:
     """Whether the pod is on another node than *node*, or is still waiting for one."""
     bound_to = pod.table("spec").text("nodeName")
     if not bound_to:
@@ -31,7 +31,7 @@ def is_elsewhere(pod: Table, node: str) -> bool:
     return bound_to != node
 
 
-def read_pod(pod: Table) -> Pod:
+def read_pod(pod: JsonObject) -> Pod:
     """Read a Pod object; whatever does not fit is noted in its ``problems``."""
     metadata, spec, status = pod.table("metadata"), pod.table("spec"), pod.table("status")
     runtime_ids = _runtime_ids(status)
@@ -60,7 +60,7 @@ def read_pod(pod: Table) -> Pod:
     )
 
 
-def _name(metadata: Table, key: str, missing: str | None = None) -> str:
+def _name(metadata: JsonObject, key: str, missing: str | None = None) -> str:
     known = len(metadata.problems)
     value = metadata.text(key)
     if (not value and missing is not None) or len(metadata.problems) > known:
@@ -68,13 +68,13 @@ def _name(metadata: Table, key: str, missing: str | None = None) -> str:
     return _checked(metadata, key, value)
 
 
-def _checked(table: Table, key: str, value: str) -> str:
+def _checked(table: JsonObject, key: str, value: str) -> str:
     if not _NAME.fullmatch(value):
         table.complain(key, "must be a name of letters, digits and '.', '_', ':', '-'")
     return value
 
 
-def _cgroup_uid(metadata: Table, annotations: Mapping[str, str]) -> str:
+def _cgroup_uid(metadata: JsonObject, annotations: Mapping[str, str]) -> str:
     """Return the uid that the pod's cgroup is named by; a manifest may have none.
 
     The API server's mirror of a static pod has a uid of its own; the kubelet uses the hash.
@@ -85,13 +85,13 @@ def _cgroup_uid(metadata: Table, annotations: Mapping[str, str]) -> str:
     return _name(metadata, "uid", missing="")
 
 
-def _sized(container: Table) -> Sized:
+def _sized(container: JsonObject) -> SizedContainer:
     # An ordinary container has no restartPolicy of its own that would mean anything here.
     size = container_size(container.table("resources"))
-    return Sized(container, size, container.text("restartPolicy") == "Always")
+    return SizedContainer(container, size, container.text("restartPolicy") == "Always")
 
 
-def _container(container: Sized, runtime_ids: Mapping[str, str]) -> Container:
+def _container(container: SizedContainer, runtime_ids: Mapping[str, str]) -> Container:
     name = container.spec.text("name")
     return Container(
         name=name,
@@ -102,7 +102,7 @@ def _container(container: Sized, runtime_ids: Mapping[str, str]) -> Container:
     )
 
 
-def _runtime_ids(status: Table) -> Mapping[str, str]:
+def _runtime_ids(status: JsonObject) -> Mapping[str, str]:
     """Return the runtime's id of each container by name: what follows ``containerd://``."""
     return {
         entry.text("name"): entry.text("containerID").rpartition("://")[2]
@@ -111,14 +111,14 @@ def _runtime_ids(status: Table) -> Mapping[str, str]:
     }
 
 
-def _is_initialised(status: Table) -> bool:
+def _is_initialised(status: JsonObject) -> bool:
     return any(
         condition.values.get("type") == "Initialized" and condition.text("status") == "True"
         for condition in status.tables("conditions")
     )
 
 
-def _qos_class(status: Table, spec: Table, containers: list[Sized]) -> QosClass:
+def _qos_class(status: JsonObject, spec: JsonObject, containers: list[SizedContainer]) -> QosClass:
     said = status.text("qosClass")
     if not said:
         return computed_qos_class(spec, [container.spec for container in containers])
@@ -129,7 +129,7 @@ def _qos_class(status: Table, spec: Table, containers: list[Sized]) -> QosClass:
         return QosClass.BEST_EFFORT
 
 
-def _owner(metadata: Table) -> str:
+def _owner(metadata: JsonObject) -> str:
     for owner in metadata.tables("ownerReferences"):
         if owner.is_true("controller"):
             return f"{owner.text('kind')}/{owner.text('name')}"

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from attrs import frozen
 
-from temper_core.node.pod_fields import Table
+from temper_core.node.pod_fields import JsonObject
 from temper_core.node.quantities import cpu_millis, memory_bytes
 from temper_core.records.pods import QosClass
 
@@ -37,15 +37,15 @@ NOTHING = CpuSize(0, 0)
 
 
 @frozen
-class Sized:
+class SizedContainer:
     """One container of the pod's spec with its size; sidecars restart always."""
 
-    spec: Table
+    spec: JsonObject
     size: CpuSize
     is_sidecar: bool = False
 
 
-def container_size(resources: Table) -> CpuSize:
+def container_size(resources: JsonObject) -> CpuSize:
     """Read a container's ``resources``; a limit stands in for a missing request."""
     request = resources.table("requests").quantity("cpu", cpu_millis)
     # Kubernetes sets no quota for a limit of 0.
@@ -54,7 +54,11 @@ def container_size(resources: Table) -> CpuSize:
 
 
 def pod_size(
-    spec: Table, containers: Iterable[Sized], init_containers: Sequence[Sized], *, initialised: bool
+    spec: JsonObject,
+    containers: Iterable[SizedContainer],
+    init_containers: Sequence[SizedContainer],
+    *,
+    initialised: bool,
 ) -> CpuSize:
     """Return the size of the whole pod.
 
@@ -76,7 +80,7 @@ def pod_size(
     return _with_overhead(spec, _pod_level(spec, total))
 
 
-def _pod_level(spec: Table, total: CpuSize) -> CpuSize:
+def _pod_level(spec: JsonObject, total: CpuSize) -> CpuSize:
     """Apply ``spec.resources`` (Kubernetes 1.32), which overrides what the containers sum up to."""
     if spec.values.get("resources") is None:
         return total
@@ -88,12 +92,12 @@ def _pod_level(spec: Table, total: CpuSize) -> CpuSize:
     return CpuSize(request, total.limit if limit is None else limit)
 
 
-def _with_overhead(spec: Table, size: CpuSize) -> CpuSize:
+def _with_overhead(spec: JsonObject, size: CpuSize) -> CpuSize:
     overhead = spec.table("overhead").quantity("cpu", cpu_millis) or 0
     return CpuSize(size.request + overhead, None if size.limit is None else size.limit + overhead)
 
 
-def computed_qos_class(spec: Table, containers: Iterable[Table]) -> QosClass:
+def computed_qos_class(spec: JsonObject, containers: Iterable[JsonObject]) -> QosClass:
     """Compute the class as the kubelet does, from CPU and memory of every container."""
     resources = spec.table("resources")
     if any(resources.values.get(part) for part in ("requests", "limits")):
@@ -101,7 +105,7 @@ def computed_qos_class(spec: Table, containers: Iterable[Table]) -> QosClass:
     return _qos_class(containers)
 
 
-def _qos_class(holders: Iterable[Table]) -> QosClass:
+def _qos_class(holders: Iterable[JsonObject]) -> QosClass:
     sizes = [_requests_and_limits(holder.table("resources")) for holder in holders]
     if not any(request or limit for pair in sizes for request, limit in pair):
         return QosClass.BEST_EFFORT
@@ -110,7 +114,7 @@ def _qos_class(holders: Iterable[Table]) -> QosClass:
     return QosClass.BURSTABLE
 
 
-def _requests_and_limits(resources: Table) -> tuple[tuple[int, int], tuple[int, int]]:
+def _requests_and_limits(resources: JsonObject) -> tuple[tuple[int, int], tuple[int, int]]:
     """Return (request, limit) of CPU and of memory; 0 is the same as none."""
     requests, limits = resources.table("requests"), resources.table("limits")
     cpu_limit = limits.quantity("cpu", cpu_millis) or 0

@@ -5,7 +5,7 @@ from typing import Any
 
 from temper_core import documents
 from temper_core.errors import DocumentError
-from temper_core.node.pod_fields import Table
+from temper_core.node.pod_fields import JsonObject
 from temper_core.node.pod_reading import has_ended, is_elsewhere, read_pod
 from temper_core.records.pods import Pod
 
@@ -41,7 +41,7 @@ def read_pod_object(
     Raises DocumentError with every misfit.
     """
     problems: list[str] = []
-    table = Table(values, "", problems)
+    table = JsonObject(values, "", problems)
     is_out = has_ended(table) or (node is not None and is_elsewhere(table, node))
     pod = None if is_out else read_pod(table)
     if problems:
@@ -87,19 +87,19 @@ def _depth(events: Iterable[Any], yaml: Any) -> int:  # noqa: ANN401 - the modul
     return deepest
 
 
-def _pod_tables(documents: list[Any], problems: list[str]) -> Iterator[Table]:
+def _pod_tables(documents: list[Any], problems: list[str]) -> Iterator[JsonObject]:
     """Yield every Pod object; beside pods, objects of other kinds are passed over."""
     if not documents:
         problems.append("document: is empty; a PodList, a List or a Pod is needed")
     for index, document in enumerate(documents):
         path = f"documents[{index}]" if len(documents) > 1 else ""
         if isinstance(document, dict):
-            yield from _pods_in(Table(document, path, problems), is_alone=len(documents) == 1)
+            yield from _pods_in(JsonObject(document, path, problems), is_alone=len(documents) == 1)
         else:
             problems.append(f"{path or 'document'}: must be a PodList, a List or a Pod")
 
 
-def _pods_in(table: Table, *, is_alone: bool) -> Iterator[Table]:
+def _pods_in(table: JsonObject, *, is_alone: bool) -> Iterator[JsonObject]:
     kind = table.text("kind")
     if kind in ("PodList", "List"):
         yield from _items(table)
@@ -109,7 +109,7 @@ def _pods_in(table: Table, *, is_alone: bool) -> Iterator[Table]:
         table.complain("kind", f"must be one of {', '.join(KINDS)}, not {kind[:40]!r}")
 
 
-def _items(table: Table) -> Iterator[Table]:
+def _items(table: JsonObject) -> Iterator[JsonObject]:
     if not isinstance(table.values.get("items"), list):
         table.complain("items", "must be a list")
         return

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from attrs import field, frozen
 
-from temper_core.file_watch.inotify import Change, Event, Inotify
+from temper_core.file_watch.inotify import Event, Inotify, WatchMask
 
 TELLING = frozenset(
     {
@@ -30,8 +30,8 @@ TELLING = frozenset(
 """The files whose change says something about a pod. Others are written all the time."""
 JOINING = frozenset({b"cgroup.procs", b"tasks"})
 """The files that somebody writes to who moves a process: the main one may be another by now."""
-SHAPE = Change.NAMES | Change.ITSELF | Change.UNMOUNTED | Change.OVERFLOWN
-WANTED = Change.NAMES | Change.ITSELF | Change.WRITTEN | Change.ATTRIBUTES
+SHAPE = WatchMask.NAMES | WatchMask.ITSELF | WatchMask.UNMOUNTED | WatchMask.OVERFLOWN
+WANTED = WatchMask.NAMES | WatchMask.ITSELF | WatchMask.WRITTEN | WatchMask.ATTRIBUTES
 RETRY_S = 300.0
 """After so long it is tried again where a limit was reached: others may have let go."""
 
@@ -104,7 +104,7 @@ class TreeWatch:
         if self._inotify is None:
             return self._try_again()
         events = list(self._inotify.read())
-        if any(event.change & Change.OVERFLOWN for event in events):
+        if any(event.change & WatchMask.OVERFLOWN for event in events):
             before, self._places = self._places, {}
             return self._begin_again(before.values())
         news = TreeNews(
@@ -113,7 +113,7 @@ class TreeWatch:
             frozenset(self._named(events, JOINING)),
         )
         for event in events:
-            if event.change & Change.ENDED:
+            if event.change & WatchMask.ENDED:
                 self._places.pop(event.watch, None)
         return news
 
@@ -174,7 +174,7 @@ class TreeWatch:
 
     def _named(self, events: list[Event], names: frozenset[bytes]) -> Iterator[str]:
         for event in events:
-            is_note = bool(event.change & Change.ATTRIBUTES) and not event.name
+            is_note = bool(event.change & WatchMask.ATTRIBUTES) and not event.name
             place = self._places.get(event.watch)
             if place is not None and (event.name in names or (is_note and names is TELLING)):
                 yield place.path

@@ -17,7 +17,7 @@ from temper_core.observe.descriptors import DescriptorBudget
 from temper_core.observe.lasting_reader import LastingReader
 from temper_core.observe.layers import layer_samples
 from temper_core.observe.overhead import OwnCost
-from temper_core.observe.pacing import Pace
+from temper_core.observe.pacing import ObservationPace
 from temper_core.observe.places import Places
 from temper_core.observe.pod_samples import pod_samples, with_coverage
 from temper_core.observe.pressure import node_pressure, unmoved
@@ -95,7 +95,7 @@ class Observer:
         self._pressure = node_pressure(proc_root, budget)
         self._node_pressure: dict[str, Pressure] = {}
         self._affinities = Affinities(proc_root)
-        self._pace = Pace(settings.observe.period_s, settings.observe.budget_cpu_ratio)
+        self._pace = ObservationPace(settings.observe.period_s, settings.observe.budget_cpu_ratio)
         self._places = Places(None)
         self._clock_ns = 0
         self._looked_at: float | None = None

@@ -9,7 +9,7 @@ COME_BACK_BELOW = 0.8
 """Share of the budget under which the cost at half the period must stay: no flapping."""
 
 
-class Pace:
+class ObservationPace:
     """The period in force, doubled or halved from the cost of the last ticks."""
 
     def __init__(self, period_s: float, budget_cpu_ratio: float) -> None:

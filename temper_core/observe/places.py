@@ -22,7 +22,7 @@ COMM_LENGTH = 15
 
 
 @frozen
-class Place:
+class ThreadPlace:
     """Where a thread lives; all empty for a thread of no pod."""
 
     namespace: str = ""
@@ -33,7 +33,7 @@ class Place:
     uid: str = ""
 
 
-NOWHERE = Place()
+NOWHERE = ThreadPlace()
 
 
 class Places:
@@ -43,16 +43,16 @@ class Places:
         self.plan = plan
         self.pods: dict[str, tuple[str, ...]] = {}
         self.records: dict[str, Pod] = {}
-        self._by_cgroup: dict[str, tuple[Place, Pod]] = {}
-        self._by_process: dict[str, Place] = {}
-        self._known: dict[str, Place] = {}
-        self._seats: dict[tuple[str, str, str, int, bool, bool], tuple[Place, str]] = {}
+        self._by_cgroup: dict[str, tuple[ThreadPlace, Pod]] = {}
+        self._by_process: dict[str, ThreadPlace] = {}
+        self._known: dict[str, ThreadPlace] = {}
+        self._seats: dict[tuple[str, str, str, int, bool, bool], tuple[ThreadPlace, str]] = {}
         for assignment in plan.assignments if plan else ():
             self._enter(assignment)
 
     def _enter(self, assignment: Assignment) -> None:
         pod = assignment.pod
-        place = Place(pod.namespace, pod.name, "", assignment.tier, pod.key, pod.uid)
+        place = ThreadPlace(pod.namespace, pod.name, "", assignment.tier, pod.key, pod.uid)
         self.pods[pod.uid] = _outermost(pod.cgroups)
         self.records[pod.uid] = pod
         for cgroup in pod.cgroups:
@@ -71,7 +71,7 @@ class Places:
             for path in self.pods[uid]
         }
 
-    def of(self, cgroup: str, process: str) -> Place:
+    def of(self, cgroup: str, process: str) -> ThreadPlace:
         """Return the place of a thread of *process* in *cgroup*, by the longest prefix."""
         if self._by_process and process in self._by_process:
             return self._by_process[process]
@@ -81,7 +81,7 @@ class Places:
             remember(self._known, cgroup, found)
         return found
 
-    def seat_of(self, row: ThreadRow) -> tuple[Place, str]:
+    def seat_of(self, row: ThreadRow) -> tuple[ThreadPlace, str]:
         """Return a thread's place, and the layer in which the plan wants it ("" for none)."""
         key = (row.cgroup, row.comm, row.process, row.uid, row.is_kthread, row.tid == row.tgid)
         found = self._seats.get(key)
@@ -94,7 +94,7 @@ class Places:
         layer = layer_of(self.plan, thread) if self.plan is not None else None
         return layer.name if layer else ""
 
-    def _search(self, cgroup: str) -> Place:
+    def _search(self, cgroup: str) -> ThreadPlace:
         found, prefix = self._by_cgroup.get(cgroup), ""
         if found is None:
             for name in cgroup.split("/")[:-1]:
@@ -106,7 +106,7 @@ class Places:
         container = _container_name(pod, cgroup)
         if not container:
             return place
-        return Place(place.namespace, place.pod, container, place.tier, place.key, place.uid)
+        return ThreadPlace(place.namespace, place.pod, container, place.tier, place.key, place.uid)
 
 
 def _container_name(pod: Pod, cgroup: str) -> str:

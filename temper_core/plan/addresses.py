@@ -24,7 +24,7 @@ CGROUP_MOUNT = "/sys/fs/cgroup"
 META = re.compile(r"[\\.+*?()|\[\]{}^$]")
 
 
-class Form(Enum):
+class AddressForm(Enum):
     """What kind of text an address is, and so how a regular expression is to say it."""
 
     PATH = "a path from the root of the hierarchy"
@@ -38,20 +38,20 @@ class Form(Enum):
 class Address:
     """One place where threads of a pod live; ``text`` without slashes at either end."""
 
-    form: Form
+    form: AddressForm
     text: str
 
     @property
     def matcher(self) -> Matcher:
         """The condition that holds for threads at this address."""
-        if self.form is Form.PATH:
+        if self.form is AddressForm.PATH:
             return Matcher("CgroupPrefix", f"{self.text}/")
-        if self.form is Form.PROCESS:
+        if self.form is AddressForm.PROCESS:
             return Matcher("PcommPrefix", self.text)
         shown = {
-            Form.SYSTEMD: f"{self.text}/",
-            Form.CGROUPFS: f"/{self.text}/",
-            Form.CONTAINER: self.text,
+            AddressForm.SYSTEMD: f"{self.text}/",
+            AddressForm.CGROUPFS: f"/{self.text}/",
+            AddressForm.CONTAINER: self.text,
         }
         return Matcher("CgroupContains", shown[self.form])
 
@@ -60,14 +60,14 @@ def addresses_of(pod: Pod, cgroup_driver: str) -> tuple[Address, ...]:
     """Return where the threads of *pod* are; empty where nothing can tell them from others."""
     if pod.cgroups:
         paths = dict.fromkeys(path.strip("/") for path in pod.cgroups)
-        return _usable(Address(Form.PATH, path) for path in sorted(paths))
+        return _usable(Address(AddressForm.PATH, path) for path in sorted(paths))
     if pod.origin is Origin.WORKLOAD:
-        return tuple(Address(Form.PROCESS, name) for name in process_names(pod))
+        return tuple(Address(AddressForm.PROCESS, name) for name in process_names(pod))
     if pod.origin is not Origin.KUBERNETES or not pod.uid:
         return ()
     if cgroup_driver == "cgroupfs":
-        return _usable((Address(Form.CGROUPFS, f"pod{pod.uid}"),))
-    return _usable((Address(Form.SYSTEMD, f"pod{pod.uid.replace('-', '_')}.slice"),))
+        return _usable((Address(AddressForm.CGROUPFS, f"pod{pod.uid}"),))
+    return _usable((Address(AddressForm.SYSTEMD, f"pod{pod.uid.replace('-', '_')}.slice"),))
 
 
 def as_comm(name: str) -> str:
@@ -76,7 +76,7 @@ def as_comm(name: str) -> str:
 
 
 @frozen(eq=False)
-class Located:
+class AddressedPod:
     """A pod with its addresses: ``inside`` are those that its profile is about."""
 
     assignment: Assignment
@@ -90,13 +90,13 @@ class Located:
         return self.assignment.pod
 
 
-def locate(assignment: Assignment, cgroup_driver: str) -> Located:
+def locate(assignment: Assignment, cgroup_driver: str) -> AddressedPod:
     """Find the pod's addresses; ``whole`` is empty where nothing tells its threads from others."""
     whole = addresses_of(assignment.pod, cgroup_driver)
     if assignment.profile is None or not whole:
-        return Located(assignment, whole, whole)
+        return AddressedPod(assignment, whole, whole)
     inside, outside = _inside_and_outside(assignment.pod, assignment.profile, whole)
-    return Located(assignment, whole, inside, outside)
+    return AddressedPod(assignment, whole, inside, outside)
 
 
 def _inside_and_outside(
@@ -111,14 +111,14 @@ def _inside_and_outside(
     if not others or not all(each.runtime_id for each in pod.containers):
         return whole, ()
     return (
-        tuple(Address(Form.CONTAINER, each.runtime_id) for each in meant),
-        tuple(Address(Form.CONTAINER, each.runtime_id) for each in others),
+        tuple(Address(AddressForm.CONTAINER, each.runtime_id) for each in meant),
+        tuple(Address(AddressForm.CONTAINER, each.runtime_id) for each in others),
     )
 
 
 def one_expression(addresses: Iterable[Address]) -> Matcher:
     """Return one regular expression that holds at every one of *addresses*."""
-    by_form: defaultdict[Form, set[str]] = defaultdict(set)
+    by_form: defaultdict[AddressForm, set[str]] = defaultdict(set)
     for address in addresses:
         by_form[address.form].add(address.text)
     parts = [_EXPRESSIONS[form](texts) for form, texts in by_form.items()]
@@ -176,10 +176,10 @@ def _containers(texts: set[str]) -> str:
 
 
 _EXPRESSIONS = {
-    Form.PATH: _paths,
-    Form.SYSTEMD: _slices,
-    Form.CGROUPFS: _directories,
-    Form.CONTAINER: _containers,
+    AddressForm.PATH: _paths,
+    AddressForm.SYSTEMD: _slices,
+    AddressForm.CGROUPFS: _directories,
+    AddressForm.CONTAINER: _containers,
 }
 
 

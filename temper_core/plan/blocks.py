@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from attrs import define, field
 
 from temper_core.engine.capabilities import LARGEST_OR_COUNT
-from temper_core.plan.addresses import Address, Form, as_comm, one_expression
+from temper_core.plan.addresses import Address, AddressForm, as_comm, one_expression
 from temper_core.profiles.conditions import ANYTHING, Condition
 from temper_core.records.matching import Matcher
 from temper_core.settings.tiers import PlanSettings
@@ -21,7 +21,7 @@ MOST_PROCESSES = LARGEST_OR_COUNT - 2
 
 
 @define
-class Draft:
+class LayerDraft:
     """A layer while it is put together: its fixed blocks, and threads at addresses."""
 
     fixed: tuple[Block, ...] = ()
@@ -49,7 +49,7 @@ class Draft:
         by_condition: defaultdict[Condition, list[Address]] = defaultdict(list)
         blocks = list(self.fixed)
         for condition, address in self.places:
-            if address.form is Form.PROCESS:
+            if address.form is AddressForm.PROCESS:
                 blocks.append((address.matcher, *condition))
             else:
                 by_condition[condition].append(address)
@@ -81,7 +81,7 @@ def system_names(settings: PlanSettings) -> tuple[str, ...]:
 
 def system_draft(
     settings: PlanSettings, first: Sequence[Block] = ()
-) -> tuple[Draft, tuple[str, ...]]:
+) -> tuple[LayerDraft, tuple[str, ...]]:
     """Return the system layer without its pods, and the process names that found no room.
 
     The blocks *first* stand before all others.
@@ -93,9 +93,9 @@ def system_draft(
     processes = [
         (Matcher("PcommPrefix", name), ROOT, place) for name in names[:most] for place in places
     ]
-    draft = Draft(fixed=(*first, KERNEL_THREADS, *processes))
+    draft = LayerDraft(fixed=(*first, KERNEL_THREADS, *processes))
     paths = [path.strip("/") for path in settings.system_cgroups]
-    draft.add((ANYTHING,), [Address(Form.PATH, path) for path in paths if path])
+    draft.add((ANYTHING,), [Address(AddressForm.PATH, path) for path in paths if path])
     return draft, names[most:]
 
 

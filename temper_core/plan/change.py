@@ -74,7 +74,7 @@ class Move:
 
 
 @frozen
-class Change:
+class PlanChange:
     """What a wanted plan changes: how, why so, and which pods' threads change their layer at once.
 
     Reasons that are not urgent are told even where hints still do.
@@ -115,23 +115,23 @@ def change_between(
     held: LayerPlan | None = None,
     reasons: tuple[Reason, ...] | None = None,
     is_due: bool = False,
-) -> Change:
+) -> PlanChange:
     """Say how *wanted* takes effect after the plan in force, by which pods move at once.
 
     *held* is the same decision held to the layers in force, *reasons* what ``misfits`` says.
     Without urgent reasons hints do until what is not urgent *is_due*.
     """
     if in_force is None:
-        return Change(ChangeKind.START, (), moves_between(None, wanted))
+        return PlanChange(ChangeKind.START, (), moves_between(None, wanted))
     moves = moves_between(in_force, held or wanted)
     if same_layers(in_force, wanted):
         steers = wanted.is_steered and (moves or _is_found_elsewhere(in_force, wanted))
-        return Change(ChangeKind.HINTS if steers else ChangeKind.NONE, (), moves)
+        return PlanChange(ChangeKind.HINTS if steers else ChangeKind.NONE, (), moves)
     reasons = misfits(in_force, wanted) if reasons is None else reasons
     if _hints_do(in_force, wanted, reasons, is_due=is_due):
-        return Change(ChangeKind.HINTS, reasons, moves)
+        return PlanChange(ChangeKind.HINTS, reasons, moves)
     kind = ChangeKind.WARM_SWAP if can_swap else ChangeKind.COLD_RESTART
-    return Change(kind, reasons or (_BY_MATCHERS,), moves)
+    return PlanChange(kind, reasons or (_BY_MATCHERS,), moves)
 
 
 def same_layers(one: LayerPlan, other: LayerPlan) -> bool:

@@ -4,11 +4,11 @@ from collections.abc import Iterable, Sequence
 
 from attrs import frozen
 
-from temper_core.plan.addresses import Located, locate
-from temper_core.plan.blocks import Draft, system_draft
+from temper_core.plan.addresses import AddressedPod, locate
+from temper_core.plan.blocks import LayerDraft, system_draft
 from temper_core.plan.capacity import Capacity
-from temper_core.plan.drafting import Sketch, excess, fold, over_layer_limit, sketch
-from temper_core.plan.groups import Crew, crews_of
+from temper_core.plan.drafting import PlanDraft, excess, fold, over_layer_limit, sketch
+from temper_core.plan.groups import TierPods, crews_of
 from temper_core.plan.layers import Compiled, build_layers
 from temper_core.plan.ordering import in_pod_order
 from temper_core.plan.process_names import rooms, with_room
@@ -20,7 +20,7 @@ from temper_core.plan.remarks import (
     profile_notes,
     yield_notes,
 )
-from temper_core.plan.roll import Roll
+from temper_core.plan.roll import AddressedPods
 from temper_core.plan.shapes import judged
 from temper_core.plan.shares import Shares, share_out
 from temper_core.plan.steered import compile_steered
@@ -53,10 +53,12 @@ def compile_plan(
     return judged(LayerPlan(machine, made.layers, ordered, notes, made.hints, made.places))
 
 
-def _compile_static(located: Sequence[Located], capacity: Capacity, settings: Settings) -> Compiled:
+def _compile_static(
+    located: Sequence[AddressedPod], capacity: Capacity, settings: Settings
+) -> Compiled:
     draft, dropped = system_draft(settings.plan)
     pods, notes = with_room(located, rooms(settings.tiers, len(draft.fixed)))
-    roll = Roll.of(pods)
+    roll = AddressedPods.of(pods)
     _join_system(draft, roll.system)
     crews, refusals = crews_of(roll.tiered)
     fitted = _fit(crews, capacity, settings, draft, roll.adrift)
@@ -72,18 +74,18 @@ def _compile_static(located: Sequence[Located], capacity: Capacity, settings: Se
 class _Fitted:
     """What became of the crews once everything kept the engine's limits."""
 
-    crews: tuple[Crew, ...]
+    crews: tuple[TierPods, ...]
     shares: Shares
-    drawn: Sketch
+    drawn: PlanDraft
     notes: tuple[Note, ...]
 
 
 def _fit(
-    crews: Sequence[Crew],
+    crews: Sequence[TierPods],
     capacity: Capacity,
     settings: Settings,
-    system: Draft,
-    adrift: Sequence[Located],
+    system: LayerDraft,
+    adrift: Sequence[AddressedPod],
 ) -> _Fitted:
     """Share out the cores; fold the least important group until the engine's limits are kept."""
     notes: list[Note] = []
@@ -100,7 +102,7 @@ def _fit(
         notes.append(note)
 
 
-def _join_system(draft: Draft, pods: Sequence[Located]) -> None:
+def _join_system(draft: LayerDraft, pods: Sequence[AddressedPod]) -> None:
     for located in pods:
         draft.add(((),), located.whole)
         draft.members[located.pod.key] = None

@@ -6,8 +6,8 @@ from fractions import Fraction
 from attrs import frozen
 
 from temper_core.plan.capacity import Capacity, counted
-from temper_core.plan.groups import Crew
-from temper_core.profiles.conditions import Goal, tier_conditions
+from temper_core.plan.groups import TierPods
+from temper_core.profiles.conditions import GroupTarget, tier_conditions
 from temper_core.records.profiles import Treatment
 
 Millis = int | Fraction
@@ -38,7 +38,7 @@ class Demand:
         return f"{pods} {in_millis(self.requests)} ({limits})"
 
 
-def tier_demand(crews: Iterable[Crew], goals: Mapping[str, Goal]) -> Demand | None:
+def tier_demand(crews: Iterable[TierPods], goals: Mapping[str, GroupTarget]) -> Demand | None:
     """Add up what stays in the tier's layer under *goals*; ``None`` where no thread does.
 
     An exclusive group with a layer of its own takes its share of every request and limit along.
@@ -56,7 +56,7 @@ def tier_demand(crews: Iterable[Crew], goals: Mapping[str, Goal]) -> Demand | No
     return Demand(pods, requests, limits) if pods else None
 
 
-def stays_in_tier(crew: Crew, goals: Mapping[str, Goal]) -> bool:
+def stays_in_tier(crew: TierPods, goals: Mapping[str, GroupTarget]) -> bool:
     """Whether any thread of the crew's pods stays in the tier's layer."""
     if any(member.outside for member in crew.members):
         return True
@@ -68,10 +68,10 @@ def in_millis(amount: Millis) -> str:
     return f"{amount}m" if amount == int(amount) else f"{float(amount):.1f}m"
 
 
-def _share_left(crew: Crew, goals: Mapping[str, Goal]) -> Millis:
+def _share_left(crew: TierPods, goals: Mapping[str, GroupTarget]) -> Millis:
     taken = sum(
         wish.fraction
         for wish in crew.wishes
-        if wish.treatment is Treatment.EXCLUSIVE and goals[wish.name] is Goal.OWN
+        if wish.treatment is Treatment.EXCLUSIVE and goals[wish.name] is GroupTarget.OWN
     )
     return max(0, 1 - taken)

@@ -9,14 +9,14 @@ from temper_core.engine.capabilities import (
     LARGEST_OR_COUNT,
     LARGEST_REGEX_COUNT,
 )
-from temper_core.plan.addresses import Located
-from temper_core.plan.blocks import Block, Draft, count_expressions
-from temper_core.plan.groups import Crew, Wish
+from temper_core.plan.addresses import AddressedPod
+from temper_core.plan.blocks import Block, LayerDraft, count_expressions
+from temper_core.plan.groups import GroupRequest, TierPods
 from temper_core.plan.shares import Shares
 from temper_core.profiles.conditions import (
     ANYTHING,
     Condition,
-    Goal,
+    GroupTarget,
     is_too_much,
     own_conditions,
     tier_conditions,
@@ -34,20 +34,20 @@ ALWAYS = (SYSTEM, OPEN)
 class Excess:
     """A group that has to stay in its tier's layer, and the limit that says so."""
 
-    wish: Wish
+    wish: GroupRequest
     why: str
 
 
 @frozen
-class Sketch:
+class PlanDraft:
     """The layers of a plan by name, in the order in which they match."""
 
-    drafts: Mapping[str, Draft]
+    drafts: Mapping[str, LayerDraft]
     blocks: Mapping[str, tuple[Block, ...]]
 
 
 def over_layer_limit(
-    crews: Sequence[Crew], tiers: Tiers, most: int = LARGEST_LAYER_COUNT
+    crews: Sequence[TierPods], tiers: Tiers, most: int = LARGEST_LAYER_COUNT
 ) -> Iterator[Excess]:
     """Find the least important groups for which no layer is left of *most*."""
     own = {crew.tier for crew in crews if tiers.of(crew.tier).kind is not LayerKind.OPEN}
@@ -58,7 +58,7 @@ def over_layer_limit(
         yield Excess(wish, why)
 
 
-def fold(crews: Sequence[Crew], over: Excess) -> tuple[tuple[Crew, ...], Note]:
+def fold(crews: Sequence[TierPods], over: Excess) -> tuple[tuple[TierPods, ...], Note]:
     """Leave the threads of the group in their tier's layer, and say so."""
     kept = tuple(crew.without((over.wish.name,)) for crew in crews)
     why = f"{over.why}; the threads stay in the layer of their tier"
@@ -66,26 +66,26 @@ def fold(crews: Sequence[Crew], over: Excess) -> tuple[tuple[Crew, ...], Note]:
 
 
 def sketch(
-    crews: Sequence[Crew], shares: Shares, system: Draft, adrift: Iterable[Located]
-) -> Sketch:
+    crews: Sequence[TierPods], shares: Shares, system: LayerDraft, adrift: Iterable[AddressedPod]
+) -> PlanDraft:
     """Draw up every layer's matchers and members; *adrift* are pods without an address."""
     drafts = drafts_of(crews, shares, system, adrift)
     kept = {name: each for name, each in drafts.items() if name in ALWAYS or not each.is_empty}
     blocks = {name: draft.blocks() for name, draft in kept.items() if name != OPEN}
-    return Sketch(kept, {**blocks, OPEN: ((),)})
+    return PlanDraft(kept, {**blocks, OPEN: ((),)})
 
 
 def drafts_of(
-    crews: Sequence[Crew], shares: Shares, system: Draft, adrift: Iterable[Located]
-) -> dict[str, Draft]:
+    crews: Sequence[TierPods], shares: Shares, system: LayerDraft, adrift: Iterable[AddressedPod]
+) -> dict[str, LayerDraft]:
     """Put every pod's threads into drafts by the layer's name, in the order of a static plan."""
     drafts = {SYSTEM: system}
     for crew in crews:
         for position, wish in enumerate(crew.wishes):
-            if shares.goals[wish.name] is Goal.OWN:
+            if shares.goals[wish.name] is GroupTarget.OWN:
                 drafts[wish.name] = _own_draft(crew, shares, position)
     tiers = [tier.value for tier in Tier if tier.value in shares.grants]
-    drafts.update({name: Draft() for name in (*tiers, OPEN)})
+    drafts.update({name: LayerDraft() for name in (*tiers, OPEN)})
     for crew in crews:
         _settle(crew, shares, drafts)
     for located in adrift:
@@ -93,7 +93,7 @@ def drafts_of(
     return drafts
 
 
-def excess(crews: Sequence[Crew], shares: Shares, drawn: Sketch) -> Excess | None:
+def excess(crews: Sequence[TierPods], shares: Shares, drawn: PlanDraft) -> Excess | None:
     """Find a group that the engine's limits leave no room for; the least important first."""
     for crew in crews:
         found = _too_narrow(crew, shares)
@@ -113,34 +113,34 @@ def excess(crews: Sequence[Crew], shares: Shares, drawn: Sketch) -> Excess | Non
     return None
 
 
-def _too_narrow(crew: Crew, shares: Shares) -> Excess | None:
+def _too_narrow(crew: TierPods, shares: Shares) -> Excess | None:
     parts = crew.parts(shares.goals)
     why = "the names it has to be told apart from are more than the engine's matchers hold"
     for position, wish in enumerate(crew.wishes):
-        if parts[position].goal is Goal.OWN and is_too_much(own_conditions(parts, position)):
+        if parts[position].goal is GroupTarget.OWN and is_too_much(own_conditions(parts, position)):
             return Excess(wish, why)
     if crew.tier.value in shares.grants and is_too_much(tier_conditions(parts)):
-        yielding = [wish for wish in crew.wishes if shares.goals[wish.name] is Goal.OPEN]
+        yielding = [wish for wish in crew.wishes if shares.goals[wish.name] is GroupTarget.OPEN]
         return Excess(yielding[-1], why)
     return None
 
 
-def _least(crews: Sequence[Crew], shares: Shares, tier: Tier | None = None) -> Wish:
+def _least(crews: Sequence[TierPods], shares: Shares, tier: Tier | None = None) -> GroupRequest:
     """Return the least important group that costs matchers, of *tier* or of all."""
     found = [
         wish
         for crew in crews
         for wish in crew.wishes
         if tier in (None, crew.tier) and wish.treatment is not Treatment.NORMAL
-        if shares.goals[wish.name] is not Goal.TIER
+        if shares.goals[wish.name] is not GroupTarget.TIER
     ]
     return max(found, key=lambda wish: wish.importance)
 
 
-def _own_draft(crew: Crew, shares: Shares, position: int) -> Draft:
+def _own_draft(crew: TierPods, shares: Shares, position: int) -> LayerDraft:
     conditions = own_conditions(crew.parts(shares.goals), position)
     takes_rest = not crew.wishes[position].group.match
-    draft = Draft()
+    draft = LayerDraft()
     for member in crew.members:
         draft.add(conditions, member.inside)
         lives_here = takes_rest and not member.outside
@@ -148,25 +148,25 @@ def _own_draft(crew: Crew, shares: Shares, position: int) -> Draft:
     return draft
 
 
-def _settle(crew: Crew, shares: Shares, drafts: Mapping[str, Draft]) -> None:
+def _settle(crew: TierPods, shares: Shares, drafts: Mapping[str, LayerDraft]) -> None:
     """Put the threads that no group takes away into the layer of the tier, or into Open."""
     tier = drafts.get(crew.tier.value)
     conditions = tier_conditions(crew.parts(shares.goals))
     rest = rest_goal(crew, shares.goals)
-    yields = any(shares.goals[wish.name] is Goal.OPEN for wish in crew.wishes)
+    yields = any(shares.goals[wish.name] is GroupTarget.OPEN for wish in crew.wishes)
     for member in crew.members:
         key = member.pod.key
-        stays = rest is Goal.TIER or bool(member.outside)
+        stays = rest is GroupTarget.TIER or bool(member.outside)
         if tier is not None and (conditions or member.outside):
             _place(tier, member, conditions)
             (tier.members if stays else tier.group_members)[key] = None
-        if (stays and tier is None) or (rest is Goal.OPEN and not member.outside):
+        if (stays and tier is None) or (rest is GroupTarget.OPEN and not member.outside):
             drafts[OPEN].members[key] = None
         elif yields or (tier is None and conditions):
             drafts[OPEN].group_members[key] = None
 
 
-def _place(tier: Draft, member: Located, conditions: Sequence[Condition]) -> None:
+def _place(tier: LayerDraft, member: AddressedPod, conditions: Sequence[Condition]) -> None:
     if ANYTHING in conditions:
         tier.add((ANYTHING,), member.whole)
         return
@@ -174,7 +174,7 @@ def _place(tier: Draft, member: Located, conditions: Sequence[Condition]) -> Non
     tier.add((ANYTHING,), member.outside)
 
 
-def rest_goal(crew: Crew, goals: Mapping[str, Goal]) -> Goal:
+def rest_goal(crew: TierPods, goals: Mapping[str, GroupTarget]) -> GroupTarget:
     """Say where the threads go that no match of the crew's profile takes."""
     rest = [wish.name for wish in crew.wishes if not wish.group.match]
-    return goals[rest[0]] if rest else Goal.TIER
+    return goals[rest[0]] if rest else GroupTarget.TIER

@@ -23,7 +23,7 @@ SUGGESTIONS = 5
 
 
 @attrs.frozen
-class Place:
+class ExplainedPlace:
     """One layer in which threads of the pod live; sizes in CPUs, ``None`` where it owns none.
 
     ``hint`` is what sends them there, where the plan is steered.
@@ -53,7 +53,7 @@ class Explanation:
     inputs: Mapping[str, str]
     profile: str
     profile_reason: str
-    places: tuple[Place, ...]
+    places: tuple[ExplainedPlace, ...]
     notes: tuple[Note, ...]
     changes: tuple[str, ...]
     profile_about: str = ""
@@ -140,13 +140,13 @@ def _found_by(pod: Pod) -> str:
     return "not seen"
 
 
-def _places(plan: LayerPlan, assignment: Assignment) -> Iterator[Place]:
+def _places(plan: LayerPlan, assignment: Assignment) -> Iterator[ExplainedPlace]:
     key = assignment.pod.key
     for layer in plan.layers:
         if key not in layer.members and key not in layer.group_members:
             continue
         said = threads_in(layer.name, plan.steering, assignment.pod)
-        yield Place(
+        yield ExplainedPlace(
             layer.name,
             layer.kind,
             said or _static_text(layer, assignment),
@@ -166,7 +166,7 @@ def _static_text(layer: Layer, assignment: Assignment) -> str:
 
 
 def _notes_about(
-    plan: LayerPlan, assignment: Assignment, places: Iterable[Place]
+    plan: LayerPlan, assignment: Assignment, places: Iterable[ExplainedPlace]
 ) -> Iterator[Note]:
     subjects = {assignment.pod.key, assignment.tier.value, "node"}
     subjects.update(place.layer for place in places)
@@ -179,7 +179,7 @@ def _notes_about(
 
 
 def _changes(
-    plan: LayerPlan, settings: Settings, assignment: Assignment, places: Iterable[Place]
+    plan: LayerPlan, settings: Settings, assignment: Assignment, places: Iterable[ExplainedPlace]
 ) -> Iterator[str]:
     yield from _tier_changes(assignment, settings)
     yield from _yield_changes(plan, assignment)
@@ -236,7 +236,7 @@ def _priority_changes(assignment: Assignment, settings: Settings) -> Iterator[st
         yield f"a PriorityClass would raise it, from this value on: {', '.join(steps)}"
 
 
-def _size_changes(place: Place, tier: Tier, capacity: Capacity) -> Iterator[str]:
+def _size_changes(place: ExplainedPlace, tier: Tier, capacity: Capacity) -> Iterator[str]:
     if place.demoted:
         most = counted(capacity.fenceable * capacity.unit, "CPU")
         yield f"{place.layer} is fenced where its requests need at most {most} in sum"

@@ -5,10 +5,10 @@ from decimal import Decimal
 
 from attrs import frozen
 
-from temper_core.plan.addresses import Located
+from temper_core.plan.addresses import AddressedPod
 from temper_core.plan.capacity import MILLIS, counted
 from temper_core.plan.demand import in_millis
-from temper_core.plan.groups import Crew, Wish, exclusive_cores, wishes_of
+from temper_core.plan.groups import GroupRequest, TierPods, exclusive_cores, wishes_of
 from temper_core.plan.rule_words import match_words
 from temper_core.profiles.fingerprints import containers_of
 from temper_core.records.layers import Layer
@@ -61,18 +61,18 @@ def containers_meant(assignment: Assignment) -> str:
     return f"container {names}; the threads of {', '.join(others)} stay in the layer of the tier"
 
 
-def _crew(plan: LayerPlan, assignment: Assignment) -> Crew:
+def _crew(plan: LayerPlan, assignment: Assignment) -> TierPods:
     profile = assignment.profile.profile.id if assignment.profile else ""
     members = tuple(
-        Located(each, (), ())
+        AddressedPod(each, (), ())
         for each in plan.assignments
         if each.tier is assignment.tier and not each.is_system
         if each.profile is not None and each.profile.profile.id == profile
     )
-    return Crew(assignment.tier, assignment.profile, members, is_steered=plan.is_steered)
+    return TierPods(assignment.tier, assignment.profile, members, is_steered=plan.is_steered)
 
 
-def _account(plan: LayerPlan, crew: Crew, wish: Wish) -> GroupAccount:
+def _account(plan: LayerPlan, crew: TierPods, wish: GroupRequest) -> GroupAccount:
     layer = plan.layer_named(wish.name)
     notes = [note for note in plan.notes if note.subject == wish.name]
     is_folded = any(note.code == "folded" for note in notes)
@@ -89,7 +89,9 @@ def _account(plan: LayerPlan, crew: Crew, wish: Wish) -> GroupAccount:
     )
 
 
-def _home(plan: LayerPlan, wish: Wish, layer: Layer | None, *, is_folded: bool) -> tuple[str, str]:
+def _home(
+    plan: LayerPlan, wish: GroupRequest, layer: Layer | None, *, is_folded: bool
+) -> tuple[str, str]:
     """Return the layer of the group's threads, and what that makes of them."""
     if layer is not None:
         sized = "owns no CPU" if not layer.cpus_max else f"{layer.cpus_min}-{layer.cpus_max} CPUs"
@@ -103,7 +105,7 @@ def _home(plan: LayerPlan, wish: Wish, layer: Layer | None, *, is_folded: bool) 
     return tier, "stays in the layer of its tier"
 
 
-def _arithmetic(crew: Crew, group: ThreadGroup) -> str:
+def _arithmetic(crew: TierPods, group: ThreadGroup) -> str:
     if group.treatment is not Treatment.EXCLUSIVE:
         return ""
     requests = sum(each.pod.cpu_request_millis for each in crew.members)

@@ -7,9 +7,9 @@ from hashlib import sha256
 
 from attrs import evolve, frozen
 
-from temper_core.plan.addresses import Located
+from temper_core.plan.addresses import AddressedPod
 from temper_core.plan.capacity import MILLIS
-from temper_core.profiles.conditions import Goal, Part, own_conditions
+from temper_core.profiles.conditions import GroupTarget, Part, own_conditions
 from temper_core.records.plans import Note
 from temper_core.records.profiles import LoadedProfile, ThreadGroup, Treatment
 from temper_core.records.tiers import Tier
@@ -20,7 +20,7 @@ LONGEST_NAME = 63
 
 
 @frozen
-class Wish:
+class GroupRequest:
     """What one thread group asks for in one tier; ``cores`` whole ones, for exclusive groups.
 
     ``position`` is the group's in its profile, which lists what matters most first.
@@ -51,13 +51,13 @@ class Wish:
 
 
 @frozen(eq=False)
-class Crew:
+class TierPods:
     """The pods of one tier that run under one profile, or under none."""
 
     tier: Tier
     loaded: LoadedProfile | None
-    members: tuple[Located, ...]
-    wishes: tuple[Wish, ...] = ()
+    members: tuple[AddressedPod, ...]
+    wishes: tuple[GroupRequest, ...] = ()
     is_steered: bool = False
 
     @property
@@ -70,7 +70,7 @@ class Crew:
         """The thread groups of the profile, in the order in which they match."""
         return self.loaded.profile.thread_groups if self.loaded else ()
 
-    def without(self, names: Container[str]) -> "Crew":
+    def without(self, names: Container[str]) -> "TierPods":
         """Return the crew with the groups of *names* staying in the layer of their tier."""
         kept = tuple(
             evolve(wish, treatment=Treatment.NORMAL) if wish.name in names else wish
@@ -78,24 +78,24 @@ class Crew:
         )
         return evolve(self, wishes=kept)
 
-    def parts(self, goals: Mapping[str, Goal]) -> tuple[Part, ...]:
+    def parts(self, goals: Mapping[str, GroupTarget]) -> tuple[Part, ...]:
         """Return the groups as far as they can be told, each with where it goes."""
         return tuple(self.part(wish.group, goals[wish.name]) for wish in self.wishes)
 
-    def part(self, group: ThreadGroup, goal: Goal) -> Part:
+    def part(self, group: ThreadGroup, goal: GroupTarget) -> Part:
         """Return *group* as far as it can be told: the engine alone knows only names."""
         known = tuple(match for match in group.match if self.is_steered or match.is_static)
         return Part(known, goal, takes_rest=not group.match)
 
 
 def crews_of(
-    pods: Iterable[Located], *, is_steered: bool = False
-) -> tuple[tuple[Crew, ...], tuple[Note, ...]]:
+    pods: Iterable[AddressedPod], *, is_steered: bool = False
+) -> tuple[tuple[TierPods, ...], tuple[Note, ...]]:
     """Gather the pods by tier and profile, each with what its groups ask for.
 
     The most important tier comes first. The notes are on what no node could give.
     """
-    crews: list[Crew] = []
+    crews: list[TierPods] = []
     notes: list[Note] = []
     for crew in _gathered(pods):
         wishes, refusals = wishes_of(evolve(crew, is_steered=is_steered))
@@ -104,27 +104,27 @@ def crews_of(
     return tuple(crews), tuple(notes)
 
 
-def _gathered(pods: Iterable[Located]) -> tuple[Crew, ...]:
-    found: defaultdict[tuple[int, str], list[Located]] = defaultdict(list)
+def _gathered(pods: Iterable[AddressedPod]) -> tuple[TierPods, ...]:
+    found: defaultdict[tuple[int, str], list[AddressedPod]] = defaultdict(list)
     for located in pods:
         assignment = located.assignment
         profile = assignment.profile.profile.id if assignment.profile else ""
         found[assignment.tier.rank, profile].append(located)
     return tuple(
-        Crew(members[0].assignment.tier, members[0].assignment.profile, tuple(members))
+        TierPods(members[0].assignment.tier, members[0].assignment.profile, tuple(members))
         for _, members in sorted(found.items(), key=lambda item: item[0])
     )
 
 
-def wishes_of(crew: Crew) -> tuple[tuple[Wish, ...], tuple[Note, ...]]:
+def wishes_of(crew: TierPods) -> tuple[tuple[GroupRequest, ...], tuple[Note, ...]]:
     """Return what each group of *crew* asks for, and what no node however large could give it."""
-    wishes: list[Wish] = []
+    wishes: list[GroupRequest] = []
     notes: list[Note] = []
     for position, group in enumerate(crew.groups):
         name = layer_name(crew.profile, group.name, crew.tier)
         treatment, refusals = _settled(crew, position)
         cores = exclusive_cores(crew, group) if treatment is Treatment.EXCLUSIVE else 0
-        wishes.append(Wish(crew.tier, group, name, treatment, cores, position))
+        wishes.append(GroupRequest(crew.tier, group, name, treatment, cores, position))
         notes += [Note(code, name, why) for code, why in refusals]
     return tuple(wishes), tuple(notes)
 
@@ -138,7 +138,7 @@ def layer_name(profile: str, group: str, tier: Tier) -> str:
     return f"{name[: LONGEST_NAME - len(digest) - 1]}-{digest}"
 
 
-def exclusive_cores(crew: Crew, group: ThreadGroup) -> int:
+def exclusive_cores(crew: TierPods, group: ThreadGroup) -> int:
     """Return the whole cores that the group needs: its share of all requests, rounded up once.
 
     A core counts as one CPU here, because its siblings are to stay idle.
@@ -151,7 +151,7 @@ Refusal = tuple[str, str]
 Settled = tuple[Treatment, tuple[Refusal, ...]]
 
 
-def _settled(crew: Crew, position: int) -> Settled:
+def _settled(crew: TierPods, position: int) -> Settled:
     """Return what the group can have, and a code and a sentence for all that it cannot."""
     group = crew.groups[position]
     if group.treatment is Treatment.NORMAL:
@@ -167,7 +167,7 @@ def _settled(crew: Crew, position: int) -> Settled:
     return treatment, (*unseen, *refusals)
 
 
-def _no_boost(crew: Crew) -> Refusal:
+def _no_boost(crew: TierPods) -> Refusal:
     if crew.is_steered:
         why = "boost: the engine has no weights within a layer"
         return "folded", f"{why}; the threads stay in the layer of their tier"
@@ -175,7 +175,7 @@ def _no_boost(crew: Crew) -> Refusal:
     return "group_needs_steering", why
 
 
-def _unseen(crew: Crew, position: int) -> tuple[Refusal, ...]:
+def _unseen(crew: TierPods, position: int) -> tuple[Refusal, ...]:
     """Say what the engine cannot see of the group, whose names are all that it knows."""
     if crew.is_steered:
         return ()
@@ -193,7 +193,7 @@ def _unseen(crew: Crew, position: int) -> tuple[Refusal, ...]:
     return (("group_needs_steering", f"{why}in the layer of their tier"),)
 
 
-def _sized(crew: Crew, group: ThreadGroup) -> Settled:
+def _sized(crew: TierPods, group: ThreadGroup) -> Settled:
     refusals: tuple[Refusal, ...] = ()
     if crew.tier not in OWNING_TIERS:
         why = f"tier {crew.tier} owns no CPUs; the threads stay with the rest of their pod"
@@ -212,9 +212,9 @@ def _sized(crew: Crew, group: ThreadGroup) -> Settled:
     return Treatment.NORMAL, (*refusals, ("folded", why))
 
 
-def _is_shadowed(crew: Crew, group: ThreadGroup) -> bool:
+def _is_shadowed(crew: TierPods, group: ThreadGroup) -> bool:
     position = crew.groups.index(group)
-    parts = [crew.part(each, Goal.TIER) for each in crew.groups[: position + 1]]
+    parts = [crew.part(each, GroupTarget.TIER) for each in crew.groups[: position + 1]]
     return not own_conditions(parts, position)
 
 

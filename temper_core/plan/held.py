@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from temper_core.plan.capacity import Capacity, counted
 from temper_core.plan.demand import Demand, tier_demand
-from temper_core.plan.groups import Crew, Wish
-from temper_core.plan.rounds import Grant
+from temper_core.plan.groups import GroupRequest, TierPods
+from temper_core.plan.rounds import CoreGrant
 from temper_core.plan.shares import Shares, share_out
-from temper_core.profiles.conditions import Goal
+from temper_core.profiles.conditions import GroupTarget
 from temper_core.records.layers import Layer
 from temper_core.records.plans import Note
 from temper_core.records.profiles import Treatment
@@ -18,7 +18,7 @@ WAITING = "waiting"
 
 
 def held_shares(
-    in_force: Sequence[Layer], crews: Sequence[Crew], capacity: Capacity, tiers: Tiers
+    in_force: Sequence[Layer], crews: Sequence[TierPods], capacity: Capacity, tiers: Tiers
 ) -> Shares:
     """Return shares whose grants are those of the layers *in_force*, whatever the pods ask for.
 
@@ -38,13 +38,13 @@ def held_shares(
     return Shares(grants, goals, _demands(crews, goals, tiers), tuple(notes))
 
 
-def _grant(layer: Layer, capacity: Capacity) -> Grant:
+def _grant(layer: Layer, capacity: Capacity) -> CoreGrant:
     least, most = (layer.cpus_min or 0) // capacity.unit, (layer.cpus_max or 0) // capacity.unit
     reason = layer.reason
     if layer.tier is not None:
         # The size, which comes last, is said anew by whoever builds the layer.
         reason = reason.rpartition("; ")[0] or reason
-    return Grant(
+    return CoreGrant(
         kind=layer.kind,
         tier=layer.tier,
         least=least,
@@ -57,14 +57,14 @@ def _grant(layer: Layer, capacity: Capacity) -> Grant:
     )
 
 
-def _goal(wish: Wish, grants: Mapping[str, Grant]) -> Goal:
+def _goal(wish: GroupRequest, grants: Mapping[str, CoreGrant]) -> GroupTarget:
     if wish.treatment is Treatment.YIELD:
-        return Goal.OPEN
-    return Goal.OWN if wish.has_layer and wish.name in grants else Goal.TIER
+        return GroupTarget.OPEN
+    return GroupTarget.OWN if wish.has_layer and wish.name in grants else GroupTarget.TIER
 
 
 def _demands(
-    crews: Sequence[Crew], goals: Mapping[str, Goal], tiers: Tiers
+    crews: Sequence[TierPods], goals: Mapping[str, GroupTarget], tiers: Tiers
 ) -> Mapping[Tier, Demand]:
     found = {}
     for tier in Tier:
@@ -74,7 +74,7 @@ def _demands(
     return found
 
 
-def _still_holds(note: Note, grants: Mapping[str, Grant], fresh: Shares) -> bool:
+def _still_holds(note: Note, grants: Mapping[str, CoreGrant], fresh: Shares) -> bool:
     """Whether what a new plan could not give is not given now either."""
     held, new = grants.get(note.subject), fresh.grants.get(note.subject)
     if held is None:
@@ -82,7 +82,7 @@ def _still_holds(note: Note, grants: Mapping[str, Grant], fresh: Shares) -> bool
     return held.demoted and new is not None and new.demoted
 
 
-def _waiting(grants: Mapping[str, Grant], fresh: Shares, capacity: Capacity) -> Iterator[Note]:
+def _waiting(grants: Mapping[str, CoreGrant], fresh: Shares, capacity: Capacity) -> Iterator[Note]:
     """Tell what a new plan would give and the layers in force cannot."""
     for name, new in fresh.grants.items():
         held = grants.get(name)
@@ -96,7 +96,7 @@ def _waiting(grants: Mapping[str, Grant], fresh: Shares, capacity: Capacity) -> 
         yield Note(WAITING, name, f"waits for the next engine: {why}")
 
 
-def _meanwhile(name: str, new: Grant, grants: Mapping[str, Grant]) -> str:
+def _meanwhile(name: str, new: CoreGrant, grants: Mapping[str, CoreGrant]) -> str:
     if new.tier is None:
         return "it owns nothing"
     if name != new.tier.value and new.tier.value in grants:

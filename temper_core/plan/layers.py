@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from attrs import evolve, field, frozen
 
 from temper_core.plan.capacity import Capacity, counted
-from temper_core.plan.drafting import Sketch
-from temper_core.plan.groups import Crew, Wish
-from temper_core.plan.rounds import Grant
+from temper_core.plan.drafting import PlanDraft
+from temper_core.plan.groups import GroupRequest, TierPods
+from temper_core.plan.rounds import CoreGrant
 from temper_core.plan.shares import Shares
 from temper_core.records.layers import Layer
 from temper_core.records.plans import Note
@@ -33,7 +33,11 @@ class Compiled:
 
 
 def build_layers(
-    crews: Sequence[Crew], shares: Shares, drawn: Sketch, capacity: Capacity, settings: Settings
+    crews: Sequence[TierPods],
+    shares: Shares,
+    drawn: PlanDraft,
+    capacity: Capacity,
+    settings: Settings,
 ) -> tuple[Layer, ...]:
     """Return the layers in the order in which they match."""
     builder = _Builder(shares, drawn, capacity.unit, settings)
@@ -41,7 +45,7 @@ def build_layers(
     return tuple(_layer(builder, name, wishes.get(name)) for name in drawn.drafts)
 
 
-def _layer(builder: "_Builder", name: str, wish: Wish | None) -> Layer:
+def _layer(builder: "_Builder", name: str, wish: GroupRequest | None) -> Layer:
     if name == SYSTEM:
         return builder.system()
     if name == OPEN:
@@ -54,7 +58,7 @@ class _Builder:
     """Everything that the layers of one plan are made from."""
 
     shares: Shares
-    drawn: Sketch
+    drawn: PlanDraft
     unit: int
     settings: Settings
 
@@ -97,7 +101,7 @@ class _Builder:
         given = self.settings.tiers.of(tier)
         return evolve(self._owning(tier.value, tier), protected=given.protected)
 
-    def group(self, wish: Wish) -> Layer:
+    def group(self, wish: GroupRequest) -> Layer:
         """Return the layer of a thread group."""
         layer = self._owning(wish.name, wish.tier)
         is_latency = wish.treatment is Treatment.LATENCY
@@ -133,11 +137,11 @@ class _Builder:
             group_members=tuple(sorted(draft.group_members)),
         )
 
-    def _may_preempt(self, grant: Grant) -> bool:
+    def _may_preempt(self, grant: CoreGrant) -> bool:
         """Whether it would not keep what nobody owns, where the system layer lives on that."""
         return grant.kind is LayerKind.CONFINED or SYSTEM in self.shares.grants
 
-    def _size(self, grant: Grant) -> str:
+    def _size(self, grant: CoreGrant) -> str:
         least, most = grant.least, grant.most
         sizes = f"{least}" if least == most else f"{least} to {most}"
         cores = "core" if most == 1 else "cores"

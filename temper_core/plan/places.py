@@ -4,10 +4,10 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
 from attrs import frozen
 
-from temper_core.plan.addresses import Address, Form, Located
+from temper_core.plan.addresses import Address, AddressedPod, AddressForm
 from temper_core.plan.blocks import system_names
-from temper_core.plan.groups import Crew
-from temper_core.profiles.conditions import Goal
+from temper_core.plan.groups import TierPods
+from temper_core.profiles.conditions import GroupTarget
 from temper_core.records.profiles import ThreadMatch
 from temper_core.records.steering import (
     OPEN,
@@ -23,11 +23,11 @@ from temper_core.settings.tiers import PlanSettings
 Rules = tuple[SteeringRule, ...]
 
 SCOPES = {
-    Form.PATH: ScopeKind.PATH,
-    Form.SYSTEMD: ScopeKind.POD,
-    Form.CGROUPFS: ScopeKind.POD,
-    Form.CONTAINER: ScopeKind.CONTAINER,
-    Form.PROCESS: ScopeKind.PROCESS,
+    AddressForm.PATH: ScopeKind.PATH,
+    AddressForm.SYSTEMD: ScopeKind.POD,
+    AddressForm.CGROUPFS: ScopeKind.POD,
+    AddressForm.CONTAINER: ScopeKind.CONTAINER,
+    AddressForm.PROCESS: ScopeKind.PROCESS,
 }
 TO_SYSTEM: Rules = (SteeringRule(SYSTEM),)
 TO_OPEN: Rules = (SteeringRule(OPEN),)
@@ -43,11 +43,11 @@ UNKNOWN_PODS = (
 
 
 @frozen
-class Homes:
+class GroupPlacement:
     """Which layers there are, and where the threads of each group go."""
 
     layers: Container[str]
-    goals: Mapping[str, Goal]
+    goals: Mapping[str, GroupTarget]
 
     def of_tier(self, tier: Tier) -> str:
         """Return the layer of *tier*, or Open where it has none."""
@@ -56,13 +56,16 @@ class Homes:
     def of_group(self, name: str, tier: Tier) -> str:
         """Return the layer of the group of that name."""
         goal = self.goals[name]
-        if goal is Goal.TIER:
+        if goal is GroupTarget.TIER:
             return self.of_tier(tier)
-        return name if goal is Goal.OWN else OPEN
+        return name if goal is GroupTarget.OWN else OPEN
 
 
 def places_of(
-    system: Iterable[Located], crews: Iterable[Crew], homes: Homes, settings: PlanSettings
+    system: Iterable[AddressedPod],
+    crews: Iterable[TierPods],
+    homes: GroupPlacement,
+    settings: PlanSettings,
 ) -> tuple[SteeredPlace, ...]:
     """Return the places of a node, each scope once; of two that claim one the first has it.
 
@@ -129,7 +132,7 @@ class _Node:
             yield SteeringRule(SYSTEM, ThreadMatch(process=name), root_only=True)
 
 
-def _crew_places(crew: Crew, homes: Homes) -> Iterator[SteeredPlace]:
+def _crew_places(crew: TierPods, homes: GroupPlacement) -> Iterator[SteeredPlace]:
     tier = (SteeringRule(homes.of_tier(crew.tier)),)
     groups = _group_rules(crew, homes)
     for member in crew.members:
@@ -142,14 +145,14 @@ def _crew_places(crew: Crew, homes: Homes) -> Iterator[SteeredPlace]:
 
 
 def _pod_places(
-    located: Located, addresses: Iterable[Address], rules: Rules
+    located: AddressedPod, addresses: Iterable[Address], rules: Rules
 ) -> Iterator[SteeredPlace]:
     for address in addresses:
         scope = Scope(SCOPES[address.form], address.text)
         yield SteeredPlace(scope, rules, located.pod.key)
 
 
-def _group_rules(crew: Crew, homes: Homes) -> Rules:
+def _group_rules(crew: TierPods, homes: GroupPlacement) -> Rules:
     """Return the profile's groups in their order; the last rule takes what is left."""
     rules: list[SteeringRule] = []
     rest = homes.of_tier(crew.tier)
@@ -170,7 +173,7 @@ def _trimmed(rules: Sequence[SteeringRule], rest: str) -> Sequence[SteeringRule]
     return rules[:count]
 
 
-def _unknown_pods(homes: Homes) -> Iterator[SteeredPlace]:
+def _unknown_pods(homes: GroupPlacement) -> Iterator[SteeredPlace]:
     for path, tier in UNKNOWN_PODS:
         rules = (SteeringRule(homes.of_tier(tier)),)
         yield SteeredPlace(Scope(ScopeKind.PATH, path), rules, is_of_pods=True)

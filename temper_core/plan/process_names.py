@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from attrs import evolve
 
 from temper_core.engine.capabilities import LARGEST_OR_COUNT
-from temper_core.plan.addresses import Address, Form, Located
+from temper_core.plan.addresses import Address, AddressedPod, AddressForm
 from temper_core.records.plans import Note
 from temper_core.records.tiers import LayerKind, Tier
 from temper_core.settings.tiers import Tiers
@@ -25,11 +25,11 @@ def rooms(tiers: Tiers, system_blocks: int) -> Mapping[Station, int]:
 
 
 def with_room(
-    pods: Sequence[Located], room: Mapping[Station, int]
-) -> tuple[list[Located], list[Note]]:
+    pods: Sequence[AddressedPod], room: Mapping[Station, int]
+) -> tuple[list[AddressedPod], list[Note]]:
     """Take away the names for which the pods' layers have no room, and say so; first come."""
     known: defaultdict[Station, dict[Address, None]] = defaultdict(dict)
-    found: list[Located] = []
+    found: list[AddressedPod] = []
     notes: list[Note] = []
     for located in pods:
         station = None if located.assignment.is_system else located.assignment.tier
@@ -42,16 +42,16 @@ def with_room(
     return found, notes
 
 
-def _kept(located: Located, known: dict[Address, None], most: int) -> Iterator[Address]:
+def _kept(located: AddressedPod, known: dict[Address, None], most: int) -> Iterator[Address]:
     for address in located.whole:
-        if address.form is not Form.PROCESS:
+        if address.form is not AddressForm.PROCESS:
             yield address
         elif address in known or len(known) < most:
             known[address] = None
             yield address
 
 
-def _note(located: Located, kept: Sequence[Address]) -> Note:
+def _note(located: AddressedPod, kept: Sequence[Address]) -> Note:
     names = [address.text for address in located.whole if address not in kept]
     why = f"no OR block is left for its processes {', '.join(names)}; they share the Open layer"
     return Note("folded", located.pod.key, why)

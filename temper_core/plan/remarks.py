@@ -2,11 +2,11 @@
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
-from temper_core.plan.addresses import Located
+from temper_core.plan.addresses import AddressedPod
 from temper_core.plan.capacity import Capacity
-from temper_core.plan.groups import Crew
+from temper_core.plan.groups import TierPods
 from temper_core.plan.rounds import SIZED_BY_REQUESTS
-from temper_core.profiles.conditions import Goal
+from temper_core.profiles.conditions import GroupTarget
 from temper_core.records.plans import Assignment, Note, ProfileCode
 from temper_core.records.steering import SYSTEM
 from temper_core.records.tiers import LayerKind
@@ -25,13 +25,15 @@ def node_notes(capacity: Capacity) -> Iterator[Note]:
         yield Note("small_machine", "node", why)
 
 
-def yield_notes(crews: Iterable[Crew], goals: Mapping[str, Goal], tiers: Tiers) -> Iterator[Note]:
+def yield_notes(
+    crews: Iterable[TierPods], goals: Mapping[str, GroupTarget], tiers: Tiers
+) -> Iterator[Note]:
     """Tell where what is left of an important pod yields: its main thread is among that."""
     for crew in crews:
         if crew.tier not in SIZED_BY_REQUESTS or tiers.of(crew.tier).kind is LayerKind.OPEN:
             continue
         for wish in crew.wishes:
-            if not wish.group.match and goals[wish.name] is Goal.OPEN:
+            if not wish.group.match and goals[wish.name] is GroupTarget.OPEN:
                 why = (
                     f"every thread of these {crew.tier} pods that no other group takes, the main "
                     "thread among them, shares the Open layer with best effort"
@@ -54,7 +56,7 @@ def profile_notes(assignments: Sequence[Assignment]) -> Iterator[Note]:
 
 
 def adrift_notes(
-    adrift: Sequence[Located], tiers: Tiers, noted: Container[str] = ()
+    adrift: Sequence[AddressedPod], tiers: Tiers, noted: Container[str] = ()
 ) -> Iterator[Note]:
     """Name the pods that would live elsewhere if their cgroup were known, but those *noted*."""
     for located in adrift:

@@ -4,19 +4,19 @@ from collections.abc import Iterable
 
 from attrs import frozen
 
-from temper_core.plan.addresses import Located
+from temper_core.plan.addresses import AddressedPod
 
 
 @frozen
-class Roll:
+class AddressedPods:
     """The pods of a node; those ``adrift`` have no address that tells them from others."""
 
-    system: tuple[Located, ...]
-    tiered: tuple[Located, ...]
-    adrift: tuple[Located, ...]
+    system: tuple[AddressedPod, ...]
+    tiered: tuple[AddressedPod, ...]
+    adrift: tuple[AddressedPod, ...]
 
     @classmethod
-    def of(cls, pods: Iterable[Located]) -> "Roll":
+    def of(cls, pods: Iterable[AddressedPod]) -> "AddressedPods":
         """Sort *pods*, in their order."""
         pods = tuple(pods)
         found = [pod for pod in pods if pod.whole]

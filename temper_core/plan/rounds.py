@@ -7,8 +7,8 @@ from attrs import define, evolve, field, frozen
 
 from temper_core.plan.capacity import Capacity, counted
 from temper_core.plan.demand import Demand, tier_demand
-from temper_core.plan.groups import OWNING_TIERS, Crew, Wish
-from temper_core.profiles.conditions import Goal
+from temper_core.plan.groups import OWNING_TIERS, GroupRequest, TierPods
+from temper_core.profiles.conditions import GroupTarget
 from temper_core.records.plans import Note
 from temper_core.records.profiles import Treatment
 from temper_core.records.steering import SYSTEM
@@ -22,7 +22,7 @@ Station = Tier | None
 
 
 @define
-class Grant:
+class CoreGrant:
     """The cores of one layer: always ``least``, up to ``most``.
 
     ``wants`` is what its requests need, ``ceiling`` what its limits allow (``None``: anything).
@@ -41,7 +41,7 @@ class Grant:
     @classmethod
     def fixed(
         cls, kind: LayerKind, tier: Tier | None, cores: int, reason: str, *, demoted: bool = False
-    ) -> "Grant":
+    ) -> "CoreGrant":
         """Grant exactly *cores*, neither less nor more."""
         return cls(kind, tier, cores, cores, cores, cores, demoted, reason)
 
@@ -62,22 +62,22 @@ class Spare:
 class Round:
     """One attempt: the cores that are left, and who still waits for one."""
 
-    crews: Sequence[Crew]
+    crews: Sequence[TierPods]
     capacity: Capacity
     tiers: Tiers
-    latency: Sequence[Wish] = ()
+    latency: Sequence[GroupRequest] = ()
     spare: Spare | None = None
     left: int = field(init=False)
     waiting: set[Station] = field(init=False, factory=set)
-    grants: dict[str, Grant] = field(init=False, factory=dict)
-    goals: dict[str, Goal] = field(init=False)
+    grants: dict[str, CoreGrant] = field(init=False, factory=dict)
+    goals: dict[str, GroupTarget] = field(init=False)
     demands: dict[Tier, Demand] = field(init=False, factory=dict)
     notes: list[Note] = field(init=False, factory=list)
-    by_tier: dict[Tier, list[Crew]] = field(init=False)
+    by_tier: dict[Tier, list[TierPods]] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         self.left = self.capacity.fenceable
-        grouped: defaultdict[Tier, list[Crew]] = defaultdict(list)
+        grouped: defaultdict[Tier, list[TierPods]] = defaultdict(list)
         for crew in self.crews:
             grouped[crew.tier].append(crew)
         self.by_tier = dict(grouped)
@@ -95,11 +95,11 @@ class Round:
             else:
                 self._serve_tier(station)
 
-    def serve_latency(self, wish: Wish, is_served: bool) -> None:
+    def serve_latency(self, wish: GroupRequest, is_served: bool) -> None:
         """Give the group a core, or say that none was to spare."""
         if is_served:
             reason = "1 core was to spare for a latency group"
-            self._take(wish.name, Grant.fixed(LayerKind.GROUPED, wish.tier, 1, reason))
+            self._take(wish.name, CoreGrant.fixed(LayerKind.GROUPED, wish.tier, 1, reason))
             return
         why = "no core is to spare for a latency group; the threads stay in the layer of their tier"
         self._note("folded", wish.name, why)
@@ -120,7 +120,7 @@ class Round:
             for grant in growing:
                 self._raise(grant, 1)
 
-    def _granted(self, tiers: Sequence[Tier]) -> list[Grant]:
+    def _granted(self, tiers: Sequence[Tier]) -> list[CoreGrant]:
         return [self.grants[tier.value] for tier in tiers if tier.value in self.grants]
 
     def _make_room(self, tiers: Sequence[Tier], spare: Spare) -> None:
@@ -138,7 +138,7 @@ class Round:
         is_owning = tier in OWNING_TIERS and self.tiers.of(tier).kind is not LayerKind.OPEN
         return is_owning and tier.value not in self.grants
 
-    def _raise(self, grant: Grant, cores: int) -> None:
+    def _raise(self, grant: CoreGrant, cores: int) -> None:
         more = max(0, min(self.left, cores))
         grant.most += more
         self.left -= more
@@ -153,7 +153,7 @@ class Round:
     def _note(self, code: str, subject: str, message: str) -> None:
         self.notes.append(Note(code, subject, message))
 
-    def _take(self, name: str, grant: Grant) -> None:
+    def _take(self, name: str, grant: CoreGrant) -> None:
         self.grants[name] = grant
         self.left -= grant.most
 
@@ -161,7 +161,7 @@ class Round:
         self.waiting.discard(None)
         if self.left:
             reason = "1 core, so that the node is served whatever else is busy"
-            self._take(SYSTEM, Grant.fixed(LayerKind.GROUPED, None, 1, reason))
+            self._take(SYSTEM, CoreGrant.fixed(LayerKind.GROUPED, None, 1, reason))
             return
         why = f"{self.capacity.describe()}, none is left; it owns nothing and preempts instead"
         self._note("no_own_core", SYSTEM, why)
@@ -182,23 +182,23 @@ class Round:
             self.demands[tier] = demand
             self._serve_demand(tier, kind, demand)
 
-    def _serve_exclusive(self, wish: Wish) -> bool:
+    def _serve_exclusive(self, wish: GroupRequest) -> bool:
         """Fence the group, or demote it; tell whether it has a layer of its own."""
         asked = f"{counted(wish.cores, 'core')} for exclusive use, {self.left} left to own"
         if wish.cores <= self.left:
             fraction = f"cpu_fraction {float(wish.fraction):g} of the requests"
             reason = f"{fraction}: {counted(wish.cores, 'core')} with idle siblings"
-            grant = Grant.fixed(LayerKind.CONFINED, wish.tier, wish.cores, reason)
+            grant = CoreGrant.fixed(LayerKind.CONFINED, wish.tier, wish.cores, reason)
             self._take(wish.name, evolve(grant, exclusive=True))
             return True
         if self.left > (wish.tier in self.waiting):
             cores = min(wish.cores, max(1, self.left - len(self.waiting)))
             why = f"{asked}: Grouped with {counted(cores, 'core')} instead of fenced"
             self._note("demoted", wish.name, why)
-            grant = Grant.fixed(LayerKind.GROUPED, wish.tier, cores, why, demoted=True)
+            grant = CoreGrant.fixed(LayerKind.GROUPED, wish.tier, cores, why, demoted=True)
             self._take(wish.name, grant)
             return True
-        self.goals[wish.name] = Goal.TIER
+        self.goals[wish.name] = GroupTarget.TIER
         if self.tiers.of(wish.tier).kind is not LayerKind.OPEN:
             self.waiting.add(wish.tier)
         self._note("folded", wish.name, f"{asked}: the threads stay in the layer of their tier")
@@ -209,7 +209,7 @@ class Round:
             return
         wants, ceiling = demand.cores(self.capacity), demand.ceiling(self.capacity)
         if kind is LayerKind.CONFINED and wants <= self.left:
-            grant = Grant(kind, tier, wants, wants, wants, ceiling, reason=demand.describe())
+            grant = CoreGrant(kind, tier, wants, wants, wants, ceiling, reason=demand.describe())
             self._take(tier.value, grant)
         elif self.left:
             self._serve_grouped(tier, demand, wants, ceiling)
@@ -226,7 +226,7 @@ class Round:
         if is_demoted:
             reason = self._demotion(tier, demand, wants)
             self._note("demoted", tier.value, reason)
-        grant = Grant(
+        grant = CoreGrant(
             LayerKind.GROUPED, tier, least, most, wants, ceiling, demoted=is_demoted, reason=reason
         )
         self._take(tier.value, grant)
@@ -242,15 +242,15 @@ class Round:
         )
 
 
-def _standing(kind: LayerKind, tier: Tier) -> Grant:
+def _standing(kind: LayerKind, tier: Tier) -> CoreGrant:
     """Return what a tier without pods gets: a core to grow into, of which it holds none."""
-    return Grant(kind, tier, 0, 1, 1, 1, reason="no pods yet, so it holds no core")
+    return CoreGrant(kind, tier, 0, 1, 1, 1, reason="no pods yet, so it holds no core")
 
 
-def _hoped(wish: Wish, served: Container[str]) -> Goal:
+def _hoped(wish: GroupRequest, served: Container[str]) -> GroupTarget:
     """Say where the group's threads go unless no core is left."""
     if wish.treatment is Treatment.YIELD:
-        return Goal.OPEN
+        return GroupTarget.OPEN
     if wish.treatment is Treatment.EXCLUSIVE or wish.name in served:
-        return Goal.OWN
-    return Goal.TIER
+        return GroupTarget.OWN
+    return GroupTarget.TIER

@@ -9,9 +9,9 @@ from attrs import frozen
 
 from temper_core.plan.capacity import Capacity
 from temper_core.plan.demand import Demand
-from temper_core.plan.groups import Crew
-from temper_core.plan.rounds import Grant, Round, Spare, Station
-from temper_core.profiles.conditions import Goal
+from temper_core.plan.groups import TierPods
+from temper_core.plan.rounds import CoreGrant, Round, Spare, Station
+from temper_core.profiles.conditions import GroupTarget
 from temper_core.records.plans import Note
 from temper_core.records.profiles import Treatment
 from temper_core.records.steering import SYSTEM
@@ -28,8 +28,8 @@ SYSTEM_FIRST: tuple[Station, ...] = (None, *Tier)
 class Shares:
     """Who got how many cores: grants by layer name, and where the threads of each group go."""
 
-    grants: Mapping[str, Grant]
-    goals: Mapping[str, Goal]
+    grants: Mapping[str, CoreGrant]
+    goals: Mapping[str, GroupTarget]
     demands: Mapping[Tier, Demand]
     notes: tuple[Note, ...]
 
@@ -58,7 +58,7 @@ class Shares:
 
 
 def share_out(
-    crews: Sequence[Crew], capacity: Capacity, tiers: Tiers, spare: Spare | None = None
+    crews: Sequence[TierPods], capacity: Capacity, tiers: Tiers, spare: Spare | None = None
 ) -> Shares:
     """Hand out the cores; with *spare*, to pods that are yet to come as well.
 
@@ -76,7 +76,7 @@ def share_out(
 
 
 def _with_latency(
-    crews: Sequence[Crew],
+    crews: Sequence[TierPods],
     capacity: Capacity,
     tiers: Tiers,
     stations: Sequence[Station],

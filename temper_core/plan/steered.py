@@ -5,16 +5,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from attrs import evolve, frozen
 
 from temper_core.engine.capabilities import LARGEST_LAYER_COUNT
-from temper_core.plan.addresses import Located
-from temper_core.plan.blocks import Block, Draft, system_draft
+from temper_core.plan.addresses import AddressedPod
+from temper_core.plan.blocks import Block, LayerDraft, system_draft
 from temper_core.plan.capacity import Capacity
-from temper_core.plan.drafting import ALWAYS, Sketch, drafts_of, fold, over_layer_limit
-from temper_core.plan.groups import Crew, crews_of
+from temper_core.plan.drafting import ALWAYS, PlanDraft, drafts_of, fold, over_layer_limit
+from temper_core.plan.groups import TierPods, crews_of
 from temper_core.plan.held import held_shares
 from temper_core.plan.layers import Compiled, build_layers
-from temper_core.plan.places import Homes, places_of
+from temper_core.plan.places import GroupPlacement, places_of
 from temper_core.plan.remarks import adrift_notes, process_notes, yield_notes
-from temper_core.plan.roll import Roll
+from temper_core.plan.roll import AddressedPods
 from temper_core.plan.rounds import Spare
 from temper_core.plan.shares import Shares, share_out
 from temper_core.records.layers import Layer
@@ -30,10 +30,10 @@ EVERYTHING: Block = (Matcher("CgroupPrefix", ""),)
 
 
 def compile_steered(
-    pods: Sequence[Located], capacity: Capacity, settings: Settings, steering: Steering
+    pods: Sequence[AddressedPod], capacity: Capacity, settings: Settings, steering: Steering
 ) -> Compiled:
     """Compile the layers that hints lead to; held to those in force where *steering* says so."""
-    roll = Roll.of(pods)
+    roll = AddressedPods.of(pods)
     crews, notes = crews_of(roll.tiered, is_steered=True)
     if steering.hold:
         shared = _Shared(crews, held_shares(steering.in_force, crews, capacity, settings.tiers))
@@ -59,18 +59,18 @@ def compile_steered(
             *yield_notes(shared.crews, goals, settings.tiers),
         ),
         hints,
-        places_of(roll.system, shared.crews, Homes({*hints}, goals), settings.plan),
+        places_of(roll.system, shared.crews, GroupPlacement({*hints}, goals), settings.plan),
     )
 
 
 @frozen
 class _Shared:
-    crews: tuple[Crew, ...]
+    crews: tuple[TierPods, ...]
     shares: Shares
     notes: tuple[Note, ...] = ()
 
 
-def _share_out(crews: tuple[Crew, ...], capacity: Capacity, settings: Settings) -> _Shared:
+def _share_out(crews: tuple[TierPods, ...], capacity: Capacity, settings: Settings) -> _Shared:
     """Hand out the cores; groups fold where the engine has no layer left, and only there."""
     notes: list[Note] = []
     for homeless in over_layer_limit(crews, settings.tiers, MOST_LAYERS):
@@ -81,7 +81,7 @@ def _share_out(crews: tuple[Crew, ...], capacity: Capacity, settings: Settings) 
     return _Shared(crews, shares, tuple(notes))
 
 
-def _drawn(drafts: Mapping[str, Draft], shares: Shares, steering: Steering) -> Sketch:
+def _drawn(drafts: Mapping[str, LayerDraft], shares: Shares, steering: Steering) -> PlanDraft:
     """Put the layers in order, hints before everything that the engine matches by itself."""
     tiers = [tier.value for tier in Tier]
     groups = [name for name in drafts if name not in (*ALWAYS, *tiers)]
@@ -92,15 +92,15 @@ def _drawn(drafts: Mapping[str, Draft], shares: Shares, steering: Steering) -> S
     blocks: dict[str, tuple[Block, ...]] = {name: ((_hint(hints[name]),),) for name in ordered}
     blocks[SYSTEM] = drafts[SYSTEM].blocks()
     blocks[OPEN] = (*blocks[OPEN], EVERYTHING)
-    return Sketch(ordered, blocks)
+    return PlanDraft(ordered, blocks)
 
 
 def _held(
-    in_force: Sequence[Layer], drafts: Mapping[str, Draft], shares: Shares
+    in_force: Sequence[Layer], drafts: Mapping[str, LayerDraft], shares: Shares
 ) -> Iterator[Layer]:
     """Return the layers in force as they are, with the pods that live there now."""
     for layer in in_force:
-        draft = drafts.get(layer.name, Draft())
+        draft = drafts.get(layer.name, LayerDraft())
         demand = shares.demands.get(layer.tier) if layer.tier is not None else None
         reason = layer.reason
         if demand is not None and layer.name == layer.tier:

@@ -41,14 +41,14 @@ RECORDS: Mapping[str, type[Any]] = {
 CALLBACKS = frozenset({"answer", "check", "collect", "detect", "load", "open"})
 
 
-class Named(Protocol):
+class NamedRecord(Protocol):
     """What every contributed record has: a name that the operator can say."""
 
     @property
     def name(self) -> str: ...  # noqa: D102
 
 
-Record = TypeVar("Record", bound=Named)
+Record = TypeVar("Record", bound=NamedRecord)
 Reader = Callable[[Any, str], Any]
 Item = TypeVar("Item")
 
@@ -108,7 +108,7 @@ def _refuse_uncallable(record: object, plugin: str) -> None:
             raise PluginError(plugin, reason)
 
 
-def _refuse_doubles(records: Iterable[Named], plugin: str) -> None:
+def _refuse_doubles(records: Iterable[NamedRecord], plugin: str) -> None:
     seen: set[object] = set()
     for record in records:
         # One id may be tuned for several machines; any other name stands for one thing.
@@ -120,7 +120,7 @@ def _refuse_doubles(records: Iterable[Named], plugin: str) -> None:
         seen.add((record.name, shape, group))
 
 
-def find_contested(answers: Mapping[str, Iterable[Named]]) -> list[Contested]:
+def find_contested(answers: Mapping[str, Iterable[NamedRecord]]) -> list[Contested]:
     """Find the names that several plugins claim: order must not pick a winner."""
     claimants: defaultdict[str, set[str]] = defaultdict(set)
     for plugin, records in answers.items():
@@ -134,7 +134,7 @@ def find_contested(answers: Mapping[str, Iterable[Named]]) -> list[Contested]:
     ]
 
 
-def claims(record: Named) -> Iterator[str]:
+def claims(record: NamedRecord) -> Iterator[str]:
     """Yield the names that *record* takes; an endpoint takes its method and path as well.
 
     The name of a command is unique in its group only.

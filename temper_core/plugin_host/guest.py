@@ -19,7 +19,7 @@ from temper_core.records.snapshots import PluginState
 LONGEST_REASON = 300
 
 
-class Standing(StrEnum):
+class PluginStanding(StrEnum):
     """Whether a plugin is called."""
 
     ACTIVE = "active"
@@ -40,7 +40,7 @@ class Hung(PluginError):  # noqa: N818 - reads as the fact it reports
 
 
 @define(eq=False)
-class Guest:
+class HostedPlugin:
     """A plugin, its thread, and its account; calls into it take turns.
 
     ``lost`` are the parts that were set aside, and why; the others are called as before.
@@ -51,7 +51,7 @@ class Guest:
     distribution: str = ""
     version: str = ""
     implementations: Mapping[str, tuple[HookImpl, ...]] = field(factory=dict)
-    standing: Standing = Standing.ACTIVE
+    standing: PluginStanding = PluginStanding.ACTIVE
     failure: str = ""
     failures: int = 0
     failures_in_a_row: Counter[str] = field(factory=Counter)
@@ -68,7 +68,7 @@ class Guest:
     @property
     def is_active(self) -> bool:
         """Whether the plugin may be called."""
-        return self.standing is Standing.ACTIVE
+        return self.standing is PluginStanding.ACTIVE
 
     def call(
         self,
@@ -115,12 +115,12 @@ class Guest:
         if part:
             self.lost[part] = reason
         else:
-            self.standing = Standing.SET_ASIDE
+            self.standing = PluginStanding.SET_ASIDE
 
     def revive(self) -> None:
         """Let a plugin that was set aside be called again."""
         with self._turn:
-            self.standing = Standing.ACTIVE
+            self.standing = PluginStanding.ACTIVE
             self.failures_in_a_row.clear()
 
     def admit(self, load: Callable[[], object], deadline_s: float) -> None:

@@ -13,7 +13,7 @@ from attrs import define, field, frozen
 from temper_core.errors import NameClash, PluginError, TemperError
 from temper_core.plugin_host import answers
 from temper_core.plugin_host.answers import Contested, Reader, Record
-from temper_core.plugin_host.guest import Busy, Guest, Hung, NotActive, Standing
+from temper_core.plugin_host.guest import Busy, HostedPlugin, Hung, NotActive, PluginStanding
 from temper_core.plugin_host.installed import Installed, installed_plugins
 from temper_core.records.snapshots import PluginState
 from temper_core.settings.models import Settings
@@ -42,7 +42,7 @@ class PluginHost:
     """
 
     settings: Settings = field(factory=Settings)
-    _guests: dict[str, Guest] = field(factory=dict, init=False)
+    _guests: dict[str, HostedPlugin] = field(factory=dict, init=False)
     _contested: dict[str, tuple[Contested, ...]] = field(factory=dict, init=False)
     _readers: dict[int, tuple[Callable[..., Any], Reader]] = field(factory=dict, init=False)
     _account: Lock = field(factory=Lock, init=False)
@@ -51,7 +51,7 @@ class PluginHost:
         """Take in *plugin*; raise PluginError, and keep nothing of it, if it does not fit."""
         if name in self._guests:
             raise PluginError(name, "another plugin already has this name")
-        guest = Guest(name, distribution, version)
+        guest = HostedPlugin(name, distribution, version)
         guest.admit(lambda: plugin, self._deadline_s)
         self._guests[name] = guest
 
@@ -150,7 +150,7 @@ class PluginHost:
         cost it the node's pods for good.
         """
         guest = self._guests.get(plugin)
-        if guest is not None and guest.standing is Standing.SET_ASIDE:
+        if guest is not None and guest.standing is PluginStanding.SET_ASIDE:
             guest.revive()
 
     def states(self) -> tuple[PluginState, ...]:
@@ -178,14 +178,14 @@ class PluginHost:
         known = self._readers.get(id(function))
         return known[1] if known else answers.read_anything
 
-    def _implementing(self, hook: str) -> Iterator[Guest]:
+    def _implementing(self, hook: str) -> Iterator[HostedPlugin]:
         for name in sorted(self._guests):
             if hook in self._guests[name].implementations:
                 yield self._guests[name]
 
     def _load(self, name: str, claimants: list[Installed]) -> None:
         rivals = [plugin.distribution for plugin in claimants]
-        guest = Guest(name, ", ".join(rivals), claimants[0].version)
+        guest = HostedPlugin(name, ", ".join(rivals), claimants[0].version)
         if name in self._guests:
             clash = NameClash(name, f"is built in; {guest.distribution} cannot replace it")
             self._count(self._guests[name], clash)
@@ -194,7 +194,7 @@ class PluginHost:
             return
         self._guests[name] = guest
         if self._allowed is not None and name not in self._allowed:
-            guest.standing = Standing.NOT_ALLOWED
+            guest.standing = PluginStanding.NOT_ALLOWED
             guest.failure = "is not named by [plugin_host] allow"
             return
         if len(claimants) > 1:
@@ -206,7 +206,7 @@ class PluginHost:
         except PluginError as error:
             self._set_aside(guest, "load", error)
 
-    def _settle(self, hook: str, found: Mapping[str, Iterable[answers.Named]]) -> set[str]:
+    def _settle(self, hook: str, found: Mapping[str, Iterable[answers.NamedRecord]]) -> set[str]:
         contested = answers.find_contested(found)
         self._contested[hook] = tuple(contested)
         for claim in contested:
@@ -218,7 +218,7 @@ class PluginHost:
         return {claim.name for claim in contested}
 
     def _note_failure(
-        self, guest: Guest, part: str, function: Callable[..., Any], error: PluginError
+        self, guest: HostedPlugin, part: str, function: Callable[..., Any], error: PluginError
     ) -> None:
         during = part or getattr(function, "__name__", "call")
         guest.failures_in_a_row[part] += 1
@@ -234,13 +234,13 @@ class PluginHost:
             guest.warned_at = now
             self._warn("plugin_call_failed", guest.name, error.reason, during=during)
 
-    def _set_aside(self, guest: Guest, during: str, error: PluginError) -> None:
-        guest.standing = Standing.SET_ASIDE
+    def _set_aside(self, guest: HostedPlugin, during: str, error: PluginError) -> None:
+        guest.standing = PluginStanding.SET_ASIDE
         self._count(guest, error)
         self._warn("plugin_set_aside", guest.name, error.reason, during=during)
         self._insist(error)
 
-    def _count(self, guest: Guest, error: PluginError) -> None:
+    def _count(self, guest: HostedPlugin, error: PluginError) -> None:
         with self._account:
             guest.failures += 1
             guest.failure = error.reason

@@ -25,7 +25,7 @@ class CallOverdue(Exception):  # noqa: N818 - names what happened
     """The function did not return by its deadline; its thread was left behind."""
 
 
-class LeftBehind(BaseException):
+class AbandonedCall(BaseException):
     """Raised inside a thread that nobody waits for any more, to end it if it is Python code."""
 
 
@@ -38,7 +38,7 @@ def interrupt(thread: threading.Thread) -> None:
     import ctypes  # noqa: PLC0415 - slow, and hardly ever needed
 
     ctypes.pythonapi.PyThreadState_SetAsyncExc(
-        ctypes.c_ulong(thread.ident or 0), ctypes.py_object(LeftBehind)
+        ctypes.c_ulong(thread.ident or 0), ctypes.py_object(AbandonedCall)
     )
 
 
@@ -102,7 +102,7 @@ def _serve(requests: _Requests) -> None:
         while (request := requests.get()) is not None:
             _answer(request)
             del request  # else the last arguments live until the next call
-    except LeftBehind:
+    except AbandonedCall:
         return
     finally:
         leave_plugin_thread()
@@ -111,7 +111,7 @@ def _serve(requests: _Requests) -> None:
 def _answer(request: _Request) -> None:
     try:
         value = request.function(*request.arguments)
-    except LeftBehind:
+    except AbandonedCall:
         raise
     except BaseException as error:  # noqa: BLE001 - a plugin may raise anything, even an exit
         request.answers.put((None, error))

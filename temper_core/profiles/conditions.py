@@ -21,7 +21,7 @@ LONGEST_CONDITION = 17
 EXCLUDES = {"CommPrefix": "CommPrefixExclude", "PcommPrefix": "PcommPrefixExclude"}
 
 
-class Goal(Enum):
+class GroupTarget(Enum):
     """Where the threads of a group go."""
 
     OWN = "a layer of their own"
@@ -38,7 +38,7 @@ class Part:
     """
 
     matches: tuple[ThreadMatch, ...]
-    goal: Goal
+    goal: GroupTarget
     takes_rest: bool = False
 
 
@@ -48,7 +48,7 @@ def own_conditions(parts: Sequence[Part], position: int) -> tuple[Condition, ...
         match
         for part in parts[:position]
         for match in part.matches
-        if match.is_static and part.goal is not Goal.OWN
+        if match.is_static and part.goal is not GroupTarget.OWN
     ]
     return _without_all(_positives(parts[position]), earlier)
 
@@ -58,16 +58,16 @@ def tier_conditions(parts: Sequence[Part]) -> tuple[Condition, ...]:
 
     Threads of groups with their own layer may be among them: that layer is asked before.
     """
-    if all(part.goal is not Goal.OPEN for part in parts):
-        return () if _rest_goal(parts) is Goal.OWN and not _stays(parts) else (ANYTHING,)
+    if all(part.goal is not GroupTarget.OPEN for part in parts):
+        return () if _rest_goal(parts) is GroupTarget.OWN and not _stays(parts) else (ANYTHING,)
     found: list[Condition] = []
     yielded: list[ThreadMatch] = []
     for part in parts:
-        if part.goal is Goal.OPEN:
+        if part.goal is GroupTarget.OPEN:
             yielded += [match for match in part.matches if match.is_static]
-        elif part.goal is Goal.TIER and not part.takes_rest:
+        elif part.goal is GroupTarget.TIER and not part.takes_rest:
             found += _without_all(_positives(part), yielded)
-    if _rest_goal(parts) is Goal.TIER:
+    if _rest_goal(parts) is GroupTarget.TIER:
         found += _without_all((ANYTHING,), yielded)
     return tuple(dict.fromkeys(found))
 
@@ -79,12 +79,12 @@ def is_too_much(conditions: Sequence[Condition]) -> bool:
     return any(len(condition) > LONGEST_CONDITION for condition in conditions)
 
 
-def _rest_goal(parts: Sequence[Part]) -> Goal:
-    return next((part.goal for part in parts if part.takes_rest), Goal.TIER)
+def _rest_goal(parts: Sequence[Part]) -> GroupTarget:
+    return next((part.goal for part in parts if part.takes_rest), GroupTarget.TIER)
 
 
 def _stays(parts: Sequence[Part]) -> bool:
-    return any(part.goal is Goal.TIER for part in parts)
+    return any(part.goal is GroupTarget.TIER for part in parts)
 
 
 def _positives(part: Part) -> tuple[Condition, ...]:

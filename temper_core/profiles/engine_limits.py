@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from temper_core.engine.capabilities import LARGEST_LAYER_COUNT, Capabilities, known_versions
-from temper_core.profiles.conditions import Goal, Part, own_conditions, tier_conditions
+from temper_core.profiles.conditions import GroupTarget, Part, own_conditions, tier_conditions
 from temper_core.records.profiles import ThreadGroup, Treatment, WorkloadProfile
 
 NODES_OWN = 3
@@ -11,9 +11,9 @@ NODES_OWN = 3
 MOST_GROUPS = LARGEST_LAYER_COUNT - NODES_OWN
 KINDS = {"comm_prefix": "CommPrefix", "process": "PcommPrefix", "leader": "IsGroupLeader"}
 GOALS = {
-    Treatment.EXCLUSIVE: Goal.OWN,
-    Treatment.LATENCY: Goal.OWN,
-    Treatment.YIELD: Goal.OPEN,
+    Treatment.EXCLUSIVE: GroupTarget.OWN,
+    Treatment.LATENCY: GroupTarget.OWN,
+    Treatment.YIELD: GroupTarget.OPEN,
 }
 
 
@@ -35,7 +35,7 @@ def static_parts(profile: WorkloadProfile) -> tuple[Part, ...]:
     return tuple(
         Part(
             tuple(match for match in group.match if match.is_static),
-            GOALS.get(group.treatment, Goal.TIER),
+            GOALS.get(group.treatment, GroupTarget.TIER),
             takes_rest=not group.match,
         )
         for group in profile.thread_groups
@@ -44,7 +44,7 @@ def static_parts(profile: WorkloadProfile) -> tuple[Part, ...]:
 
 def wants_layer(group: ThreadGroup) -> bool:
     """Whether the group asks for a layer of its own."""
-    return GOALS.get(group.treatment) is Goal.OWN
+    return GOALS.get(group.treatment) is GroupTarget.OWN
 
 
 def _unknown_keys(profile: WorkloadProfile, capabilities: Capabilities) -> Iterator[str]:
@@ -61,7 +61,7 @@ def _unknown_kinds(profile: WorkloadProfile, capabilities: Capabilities) -> Iter
     own = [
         condition
         for position, part in enumerate(parts)
-        if part.goal is Goal.OWN
+        if part.goal is GroupTarget.OWN
         for condition in own_conditions(parts, position)
     ]
     kinds = {matcher.kind for each in (*own, *tier_conditions(parts)) for matcher in each}

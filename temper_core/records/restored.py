@@ -4,7 +4,7 @@ from attrs import frozen
 
 
 @frozen
-class Left:
+class Leftover:
     """What a restoration left on the host, and why.
 
     ``is_failure`` where it should have gone and could not, ``is_kept`` where it stays on purpose.
@@ -21,4 +21,4 @@ class Restored:
     """What was removed from the host, by path, and what was left there."""
 
     removed: tuple[str, ...] = ()
-    left: tuple[Left, ...] = ()
+    left: tuple[Leftover, ...] = ()

@@ -20,7 +20,7 @@ from temper_core.settings.models import Settings
 STATUS = Status(Mode.OBSERVE_ONLY, "recording", "there was no agent to ask")
 
 
-class Onlooker:
+class LocalNode:
     """The parts of an agent that look, and the plan that it would have made.
 
     Raises InputError or MachineError for what the settings ask and the node does not have.

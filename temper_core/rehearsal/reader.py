@@ -46,7 +46,7 @@ class RecordedPlugin:
 
 
 @frozen
-class Head:
+class RecordingHeader:
     """What holds for the whole recording; ``source`` is ``agent`` or ``observer``."""
 
     schema_version: int = field(validator=in_([SCHEMA_VERSION]))
@@ -60,7 +60,7 @@ class Head:
 
 
 @frozen
-class Moment:
+class RecordedMoment:
     """One look, with the profiles that there were; its snapshot has the plan of the time."""
 
     snapshot: Snapshot
@@ -79,10 +79,10 @@ class Recording:
         first = next(self._lines, None)
         if first is None or first.kind != "recording":
             raise misfit(f"{path}:1", "is no recording of a node: there is no line 'recording'")
-        self.head = _fit(first, first.told, Head)
+        self.head = _fit(first, first.told, RecordingHeader)
         _refuse_odd_machine(first, self.head.machine)
 
-    def moments(self) -> Iterator[Moment]:
+    def moments(self) -> Iterator[RecordedMoment]:
         """Yield every look in order; to be asked for once."""
         catalogue, plan, last_s, looks = ProfileCatalogue(), None, -math.inf, 0
         for line in self._lines:
@@ -96,7 +96,7 @@ class Recording:
                     if snapshot.monotonic_s < last_s:
                         raise line.misfit("look.monotonic_s: is before that of the last look")
                     last_s, looks = snapshot.monotonic_s, looks + 1
-                    yield Moment(snapshot, catalogue)
+                    yield RecordedMoment(snapshot, catalogue)
                 case "end":
                     self._end(line, looks)
                     return

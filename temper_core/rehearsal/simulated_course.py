@@ -6,9 +6,9 @@ from pathlib import Path
 
 from attrs import define, field, frozen
 
-from temper_core.decide.decider import Decider, Decision
+from temper_core.decide.decider import Decider, PlanDecision
 from temper_core.plan import ProfileCatalogue
-from temper_core.plan.change import Change
+from temper_core.plan.change import PlanChange
 from temper_core.plugin_host import PluginHost
 from temper_core.profiles.files import ProfileFiles
 from temper_core.profiles.loading import catalogue_of
@@ -17,7 +17,7 @@ from temper_core.records.plans import LayerPlan
 from temper_core.records.pods import Pod
 from temper_core.records.profiles import LoadedProfile, ProfileFailure
 from temper_core.records.snapshots import Mode
-from temper_core.rehearsal.reader import Moment
+from temper_core.rehearsal.reader import RecordedMoment
 from temper_core.settings.models import Settings
 
 MOST_ROUNDS = 20
@@ -31,11 +31,11 @@ class Step:
 
     at_s: float
     pods: int
-    change: Change
+    change: PlanChange
 
 
 @frozen
-class Basis:
+class DecisionBasis:
     """What a decision rests on; ``has_engine`` tells that layers were in force."""
 
     pods: tuple[Pod, ...]
@@ -45,7 +45,7 @@ class Basis:
 
 
 @define(eq=False)
-class Course:
+class SimulatedDecisions:
     """Decides by the pods of each moment, as the agent of the node would have.
 
     Where an engine ran, the first plan follows the one recorded; each *step* tells which way its
@@ -63,16 +63,16 @@ class Course:
     _in_force: LayerPlan | None = None
     _decider: Decider | None = None
     _from_nothing: Decider | None = None
-    _basis: Basis | None = None
+    _basis: DecisionBasis | None = None
     _again_at: float | None = None
     _files: tuple[LoadedProfile | ProfileFailure, ...] | None = None
 
-    def follow(self, moment: Moment, at_s: float) -> None:
+    def follow(self, moment: RecordedMoment, at_s: float) -> None:
         """Decide where pods or profiles are others, or where what was not urgent is due."""
         snapshot = moment.snapshot
         if snapshot.plan is None:
             return
-        basis = Basis(
+        basis = DecisionBasis(
             tuple(each.pod for each in snapshot.plan.assignments),
             self._catalogue(moment.catalogue),
             self._is_steered(snapshot.plan),
@@ -90,17 +90,17 @@ class Course:
         self._in_force, self._again_at = decision.wanted, decision.again_at
         self.plan = decision.by_now if basis.has_engine else self._plan_from_nothing(basis)
 
-    def _decided(self, basis: Basis, now: float) -> Decision:
+    def _decided(self, basis: DecisionBasis, now: float) -> PlanDecision:
         self._decider = self._following(self._decider, basis.catalogue)
         return self._patiently(self._decider, basis, self._in_force, now)
 
-    def _plan_from_nothing(self, basis: Basis) -> LayerPlan:
+    def _plan_from_nothing(self, basis: DecisionBasis) -> LayerPlan:
         self._from_nothing = self._following(self._from_nothing, basis.catalogue)
         return self._patiently(self._from_nothing, basis, None, 0.0).wanted
 
     def _patiently(
-        self, decider: Decider, basis: Basis, in_force: LayerPlan | None, now: float
-    ) -> Decision:
+        self, decider: Decider, basis: DecisionBasis, in_force: LayerPlan | None, now: float
+    ) -> PlanDecision:
         can_swap = self.settings.scheduler.warm_swap
         decide = partial(decider.decide, basis.pods, in_force, steered=basis.steered)
         decision = decide(can_swap=can_swap, now=now)

@@ -16,7 +16,7 @@ Identity = tuple[str, str, str, int, bool, bool]
 
 
 @frozen
-class Elsewhere:
+class MovedThreads:
     """Threads of one name and owner that another plan puts elsewhere.
 
     ``threads`` counts them over the whole recording, ``cpu_used`` is in CPUs, averaged over it.
@@ -58,10 +58,10 @@ class ThreadsElsewhere:
             if before != after and before and after:
                 self._note(thread, before, after)
 
-    def result(self, looks: int) -> tuple[Elsewhere, ...]:
+    def result(self, looks: int) -> tuple[MovedThreads, ...]:
         """Return what was noted, those that use the most CPU first."""
         found = [
-            Elsewhere(*kind, len(told.seen), round(told.cpu_used / max(1, looks), 6))
+            MovedThreads(*kind, len(told.seen), round(told.cpu_used / max(1, looks), 6))
             for kind, told in self._kinds.items()
         ]
         return tuple(sorted(found, key=lambda each: (-each.cpu_used, each.owner, each.comm)))

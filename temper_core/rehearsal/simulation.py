@@ -9,7 +9,7 @@ from pathlib import Path
 from attrs import define, evolve, field, frozen
 
 from temper_core.lint.windows import Linter
-from temper_core.plan.change import Change, ChangeKind, change_between
+from temper_core.plan.change import ChangeKind, PlanChange, change_between
 from temper_core.plan.shapes import Verdict, verdict
 from temper_core.plugin_host import PluginHost, load_host
 from temper_core.records.invariants import Invariant
@@ -17,16 +17,16 @@ from temper_core.records.lint import Violation
 from temper_core.records.machine import MachineShape
 from temper_core.records.plans import LayerPlan
 from temper_core.records.snapshots import Snapshot
-from temper_core.rehearsal.reader import Head, Moment, Recording
-from temper_core.rehearsal.simulated_course import Course, Step
-from temper_core.rehearsal.simulated_threads import Elsewhere, ThreadsElsewhere
+from temper_core.rehearsal.reader import RecordedMoment, Recording, RecordingHeader
+from temper_core.rehearsal.simulated_course import SimulatedDecisions, Step
+from temper_core.rehearsal.simulated_threads import MovedThreads, ThreadsElsewhere
 from temper_core.settings.models import Settings
 
 CORE = "core"
 
 
 @frozen
-class Given:
+class SimulationOverrides:
     """What takes the place of what was recorded; ``steered`` asks for hints in any case."""
 
     settings: Settings | None = None
@@ -36,7 +36,7 @@ class Given:
 
 
 @frozen
-class Stood:
+class StandingViolation:
     """A violation that stood for so many looks; ``until_s`` is None where it did to the end."""
 
     violation: Violation
@@ -54,7 +54,7 @@ class Simulation:
     those that the two plans of any look would put into different layers.
     """
 
-    head: Head
+    head: RecordingHeader
     began: float
     seconds: float
     looks: int
@@ -63,9 +63,9 @@ class Simulation:
     verdict: Verdict | None
     steps: tuple[Step, ...]
     invariants: tuple[str, ...]
-    violations: tuple[Stood, ...]
-    difference: Change | None
-    threads: tuple[Elsewhere, ...]
+    violations: tuple[StandingViolation, ...]
+    difference: PlanChange | None
+    threads: tuple[MovedThreads, ...]
     remarks: tuple[str, ...]
 
     @property
@@ -74,13 +74,13 @@ class Simulation:
         return bool(self.violations) or self.verdict is Verdict.BAD
 
 
-def simulate(path: Path, given: Given) -> Simulation:
+def simulate(path: Path, given: SimulationOverrides) -> Simulation:
     """Decide and judge the recording at *path*; raise DocumentError where it is none."""
     recording = Recording(path)
     settings = given.settings or recording.head.settings
     host = load_host(settings)
     machine = given.machine or recording.head.machine
-    course = Course(settings, machine, host, given.steered, given.profiles)
+    course = SimulatedDecisions(settings, machine, host, given.steered, given.profiles)
     run = _Run(course, _Judgement.of(settings, host))
     for moment in recording.moments():
         run.take(moment)
@@ -91,7 +91,7 @@ def simulate(path: Path, given: Given) -> Simulation:
 class _Run:
     """One simulation while looks come in."""
 
-    course: Course
+    course: SimulatedDecisions
     judgement: "_Judgement"
     threads: ThreadsElsewhere = field(factory=ThreadsElsewhere)
     first: Snapshot | None = None
@@ -99,7 +99,7 @@ class _Run:
     looks: int = 0
     modes: dict[str, None] = field(factory=dict)
 
-    def take(self, moment: Moment) -> None:
+    def take(self, moment: RecordedMoment) -> None:
         """Decide by the pods of *moment* where they are new, then judge its look."""
         snapshot = moment.snapshot
         self.first, self.last = self.first or snapshot, snapshot
@@ -111,7 +111,7 @@ class _Run:
         if self.course.plan is not None:
             self.threads.count(snapshot, self.course.plan)
 
-    def result(self, head: Head, remarks: tuple[str, ...]) -> Simulation:
+    def result(self, head: RecordingHeader, remarks: tuple[str, ...]) -> Simulation:
         """Sum up."""
         plan, first, last = self.course.plan, self.first, self.last
         return Simulation(
@@ -137,7 +137,7 @@ class _Judgement:
 
     linter: Linter
     host: PluginHost
-    stood: list[Stood] = field(factory=list)
+    stood: list[StandingViolation] = field(factory=list)
     _open: dict[tuple[str, str], int] = field(factory=dict)
 
     @classmethod
@@ -156,7 +156,7 @@ class _Judgement:
         for key, violation in standing.items():
             if key not in self._open:
                 self._open[key] = len(self.stood)
-                self.stood.append(Stood(violation, at_s, None, 0))
+                self.stood.append(StandingViolation(violation, at_s, None, 0))
             number = self._open[key]
             looks = self.stood[number].looks + 1
             self.stood[number] = evolve(self.stood[number], violation=violation, looks=looks)
@@ -164,14 +164,14 @@ class _Judgement:
 
 def _difference(
     recorded: LayerPlan | None, plan: LayerPlan | None, settings: Settings
-) -> Change | None:
+) -> PlanChange | None:
     if recorded is None or plan is None:
         return None
     change = change_between(recorded, plan, can_swap=settings.scheduler.warm_swap)
     return None if change.kind is ChangeKind.NONE and not change.moves else change
 
 
-def _remarks(head: Head, host: PluginHost) -> Iterator[str]:
+def _remarks(head: RecordingHeader, host: PluginHost) -> Iterator[str]:
     """Say what a simulation on another machine may lack."""
     here = {state.name: state for state in host.states()}
     for plugin in head.plugins:

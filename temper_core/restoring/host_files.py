@@ -16,7 +16,7 @@ from attrs import evolve, frozen
 
 from temper_core.directory_tree import open_directory
 from temper_core.events.event_file import FILE_NAME
-from temper_core.records.restored import Left, Restored
+from temper_core.records.restored import Leftover, Restored
 from temper_core.restoring.instrument_directories import INSTRUMENTS, clear_instruments
 from temper_core.restoring.reasons import failure, named_strangers
 from temper_core.scheduler.engine.leftovers import PATTERNS
@@ -31,7 +31,7 @@ SWITCH_STAYS = "the operator's own switch for safe mode; --all removes it"
 
 
 @frozen
-class Place:
+class FilePlace:
     """A directory in which Temper keeps files: ``names`` are regular expressions of what may go.
 
     Of ``sockets`` only what is a socket may go, or a link. ``is_own`` says whether the directory is
@@ -62,7 +62,7 @@ class Sparing:
         return SWITCH_STAYS if path == self.switch else None
 
 
-def places(settings: Settings, roots: Roots) -> tuple[Place, ...]:
+def places(settings: Settings, roots: Roots) -> tuple[FilePlace, ...]:
     """Return where Temper keeps files, as the settings have it."""
     switch, state = Path(settings.safe_mode.file), Path(settings.safe_mode.state)
     pin = Path(settings.scheduler.steering_pin)
@@ -71,7 +71,7 @@ def places(settings: Settings, roots: Roots) -> tuple[Place, ...]:
     found = [
         _place(roots.run, notes),
         _place(roots.node, (re.escape(LOCK_FILE),)),
-        Place(pin.parent, (re.escape(pin.name),), is_own=True, is_pin=True),
+        FilePlace(pin.parent, (re.escape(pin.name),), is_own=True, is_pin=True),
     ]
     if _is_definite(state):
         kept = (state.name, f"{state.name}.new", FILE_NAME, f"{FILE_NAME}.new")
@@ -92,7 +92,7 @@ def _is_definite(path: Path) -> bool:
     return path.is_absolute() and bool(path.name)
 
 
-def _indefinite(settings: Settings) -> Iterator[Left]:
+def _indefinite(settings: Settings) -> Iterator[Leftover]:
     """Name the settings by which a file cannot be found: the agent had another directory."""
     named = {
         "[safe_mode] state": settings.safe_mode.state,
@@ -101,7 +101,9 @@ def _indefinite(settings: Settings) -> Iterator[Left]:
     }
     for key, value in named.items():
         if value and not _is_definite(Path(value)):
-            yield Left(f"{key} = {value!r}", "is no absolute path of a file; look for it yourself")
+            yield Leftover(
+                f"{key} = {value!r}", "is no absolute path of a file; look for it yourself"
+            )
 
 
 def agents_files(settings: Settings, roots: Roots) -> frozenset[str]:
@@ -122,15 +124,15 @@ def restore_files(
     )
 
 
-def _place(directory: Path, names: Sequence[str]) -> Place:
-    return Place(directory, tuple(names), is_own=directory.name == OWN_DIRECTORY)
+def _place(directory: Path, names: Sequence[str]) -> FilePlace:
+    return FilePlace(directory, tuple(names), is_own=directory.name == OWN_DIRECTORY)
 
 
-def _merged(found: Sequence[Place]) -> tuple[Place, ...]:
+def _merged(found: Sequence[FilePlace]) -> tuple[FilePlace, ...]:
     """Join the places that are one directory: what one knows is no stranger to the other."""
-    joined: dict[Path, Place] = {}
+    joined: dict[Path, FilePlace] = {}
     for place in found:
-        known = joined.get(place.directory, Place(place.directory, ()))
+        known = joined.get(place.directory, FilePlace(place.directory, ()))
         names, sockets = (*known.names, *place.names), known.sockets | place.sockets
         has_instruments = known.has_instruments or place.has_instruments
         joined[place.directory] = evolve(
@@ -139,7 +141,7 @@ def _merged(found: Sequence[Place]) -> tuple[Place, ...]:
     return tuple(joined.values())
 
 
-def _clear(place: Place, sparing: Sparing, *, is_dry: bool) -> Restored:
+def _clear(place: FilePlace, sparing: Sparing, *, is_dry: bool) -> Restored:
     """Remove what has a known name in the place, and the place itself if it is then empty."""
     try:
         with _opened(place.directory) as descriptor:
@@ -156,11 +158,11 @@ def _clear(place: Place, sparing: Sparing, *, is_dry: bool) -> Restored:
     return Restored(removed, tuple(each for each in left if each.why))
 
 
-def _of_no_directory(place: Place) -> tuple[Left, ...]:
+def _of_no_directory(place: FilePlace) -> tuple[Leftover, ...]:
     if not place.directory.is_symlink():
         return ()
     why = f"is a link to {place.directory.readlink()}, and not followed; look there yourself"
-    return (Left(str(place.directory), why),)
+    return (Leftover(str(place.directory), why),)
 
 
 @contextmanager
@@ -173,8 +175,8 @@ def _opened(directory: Path) -> Iterator[int]:
 
 
 def _clear_all(
-    place: Place, descriptor: int, sparing: Sparing, *, is_dry: bool
-) -> tuple[tuple[str, ...], tuple[Left, ...]]:
+    place: FilePlace, descriptor: int, sparing: Sparing, *, is_dry: bool
+) -> tuple[tuple[str, ...], tuple[Leftover, ...]]:
     names = set(os.listdir(descriptor))
     if not place.has_instruments or INSTRUMENTS not in names:
         return _clear_names(place, descriptor, names, sparing, is_dry=is_dry)
@@ -187,18 +189,18 @@ def _clear_all(
 
 
 def _clear_names(
-    place: Place, descriptor: int, found: Iterable[str], sparing: Sparing, *, is_dry: bool
-) -> tuple[tuple[str, ...], tuple[Left, ...]]:
+    place: FilePlace, descriptor: int, found: Iterable[str], sparing: Sparing, *, is_dry: bool
+) -> tuple[tuple[str, ...], tuple[Leftover, ...]]:
     removed: list[str] = []
-    left: list[Left] = []
+    left: list[Leftover] = []
     names = sorted(found)
     ours = [name for name in names if any(re.fullmatch(each, name) for each in place.names)]
     for name in ours:
         path = str(place.directory / name)
         if (why := sparing.why(path)) is not None:
-            left.append(Left(path, why, is_kept=True))
+            left.append(Leftover(path, why, is_kept=True))
         elif name in place.sockets and not _is_socket(name, descriptor):
-            left.append(Left(path, NO_SOCKET))
+            left.append(Leftover(path, NO_SOCKET))
         elif problem := _unlink(name, descriptor, is_dry=is_dry):
             left.append(failure(path, problem))
         else:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from temper_core.directory_tree import open_directory, remove_tree
 from temper_core.records.names import NAME_PATTERN
-from temper_core.records.restored import Left
+from temper_core.records.restored import Leftover
 from temper_core.restoring.reasons import failure, named_strangers
 
 INSTRUMENTS = "instruments"
@@ -21,7 +21,7 @@ OTHERS_BITS = stat.S_IRWXG | stat.S_IRWXO
 
 def clear_instruments(
     parent: int, above: Path, *, is_dry: bool
-) -> tuple[tuple[str, ...], tuple[Left, ...]]:
+) -> tuple[tuple[str, ...], tuple[Leftover, ...]]:
     """Remove ``instruments`` of an open directory, *above* by its path; with *is_dry* say it.
 
     Returns what was removed, one path an instrument, and what was left.
@@ -49,7 +49,7 @@ def clear_instruments(
 
 def _clear_each(
     directory: int, path: Path, *, is_dry: bool
-) -> tuple[tuple[str, ...], tuple[Left, ...]]:
+) -> tuple[tuple[str, ...], tuple[Leftover, ...]]:
     names = sorted(os.listdir(directory))
     ours = [name for name in names if _is_instrument(name, directory)]
     removed: list[str] = []

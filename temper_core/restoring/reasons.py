@@ -5,24 +5,24 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from temper_core.bpf.file_system import MOUNT
-from temper_core.records.restored import Left
+from temper_core.records.restored import Leftover
 
 NOT_OURS = "is not Temper's"
 MOST_NAMED = 100
 """So many strangers of one directory are named; of others there is the number."""
 
 
-def named_strangers(strangers: Sequence[str], directory: Path) -> Iterator[Left]:
+def named_strangers(strangers: Sequence[str], directory: Path) -> Iterator[Leftover]:
     """Name the entries of *directory* that Temper has not made."""
     for name in strangers[:MOST_NAMED]:
-        yield Left(str(directory / name), NOT_OURS)
+        yield Leftover(str(directory / name), NOT_OURS)
     if len(strangers) > MOST_NAMED:
-        yield Left(str(directory), f"{len(strangers) - MOST_NAMED} more there are not Temper's")
+        yield Leftover(str(directory), f"{len(strangers) - MOST_NAMED} more there are not Temper's")
 
 
-def failure(path: str, problem: OSError) -> Left:
+def failure(path: str, problem: OSError) -> Leftover:
     """Return what could not be removed, with the reason and a remedy."""
-    return Left(path, _remedied(problem), is_failure=True)
+    return Leftover(path, _remedied(problem), is_failure=True)
 
 
 def _remedied(error: OSError) -> str:

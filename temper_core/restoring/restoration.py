@@ -15,7 +15,7 @@ import structlog
 from attrs import evolve
 
 from temper_core.errors import MachineError
-from temper_core.records.restored import Left, Restored
+from temper_core.records.restored import Leftover, Restored
 from temper_core.restoring.host_files import OWN_DIRECTORY, Sparing, agents_files, restore_files
 from temper_core.restoring.orphans import end_orphan, find_orphans
 from temper_core.safe_mode.requests import SafeModeRequests
@@ -126,13 +126,13 @@ def _without_directories(roots: Roots) -> Iterator[str]:
 
 def _end_orphans(settings: Settings, roots: Roots) -> Restored:
     removed: list[str] = []
-    left: list[Left] = []
+    left: list[Leftover] = []
     for orphan in find_orphans(roots):
         if end_orphan(orphan, roots, stop_s=settings.scheduler.stop_deadline_s):
             removed.append(orphan.told)
         else:
             why = "does not end; `echo S > /proc/sysrq-trigger` takes its scheduler out"
-            left.append(Left(orphan.told, why, is_failure=True))
+            left.append(Leftover(orphan.told, why, is_failure=True))
     return Restored(tuple(removed), tuple(left))
 
 

@@ -8,14 +8,14 @@ from types import MappingProxyType
 from temper_core.records.histogram import Histogram
 
 
-class Way(StrEnum):
+class ChangeMethod(StrEnum):
     """How one engine follows another: loaded beside it, or after it."""
 
     WARM = "warm"
     COLD = "cold"
 
 
-class Counters:
+class EngineCounters:
     """Grows only; read from any thread.
 
     ``reloads`` counts engine changes by cause: ``start``, ``plan``, ``rollback``, ``recovery``
@@ -32,11 +32,11 @@ class Counters:
         self.swaps: Counter[str] = Counter()
         self.swap_failures: Counter[str] = Counter()
         self.stock_seconds = Histogram()
-        self.stock_seconds_by_way: Mapping[Way, Histogram] = MappingProxyType(
-            {way: Histogram() for way in Way}
+        self.stock_seconds_by_way: Mapping[ChangeMethod, Histogram] = MappingProxyType(
+            {way: Histogram() for way in ChangeMethod}
         )
 
-    def note_window(self, seconds: float, way: Way = Way.COLD) -> None:
+    def note_window(self, seconds: float, way: ChangeMethod = ChangeMethod.COLD) -> None:
         """Count one window on the stock scheduler."""
         self.stock_seconds = self.stock_seconds.with_value(seconds)
         by_way = {**self.stock_seconds_by_way}

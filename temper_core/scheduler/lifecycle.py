@@ -16,16 +16,16 @@ from temper_core.records.checks import Check
 from temper_core.records.plans import Generation, LayerPlan
 from temper_core.records.snapshots import Mode, Status
 from temper_core.safe_mode.requests import SafeModeRequests
-from temper_core.scheduler.change.change import Change
+from temper_core.scheduler.change.change import EngineChange
 from temper_core.scheduler.change.plan_book import PlanBook, did_not_attach
 from temper_core.scheduler.change.plan_changes import PlanChanges
 from temper_core.scheduler.change.reload_policy import ReloadPolicy
 from temper_core.scheduler.change.starter import Starter
 from temper_core.scheduler.change.succession import Succession, SuccessionError
 from temper_core.scheduler.clocks import Clocks
-from temper_core.scheduler.counters import Counters, Way
+from temper_core.scheduler.counters import ChangeMethod, EngineCounters
 from temper_core.scheduler.engine.access import EngineAccess
-from temper_core.scheduler.engine.engine_run import VERIFY_S, EngineRun, Phase
+from temper_core.scheduler.engine.engine_run import VERIFY_S, EnginePhase, EngineRun
 from temper_core.scheduler.engine.stop_ladder import KILL_S
 from temper_core.scheduler.failure.backoff import backoff_for
 from temper_core.scheduler.failure.diagnosis import Diagnosis, EndKind
@@ -35,7 +35,7 @@ from temper_core.scheduler.holds import Holds
 from temper_core.scheduler.host.kernel import SchedExt
 from temper_core.scheduler.host.roots import Roots
 from temper_core.scheduler.preflight.preflight import Hold, verdict
-from temper_core.scheduler.status import Circumstances, tell
+from temper_core.scheduler.status import StatusDetails, tell
 from temper_core.settings import Settings
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
@@ -67,7 +67,7 @@ class Scheduler:
     ) -> None:
         roots = roots or Roots.of(settings)
         limits = settings.scheduler
-        self.counters = Counters()
+        self.counters = EngineCounters()
         self._settings = settings
         self._requests = requests
         self._clocks = clocks or Clocks()
@@ -76,7 +76,7 @@ class Scheduler:
         self._succession = Succession(self._starter, kernel)
         self._plans = PlanBook()
         self._policy = ReloadPolicy(limits.quiet_s, limits.min_interval_s, limits.reloads_per_hour)
-        self._change = Change(self.counters)
+        self._change = EngineChange(self.counters)
         chance = self._clocks.chance
         self._recovery = Recovery(backoff_for(limits, chance), limits.recheck_s)
         self._holds = Holds(limits.enforce, kernel, requests, self._plans, self._recovery)
@@ -105,13 +105,13 @@ class Scheduler:
     def generation(self) -> Generation | None:
         """The plan that is attached and proven; None while the stock scheduler runs."""
         run = self._run
-        return run.generation if run is not None and run.phase is Phase.ATTACHED else None
+        return run.generation if run is not None and run.phase is EnginePhase.ATTACHED else None
 
     @property
     def stats(self) -> EngineStats | None:
         """The attached engine's last statistics."""
         run = self._run
-        return run.stats.latest if run is not None and run.phase is Phase.ATTACHED else None
+        return run.stats.latest if run is not None and run.phase is EnginePhase.ATTACHED else None
 
     @property
     def engine_pid(self) -> int | None:
@@ -229,7 +229,7 @@ class Scheduler:
             succession.drop("the engine it was to follow has ended", now)
             if succession.is_clear:
                 self._start(now)
-        elif run.phase is Phase.ATTACHED:
+        elif run.phase is EnginePhase.ATTACHED:
             self._changes.consider(run, now)
         else:
             succession.drop("the engine it was to follow is not attached any more", now)
@@ -266,7 +266,7 @@ class Scheduler:
         if heir is None:
             return
         self._run = heir
-        self._change.planned(Way.WARM)
+        self._change.planned(ChangeMethod.WARM)
         self._change.stock_since = heir.predecessor.released_at if heir.predecessor else now
         self._change.started()
         log.info("gate_opened", generation=heir.generation.number)
@@ -274,16 +274,16 @@ class Scheduler:
     def _follow(self, run: EngineRun, now: float) -> None:
         before = run.phase
         run.step(now)
-        if run.phase is Phase.ENDED:
+        if run.phase is EnginePhase.ENDED:
             self._run = None
             if run.enabled_at is not None:
                 self._change.stock_since = run.released_at
             self._ended(run, now)
-        elif before is not run.phase and run.phase is Phase.ATTACHED:
+        elif before is not run.phase and run.phase is EnginePhase.ATTACHED:
             self._plans.proven(run.generation)
             self._change.attached(run, now)
             log.info("engine_attached", generation=run.generation.number)
-        elif before is Phase.ATTACHED and run.phase is Phase.LOADING:
+        elif before is EnginePhase.ATTACHED and run.phase is EnginePhase.LOADING:
             log.warning("engine_detached", generation=run.generation.number)
 
     def _ended(self, run: EngineRun, now: float) -> None:
@@ -309,7 +309,7 @@ class Scheduler:
     def _publish(self, now: float) -> None:
         """Tell the state as it is after everything this step did."""
         run, succession = self._run, self._succession
-        facts = Circumstances(
+        facts = StatusDetails(
             hold=self._holds.first(now),
             heir=succession.heir,
             is_handing_over=succession.is_handing_over,
@@ -335,7 +335,7 @@ class Scheduler:
         run, succession = self._run, self._succession
         if succession.is_handing_over or (run is not None and run.is_let_through):
             return WINDOW_S
-        if not succession.is_clear or (run is not None and run.phase is not Phase.ATTACHED):
+        if not succession.is_clear or (run is not None and run.phase is not EnginePhase.ATTACHED):
             return SOON_S
         if self._status.mode is Mode.RELOADING:
             return 0.0

@@ -17,7 +17,7 @@ UNAVAILABLE = 503
 
 
 @define(eq=False)
-class Bodies:
+class BodyBudget:
     """The bodies that are held over one listener; used from one event loop."""
 
     held_bytes: int = field(default=0, init=False)

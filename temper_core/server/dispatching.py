@@ -22,13 +22,13 @@ from temper_core.server.answers import (
     respond_guarded,
     respond_trusted,
 )
-from temper_core.server.bodies import Bodies
+from temper_core.server.bodies import BodyBudget
 from temper_core.server.lanes import Lanes
 from temper_core.server.replies import Reply
-from temper_core.server.requesters import Doorkeeper
+from temper_core.server.requesters import Authorizer
 from temper_core.server.sending import StreamSender, send_head, send_whole
 from temper_core.server.streams import Stream, Streams
-from temper_core.server.table import Served, parameters_in
+from temper_core.server.table import ServedEndpoint, parameters_in
 from temper_core.server.view import AgentView
 
 LARGEST_HEAD_BYTES = 16 * 1024
@@ -47,15 +47,15 @@ class ListenerParts:
 
     lanes: Lanes
     streams: Streams
-    doorkeeper: Doorkeeper
-    bodies: Bodies
+    doorkeeper: Authorizer
+    bodies: BodyBudget
 
 
 class Dispatcher:
     """Answers the methods of one path; an ASGI application."""
 
     def __init__(
-        self, methods: Mapping[str, Served], view: AgentView, shared: ListenerParts
+        self, methods: Mapping[str, ServedEndpoint], view: AgentView, shared: ListenerParts
     ) -> None:
         self._methods = methods
         self._view = view
@@ -78,7 +78,7 @@ class Dispatcher:
         else:
             await self._send_pieces(served, reply, scope, receive, send)
 
-    def _served(self, http: HttpRequest) -> Served:
+    def _served(self, http: HttpRequest) -> ServedEndpoint:
         if _head_bytes(http) > LARGEST_HEAD_BYTES:
             message = f"path, query and headers are larger than {LARGEST_HEAD_BYTES} bytes"
             raise HTTPException(HEAD_TOO_LARGE, message)
@@ -91,7 +91,7 @@ class Dispatcher:
             raise HTTPException(METHOD_NOT_ALLOWED, headers={"Allow": allowed})
         return served
 
-    async def _act(self, served: Served, http: HttpRequest, requester: Requester) -> Reply:
+    async def _act(self, served: ServedEndpoint, http: HttpRequest, requester: Requester) -> Reply:
         """Ask an endpoint that acts, where *requester* may have that; have it audited."""
         line = _line(http)
         try:
@@ -103,7 +103,7 @@ class Dispatcher:
         self._view.audit(line, requester, outcome_of(reply))
         return reply
 
-    async def _ask(self, served: Served, http: HttpRequest, requester: Requester) -> Reply:
+    async def _ask(self, served: ServedEndpoint, http: HttpRequest, requester: Requester) -> Reply:
         query = _parameters(served, http)
         if http.method in _WITHOUT_BODY:
             return await self._answer(served, self._request(http, query, b"", requester))
@@ -117,7 +117,7 @@ class Dispatcher:
         snapshot, path = self._view.snapshot(), http.scope["path"]
         return Request(query, snapshot, content, http.method, path, headers, requester)
 
-    async def _answer(self, served: Served, asked: Request) -> Reply:
+    async def _answer(self, served: ServedEndpoint, asked: Request) -> Reply:
         call: partial[Reply] = (
             partial(respond_guarded, served.plugin, self._view.call, served.endpoint, asked)
             if served.plugin
@@ -129,7 +129,7 @@ class Dispatcher:
             return error_reply(UNAVAILABLE, message_of(error))
 
     async def _send_pieces(
-        self, served: Served, reply: Reply, scope: Scope, receive: Receive, send: Send
+        self, served: ServedEndpoint, reply: Reply, scope: Scope, receive: Receive, send: Send
     ) -> None:
         try:
             stream = self._open(served, reply)
@@ -142,7 +142,7 @@ class Dispatcher:
         idle_s = self._shared.streams.idle_s
         await StreamSender(stream, scope, receive, send, idle_s).run(reply)
 
-    def _open(self, served: Served, reply: Reply) -> Stream:
+    def _open(self, served: ServedEndpoint, reply: Reply) -> Stream:
         part = _stream_part(served.endpoint)
         why_lost = self._view.why_lost(served.plugin, part) if served.plugin else ""
         if why_lost:
@@ -150,13 +150,13 @@ class Dispatcher:
         on_end = partial(self._note_end, served, part)
         return self._shared.streams.open(reply.pieces or (), f"temper-{part}", on_end)
 
-    def _note_end(self, served: Served, part: str, failure: str, is_hung: bool) -> None:
+    def _note_end(self, served: ServedEndpoint, part: str, failure: str, is_hung: bool) -> None:
         if served.plugin:
             self._view.note_end(served.plugin, part, failure, is_hung=is_hung)
         elif failure:
             log.warning("stream_failed", endpoint=served.endpoint.path, reason=failure)
 
-    async def _close(self, served: Served, reply: Reply) -> None:
+    async def _close(self, served: ServedEndpoint, reply: Reply) -> None:
         """Close pieces that nobody takes, in the thread that made them: that is a plugin's code."""
         close = getattr(reply.pieces, "close", None)
         if close is None:
@@ -192,7 +192,7 @@ def _headers(http: HttpRequest) -> dict[str, str]:
     return headers
 
 
-def _parameters(served: Served, http: HttpRequest) -> dict[str, str]:
+def _parameters(served: ServedEndpoint, http: HttpRequest) -> dict[str, str]:
     given = dict(http.query_params)
     in_path = parameters_in(served.endpoint.path)
     allowed = [name for name in served.endpoint.parameters if name not in in_path]

@@ -7,7 +7,7 @@ from typing import Any
 
 from temper_core import __version__
 from temper_core.plain_json import plain_value
-from temper_core.server.table import Served, Table, parameters_in, plain_path
+from temper_core.server.table import ServedEndpoint, Table, parameters_in, plain_path
 
 ERROR = {
     "description": "What went wrong, in one line.",
@@ -69,7 +69,7 @@ def _operation_ids(table: Table) -> Mapping[tuple[str, str], str]:
 def _operation_name(
     path: str,
     method: str,
-    served: Served,
+    served: ServedEndpoint,
     names: Mapping[str, int],
     wholes: Mapping[tuple[str, str], int],
 ) -> str:
@@ -86,7 +86,7 @@ def _camel_case(name: str) -> str:
     return "".join(word[:1].upper() + word[1:] for word in name.replace("_", "-").split("-"))
 
 
-def _operation(served: Served, operation: str) -> dict[str, Any]:
+def _operation(served: ServedEndpoint, operation: str) -> dict[str, Any]:
     described: dict[str, Any] = {
         "operationId": operation,
         "summary": served.endpoint.summary,
@@ -110,14 +110,14 @@ def _operation(served: Served, operation: str) -> dict[str, Any]:
     return described
 
 
-def _body_schema(served: Served) -> Any:  # noqa: ANN401 - JSON
+def _body_schema(served: ServedEndpoint) -> Any:  # noqa: ANN401 - JSON
     schema = served.endpoint.body_schema
     if not served.plugin and "title" in schema:
         return {"$ref": f"#/components/schemas/{schema['title']}"}
     return plain_value(schema)
 
 
-def _parameters(served: Served) -> Iterator[dict[str, Any]]:
+def _parameters(served: ServedEndpoint) -> Iterator[dict[str, Any]]:
     described = served.endpoint.parameters
     in_path = parameters_in(served.endpoint.path)
     for name in in_path:

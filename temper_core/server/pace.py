@@ -10,7 +10,7 @@ SECOND_S = 1.0
 
 
 @define
-class Pace:
+class StreamRate:
     """Counts what a stream sends, second by second."""
 
     began: float

@@ -20,7 +20,7 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 @frozen
-class Doorkeeper:
+class Authorizer:
     """Knows who asks; everyone behind the trusted local socket may act, others with a token."""
 
     token: Token

@@ -7,7 +7,7 @@ from attrs import frozen
 from starlette.types import Receive, Scope, Send
 
 from temper_core.http.protocol import BoundedProtocol, connection_of
-from temper_core.server.pace import Pace
+from temper_core.server.pace import StreamRate
 from temper_core.server.replies import NO_CONTENT, NOT_MODIFIED, Reply
 from temper_core.server.streams import GRACE_S, Stream, StreamFailed, StreamLeft
 
@@ -77,7 +77,7 @@ class StreamSender:
         return connection_of(self.scope)
 
     async def _run(self, reply: Reply) -> None:
-        pace = Pace(asyncio.get_running_loop().time())
+        pace = StreamRate(asyncio.get_running_loop().time())
         await _send_head(reply, reply.length, self.send)
         while (piece := await self._next()) is not None:
             if reply.is_event_stream:
@@ -89,7 +89,7 @@ class StreamSender:
         self._connection.extend(self.idle_s + GRACE_S)
         return await self.stream.piece()
 
-    async def _send_piece(self, piece: bytes, pace: Pace) -> None:
+    async def _send_piece(self, piece: bytes, pace: StreamRate) -> None:
         if piece:
             self._connection.extend(self.idle_s)
             await self.send({"type": "http.response.body", "body": piece, "more_body": True})

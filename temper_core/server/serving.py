@@ -14,12 +14,12 @@ from temper_core.http.bounded_server import BoundedServer
 from temper_core.http.bounds import Bounds
 from temper_core.metrics.scraper import Scraper
 from temper_core.server.app import build_app
-from temper_core.server.bodies import Bodies
+from temper_core.server.bodies import BodyBudget
 from temper_core.server.dispatching import ListenerParts
 from temper_core.server.endpoints import CoreEndpoints
 from temper_core.server.index import describing
 from temper_core.server.lanes import Lanes
-from temper_core.server.requesters import Doorkeeper
+from temper_core.server.requesters import Authorizer
 from temper_core.server.streams import Streams
 from temper_core.server.table import Table, serve_all
 from temper_core.server.token import Token
@@ -73,8 +73,8 @@ class Serving:
             ListenerParts(
                 Lanes(),
                 Streams(each.bounds.most_streams, each.bounds.stream_idle_s),
-                Doorkeeper(token, local, each.is_trusted),
-                Bodies(),
+                Authorizer(token, local, each.is_trusted),
+                BodyBudget(),
             )
             for each in listeners
         ]

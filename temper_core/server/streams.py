@@ -14,7 +14,7 @@ from attrs import define, field
 
 from temper_core.errors import MachineError
 from temper_core.plugin_host.guest import describe
-from temper_core.plugin_host.worker import LeftBehind, interrupt
+from temper_core.plugin_host.worker import AbandonedCall, interrupt
 from temper_core.standard_output import enter_plugin_thread, leave_plugin_thread
 
 LARGEST_PIECE_BYTES = 1024 * 1024
@@ -136,7 +136,7 @@ class Stream:
             failure = self._read()
             if failure:
                 self._tell(self._came, None, failure)
-        except LeftBehind:
+        except AbandonedCall:
             pass
         finally:
             leave_plugin_thread()
@@ -153,7 +153,7 @@ class Stream:
                     self._tell(self._came, None, "")
                     break
                 self._tell(self._came, _require_piece(piece), "")
-        except LeftBehind:
+        except AbandonedCall:
             raise
         except BaseException as error:  # noqa: BLE001 - a plugin may raise anything, even an exit
             failure = str(error) if isinstance(error, StreamFailed) else describe(error)
@@ -177,7 +177,7 @@ def _closed(pieces: object) -> str:
         return ""
     try:
         close()
-    except LeftBehind:
+    except AbandonedCall:
         raise
     except BaseException as error:  # noqa: BLE001 - as above
         return describe(error)

@@ -11,7 +11,7 @@ from temper_core.records.endpoints import Endpoint
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
-Table = Mapping[str, Mapping[str, "Served"]]
+Table = Mapping[str, Mapping[str, "ServedEndpoint"]]
 
 FALLBACKS = frozenset({"/"})
 """Paths of the core's own that a plugin may take."""
@@ -37,7 +37,7 @@ PLUGINS = Lane("plugins", 4)
 
 
 @frozen
-class Served:
+class ServedEndpoint:
     """An endpoint as it is served; ``plugin`` is empty for the core's own."""
 
     endpoint: Endpoint
@@ -54,12 +54,12 @@ def serve_all(core: Iterable[Endpoint], plugins: Iterable[tuple[str, Endpoint]])
     A path of the core's own stays the core's, whatever the method, but for the ``FALLBACKS``; a
     method and path that is claimed twice goes to neither claimant. Each refusal is logged.
     """
-    table: dict[str, dict[str, Served]] = {}
+    table: dict[str, dict[str, ServedEndpoint]] = {}
     for endpoint in core:
         lane = _lane_of(endpoint, _LANES.get(endpoint.path, CORE))
-        table.setdefault(endpoint.path, {})[endpoint.method] = Served(endpoint, lane)
+        table.setdefault(endpoint.path, {})[endpoint.method] = ServedEndpoint(endpoint, lane)
     for plugin, endpoint in _undisputed(tuple(plugins), reserved=_shapes(set(table) - FALLBACKS)):
-        served = Served(endpoint, _lane_of(endpoint, PLUGINS), plugin)
+        served = ServedEndpoint(endpoint, _lane_of(endpoint, PLUGINS), plugin)
         table.setdefault(endpoint.path, {})[endpoint.method] = served
     return table
 
@@ -118,7 +118,7 @@ def in_order(table: Table) -> list[str]:
     return sorted(table, key=lambda path: (_is_plugins(table[path]), *_generality(path)))
 
 
-def _is_plugins(methods: Mapping[str, Served]) -> bool:
+def _is_plugins(methods: Mapping[str, ServedEndpoint]) -> bool:
     return all(served.plugin for served in methods.values())
 
 

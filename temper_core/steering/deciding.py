@@ -16,14 +16,14 @@ from temper_core.records.plans import LayerPlan
 from temper_core.records.steering import SYSTEM, ScopeKind, SteeredPlace
 from temper_core.steering.kernel import ThreadRecord
 from temper_core.steering.scopes import PlacedCgroups
-from temper_core.steering.sight import Sight
+from temper_core.steering.sight import ThreadProbe
 
 MOST_REMEMBERED = 16_384
 LASTS_S = 30.0
 """How long it is believed that the name of a process, and its user, stay as they are."""
 
 
-class Decision(NamedTuple):
+class HintDecision(NamedTuple):
     """What the kernel side is to be told: the hint of one thread, named by its start as well."""
 
     tid: int
@@ -53,7 +53,7 @@ class _Steady:
 class Judge:
     """Judges threads by one plan after the other; remembers what it needs for that."""
 
-    def __init__(self, sight: Sight) -> None:
+    def __init__(self, sight: ThreadProbe) -> None:
         self._sight = sight
         self._plan: LayerPlan | None = None
         self._named: tuple[SteeredPlace, ...] = ()
@@ -67,18 +67,18 @@ class Judge:
         cgroups: PlacedCgroups,
         records: Iterable[ThreadRecord],
         own: AbstractSet[int],
-    ) -> tuple[Decision, ...]:
+    ) -> tuple[HintDecision, ...]:
         """Return the decisions for those of *records* that are not expected where they belong.
 
         *own* are the processes that belong to the system layer.
         """
         self._follow(plan)
-        found: list[Decision] = []
+        found: list[HintDecision] = []
         for record in records:
             layer = SYSTEM if record.tgid in own else self._layer(plan, cgroups, record)
             hint = plan.hints.get(layer)
             if hint is not None and hint != record.expected:
-                found.append(Decision(record.tid, record.start_ns, hint))
+                found.append(HintDecision(record.tid, record.start_ns, hint))
         return tuple(found)
 
     def lasts_s(self, cgroups: PlacedCgroups, record: ThreadRecord) -> float:

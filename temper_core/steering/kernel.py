@@ -34,27 +34,27 @@ from temper_core.steering.kernel_records import (
     WALK_COUNTS,
     WANTED,
     Control,
-    Counted,
-    Decided,
     EngineRecord,
+    HintOutcomes,
+    HookCounts,
     KernelRule,
     Policy,
     ThreadRecord,
-    Walked,
+    WalkCounts,
     read_threads,
 )
 
 __all__ = [
     "MOST_POLICIES",
     "MOST_RULES",
-    "Counted",
-    "Decided",
     "EngineRecord",
+    "HintOutcomes",
+    "HookCounts",
     "KernelRule",
     "Policy",
     "SteeringKernel",
     "ThreadRecord",
-    "Walked",
+    "WalkCounts",
 ]
 
 HINTS = "scx_layered_task_hint_map"
@@ -150,7 +150,7 @@ class SteeringKernel:
             raise BpfError(f"{path.parent} is open to others, who could change hints")
         maps.pin(self._skeleton.maps[HINTS], path)
 
-    def walk(self, *, engine: EngineRecord | None = None, write: bool = True) -> Walked:
+    def walk(self, *, engine: EngineRecord | None = None, write: bool = True) -> WalkCounts:
         """Look at every thread of the node, and correct its hint unless *write* is false.
 
         About 0.3 us a thread. With *engine* the records tell the layer it has each thread in.
@@ -162,7 +162,7 @@ class SteeringKernel:
         self._skeleton.run("walk")
         counts = WALK_COUNTS.unpack_from(self._control, Control.WALK)
         seen, self._recorded, dropped, written, corrected, took_ns = counts
-        return Walked(seen, written, corrected, dropped, took_ns)
+        return WalkCounts(seen, written, corrected, dropped, took_ns)
 
     def records(self) -> Iterator[ThreadRecord]:
         """Return what the last walk saw; a later one changes nothing in it."""
@@ -172,7 +172,7 @@ class SteeringKernel:
         """Return what the last walk saw as it lies in memory, for who wants few of the records."""
         return self._records[: THREAD.size * self._recorded]
 
-    def decide(self, wanted: Iterable[tuple[int, int, int]]) -> Decided:
+    def decide(self, wanted: Iterable[tuple[int, int, int]]) -> HintOutcomes:
         """Give threads hints that the table cannot: their tids, starts in ns, and the hints.
 
         A decision counts until the thread is renamed or changes its cgroup, or *bump* ends it.
@@ -187,12 +187,12 @@ class SteeringKernel:
             self._skeleton.run("decide")
             counts = DECIDE_COUNTS.unpack_from(self._control, Control.DECIDED)
             applied, gone, reused = applied + counts[0], gone + counts[1], reused + counts[2]
-        return Decided(applied, gone, reused)
+        return HintOutcomes(applied, gone, reused)
 
     @property
-    def counted(self) -> Counted:
+    def counted(self) -> HookCounts:
         """What the hooks have done so far."""
-        return Counted(*HOOK_COUNTS.unpack_from(self._control, Control.HOOKS))
+        return HookCounts(*HOOK_COUNTS.unpack_from(self._control, Control.HOOKS))
 
     @property
     def cgroup_events(self) -> int:

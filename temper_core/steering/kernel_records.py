@@ -201,7 +201,7 @@ def read_threads(content: bytes) -> Iterator[ThreadRecord]:
 
 
 @frozen
-class Counted:
+class HookCounts:
     """What the hooks did since the object was loaded.
 
     ``births`` and ``deaths`` are cgroups made and removed, ``written`` hints that the hooks gave
@@ -220,7 +220,7 @@ class Counted:
 
 
 @frozen
-class Walked:
+class WalkCounts:
     """What one walk did.
 
     Of the hints ``written``, those were ``corrected`` that somebody else had changed: the table
@@ -236,7 +236,7 @@ class Walked:
 
 
 @frozen
-class Decided:
+class HintOutcomes:
     """What became of decisions: ``applied``, or the thread is ``gone``, or its tid was ``reused``.
 
     Threads of the kernel, and such as are about to end, count as gone.

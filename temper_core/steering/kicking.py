@@ -21,7 +21,7 @@ _CAP_SYS_NICE = 23
 NS_PER_TICK = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 
 
-class Stray(NamedTuple):
+class MisplacedThread(NamedTuple):
     """A thread whose layer, by the engine's own record, is not its hint's."""
 
     tid: int
@@ -51,7 +51,7 @@ class Kicker:
         self._kick = renice_and_back if kick is None else kick
         self._known: dict[int, _Known] = {}
 
-    def look(self, strays: Iterable[Stray], now: float) -> bool:
+    def look(self, strays: Iterable[MisplacedThread], now: float) -> bool:
         """Judge the strays of one walk, kick whom it is time for; all others are forgotten.
 
         Tells whether any of them is soon to be looked at again: it is new, or runs on. One that

@@ -10,7 +10,7 @@ from temper_core.steering.kernel import SteeringKernel
 from temper_core.steering.kicking import Kicker, may_renice
 from temper_core.steering.pin import PinPlace
 from temper_core.steering.scopes import CgroupIds
-from temper_core.steering.sight import Sight
+from temper_core.steering.sight import ThreadProbe
 from temper_core.steering.steerer import KernelSide, Steerer
 
 FIRST_PID_NAMESPACE = "pid:[4026531836]"
@@ -46,7 +46,7 @@ def open_steerer(
         pin.remove()
         told = access.explain(error, proc_root, sys_root)
         raise MachineError(f"{told.reason}; {told.remedy}") from error
-    judge = Judge(Sight(proc_root))
+    judge = Judge(ThreadProbe(proc_root))
     kicker = Kicker() if may_renice(proc_root) else None
     return Steerer(KernelSide(kernel, pin, cgroups), judge, kicker, period_s=settings.steer_s)
 

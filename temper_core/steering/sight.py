@@ -38,7 +38,7 @@ class _Measured:
     seen: ThreadBehaviour | None = None
 
 
-class Sight:
+class ThreadProbe:
     """Reads titles and measures behaviour, and remembers both for as long as they hold."""
 
     def __init__(

@@ -16,13 +16,13 @@ from temper_core.errors import BpfError, MachineError
 from temper_core.records.plans import LayerPlan
 from temper_core.records.steering import NO_HINT, SteeringState
 from temper_core.steering.columns import Wanted, at_rest, key_of, pick, tids
-from temper_core.steering.deciding import Decision, Judge
+from temper_core.steering.deciding import HintDecision, Judge
 from temper_core.steering.engine_layers import NO_ENGINE, EngineLayers, RunningEngine
-from temper_core.steering.kernel import SteeringKernel, ThreadRecord, Walked
-from temper_core.steering.kicking import Kicker, Stray
+from temper_core.steering.kernel import SteeringKernel, ThreadRecord, WalkCounts
+from temper_core.steering.kicking import Kicker, MisplacedThread
 from temper_core.steering.pin import PinPlace
 from temper_core.steering.scopes import CgroupIds, PlacedCgroups, place_cgroups
-from temper_core.steering.table import Table, build_table
+from temper_core.steering.table import SteeringTable, build_table
 from temper_core.steering.truth import Truths, layer_name
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
@@ -79,7 +79,7 @@ class Steerer:
         self._engine = EngineLayers()
         self._plan: LayerPlan | None = None
         self._placed = PlacedCgroups()
-        self._table = Table()
+        self._table = SteeringTable()
         self._names: dict[int, str] = {}
         self._at_rest: frozenset[int] = frozenset()
         self._events_seen = -1
@@ -244,7 +244,9 @@ class Steerer:
 
     def _kick(self, threads: Sequence[ThreadRecord], now: float) -> bool:
         """Kick who does not follow; tell whether somebody is soon to be looked at again."""
-        strays = [Stray(t.tid, t.start_ns, t.run_ns) for t in threads if self._is_astray(t)]
+        strays = [
+            MisplacedThread(t.tid, t.start_ns, t.run_ns) for t in threads if self._is_astray(t)
+        ]
         is_soon = self._kicker.look(strays, now) if self._kicker else False
         kicked = self._kicker.kicked if self._kicker else 0
         self.state = evolve(self.state, astray=len(strays), kicked=kicked)
@@ -252,12 +254,12 @@ class Steerer:
 
     def _taken_back(
         self, threads: Sequence[ThreadRecord], own: frozenset[int]
-    ) -> Iterator[Decision]:
+    ) -> Iterator[HintDecision]:
         """Return decisions that count no more, because the kernel side can judge the thread now."""
         for thread in threads:
             is_judged = thread.cgroup_id in self._table.judged_here or thread.tgid in own
             if thread.is_decided and not is_judged:
-                yield Decision(thread.tid, thread.start_ns, NO_HINT)
+                yield HintDecision(thread.tid, thread.start_ns, NO_HINT)
 
     def _is_astray(self, thread: ThreadRecord) -> bool:
         """Whether the engine has the thread, in another layer than its hint's."""
@@ -265,7 +267,7 @@ class Steerer:
         wanted = self._names.get(thread.hint, "")
         return bool(there) and wanted in self._layers and there != wanted
 
-    def _tell(self, walked: Walked) -> None:
+    def _tell(self, walked: WalkCounts) -> None:
         counted, state = self._kernel.counted, self.state
         crowded = f"{walked.dropped} threads are too many to look at" if walked.dropped else ""
         self.state = evolve(

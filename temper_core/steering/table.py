@@ -11,7 +11,7 @@ from temper_core.steering.scopes import PlacedCgroups
 
 
 @frozen
-class Table:
+class SteeringTable:
     """What ``SteeringKernel.set_table`` takes, and where that is not the whole plan.
 
     ``judged_here`` are the cgroups with threads that only user space can judge: the kernel side
@@ -33,7 +33,7 @@ class _Judged:
     is_whole: bool
 
 
-def build_table(plan: LayerPlan, cgroups: PlacedCgroups) -> Table:
+def build_table(plan: LayerPlan, cgroups: PlacedCgroups) -> SteeringTable:
     """Write the table of *plan* for the cgroups there are now."""
     named = _named_processes(plan)
     judged: dict[int, _Judged] = {}  # by the place's id(): hashing one means hashing all its rules
@@ -43,7 +43,7 @@ def build_table(plan: LayerPlan, cgroups: PlacedCgroups) -> Table:
             judged[id(place)] = _judged(place, plan.hints, named)
         mine = judged[id(place)]
         policies[number] = Policy(mine.rules, mine.otherwise, exact=place.scope.exact)
-    return Table(
+    return SteeringTable(
         policies,
         named.rules,
         plan.hints[OPEN],

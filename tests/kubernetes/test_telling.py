@@ -29,10 +29,10 @@ from temper_plugin_kubernetes.annotations import (
     removals,
     status_text,
 )
-from temper_plugin_kubernetes.events import Subject, event_object, happenings
-from temper_plugin_kubernetes.story import MOST_WAITING, TELL_AGAIN_S, Story
+from temper_plugin_kubernetes.events import EventSubject, event_object, happenings
+from temper_plugin_kubernetes.story import MOST_WAITING, TELL_AGAIN_S, PendingEvents
 
-NODE = Subject("Node", "node-1", "node-uid")
+NODE = EventSubject("Node", "node-1", "node-uid")
 DB = make_pod("db", "shop", cpu_request_millis=1500)
 WEB = make_pod("web", "shop", cpu_request_millis=250)
 
@@ -243,7 +243,7 @@ def test_a_profile_that_is_not_applied_is_told_to_its_pod_by_the_uid_that_the_cl
     ]
 
     assert (told.reason, told.message) == ("ProfileNotApplied", note.message)
-    assert told.subject == Subject("Pod", "db", "uid-of-the-mirror", "shop")
+    assert told.subject == EventSubject("Pod", "db", "uid-of-the-mirror", "shop")
 
 
 @pytest.mark.parametrize("changed", [{"origin": Origin.UNIT}, {"namespace": ""}])
@@ -265,7 +265,7 @@ def test_in_safe_mode_the_node_alone_has_something_to_tell():
 
 
 def test_a_story_is_told_when_it_begins_and_not_while_it_goes_on():
-    story, snapshot = Story(), seen((DB, Tier.HIGH))
+    story, snapshot = PendingEvents(), seen((DB, Tier.HIGH))
 
     story.goes_on(happenings(snapshot, NODE, {}), 100.0)
     first = story.next
@@ -278,7 +278,7 @@ def test_a_story_is_told_when_it_begins_and_not_while_it_goes_on():
 
 @pytest.mark.parametrize(("after_s", "is_told"), [(TELL_AGAIN_S - 1, False), (TELL_AGAIN_S, True)])
 def test_what_ends_and_begins_again_is_told_again_after_a_while(after_s, is_told):
-    story, snapshot = Story(), seen((DB, Tier.HIGH))
+    story, snapshot = PendingEvents(), seen((DB, Tier.HIGH))
     story.goes_on(happenings(snapshot, NODE, {}), 100.0)
     story.told()
 
@@ -292,7 +292,7 @@ def test_what_waits_to_be_told_is_bounded():
     pods = [make_pod(f"p{number}", "shop") for number in range(MOST_WAITING + 50)]
     notes = tuple(Note("profile_not_applied", pod.key, "odd") for pod in pods)
     snapshot = seen(*((pod, Tier.HIGH) for pod in pods), notes=notes)
-    story, told = Story(), 0
+    story, told = PendingEvents(), 0
 
     story.goes_on(happenings(snapshot, NODE, {}), 0.0)
     while story.next is not None:
@@ -305,7 +305,7 @@ def test_what_waits_to_be_told_is_bounded():
 @given(name=st.from_regex(r"[a-z0-9]([-a-z0-9.]{0,250}[a-z0-9])?", fullmatch=True))
 @settings(max_examples=100)
 def test_the_name_of_an_event_is_one_that_the_server_takes(name):
-    (told,) = happenings(make_snapshot(plan=None), Subject("Node", name, "uid"), {})
+    (told,) = happenings(make_snapshot(plan=None), EventSubject("Node", name, "uid"), {})
 
     body = event_object(told, "2026-01-01T00:00:00Z", "node-1")
 

@@ -6,7 +6,7 @@ from temper_core.testing import MadeContext, make_snapshot
 from temper_kube.access import Access
 from temper_plugin_kubernetes.accounts import WRITES, Account
 from temper_plugin_kubernetes.options import Options
-from temper_plugin_kubernetes.wishes import Wishes
+from temper_plugin_kubernetes.wishes import AnnotationRequests
 from temper_plugin_kubernetes.writing import Writer
 from tests.control_plane.cluster import wait_until
 
@@ -31,7 +31,7 @@ def failures(account):
 
 def test_a_fault_of_its_own_is_counted_and_told_and_does_not_end_it():
     account, node = Account(), Broken()
-    wishes = Wishes(MadeContext("one", print, print))
+    wishes = AnnotationRequests(MadeContext("one", print, print))
     writer = Writer(NOWHERE, Options(node="one", write_every_s=0.05), account, node, wishes)
 
     with capture_logs() as logs:

@@ -50,14 +50,14 @@ OURS = (
 
 
 @frozen
-class Told:
+class AnnotationValues:
     """What the annotations should say; ``moving`` alone are no cause to write."""
 
     standing: Annotations
     moving: Annotations = field(factory=dict)
 
 
-def annotations_of(snapshot: Snapshot) -> Told:
+def annotations_of(snapshot: Snapshot) -> AnnotationValues:
     """Return what to say of the node as it was last seen."""
     status = snapshot.status
     standing = {
@@ -70,7 +70,7 @@ def annotations_of(snapshot: Snapshot) -> Told:
         standing |= _tiers(snapshot.plan)
         standing |= _cores(snapshot.plan, snapshot.reserve_cores)
         moving[UPDATED] = _rfc3339(snapshot.at)
-    return Told(standing, moving)
+    return AnnotationValues(standing, moving)
 
 
 def status_text(status: Status) -> str:
@@ -78,7 +78,7 @@ def status_text(status: Status) -> str:
     return f"{status.mode}:{status.reason}" if status.reason else str(status.mode)
 
 
-def changes(told: Told, present: Annotations, *, is_refresh: bool) -> Patch:
+def changes(told: AnnotationValues, present: Annotations, *, is_refresh: bool) -> Patch:
     """Return what to write over *present*: nothing where all of it is there already.
 
     What moves goes along with what changed, or where *is_refresh* says that it is time.

@@ -14,7 +14,7 @@ PROFILE_NOT_APPLIED = "profile_not_applied"
 
 
 @frozen
-class Subject:
+class EventSubject:
     """What an event is about: a pod, or the node, which has no namespace."""
 
     kind: str
@@ -24,10 +24,10 @@ class Subject:
 
 
 @frozen
-class Happening:
+class NodeEvent:
     """Something to tell of *subject*; ``reason`` is one word in CamelCase."""
 
-    subject: Subject
+    subject: EventSubject
     reason: str
     message: str
     is_warning: bool = True
@@ -44,20 +44,22 @@ class Happening:
         return f"{self.subject.name[:200].rstrip('-.')}.temper-{story:08x}"
 
 
-def happenings(snapshot: Snapshot, node: Subject, uids: Mapping[str, str]) -> Iterator[Happening]:
+def happenings(
+    snapshot: Snapshot, node: EventSubject, uids: Mapping[str, str]
+) -> Iterator[NodeEvent]:
     """Yield what stands now; *uids* are the API server's of pods whose cgroups say another."""
     status = snapshot.status
     if status.mode is Mode.SAFE_MODE:
         said = f"safe mode ({status.reason}): {status.detail}"
-        yield Happening(node, "SafeMode", said[:LONGEST_MESSAGE])
+        yield NodeEvent(node, "SafeMode", said[:LONGEST_MESSAGE])
     elif status.mode is Mode.ENFORCING:
         said = f"{status.engine or 'the engine'} enforces tiers on this node"
-        yield Happening(node, "Enforcing", said, is_warning=False)
+        yield NodeEvent(node, "Enforcing", said, is_warning=False)
     if snapshot.plan is not None and status.mode in (Mode.ENFORCING, Mode.RELOADING):
         yield from _of_pods(snapshot.plan, uids)
 
 
-def _of_pods(plan: LayerPlan, uids: Mapping[str, str]) -> Iterator[Happening]:
+def _of_pods(plan: LayerPlan, uids: Mapping[str, str]) -> Iterator[NodeEvent]:
     pods = {a.pod.key: a.pod for a in plan.assignments if _is_known_to_the_cluster(a.pod)}
     for layer in plan.layers:
         if layer.demoted:
@@ -75,12 +77,12 @@ def _is_known_to_the_cluster(pod: Pod) -> bool:
     return pod.origin is Origin.KUBERNETES and bool(pod.namespace)
 
 
-def _of(pod: Pod, uids: Mapping[str, str], reason: str, said: str) -> Happening:
-    subject = Subject("Pod", pod.name, uids.get(pod.uid, pod.uid), pod.namespace)
-    return Happening(subject, reason, said[:LONGEST_MESSAGE])
+def _of(pod: Pod, uids: Mapping[str, str], reason: str, said: str) -> NodeEvent:
+    subject = EventSubject("Pod", pod.name, uids.get(pod.uid, pod.uid), pod.namespace)
+    return NodeEvent(subject, reason, said[:LONGEST_MESSAGE])
 
 
-def event_object(happening: Happening, at: str, host: str) -> dict[str, object]:
+def event_object(happening: NodeEvent, at: str, host: str) -> dict[str, object]:
     """Return the body of a core/v1 Event; *at* is RFC 3339, *host* the node's name."""
     subject = happening.subject
     namespace = subject.namespace or NODE_NAMESPACE

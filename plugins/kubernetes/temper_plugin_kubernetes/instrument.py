@@ -8,7 +8,7 @@ from temper_kube.list_watch import ListWatch, Query
 from temper_plugin_kubernetes.accounts import Account
 from temper_plugin_kubernetes.node import NODES, NodeWatch
 from temper_plugin_kubernetes.options import Options
-from temper_plugin_kubernetes.wishes import Wishes
+from temper_plugin_kubernetes.wishes import AnnotationRequests
 from temper_plugin_kubernetes.writing import Writer
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
@@ -28,7 +28,7 @@ class ClusterInstrument(OpenInstrument):
         self, context: InstrumentContext, access: Access, options: Options, account: Account
     ) -> None:
         status = account.watch_status("node")
-        wishes = Wishes(context, self._look)
+        wishes = AnnotationRequests(context, self._look)
         self._node = NodeWatch(options.node, wishes.obey, self._look)
         self._writer = Writer(access, options, account, self._node.now, wishes)
         # A Node with its status is some 20 KiB, most of it names of images.

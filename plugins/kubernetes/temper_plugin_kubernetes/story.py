@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Iterable
 
-from temper_plugin_kubernetes.events import Happening
+from temper_plugin_kubernetes.events import NodeEvent
 
 TELL_AGAIN_S = 300.0
 """What ends and begins again is told once in so many seconds."""
@@ -11,15 +11,15 @@ FORGET_S = 3600.0
 MOST_WAITING = 200
 
 
-class Story:
+class PendingEvents:
     """Remembers what stands and what waits to be told; the oldest goes where too much waits."""
 
     def __init__(self) -> None:
         self._standing: frozenset[tuple[str, str]] = frozenset()
         self._told_at: dict[tuple[str, str], float] = {}
-        self._waiting: deque[Happening] = deque(maxlen=MOST_WAITING)
+        self._waiting: deque[NodeEvent] = deque(maxlen=MOST_WAITING)
 
-    def goes_on(self, happening_now: Iterable[Happening], now: float) -> None:
+    def goes_on(self, happening_now: Iterable[NodeEvent], now: float) -> None:
         """Know what stands at *now*; what is new waits to be told."""
         current = {each.key: each for each in happening_now}
         for key, happening in current.items():
@@ -31,7 +31,7 @@ class Story:
         self._told_at = {k: at for k, at in self._told_at.items() if now - at < FORGET_S}
 
     @property
-    def next(self) -> Happening | None:
+    def next(self) -> NodeEvent | None:
         """What to tell next; None where all is told."""
         return self._waiting[0] if self._waiting else None
 

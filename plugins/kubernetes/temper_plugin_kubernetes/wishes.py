@@ -42,7 +42,7 @@ class _Wish:
     value: str = ""
 
 
-class Wishes:
+class AnnotationRequests:
     """Obeys the annotations, on the thread that watches; knows what to answer, from any thread.
 
     Whoever asked is obeyed on each change and once at the beginning, since a request may be

@@ -21,11 +21,11 @@ from temper_plugin_kubernetes.annotations import (
     changes,
     removals,
 )
-from temper_plugin_kubernetes.events import Happening, Subject, event_object, happenings
+from temper_plugin_kubernetes.events import EventSubject, NodeEvent, event_object, happenings
 from temper_plugin_kubernetes.node import NODES, NodeState
 from temper_plugin_kubernetes.options import Options
-from temper_plugin_kubernetes.story import Story
-from temper_plugin_kubernetes.wishes import Wishes
+from temper_plugin_kubernetes.story import PendingEvents
+from temper_plugin_kubernetes.wishes import AnnotationRequests
 
 MERGE_PATCH = "application/merge-patch+json"
 EVENTS_AT_ONCE = 25
@@ -39,7 +39,7 @@ CONFLICT, NOT_FOUND = 409, 404
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
-class Pace:
+class WriteBackoff:
     """When one kind of write may be tried next; a failure is told once until it is another."""
 
     def __init__(self, name: str, every_s: float, account: Account) -> None:
@@ -89,7 +89,7 @@ class Writer:
         options: Options,
         account: Account,
         node: Callable[[], NodeState],
-        wishes: Wishes,
+        wishes: AnnotationRequests,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._access = access
@@ -98,10 +98,10 @@ class Writer:
         self._node = node
         self._wishes = wishes
         self._clock = clock
-        self._annotating = Pace("annotations", options.write_every_s, account)
-        self._answering = Pace("answers", min(ANSWER_S, options.write_every_s), account)
-        self._telling = Pace("events", options.write_every_s, account)
-        self._story = Story()
+        self._annotating = WriteBackoff("annotations", options.write_every_s, account)
+        self._answering = WriteBackoff("answers", min(ANSWER_S, options.write_every_s), account)
+        self._telling = WriteBackoff("events", options.write_every_s, account)
+        self._story = PendingEvents()
         self._snapshot: Snapshot | None = None
         self._refresh_at = 0.0
         self._news = threading.Event()
@@ -164,7 +164,7 @@ class Writer:
             self._annotating.attempt(lambda: self._annotate(snapshot, now), now)
         if self._options.events and not self._wishes.is_leaving:
             node = self._node()
-            subject = Subject("Node", self._options.node, node.uid)
+            subject = EventSubject("Node", self._options.node, node.uid)
             self._story.goes_on(happenings(snapshot, subject, self._account.uids()), now)
             self._telling.attempt(self._tell_events, now)
 
@@ -212,7 +212,7 @@ class Writer:
                 told += 1
         return bool(told)
 
-    def _tell_event(self, connection: Connection, happening: Happening) -> None:
+    def _tell_event(self, connection: Connection, happening: NodeEvent) -> None:
         """Make the event, or bring the one of the same story up to date."""
         body = event_object(happening, _now(), self._options.node)
         namespace = happening.subject.namespace or "default"

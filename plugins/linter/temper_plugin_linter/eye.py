@@ -4,7 +4,7 @@ from attrs import define, field
 
 from temper_core import Snapshot, WakeWindow
 from temper_plugin_linter.limits import Limits
-from temper_plugin_linter.placement import Past, Placement, PlanFacts
+from temper_plugin_linter.placement import Placement, PlacementHistory, PlanFacts
 
 
 @define(eq=False)
@@ -30,7 +30,7 @@ class Eye:
             self._facts = PlanFacts(snapshot.plan)
         self._note_change(snapshot)
         self._note_wakes(snapshot.wakes)
-        past = Past(self._is_settled(snapshot), self._owned(), self._wakes_before)
+        past = PlacementHistory(self._is_settled(snapshot), self._owned(), self._wakes_before)
         return Placement(snapshot, self.limits, self._facts, past)
 
     def _note_change(self, snapshot: Snapshot) -> None:

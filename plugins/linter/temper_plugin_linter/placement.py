@@ -24,7 +24,7 @@ NONE_OWNED: Mapping[str, frozenset[int]] = {}
 
 
 @frozen
-class Past:
+class PlacementHistory:
     """What is remembered of earlier windows: whether things have settled, and who owned what.
 
     ``owned`` are the CPUs of each layer at the end of the window before. ``wakes`` is the watched
@@ -63,7 +63,7 @@ class PlanFacts:
 
 
 @define(eq=False)
-class Sorted:
+class SortedThreads:
     """The threads of one window by what might be wrong with them; a thread may be in several."""
 
     hot: list[ThreadSample] = field(factory=list)
@@ -82,7 +82,7 @@ class Placement:
     snapshot: Snapshot
     limits: Limits
     facts: PlanFacts
-    past: Past = Past()
+    past: PlacementHistory = PlacementHistory()
 
     @cached_property
     def is_judged(self) -> bool:
@@ -94,9 +94,9 @@ class Placement:
         return is_enforcing and self.snapshot.plan is not None and self.past.is_settled
 
     @cached_property
-    def threads(self) -> Sorted:
+    def threads(self) -> SortedThreads:
         """The threads, looked through once for all invariants: this runs on every tick."""
-        found, limits = Sorted(), self.limits
+        found, limits = SortedThreads(), self.limits
         hot_cpu, starved_s = limits.hot_cpu, limits.starved_s
         waits = min(limits.antagonist_ratio, starved_s / max(self.snapshot.window_s, starved_s))
         hot, waiting, by_layer = found.hot.append, found.waiting.append, found.by_layer

@@ -14,7 +14,7 @@ from temper_core.console import FiniteRange, read_settings, settings_option
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from temper_core.cli.top.looks import Looks
+    from temper_core.cli.top.looks import ObservationPoller
     from temper_core.settings import Settings
 
 WIDE_ENOUGH = 10_000
@@ -51,10 +51,10 @@ def command(
 def _show(settings: "Settings", interval: float, most: int | None) -> None:
     from rich.console import Console
 
-    from temper_core.cli.top.looks import FEW, Looks
+    from temper_core.cli.top.looks import FEW, ObservationPoller
 
     console = Console(highlight=False, markup=False, emoji=False)
-    looks = Looks.begin(lambda threads: ask_observation(settings, threads), FEW)
+    looks = ObservationPoller.begin(lambda threads: ask_observation(settings, threads), FEW)
     width = console.width if console.is_terminal else WIDE_ENOUGH
     if console.is_terminal and os.environ.get("TERM", "") in TERMINALS_WITHOUT_CURSOR:
         console = Console(highlight=False, markup=False, emoji=False, force_terminal=False)
@@ -67,7 +67,7 @@ def _show(settings: "Settings", interval: float, most: int | None) -> None:
 
 
 def _print_each(
-    console: "Console", looks: "Looks", interval: float, most: int | None, width: int
+    console: "Console", looks: "ObservationPoller", interval: float, most: int | None, width: int
 ) -> None:
     from rich.text import Text
 

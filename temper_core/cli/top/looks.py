@@ -9,7 +9,7 @@ from typing import Any
 from attrs import define, evolve, field
 
 from temper_core.cli.top.cpu_times import CpuTimes, busy_between, read_cpu_times
-from temper_core.cli.top.pane_boxes import Seen
+from temper_core.cli.top.pane_boxes import PaneInput
 from temper_core.cli.top.view import View
 from temper_core.errors import TemperError
 from temper_core.observed import Row, number, table, text
@@ -31,26 +31,26 @@ def threads_for(view: View, height: int) -> int:
 
 
 @define
-class Looks:
+class ObservationPoller:
     """Asks the agent in the background; ``seen`` is what was last seen."""
 
     _ask: Ask
-    seen: Seen
+    seen: PaneInput
     _answered: Callable[[], None] = lambda: None
     _threads: int = FEW
     _asking: Thread | None = None
-    _answer: Seen | None = None
+    _answer: PaneInput | None = None
     _times: CpuTimes = field(factory=read_cpu_times)
     _last: float = field(factory=time.monotonic)
     _news_in: float = 0.0
 
     @classmethod
-    def begin(cls, ask: Ask, threads: int) -> "Looks":
+    def begin(cls, ask: Ask, threads: int) -> "ObservationPoller":
         """Look for the first time; raises what *ask* raises."""
-        seen = Seen(ask(threads))
+        seen = PaneInput(ask(threads))
         return cls(ask, seen, threads=threads, news_in=news_in(seen.document))
 
-    def look(self) -> Seen:
+    def look(self) -> PaneInput:
         """Look now, and wait for the answer; an agent that does not answer is told in it."""
         self._take(self._asked(self._threads))
         return self.seen
@@ -94,13 +94,13 @@ class Looks:
         finally:
             self._answered()
 
-    def _asked(self, threads: int) -> Seen:
+    def _asked(self, threads: int) -> PaneInput:
         try:
-            return Seen(self._ask(threads))
+            return PaneInput(self._ask(threads))
         except TemperError as error:
             return evolve(self.seen, trouble=str(error))
 
-    def _take(self, answer: Seen) -> None:
+    def _take(self, answer: PaneInput) -> None:
         times = read_cpu_times()
         machine = answer.document.get("machine")
         cpus = machine.get("cpus") if isinstance(machine, Mapping) else None

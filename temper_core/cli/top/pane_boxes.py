@@ -19,7 +19,7 @@ NOBODY = "nothing to show"
 
 
 @frozen
-class Seen:
+class PaneInput:
     """What there is to draw: the last observation, why there is no newer one, how busy CPUs are."""
 
     document: Row
@@ -59,12 +59,12 @@ class PaneBox:
         return [self.title, *table_lines(COLUMNS[self.name], shown, self.width)][:height]
 
 
-def boxes(seen: Seen, view: View, panes: Sequence[str], width: int) -> list[PaneBox]:
+def boxes(seen: PaneInput, view: View, panes: Sequence[str], width: int) -> list[PaneBox]:
     """Return the boxes of *panes*, each *width* cells wide."""
     return [_box(pane, seen, view, width) for pane in panes]
 
 
-def _box(pane: str, seen: Seen, view: View, width: int) -> PaneBox:
+def _box(pane: str, seen: PaneInput, view: View, width: int) -> PaneBox:
     from rich.text import Text
 
     if pane == "cpus":

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from temper_core.cli.top.pane_boxes import PaneBox, Seen, boxes
+from temper_core.cli.top.pane_boxes import PaneBox, PaneInput, boxes
 from temper_core.cli.top.panes import share_text
 from temper_core.cli.top.view import PANES, View
 from temper_core.observed import Row, count, number, pressure_of, rows, table, text
@@ -43,7 +43,7 @@ class Screen:
     first: int = 0
 
 
-def whole_text(seen: Seen, width: int) -> "list[Text]":
+def whole_text(seen: PaneInput, width: int) -> "list[Text]":
     """Return every pane in full, for a pipe or a single look."""
     lines = _header(seen.document)
     for box in boxes(seen, View(), PANES, width):
@@ -51,7 +51,7 @@ def whole_text(seen: Seen, width: int) -> "list[Text]":
     return [_trouble(seen), *lines] if seen.trouble else lines
 
 
-def screen(seen: Seen, view: View, width: int, height: int) -> Screen:
+def screen(seen: PaneInput, view: View, width: int, height: int) -> Screen:
     """Return exactly *height* lines of at most *width* cells."""
     header = _header(seen.document)
     body, first = max(0, height - len(header) - 1), 0
@@ -83,7 +83,7 @@ def _fill(lines: "list[Text]", height: int) -> "list[Text]":
     return lines[:height] + [_blank() for _ in range(height - len(lines))]
 
 
-def _trouble(seen: Seen) -> "Text":
+def _trouble(seen: PaneInput) -> "Text":
     from rich.text import Text
 
     from temper_core.console import shown
@@ -150,7 +150,7 @@ def _helpers(overhead: Row) -> str:
     return f"{helpers} helpers {share:.2%}, {memory:.0f} MiB"
 
 
-def _footer(seen: Seen, view: View) -> "Text":
+def _footer(seen: PaneInput, view: View) -> "Text":
     from rich.text import Text
 
     if view.typed is not None:
@@ -197,7 +197,7 @@ def _stacked(panes: Sequence[PaneBox], view: View, height: int) -> "tuple[list[T
     return _fill(lines, height), first
 
 
-def _beside(seen: Seen, view: View, width: int, height: int) -> "tuple[list[Text], int]":
+def _beside(seen: PaneInput, view: View, width: int, height: int) -> "tuple[list[Text], int]":
     """Put the chosen pane on the left, and all others on the right."""
     from rich.text import Text
 

@@ -143,7 +143,7 @@ def _read(descriptor: int) -> bytes:
 
 
 @define
-class Bell:
+class WakeupPipe:
     """Wakes a terminal that waits, from any thread."""
 
     _end: socket.socket
@@ -155,7 +155,7 @@ class Bell:
 
 
 @contextlib.contextmanager
-def full_screen(console: "Console") -> Iterator[tuple[Terminal, Bell]]:
+def full_screen(console: "Console") -> Iterator[tuple[Terminal, WakeupPipe]]:
     """Take the terminal over; it is given back at any end, a signal's included.
 
     A process that SIGTERM or SIGHUP ends still ends by that signal, with its terminal restored.
@@ -170,7 +170,7 @@ def full_screen(console: "Console") -> Iterator[tuple[Terminal, Bell]]:
             with _signals(theirs.fileno()):
                 try:
                     terminal.enter()
-                    yield terminal, Bell(theirs)
+                    yield terminal, WakeupPipe(theirs)
                 finally:
                     signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
                     terminal.leave()

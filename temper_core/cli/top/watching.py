@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from attrs import evolve
 
-from temper_core.cli.top.looks import Looks, threads_for
+from temper_core.cli.top.looks import ObservationPoller, threads_for
 from temper_core.cli.top.screen import screen
 from temper_core.cli.top.terminal import HUNG_UP, RESIZED, Terminal, full_screen
 from temper_core.cli.top.view import View, after_key
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 UNTIL_SOMETHING_HAPPENS = 3_600.0
 
 
-def watch(console: "Console", looks: Looks, interval: float, most: int | None) -> None:
+def watch(console: "Console", looks: ObservationPoller, interval: float, most: int | None) -> None:
     """Show what *looks* sees until q is pressed, or until *most* looks were shown."""
     with full_screen(console) as (terminal, bell):
         looks.call_back(bell.ring)
@@ -25,7 +25,7 @@ def watch(console: "Console", looks: Looks, interval: float, most: int | None) -
 class _Watching:
     """One session at the terminal."""
 
-    def __init__(self, terminal: Terminal, looks: Looks, interval: float) -> None:
+    def __init__(self, terminal: Terminal, looks: ObservationPoller, interval: float) -> None:
         self._terminal = terminal
         self._looks = looks
         self._interval = interval

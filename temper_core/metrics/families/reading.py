@@ -7,9 +7,16 @@ from typing import NamedTuple
 
 from attrs import field, frozen
 
-from temper_core.metrics.exposition import GAUGE, Block, Head, block, histogram_lines, sample_line
+from temper_core.metrics.exposition import (
+    GAUGE,
+    Block,
+    FamilyHeader,
+    block,
+    histogram_lines,
+    sample_line,
+)
 from temper_core.metrics.label_text import label, pod_labels, readable
-from temper_core.metrics.source import Counters
+from temper_core.metrics.source import AgentCounters
 from temper_core.metrics.totals import PodKey, PodTotals, Sums
 from temper_core.records.histogram import Histogram
 from temper_core.records.plans import LayerPlan
@@ -51,7 +58,7 @@ class Reading:
     snapshot: Snapshot | None
     plan: LayerPlan | None
     status: Status
-    counters: Counters
+    counters: AgentCounters
     plugins: tuple[PluginState, ...] = ()
     age_s: float | None = None
     sums: Sums = Sums()
@@ -97,11 +104,11 @@ class Described:
     absent: str = field(default=UNOBSERVED, kw_only=True)
     most: int = field(default=1, kw_only=True)
     per: Per = field(default=Per.NODE, kw_only=True)
-    head: Head = field(init=False, repr=False, eq=False)
+    head: FamilyHeader = field(init=False, repr=False, eq=False)
 
     @head.default
-    def _head(self) -> Head:
-        return Head(self.name, self.help, self.kind, self.unit)
+    def _head(self) -> FamilyHeader:
+        return FamilyHeader(self.name, self.help, self.kind, self.unit)
 
 
 @frozen
@@ -216,6 +223,6 @@ def _labels(names: tuple[str, ...], values: tuple[str, ...]) -> str:
     return ",".join(label(name, readable(value)) for name, value in pairs)
 
 
-def own_line(head: Head, value: float) -> Block:
+def own_line(head: FamilyHeader, value: float) -> Block:
     """Write a family that has one series without labels."""
     return Block(head, (sample_line(head.name, "", value),))

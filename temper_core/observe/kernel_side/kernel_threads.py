@@ -25,9 +25,9 @@ from temper_core.observe.kernel_side.layout import (
     NO_CGROUP,
     PATH,
     ROW,
-    Asked,
     Control,
-    Counted,
+    LookCounts,
+    LookRequest,
     rows_for,
 )
 from temper_core.observe.thread_rows import ThreadRow, ThreadRows, ThreadSums
@@ -130,7 +130,7 @@ class KernelThreads:
     def _memory(self, opened: ExitStack, name: str, size: int) -> mmap.mmap:
         return opened.enter_context(self._skeleton.memory(name, size))
 
-    def _look(self, *, is_baseline: bool) -> Counted:
+    def _look(self, *, is_baseline: bool) -> LookCounts:
         """Pass over all threads; a baseline as often as it takes to name all cgroups."""
         self._kernel_ns = 0
         counted = self._pass(is_baseline=is_baseline)
@@ -140,11 +140,11 @@ class KernelThreads:
             counted = self._pass(is_baseline=True)
         return counted
 
-    def _pass(self, *, is_baseline: bool) -> Counted:
+    def _pass(self, *, is_baseline: bool) -> LookCounts:
         before_ns, self._looked_ns = self._looked_ns, time.monotonic_ns()
         least_ns = int((self._looked_ns - before_ns) * self._least_ratio)
         self._control.ask(
-            Asked(is_baseline, self._paths.names, self._detail, self.most_groups, least_ns)
+            LookRequest(is_baseline, self._paths.names, self._detail, self.most_groups, least_ns)
         )
         began_ns = time.thread_time_ns()
         self._run()
@@ -153,7 +153,7 @@ class KernelThreads:
         self._paths.learn(PATH.iter_unpack(self._told[: PATH.size * counted.paths]))
         return counted
 
-    def _summary(self, counted: Counted, clock_ns: int) -> ThreadRows:
+    def _summary(self, counted: LookCounts, clock_ns: int) -> ThreadRows:
         groups = list(GROUP.iter_unpack(self._groups[: GROUP.size * counted.groups]))
         paths = self._paths.of([group[0] for group in groups])
         living, rest = _sums(groups, paths)
@@ -169,7 +169,7 @@ class KernelThreads:
         )
 
     def _shortfalls(
-        self, counted: Counted, groups: Sequence[tuple[int, ...]], paths: Sequence[str]
+        self, counted: LookCounts, groups: Sequence[tuple[int, ...]], paths: Sequence[str]
     ) -> Iterator[str]:
         """Say what a look could not tell."""
         if counted.unkept:

@@ -32,7 +32,7 @@ def rows_for(detail_threads: int) -> int:
 
 
 @frozen
-class Asked:
+class LookRequest:
     """What the next look is to do: a baseline only remembers the counters.
 
     Cgroups that were told under another number of ``names`` are told again. Up to ``detail``
@@ -48,7 +48,7 @@ class Asked:
 
 
 @frozen
-class Counted:
+class LookCounts:
     """What a look counted: how much lies in each array, and what had no room.
 
     ``unnamed`` cgroups are new and yet not among the paths, for ``unkept`` threads the kernel had
@@ -70,7 +70,7 @@ class Control:
         self._memory = memory
         self._look = 0
 
-    def ask(self, asked: Asked) -> None:
+    def ask(self, asked: LookRequest) -> None:
         """Prepare the next look: what it is to do, and clean places to count in."""
         self._look = (self._look + 1) % (1 << 32)
         _ASKED.pack_into(
@@ -90,9 +90,9 @@ class Control:
             self._memory[at : at + size] = bytes(size)
 
     @property
-    def counted(self) -> Counted:
+    def counted(self) -> LookCounts:
         """What the last look counted."""
-        return Counted(*_COUNTED.unpack_from(self._memory, _COUNTED_AT))
+        return LookCounts(*_COUNTED.unpack_from(self._memory, _COUNTED_AT))
 
     @property
     def least_ns(self) -> int:

@@ -4,7 +4,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
-from temper_core.observe.thread_tables.sampling import Counters, SeenThread
+from temper_core.observe.thread_tables.sampling import SeenThread, ThreadCounters
 from temper_core.records.thread_tables import MOST_THREADS, TableThread
 
 MOST_ALIKE = 64
@@ -51,7 +51,7 @@ def _kind(thread: SeenThread) -> object:
 def _row(alike: Sequence[SeenThread], seconds: float) -> TableThread:
     first = alike[0]
     lived_s = sum(each.lived_s for each in alike)
-    used = Counters(*map(sum, zip(*(each.used for each in alike), strict=True)))
+    used = ThreadCounters(*map(sum, zip(*(each.used for each in alike), strict=True)))
     names = dict.fromkeys(name for each in alike for name in each.names)
     return TableThread(
         comm=first.comm,

@@ -27,7 +27,7 @@ _STATE, _FLAGS, _THREADS, _START = 0, 6, 17, 19
 _OWN_TIMES, _CHILDREN_TIMES = slice(11, 13), slice(13, 15)
 
 
-class Counters(NamedTuple):
+class ThreadCounters(NamedTuple):
     """What a thread has used since it began: ns on a CPU, ns waiting for one, times it got one."""
 
     run_ns: int = 0
@@ -45,21 +45,21 @@ class SeenThread:
     title: str
     leader: bool
     container: str
-    used: Counters
+    used: ThreadCounters
     lived_s: float
 
 
 @define(eq=False)
 class _Thread:
-    base: Counters
+    base: ThreadCounters
     since_s: float
-    last: Counters
+    last: ThreadCounters
     last_s: float
     names: Counter[str] = field(factory=Counter)
 
     def seen(self, process: "_Process", *, leader: bool) -> SeenThread:
         comm, *others = [name for name, _ in self.names.most_common()]
-        used = Counters(*(now - then for now, then in zip(self.last, self.base, strict=True)))
+        used = ThreadCounters(*(now - then for now, then in zip(self.last, self.base, strict=True)))
         return SeenThread(
             comm,
             tuple(others),
@@ -202,7 +202,7 @@ class ThreadSampler:
 
     def _note(self, process: _Process, tid: int, home: str, now: float) -> None:
         words = read_once(f"{home}/schedstat", _STAT_SIZE).split()
-        counters = Counters(*map(int, words[:3]))
+        counters = ThreadCounters(*map(int, words[:3]))
         comm = read_once(f"{home}/comm", _STAT_SIZE).decode("utf-8", "replace").removesuffix("\n")
         known = process.threads.get(tid)
         if known is not None and counters.run_ns < known.last.run_ns:  # the id is in use again
@@ -213,10 +213,10 @@ class ThreadSampler:
         known.last, known.last_s = counters, now
         known.names[comm] += 1
 
-    def _begun(self, home: str, counters: Counters, now: float) -> _Thread:
+    def _begun(self, home: str, counters: ThreadCounters, now: float) -> _Thread:
         stat = self._stat(home)
         if stat is not None and self._is_young(stat.start_s):
-            return _Thread(Counters(), max(stat.start_s, self._began_s or 0.0), counters, now)
+            return _Thread(ThreadCounters(), max(stat.start_s, self._began_s or 0.0), counters, now)
         return _Thread(counters, now, counters, now)
 
     def _is_young(self, start_s: float) -> bool:

@@ -37,10 +37,10 @@ from temper_core.observe.wakes.kernel_records import (
     TALLY,
     TID,
     WAITS,
+    CpuCounts,
     Parties,
     PartyRecord,
     State,
-    Tally,
 )
 
 NS_PER_S = 1_000_000_000
@@ -64,18 +64,18 @@ class Room:
 
 
 @frozen
-class Most:
+class RowLimits:
     """How many of the edges and blockings of a window are taken: the greatest ones."""
 
     edges: int
     blockings: int
 
 
-ALL = Most(sys.maxsize, sys.maxsize)
+ALL = RowLimits(sys.maxsize, sys.maxsize)
 
 
 @frozen
-class Counted:
+class WindowCounts:
     """All that was counted in a window of ``length_s``.
 
     ``edges`` are wakes by waker and wakee, ``blockings`` waits and their ns by waiter and runner,
@@ -158,14 +158,14 @@ class WakeKernel:
         self._length_s, self._began_s = length_s, time.monotonic()
         OPEN.pack_into(self._control, STATE_AT, 1)
 
-    def end(self, *, most: Most = ALL) -> Counted:
+    def end(self, *, most: RowLimits = ALL) -> WindowCounts:
         """Detach, and take what was counted since ``begin``; raises ``BpfError``."""
         OPEN.pack_into(self._control, STATE_AT, 0)
         length_s = min(self._length_s, time.monotonic() - self._began_s)
         self._detach()
         state = State(*STATE.unpack_from(self._control, STATE_AT))
         tally = self._tally()
-        counted = Counted(
+        counted = WindowCounts(
             length_s=length_s,
             switches=tally.switches,
             wakes=tally.wakes,
@@ -206,9 +206,9 @@ class WakeKernel:
             deque(drain(self._skeleton.maps[name], key.size, value.size), maxlen=0)
         deque(drain(self._skeleton.maps["parties"], TID.size, PARTY.size), maxlen=0)
 
-    def _tally(self) -> Tally:
+    def _tally(self) -> CpuCounts:
         content = self._tallies[: TALLY.size * self._cpus]
-        return Tally(*map(sum, zip(*TALLY.iter_unpack(content), strict=True)))
+        return CpuCounts(*map(sum, zip(*TALLY.iter_unpack(content), strict=True)))
 
     def _pairs(self, name: str, value: struct.Struct) -> Iterator[tuple[Pair, tuple[int, ...]]]:
         for keys, values in drain(self._skeleton.maps[name], PAIR.size, value.size):
@@ -230,7 +230,7 @@ def _load(sizes: Mapping[str, int]) -> Skeleton:
     return load_object(__package__, "wakes_plain", max_entries=sizes)
 
 
-def _kernel_s(tally: Tally) -> float:
+def _kernel_s(tally: CpuCounts) -> float:
     """Return what all events cost, by those that were measured."""
     events = tally.switches + tally.wakes
     mean_ns = tally.timed_ns / tally.timed if tally.timed else 0.0

@@ -39,7 +39,7 @@ class State(NamedTuple):
     knows_interrupts: int
 
 
-class Tally(NamedTuple):
+class CpuCounts(NamedTuple):
     """What was counted on one CPU; times in ns.
 
     ``passed`` are events outside of the window, ``timed`` those whose cost was measured, ``lost``

@@ -26,7 +26,7 @@ MOST_NAMED = 1_024
 NOBODY = Party(0, "")
 
 
-class Homes:
+class ThreadCgroups:
     """The cgroups of threads by the kernel's number, as far as they were learnt so far."""
 
     def __init__(self, proc_root: str = "/proc") -> None:
@@ -64,7 +64,7 @@ class Homes:
             return ""  # it has ended
 
 
-class Roster:
+class PartyRoster:
     """Names the parties of one window, each once."""
 
     def __init__(
@@ -72,7 +72,7 @@ class Roster:
         records: Mapping[int, PartyRecord],
         snapshot: Snapshot | None,
         places: Places,
-        homes: Homes,
+        homes: ThreadCgroups,
     ) -> None:
         self._records = records
         self._places = places

@@ -6,9 +6,9 @@ from heapq import nlargest
 
 from attrs import define
 
-from temper_core.observe.wakes.kernel import NS_PER_S, Counted
+from temper_core.observe.wakes.kernel import NS_PER_S, WindowCounts
 from temper_core.observe.wakes.kernel_records import BUCKETS, COUNTS, REST
-from temper_core.observe.wakes.roster import Roster
+from temper_core.observe.wakes.roster import PartyRoster
 from temper_core.records.wakes import Blocking, WaitHistogram, WakeEdge, WakeWindow
 
 MOST_EDGES = 256
@@ -43,7 +43,7 @@ class _Waits:
         return WaitHistogram(subject, counts, self.total_ns / NS_PER_S)
 
 
-def tell_window(counted: Counted, roster: Roster, *, at: float) -> WakeWindow:
+def tell_window(counted: WindowCounts, roster: PartyRoster, *, at: float) -> WakeWindow:
     """Return what was counted, the most of it first; *at* is the wall-clock end."""
     frequent = nlargest(MOST_EDGES, counted.edges.items(), key=lambda edge: edge[1])
     longest = nlargest(MOST_BLOCKINGS, counted.blockings.items(), key=lambda pair: pair[1][1])
@@ -65,7 +65,7 @@ def tell_window(counted: Counted, roster: Roster, *, at: float) -> WakeWindow:
     )
 
 
-def _histograms(counted: Counted, roster: Roster) -> Iterator[WaitHistogram]:
+def _histograms(counted: WindowCounts, roster: PartyRoster) -> Iterator[WaitHistogram]:
     """Yield the node's waits, then those of the layers, then of the pods that waited longest."""
     pods: defaultdict[str, _Waits] = defaultdict(_Waits)
     layers: defaultdict[str, _Waits] = defaultdict(_Waits)
@@ -86,7 +86,7 @@ def _histograms(counted: Counted, roster: Roster) -> Iterator[WaitHistogram]:
         yield pods[pod].told(pod)
 
 
-def _alike(counted: Counted, roster: Roster) -> Iterator[tuple[int, _Waits]]:
+def _alike(counted: WindowCounts, roster: PartyRoster) -> Iterator[tuple[int, _Waits]]:
     """Yield waits added up by threads that belong to the same layer and pod, with one of them.
 
     Thousands of threads are of a few dozen kinds; naming each took ten times as long.

@@ -13,7 +13,7 @@ from temper_core.bpf.access import explain
 from temper_core.errors import BpfError
 from temper_core.observe.wakes.kernel import WakeKernel
 from temper_core.observe.wakes.state import WakeState
-from temper_core.observe.wakes.windows import Watched, Windows
+from temper_core.observe.wakes.windows import WindowResult, Windows
 from temper_core.records.snapshots import Snapshot
 from temper_core.records.wakes import WakeWindow
 from temper_core.settings.models import ObserveSettings
@@ -165,7 +165,7 @@ class WakeWatch:
             self._due = now + watched.rest_s
             self._take(watched)
 
-    def _take(self, watched: Watched) -> None:
+    def _take(self, watched: WindowResult) -> None:
         self._say(watched.reason)
         if watched.window is None:
             return

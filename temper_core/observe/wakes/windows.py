@@ -7,9 +7,9 @@ from attrs import evolve, frozen
 
 from temper_core.errors import MachineError
 from temper_core.observe.places import Places
-from temper_core.observe.wakes.kernel import Counted, Most, WakeKernel
+from temper_core.observe.wakes.kernel import RowLimits, WakeKernel, WindowCounts
 from temper_core.observe.wakes.pacing import WakePace
-from temper_core.observe.wakes.roster import Homes, Roster
+from temper_core.observe.wakes.roster import PartyRoster, ThreadCgroups
 from temper_core.observe.wakes.switch_rate import read_switches
 from temper_core.observe.wakes.telling import MOST_BLOCKINGS, MOST_EDGES, tell_window
 from temper_core.records.snapshots import Snapshot
@@ -22,7 +22,7 @@ AGAIN_S = 30.0
 
 
 @frozen
-class Watched:
+class WindowResult:
     """A window, or why there was none, and in how many seconds the next one is due.
 
     It cost ``kernel_s`` in whatever was running while it was open, and ``own_s`` of this thread.
@@ -45,28 +45,28 @@ class Windows:
         self.pace = WakePace(budget_cpu_ratio)
         self._closing = closing
         self._proc_root = proc_root
-        self._homes = Homes(proc_root)
+        self._homes = ThreadCgroups(proc_root)
         self._places = Places(None)
 
-    def watch(self, kernel: WakeKernel, snapshot: Snapshot | None) -> Watched:
+    def watch(self, kernel: WakeKernel, snapshot: Snapshot | None) -> WindowResult:
         """Watch for as long as the budget allows; *snapshot* names threads. Raises ``BpfError``."""
         began_s = time.thread_time()
         try:
             rate = self._switches_per_s()
         except MachineError as error:
-            return Watched(AGAIN_S, reason=str(error))
+            return WindowResult(AGAIN_S, reason=str(error))
         share = self.pace.share(observing_ratio(snapshot))
         plan = self.pace.plan(rate, share)
         if not plan.length_s:
-            return Watched(AGAIN_S, reason=plan.reason)
+            return WindowResult(AGAIN_S, reason=plan.reason)
         counted = self._count(kernel, plan.length_s)
         if self._closing.is_set():
-            return Watched(AGAIN_S)
+            return WindowResult(AGAIN_S)
         window = self._tell(counted, snapshot)
         own_s = time.thread_time() - began_s
         self.pace.learn(counted.switches, counted.kernel_s, own_s)
         every_s = self.pace.every_s(counted.kernel_s + own_s, share)
-        return Watched(
+        return WindowResult(
             every_s,
             evolve(window, every_s=every_s, switches_per_s=rate),
             kernel_s=counted.kernel_s,
@@ -80,16 +80,16 @@ class Windows:
         made = read_switches(self._proc_root) - before
         return made / max(time.monotonic() - since, RATE_OVER_S / 2)
 
-    def _count(self, kernel: WakeKernel, length_s: float) -> Counted:
+    def _count(self, kernel: WakeKernel, length_s: float) -> WindowCounts:
         kernel.begin(length_s)
         self._closing.wait(length_s)
-        return kernel.end(most=Most(MOST_EDGES, MOST_BLOCKINGS))
+        return kernel.end(most=RowLimits(MOST_EDGES, MOST_BLOCKINGS))
 
-    def _tell(self, counted: Counted, snapshot: Snapshot | None) -> WakeWindow:
+    def _tell(self, counted: WindowCounts, snapshot: Snapshot | None) -> WakeWindow:
         at, plan = time.time(), snapshot.plan if snapshot is not None else None
         if plan is not self._places.plan:
             self._places = Places(plan)
-        roster = Roster(counted.parties, snapshot, self._places, self._homes)
+        roster = PartyRoster(counted.parties, snapshot, self._places, self._homes)
         return tell_window(counted, roster, at=at)
 
 

@@ -3,7 +3,7 @@
 import structlog
 from attrs import define
 
-from temper_core.scheduler.counters import Counters, Way
+from temper_core.scheduler.counters import ChangeMethod, EngineCounters
 from temper_core.scheduler.engine.engine_run import EngineRun
 from temper_core.scheduler.failure.diagnosis import Diagnosis
 
@@ -15,21 +15,21 @@ RECOVERY = "recovery"
 
 
 @define
-class Change:
+class EngineChange:
     """What the next engine to attach is there for, and its accounts.
 
     ``stock_since`` is when the kernel dropped the engine before it; None where that is of no
     interest, because nobody planned it. ``diagnosis`` is of the last engine that ended unasked.
     """
 
-    counters: Counters
+    counters: EngineCounters
     cause: str = "start"
-    way: Way = Way.COLD
+    way: ChangeMethod = ChangeMethod.COLD
     why_cold: str = ""
     stock_since: float | None = None
     diagnosis: Diagnosis | None = None
 
-    def planned(self, way: Way, why_cold: str = "") -> None:
+    def planned(self, way: ChangeMethod, why_cold: str = "") -> None:
         """Note that another plan comes into force that way."""
         self.cause, self.way, self.why_cold = PLAN, way, why_cold
 
@@ -55,7 +55,7 @@ class Change:
         self.diagnosis = diagnosis
         kind = diagnosis.kind.value
         self.counters.ejections[kind] += 1
-        if self.way is Way.WARM:  # its gate was opened, and it was never proven
+        if self.way is ChangeMethod.WARM:  # its gate was opened, and it was never proven
             self.counters.swap_failures[kind] += 1
         self.begin_cold(ROLLBACK if may_roll_back else RECOVERY)
 
@@ -66,4 +66,4 @@ class Change:
 
     def begin_cold(self, cause: str) -> None:
         """Note that the next engine is started where none runs, because of *cause*."""
-        self.cause, self.way, self.why_cold = cause, Way.COLD, ""
+        self.cause, self.way, self.why_cold = cause, ChangeMethod.COLD, ""

@@ -5,13 +5,13 @@ from attrs import define, evolve
 
 from temper_core.errors import EngineError
 from temper_core.records.plans import Generation
-from temper_core.scheduler.change.change import ROLLBACK, Change
+from temper_core.scheduler.change.change import ROLLBACK, EngineChange
 from temper_core.scheduler.change.plan_book import PlanBook, did_not_attach, same
 from temper_core.scheduler.change.reload_policy import ReloadPolicy
 from temper_core.scheduler.change.starter import Starter
 from temper_core.scheduler.change.succession import Succession
-from temper_core.scheduler.counters import Way
-from temper_core.scheduler.engine.engine_run import EngineRun, Phase
+from temper_core.scheduler.counters import ChangeMethod
+from temper_core.scheduler.engine.engine_run import EnginePhase, EngineRun
 from temper_core.scheduler.engine.gate import GateError
 from temper_core.scheduler.failure.backoff import Backoff
 from temper_core.scheduler.failure.diagnosis import Diagnosis, EndKind
@@ -32,7 +32,7 @@ class PlanChanges:
     succession: Succession
     plans: PlanBook
     policy: ReloadPolicy
-    change: Change
+    change: EngineChange
     backoff: Backoff
     recheck_s: float
 
@@ -57,7 +57,7 @@ class PlanChanges:
             self.change.begin_cold(ROLLBACK)
         if heir.gate_refusal:
             self.starter.gate_refusal = heir.gate_refusal
-            if run is not None and run.phase is Phase.ATTACHED:
+            if run is not None and run.phase is EnginePhase.ATTACHED:
                 self._replace_cold(run, heir.gate_refusal, now)
         elif heir.diagnosis is not None:
             self._failed(heir.diagnosis, heir.generation, now)
@@ -80,7 +80,7 @@ class PlanChanges:
         if is_wanted:
             self.policy.settled()
             heir.generation = evolve(heir.generation, plan=target.plan)
-        if heir.phase is Phase.WAITING:
+        if heir.phase is EnginePhase.WAITING:
             log.info("hand_over_begun", generation=run.generation.number)
             self.succession.give_way(run, now)
         elif not is_wanted and self._is_due(now) and self.succession.may_supersede():
@@ -110,7 +110,7 @@ class PlanChanges:
 
     def _replace_cold(self, run: EngineRun, why: str, now: float) -> None:
         """Stop the engine now; the next plan starts once it has ended."""
-        self.change.planned(Way.COLD, why)
+        self.change.planned(ChangeMethod.COLD, why)
         log.info("reload_begun", generation=run.generation.number, why_cold=why)
         run.stop(now)
 

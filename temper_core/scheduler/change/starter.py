@@ -15,7 +15,7 @@ from temper_core.scheduler.engine.access import EngineAccess
 from temper_core.scheduler.engine.engine_run import EngineRun, Limits
 from temper_core.scheduler.engine.leftovers import remove_leftovers
 from temper_core.scheduler.engine.process import Launch, spawn
-from temper_core.scheduler.engine.surroundings import Surroundings
+from temper_core.scheduler.engine.surroundings import EngineEnvironment
 from temper_core.scheduler.hint_map import HintMap
 from temper_core.scheduler.host.kernel import KernelLog
 from temper_core.scheduler.host.roots import Roots
@@ -140,7 +140,7 @@ class Starter:
             self._kernel_log = KernelLog(self._roots.kmsg)
         self._kernel_log.forget()
         scheduler = self._settings.scheduler
-        surroundings = Surroundings(self._roots, self._kernel_log, now)
+        surroundings = EngineEnvironment(self._roots, self._kernel_log, now)
         self._made_run = self._made_run or not self._roots.run.exists()
         process = spawn(self._launch(generation, self.engine.path, is_gated=is_gated))
         period_s = min(self._settings.observe.period_s, LONGEST_STATS_PERIOD_S)

@@ -15,7 +15,7 @@ import structlog
 from temper_core.errors import EngineError
 from temper_core.records.plans import Generation
 from temper_core.scheduler.change.starter import Starter
-from temper_core.scheduler.engine.engine_run import EngineRun, Phase
+from temper_core.scheduler.engine.engine_run import EnginePhase, EngineRun
 from temper_core.scheduler.host.kernel import SchedExt
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
@@ -71,12 +71,12 @@ class Succession:
         """
         for run in self._leaving:
             run.step(now)
-        self._leaving = [run for run in self._leaving if run.phase is not Phase.ENDED]
+        self._leaving = [run for run in self._leaving if run.phase is not EnginePhase.ENDED]
         heir = self.heir
         if heir is None:
             return None
         heir.step(now)
-        if heir.phase is not Phase.ENDED:
+        if heir.phase is not EnginePhase.ENDED:
             return None
         self.heir = None
         return heir
@@ -86,7 +86,7 @@ class Succession:
 
         Only one time in a row: where plans change faster than engines load, none would ever arrive.
         """
-        if self.heir is None or self.heir.phase is not Phase.LOADING or self._was_superseded:
+        if self.heir is None or self.heir.phase is not EnginePhase.LOADING or self._was_superseded:
             return False
         self._was_superseded = True
         return True
@@ -104,7 +104,7 @@ class Succession:
         right: the latter raises SuccessionError.
         """
         old, heir = self._giving_way, self.heir
-        if old is None or heir is None or heir.phase is not Phase.WAITING:
+        if old is None or heir is None or heir.phase is not EnginePhase.WAITING:
             return None
         is_free = self._kernel.read().is_free
         if old.has_let_go and is_free:
@@ -113,7 +113,7 @@ class Succession:
             self.heir = self._giving_way = None
             self.dismiss(old)
             return heir
-        ended_at = old.released_at if old.phase is Phase.ENDED else None
+        ended_at = old.released_at if old.phase is EnginePhase.ENDED else None
         if old.is_stuck or (ended_at is not None and now - ended_at > RELEASE_S):
             self.drop("the kernel does not become free", now)
         return None
@@ -135,5 +135,5 @@ class Succession:
 
     def dismiss(self, run: EngineRun) -> None:
         """See *run*, which was stopped, to its end."""
-        if run.phase is not Phase.ENDED:
+        if run.phase is not EnginePhase.ENDED:
             self._leaving.append(run)

@@ -22,7 +22,7 @@ from temper_core.scheduler.engine.process import EngineProcess
 from temper_core.scheduler.engine.proof import layer_names, prove
 from temper_core.scheduler.engine.start_deadline import StartDeadline, cpu_seconds
 from temper_core.scheduler.engine.stop_ladder import Rung, StopLadder
-from temper_core.scheduler.engine.surroundings import Surroundings
+from temper_core.scheduler.engine.surroundings import EngineEnvironment
 from temper_core.scheduler.engine_launcher import NO_GATE
 from temper_core.scheduler.failure.diagnosis import Diagnosis, End, EndKind, diagnose
 from temper_core.scheduler.host.kernel import KernelState
@@ -38,7 +38,7 @@ LET_THROUGH_IDLE_S = 30.0
 """An engine that was let through holds the node on the stock scheduler until it attaches."""
 
 
-class Phase(StrEnum):
+class EnginePhase(StrEnum):
     """Where an engine is in its life."""
 
     LOADING = "loading"
@@ -75,13 +75,13 @@ class EngineRun:
         generation: Generation,
         process: EngineProcess,
         stats: StatsClient,
-        surroundings: Surroundings,
+        surroundings: EngineEnvironment,
         limits: Limits,
     ) -> None:
         self.generation = generation
         self.process = process
         self.stats = stats
-        self.phase = Phase.LOADING
+        self.phase = EnginePhase.LOADING
         self.missing = "just started"
         self.diagnosis: Diagnosis | None = None
         self.gate_refusal = ""
@@ -128,7 +128,7 @@ class EngineRun:
     @property
     def is_let_through(self) -> bool:
         """Whether its gate was opened, and the kernel has not been seen to take it yet."""
-        return self.phase is Phase.ATTACHING and self.enabled_at is None
+        return self.phase is EnginePhase.ATTACHING and self.enabled_at is None
 
     @property
     def has_let_go(self) -> bool:
@@ -136,7 +136,7 @@ class EngineRun:
 
         Known before the process has ended only where it was attached when it was stopped.
         """
-        return self._saw_release or self.phase is Phase.ENDED or self.is_held_back
+        return self._saw_release or self.phase is EnginePhase.ENDED or self.is_held_back
 
     @property
     def is_stuck(self) -> bool:
@@ -145,7 +145,7 @@ class EngineRun:
 
     def step(self, now: float) -> None:
         """Look at the process, its statistics and the kernel, and move on."""
-        if self.phase is Phase.ENDED:
+        if self.phase is EnginePhase.ENDED:
             return
         self._surroundings.log.drain(now)
         exit_code = self.process.exit_code
@@ -153,23 +153,23 @@ class EngineRun:
         self._note_release(kernel, now)
         if exit_code is not None:
             self._after_exit(exit_code, kernel, now)
-        elif self.phase is Phase.STOPPING:
+        elif self.phase is EnginePhase.STOPPING:
             if self._ladder.climb(now, is_out=self.has_let_go or kernel.is_free):
                 self._end(now)
         elif self.is_held_back:
             self._approach_gate(now)
-        elif kernel.is_known or self.phase is not Phase.ATTACHED:
+        elif kernel.is_known or self.phase is not EnginePhase.ATTACHED:
             self._ask_statistics(kernel, now)
             self._judge(kernel, now)
 
     def open_gate(self, now: float, predecessor: "EngineRun") -> None:
         """Let a waiting engine attach, in *predecessor*'s place; the kernel must be free."""
         gate = self.process.gate
-        if gate is None or self.phase is not Phase.WAITING:
+        if gate is None or self.phase is not EnginePhase.WAITING:
             raise ValueError(f"the engine is {self.phase}, not at a gate")
         self._seq_before = self._surroundings.kernel.read().enable_seq
         self._opened_at = now
-        self.phase, self.missing = Phase.ATTACHING, "its gate was opened"
+        self.phase, self.missing = EnginePhase.ATTACHING, "its gate was opened"
         self.predecessor = predecessor
         predecessor.has_successor = True
         try:
@@ -181,11 +181,13 @@ class EngineRun:
 
     def stop(self, now: float) -> None:
         """Begin to end the engine; does nothing where that has begun already."""
-        if self.phase in (Phase.STOPPING, Phase.ENDED):
+        if self.phase in (EnginePhase.STOPPING, EnginePhase.ENDED):
             return
-        is_attached = self.phase is Phase.ATTACHED or self._surroundings.kernel.read().is_layered
+        is_attached = (
+            self.phase is EnginePhase.ATTACHED or self._surroundings.kernel.read().is_layered
+        )
         self._stopped_in_kernel = is_attached and not self.is_held_back
-        self.phase = Phase.STOPPING
+        self.phase = EnginePhase.STOPPING
         self._ladder.enter(Rung.TERMINATE if self._stopped_in_kernel else Rung.KILL, now)
 
     def _fail(self, kind: EndKind, summary: str, now: float) -> None:
@@ -194,7 +196,7 @@ class EngineRun:
 
     def _approach_gate(self, now: float) -> None:
         """See whether it has loaded; time at the gate is not its own."""
-        if self.phase is Phase.WAITING:
+        if self.phase is EnginePhase.WAITING:
             return
         try:
             is_there = self.process.gate is not None and self.process.gate.look()
@@ -202,7 +204,7 @@ class EngineRun:
             self._fail(EndKind.UNKNOWN, str(error), now)
             return
         if is_there:
-            self.phase = Phase.WAITING
+            self.phase = EnginePhase.WAITING
             self.missing = "the engine before it has to stop"
         else:
             self.missing = "it is being verified"
@@ -237,7 +239,7 @@ class EngineRun:
         before = self.predecessor
         if before is None:
             return False
-        if before.phase is Phase.ENDED or before.process.exit_code is not None:
+        if before.phase is EnginePhase.ENDED or before.process.exit_code is not None:
             self.predecessor = None
         return self.predecessor is not None
 
@@ -251,10 +253,10 @@ class EngineRun:
         )
         self.missing = next(iter(proof.missing), "")
         self._note_attachment(kernel, now)
-        if self.phase is Phase.ATTACHED:
+        if self.phase is EnginePhase.ATTACHED:
             self._watch(kernel, now)
         elif proof.is_complete:
-            self.phase = Phase.ATTACHED
+            self.phase = EnginePhase.ATTACHED
             self.attached_at = now
             self.attach_count += 1
             self.released_at = None
@@ -280,7 +282,7 @@ class EngineRun:
     def _watch(self, kernel: KernelState, now: float) -> None:
         """Notice what neither the process nor its exit code tells of an attached engine."""
         if not kernel.is_layered:
-            self.phase = Phase.LOADING
+            self.phase = EnginePhase.LOADING
             self.deadline.restart(now)
             self._seq_before = kernel.enable_seq
             self.stats.close()
@@ -299,7 +301,7 @@ class EngineRun:
 
     def _after_exit(self, exit_code: int, kernel: KernelState, now: float) -> None:
         """Wait for the last words and for the kernel to let go; then it has ended."""
-        self.phase = Phase.STOPPING
+        self.phase = EnginePhase.STOPPING
         if self._exited_at is None:
             self._exited_at = now
             self._was_asked = self._ladder.rung is not None
@@ -339,7 +341,7 @@ class EngineRun:
 
     def _end(self, now: float) -> None:
         is_last = not self.has_successor and not self.is_held_back
-        self.phase = Phase.ENDED
+        self.phase = EnginePhase.ENDED
         self.released_at = self.released_at or now
         self.predecessor = None
         self.stats.close()

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from temper_core.engine.dry_run import Rehearsal, Stage, one_line, refusal, with_hint_map
+from temper_core.engine.dry_run import DryRun, DryRunStage, one_line, refusal, with_hint_map
 from temper_core.errors import EngineError
 from temper_core.scheduler.engine.process import EngineProcess, Launch, spawn
 from temper_core.scheduler.engine_launcher import NO_GATE
@@ -37,7 +37,7 @@ def load_once(
     *,
     timeout_s: float = 300.0,
     roots: Roots | None = None,
-) -> Rehearsal:
+) -> DryRun:
     """Load *config* and end the engine when it stands at its gate; call it from the main thread.
 
     Raises EngineError where that cannot be done here, or says nothing about the configuration.
@@ -63,12 +63,12 @@ def load_once(
         return _watch(process, timeout_s, roots)
 
 
-def _watch(process: EngineProcess, timeout_s: float, roots: Roots) -> Rehearsal:
+def _watch(process: EngineProcess, timeout_s: float, roots: Roots) -> DryRun:
     """Wait until the engine is at its gate or has ended."""
     until = time.monotonic() + timeout_s
     while process.exit_code is None:
         if process.gate is not None and process.gate.look():
-            return Rehearsal(Stage.LOADED, is_taken=True)
+            return DryRun(DryRunStage.LOADED, is_taken=True)
         if time.monotonic() > until:
             raise EngineError(f"the engine did not load within {timeout_s:g} s")
         time.sleep(LOOK_S)
@@ -76,7 +76,7 @@ def _watch(process: EngineProcess, timeout_s: float, roots: Roots) -> Rehearsal:
     return _refusal(process, roots)
 
 
-def _refusal(process: EngineProcess, roots: Roots) -> Rehearsal:
+def _refusal(process: EngineProcess, roots: Roots) -> DryRun:
     code = process.exit_code or 0
     if code in NO_GATE:
         raise EngineError(f"no engine can be held back here: {one_line(process.errors)}")
@@ -84,7 +84,11 @@ def _refusal(process: EngineProcess, roots: Roots) -> Rehearsal:
     if found.kind not in OF_THE_PLAN:
         raise EngineError(f"{found.summary}; {found.remedy}")
     # What is the engine's own has come before the load.
-    stage = Stage.VERIFIED if found.kind in (EndKind.CONFIG, EndKind.USAGE) else Stage.LOADED
+    stage = (
+        DryRunStage.VERIFIED
+        if found.kind in (EndKind.CONFIG, EndKind.USAGE)
+        else DryRunStage.LOADED
+    )
     return refusal(stage, found.summary.removeprefix(REFUSED_PLAN))
 
 

@@ -9,7 +9,7 @@ from collections.abc import Set as AbstractSet
 
 from attrs import frozen
 
-from temper_core.scheduler.host.kernel import OUR_OPS, KernelState, KernelWord
+from temper_core.scheduler.host.kernel import OUR_OPS, KernelState, KernelStateWord
 
 
 @frozen
@@ -37,7 +37,7 @@ def prove(
 ) -> Proof:
     """Hold one look at the kernel, the process and its statistics against what must be."""
     clauses = [
-        (kernel.word is KernelWord.ENABLED, f"sched_ext is {kernel.word}"),
+        (kernel.word is KernelStateWord.ENABLED, f"sched_ext is {kernel.word}"),
         (kernel.ops.startswith(OUR_OPS), f"the kernel runs {kernel.ops or 'no scheduler'}"),
         (kernel.switch_all == 1, f"switch_all is {kernel.switch_all}, not 1"),
         (_was_raised(kernel.enable_seq, enable_seq_before), _seq_clause(kernel, enable_seq_before)),

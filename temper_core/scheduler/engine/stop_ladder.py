@@ -5,7 +5,7 @@ from enum import StrEnum
 import structlog
 
 from temper_core.scheduler.engine.process import EngineProcess
-from temper_core.scheduler.engine.surroundings import Surroundings
+from temper_core.scheduler.engine.surroundings import EngineEnvironment
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -31,7 +31,7 @@ class StopLadder:
     def __init__(
         self,
         process: EngineProcess,
-        surroundings: Surroundings,
+        surroundings: EngineEnvironment,
         *,
         terminate_s: float,
         allows_sysrq: bool,

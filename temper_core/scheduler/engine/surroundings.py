@@ -12,7 +12,7 @@ from temper_core.scheduler.host.roots import Roots
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
-class Surroundings:
+class EngineEnvironment:
     """The kernel, its log and the engine's traces on one machine."""
 
     def __init__(self, roots: Roots, kernel_log: KernelLog, started_at: float) -> None:

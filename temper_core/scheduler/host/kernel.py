@@ -29,7 +29,7 @@ RELEVANT = re.compile(
 )
 
 
-class KernelWord(StrEnum):
+class KernelStateWord(StrEnum):
     """The state word; a word of a newer kernel counts as TRANSITIONAL, no file as ABSENT."""
 
     DISABLED = "disabled"
@@ -48,7 +48,7 @@ class KernelState:
     spare: nothing may be concluded from such a look.
     """
 
-    word: KernelWord
+    word: KernelStateWord
     ops: str = ""
     switch_all: int | None = None
     enable_seq: int | None = None
@@ -58,17 +58,17 @@ class KernelState:
     @property
     def is_free(self) -> bool:
         """Whether the stock scheduler runs everything; false where that is not known."""
-        return self.word in (KernelWord.DISABLED, KernelWord.ABSENT)
+        return self.word in (KernelStateWord.DISABLED, KernelStateWord.ABSENT)
 
     @property
     def is_layered(self) -> bool:
         """Whether an engine of our kind is attached; whose it is, only its process tells."""
-        return self.word is KernelWord.ENABLED and self.ops.startswith(OUR_OPS)
+        return self.word is KernelStateWord.ENABLED and self.ops.startswith(OUR_OPS)
 
     @property
     def is_without_us(self) -> bool:
         """Whether no engine of our kind can be attached; one without a name may just be going."""
-        is_foreign = self.word is KernelWord.ENABLED and self.ops != "" and not self.is_layered
+        is_foreign = self.word is KernelStateWord.ENABLED and self.ops != "" and not self.is_layered
         return self.is_free or is_foreign
 
 
@@ -94,7 +94,7 @@ class SchedExt:
                 nr_rejected=number_in(self._text("nr_rejected")),
             )
         except OSError:
-            return KernelState(KernelWord.TRANSITIONAL, is_known=False)
+            return KernelState(KernelStateWord.TRANSITIONAL, is_known=False)
 
     def foreign(self, ours: bool) -> str | None:
         """Name the scheduler that is attached though no engine of ours runs (*ours* is false)."""
@@ -114,15 +114,15 @@ class SchedExt:
                 found[name.rstrip(":")] = int(value)
         return found
 
-    def _word(self) -> KernelWord:
+    def _word(self) -> KernelStateWord:
         text = self._text("state")
         if text is None:
-            return KernelWord.ABSENT
+            return KernelStateWord.ABSENT
         try:
-            word = KernelWord(text)
+            word = KernelStateWord(text)
         except ValueError:
-            return KernelWord.TRANSITIONAL
-        return KernelWord.TRANSITIONAL if word is KernelWord.ABSENT else word
+            return KernelStateWord.TRANSITIONAL
+        return KernelStateWord.TRANSITIONAL if word is KernelStateWord.ABSENT else word
 
     def _text(self, name: str) -> str | None:
         """Return what is in a file; None where there is none, OSError where it cannot be read."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from temper_core.bpf.access import read_circumstances
 from temper_core.records.checks import Check, failed, ok, unknown, warning
-from temper_core.scheduler.host.kernel import KernelWord, SchedExt
+from temper_core.scheduler.host.kernel import KernelStateWord, SchedExt
 from temper_core.scheduler.host.roots import Roots, number_in, read_line, read_number
 from temper_core.settings import Settings
 
@@ -105,7 +105,7 @@ def foreign_scheduler(roots: Roots, *, own_engine: int | None = None) -> Check:
 def _attached_foreign(roots: Roots, *, is_ours: bool) -> str | None:
     kernel = SchedExt(roots.sched_ext)
     state = kernel.read()
-    if is_ours and state.word is KernelWord.ENABLED and state.ops and not state.is_layered:
+    if is_ours and state.word is KernelStateWord.ENABLED and state.ops and not state.is_layered:
         return state.ops
     return kernel.foreign(ours=is_ours)
 

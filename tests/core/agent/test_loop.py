@@ -8,7 +8,7 @@ from attrs import evolve
 from structlog.testing import capture_logs
 
 from temper_core.agent.loop import Agent, Parts
-from temper_core.agent.waker import Wake
+from temper_core.agent.waker import LoopWaker
 from temper_core.errors import MachineError
 from temper_core.records.plans import Generation
 from temper_core.records.profiles import ProfileFailure
@@ -192,7 +192,7 @@ def agent_with(decider, steps=20, linter=None, helm=None, profiles=None, **more)
         requests=SimpleNamespace(fileno=lambda: -1),
         **more,
     )
-    agent = Agent(parts, Wake())
+    agent = Agent(parts, LoopWaker())
     scheduler.agent = agent
     return agent, scheduler, shown
 

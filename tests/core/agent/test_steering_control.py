@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from attrs import evolve
 
-from temper_core.agent.steering_control import NEWS_S, RETRY_S, Helm
+from temper_core.agent.steering_control import NEWS_S, RETRY_S, SteeringControl
 from temper_core.errors import MachineError
 from temper_core.records.plans import Generation, LayerPlan
 from temper_core.records.steering import SteeringState
@@ -86,7 +86,7 @@ def scheduler():
 
 @pytest.fixture
 def helm(machine):
-    helm = Helm(machine.open, Path("/bpf/hints"))
+    helm = SteeringControl(machine.open, Path("/bpf/hints"))
     helm.try_again(0.0)
     return helm
 
@@ -101,7 +101,7 @@ def generation(number=1, of=None):
 
 def test_where_steering_cannot_be_had_the_reason_is_told_and_it_is_tried_again(scheduler):
     machine = Machine("no bpffs; mount it")
-    helm = Helm(machine.open, Path("/bpf/hints"))
+    helm = SteeringControl(machine.open, Path("/bpf/hints"))
     helm.try_again(0.0)
     helm.try_again(1.0)
     told, could = helm.state, helm.can_steer
@@ -244,7 +244,7 @@ def test_an_engine_that_reads_hints_is_steered_even_if_no_next_one_could_be(
 
 
 def test_a_map_is_never_ready_where_there_is_none():
-    helm = Helm(Machine("no BPF").open, Path("/bpf/hints"))
+    helm = SteeringControl(Machine("no BPF").open, Path("/bpf/hints"))
     helm.try_again(0.0)
 
     with pytest.raises(MachineError, match="no BPF"):

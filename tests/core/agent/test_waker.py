@@ -5,15 +5,15 @@ from types import SimpleNamespace
 
 import pytest
 
-from temper_core.agent.change_sources import Ear
-from temper_core.agent.waker import Wake
+from temper_core.agent.change_sources import ChangeSource
+from temper_core.agent.waker import LoopWaker
 
 LONG_S = 60.0
 
 
 @pytest.fixture
 def wake():
-    wake = Wake()
+    wake = LoopWaker()
     yield wake
     wake.close()
 
@@ -146,7 +146,7 @@ def test_a_descriptor_that_its_owner_closed_is_no_error(wake):
 
 
 def test_an_ear_hears_from_its_second_question_on(wake, bell):
-    ear = Ear(wake, bell, 0.0)
+    ear = ChangeSource(wake, bell, 0.0)
     bell.ring()
 
     first = ear.taken()
@@ -157,7 +157,7 @@ def test_an_ear_hears_from_its_second_question_on(wake, bell):
 
 def test_an_ear_whose_source_has_no_descriptor_yet_listens_as_soon_as_there_is_one(wake, bell):
     source = SimpleNamespace(fileno=lambda: -1)
-    ear = Ear(wake, source, 0.0)
+    ear = ChangeSource(wake, source, 0.0)
     bell.ring()
     ear.taken()
     was_heard = wake.wait(0.02)
@@ -172,7 +172,7 @@ def test_an_ear_whose_source_has_no_descriptor_yet_listens_as_soon_as_there_is_o
 
 def test_an_ear_lets_go_of_a_descriptor_that_is_none_any_more(wake, bell):
     source = SimpleNamespace(fileno=bell.fileno)
-    ear = Ear(wake, source, 0.0)
+    ear = ChangeSource(wake, source, 0.0)
     ear.taken()
     source.fileno = lambda: -1
     ear.taken()
@@ -185,7 +185,7 @@ def test_an_ear_lets_go_of_a_descriptor_that_is_none_any_more(wake, bell):
 
 def test_an_ear_hears_of_a_source_that_was_opened_anew_under_the_same_number(wake):
     reading, writing = os.pipe()
-    ear = Ear(wake, SimpleNamespace(fileno=lambda: reading), 0.0)
+    ear = ChangeSource(wake, SimpleNamespace(fileno=lambda: reading), 0.0)
     ear.taken()
     os.close(reading)
     os.close(writing)
@@ -203,7 +203,7 @@ def test_an_ear_hears_of_a_source_that_was_opened_anew_under_the_same_number(wak
 
 def test_an_ear_hears_anew_of_what_was_opened_again_while_it_rested(wake, bell):
     reading, writing = os.pipe()
-    ear = Ear(wake, SimpleNamespace(fileno=lambda: reading), 0.02)
+    ear = ChangeSource(wake, SimpleNamespace(fileno=lambda: reading), 0.02)
     ear.taken()
     os.write(writing, b"!")
     wake.wait(LONG_S)
@@ -220,16 +220,16 @@ def test_an_ear_hears_anew_of_what_was_opened_again_while_it_rested(wake, bell):
 
 def test_an_ear_without_anything_that_can_be_slept_on_says_so_and_goes_on(wake, tmp_path):
     with (tmp_path / "ordinary").open("w") as file:
-        ear = Ear(wake, file, 0.0)
+        ear = ChangeSource(wake, file, 0.0)
         had_news = ear.taken()
-        closed = Ear(wake, SimpleNamespace(fileno=lambda: 10_000), 0.0)
+        closed = ChangeSource(wake, SimpleNamespace(fileno=lambda: 10_000), 0.0)
 
         assert (had_news, ear.is_listening) == (False, False)
         assert (closed.taken(), closed.is_listening) == (False, False)
 
 
 def test_two_ears_at_one_source_break_nothing(wake, bell):
-    first, second = Ear(wake, bell, 0.0), Ear(wake, bell, 0.0)
+    first, second = ChangeSource(wake, bell, 0.0), ChangeSource(wake, bell, 0.0)
     first.taken()
     second.taken()
 
@@ -243,7 +243,7 @@ def test_two_ears_at_one_source_break_nothing(wake, bell):
 def test_news_of_a_descriptor_that_lives_on_elsewhere_after_it_was_closed_are_nobodys(wake):
     reading, writing = os.pipe()
     source = SimpleNamespace(fileno=lambda: reading)
-    ear = Ear(wake, source, 0.0)
+    ear = ChangeSource(wake, source, 0.0)
     ear.taken()
     elsewhere = os.dup(reading)
     os.close(reading)

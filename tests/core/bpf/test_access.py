@@ -10,7 +10,7 @@ from attrs import evolve
 
 from temper_core.bpf.access import (
     AccessCode,
-    Circumstances,
+    BpfPrivileges,
     classify,
     explain,
     probe,
@@ -22,7 +22,7 @@ from temper_core.errors import BpfError
 ANOTHER = Path(__file__).parent / "as_another.py"
 ROOT = Path(__file__).parents[3]
 SYS_ADMIN, PERFMON, BPF = 1 << 21, 1 << 38, 1 << 39
-ALL_WELL = Circumstances(
+ALL_WELL = BpfPrivileges(
     capabilities=BPF | PERFMON,
     seccomp=0,
     is_host_user_namespace=True,
@@ -95,7 +95,7 @@ def test_the_circumstances_are_read_from_proc_and_sys(tmp_path):
 
     found = read_circumstances(proc_root=str(tmp_path), sys_root=str(tmp_path))
 
-    assert found == Circumstances(
+    assert found == BpfPrivileges(
         capabilities=BPF | PERFMON,
         seccomp=2,
         is_host_user_namespace=False,

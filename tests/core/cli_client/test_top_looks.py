@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 from temper_core.cli import top
 from temper_core.cli.top.cpu_times import busy_between, read_cpu_times
-from temper_core.cli.top.looks import FEW, MANY, Looks, news_in, threads_for
+from temper_core.cli.top.looks import FEW, MANY, ObservationPoller, news_in, threads_for
 from temper_core.cli.top.view import View
 from temper_core.errors import MachineError
 from tests.patience import PATIENCE_S
@@ -42,7 +42,7 @@ def rung():
 
 @pytest.fixture
 def looks(agent, rung):
-    looks = Looks.begin(agent, FEW)
+    looks = ObservationPoller.begin(agent, FEW)
     looks.call_back(rung.set)
     return looks
 
@@ -88,7 +88,7 @@ def test_at_the_start_there_has_to_be_an_agent(agent):
     agent.error = MachineError("no agent answers")
 
     with pytest.raises(MachineError):
-        Looks.begin(agent, FEW)
+        ObservationPoller.begin(agent, FEW)
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")

@@ -13,7 +13,7 @@ from temper_observations import (
     an_observation,
 )
 
-from temper_core.cli.top.pane_boxes import Seen
+from temper_core.cli.top.pane_boxes import PaneInput
 from temper_core.cli.top.screen import arranged, screen, whole_text
 from temper_core.cli.top.view import PANES, View, after_key
 from temper_core.records.snapshots import Observing, Pressure, PressureLine
@@ -21,7 +21,7 @@ from temper_core.records.snapshots import Observing, Pressure, PressureLine
 
 @pytest.fixture
 def seen(view):
-    return Seen(an_observation(view.last, wakes=WINDOW))
+    return PaneInput(an_observation(view.last, wakes=WINDOW))
 
 
 def lines_of(seen, view=None, width=100, height=60):
@@ -58,10 +58,10 @@ def test_a_screen_has_exactly_the_size_it_is_given(seen, width, height, chosen):
 @given(NEARLY_OBSERVATIONS, st.integers(1, 260), st.integers(1, 60), st.sampled_from(PANES))
 def test_no_document_upsets_the_screen(document, width, height, chosen):
     for sort in ("cpu", "wait", "name"):
-        drawn = screen(Seen(document), View(pane=chosen, sort=sort, kept="a"), width, height)
+        drawn = screen(PaneInput(document), View(pane=chosen, sort=sort, kept="a"), width, height)
 
         assert len(drawn.lines) == height
-    assert all(line.plain.isprintable() for line in whole_text(Seen(document), 10_000))
+    assert all(line.plain.isprintable() for line in whole_text(PaneInput(document), 10_000))
 
 
 def titles_of(lines):
@@ -88,7 +88,7 @@ def test_the_chosen_pane_has_half_of_the_screen(seen):
 
 def test_the_header_says_mode_generation_engine_tier_and_cost(view):
     observing = Observing("bpf", period_s=5.0, stretched="costs too much")
-    seen = Seen(an_observation(view.last, observing=observing))
+    seen = PaneInput(an_observation(view.last, observing=observing))
 
     header = lines_of(seen, width=200)[:3]
 
@@ -100,7 +100,7 @@ def test_the_header_says_mode_generation_engine_tier_and_cost(view):
 
 def test_the_map_puts_siblings_beside_each_other_with_owner_share_and_thread(view):
     document = an_observation(view.last, threads=(a_thread(4, cpu_used=0.5, cpu=1),))
-    seen = Seen(document, busy={0: 0.25, 1: 1.0})
+    seen = PaneInput(document, busy={0: 0.25, 1: 1.0})
 
     first = pane(lines_of(seen, width=80), 1)[0]
 
@@ -113,7 +113,7 @@ def test_the_map_puts_siblings_beside_each_other_with_owner_share_and_thread(vie
 def test_without_the_kernels_count_a_cpu_is_as_busy_as_its_threads(view):
     threads = (a_thread(4, cpu_used=0.5, cpu=2), a_thread(5, cpu_used=0.25, cpu=2))
 
-    lines = lines_of(Seen(an_observation(view.last, threads=threads)), width=80)
+    lines = lines_of(PaneInput(an_observation(view.last, threads=threads)), width=80)
 
     assert re.search(r" 2 open +~ 75% worker-4", "\n".join(lines))
 
@@ -133,7 +133,7 @@ def test_threads_show_cpu_wait_switches_migrations_and_layer(view):
         a_thread(4, layer="", layer_is_known=False),
     )
 
-    rows = pane(lines_of(Seen(an_observation(view.last, threads=threads)), width=150), 4)
+    rows = pane(lines_of(PaneInput(an_observation(view.last, threads=threads)), width=150), 4)
 
     assert column(rows, "layer") == [
         "critical", "critical?", "open (should be critical)", "(critical)"
@@ -148,7 +148,7 @@ def test_threads_are_sorted_by_cpu_by_wait_and_by_name(view):
         a_thread(2, comm="c", cpu_used=0.2, run_delay_ratio=0.9),
         a_thread(3, comm="a", cpu_used=0.1, run_delay_ratio=0.5),
     )
-    seen = Seen(an_observation(view.last, threads=threads))
+    seen = PaneInput(an_observation(view.last, threads=threads))
 
     orders = {
         sort: column(pane(lines_of(seen, View(sort=sort)), 4), "thread")
@@ -161,7 +161,7 @@ def test_threads_are_sorted_by_cpu_by_wait_and_by_name(view):
 def test_a_filter_leaves_the_pods_and_threads_that_hold_it(view):
     threads = (a_thread(1), a_thread(2, namespace="ci", pod="noise"))
     pods = (a_pod(), a_pod("batch"))
-    seen = Seen(an_observation(view.last, threads=threads, pods=pods))
+    seen = PaneInput(an_observation(view.last, threads=threads, pods=pods))
 
     lines = lines_of(seen, View(kept="NOIS"))
 
@@ -173,7 +173,7 @@ def test_pods_show_tier_use_delay_throttling_pressure_and_threads(view):
     line = PressureLine(0.25, 0.1, 0.1, 7)
     pod = a_pod(throttled_ratio=0.5, run_delay=0.3, pressure={"cpu": Pressure(line)})
 
-    rows = pane(lines_of(Seen(an_observation(view.last, pods=(pod,))), width=120), 3)
+    rows = pane(lines_of(PaneInput(an_observation(view.last, pods=(pod,))), width=120), 3)
 
     assert rows[1].split() == ["shop/web", "critical", "0.50", "0.30", "50.0%", "25.0%", "4"]
 
@@ -194,7 +194,7 @@ def test_waits_tell_who_was_delayed_by_whom_who_woke_whom_and_how_long_one_waits
 
 
 def test_without_a_window_the_waits_say_how_to_get_one(view):
-    lines = lines_of(Seen(an_observation(view.last)))
+    lines = lines_of(PaneInput(an_observation(view.last)))
 
     assert "temper observe --edges" in pane(lines, 5)[0]
 
@@ -222,7 +222,7 @@ def test_a_threads_name_steers_nothing(view, comm):
     document = an_observation(view.last, threads=(a_thread(1),))
     document["threads"][0]["comm"] = comm
 
-    lines = screen(Seen(document), View(), 80, 24).lines
+    lines = screen(PaneInput(document), View(), 80, 24).lines
 
     assert all(line.plain.isprintable() for line in lines)
     assert max(cell_len(line.plain) for line in lines) <= 80
@@ -274,6 +274,6 @@ def test_lines_are_shared_out_to_the_last_one(needed, height):
 def test_a_pipe_gets_every_row_of_every_pane(view):
     document = an_observation(view.last, threads=tuple(a_thread(n) for n in range(1, 301)))
 
-    told = "\n".join(line.plain for line in whole_text(Seen(document), 10_000))
+    told = "\n".join(line.plain for line in whole_text(PaneInput(document), 10_000))
 
     assert all(f"worker-{n} " in told for n in range(1, 301))

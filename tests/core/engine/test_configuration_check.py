@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from temper_core.engine.binary import verify_offline
 from temper_core.engine.capabilities import capabilities_of
 from temper_core.engine.configuration_check import check, ensure_accepted
-from temper_core.engine.problems import Severity
+from temper_core.engine.problems import ProblemSeverity
 from temper_core.errors import PlanError
 
 NEWEST = capabilities_of(None)
@@ -143,7 +143,7 @@ def test_every_mistake_is_named_at_once_and_the_refused_come_first():
 
     severities = [problem.severity for problem in check(text, NEWEST)]
 
-    assert severities == [Severity.REFUSED] * 3 + [Severity.IGNORED]
+    assert severities == [ProblemSeverity.REFUSED] * 3 + [ProblemSeverity.IGNORED]
 
 
 def test_a_layer_is_named_by_position_and_name():
@@ -163,7 +163,7 @@ def test_ensure_accepted_gives_all_reasons_in_one_error():
 def test_ensure_accepted_hands_back_the_warnings():
     problems = ensure_accepted(plan({"IsKthread": False}), NEWEST)
 
-    assert [problem.severity for problem in problems] == [Severity.IGNORED]
+    assert [problem.severity for problem in problems] == [ProblemSeverity.IGNORED]
 
 
 LEAVES = st.one_of(
@@ -229,7 +229,7 @@ def test_a_plan_with_damage_gets_an_answer(damage, position):
 def test_nesting_of_any_depth_gets_an_answer(depth):
     problems = check("[" * depth + "]" * depth, NEWEST)
 
-    assert problems[0].severity is Severity.REFUSED
+    assert problems[0].severity is ProblemSeverity.REFUSED
 
 
 @settings(max_examples=40)
@@ -238,6 +238,6 @@ def test_the_real_engine_refuses_nothing_that_the_check_takes(offline_engine, la
     text = json.dumps([*layers, REST])
     taken, words = verify_offline(offline_engine, text)
 
-    refused = [each for each in check(text, NEWEST) if each.severity is Severity.REFUSED]
+    refused = [each for each in check(text, NEWEST) if each.severity is ProblemSeverity.REFUSED]
 
     assert taken or refused, words

@@ -8,7 +8,7 @@ import pytest
 from temper_core.engine.binary import NO_SCHED_EXT, verify_offline
 from temper_core.engine.capabilities import capabilities_of
 from temper_core.engine.configuration_check import check
-from temper_core.engine.problems import Severity
+from temper_core.engine.problems import ProblemSeverity
 
 REST = {"name": "rest", "matches": [[]], "kind": {"Open": {}}}
 GROUPED = {"Grouped": {"util_range": [0.5, 0.8], "cpus_range": [1, 2]}}
@@ -239,7 +239,7 @@ def parameters(table: dict[str, Any]) -> list[Any]:
     return [pytest.param(*value, id=name) for name, value in zip(table, values, strict=True)]
 
 
-def lines(text: str, severity: Severity) -> list[str]:
+def lines(text: str, severity: ProblemSeverity) -> list[str]:
     return [
         problem.line
         for problem in check(text, capabilities_of(None))
@@ -256,17 +256,17 @@ def test_nothing_is_said_of_a_sound_configuration(text):
     ("text", "reason"), parameters(REFUSED_BY_BOTH | REFUSED_BEFORE_THE_ENGINE_NOTICES)
 )
 def test_what_the_engine_cannot_run_is_refused_with_the_reason(text, reason):
-    reasons = lines(text, Severity.REFUSED)
+    reasons = lines(text, ProblemSeverity.REFUSED)
 
     assert [line for line in reasons if reason in line], reasons
 
 
 @pytest.mark.parametrize(("text", "warning"), parameters(TAKEN_WITH_A_WARNING))
 def test_what_the_engine_ignores_or_misreads_is_a_warning(text, warning):
-    warnings = lines(text, Severity.IGNORED)
+    warnings = lines(text, ProblemSeverity.IGNORED)
 
     assert [line for line in warnings if warning in line], warnings
-    assert lines(text, Severity.REFUSED) == []
+    assert lines(text, ProblemSeverity.REFUSED) == []
 
 
 @pytest.mark.parametrize(("text", "reason"), parameters(REFUSED_BY_BOTH))

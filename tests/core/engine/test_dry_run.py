@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from temper_core.cli.engine import command
 from temper_core.engine.binary import EngineBinary
-from temper_core.engine.dry_run import Stage, one_line, rehearse, with_hint_map
+from temper_core.engine.dry_run import DryRunStage, one_line, rehearse, with_hint_map
 from temper_core.errors import EngineError
 
 ROOT = Path(__file__).parents[3]
@@ -204,7 +204,7 @@ def test_where_the_engine_could_attach_it_only_reads(tmp_path):
 
     found = rehearse(EngineBinary(path, "1.1.4"), SOUND, sys_root=str(tmp_path))
 
-    assert (found.stage, found.is_taken) == (Stage.PARSED, True)
+    assert (found.stage, found.is_taken) == (DryRunStage.PARSED, True)
     assert "--load" in found.line
     assert "--print-and-exit" in (tmp_path / "asked").read_text()
 

@@ -3,7 +3,7 @@ import threading
 import pytest
 
 from temper_core import EventKind, InputError
-from temper_core.events.event_log import MOST_KINDS, Asked, EventLog
+from temper_core.events.event_log import MOST_KINDS, AuditEntry, EventLog
 from temper_core.events.kinds import KINDS
 from temper_core.events.lanes import BURST, NEWEST_KEPT
 
@@ -35,7 +35,7 @@ def fill(log, clock, count, kind="profile_loaded", source=""):
 
 
 def test_an_event_has_a_number_a_time_a_source_and_the_level_of_its_kind(log):
-    log.record("safe_mode_requested", "cli", "a drill", asked=Asked("socket uid 0", "done"))
+    log.record("safe_mode_requested", "cli", "a drill", asked=AuditEntry("socket uid 0", "done"))
     log.record("trace_done", "web", source="tracer")
 
     first, second = log.after()

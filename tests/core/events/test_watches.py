@@ -11,7 +11,7 @@ from temper_core.records.plans import Generation
 from temper_core.records.profiles import LoadedProfile, ProfileFailure, WorkloadProfile
 from temper_core.records.snapshots import PluginState
 from temper_core.safe_mode.requests import SafeModeRequests
-from temper_core.scheduler.counters import Counters
+from temper_core.scheduler.counters import EngineCounters
 from temper_core.scheduler.failure.diagnosis import Diagnosis, EndKind
 from temper_core.testing import make_machine, make_snapshot
 
@@ -20,7 +20,7 @@ from temper_core.testing import make_machine, make_snapshot
 class Scheduler:
     status: Status = Status(Mode.OBSERVE_ONLY, "no_plan")
     generation: Generation | None = None
-    counters: Counters = field(factory=Counters)
+    counters: EngineCounters = field(factory=EngineCounters)
     diagnosis: Diagnosis | None = None
 
 

@@ -9,7 +9,7 @@ from prometheus_client.openmetrics.parser import (
 from temper_core.metrics.families import FAMILIES
 from temper_core.metrics.families.reading import UNOBSERVED, Per
 from temper_core.metrics.scraper import Scraper
-from temper_core.metrics.source import Counters
+from temper_core.metrics.source import AgentCounters
 from temper_core.metrics.totals import Totals
 from temper_core.records.histogram import Histogram
 from temper_core.records.lint import Severity, Violation
@@ -81,7 +81,7 @@ def a_busy_node(fakes):
 def make_busy(view, fakes):
     """Have *view* tell of a node on which everything happens that metrics tell of."""
     view.last = a_busy_node(fakes)
-    view.counted = Counters(
+    view.counted = AgentCounters(
         reloads={"plan": 1},
         ejections={"stall": 1},
         profile_failures={"broken": 2},

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from temper_core.metrics.families import FAMILIES
 from temper_core.metrics.scraper import Scraper
-from temper_core.metrics.source import Counters
+from temper_core.metrics.source import AgentCounters
 from temper_core.records.histogram import Histogram
 from temper_core.records.snapshots import Mode, SafeModeReason, Status
 from temper_core.records.tiers import Tier
@@ -152,7 +152,7 @@ def test_a_histogram_counts_each_value_once_in_the_bucket_that_holds_it(values):
 
 
 def test_the_stock_window_is_a_histogram_prometheus_understands(view):
-    view.counted = Counters(
+    view.counted = AgentCounters(
         stock_seconds={"cold": Histogram().with_value(0.05).with_value(40).with_value(90)}
     )
 
@@ -229,7 +229,7 @@ def test_what_the_agent_counts_anew_takes_room_from_the_same_observation(view, f
     )
     scraper = Scraper(view, 400)
     scraper.scrape("")
-    view.counted = Counters(reloads={f"cause-{n}": 1 for n in range(30)})
+    view.counted = AgentCounters(reloads={f"cause-{n}": 1 for n in range(30)})
     text, _ = scraper.scrape("")
 
     lines = [line for line in text.decode().splitlines() if not line.startswith("#")]

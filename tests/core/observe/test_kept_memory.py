@@ -11,9 +11,9 @@ from temper_core.observe.observer import Observer
 from temper_core.observe.places import Places
 from temper_core.observe.profile_coverage import ProfileCoverage
 from temper_core.observe.thread_rows import ThreadRow, ThreadRows
-from temper_core.observe.wakes.kernel import Counted
+from temper_core.observe.wakes.kernel import WindowCounts
 from temper_core.observe.wakes.kernel_records import PARTY, TID, Parties
-from temper_core.observe.wakes.roster import Homes, Roster
+from temper_core.observe.wakes.roster import PartyRoster, ThreadCgroups
 from temper_core.observe.wakes.telling import tell_window
 from temper_core.plan import ProfileCatalogue, decide
 from temper_core.records.pods import Container
@@ -117,8 +117,8 @@ def test_the_fullest_of_windows_is_told_without_a_copy_of_it(traced):
     tracemalloc.reset_peak()
 
     told = tell_window(
-        Counted(1.0, parties=parties),
-        Roster(parties, a_snapshot(sample(41)), Places(PLAN), Homes("/nowhere")),
+        WindowCounts(1.0, parties=parties),
+        PartyRoster(parties, a_snapshot(sample(41)), Places(PLAN), ThreadCgroups("/nowhere")),
         at=0.0,
     )
 

@@ -11,7 +11,7 @@ from temper_core.observe.descriptors import DescriptorBudget
 from temper_core.observe.observer import Observer
 from temper_core.observe.overhead import OwnCost
 from temper_core.observe.own_size import READ_EVERY_S, SizeReader
-from temper_core.observe.pacing import Pace
+from temper_core.observe.pacing import ObservationPace
 from temper_core.records.machine import MachineShape
 from temper_core.records.snapshots import Mode, Status
 from temper_core.settings.models import LONGEST_PERIOD_S, ObserveSettings, Settings
@@ -141,7 +141,7 @@ def test_an_engine_that_is_gone_has_no_memory(spawn):
 
 
 def test_a_cheap_look_keeps_the_wanted_period():
-    pace = Pace(5.0, 0.01)
+    pace = ObservationPace(5.0, 0.01)
 
     for _ in range(10):
         pace.note(0.04)
@@ -151,7 +151,7 @@ def test_a_cheap_look_keeps_the_wanted_period():
 
 
 def test_a_dear_look_stretches_the_period_until_it_fits_and_says_so():
-    pace = Pace(5.0, 0.01)
+    pace = ObservationPace(5.0, 0.01)
 
     for _ in range(12):
         pace.note(0.15)
@@ -163,7 +163,7 @@ def test_a_dear_look_stretches_the_period_until_it_fits_and_says_so():
 
 
 def test_one_dear_look_among_cheap_ones_changes_nothing():
-    pace = Pace(5.0, 0.01)
+    pace = ObservationPace(5.0, 0.01)
 
     for cost_s in (0.01, 0.9, 0.01, 0.01, 0.9, 0.01, 0.01):
         pace.note(cost_s)
@@ -172,7 +172,7 @@ def test_one_dear_look_among_cheap_ones_changes_nothing():
 
 
 def test_the_period_ends_at_a_minute_and_the_defect_stays():
-    pace = Pace(5.0, 0.001)
+    pace = ObservationPace(5.0, 0.001)
 
     for _ in range(30):
         pace.note(10.0)
@@ -182,7 +182,7 @@ def test_the_period_ends_at_a_minute_and_the_defect_stays():
 
 
 def test_the_period_comes_back_when_looking_is_cheap_again():
-    pace = Pace(5.0, 0.01)
+    pace = ObservationPace(5.0, 0.01)
     for _ in range(6):
         pace.note(0.5)
     stretched = pace.period_s
@@ -194,7 +194,7 @@ def test_the_period_comes_back_when_looking_is_cheap_again():
 
 
 def test_a_cost_near_the_budget_does_not_make_the_period_flap():
-    pace = Pace(5.0, 0.01)
+    pace = ObservationPace(5.0, 0.01)
     periods = []
 
     for _ in range(40):
@@ -205,7 +205,7 @@ def test_a_cost_near_the_budget_does_not_make_the_period_flap():
 
 
 def test_a_period_of_more_than_a_minute_is_kept_as_it_was_set():
-    pace = Pace(300.0, 0.0001)
+    pace = ObservationPace(300.0, 0.0001)
 
     for _ in range(9):
         pace.note(1.0)

@@ -9,7 +9,7 @@ from temper_core.plan.capacity import Capacity
 from temper_core.plan.groups import crews_of
 from temper_core.plan.held import held_shares
 from temper_core.profiles.catalogue import ProfileCatalogue
-from temper_core.profiles.conditions import Goal
+from temper_core.profiles.conditions import GroupTarget
 from temper_core.records.profiles import Treatment
 from temper_core.records.tiers import LayerKind, Tier
 from temper_core.settings import Settings
@@ -87,9 +87,9 @@ def test_a_demoted_layer_stays_demoted(held, steered, pod):
 def test_a_group_goes_into_its_layer_where_that_is_in_force(held, steered, mysql, database):
     with_group = steered(database, profiles=[mysql]).layers
 
-    assert held(with_group, database).goals[GROUP] is Goal.OWN
-    assert held(with_group[1:], database).goals[GROUP] is Goal.TIER
-    assert held(with_group, database).goals[REST] is Goal.OPEN
+    assert held(with_group, database).goals[GROUP] is GroupTarget.OWN
+    assert held(with_group[1:], database).goals[GROUP] is GroupTarget.TIER
+    assert held(with_group, database).goals[REST] is GroupTarget.OPEN
 
 
 def test_a_group_that_is_to_stay_in_its_tier_leaves_a_layer_in_force_at_once(
@@ -103,7 +103,7 @@ def test_a_group_that_is_to_stay_in_its_tier_leaves_a_layer_in_force_at_once(
 
     shares = held(steered(database, profiles=[mysql]).layers, database, profiles=[edited])
 
-    assert shares.goals[GROUP] is Goal.TIER
+    assert shares.goals[GROUP] is GroupTarget.TIER
     assert GROUP in shares.grants
 
 

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from temper_core.profiles.conditions import Goal, Part, own_conditions, tier_conditions
+from temper_core.profiles.conditions import GroupTarget, Part, own_conditions, tier_conditions
 from temper_core.records.matching import ThreadIdentity, holds
 from temper_core.records.profiles import ThreadMatch
 
@@ -17,7 +17,7 @@ maybe_name = st.none() | st.sampled_from(NAMES)
 matches = st.builds(
     ThreadMatch, comm_prefix=maybe_name, process=maybe_name, leader=st.none() | st.booleans()
 ).filter(lambda match: match != ThreadMatch())
-goals = st.sampled_from(Goal)
+goals = st.sampled_from(GroupTarget)
 
 
 @st.composite
@@ -35,7 +35,7 @@ def first_goal(parts, thread):
     for part in parts:
         if part.takes_rest or any(is_match(match, thread) for match in part.matches):
             return part.goal, part
-    return Goal.TIER, None
+    return GroupTarget.TIER, None
 
 
 def is_match(match, thread):
@@ -49,9 +49,9 @@ def is_match(match, thread):
 def seen_goal(parts, thread):
     """Go through the layers as the engine does: groups in order, the tier, Open."""
     for position, part in enumerate(parts):
-        if part.goal is Goal.OWN and is_any(own_conditions(parts, position), thread):
-            return Goal.OWN, part
-    return (Goal.TIER if is_any(tier_conditions(parts), thread) else Goal.OPEN), None
+        if part.goal is GroupTarget.OWN and is_any(own_conditions(parts, position), thread):
+            return GroupTarget.OWN, part
+    return (GroupTarget.TIER if is_any(tier_conditions(parts), thread) else GroupTarget.OPEN), None
 
 
 def is_any(conditions, thread):
@@ -65,15 +65,15 @@ def test_the_engine_puts_every_thread_where_the_profile_wants_it(parts):
         seen, seen_part = seen_goal(parts, thread)
 
         assert seen is goal
-        assert goal is not Goal.OWN or seen_part is part
+        assert goal is not GroupTarget.OWN or seen_part is part
 
 
 def test_a_tier_without_yielding_groups_needs_no_condition():
-    part = Part((ThreadMatch(comm_prefix="a"),), Goal.OWN)
+    part = Part((ThreadMatch(comm_prefix="a"),), GroupTarget.OWN)
 
     assert tier_conditions([part]) == ((),)
 
 
 def test_a_tier_that_keeps_no_thread_has_no_block():
-    assert tier_conditions([Part((), Goal.OWN, takes_rest=True)]) == ()
-    assert tier_conditions([Part((), Goal.OPEN, takes_rest=True)]) == ()
+    assert tier_conditions([Part((), GroupTarget.OWN, takes_rest=True)]) == ()
+    assert tier_conditions([Part((), GroupTarget.OPEN, takes_rest=True)]) == ()

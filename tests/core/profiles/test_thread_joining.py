@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from temper_core import InputError, MachineError
 from temper_core.observe.thread_tables.joining import MOST_ALIKE, table_threads
 from temper_core.observe.thread_tables.recording import drafted_table, recorded_table
-from temper_core.observe.thread_tables.sampling import Counters, SeenThread, ThreadSampler
+from temper_core.observe.thread_tables.sampling import SeenThread, ThreadCounters, ThreadSampler
 from temper_core.records.machine import MachineShape
 from temper_core.records.thread_tables import parse_thread_table, thread_table_text
 
@@ -19,7 +19,7 @@ SEEN = SeenThread(
     title="shop --port 80",
     leader=False,
     container="",
-    used=Counters(run_ns=2_000_000_000, delay_ns=1_000_000_000, runs=4_000),
+    used=ThreadCounters(run_ns=2_000_000_000, delay_ns=1_000_000_000, runs=4_000),
     lived_s=10.0,
 )
 MACHINE = MachineShape.uniform(4, 2)
@@ -32,7 +32,9 @@ THREADS = st.lists(
         title=st.sampled_from(["shop 1", "shop 2"]),
         leader=st.just(False),
         container=st.just(""),
-        used=st.builds(Counters, st.integers(0, 10**9), st.integers(0, 10**9), st.integers(0, 99)),
+        used=st.builds(
+            ThreadCounters, st.integers(0, 10**9), st.integers(0, 10**9), st.integers(0, 99)
+        ),
         lived_s=st.floats(1, 10),
     ),
     min_size=1,
@@ -87,7 +89,7 @@ def test_leaders_and_containers_are_kinds_of_their_own():
 
 
 def test_a_thread_that_never_ran_has_no_length_of_run():
-    (row,) = table_threads([evolve(SEEN, used=Counters())], seconds=10.0)
+    (row,) = table_threads([evolve(SEEN, used=ThreadCounters())], seconds=10.0)
 
     assert (row.cpu_share, row.run_us, row.wakeups_per_s) == (0.0, 0.0, 0.0)
 
@@ -102,7 +104,7 @@ def test_joining_loses_neither_threads_nor_their_cpu_time(threads):
 
 
 def test_the_busiest_row_comes_first():
-    idle = evolve(SEEN, comm="idle", used=Counters())
+    idle = evolve(SEEN, comm="idle", used=ThreadCounters())
 
     rows = table_threads([idle, SEEN], seconds=10.0)
 

@@ -14,7 +14,7 @@ from temper_core.plan.change import ChangeKind
 from temper_core.plugin_host import PluginHost
 from temper_core.records.snapshots import Mode, PluginState, Status
 from temper_core.rehearsal import simulation
-from temper_core.rehearsal.simulation import Given, simulate
+from temper_core.rehearsal.simulation import SimulationOverrides, simulate
 from temper_core.settings import Settings
 from temper_core.settings.models import LintSettings, SchedulerSettings
 from temper_core.settings.tiers import PlanSettings
@@ -79,7 +79,7 @@ def looks(look_of):
 def test_the_recorded_plan_is_decided_again(web, db, plan_of, look_of, write):
     plan = plan_of(web, db)
 
-    told = simulate(write(look_of(plan, 0), look_of(plan, 1)), Given())
+    told = simulate(write(look_of(plan, 0), look_of(plan, 1)), SimulationOverrides())
 
     assert told.plan == plan
     assert told.difference is None
@@ -91,7 +91,7 @@ def test_what_no_engine_ran_is_decided_from_nothing(web, db, plan_of, look_of, w
     one, two = plan_of(web, steered=False), plan_of(web, db, steered=False)
     looks = [look_of(one, 0, status=WATCHING), look_of(two, 1, status=WATCHING)]
 
-    told = simulate(write(*looks), Given())
+    told = simulate(write(*looks), SimulationOverrides())
 
     assert told.plan == two
     assert [step.change.kind for step in told.steps] == [ChangeKind.START, ChangeKind.WARM_SWAP]
@@ -103,7 +103,9 @@ def test_each_change_of_the_pods_takes_the_way_that_its_engine_could(
     small = make_pod("small", cgroups=("pods/small/",))
     plans = [plan_of(web), plan_of(web, small), plan_of(web, small, db)]
 
-    told = simulate(write(*(look_of(plan, n) for n, plan in enumerate(plans))), Given())
+    told = simulate(
+        write(*(look_of(plan, n) for n, plan in enumerate(plans))), SimulationOverrides()
+    )
 
     first, second, third = told.steps
     assert (first.at_s, second.at_s, third.at_s) == (0.0, 5.0, 10.0)
@@ -119,7 +121,8 @@ def test_another_machine_needs_another_engine(web, plan_of, look_of, write, warm
     settings = Settings(scheduler=SchedulerSettings(warm_swap=warm))
 
     told = simulate(
-        write(look_of(plan_of(web), 0)), Given(settings=settings, machine=make_machine(16))
+        write(look_of(plan_of(web), 0)),
+        SimulationOverrides(settings=settings, machine=make_machine(16)),
     )
 
     assert told.difference.kind is kind
@@ -130,7 +133,10 @@ def test_another_machine_needs_another_engine(web, plan_of, look_of, write, warm
 def test_a_static_recording_can_be_steered(web, plan_of, look_of, write):
     path = write(look_of(plan_of(web, steered=False), 0))
 
-    as_it_was, steered = simulate(path, Given()), simulate(path, Given(steered=True))
+    as_it_was, steered = (
+        simulate(path, SimulationOverrides()),
+        simulate(path, SimulationOverrides(steered=True)),
+    )
 
     assert not as_it_was.plan.is_steered
     assert steered.plan == plan_of(web)
@@ -140,7 +146,9 @@ def test_a_static_recording_can_be_steered(web, plan_of, look_of, write):
 def test_settings_may_forbid_hints(web, plan_of, look_of, write):
     settings = Settings(scheduler=SchedulerSettings(steering="static"))
 
-    told = simulate(write(look_of(plan_of(web), 0)), Given(settings=settings, steered=True))
+    told = simulate(
+        write(look_of(plan_of(web), 0)), SimulationOverrides(settings=settings, steered=True)
+    )
 
     assert not told.plan.is_steered
 
@@ -152,7 +160,7 @@ def test_shrinking_takes_place_when_it_has_been_due_for_long_enough(
     both, alone = plan_of(web, db), plan_of(web)
     looks = [look_of(both, 0), *(look_of(alone, n) for n in range(1, 8))]
 
-    told = simulate(write(*looks), Given(settings=settings))
+    told = simulate(write(*looks), SimulationOverrides(settings=settings))
 
     kinds = [(step.at_s, step.change.kind) for step in told.steps]
     assert kinds[:2] == [(0.0, ChangeKind.NONE), (5.0, ChangeKind.HINTS)]
@@ -174,7 +182,7 @@ def test_threads_that_a_profile_sends_elsewhere_are_named_with_what_they_use(
         'id = "mine"\n' + profile + 'treatment = "yield"\n'
     )
 
-    told = simulate(path, Given(profiles=tmp_path / "profiles"))
+    told = simulate(path, SimulationOverrides(profiles=tmp_path / "profiles"))
 
     assert told.plan.assignments[0].profile.profile.id == "mine"
     assert [(each.owner, each.comm, each.threads, each.cpu_used) for each in told.threads] == [
@@ -187,7 +195,7 @@ def test_threads_that_a_profile_sends_elsewhere_are_named_with_what_they_use(
 def test_detectors_that_are_installed_here_are_asked(plan_of, look_of, write):
     batch = make_pod("batch", cgroups=("pods/batch/",), containers=())
 
-    told = simulate(write(look_of(plan_of(batch), 0)), Given())
+    told = simulate(write(look_of(plan_of(batch), 0)), SimulationOverrides())
 
     [assignment] = told.plan.assignments
     assert assignment.profile.profile.id == "shop"
@@ -200,7 +208,7 @@ def test_a_violation_stands_after_enough_windows_of_the_recording_and_goes_as_la
     quiet, noisy = ["calm"], ["noisy"]
     path = write(*looks(plan_of(), noisy, noisy, quiet, quiet, quiet, noisy, noisy))
 
-    told = simulate(path, Given(settings=Settings(lint=QUICK)))
+    told = simulate(path, SimulationOverrides(settings=Settings(lint=QUICK)))
 
     stood = [
         (each.violation.subject, each.from_s, each.until_s, each.looks) for each in told.violations
@@ -213,7 +221,7 @@ def test_a_violation_stands_after_enough_windows_of_the_recording_and_goes_as_la
 def test_one_sample_never_fires(plan_of, looks, write):
     path = write(*looks(plan_of(), ["calm"], ["noisy"], ["calm"], ["calm"], ["calm"]))
 
-    told = simulate(path, Given(settings=Settings(lint=QUICK)))
+    told = simulate(path, SimulationOverrides(settings=Settings(lint=QUICK)))
 
     assert told.violations == ()
     assert not told.has_findings
@@ -223,7 +231,8 @@ def test_a_baseline_is_no_window(plan_of, looks, write):
     baseline = looks(plan_of(), ["noisy"], window_s=0.0)
 
     told = simulate(
-        write(*baseline, *looks(plan_of(), ["noisy"], first=1)), Given(Settings(lint=QUICK))
+        write(*baseline, *looks(plan_of(), ["noisy"], first=1)),
+        SimulationOverrides(Settings(lint=QUICK)),
     )
 
     assert told.looks == 1
@@ -233,7 +242,7 @@ def test_a_baseline_is_no_window(plan_of, looks, write):
 def test_a_plugin_that_fails_is_a_finding(plan_of, looks, write):
     path = write(*looks(plan_of(), ["broken"], ["broken"]))
 
-    told = simulate(path, Given(settings=Settings(lint=QUICK)))
+    told = simulate(path, SimulationOverrides(settings=Settings(lint=QUICK)))
 
     assert {each.violation.invariant for each in told.violations} == {"plugin_health"}
 
@@ -243,7 +252,8 @@ def test_what_is_missing_here_is_remarked(plan_of, look_of, write):
     tables = {"noise": {"token": "hidden"}}
 
     told = simulate(
-        write(look_of(plan_of(), 0, plugins=(plugin,)), settings=Settings(plugins=tables)), Given()
+        write(look_of(plan_of(), 0, plugins=(plugin,)), settings=Settings(plugins=tables)),
+        SimulationOverrides(),
     )
 
     assert told.remarks == (
@@ -253,7 +263,9 @@ def test_what_is_missing_here_is_remarked(plan_of, look_of, write):
 
 
 def test_a_node_on_which_nothing_was_planned_is_judged_all_the_same(looks, write):
-    told = simulate(write(*looks(None, ["noisy"], ["noisy"])), Given(Settings(lint=QUICK)))
+    told = simulate(
+        write(*looks(None, ["noisy"], ["noisy"])), SimulationOverrides(Settings(lint=QUICK))
+    )
 
     assert told.plan is None
     assert told.difference is None
@@ -266,7 +278,9 @@ def test_the_same_file_gives_the_same_result(web, db, plan_of, looks, write):
         *looks(plan_of(web, db), ["front-1", "noisy"], first=2),
     )
 
-    said = {json.dumps(simulation_document(simulate(path, Given()))) for _ in range(3)}
+    said = {
+        json.dumps(simulation_document(simulate(path, SimulationOverrides()))) for _ in range(3)
+    }
 
     assert len(said) == 1
 
@@ -301,7 +315,11 @@ def test_no_recording_however_odd_makes_a_traceback(data, recorded, tmp_path):
 
     complaint = ""
     try:
-        json.dumps(simulation_document(simulate(odd, Given(steered=data.draw(st.booleans())))))
+        json.dumps(
+            simulation_document(
+                simulate(odd, SimulationOverrides(steered=data.draw(st.booleans())))
+            )
+        )
     except DocumentError as error:
         complaint = str(error)
 

@@ -1,10 +1,10 @@
 """What is counted only ever grows, as whoever takes rates from it relies on."""
 
-from temper_core.scheduler.counters import Counters
+from temper_core.scheduler.counters import EngineCounters
 
 
 def test_the_histogram_of_stock_windows_never_shrinks():
-    counters = Counters()
+    counters = EngineCounters()
     for _ in range(1_000):
         counters.note_window(10.0)
     before = counters.stock_seconds

@@ -9,7 +9,7 @@ from attrs import define, field
 
 from temper_core.errors import InputError, PluginError
 from temper_core.events.event_log import EventLog
-from temper_core.metrics.source import Counters
+from temper_core.metrics.source import AgentCounters
 from temper_core.metrics.totals import Sums
 from temper_core.observe.document import observe_document
 from temper_core.plan.render import plan_document
@@ -105,7 +105,7 @@ class FakeView:
     last: Snapshot | None = field(factory=a_snapshot)
     in_force: Generation | None = Generation(7, PLAN, '[{"name": "critical"}]')
     state: Status = Status(Mode.ENFORCING, generation=7)
-    counted: Counters = Counters(
+    counted: AgentCounters = AgentCounters(
         reloads={"pods": 3},
         ejections={"stall": 1},
         swaps={"warm": 2},
@@ -184,7 +184,7 @@ class FakeView:
     def release_safe_mode(self, requester: str) -> bool:
         return self.requests.pop(requester, None) is not None
 
-    def counters(self) -> Counters:
+    def counters(self) -> AgentCounters:
         return self.counted
 
     def plugins(self) -> tuple[PluginState, ...]:

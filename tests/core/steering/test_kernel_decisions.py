@@ -6,7 +6,7 @@ from subprocess import PIPE
 import pytest
 
 from temper_core.records.steering import NO_HINT
-from temper_core.steering.kernel import Decided, KernelRule, Policy
+from temper_core.steering.kernel import HintOutcomes, KernelRule, Policy
 from tests.core.steering.processes import DEFAULT, STAYS, named, number
 
 DECIDED = 200
@@ -33,7 +33,7 @@ def test_a_decision_outranks_the_table_through_walks(kernel, thread, look, decid
     walked = [kernel.walk(), kernel.walk()]
 
     found = look(thread)
-    assert decided == Decided(applied=1)
+    assert decided == HintOutcomes(applied=1)
     assert (found.hint, found.expected, found.is_decided) == (DECIDED, DECIDED, True)
     assert [each.corrected for each in walked] == [0, 0]
 
@@ -143,7 +143,7 @@ def test_a_tid_that_somebody_else_has_by_now_is_left_alone(kernel, thread, look)
 
     decided = kernel.decide([(thread, look(thread).start_ns - 1, DECIDED)])
 
-    assert decided == Decided(reused=1)
+    assert decided == HintOutcomes(reused=1)
     assert look(thread).hint == DEFAULT
 
 
@@ -154,7 +154,7 @@ def test_a_thread_that_has_ended_is_counted_as_gone(kernel, spawn, look):
 
     decided = kernel.decide([(process.pid, record.start_ns, DECIDED), (2**31 - 1, 0, DECIDED)])
 
-    assert decided == Decided(gone=2)
+    assert decided == HintOutcomes(gone=2)
 
 
 def test_no_thread_of_the_kernel_is_decided_for(kernel, look):
@@ -163,7 +163,7 @@ def test_no_thread_of_the_kernel_is_decided_for(kernel, look):
 
     decided = kernel.decide([(record.tid, record.start_ns, DECIDED)])
 
-    assert decided == Decided(gone=1)
+    assert decided == HintOutcomes(gone=1)
     assert look(record.tid).hint == NO_HINT
 
 
@@ -172,9 +172,9 @@ def test_more_decisions_than_fit_into_one_call_are_made_in_several(kernel, threa
 
     decided = kernel.decide((thread, start_ns, 100 + n % 7) for n in range(10_000))
 
-    assert decided == Decided(applied=10_000)
+    assert decided == HintOutcomes(applied=10_000)
     assert look(thread).hint == 100 + 9_999 % 7
 
 
 def test_nothing_to_decide_is_nothing_done(kernel):
-    assert kernel.decide([]) == Decided()
+    assert kernel.decide([]) == HintOutcomes()

@@ -17,7 +17,7 @@ import yaml
 from temper_kube.api_server import ApiServer
 from temper_plugin_density.cluster_access import find_access
 from temper_plugin_density.overcommit.cluster import ClusterObjects
-from temper_plugin_density.overcommit.keeping import Keeper
+from temper_plugin_density.overcommit.keeping import CertificateKeeper
 from temper_plugin_density.overcommit.material import Terms
 from tests.control_plane.cluster import ROOT, unique, wait_until
 
@@ -121,7 +121,7 @@ class Shop:
         """Return what keeps this shop's certificates, in the test's own process."""
         connect = partial(ApiServer, find_access(self.kubeconfig(account)))
         objects = ClusterObjects(connect, "temper", self.secret, self.configuration)
-        return Keeper(objects, Terms(NAMES))
+        return CertificateKeeper(objects, Terms(NAMES))
 
     def make_empty_secret(self):
         """Make the Secret as the chart does."""

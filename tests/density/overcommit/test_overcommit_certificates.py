@@ -261,7 +261,7 @@ def test_a_bundle_keeps_what_another_replica_may_still_serve(first):
 def test_a_bundle_loses_what_is_over_and_what_is_not_ours(first):
     over = material.made(TERMS, START - 400 * DAY)
     key = certificates.make_key()
-    name = certificates.Span(START, START + DAY)
+    name = certificates.ValidityPeriod(START, START + DAY)
     foreign = certificates.make_certificate(key, ["x"], name, first.newest, first.authority_key)
 
     found = certificates.written([*over.authorities, foreign])

@@ -14,7 +14,7 @@ import temper_plugin_density
 from temper_core import TemperError
 from temper_core.testing import assert_keeps_contract
 from temper_plugin_density.overcommit.command import overcommit
-from temper_plugin_density.overcommit.reporting import Seen, freed_millis, stand
+from temper_plugin_density.overcommit.reporting import ClusterView, freed_millis, stand
 from tests.control_plane.cluster import wait_until
 from tests.density.overcommit.objects import ORIGINALS, container, decided, patched, pod
 from tests.density.overcommit.shop import free_port
@@ -285,7 +285,7 @@ def test_a_claim_that_cannot_be_frees_nothing(claim):
 
 
 def seen(*pods, labelled=("shop",), limit_ranges=()):
-    return stand(Seen(frozenset(labelled), pods, limit_ranges))
+    return stand(ClusterView(frozenset(labelled), pods, limit_ranges))
 
 
 def test_lowered_pods_are_counted_by_namespace_until_they_end():

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from temper_core import MachineError
 from temper_kube.failures import ConflictError
 from temper_plugin_density.overcommit import certificates, material, trust
-from temper_plugin_density.overcommit.cluster import Configured, Held
-from temper_plugin_density.overcommit.keeping import Keeper
+from temper_plugin_density.overcommit.cluster import Configured, StoredSecret
+from temper_plugin_density.overcommit.keeping import CertificateKeeper
 from temper_plugin_density.overcommit.material import Terms
 
 DAY = timedelta(days=1)
@@ -46,13 +46,13 @@ class Memory:
         self._called("create_secret")
         if self.held is not None:
             raise ConflictError("already exists")
-        self.held = Held(dict(data), "1")
+        self.held = StoredSecret(dict(data), "1")
 
     def update_secret(self, seen, data):
         self._called("update_secret")
         if self.held is None or seen.version != self.held.version:
             raise ConflictError("has been modified")
-        self.held = Held({**seen.data, **data}, str(int(seen.version) + 1))
+        self.held = StoredSecret({**seen.data, **data}, str(int(seen.version) + 1))
 
     def configuration(self):
         self._called("configuration")
@@ -66,7 +66,7 @@ class Memory:
         self.configured = Configured(together, str(int(seen.version) + 1))
 
     def keeper(self):
-        return Keeper(self, TERMS, lambda: self.now)
+        return CertificateKeeper(self, TERMS, lambda: self.now)
 
     def kept(self):
         return material.read(self.held.data)
@@ -117,7 +117,7 @@ def test_of_two_that_start_at_once_the_second_takes_what_the_first_made(memory):
 
 
 def test_a_secret_that_somebody_made_empty_is_filled(memory):
-    memory.held = Held({}, "7")
+    memory.held = StoredSecret({}, "7")
 
     memory.keeper().check()
 
@@ -126,7 +126,7 @@ def test_a_secret_that_somebody_made_empty_is_filled(memory):
 
 
 def test_what_else_is_in_the_secret_stays(memory):
-    memory.held = Held({"other": b"x"}, "7")
+    memory.held = StoredSecret({"other": b"x"}, "7")
 
     memory.keeper().check()
 
@@ -149,7 +149,7 @@ def test_rubbish_is_replaced_by_what_is_served(memory):
     keeper.check()
     before = memory.held.data
 
-    memory.held = Held({**before, "tls.key": b"rubbish"}, "9")
+    memory.held = StoredSecret({**before, "tls.key": b"rubbish"}, "9")
     keeper.check()
 
     assert memory.held.data == before
@@ -159,7 +159,7 @@ def test_rubbish_at_start_begins_anew_and_what_others_serve_stays_trusted(memory
     running = memory.keeper()
     running.check()
     served = running.material
-    memory.held = Held({"ca.crt": b"rubbish"}, "9")
+    memory.held = StoredSecret({"ca.crt": b"rubbish"}, "9")
 
     starting = memory.keeper()
     starting.check()
@@ -311,7 +311,7 @@ def test_replicas_that_are_always_first_are_told_of(memory):
 
     def somebody_else():
         version = "1" if memory.held is None else str(int(memory.held.version) + 1)
-        memory.held = Held({"tls.crt": b"rubbish"}, version)
+        memory.held = StoredSecret({"tls.crt": b"rubbish"}, version)
         memory.meanwhile = somebody_else
 
     memory.meanwhile = somebody_else
@@ -324,7 +324,9 @@ def test_terms_that_change_take_effect_with_the_next_certificate(memory):
     memory.keeper().check()
     before = memory.kept()
 
-    longer = Keeper(memory, evolve(TERMS, names=TERMS.names | {"more"}), lambda: memory.now)
+    longer = CertificateKeeper(
+        memory, evolve(TERMS, names=TERMS.names | {"more"}), lambda: memory.now
+    )
     longer.check()
 
     assert certificates.names_of(longer.material.certificate) == {"webhook", "more"}
@@ -349,7 +351,7 @@ def damaged(draw, key):
 @pytest.mark.filterwarnings("ignore:Parsed a serial number")
 def test_whatever_became_of_the_secret_a_webhook_that_starts_serves(changed):
     memory = Memory()
-    memory.held = Held({**GOOD, changed[0]: changed[1]}, "1")
+    memory.held = StoredSecret({**GOOD, changed[0]: changed[1]}, "1")
     keeper = memory.keeper()
 
     keeper.check()

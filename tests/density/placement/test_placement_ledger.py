@@ -6,7 +6,7 @@ import pytest
 
 from temper_core import Tier
 from temper_plugin_density.placement.asking import BoundPod
-from temper_plugin_density.placement.explaining import Decision, Decisions, explain
+from temper_plugin_density.placement.explaining import Decisions, ScoreRecord, explain
 from temper_plugin_density.placement.ledger import Ledger
 from temper_plugin_density.placement.scoring import OLD_AFTER_S, Score, score
 from tests.density.placement.made import NOW, bound, facts, wish
@@ -179,7 +179,7 @@ def test_a_pod_is_found_by_its_name(ledger):
 
 def decision(pod, nodes, at=NOW):
     scores = tuple(Score(f"n{number}", 50.0, "normal_pod") for number in range(nodes))
-    return Decision(wish(Tier.NORMAL, pod=pod), scores, at)
+    return ScoreRecord(wish(Tier.NORMAL, pod=pod), scores, at)
 
 
 def test_the_oldest_answers_are_let_go_where_there_are_too_many_scores():
@@ -224,7 +224,7 @@ def test_an_explanation_has_the_best_node_first_and_says_where_the_pod_went(ledg
     asked = wish(Tier.CRITICAL, 2000, "shop/new", tier_reason="because")
     scores = ledger.scores(asked, ("nowhere", "a", "b"))
 
-    said = explain(Decision(asked, scores, NOW), ledger, "now")
+    said = explain(ScoreRecord(asked, scores, NOW), ledger, "now")
 
     assert (said["pod"], said["tier"], said["tier_reason"]) == ("shop/new", "critical", "because")
     assert (said["bound_to"], said["at"]) == ("b", "2026-09-21T14:13:20Z")
@@ -238,6 +238,6 @@ def test_an_explanation_has_the_best_node_first_and_says_where_the_pod_went(ledg
 def test_an_explanation_names_the_annotations_that_could_not_be_read(ledger):
     ledger.put_node(facts("a", problems=("what is wrong",)))
 
-    said = explain(Decision(NEW, (score_of(ledger, NEW, "a"),), NOW), ledger, "now")
+    said = explain(ScoreRecord(NEW, (score_of(ledger, NEW, "a"),), NOW), ledger, "now")
 
     assert said["nodes"][0]["problems"] == ["what is wrong"]

@@ -7,7 +7,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
 from temper_core import Bounds
-from temper_plugin_density.serving.bodies import Bodies, RefusedBodyError
+from temper_plugin_density.serving.bodies import BodyBudget, RefusedBodyError
 from tests.core.http.dialling import answering, head_of, served
 
 MOST_BYTES = 300_000
@@ -32,7 +32,7 @@ async def sent(connected, size, *, rest=0):
 
 
 def test_large_bodies_together_are_bounded_and_small_ones_always_pass():
-    bodies = Bodies(MOST_BYTES, within_s=30, most_held_bytes=MOST_BYTES)
+    bodies = BodyBudget(MOST_BYTES, within_s=30, most_held_bytes=MOST_BYTES)
 
     async def run():
         async with served(taking(bodies), Bounds()) as connected:
@@ -56,7 +56,7 @@ def test_large_bodies_together_are_bounded_and_small_ones_always_pass():
 
 
 def test_what_was_held_is_free_again_however_the_body_ended():
-    bodies = Bodies(MOST_BYTES, within_s=0.3, most_held_bytes=MOST_BYTES)
+    bodies = BodyBudget(MOST_BYTES, within_s=0.3, most_held_bytes=MOST_BYTES)
 
     async def run():
         async with served(taking(bodies), Bounds()) as connected:

@@ -7,12 +7,12 @@ import threading
 
 import pytest
 
-from temper_core import Left, Mode, Restored, Status
+from temper_core import Leftover, Mode, Restored, Status
 from temper_core.testing import MadeContext, make_snapshot
 from temper_plugin_kubernetes.accounts import Account
 from temper_plugin_kubernetes.instrument import ClusterInstrument
 from temper_plugin_kubernetes.options import Options
-from temper_plugin_kubernetes.wishes import Wishes as ObeyedWishes
+from temper_plugin_kubernetes.wishes import AnnotationRequests as ObeyedWishes
 from tests.control_plane.cluster import wait_until
 from tests.kubernetes.tools.conftest import TEMPER, here, told_by_an_agent
 from tests.machine_paths.watch import NOTES
@@ -23,7 +23,7 @@ NOTHING_LEFT = Restored()
 SEEN = make_snapshot(status=Status(Mode.SAFE_MODE, "requested"))
 
 
-class Wishes:
+class AnnotationRequests:
     """What the agent behind a instrument was asked for."""
 
     def __init__(self, found):
@@ -39,7 +39,7 @@ def accompany(node, access):
     opened = []
 
     def begin(found=NOTHING_LEFT, **options):
-        wishes = Wishes(found)
+        wishes = AnnotationRequests(found)
         context = MadeContext(
             node,
             lambda reason: wishes.heard.append(f"safe mode: {reason}"),
@@ -72,7 +72,7 @@ def test_the_annotation_has_the_host_restored_and_is_answered_with_the_time(
 
 
 def test_what_was_left_is_told_beside_the_answer(cluster, node, accompany):
-    accompany(Restored((), (Left("/var/lib/temper/diary", "is not Temper's"),)))
+    accompany(Restored((), (Leftover("/var/lib/temper/diary", "is not Temper's"),)))
 
     cluster.annotate(node, restore_requested="true")
 

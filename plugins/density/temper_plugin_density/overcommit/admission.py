@@ -9,7 +9,7 @@ import structlog
 from attrs import frozen
 
 from temper_core import InputError
-from temper_plugin_density.overcommit.decisions import Decision, decide
+from temper_plugin_density.overcommit.decisions import AdmissionDecision, decide
 from temper_plugin_density.overcommit.outcomes import Outcome
 from temper_plugin_density.overcommit.pod_objects import read
 from temper_plugin_density.overcommit.policy import Policy
@@ -27,7 +27,7 @@ class Answer:
     """What is answered to one call, and what came of it."""
 
     body: bytes
-    decision: Decision
+    decision: AdmissionDecision
     is_dry_run: bool = False
 
 
@@ -63,15 +63,15 @@ def admit(body: bytes, policy: Policy) -> Answer:
         call = _call(body)
         decision = _decided(call, policy)
     except InputError as error:
-        decision = Decision(Outcome.UNREADABLE, str(error))
+        decision = AdmissionDecision(Outcome.UNREADABLE, str(error))
     except Exception as error:
         log.exception("admission_failed", uid=call.uid)
         reason = f"the webhook failed: {type(error).__name__}: {error}"
-        decision = Decision(Outcome.FAILED, reason)
+        decision = AdmissionDecision(Outcome.FAILED, reason)
     return Answer(answered(call.uid, decision), decision, call.is_dry_run)
 
 
-def answered(uid: str, decision: Decision) -> bytes:
+def answered(uid: str, decision: AdmissionDecision) -> bytes:
     """Return the answer to the call *uid* as JSON."""
     response: dict[str, Any] = {
         "uid": uid,
@@ -102,7 +102,7 @@ def _call(body: bytes) -> Call:
     return Call(uid if isinstance(uid, str) else "", request)
 
 
-def _decided(call: Call, policy: Policy) -> Decision:
+def _decided(call: Call, policy: Policy) -> AdmissionDecision:
     if why := call.why_not_ours(policy):
-        return Decision(Outcome.NOT_OURS, why)
+        return AdmissionDecision(Outcome.NOT_OURS, why)
     return decide(read(call.fields.get("object")), policy)

@@ -9,11 +9,11 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from temper_plugin_density.overcommit.admission import Answer, admit, answered
-from temper_plugin_density.overcommit.decisions import Decision
+from temper_plugin_density.overcommit.decisions import AdmissionDecision
 from temper_plugin_density.overcommit.outcomes import Outcome
 from temper_plugin_density.overcommit.policy import Policy
 from temper_plugin_density.overcommit.tallies import Tallies
-from temper_plugin_density.serving.bodies import TOO_LARGE, WITHIN_S, Bodies, RefusedBodyError
+from temper_plugin_density.serving.bodies import TOO_LARGE, WITHIN_S, BodyBudget, RefusedBodyError
 
 LARGEST_BYTES = 3 * 1024 * 1024
 """What the API server itself takes of one object at most."""
@@ -23,7 +23,7 @@ METRICS = "text/plain; version=0.0.4; charset=utf-8"
 
 def webhook_app(policy: Policy, tallies: Tallies, body_s: float = WITHIN_S) -> Starlette:
     """Return what the API server calls; a request may take *body_s* seconds to come."""
-    bodies = Bodies(LARGEST_BYTES, body_s)
+    bodies = BodyBudget(LARGEST_BYTES, body_s)
 
     async def mutate(request: Request) -> Response:
         try:
@@ -46,7 +46,7 @@ def _count(tallies: Tallies, answer: Answer) -> None:
 
 
 def _refused(error: RefusedBodyError, tallies: Tallies) -> Response:
-    decision = Decision(Outcome.TOO_LARGE, str(error))
+    decision = AdmissionDecision(Outcome.TOO_LARGE, str(error))
     if error.status == TOO_LARGE:
         _count(tallies, Answer(b"", decision))
     # Not read to its end, so nothing can follow on this connection.

@@ -35,7 +35,7 @@ MISFITS = (
 
 
 @frozen
-class Span:
+class ValidityPeriod:
     """From when to when something is valid."""
 
     start: datetime
@@ -93,7 +93,7 @@ def make_key() -> Key:
     return ec.generate_private_key(ec.SECP256R1())
 
 
-def make_authority(key: Key, span: Span) -> Certificate:
+def make_authority(key: Key, span: ValidityPeriod) -> Certificate:
     """Make a certificate authority that signs itself; each has a name of its own."""
     serial = x509.random_serial_number()
     name = _name(f"{AUTHORITY_NAME} {serial:x}")
@@ -105,14 +105,14 @@ def make_authority(key: Key, span: Span) -> Certificate:
 
 
 def make_certificate(
-    key: Key, names: Iterable[str], span: Span, authority: Certificate, authority_key: Key
+    key: Key, names: Iterable[str], span: ValidityPeriod, authority: Certificate, authority_key: Key
 ) -> Certificate:
     """Make the certificate of a server of those *names*, valid for no longer than its authority."""
     ordered = sorted(names)
     end = min(span.end, authority.not_valid_after_utc)
     serial = x509.random_serial_number()
     subject = _name(ordered[0] if ordered else "temper-webhook")
-    builder = _builder(subject, authority.subject, key, serial, Span(span.start, end))
+    builder = _builder(subject, authority.subject, key, serial, ValidityPeriod(span.start, end))
     issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(authority_key.public_key())
     server = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH])
     alternatives = x509.SubjectAlternativeName([_general_name(each) for each in ordered])
@@ -124,7 +124,7 @@ def make_certificate(
 
 
 def _builder(
-    subject: x509.Name, issuer: x509.Name, key: Key, serial: int, span: Span
+    subject: x509.Name, issuer: x509.Name, key: Key, serial: int, span: ValidityPeriod
 ) -> x509.CertificateBuilder:
     identifier = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
     return (

@@ -15,7 +15,7 @@ CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigura
 
 
 @frozen
-class Held:
+class StoredSecret:
     """What the Secret holds, in which version."""
 
     data: Mapping[str, bytes]
@@ -39,13 +39,13 @@ class Objects(Protocol):
     is not what was seen.
     """
 
-    def secret(self) -> Held | None:
+    def secret(self) -> StoredSecret | None:
         """Return the Secret, None where there is none."""
 
     def create_secret(self, data: Mapping[str, bytes]) -> None:
         """Make the Secret."""
 
-    def update_secret(self, seen: Held, data: Mapping[str, bytes]) -> None:
+    def update_secret(self, seen: StoredSecret, data: Mapping[str, bytes]) -> None:
         """Replace the data of the Secret that was *seen*."""
 
     def configuration(self) -> Configured | None:
@@ -64,21 +64,21 @@ class ClusterObjects:
     secret_name: str
     configuration_name: str
 
-    def secret(self) -> Held | None:
+    def secret(self) -> StoredSecret | None:
         """Return the Secret, None where there is none."""
         with about(f"secret {self.secret_name}"), self.connect() as server:
             found = server.find(f"{self._secrets}/{self.secret_name}")
         if found is None:
             return None
         data = {key: _decoded(text) for key, text in (found.get("data") or {}).items()}
-        return Held(data, version_of(found), found)
+        return StoredSecret(data, version_of(found), found)
 
     def create_secret(self, data: Mapping[str, bytes]) -> None:
         """Make the Secret."""
         with about(f"secret {self.secret_name}"), self.connect() as server:
             server.post(self._secrets, self._secret(data))
 
-    def update_secret(self, seen: Held, data: Mapping[str, bytes]) -> None:
+    def update_secret(self, seen: StoredSecret, data: Mapping[str, bytes]) -> None:
         """Replace the data of the Secret that was *seen*."""
         encoded = {key: _encoded(value) for key, value in {**seen.data, **data}.items()}
         changed = {**(seen.found or self._secret({})), "data": encoded}

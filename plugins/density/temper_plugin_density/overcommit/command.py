@@ -83,9 +83,9 @@ def serve(**given: Any) -> None:  # noqa: ANN401 - click's options, each of its 
     API server trusts, are made here, kept in the Secret and renewed after two thirds of their
     life; a new authority is known for --overlap before it is used.
     """
-    from temper_plugin_density.overcommit.starting import Asked, start  # noqa: PLC0415 - slow
+    from temper_plugin_density.overcommit.starting import ServeOptions, start  # noqa: PLC0415 - slow
 
-    start(Asked(**given))
+    start(ServeOptions(**given))
 
 
 @overcommit.command("preview")

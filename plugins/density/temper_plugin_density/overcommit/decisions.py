@@ -15,7 +15,7 @@ from temper_plugin_density.overcommit.sparing import why_spared
 
 
 @frozen
-class Change:
+class RequestChange:
     """One container's request: what it was at first, what it is, and what it becomes."""
 
     request: CpuRequest
@@ -34,20 +34,20 @@ class Change:
 
 
 @frozen
-class Decision:
+class AdmissionDecision:
     """What is done with a pod, and why; without a patch nothing is."""
 
     outcome: Outcome
     reason: str
     patch: Sequence[Mapping[str, Any]] = ()
-    changes: tuple[Change, ...] = ()
+    changes: tuple[RequestChange, ...] = ()
     freed_millis: int = 0
 
 
-def decide(pod: PodObject, policy: Policy) -> Decision:
+def decide(pod: PodObject, policy: Policy) -> AdmissionDecision:
     """Decide about *pod*."""
     if spared := why_spared(pod, policy):
-        return Decision(*spared, changes=_untouched(pod.requests))
+        return AdmissionDecision(*spared, changes=_untouched(pod.requests))
     claims = originals.claimed(pod.pod.annotations)
     changes = tuple(
         _change(request, claims.get(request.container), policy) for request in pod.requests
@@ -56,19 +56,19 @@ def decide(pod: PodObject, policy: Policy) -> Decision:
     if not kept:
         why = "the factor is 1" if policy.factor == 1 else f"none is more than {LEAST_MILLIS}m"
         reason = f"no CPU request can be lowered: {why}"
-        return Decision(Outcome.NOTHING_TO_LOWER, reason, changes=changes)
+        return AdmissionDecision(Outcome.NOTHING_TO_LOWER, reason, changes=changes)
     if not any(each.is_new for each in changes) and claims == kept:
         reason = f"its requests are lowered already, as {ORIGINALS} says"
-        return Decision(Outcome.ALREADY_LOWERED, reason, changes=changes)
+        return AdmissionDecision(Outcome.ALREADY_LOWERED, reason, changes=changes)
     return _lower(pod, policy, changes, originals.written(kept))
 
 
 def _lower(
-    pod: PodObject, policy: Policy, changes: tuple[Change, ...], annotation: str
-) -> Decision:
+    pod: PodObject, policy: Policy, changes: tuple[RequestChange, ...], annotation: str
+) -> AdmissionDecision:
     if not originals.fits(pod.pod.annotations, annotation):
         reason = "its annotations leave no room for its original requests"
-        return Decision(Outcome.NO_ROOM, reason, changes=_untouched(pod.requests))
+        return AdmissionDecision(Outcome.NO_ROOM, reason, changes=_untouched(pod.requests))
     new = [each for each in changes if each.is_new]
     patch = [replace_request(each.request.place, each.after_millis) for each in new]
     patch.append(annotate(annotation, has_annotations=pod.has_annotations))
@@ -76,21 +76,21 @@ def _lower(
     freed = pod.pod.cpu_request_millis - after
     if not new:
         reason = f"its requests are lowered already; {ORIGINALS} is corrected"
-        return Decision(Outcome.ALREADY_LOWERED, reason, patch, changes)
+        return AdmissionDecision(Outcome.ALREADY_LOWERED, reason, patch, changes)
     said = f"{len(new)} of {len(changes)} CPU requests lowered to {float(policy.factor):g}"
-    return Decision(Outcome.LOWERED, f"{said}: {freed}m freed", patch, changes, freed)
+    return AdmissionDecision(Outcome.LOWERED, f"{said}: {freed}m freed", patch, changes, freed)
 
 
-def _untouched(requests: Iterable[CpuRequest]) -> tuple[Change, ...]:
-    return tuple(Change(each, each.text, each.millis) for each in requests)
+def _untouched(requests: Iterable[CpuRequest]) -> tuple[RequestChange, ...]:
+    return tuple(RequestChange(each, each.text, each.millis) for each in requests)
 
 
-def _change(request: CpuRequest, claim: str | None, policy: Policy) -> Change:
+def _change(request: CpuRequest, claim: str | None, policy: Policy) -> RequestChange:
     """Lower one request, unless it is what its annotated original was lowered to before."""
     millis = originals.claimed_millis(claim)
     is_lowered = (
         millis is not None and millis > request.millis and policy.lowered(millis) == request.millis
     )
     if claim is not None and is_lowered:
-        return Change(request, claim, request.millis)
-    return Change(request, request.text, policy.lowered(request.millis))
+        return RequestChange(request, claim, request.millis)
+    return RequestChange(request, request.text, policy.lowered(request.millis))

@@ -11,7 +11,7 @@ from temper_kube.failures import ConflictError
 from temper_plugin_density.overcommit import certificates as x509
 from temper_plugin_density.overcommit import material as materials
 from temper_plugin_density.overcommit import trust
-from temper_plugin_density.overcommit.cluster import Configured, Held, Objects
+from temper_plugin_density.overcommit.cluster import Configured, Objects, StoredSecret
 from temper_plugin_density.overcommit.material import Material, Terms
 
 TRIES = 5
@@ -27,7 +27,7 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
-class Keeper:
+class CertificateKeeper:
     """What is in force, as the Secret and the configuration agree.
 
     What it has it keeps: it goes on serving while the Secret is away, cannot be read, or is
@@ -85,7 +85,7 @@ class Keeper:
             raise
         self._take_up(wanted)
 
-    def _write(self, held: Held | None, found: Material | None, wanted: Material) -> None:
+    def _write(self, held: StoredSecret | None, found: Material | None, wanted: Material) -> None:
         if held is None:
             self._objects.create_secret(wanted.written())
             log.info("secret_created")
@@ -114,7 +114,7 @@ class Keeper:
             return materials.made(self._terms, self._clock())
         return materials.renewed(found, self._terms, self._clock(), trusted)
 
-    def _read(self, held: Held | None) -> Material | None:
+    def _read(self, held: StoredSecret | None) -> Material | None:
         if held is None or not held.data:
             return None
         try:

@@ -136,5 +136,5 @@ def _with_certificate(material: Material, terms: Terms, now: datetime) -> Materi
     return evolve(material, certificate=certificate, key=key)
 
 
-def _span(now: datetime, life: timedelta) -> x509.Span:
-    return x509.Span(now, now + life)
+def _span(now: datetime, life: timedelta) -> x509.ValidityPeriod:
+    return x509.ValidityPeriod(now, now + life)

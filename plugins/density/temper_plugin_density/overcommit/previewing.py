@@ -9,14 +9,14 @@ from typing import Any
 
 from temper_core import InputError, load_settings, tier_of
 from temper_core.console import columns
-from temper_plugin_density.overcommit.decisions import Change, Decision, decide
+from temper_plugin_density.overcommit.decisions import AdmissionDecision, RequestChange, decide
 from temper_plugin_density.overcommit.manifests import Manifest, read_manifests
 from temper_plugin_density.overcommit.pod_objects import read
 from temper_plugin_density.overcommit.policy import LEAST_MILLIS, Policy
 
 HEADINGS = ("pod", "container", "before", "after", "why")
 
-Decided = tuple[Manifest, Decision]
+Decided = tuple[Manifest, AdmissionDecision]
 
 
 def show(source: Path, factor: Fraction, settings: Path | None, output: str) -> str:
@@ -29,7 +29,7 @@ def show(source: Path, factor: Fraction, settings: Path | None, output: str) -> 
     return "\n".join(columns(HEADINGS, tuple(_rows(decided))))
 
 
-def _decide(manifest: Manifest, policy: Policy) -> Decision:
+def _decide(manifest: Manifest, policy: Policy) -> AdmissionDecision:
     try:
         return decide(read(manifest.pod), policy)
     except InputError as error:
@@ -48,19 +48,19 @@ def _rows(decided: Iterable[Decided]) -> Iterator[tuple[str, ...]]:
             yield subject, "", "", "", reason
 
 
-def after(change: Change) -> str:
+def after(change: RequestChange) -> str:
     """Return what the request becomes, as it is written where it stays what it is."""
     return f"{change.after_millis}m" if change.is_new else change.request.text
 
 
-def why_kept(change: Change) -> str:
+def why_kept(change: RequestChange) -> str:
     """Say why one request stays as it is while others of its pod do not."""
     if change.is_lowered:
         return f"lowered already, from {change.original}"
     return f"not above {LEAST_MILLIS}m"
 
 
-def _document(manifest: Manifest, decision: Decision) -> Mapping[str, Any]:
+def _document(manifest: Manifest, decision: AdmissionDecision) -> Mapping[str, Any]:
     return {
         "pod": manifest.subject,
         "outcome": decision.outcome,

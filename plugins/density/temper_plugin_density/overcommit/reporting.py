@@ -22,7 +22,7 @@ HEADINGS = ("namespace", "asked for", "pods", "lowered", "freed", "what stands i
 
 
 @define
-class Standing:
+class NamespaceStanding:
     """One namespace: how many of its pods run, how many of them lowered, and what that frees."""
 
     namespace: str
@@ -34,7 +34,7 @@ class Standing:
 
 
 @frozen
-class Seen:
+class ClusterView:
     """What the cluster was seen to have; objects as the API server writes them."""
 
     labelled: frozenset[str]
@@ -50,9 +50,9 @@ def report_on(kubeconfig: Path | None, output: str) -> tuple[str, bool]:
     return text, any(each.findings for each in standings)
 
 
-def _see(server: ApiServer) -> Seen:
+def _see(server: ApiServer) -> ClusterView:
     labelled = server.list("/api/v1/namespaces", f"{CHOICE}={ENABLED}")
-    return Seen(
+    return ClusterView(
         frozenset(each["metadata"]["name"] for each in labelled),
         # One after the other: all pods of a large cluster would not fit into memory.
         server.each("/api/v1/pods"),
@@ -60,9 +60,9 @@ def _see(server: ApiServer) -> Seen:
     )
 
 
-def stand(seen: Seen) -> tuple[Standing, ...]:
+def stand(seen: ClusterView) -> tuple[NamespaceStanding, ...]:
     """Count by namespace; those that neither ask for it nor have lowered pods are left out."""
-    found: defaultdict[str, Standing] = defaultdict(lambda: Standing(""))
+    found: defaultdict[str, NamespaceStanding] = defaultdict(lambda: NamespaceStanding(""))
     for pod in seen.pods:
         if (pod.get("status") or {}).get("phase") not in ENDED:
             _count(found[pod["metadata"]["namespace"]], pod)
@@ -75,7 +75,7 @@ def stand(seen: Seen) -> tuple[Standing, ...]:
     return tuple(each for each in named if each.is_labelled or each.lowered)
 
 
-def _count(standing: Standing, pod: Mapping[str, Any]) -> None:
+def _count(standing: NamespaceStanding, pod: Mapping[str, Any]) -> None:
     standing.pods += 1
     freed = freed_millis(pod)
     standing.lowered += freed > 0
@@ -108,7 +108,7 @@ def _in_the_way(limit_range: Mapping[str, Any]) -> Iterator[str]:
             yield f"LimitRange {name}: refuses limits that are a multiple of the request"
 
 
-def _as_table(standings: Iterable[Standing]) -> str:
+def _as_table(standings: Iterable[NamespaceStanding]) -> str:
     rows = [
         (
             each.namespace,
@@ -125,7 +125,7 @@ def _as_table(standings: Iterable[Standing]) -> str:
     return "\n".join(columns(HEADINGS, rows))
 
 
-def _as_json(standings: Iterable[Standing]) -> str:
+def _as_json(standings: Iterable[NamespaceStanding]) -> str:
     rows = [
         {
             "namespace": each.namespace,

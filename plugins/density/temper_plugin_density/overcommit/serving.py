@@ -11,7 +11,7 @@ from attrs import frozen
 
 from temper_core import BoundedServer, Bounds, MachineError
 from temper_plugin_density.overcommit.application import observed_app, webhook_app
-from temper_plugin_density.overcommit.keeping import Keeper, expiry
+from temper_plugin_density.overcommit.keeping import CertificateKeeper, expiry
 from temper_plugin_density.overcommit.material import Material
 from temper_plugin_density.overcommit.policy import Policy
 from temper_plugin_density.overcommit.presenting import present, server_context
@@ -23,7 +23,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 @frozen
-class Rhythm:
+class ServingPeriods:
     """How often the cluster is looked at, and how long a stop waits."""
 
     check_every: timedelta = timedelta(seconds=30)
@@ -34,7 +34,7 @@ class Rhythm:
 class Webhook:
     """Everything that runs in one replica."""
 
-    def __init__(self, policy: Policy, keeper: Keeper, rhythm: Rhythm) -> None:
+    def __init__(self, policy: Policy, keeper: CertificateKeeper, rhythm: ServingPeriods) -> None:
         self._tallies = Tallies()
         self._keeper, self._rhythm = keeper, rhythm
         self._context: ssl.SSLContext = server_context()

@@ -16,17 +16,17 @@ from temper_core.logs import configure
 from temper_kube.api_server import ApiServer
 from temper_plugin_density.cluster_access import find_access
 from temper_plugin_density.overcommit.cluster import ClusterObjects
-from temper_plugin_density.overcommit.keeping import Keeper
+from temper_plugin_density.overcommit.keeping import CertificateKeeper
 from temper_plugin_density.overcommit.material import Terms
 from temper_plugin_density.overcommit.names import SYSTEM_NAMESPACE
 from temper_plugin_density.overcommit.policy import Policy
-from temper_plugin_density.overcommit.serving import Rhythm, Webhook
+from temper_plugin_density.overcommit.serving import ServingPeriods, Webhook
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 @frozen
-class Asked:
+class ServeOptions:
     """The options of ``serve``."""
 
     listen: str
@@ -67,14 +67,14 @@ class Replica:
     """What one replica is made of."""
 
     policy: Policy
-    keeper: Keeper
-    rhythm: Rhythm
+    keeper: CertificateKeeper
+    rhythm: ServingPeriods
 
 
-def start(asked: Asked) -> None:
+def start(asked: ServeOptions) -> None:
     """Serve until SIGTERM; raise InputError or MachineError where that cannot begin."""
     policy = _policy(asked)
-    keeper = Keeper(_objects(asked), asked.terms)
+    keeper = CertificateKeeper(_objects(asked), asked.terms)
     find_access(asked.kubeconfig)  # a mistake in it is reported at once, not at every check
     wanted = {"--listen": asked.listen, "--observe": asked.observe}
     addresses = {option: parse_address(text, option) for option, text in wanted.items()}
@@ -88,17 +88,17 @@ def start(asked: Asked) -> None:
         observed=observed.getsockname()[1],
         factor=float(asked.factor),
     )
-    rhythm = Rhythm(asked.check_every, asked.drain)
+    rhythm = ServingPeriods(asked.check_every, asked.drain)
     asyncio.run(_serve(Replica(policy, keeper, rhythm), listening, observed))
 
 
-def _policy(asked: Asked) -> Policy:
+def _policy(asked: ServeOptions) -> Policy:
     mapping = load_settings(asked.settings).priority_mapping
     spared = frozenset({SYSTEM_NAMESPACE, asked.namespace})
     return Policy(partial(tier_of, mapping=mapping), asked.factor, spared)
 
 
-def _objects(asked: Asked) -> ClusterObjects:
+def _objects(asked: ServeOptions) -> ClusterObjects:
     connect = partial(_connect, asked.kubeconfig)
     return ClusterObjects(connect, asked.namespace, asked.secret, asked.configuration)
 

@@ -24,15 +24,15 @@ from temper_plugin_density.placement.explaining import (
     ANSWERED,
     RECKONED,
     RECKONED_AGAIN,
-    Decision,
     Decisions,
+    ScoreRecord,
     explain,
 )
 from temper_plugin_density.placement.ledger import Ledger
 from temper_plugin_density.placement.measures import ANSWERED as WAS_ANSWERED
 from temper_plugin_density.placement.measures import REFUSED, Measures
 from temper_plugin_density.placement.watching import Watches
-from temper_plugin_density.serving.bodies import Bodies, RefusedBodyError
+from temper_plugin_density.serving.bodies import BodyBudget, RefusedBodyError
 
 MOST_BYTES = 32 * 1024 * 1024
 """Without nodeCacheCapable a request has whole Node objects, of some 20 KiB each."""
@@ -46,7 +46,7 @@ class Extender:
     def __init__(self, reader: PodReader, ledger: Ledger, most_bytes: int = MOST_BYTES) -> None:
         self._reader = reader
         self._ledger = ledger
-        self._bodies = Bodies(most_bytes, most_held_bytes=2 * most_bytes)
+        self._bodies = BodyBudget(most_bytes, most_held_bytes=2 * most_bytes)
         self._watches = Watches(ledger, reader)
         self._decisions = Decisions()
         self._measures = Measures(ledger, self._watches)
@@ -87,7 +87,7 @@ class Extender:
             self._measures.requests.labels(REFUSED).inc()
             raise
         scores = question.scores(self._ledger)
-        self._decisions.keep(Decision(question.wish, scores, time.time()))
+        self._decisions.keep(ScoreRecord(question.wish, scores, time.time()))
         said = Response(answer(scores), media_type="application/json")
         self._measures.count_scores(scores)
         self._measures.requests.labels(WAS_ANSWERED).inc()
@@ -101,7 +101,7 @@ class Extender:
         decision, source = self._decisions.of(pod), ANSWERED
         if decision is None and (found := self._ledger.find_pod(pod)):
             scores = self._ledger.scores(found[1], self._ledger.nodes)
-            decision, source = Decision(found[1], scores, time.time()), RECKONED_AGAIN
+            decision, source = ScoreRecord(found[1], scores, time.time()), RECKONED_AGAIN
         if decision is None:
             message = "is neither bound nor was it asked about lately: POST the Pod object"
             return _line(404, f"{pod or '?pod=namespace/name'} {message}")
@@ -110,7 +110,7 @@ class Extender:
     async def _try(self, request: Request) -> Response:
         """Explain how a pod that is sent would fare; nothing is remembered."""
         question = read_pod_or_question(await self._bodies.read(request), self._reader)
-        decision = Decision(question.wish, question.scores(self._ledger), time.time())
+        decision = ScoreRecord(question.wish, question.scores(self._ledger), time.time())
         return _document(explain(decision, self._ledger, RECKONED))
 
     async def _healthz(self, _: Request) -> Response:

@@ -16,7 +16,7 @@ from temper_plugin_density.placement.asking import PodReader, PodWish
 from temper_plugin_density.placement.explaining import (
     RECKONED,
     RECKONED_AGAIN,
-    Decision,
+    ScoreRecord,
     explain,
 )
 from temper_plugin_density.placement.ledger import Ledger
@@ -38,7 +38,7 @@ def score_once(pod: str, reader: PodReader, kubeconfig: Path | None) -> Mapping[
         wish, ledger = _wish(item, reader, pod), _ledger(server, reader)
     scores = ledger.scores(wish, ledger.nodes)
     source = RECKONED_AGAIN if ledger.find_pod(wish.pod) else RECKONED
-    return explain(Decision(wish, scores, time.time()), ledger, source)
+    return explain(ScoreRecord(wish, scores, time.time()), ledger, source)
 
 
 def _is_file(pod: str) -> bool:

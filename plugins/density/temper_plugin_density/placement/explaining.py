@@ -18,7 +18,7 @@ RECKONED_AGAIN = "reckoned now, as if another such pod came"
 
 
 @frozen
-class Decision:
+class ScoreRecord:
     """What was answered for a pod, and when, in seconds since 1970."""
 
     wish: PodWish
@@ -31,10 +31,10 @@ class Decisions:
 
     def __init__(self, most_scores: int = MOST_SCORES_KEPT) -> None:
         self._most_scores = most_scores
-        self._kept: OrderedDict[str, Decision] = OrderedDict()
+        self._kept: OrderedDict[str, ScoreRecord] = OrderedDict()
         self._scores = 0
 
-    def keep(self, decision: Decision) -> None:
+    def keep(self, decision: ScoreRecord) -> None:
         """Keep an answer, and let go of the oldest where there are too many."""
         self._drop(decision.wish.pod)
         self._kept[decision.wish.pod] = decision
@@ -42,7 +42,7 @@ class Decisions:
         while self._scores > self._most_scores and len(self._kept) > 1:
             self._drop(next(iter(self._kept)))
 
-    def of(self, pod: str) -> Decision | None:
+    def of(self, pod: str) -> ScoreRecord | None:
         """Return the last answer for the pod of that namespace/name."""
         return self._kept.get(pod)
 
@@ -51,12 +51,12 @@ class Decisions:
         self._scores -= _weight(dropped) if dropped else 0
 
 
-def _weight(decision: Decision) -> int:
+def _weight(decision: ScoreRecord) -> int:
     # An answer without a score takes memory as well.
     return 1 + len(decision.scores)
 
 
-def explain(decision: Decision, ledger: Ledger, source: str) -> Mapping[str, Any]:
+def explain(decision: ScoreRecord, ledger: Ledger, source: str) -> Mapping[str, Any]:
     """Return why every node has its score, the best first."""
     wish, found = decision.wish, ledger.find_pod(decision.wish.pod)
     best_first = sorted(decision.scores, key=lambda each: (-each.points, each.node))

@@ -43,7 +43,7 @@ class Measures:
         self._gauge("nodes", "Nodes known").set_function(lambda: len(ledger.nodes))
         self._gauge("pods", "Bound pods known").set_function(lambda: ledger.pods)
         self._add_watches(watches)
-        self._registry.register(Counted(watches))
+        self._registry.register(WatchCounts(watches))
 
     def count_scores(self, scores: Iterable[Score]) -> None:
         """Count scores by rule."""
@@ -66,7 +66,7 @@ class Measures:
         return Gauge(f"temper_placement_{name}", help_text, labels, registry=self._registry)
 
 
-class Counted(Collector):
+class WatchCounts(Collector):
     """What the watches count themselves."""
 
     def __init__(self, watches: Watches) -> None:

@@ -25,7 +25,7 @@ class RefusedBodyError(Exception):
 
 
 @define
-class Bodies:
+class BodyBudget:
     """Reads bodies of at most ``most_bytes``, all that are in progress within one bound."""
 
     most_bytes: int

@@ -9,7 +9,7 @@ from temper_core.console import named
 from temper_kube.failures import ForbiddenError, NotFoundError, RefusalError
 
 
-class Severity(StrEnum):
+class FindingSeverity(StrEnum):
     """How bad it is: an error keeps Temper from working, a warning may hurt, a note is to know."""
 
     ERROR = "error"
@@ -22,7 +22,7 @@ class Finding:
     """One thing that is not as it should be; ``nodes`` are those it is true of, if it is of any."""
 
     check: str
-    severity: Severity
+    severity: FindingSeverity
     detail: str
     remedy: str
     nodes: tuple[str, ...] = ()
@@ -38,17 +38,17 @@ class Finding:
 
 def error(check: str, detail: str, remedy: str, nodes: Sequence[str] = ()) -> Finding:
     """Say what keeps Temper from working."""
-    return Finding(check, Severity.ERROR, detail, remedy, tuple(nodes))
+    return Finding(check, FindingSeverity.ERROR, detail, remedy, tuple(nodes))
 
 
 def warning(check: str, detail: str, remedy: str, nodes: Sequence[str] = ()) -> Finding:
     """Say what may hurt."""
-    return Finding(check, Severity.WARNING, detail, remedy, tuple(nodes))
+    return Finding(check, FindingSeverity.WARNING, detail, remedy, tuple(nodes))
 
 
 def note(check: str, detail: str, remedy: str, nodes: Sequence[str] = ()) -> Finding:
     """Say what is good to know."""
-    return Finding(check, Severity.NOTE, detail, remedy, tuple(nodes))
+    return Finding(check, FindingSeverity.NOTE, detail, remedy, tuple(nodes))
 
 
 @frozen
@@ -70,7 +70,7 @@ class Report:
     @property
     def is_clean(self) -> bool:
         """Whether there is nothing to be done."""
-        return all(each.severity is Severity.NOTE for each in self.findings)
+        return all(each.severity is FindingSeverity.NOTE for each in self.findings)
 
 
 Check = Callable[[], Iterable[Finding]]
@@ -106,6 +106,6 @@ def report_of(checks: Sequence[tuple[str, Check]], known: Sequence[Unknown] = ()
         else:
             found += answer
     found = _joined(found)
-    order = list(Severity)
+    order = list(FindingSeverity)
     found.sort(key=lambda each: (order.index(each.severity), each.check, each.nodes))
     return Report(tuple(found), tuple(unknown), tuple(what for what, _ in checks))

@@ -32,7 +32,7 @@ NOT_RUNNING = ("CrashLoopBackOff", "ImagePullBackOff", "ErrImagePull", "CreateCo
                "CreateContainerError", "RunContainerError", "InvalidImageName")  # fmt: skip
 
 
-class Standing(IntEnum):
+class NodeStanding(IntEnum):
     """How a node fares, the worst first."""
 
     FAILING = 0
@@ -54,26 +54,26 @@ class Standing(IntEnum):
     @property
     def needs_a_look(self) -> bool:
         """Whether it is as nobody asked for."""
-        return self <= Standing.SILENT
+        return self <= NodeStanding.SILENT
 
 
 _TOLD = {
-    Standing.FAILING: "agent failing",
-    Standing.GONE: "agent gone",
-    Standing.SAFE_MODE: "in safe mode",
-    Standing.STALE: "stale",
-    Standing.SILENT: "silent",
-    Standing.NO_AGENT: "without an agent",
-    Standing.REQUESTED: "in safe mode on request",
-    Standing.OBSERVING: "only observing",
-    Standing.RELOADING: "reloading",
-    Standing.ENFORCING: "enforcing",
+    NodeStanding.FAILING: "agent failing",
+    NodeStanding.GONE: "agent gone",
+    NodeStanding.SAFE_MODE: "in safe mode",
+    NodeStanding.STALE: "stale",
+    NodeStanding.SILENT: "silent",
+    NodeStanding.NO_AGENT: "without an agent",
+    NodeStanding.REQUESTED: "in safe mode on request",
+    NodeStanding.OBSERVING: "only observing",
+    NodeStanding.RELOADING: "reloading",
+    NodeStanding.ENFORCING: "enforcing",
 }
 _BY_MODE = {
-    "enforcing": Standing.ENFORCING,
-    "reloading": Standing.RELOADING,
-    "observe_only": Standing.OBSERVING,
-    "safe_mode": Standing.SAFE_MODE,
+    "enforcing": NodeStanding.ENFORCING,
+    "reloading": NodeStanding.RELOADING,
+    "observe_only": NodeStanding.OBSERVING,
+    "safe_mode": NodeStanding.SAFE_MODE,
 }
 
 
@@ -158,21 +158,21 @@ class FleetNode:
         return _number(self.generation)
 
     @property
-    def standing(self) -> Standing:
+    def standing(self) -> NodeStanding:
         """How the node fares."""
         agent, has_said = self.agent, bool(self.mode)
         if agent is not None and agent.is_failing:
-            return Standing.FAILING
+            return NodeStanding.FAILING
         if agent is None and self.are_pods_known:
-            return Standing.GONE if has_said else Standing.NO_AGENT
+            return NodeStanding.GONE if has_said else NodeStanding.NO_AGENT
         if not has_said:
-            return Standing.SILENT if agent is not None else Standing.NO_AGENT
+            return NodeStanding.SILENT if agent is not None else NodeStanding.NO_AGENT
         if self.mode == "safe_mode" and self.reason == "requested":
-            return Standing.REQUESTED
-        found = _BY_MODE.get(self.mode, Standing.SILENT)
-        if found is Standing.SAFE_MODE:
+            return NodeStanding.REQUESTED
+        found = _BY_MODE.get(self.mode, NodeStanding.SILENT)
+        if found is NodeStanding.SAFE_MODE:
             return found
-        return Standing.STALE if self.age_s is not None and self.age_s > STALE_S else found
+        return NodeStanding.STALE if self.age_s is not None and self.age_s > STALE_S else found
 
 
 @frozen

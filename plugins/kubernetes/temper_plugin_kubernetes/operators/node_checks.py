@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from temper_core.console import age
 from temper_plugin_kubernetes.operators.findings import Finding, error, note, warning
-from temper_plugin_kubernetes.operators.fleet import Fleet, FleetNode, Standing
+from temper_plugin_kubernetes.operators.fleet import Fleet, FleetNode, NodeStanding
 
 OLDEST_KERNEL = (6, 12)
 OS = "kubernetes.io/os"
@@ -90,7 +90,7 @@ def agents(fleet: Fleet) -> Iterator[Finding]:
     """Find nodes whose agent fails, is gone, silent or stale, and those without one."""
     yield from _by_standing(
         fleet,
-        Standing.FAILING,
+        NodeStanding.FAILING,
         lambda nodes: error(
             "agent",
             "the agent's pod does not run",
@@ -100,7 +100,7 @@ def agents(fleet: Fleet) -> Iterator[Finding]:
     )
     yield from _by_standing(
         fleet,
-        Standing.GONE,
+        NodeStanding.GONE,
         lambda nodes: error(
             "agent",
             "the node says what an agent wrote, and has none: it was killed, or removed",
@@ -110,7 +110,7 @@ def agents(fleet: Fleet) -> Iterator[Finding]:
     )
     yield from _by_standing(
         fleet,
-        Standing.SILENT,
+        NodeStanding.SILENT,
         lambda nodes: warning(
             "agent",
             "the agent says nothing of its node",
@@ -120,7 +120,7 @@ def agents(fleet: Fleet) -> Iterator[Finding]:
         ),
     )
     for node in fleet.nodes:
-        if node.standing is Standing.STALE:
+        if node.standing is NodeStanding.STALE:
             detail = f"what the agent says is {age(node.age_s)} old"
             yield warning(
                 "agent", detail, "its log: it cannot write to the API server", [node.name]
@@ -132,7 +132,7 @@ def coverage(fleet: Fleet) -> Iterator[Finding]:
     bare = [
         each.name
         for each in fleet.nodes
-        if each.standing is Standing.NO_AGENT and each.labels.get(OS, "linux") == "linux"
+        if each.standing is NodeStanding.NO_AGENT and each.labels.get(OS, "linux") == "linux"
     ]
     if bare and any(fleet.agents):
         yield note(
@@ -146,16 +146,16 @@ def coverage(fleet: Fleet) -> Iterator[Finding]:
 def modes(fleet: Fleet) -> Iterator[Finding]:
     """Find nodes whose agent says why it does not enforce."""
     for node in fleet.nodes:
-        if node.standing is Standing.SAFE_MODE:
+        if node.standing is NodeStanding.SAFE_MODE:
             yield from _safe_mode(node)
-        elif node.standing is Standing.OBSERVING and node.reason == "no_sched_ext":
+        elif node.standing is NodeStanding.OBSERVING and node.reason == "no_sched_ext":
             yield error(
                 "sched_ext",
                 f"the kernel {node.kernel} was built without sched_ext",
                 "a kernel with CONFIG_SCHED_CLASS_EXT=y",
                 [node.name],
             )
-    asked = [each.name for each in fleet.nodes if each.standing is Standing.REQUESTED]
+    asked = [each.name for each in fleet.nodes if each.standing is NodeStanding.REQUESTED]
     if asked:
         yield note(
             "safe_mode",
@@ -201,7 +201,7 @@ def versions(fleet: Fleet) -> Iterator[Finding]:
 
 
 def _by_standing(
-    fleet: Fleet, standing: Standing, found: Callable[[list[str]], Finding]
+    fleet: Fleet, standing: NodeStanding, found: Callable[[list[str]], Finding]
 ) -> Iterator[Finding]:
     nodes = [each.name for each in fleet.nodes if each.standing is standing]
     if nodes:

@@ -17,7 +17,7 @@ NAMESPACE_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 
 
 @frozen
-class Asked:
+class ClusterOptions:
     """Which cluster, where Temper is installed in it, and how to answer."""
 
     access: Access
@@ -39,8 +39,8 @@ def cluster_options(function: Decorated) -> Decorated:
     return function
 
 
-def asked_of(kubeconfig: str, context: str, namespace: str, output: str) -> Asked:
+def asked_of(kubeconfig: str, context: str, namespace: str, output: str) -> ClusterOptions:
     """Find the way to the cluster; raise InputError or MachineError where there is none."""
     if not NAMESPACE_NAME.fullmatch(namespace):
         raise InputError(f"--namespace {namespace!r}: lower-case letters, digits and '-', up to 63")
-    return Asked(find_access(kubeconfig, context), namespace, output == "json")
+    return ClusterOptions(find_access(kubeconfig, context), namespace, output == "json")

@@ -14,7 +14,7 @@ from temper_plugin_kubernetes.operators.options import asked_of, cluster_options
 from temper_plugin_kubernetes.operators.restoring import release_nodes, restore_nodes
 
 if TYPE_CHECKING:
-    from temper_plugin_kubernetes.operators.restoring import Outcome
+    from temper_plugin_kubernetes.operators.restoring import RestoreOutcome
 
 FINDINGS = 1
 
@@ -54,7 +54,7 @@ def command(  # noqa: PLR0913 - one for each option
         raise InputError("--uninstall and --release exclude each other")
     asked = asked_of(kubeconfig, context, namespace, output)
 
-    def tell(outcome: "Outcome") -> None:
+    def tell(outcome: "RestoreOutcome") -> None:
         if not asked.is_json:
             with suppress(ReaderGone):  # the nodes are restored all the same
                 click.echo(printable(outcome.told))
@@ -71,7 +71,7 @@ def command(  # noqa: PLR0913 - one for each option
     return FINDINGS if has_findings and not uninstall else 0
 
 
-def _print_json(outcomes: "list[Outcome]") -> None:
+def _print_json(outcomes: "list[RestoreOutcome]") -> None:
     told = {
         "schema_version": 1,
         "nodes": [

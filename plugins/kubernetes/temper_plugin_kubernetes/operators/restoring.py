@@ -23,7 +23,7 @@ STEP_S = 0.2
 
 
 @frozen
-class Outcome:
+class RestoreOutcome:
     """What came of one node: a word, and the rest of the sentence."""
 
     node: str
@@ -53,7 +53,7 @@ _TOLD = {
     "vanished": "the node is no more",
 }
 
-Tell = Callable[[Outcome], None]
+Tell = Callable[[RestoreOutcome], None]
 
 
 class _Answers:
@@ -94,7 +94,7 @@ class _Answers:
 
 def restore_nodes(
     api: ApiServer, names: Collection[str], *, timeout_s: float, is_uninstall: bool, tell: Tell
-) -> list[Outcome]:
+) -> list[RestoreOutcome]:
     """Ask the nodes called *names*, or all without any, and wait for their answers.
 
     With *is_uninstall* nothing is left on any Node object, answered or not: the agents are about
@@ -102,9 +102,9 @@ def restore_nodes(
     """
     present = _chosen(api, names)
     agents = _with_agents(api)
-    outcomes: list[Outcome] = []
+    outcomes: list[RestoreOutcome] = []
 
-    def note(outcome: Outcome) -> None:
+    def note(outcome: RestoreOutcome) -> None:
         outcomes.append(outcome)
         tell(outcome)
 
@@ -119,24 +119,24 @@ def restore_nodes(
             elif not has_agent:
                 note(_without_agent(api, name, annotations))
         except RefusalError as error:  # some policy of the cluster's; other nodes are not held up
-            note(Outcome(name, "refused", str(error)))
+            note(RestoreOutcome(name, "refused", str(error)))
     answers = _Answers(value)
     for name, state, detail in _awaited(api, waiting, answers, timeout_s):
         if is_uninstall:
             _patch(api, name, dict.fromkeys(_removable(answers.of(name) | asking.keys())))
-        note(Outcome(name, state, _with_advice(state, detail, is_uninstall=is_uninstall)))
+        note(RestoreOutcome(name, state, _with_advice(state, detail, is_uninstall=is_uninstall)))
     return outcomes
 
 
-def release_nodes(api: ApiServer, names: Collection[str], tell: Tell) -> list[Outcome]:
+def release_nodes(api: ApiServer, names: Collection[str], tell: Tell) -> list[RestoreOutcome]:
     """Take the request back, so that the agents work again."""
     outcomes = []
     for name, annotations in sorted(_chosen(api, names).items()):
         if RESTORE in annotations:
             _patch(api, name, {RESTORE: None})
-            outcomes.append(Outcome(name, "released"))
+            outcomes.append(RestoreOutcome(name, "released"))
         elif names:
-            outcomes.append(Outcome(name, "not_requested"))
+            outcomes.append(RestoreOutcome(name, "not_requested"))
         else:
             continue
         tell(outcomes[-1])
@@ -164,13 +164,13 @@ def _with_agents(api: ApiServer) -> set[str] | None:
     return {pod.node for pod in pods if not pod.is_failing and pod.phase == "Running"}
 
 
-def _without_agent(api: ApiServer, name: str, annotations: Mapping[str, str]) -> Outcome:
+def _without_agent(api: ApiServer, name: str, annotations: Mapping[str, str]) -> RestoreOutcome:
     """Take away what an agent that is gone left on the Node object."""
     ours = _removable(annotations)
     if not ours:
-        return Outcome(name, "nothing")
+        return RestoreOutcome(name, "nothing")
     _patch(api, name, dict.fromkeys(ours))
-    return Outcome(name, "no_agent", FILES_MAY_REMAIN)
+    return RestoreOutcome(name, "no_agent", FILES_MAY_REMAIN)
 
 
 def _removable(annotations: Iterable[str]) -> list[str]:

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 import pytest
 
 from temper_core.errors import BpfError
-from temper_core.observe.wakes.kernel import NS_PER_S, Most, Room
+from temper_core.observe.wakes.kernel import NS_PER_S, Room, RowLimits
 from temper_core.observe.wakes.kernel_records import COUNTS, REST
 
 LONG_S = 20.0
@@ -218,7 +218,7 @@ def test_of_edges_and_blockings_the_greatest_are_taken(kernel, make_pair, spinne
     slept = pair.play()
     for each in spinners:
         let_run(each.pid, 20)
-    counted = kernel.end(most=Most(edges=2, blockings=1))
+    counted = kernel.end(most=RowLimits(edges=2, blockings=1))
 
     # The pair's own two, unless others on this machine woke each other yet more often.
     assert [wakes >= min(slept) for wakes in counted.edges.values()] == [True, True]

@@ -6,7 +6,13 @@ from attrs import evolve
 
 from temper_core.observe.places import Places
 from temper_core.observe.wakes.kernel import WakeKernel
-from temper_core.observe.wakes.roster import MOST_READ, NOBODY, PF_KTHREAD, Homes, Roster
+from temper_core.observe.wakes.roster import (
+    MOST_READ,
+    NOBODY,
+    PF_KTHREAD,
+    PartyRoster,
+    ThreadCgroups,
+)
 from temper_core.records.snapshots import Mode
 from temper_core.records.wakes import Party
 from tests.core.observe.wakes.people import PLAN, WEB_CGROUP, a_snapshot, record, sample
@@ -18,7 +24,7 @@ def roster_of(tmp_path):
 
     def make(records, snapshot, homes=None):
         places = Places(snapshot.plan if snapshot is not None else None)
-        return Roster(records, snapshot, places, homes or Homes(str(tmp_path)))
+        return PartyRoster(records, snapshot, places, homes or ThreadCgroups(str(tmp_path)))
 
     return make
 
@@ -68,7 +74,7 @@ def test_a_thread_that_has_ended_belongs_where_others_of_its_cgroup_do(roster_of
 
 
 def test_a_cgroup_once_known_is_known_in_later_windows(roster_of, tmp_path):
-    homes = Homes(str(tmp_path))
+    homes = ThreadCgroups(str(tmp_path))
     roster_of({41: record(cgroup=9)}, a_snapshot(sample(41)), homes).party(41)
 
     later = roster_of({44: record("ended", cgroup=9)}, a_snapshot(), homes)
@@ -135,7 +141,7 @@ def test_on_a_hybrid_host_every_process_is_looked_up_by_itself(roster_of, live):
 
 
 def test_a_storm_of_unknown_threads_reads_only_so_many_files(tmp_path, live):
-    homes = Homes(str(tmp_path))
+    homes = ThreadCgroups(str(tmp_path))
     homes.new_window()
     found = [homes.of(99, record(cgroup=1000 + n), None) for n in range(MOST_READ)]
     live(50, WEB_CGROUP)
@@ -154,10 +160,10 @@ def test_this_very_process_is_found_in_its_cgroup(request):
         time.sleep(0.01)
         counted = kernel.end()
     own = os.getpid()
-    homes = Homes()
+    homes = ThreadCgroups()
     homes.new_window()
 
-    found = Roster(counted.parties, None, Places(PLAN), homes).party(own)
+    found = PartyRoster(counted.parties, None, Places(PLAN), homes).party(own)
 
     assert found.process
     assert homes.of(own, counted.parties[own], None).endswith("/")

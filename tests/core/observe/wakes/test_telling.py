@@ -4,9 +4,9 @@ from hypothesis import strategies as st
 
 from temper_core.observe.places import Places
 from temper_core.observe.wakes.document import bound_us, wakes_document, window_document
-from temper_core.observe.wakes.kernel import Counted
+from temper_core.observe.wakes.kernel import WindowCounts
 from temper_core.observe.wakes.kernel_records import BUCKETS, REST
-from temper_core.observe.wakes.roster import Homes, Roster
+from temper_core.observe.wakes.roster import PartyRoster, ThreadCgroups
 from temper_core.observe.wakes.state import WakeState
 from temper_core.observe.wakes.telling import MOST_BLOCKINGS, MOST_EDGES, tell_window
 from tests.core.observe.wakes.people import PLAN, a_snapshot, record, sample
@@ -17,9 +17,9 @@ def tell(tmp_path):
     """Tell of what was counted on a node where threads 41 and 42 are of shop/web."""
 
     def told(**counted):
-        window = Counted(0.5, **{"parties": {}, **counted})
+        window = WindowCounts(0.5, **{"parties": {}, **counted})
         snapshot = a_snapshot(sample(41), sample(42))
-        roster = Roster(window.parties, snapshot, Places(PLAN), Homes(str(tmp_path)))
+        roster = PartyRoster(window.parties, snapshot, Places(PLAN), ThreadCgroups(str(tmp_path)))
         return tell_window(window, roster, at=1.0)
 
     return told
@@ -76,10 +76,10 @@ def test_a_kernel_that_does_not_tell_waits_has_no_histograms(tell):
 )
 def test_histograms_of_many_threads_add_up_bucket_by_bucket(rows):
     parties = {tid: record(waits=counts) for tid, counts in enumerate(rows, 100)}
-    homes = Homes("/nowhere")
-    roster = Roster(parties, None, Places(None), homes)
+    homes = ThreadCgroups("/nowhere")
+    roster = PartyRoster(parties, None, Places(None), homes)
 
-    [node] = tell_window(Counted(1.0, parties=parties), roster, at=0.0).waits
+    [node] = tell_window(WindowCounts(1.0, parties=parties), roster, at=0.0).waits
 
     assert node.counts == tuple(map(sum, zip(*rows, strict=True)))
     assert node.total_s == pytest.approx(sum(p.waited_ns for p in parties.values()) / 1e9)

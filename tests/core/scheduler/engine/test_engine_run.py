@@ -7,8 +7,8 @@ from structlog.testing import capture_logs
 
 from temper_core.engine.stats import StatsClient
 from temper_core.records.plans import Generation
-from temper_core.scheduler.engine.engine_run import EngineRun, Limits, Phase
-from temper_core.scheduler.engine.surroundings import Surroundings
+from temper_core.scheduler.engine.engine_run import EnginePhase, EngineRun, Limits
+from temper_core.scheduler.engine.surroundings import EngineEnvironment
 from temper_core.scheduler.host.kernel import KernelLog
 
 
@@ -48,7 +48,7 @@ class ObservedLog:
 @pytest.fixture
 def run_of(node, plan):
     def make(process, log=None, **limits):
-        surroundings = Surroundings(node.roots, log or KernelLog(node.roots.kmsg), 0.0)
+        surroundings = EngineEnvironment(node.roots, log or KernelLog(node.roots.kmsg), 0.0)
         generation = Generation(1, plan("a"), json.dumps([]))
         stats = StatsClient(str(node.roots.stats_socket))
         return EngineRun(generation, process, stats, surroundings, Limits(**limits))
@@ -72,7 +72,7 @@ def test_the_ladder_goes_from_term_over_kill_to_sysrq(node, run_of):
     node.detach()
     run.step(20.3)
 
-    assert run.phase is Phase.ENDED
+    assert run.phase is EnginePhase.ENDED
     assert process.is_closed
 
 
@@ -85,7 +85,7 @@ def test_without_sysrq_the_ladder_ends_in_an_error_that_says_what_to_do(node, ru
     for now in (2.0, 8.0, 14.0, 20.0):
         run.step(now)
 
-    assert run.phase is Phase.STOPPING
+    assert run.phase is EnginePhase.STOPPING
     assert "echo S > /proc/sysrq-trigger" in run.problem
     assert process.signals == ["TERM", "KILL", "KILL", "KILL", "KILL"]
 
@@ -129,10 +129,10 @@ def test_a_process_that_stays_for_ever_ends_its_run_once_the_kernel_is_free(node
     with capture_logs() as logs:
         run.stop(0.0)
         run.step(5.1)
-        assert run.phase is Phase.STOPPING
+        assert run.phase is EnginePhase.STOPPING
         run.step(10.2)
 
-    assert run.phase is Phase.ENDED
+    assert run.phase is EnginePhase.ENDED
     assert process.is_closed
     assert trigger.read_text() == ""
     assert {"event": "engine_process_left_behind", "log_level": "error", "pid": 4711} in logs
@@ -148,7 +148,7 @@ def test_a_kernel_that_cannot_be_looked_at_ends_no_run(node, run_of):
     for now in (5.1, 10.2, 15.3):
         run.step(now)
 
-    assert run.phase is Phase.STOPPING
+    assert run.phase is EnginePhase.STOPPING
 
 
 def test_an_old_process_that_stays_is_not_ended_through_its_successors_scheduler(node, run_of):
@@ -168,5 +168,5 @@ def test_an_old_process_that_stays_is_not_ended_through_its_successors_scheduler
 
     assert process.signals == ["TERM", "KILL", "KILL"]
     assert trigger.read_text() == ""
-    assert run.phase is Phase.ENDED
+    assert run.phase is EnginePhase.ENDED
     assert node.state == "enabled"

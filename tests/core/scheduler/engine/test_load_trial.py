@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from temper_core.engine.dry_run import Stage
+from temper_core.engine.dry_run import DryRunStage
 from temper_core.errors import EngineError
 from temper_core.scheduler.engine.load_trial import load_once
 from temper_core.scheduler.host.roots import Roots
@@ -53,7 +53,7 @@ def processes_of(folder):
 def test_a_sound_plan_is_loaded_and_never_attached(trial, world):
     found = trial()
 
-    assert (found.stage, found.is_taken) == (Stage.LOADED, True)
+    assert (found.stage, found.is_taken) == (DryRunStage.LOADED, True)
     assert world.node.state == "disabled"
     assert world.engine()["environment"]["RUST_BACKTRACE"] == "0"
 
@@ -72,11 +72,15 @@ def test_the_engine_that_schedules_is_not_touched(trial, world):
     [
         (
             "Error: Failed to load\n\nCaused by:\n  Argument list too long (os error 7)\n",
-            Stage.LOADED,
+            DryRunStage.LOADED,
             "too large",
         ),
-        ("Error: Too many layer specs\n", Stage.VERIFIED, "verifying it: Too many layer specs"),
-        ('Error: Failed to parse specs[0] ("f:/x")\n', Stage.PARSED, "Failed to parse specs"),
+        (
+            "Error: Too many layer specs\n",
+            DryRunStage.VERIFIED,
+            "verifying it: Too many layer specs",
+        ),
+        ('Error: Failed to parse specs[0] ("f:/x")\n', DryRunStage.PARSED, "Failed to parse specs"),
     ],
 )
 def test_a_plan_that_does_not_load_is_refused_with_the_stage(trial, world, words, stage, told):

@@ -4,9 +4,9 @@ import attrs
 import pytest
 
 from temper_core.scheduler.engine.proof import prove
-from temper_core.scheduler.host.kernel import KernelState, KernelWord
+from temper_core.scheduler.host.kernel import KernelState, KernelStateWord
 
-ATTACHED = KernelState(KernelWord.ENABLED, "layered_1.1.4", switch_all=1, enable_seq=8)
+ATTACHED = KernelState(KernelStateWord.ENABLED, "layered_1.1.4", switch_all=1, enable_seq=8)
 FACTS = {
     "enable_seq_before": 7,
     "is_alive": True,
@@ -25,7 +25,7 @@ def test_everything_together_is_a_proof():
 @pytest.mark.parametrize(
     ("kernel", "clause"),
     [
-        ({"word": KernelWord.ENABLING}, "sched_ext is enabling"),
+        ({"word": KernelStateWord.ENABLING}, "sched_ext is enabling"),
         ({"ops": "lavd_1.0"}, "the kernel runs lavd_1.0"),
         ({"ops": ""}, "the kernel runs no scheduler"),
         ({"switch_all": 0}, "switch_all is 0, not 1"),

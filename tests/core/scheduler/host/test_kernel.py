@@ -8,19 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from temper_core.scheduler.host.kernel import KernelLog, KernelState, KernelWord, SchedExt
+from temper_core.scheduler.host.kernel import KernelLog, KernelState, KernelStateWord, SchedExt
 
 
 @pytest.mark.parametrize(
     ("text", "word"),
     [
-        ("disabled\n", KernelWord.DISABLED),
-        ("enabling\n", KernelWord.ENABLING),
-        ("enabled\n", KernelWord.ENABLED),
-        ("disabling\n", KernelWord.DISABLING),
-        ("prepping\n", KernelWord.TRANSITIONAL),
-        ("absent\n", KernelWord.TRANSITIONAL),
-        ("\n", KernelWord.TRANSITIONAL),
+        ("disabled\n", KernelStateWord.DISABLED),
+        ("enabling\n", KernelStateWord.ENABLING),
+        ("enabled\n", KernelStateWord.ENABLED),
+        ("disabling\n", KernelStateWord.DISABLING),
+        ("prepping\n", KernelStateWord.TRANSITIONAL),
+        ("absent\n", KernelStateWord.TRANSITIONAL),
+        ("\n", KernelStateWord.TRANSITIONAL),
     ],
 )
 def test_a_word_that_is_not_known_counts_as_transitional(node, text, word):
@@ -33,7 +33,7 @@ def test_a_kernel_without_sched_ext_is_free_and_unsupported(tmp_path):
     kernel = SchedExt(tmp_path / "sched_ext")
 
     assert not kernel.is_supported
-    assert kernel.read().word is KernelWord.ABSENT
+    assert kernel.read().word is KernelStateWord.ABSENT
     assert kernel.foreign(ours=False) is None
 
 
@@ -50,7 +50,7 @@ def test_without_a_descriptor_to_spare_the_kernel_is_neither_absent_nor_free(nod
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
 
-    assert state.word is KernelWord.TRANSITIONAL
+    assert state.word is KernelStateWord.TRANSITIONAL
     assert not state.is_free
     assert not state.is_known
     assert foreign is not None
@@ -217,4 +217,4 @@ def test_the_real_log_is_read_without_waiting():
     ],
 )
 def test_only_a_free_kernel_or_a_named_other_scheduler_is_without_us(word, ops, is_without_us):
-    assert KernelState(KernelWord(word), ops).is_without_us is is_without_us
+    assert KernelState(KernelStateWord(word), ops).is_without_us is is_without_us

@@ -14,7 +14,7 @@ from temper_core.steering.deciding import Judge
 from temper_core.steering.kernel import SteeringKernel
 from temper_core.steering.kicking import Kicker
 from temper_core.steering.pin import PinPlace
-from temper_core.steering.sight import Sight
+from temper_core.steering.sight import ThreadProbe
 from temper_core.steering.steerer import KernelSide, Steerer
 
 THREADS = """
@@ -151,7 +151,7 @@ def make_steerer(bpf_allowed, bpffs, tree):  # noqa: ARG001 - skips where BPF ca
     def make(sight=None):
         pin = PinPlace(bpffs / "temper" / "hints")
         kernel = KernelSide(SteeringKernel.open(), pin, tree)
-        opened.append(Steerer(kernel, Judge(sight or Sight()), Kicker(), period_s=1.0))
+        opened.append(Steerer(kernel, Judge(sight or ThreadProbe()), Kicker(), period_s=1.0))
         return opened[-1]
 
     yield make

@@ -7,7 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from temper_core.steering.kicking import NS_PER_TICK, Kicker, Stray, may_renice, renice_and_back
+from temper_core.steering.kicking import (
+    NS_PER_TICK,
+    Kicker,
+    MisplacedThread,
+    may_renice,
+    renice_and_back,
+)
 
 
 class Kicks(list):
@@ -31,7 +37,7 @@ def start_of(pid):
 
 
 def stray(run_ns, tid=7, start_ns=1):
-    return Stray(tid, start_ns, run_ns)
+    return MisplacedThread(tid, start_ns, run_ns)
 
 
 def test_a_thread_that_ran_in_two_walks_and_did_not_follow_is_kicked():

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from temper_core.steering.sight import Sight
+from temper_core.steering.sight import ThreadProbe
 
 TITLED = "import time\nprint('up', flush=True)\ntime.sleep(60)"
 SLEEPS = "import time\nprint('up', flush=True)\nwhile True: time.sleep(0.005)"
@@ -30,7 +30,7 @@ def clock():
 
 @pytest.fixture
 def sight(clock):
-    sight = Sight(clock=clock)
+    sight = ThreadProbe(clock=clock)
     yield sight
     sight.close()
 
@@ -79,7 +79,7 @@ def test_of_a_process_that_has_gone_nothing_is_known(sight, spawn):
 
 
 def test_a_young_process_is_read_anew_more_often_than_an_old_one(tmp_path, clock):
-    sight = Sight(tmp_path, clock)
+    sight = ThreadProbe(tmp_path, clock)
     titles = []
 
     for text, later_s in [("one", 0), ("two", 1), ("three", 19), ("four", 4), ("five", 2)]:
@@ -91,7 +91,7 @@ def test_a_young_process_is_read_anew_more_often_than_an_old_one(tmp_path, clock
 
 
 def test_a_forgotten_process_is_young_again(tmp_path, clock):
-    sight = Sight(tmp_path, clock)
+    sight = ThreadProbe(tmp_path, clock)
     fake(tmp_path, cmdline="old")
     sight.title(5)
     clock.now += 60
@@ -106,11 +106,11 @@ def test_a_forgotten_process_is_young_again(tmp_path, clock):
 def test_the_effective_user_counts(tmp_path):
     fake(tmp_path, status="Name:\tx\nUid:\t1000\t0\t1000\t1000\n")
 
-    assert Sight(tmp_path).is_root(5)
+    assert ThreadProbe(tmp_path).is_root(5)
 
 
 def test_a_busy_thread_and_a_sleeper_behave_differently(spawn):
-    sight = Sight()
+    sight = ThreadProbe()
     spinner, sleeper = spawn(SPINS), spawn(SLEEPS)
     children = (spinner, sleeper)
     for child in children:
@@ -125,7 +125,7 @@ def test_a_busy_thread_and_a_sleeper_behave_differently(spawn):
 
 
 def test_within_a_window_the_last_one_stands(tmp_path, clock):
-    sight = Sight(tmp_path, clock)
+    sight = ThreadProbe(tmp_path, clock)
     fake(tmp_path, schedstat="0 0 0\n")
     sight.behaviour(5, 5, 1)
     clock.now += 4
@@ -139,7 +139,7 @@ def test_within_a_window_the_last_one_stands(tmp_path, clock):
 
 
 def test_a_thread_that_is_busy_throughout_uses_no_more_than_one_cpu(tmp_path, clock):
-    sight = Sight(tmp_path, clock)
+    sight = ThreadProbe(tmp_path, clock)
     fake(tmp_path, schedstat="0 0 0\n")
     sight.behaviour(5, 5, 1)
     clock.now += 2
@@ -149,7 +149,7 @@ def test_a_thread_that_is_busy_throughout_uses_no_more_than_one_cpu(tmp_path, cl
 
 
 def test_another_thread_of_the_same_tid_is_measured_from_its_own_begin(tmp_path, clock):
-    sight = Sight(tmp_path, clock)
+    sight = ThreadProbe(tmp_path, clock)
     fake(tmp_path, schedstat="0 0 0\n")
     sight.behaviour(5, 5, 1)
     clock.now += 4
@@ -158,7 +158,7 @@ def test_another_thread_of_the_same_tid_is_measured_from_its_own_begin(tmp_path,
 
 
 def test_a_thread_that_never_ran_has_no_run_length(tmp_path, clock):
-    sight = Sight(tmp_path, clock)
+    sight = ThreadProbe(tmp_path, clock)
     fake(tmp_path, schedstat="5 0 1\n")
     sight.behaviour(5, 5, 1)
     clock.now += 2
@@ -170,7 +170,7 @@ def test_a_thread_that_never_ran_has_no_run_length(tmp_path, clock):
 
 def test_a_title_that_cannot_be_read_now_is_the_last_known_one(tmp_path, clock):
     fake(tmp_path, cmdline="server\0--main\0", comm="server\n")
-    sight = Sight(tmp_path, clock)
+    sight = ThreadProbe(tmp_path, clock)
     before = sight.title(5)
     path = tmp_path / "5/cmdline"
     path.unlink()
@@ -191,7 +191,7 @@ def test_a_process_never_seen_whose_memory_is_locked_has_no_title(tmp_path, cloc
     fake(tmp_path, comm="server\n")
     path = tmp_path / "5/cmdline"
     os.mkfifo(path)
-    sight = Sight(tmp_path, clock)
+    sight = ThreadProbe(tmp_path, clock)
 
     title = sight.title(5)
 

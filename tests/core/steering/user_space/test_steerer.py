@@ -11,7 +11,7 @@ from temper_core.bpf import maps
 from temper_core.errors import BpfError, MachineError
 from temper_core.records.profiles import Behaviour
 from temper_core.steering.engine_layers import RunningEngine
-from temper_core.steering.sight import Sight
+from temper_core.steering.sight import ThreadProbe
 from temper_core.steering.steerer import JUDGED_S, SOON_S
 from tests.core.steering.user_space.plans import at, named, rule, steered
 
@@ -143,7 +143,7 @@ def test_a_thread_that_takes_a_name_only_user_space_knows_is_decided_at_the_next
 
 
 def test_behaviour_decides_once_two_windows_agree(make_steerer, cgroups, workload, clock):
-    steerer = make_steerer(Sight(clock=lambda: clock.now))
+    steerer = make_steerer(ThreadProbe(clock=lambda: clock.now))
     pod, inside = cgroups.make("pod"), workload()
     inside.move_to(pod)
     wanted = rule("fast", behaviour=Behaviour(wakeups_per_s=(5, 10_000)))
