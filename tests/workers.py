@@ -16,6 +16,7 @@ TOGETHER = {
         "tests/core/agent/test_watching_wakes.py",
         "tests/console/test_top_on_a_terminal.py",
         "tests/core/restoring/*",
+        "tests/installed/door/*",
         "tests/installed/test_example_plugin.py",
     ),
     "wheels, which are built once": (

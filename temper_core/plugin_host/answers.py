@@ -116,9 +116,11 @@ def _refuse_doubles(records: Iterable[NamedRecord], plugin: str) -> None:
     for record in records:
         # One id may be tuned for several machines; any other name stands for one thing.
         shape = record.machine_shape if isinstance(record, WorkloadProfile) else None
-        if (record.name, shape) in seen:
+        # One name may be a command of several groups.
+        group = record.under if isinstance(record, Command) else None
+        if (record.name, shape, group) in seen:
             raise PluginError(plugin, f"returned two records named {record.name!r}")
-        seen.add((record.name, shape))
+        seen.add((record.name, shape, group))
 
 
 def find_contested(answers: Mapping[str, Iterable[NamedRecord]]) -> list[Contested]:
