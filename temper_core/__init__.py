@@ -9,7 +9,7 @@ _HOMES = {
     "temper_core.bpf.package": ("load_object",),
     "temper_core.client": ("ask_agent",),
     "temper_core.command_group": ("CommandGroup",),
-    "temper_core.documents": ("read_json",),
+    "temper_core.documents": ("fit", "parse_json", "read_json", "read_text"),
     "temper_core.errors": (
         "BpfError",
         "DocumentError",
@@ -26,8 +26,10 @@ _HOMES = {
     "temper_core.http.listener": ("listen_on",),
     "temper_core.json_items": ("JsonItems",),
     "temper_core.node.local_source": ("LocalPods",),
+    "temper_core.node.pod_cgroups": ("find_pod_cgroups",),
     "temper_core.node.podlist": ("read_pod_object",),
     "temper_core.node.quantities": ("cpu_millis",),
+    "temper_core.node.topology": ("read_machine",),
     "temper_core.plan.assign": ("tier_of",),
     "temper_core.plan.membership": ("layer_of",),
     "temper_core.plugin_settings": ("fit_settings", "load_settings"),
@@ -43,6 +45,7 @@ _HOMES = {
         "PodSourceContext",
         "Staleness",
     ),
+    "temper_core.profiles.completed_files": ("completed_profiles",),
     "temper_core.profiles.covering": ("takes_by_name",),
     "temper_core.records.checks": ("Check", "CheckState"),
     "temper_core.records.endpoints": (
@@ -71,7 +74,7 @@ _HOMES = {
     "temper_core.records.layers": ("Layer",),
     "temper_core.records.lint": ("Finding", "Severity", "Violation", "violation_id"),
     "temper_core.records.machine": ("Cpu", "MachineShape"),
-    "temper_core.records.matching": ("ThreadIdentity", "matches"),
+    "temper_core.records.matching": ("ThreadBehaviour", "ThreadIdentity", "matches"),
     "temper_core.records.plans": ("Assignment", "LayerPlan", "Note"),
     "temper_core.records.pods": ("Container", "Origin", "Pod", "QosClass"),
     "temper_core.profiles.documents": ("parse_profile",),
@@ -88,6 +91,7 @@ _HOMES = {
         "ThreadSample",
     ),
     "temper_core.records.tiers": ("LayerKind", "Tier"),
+    "temper_core.records.versions": ("satisfies",),
     "temper_core.records.wakes": ("Blocking", "Party", "WaitHistogram", "WakeEdge", "WakeWindow"),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}

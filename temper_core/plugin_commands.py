@@ -60,6 +60,8 @@ FIRST_PARTY: Mapping[str, str] = {
     "temper lint": "linter",
     "temper overcommit": "density",
     "temper placement": "density",
+    "temper profiles record": "trainer",
+    "temper profiles test": "trainer",
 }
 """The commands of first-party plugins, and the extra that installs each."""
 
