@@ -9,7 +9,7 @@ _HOMES = {
     "temper_core.bpf.package": ("load_object",),
     "temper_core.client": ("ask_agent", "ask_observation"),
     "temper_core.command_group": ("CommandGroup",),
-    "temper_core.documents": ("read_json",),
+    "temper_core.documents": ("fit", "parse_json", "read_json", "read_text"),
     "temper_core.errors": (
         "BpfError",
         "DocumentError",
@@ -27,6 +27,7 @@ _HOMES = {
     "temper_core.json_items": ("JsonItems",),
     "temper_core.node.cgroups": ("thread_owner",),
     "temper_core.node.local_source": ("LocalPods",),
+    "temper_core.node.pod_cgroups": ("find_pod_cgroups",),
     "temper_core.node.podlist": ("read_pod_object",),
     "temper_core.node.quantities": ("cpu_millis",),
     "temper_core.node.topology": ("read_machine",),
@@ -47,6 +48,7 @@ _HOMES = {
     ),
     "temper_core.records.declarations": ("MetricFamily", "PanelHint", "SettingsTable"),
     "temper_core.settings.fields": ("setting",),
+    "temper_core.profiles.completed_files": ("completed_profiles",),
     "temper_core.profiles.covering": ("takes_by_name",),
     "temper_core.records.checks": ("Check", "CheckState"),
     "temper_core.records.endpoints": (
@@ -75,7 +77,7 @@ _HOMES = {
     "temper_core.records.layers": ("Layer",),
     "temper_core.records.lint": ("Finding", "Severity", "Violation", "violation_id"),
     "temper_core.records.machine": ("Cpu", "MachineShape"),
-    "temper_core.records.matching": ("ThreadIdentity", "matches"),
+    "temper_core.records.matching": ("ThreadBehaviour", "ThreadIdentity", "matches"),
     "temper_core.records.plans": ("Assignment", "LayerPlan", "Note"),
     "temper_core.records.pods": ("Container", "Origin", "Pod", "QosClass"),
     "temper_core.profiles.documents": ("parse_profile",),
@@ -92,6 +94,7 @@ _HOMES = {
         "ThreadSample",
     ),
     "temper_core.records.tiers": ("LayerKind", "Tier"),
+    "temper_core.records.versions": ("satisfies",),
     "temper_core.records.wakes": ("Blocking", "Party", "WaitHistogram", "WakeEdge", "WakeWindow"),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}

@@ -1,7 +1,7 @@
 from temper_core.bpf.package import load_object
 from temper_core.client import ask_agent, ask_observation
 from temper_core.command_group import CommandGroup
-from temper_core.documents import read_json
+from temper_core.documents import fit, parse_json, read_json, read_text
 from temper_core.errors import (
     BpfError,
     DocumentError,
@@ -19,12 +19,14 @@ from temper_core.http.listener import listen_on
 from temper_core.json_items import JsonItems
 from temper_core.node.cgroups import thread_owner
 from temper_core.node.local_source import LocalPods
+from temper_core.node.pod_cgroups import find_pod_cgroups
 from temper_core.node.podlist import read_pod_object
 from temper_core.node.quantities import cpu_millis
 from temper_core.node.topology import read_machine
 from temper_core.plan.assign import tier_of
 from temper_core.plan.membership import layer_of
 from temper_core.plugin_settings import fit_settings, load_settings
+from temper_core.profiles.completed_files import completed_profiles
 from temper_core.profiles.covering import takes_by_name
 from temper_core.profiles.documents import parse_profile
 from temper_core.records.checks import Check, CheckState
@@ -66,7 +68,7 @@ from temper_core.records.invariants import Invariant
 from temper_core.records.layers import Layer
 from temper_core.records.lint import Finding, Severity, Violation, violation_id
 from temper_core.records.machine import Cpu, MachineShape
-from temper_core.records.matching import ThreadIdentity, matches
+from temper_core.records.matching import ThreadBehaviour, ThreadIdentity, matches
 from temper_core.records.plans import Assignment, LayerPlan, Note
 from temper_core.records.pods import Container, Origin, Pod, QosClass
 from temper_core.records.profiles import ThreadGroup, Treatment, WorkloadProfile
@@ -83,6 +85,7 @@ from temper_core.records.snapshots import (
     ThreadSample,
 )
 from temper_core.records.tiers import LayerKind, Tier
+from temper_core.records.versions import satisfies
 from temper_core.records.wakes import Blocking, Party, WaitHistogram, WakeEdge, WakeWindow
 from temper_core.settings.fields import setting
 
@@ -160,6 +163,7 @@ __all__ = [
     "StateDirectory",
     "Status",
     "TemperError",
+    "ThreadBehaviour",
     "ThreadGroup",
     "ThreadIdentity",
     "ThreadSample",
@@ -173,8 +177,11 @@ __all__ = [
     "WorkloadProfile",
     "ask_agent",
     "ask_observation",
+    "completed_profiles",
     "cpu_millis",
     "event_stream",
+    "find_pod_cgroups",
+    "fit",
     "fit_settings",
     "hookimpl",
     "layer_of",
@@ -183,10 +190,13 @@ __all__ = [
     "load_settings",
     "matches",
     "parse_address",
+    "parse_json",
     "parse_profile",
     "read_json",
     "read_machine",
     "read_pod_object",
+    "read_text",
+    "satisfies",
     "setting",
     "takes_by_name",
     "thread_owner",

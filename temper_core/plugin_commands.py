@@ -63,6 +63,8 @@ FIRST_PARTY: Mapping[str, str] = {
     "temper overcommit": "density",
     "temper placement": "density",
     "temper top": "console",
+    "temper profiles record": "trainer",
+    "temper profiles test": "trainer",
 }
 """The commands of first-party plugins, and the extra that installs each."""
 

@@ -12,7 +12,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 TOGETHER = {
     "agents of this node: they hold one lock": (
-        "tests/core/agent/test_agent_process.py",
+        "tests/core/agent/test_agent_*.py",
         "tests/core/agent/test_watching_wakes.py",
         "tests/console/test_top_on_a_terminal.py",
         "tests/core/restoring/*",

@@ -4,8 +4,8 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
-from temper_core.observe.thread_tables.sampling import SeenThread, ThreadCounters
-from temper_core.records.thread_tables import MOST_THREADS, TableThread
+from temper_plugin_trainer.sampling import SeenThread, ThreadCounters
+from temper_plugin_trainer.thread_tables import MOST_THREADS, TableThread
 
 MOST_ALIKE = 64
 """So many threads of one kind have a row each; more of them are joined."""

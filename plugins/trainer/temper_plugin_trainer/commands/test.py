@@ -3,18 +3,16 @@
 import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import attrs
 import click
 
-from temper_core.console import FiniteRange
+from temper_core import InputError, completed_profiles
+from temper_core.console import EXIT_FINDINGS, FiniteRange, plain_table, results_console, shown
+from temper_plugin_trainer.coverage import Coverage, Judged, judge
+from temper_plugin_trainer.thread_tables import TableThread, ThreadTable, read_thread_table
 
-if TYPE_CHECKING:
-    from temper_core.observe.thread_tables.coverage import Coverage, Judged
-    from temper_core.records.profiles import LoadedProfile
-    from temper_core.records.thread_tables import TableThread, ThreadTable
-
-EXIT_FINDINGS = 1
 MOST_NAMES = 6
 """Names of threads shown per group; JSON has all."""
 LONGEST_TITLE = 60
@@ -65,14 +63,13 @@ def command(
     Shows which group takes which threads, how much of the CPU time is covered by groups that have
     a match, and hot threads that none of those takes. Exit code 1 where less than --least is.
     """
-    from temper_core.observe.thread_tables.coverage import judge
-    from temper_core.records.thread_tables import read_thread_table
-
     containers = given["containers"]
     tables = [(path, _narrowed(path, read_thread_table(path), containers)) for path in recordings]
     judged = [
-        (path, judge(loaded.profile, table, is_static=given["is_static"]))
-        for loaded in _loaded(file, given["settings"], given["profiles"])
+        (path, judge(profile, table, is_static=given["is_static"]))
+        for profile in completed_profiles(
+            file, settings=given["settings"], directory=given["profiles"]
+        )
         for path, table in tables
     ]
     if output == "json":
@@ -86,12 +83,8 @@ def command(
     click.get_current_context().exit(EXIT_FINDINGS if is_short else 0)
 
 
-def _narrowed(path: Path, table: "ThreadTable", containers: tuple[str, ...]) -> "ThreadTable":
+def _narrowed(path: Path, table: ThreadTable, containers: tuple[str, ...]) -> ThreadTable:
     """Return *table* with the threads of *containers* alone; raise InputError for one it lacks."""
-    import attrs
-
-    from temper_core.errors import InputError
-
     there = sorted({thread.container for thread in table.threads} - {""})
     for name in containers:
         if name not in there:
@@ -100,26 +93,7 @@ def _narrowed(path: Path, table: "ThreadTable", containers: tuple[str, ...]) -> 
     return attrs.evolve(table, threads=kept)
 
 
-def _loaded(
-    file: Path, settings: Path | None, directory: Path | None
-) -> "tuple[LoadedProfile, ...]":
-    """Return what the agent would load of *file*; raise DocumentError where that is nothing."""
-    from temper_core.cli.profiles.completed import completed_files
-    from temper_core.errors import DocumentError
-
-    found = completed_files([file], settings=settings, directory=directory)
-    problems = [
-        problem
-        for failure in found.failures
-        if failure.source == str(file)
-        for problem in failure.problems or (failure.reason,)
-    ]
-    if problems:
-        raise DocumentError(str(file), problems)
-    return tuple(each for each in found.profiles if each.source == str(file))
-
-
-def _document(path: Path, coverage: "Coverage") -> dict[str, Any]:
+def _document(path: Path, coverage: Coverage) -> dict[str, Any]:
     table = coverage.table
     return {
         "profile": coverage.profile.id,
@@ -141,12 +115,12 @@ def _document(path: Path, coverage: "Coverage") -> dict[str, Any]:
     }
 
 
-def _groups(coverage: "Coverage") -> Iterator[tuple[str, str]]:
+def _groups(coverage: Coverage) -> Iterator[tuple[str, str]]:
     for group in coverage.profile.thread_groups:
         yield group.name, str(group.treatment)
 
 
-def _members(coverage: "Coverage", name: str | None) -> dict[str, Any]:
+def _members(coverage: Coverage, name: str | None) -> dict[str, Any]:
     rows = coverage.of_group(name)
     return {
         "threads": sum(row.thread.count for row in rows),
@@ -155,7 +129,7 @@ def _members(coverage: "Coverage", name: str | None) -> dict[str, Any]:
     }
 
 
-def _row(judged: "Judged") -> dict[str, Any]:
+def _row(judged: Judged) -> dict[str, Any]:
     thread = judged.thread
     return {
         "comm": thread.comm,
@@ -169,9 +143,7 @@ def _row(judged: "Judged") -> dict[str, Any]:
     }
 
 
-def _print(path: Path, coverage: "Coverage") -> None:
-    from temper_core.console import plain_table, results_console, shown
-
+def _print(path: Path, coverage: Coverage) -> None:
     table, console = coverage.table, results_console()
     console.print(
         f"{path}: {table.program} {shown(table.version)}, {table.cpus_used:.2f} CPUs used in "
@@ -193,7 +165,7 @@ def _print(path: Path, coverage: "Coverage") -> None:
         console.print(shown(line))
 
 
-def _remarks(coverage: "Coverage") -> Iterator[str]:
+def _remarks(coverage: Coverage) -> Iterator[str]:
     total = coverage.table.cpus_used
     there = sorted({each.container for each in coverage.table.threads} - {""})
     if len(there) > 1:
@@ -222,7 +194,7 @@ def _remarks(coverage: "Coverage") -> Iterator[str]:
         yield f"not recorded: {unseen} of the CPU time was of threads too short-lived to be seen"
 
 
-def _alike(judged: "Iterable[Judged]") -> "dict[TableThread, tuple[int, float]]":
+def _alike(judged: Iterable[Judged]) -> dict[TableThread, tuple[int, float]]:
     """Return the first thread of each name, process and title, with how many and CPUs in all."""
     found: dict[tuple[str, ...], tuple[TableThread, int, float]] = {}
     for thread in (each.thread for each in judged):

@@ -6,11 +6,10 @@ from datetime import UTC, datetime
 
 from attrs import evolve
 
-from temper_core.errors import InputError, MachineError
-from temper_core.observe.thread_tables.joining import table_threads
-from temper_core.observe.thread_tables.sampling import ThreadSampler
-from temper_core.records.machine import MachineShape
-from temper_core.records.thread_tables import TableMachine, TableThread, ThreadTable
+from temper_core import InputError, MachineError, MachineShape
+from temper_plugin_trainer.joining import table_threads
+from temper_plugin_trainer.sampling import ThreadSampler
+from temper_plugin_trainer.thread_tables import TableMachine, TableThread, ThreadTable
 
 UNKNOWN = "unknown"
 

@@ -6,7 +6,7 @@ A process chooses its title, so every step here takes time in proportion to it a
 import re
 from ipaddress import AddressValueError, IPv4Address, IPv6Address
 
-from temper_core.records.matching import LONGEST_TITLE
+from temper_plugin_trainer.thread_tables import LONGEST_TITLE
 
 HIDDEN = "***"
 LONGEST_READ = 4_096

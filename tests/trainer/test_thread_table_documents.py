@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from temper_core import DocumentError
 from temper_core.records.matching import ThreadBehaviour, matches
 from temper_core.records.profiles import Behaviour, ThreadMatch
-from temper_core.records.thread_tables import (
+from temper_plugin_trainer.thread_tables import (
     TableMachine,
     TableThread,
     ThreadTable,

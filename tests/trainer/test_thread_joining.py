@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from temper_core import InputError, MachineError
-from temper_core.observe.thread_tables.joining import MOST_ALIKE, table_threads
-from temper_core.observe.thread_tables.recording import drafted_table, recorded_table
-from temper_core.observe.thread_tables.sampling import SeenThread, ThreadCounters, ThreadSampler
 from temper_core.records.machine import MachineShape
-from temper_core.records.thread_tables import parse_thread_table, thread_table_text
+from temper_plugin_trainer.joining import MOST_ALIKE, table_threads
+from temper_plugin_trainer.recording import drafted_table, recorded_table
+from temper_plugin_trainer.sampling import SeenThread, ThreadCounters, ThreadSampler
+from temper_plugin_trainer.thread_tables import parse_thread_table, thread_table_text
 
 SEEN = SeenThread(
     comm="w-1",

@@ -3,8 +3,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from temper_core import parse_profile
-from temper_core.observe.thread_tables.coverage import judge
-from temper_core.records.thread_tables import TableMachine, TableThread, ThreadTable
+from temper_plugin_trainer.coverage import judge
+from temper_plugin_trainer.thread_tables import TableMachine, TableThread, ThreadTable
 
 PROFILE = """
 id = "shop"

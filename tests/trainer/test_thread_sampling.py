@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from temper_core import InputError, MachineError
-from temper_core.observe.thread_tables.process_trees import CgroupProcesses, ProcessTrees
-from temper_core.observe.thread_tables.sampling import ThreadSampler
+from temper_plugin_trainer.process_trees import CgroupProcesses, ProcessTrees
+from temper_plugin_trainer.sampling import ThreadSampler
 
 SCRIPT = """
 import ctypes, subprocess, sys, threading

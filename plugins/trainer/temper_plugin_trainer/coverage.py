@@ -4,10 +4,8 @@ from collections.abc import Iterable, Sequence
 
 from attrs import frozen
 
-from temper_core.records.matching import ThreadIdentity, matches
-from temper_core.records.profiles import ThreadGroup, WorkloadProfile
-from temper_core.records.thread_tables import TableThread, ThreadTable
-from temper_core.records.versions import satisfies
+from temper_core import ThreadGroup, ThreadIdentity, WorkloadProfile, matches, satisfies
+from temper_plugin_trainer.thread_tables import TableThread, ThreadTable
 
 HOT_SHARE = 0.01
 """Of the recording's CPU time: what a thread of no group must use to be worth a group."""

@@ -2,7 +2,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from temper_core.observe.thread_tables.titles import clean_title
+from temper_core.records import matching
+from temper_plugin_trainer.thread_tables import LONGEST_TITLE
+from temper_plugin_trainer.titles import clean_title
 
 WORDS = st.text("ab/.~=: -*1", max_size=40)
 
@@ -61,3 +63,7 @@ def test_a_title_made_to_hold_up_patterns_is_cleaned_in_no_time():
     pieces = ("a/", ".", "token", "1.", ":", "a@", "-a ", "a=", "/", " ")
 
     assert all(len(clean_title(piece * 100_000)) <= 1_024 for piece in pieces)
+
+
+def test_a_table_keeps_of_a_title_what_matchers_look_at():
+    assert LONGEST_TITLE == matching.LONGEST_TITLE

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Protocol
 
-from temper_core.errors import InputError
-from temper_core.observe.descriptors import read_once
+from temper_core import InputError
+from temper_plugin_trainer.proc_files import read_once
 
 # Positions counted after the closing parenthesis of the name (proc_pid_stat(5)).
 _PARENT = 1

@@ -1,19 +1,21 @@
 import json
 import os
+import re
 import resource
 import signal
 import stat
 import subprocess
 import sys
 import threading
+import time
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
-from temper_core import DocumentError, InputError, MachineError
-from temper_core.agent.pod_cgroups import find_pod_cgroups
+from temper_core import DocumentError, InputError
 from temper_core.cli.profiles import command
-from temper_core.records.thread_tables import (
+from temper_plugin_trainer.thread_tables import (
     TableMachine,
     TableThread,
     ThreadTable,
@@ -21,11 +23,11 @@ from temper_core.records.thread_tables import (
     read_thread_table,
     thread_table_text,
 )
-from temper_core.settings import Settings
+from tests.patience import PATIENCE_S
 from tests.signals import ignoring
 
-UID = "0a1b2c3d-0000-4000-8000-000000000001"
-CONTAINER_ID = "ab" * 32
+TEMPER = Path(sys.executable).with_name("temper")
+
 PROFILE = """
 id = "shop"
 [[thread_groups]]
@@ -68,19 +70,14 @@ def recording(tmp_path):
     return write
 
 
-@pytest.fixture
-def pod_tree(tmp_path):
-    """A cgroup v2 tree with one pod of one container, whose process is ours."""
-    container = tmp_path / f"cgroup/kubepods/burstable/pod{UID}/{CONTAINER_ID}"
-    (container / "worker").mkdir(parents=True)
-    for directory in (container / "worker", container, *container.parents[:4]):
-        (directory / "cgroup.controllers").write_text("cpu\n")
-        (directory / "cgroup.procs").write_text("")
-    return container
-
-
 def run(*arguments):
     return CliRunner().invoke(command, [str(argument) for argument in arguments])
+
+
+def is_blocked(pid, number):
+    status = Path(f"/proc/{pid}/status").read_text()
+    mask = re.search(r"^SigBlk:\s*([0-9a-f]+)", status, re.MULTILINE)
+    return bool(int(mask[1], 16) >> number - 1 & 1)
 
 
 def row(comm, cpu_share, **more):
@@ -153,6 +150,21 @@ def test_an_interrupted_recording_keeps_what_was_recorded(ending, sleeper, tmp_p
     assert len(read_thread_table(path).threads) == 1
 
 
+def test_a_signal_to_the_process_ends_a_recording_of_the_installed_command(sleeper, tmp_path):
+    path = tmp_path / "shop.json"
+    arguments = ("profiles", "record", "--pid", str(sleeper.pid), "--seconds", "600", "-o", path)
+    with subprocess.Popen([TEMPER, *arguments], stderr=subprocess.PIPE, text=True) as recorder:
+        deadline = time.monotonic() + PATIENCE_S
+        while not is_blocked(recorder.pid, signal.SIGINT):
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        recorder.send_signal(signal.SIGINT)
+        _, error = recorder.communicate(timeout=PATIENCE_S)
+
+    assert (recorder.returncode, "interrupted" in error) == (0, True)
+    assert len(read_thread_table(path).threads) == 1
+
+
 def test_a_hang_up_does_not_end_a_recording_that_nohup_started(sleeper, tmp_path):
     path = tmp_path / "shop.json"
     hangup = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGHUP))
@@ -213,25 +225,6 @@ def test_a_folder_that_is_not_there_is_told_in_one_line(sleeper, tmp_path):
 
     assert isinstance(result.exception, InputError)
     assert str(result.exception) == f"{path}: No such file or directory"
-
-
-def test_a_pods_cgroups_are_found_with_the_processes_below_them(pod_tree, sleeper):
-    (pod_tree / "worker" / "cgroup.procs").write_text(f"{sleeper.pid}\n")
-
-    found = find_pod_cgroups(f"pod-{UID[:8]}", Settings(), cgroup_root=str(pod_tree.parents[3]))
-
-    assert found.directories == (pod_tree.parent,)
-    assert found.container(pod_tree / "worker") == ""
-
-
-def test_a_pod_that_is_not_there_is_refused_with_what_it_may_be(pod_tree):
-    with pytest.raises(InputError, match=f"did you mean pod-{UID[:8]}"):
-        find_pod_cgroups(f"pod-{UID[:7]}", Settings(), cgroup_root=str(pod_tree.parents[3]))
-
-
-def test_a_host_without_cgroups_cannot_find_pods(tmp_path):
-    with pytest.raises((InputError, MachineError)):
-        find_pod_cgroups("shop", Settings(), cgroup_root=str(tmp_path))
 
 
 def test_a_profile_that_covers_enough_passes(profile, recording):

@@ -13,12 +13,19 @@ from typing import Any
 from attrs import asdict, field, fields, frozen
 from attrs.validators import and_, deep_iterable, ge, gt, in_, le, matches_re, max_len, min_len
 
-from temper_core import documents
-from temper_core.errors import DocumentError
-from temper_core.records.matching import LONGEST_TITLE, ThreadBehaviour, ThreadIdentity
+from temper_core import (
+    DocumentError,
+    ThreadBehaviour,
+    ThreadIdentity,
+    fit,
+    parse_json,
+    read_text,
+)
 
 SCHEMA_VERSION = 1
 LONGEST_COMM = 15
+LONGEST_TITLE = 1_024
+"""Characters of a command line that matchers look at."""
 MOST_THREADS = 10_000
 LARGEST_CHARACTERS = 4 * 1024 * 1024
 LONGEST_PROBLEM = 240
@@ -107,7 +114,7 @@ class ThreadTable:
 
 def read_thread_table(path: Path) -> ThreadTable:
     """Read the table at *path*; raise DocumentError, one line, where it is none."""
-    return parse_thread_table(documents.read_text(path), source=str(path))
+    return parse_thread_table(read_text(path), source=str(path))
 
 
 def parse_thread_table(text: str, *, source: str) -> ThreadTable:
@@ -115,8 +122,8 @@ def parse_thread_table(text: str, *, source: str) -> ThreadTable:
     if len(text) > LARGEST_CHARACTERS:
         raise DocumentError(source, [f"is longer than {LARGEST_CHARACTERS} characters"])
     try:
-        document = _with_titles(documents.parse_json(text, source=source), source)
-        table = documents.fit(document, ThreadTable, source=source)
+        document = _with_titles(parse_json(text, source=source), source)
+        table = fit(document, ThreadTable, source=source)
     except DocumentError as error:
         raise _in_one_line(source, error.problems) from error
     problems = list(_misfits(table))

@@ -1,22 +1,24 @@
 """``temper profiles record``: the threads of a live program, in a file to test profiles on."""
 
+import platform
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from temper_core.console import FiniteRange
-
-if TYPE_CHECKING:
-    from temper_core.observe.thread_tables.process_trees import ProcessSource
-    from temper_core.observe.thread_tables.sampling import ThreadSampler
-    from temper_core.records.thread_tables import ThreadTable
+from temper_core import InputError, find_pod_cgroups, load_settings, read_machine
+from temper_core.console import FiniteRange, held_interruptions, is_interrupted
+from temper_core.logs import configure
+from temper_plugin_trainer.process_trees import CgroupProcesses, ProcessSource, ProcessTrees
+from temper_plugin_trainer.recording import UNKNOWN, drafted_table, recorded_table
+from temper_plugin_trainer.sampling import ThreadSampler
+from temper_plugin_trainer.thread_tables import ThreadTable, thread_table_text
 
 LOOK_EVERY_S = 0.5
-UNKNOWN = "unknown"
 
 
 @click.command("record")
@@ -46,35 +48,21 @@ def command(
     """
     if bool(pids) == (pod is not None):
         raise click.UsageError("name the program by --pid or by --pod")
-    from temper_core.observe.thread_tables.recording import recorded_table
-
     draft = _draft(given["program"], given["version"], given["repeated_by"])
     with _reserved(output):
         sampler = _sampled(_source(pids, pod, given["settings"]), seconds)
         _write(recorded_table(draft, sampler), output)
 
 
-def _source(pids: tuple[int, ...], pod: str | None, settings: Path | None) -> "ProcessSource":
-    from temper_core.observe.thread_tables.process_trees import CgroupProcesses, ProcessTrees
-
+def _source(pids: tuple[int, ...], pod: str | None, settings: Path | None) -> ProcessSource:
     if pod is None:
         return ProcessTrees(pids)
-    from temper_core.agent.pod_cgroups import find_pod_cgroups
-    from temper_core.logs import configure
-    from temper_core.settings import load
-
     configure("warning")
-    found = find_pod_cgroups(pod, load(settings).settings)
-    return CgroupProcesses(found.directories, found.container)
+    cgroups = find_pod_cgroups(pod, load_settings(settings))
+    return CgroupProcesses(cgroups.directories, cgroups.container)
 
 
-def _sampled(source: "ProcessSource", seconds: float) -> "ThreadSampler":
-    import platform
-    import time
-
-    from temper_core.console import held_interruptions, is_interrupted
-    from temper_core.observe.thread_tables.sampling import ThreadSampler
-
+def _sampled(source: ProcessSource, seconds: float) -> ThreadSampler:
     sampler = ThreadSampler(source, host=platform.node())
     ends_at = time.monotonic() + seconds
     with held_interruptions():
@@ -90,10 +78,7 @@ def _sampled(source: "ProcessSource", seconds: float) -> "ThreadSampler":
     return sampler
 
 
-def _draft(program: str | None, version: str, repeated_by: str) -> "ThreadTable":
-    from temper_core.node.topology import read_machine
-    from temper_core.observe.thread_tables.recording import drafted_table
-
+def _draft(program: str | None, version: str, repeated_by: str) -> ThreadTable:
     named = {"program": program or "", "version": version, "command": repeated_by}
     return drafted_table(read_machine(), **named)
 
@@ -101,8 +86,6 @@ def _draft(program: str | None, version: str, repeated_by: str) -> "ThreadTable"
 @contextmanager
 def _reserved(output: Path) -> Iterator[None]:
     """Make the file before anything is recorded in vain; where nothing was, it is gone again."""
-    from temper_core.errors import InputError
-
     if str(output) == "-":
         yield
         return
@@ -122,10 +105,7 @@ def _reserved(output: Path) -> Iterator[None]:
             output.unlink(missing_ok=True)
 
 
-def _write(table: "ThreadTable", output: Path) -> None:
-    from temper_core.errors import InputError
-    from temper_core.records.thread_tables import thread_table_text
-
+def _write(table: ThreadTable, output: Path) -> None:
     text = thread_table_text(table)
     if str(output) == "-":
         sys.stdout.write(text)

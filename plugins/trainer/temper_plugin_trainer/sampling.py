@@ -13,11 +13,10 @@ from typing import NamedTuple
 
 from attrs import define, field, frozen
 
-from temper_core.errors import MachineError
-from temper_core.observe.descriptors import read_once
-from temper_core.observe.process_text import PF_KTHREAD, TICKS_PER_S
-from temper_core.observe.thread_tables.process_trees import ProcessSource
-from temper_core.observe.thread_tables.titles import clean_title
+from temper_core import MachineError
+from temper_plugin_trainer.proc_files import PF_KTHREAD, TICKS_PER_S, read_once
+from temper_plugin_trainer.process_trees import ProcessSource
+from temper_plugin_trainer.titles import clean_title
 
 NS_PER_S = 1_000_000_000
 LONGEST_COMMAND_LINE = 4_096
