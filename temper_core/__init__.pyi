@@ -1,4 +1,6 @@
+from temper_core.bpf.access import explain_bpf_error
 from temper_core.bpf.package import load_object
+from temper_core.bpf.skeleton import Skeleton
 from temper_core.client import ask_agent
 from temper_core.command_group import CommandGroup
 from temper_core.documents import read_json
@@ -20,6 +22,9 @@ from temper_core.json_items import JsonItems
 from temper_core.node.local_source import LocalPods
 from temper_core.node.podlist import read_pod_object
 from temper_core.node.quantities import cpu_millis
+from temper_core.observe.moments import rfc3339
+from temper_core.observe.places import Places
+from temper_core.observe.process_text import parse_cgroup
 from temper_core.plan.assign import tier_of
 from temper_core.plan.membership import layer_of
 from temper_core.plugin_settings import fit_settings, load_settings
@@ -75,12 +80,21 @@ from temper_core.records.snapshots import (
     Overhead,
     PodSample,
     Pressure,
+    Section,
     Snapshot,
     Status,
     ThreadSample,
 )
 from temper_core.records.tiers import LayerKind, Tier
-from temper_core.records.wakes import Blocking, Party, WaitHistogram, WakeEdge, WakeWindow
+from temper_core.records.wakes import (
+    Blocking,
+    Party,
+    WaitHistogram,
+    WakeEdge,
+    WakeWindow,
+    read_wake_window,
+)
+from temper_core.request_bodies import fit_body
 
 __version__: str
 
@@ -136,6 +150,7 @@ __all__ = [
     "Origin",
     "Overhead",
     "Party",
+    "Places",
     "PluginError",
     "Pod",
     "PodSample",
@@ -146,8 +161,10 @@ __all__ = [
     "Request",
     "Requester",
     "Restored",
+    "Section",
     "ServerSentEvent",
     "Severity",
+    "Skeleton",
     "Snapshot",
     "Staleness",
     "StateDirectory",
@@ -167,6 +184,8 @@ __all__ = [
     "ask_agent",
     "cpu_millis",
     "event_stream",
+    "explain_bpf_error",
+    "fit_body",
     "fit_settings",
     "hookimpl",
     "layer_of",
@@ -175,9 +194,12 @@ __all__ = [
     "load_settings",
     "matches",
     "parse_address",
+    "parse_cgroup",
     "parse_profile",
     "read_json",
     "read_pod_object",
+    "read_wake_window",
+    "rfc3339",
     "takes_by_name",
     "tier_of",
     "violation_id",

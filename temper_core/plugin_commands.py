@@ -60,6 +60,7 @@ FIRST_PARTY: Mapping[str, str] = {
     "temper lint": "linter",
     "temper overcommit": "density",
     "temper placement": "density",
+    "temper wakes": "tracer",
 }
 """The commands of first-party plugins, and the extra that installs each."""
 

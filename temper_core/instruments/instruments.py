@@ -21,6 +21,9 @@ from temper_core.records.instruments import Instrument, OpenInstrument
 from temper_core.records.snapshots import InstrumentCost, Section, Snapshot
 
 LARGEST_SECTION_BYTES = 256 * 1024
+MOST_DEFECTS = 8
+LONGEST_DEFECT = 500
+"""Of one instrument, and of each of them in characters."""
 CORE_PLUGIN = ""
 """The plugin of what the core itself contributes."""
 
@@ -110,7 +113,15 @@ class Instruments:
                 defects.append(f"instrument {name}: its section is larger than {most}, and dropped")
             else:
                 found[name] = Section(each.record.section_version, content)
+        defects += self._own_defects()
         return evolve(snapshot, sections=found, defects=(*snapshot.defects, *defects))
+
+    def _own_defects(self) -> Iterator[str]:
+        """Yield what keeps instruments from their work, as they say themselves."""
+        for each in self._implementing("defects"):
+            texts = self._try(each, "defects", each.instrument.defects, of=str) or ()
+            for text in texts[:MOST_DEFECTS]:
+                yield f"instrument {each.record.name}: {_one_line(text)}"
 
     def endpoints(self) -> Sequence[tuple[str, Endpoint]]:
         """Return the endpoints, each with its plugin's name."""
@@ -239,3 +250,7 @@ def _plain_section(
     if not isinstance(plain, dict):
         raise TypeError(f"a section is a mapping, not {type(content).__name__}")
     return plain, len(json.dumps(plain, allow_nan=False))
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())[:LONGEST_DEFECT]

@@ -20,6 +20,7 @@ from temper_core.records.profiles import LoadedProfile, ProfileFailure
 from temper_core.records.snapshots import Snapshot, ThreadSample
 from temper_core.records.steering import SteeredPlace
 from temper_core.records.tiers import Tier
+from temper_core.records.wakes import SECTION, SECTION_VERSION
 from temper_core.rehearsal.recorded_patterns import refuse_repeats
 from temper_core.rehearsal.recording_format import (
     MOST_CPUS,
@@ -117,6 +118,8 @@ class Recording:
         for name in TOLD_ELSEWHERE & told.keys():
             raise line.misfit(f"look: unknown key {name!r}")
         given = {"node": self.head.node, "machine": self.head.machine, "plan": plan}
+        if (window := told.pop("wakes", None)) is not None:  # of a version before sections
+            given["sections"] = {SECTION: {"schema_version": SECTION_VERSION, "content": window}}
         threads = told.get("threads", [])
         if isinstance(threads, list):
             given["threads"] = tuple(map(_thread, threads))

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from temper_core.cli.top.columns import Column
 from temper_core.cli.top.view import View
-from temper_core.cli.top.waits import WAITS, wait_rows
+from temper_core.cli.top.waits import WAITS, wait_rows, window_of
 from temper_core.observed import (
     Row,
     count,
@@ -15,7 +15,6 @@ from temper_core.observed import (
     pod_key,
     pressure_of,
     rows,
-    table,
     text,
     thread_name,
     whole_numbers,
@@ -38,7 +37,7 @@ def listed(pane: str, document: Row, view: View) -> list[Row]:
 
 def _all_rows(pane: str, document: Row) -> list[Row]:
     if pane == "waits":
-        return wait_rows(table(document, "wakes"))
+        return wait_rows(window_of(document))
     window_s = number(document, "window_s") or 0.0
     if pane == "pods":
         return [_with_pressure(row, document) for row in rows(document, pane)]
