@@ -9,10 +9,11 @@ from temper_core.metrics.families.reading import Described, Per
 from temper_core.plugin_host import load_host
 from temper_core.settings.models import PluginHostSettings, Settings
 from temper_core.testing import make_snapshot
+from temper_plugin_tracer.metrics import every_family
 
 EXAMPLE = {Per.LAYER: 16, Per.POD: 50, Per.PLUGIN: 5, Per.INVARIANT: 12, Per.PROFILE: 0}
 """A node as large as one usually gets; the engine has no more than 16 layers."""
-FIRST_PARTY = ("builtin-profiles", "kubernetes", "linter")
+FIRST_PARTY = ("builtin-profiles", "kubernetes", "linter", "tracer")
 """The plugins that come with the core, by name."""
 
 
@@ -39,6 +40,8 @@ def _exported() -> Iterator[tuple[str, Metric]]:
     for contribution in host.gather("temper_exporters", Exporter):
         for metric in host.call(contribution.plugin, contribution.record.collect, snapshot):
             yield contribution.plugin, metric
+    for metric in every_family():
+        yield "tracer", metric
 
 
 def _labels_of(metric: Metric) -> str:

@@ -17,6 +17,7 @@ from temper_plugin_density.placement.scoring import Score
 from temper_plugin_density.placement.watching import Watches
 from temper_plugin_kubernetes.accounts import UNREADABLE, WRITES, Account
 from temper_plugin_linter.standing import ages
+from temper_plugin_tracer.metrics import every_family
 
 HISTOGRAM = "histogram"
 SUFFIXES = ("_bucket", "_sum", "_count")
@@ -75,7 +76,8 @@ def _of_plugins() -> Iterator[Known]:
     account.watch_status("pods")
     for counted in (WRITES, UNREADABLE):
         account.count(counted, "any")
-    for metric in (*account.metrics(), *ages(make_snapshot(invariants=("any",)))):
+    linted = ages(make_snapshot(invariants=("any",)))
+    for metric in (*account.metrics(), *linted, *every_family()):
         yield _contributed(metric)
 
 

@@ -2,7 +2,9 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from temper_core import Histogram, Metric, MetricSample, Snapshot
+from attrs import evolve
+
+from temper_core import Histogram, Metric, MetricSample, Snapshot, WaitHistogram, WakeWindow
 from temper_plugin_tracer.wait_totals import WaitTotals, WindowSums
 
 MOST_PODS = 128
@@ -28,6 +30,24 @@ def wait_metrics(totals: WaitTotals, snapshot: Snapshot | None) -> Iterator[Metr
         "How long a pod's threads waited for a CPU, in the windows in which that was watched.",
         _of_pods(snapshot, by_subject),
     )
+
+
+def every_family() -> list[Metric]:
+    """Return every family with one sample, for pages and dashboards that list families."""
+    totals = WaitTotals()
+    waits = tuple(WaitHistogram(subject, (0,)) for subject in ("node", "layer any", "any/any"))
+    totals.add(WakeWindow(0.0, 1.0, 0.0, 0.0, waits=waits))
+    by_subject = totals.by_subject()
+    labels = {
+        "temper_layer_wait_seconds": {"layer": "any"},
+        "temper_pod_wait_seconds": {"namespace": "any", "pod": "any"},
+    }
+    return [
+        evolve(metric, samples=(MetricSample(by_subject["any/any"], labels[metric.name]),))
+        if metric.name in labels
+        else metric
+        for metric in wait_metrics(totals, None)
+    ]
 
 
 def _counters(sums: WindowSums) -> Iterator[Metric]:

@@ -14,7 +14,7 @@ from prometheus_client.openmetrics.parser import (
 )
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
-from temper_core.metrics.families import DROPPED, FAMILIES, PODS, SERIES, THREADS, WAITS
+from temper_core.metrics.families import DROPPED, FAMILIES, PODS, SERIES, THREADS
 from temper_core.metrics.families.reading import Per
 from temper_core.metrics.scraper import UNBOUNDED_LABELS, Scraper
 from temper_core.metrics.totals import Totals, merged_pods
@@ -168,7 +168,7 @@ def test_what_matters_less_is_left_out_first(fakes, limit):
     _, kept, whole = scraped(fakes, population, limit)
 
     counts = [
-        (each.count_named(PLUGIN), *(each.count(families) for families in (THREADS, WAITS, PODS)))
+        (each.count_named(PLUGIN), *(each.count(families) for families in (THREADS, PODS)))
         for each in (kept, whole)
     ]
     for (less, _), (more, all_of_it) in pairwise(zip(*counts, strict=True)):
