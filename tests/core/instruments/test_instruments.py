@@ -187,6 +187,38 @@ def test_a_section_that_is_no_mapping_is_the_plugins_failure(instruments_of, hos
     assert host.failures["plugin-odd"] == 1
 
 
+class Hindered(Listener):
+    """An instrument that is kept from its work by *reasons*."""
+
+    def __init__(self, context, reasons):
+        super().__init__(context)
+        self._reasons = reasons
+
+    def defects(self):
+        return iter(self._reasons)
+
+
+def hindered(*reasons):
+    return lambda context: Hindered(context, reasons)
+
+
+def test_what_keeps_it_from_its_work_is_a_defect_with_its_name(instruments_of):
+    instruments, _ = instruments_of(one=hindered("no CAP_BPF;\n run as root"), well=hindered())
+
+    snapshot = instruments.with_sections(make_snapshot(defects=("something",)))
+
+    assert snapshot.defects == ("something", "instrument one: no CAP_BPF; run as root")
+
+
+def test_defects_are_bounded_and_one_that_is_no_text_costs_its_own_only(instruments_of, host):
+    instruments, _ = instruments_of(many=hindered(*["x" * 900] * 20), odd=hindered("a", 7))
+
+    snapshot = instruments.with_sections(make_snapshot())
+
+    assert snapshot.defects == (f"instrument many: {'x' * 500}",) * 8
+    assert host.failures["plugin-odd"] == 1
+
+
 def test_checks_come_with_their_plugin_and_what_cannot_be_asked_is_unknown(instruments_of):
     db = Check("db", CheckState.FAILED, "no answer", "start it")
     instruments, _ = instruments_of(
