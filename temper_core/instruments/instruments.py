@@ -1,6 +1,6 @@
 """The instruments of the agent: opened once, called in isolation, closed at the end."""
 
-import json
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -10,8 +10,8 @@ from attrs import evolve, frozen
 
 from temper_core.errors import PluginError, TemperError
 from temper_core.instruments.context import AgentParts, Context
+from temper_core.instruments.plain_section import PlainSection
 from temper_core.instruments.upkeep import NO_UPKEEP
-from temper_core.plain_json import plain_value
 from temper_core.plugin_host import Contribution, PluginHost
 from temper_core.records.checks import Check, unknown
 from temper_core.records.contributions import Exporter
@@ -64,6 +64,7 @@ class Instruments:
         self._found = found
         self._parts = parts
         self._at_work: list[_AtWork] = []
+        self._sections: defaultdict[str, PlainSection] = defaultdict(PlainSection)
         self._endpoints: tuple[tuple[str, Endpoint], ...] = ()
         self._unopened: tuple[str, ...] = ()
         self._upkeep = parts.upkeep if parts is not None else NO_UPKEEP
@@ -104,7 +105,7 @@ class Instruments:
         defects: list[str] = []
         for each in self._implementing("section"):
             name = each.record.name
-            told = self._try(each, "section", _plain_section, each.instrument, snapshot)
+            told = self._try(each, "section", self._sections[name].of, each.instrument, snapshot)
             if told is None:
                 continue
             content, size = told
@@ -237,19 +238,6 @@ def _charged(charge: Any, function: Callable[..., Any], arguments: Iterable[Any]
         return function(*arguments)
     with charge:
         return function(*arguments)
-
-
-def _plain_section(
-    instrument: OpenInstrument, snapshot: Snapshot
-) -> tuple[Mapping[str, Any], int] | None:
-    """Return an instrument's section, and its size as JSON; None where it has none."""
-    content = instrument.section(snapshot)
-    if content is None:
-        return None
-    plain = plain_value(content)
-    if not isinstance(plain, dict):
-        raise TypeError(f"a section is a mapping, not {type(content).__name__}")
-    return plain, len(json.dumps(plain, allow_nan=False))
 
 
 def _one_line(text: str) -> str:

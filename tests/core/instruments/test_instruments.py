@@ -179,6 +179,38 @@ def test_a_section_that_is_too_large_is_dropped_and_named_and_the_others_stay(in
     )
 
 
+def test_a_section_that_has_not_changed_is_the_same_object_and_one_that_has_is_new(instruments_of):
+    content = {"edges": [{"waker": 1}]}
+    instruments, _ = instruments_of(one=teller(content))
+
+    first, same = (instruments.with_sections(make_snapshot()).sections for _ in range(2))
+    content["edges"].append({"waker": 2})
+    changed = instruments.with_sections(make_snapshot()).sections
+
+    assert same["one"].content is first["one"].content
+    assert first["one"].content == {"edges": [{"waker": 1}]}
+    assert changed["one"].content == content
+
+
+@pytest.mark.parametrize(
+    ("value", "plain"),
+    [
+        (float("inf"), None),
+        (10**400, None),
+        ({3, 4}, [3, 4]),
+        ((1, "a"), [1, "a"]),
+        (b"x", "b'x'"),
+        ({1: None}, {"1": None}),
+    ],
+)
+def test_what_json_cannot_say_is_null_or_text_in_a_section(instruments_of, value, plain):
+    instruments, _ = instruments_of(one=teller({"a": value}))
+
+    snapshot = instruments.with_sections(make_snapshot())
+
+    assert snapshot.sections["one"].content == {"a": plain}
+
+
 @pytest.mark.parametrize("content", [7, [1], "text"])
 def test_a_section_that_is_no_mapping_is_the_plugins_failure(instruments_of, host, content):
     instruments, _ = instruments_of(odd=teller(content))
