@@ -28,7 +28,7 @@ ASK_AGAIN_S = 0.25
 
 
 @frozen
-class Wish:
+class RecordingOptions:
     """What to record: into which file, and when to end; None for no end of that kind."""
 
     file: Path
@@ -61,7 +61,7 @@ def recording_options(function: Callable[..., None]) -> Callable[..., None]:
     return function
 
 
-def wish_in(given: Mapping[str, Any]) -> Wish | None:
+def wish_in(given: Mapping[str, Any]) -> RecordingOptions | None:
     """Return what is to be recorded; None where nothing is. Raise UsageError for what misfits."""
     if given["record"] is None:
         if given["seconds"] is not None or given["looks"] is not None:
@@ -69,7 +69,7 @@ def wish_in(given: Mapping[str, Any]) -> Wish | None:
         return None
     if given["seconds"] is not None and given["looks"] is not None:
         raise click.UsageError("--seconds and --looks exclude each other")
-    return Wish(given["record"], given["seconds"], given["looks"], given["max_bytes"])
+    return RecordingOptions(given["record"], given["seconds"], given["looks"], given["max_bytes"])
 
 
 def record(wish: RecordingOptions, settings: "Settings") -> None:
@@ -121,7 +121,7 @@ def _eye(settings: "Settings") -> _Eye:
     from temper_core.rehearsal.local_node import LocalNode
 
     click.echo(f"temper: {why}; looking at the node by itself", err=True)
-    return _OwnEye(Onlooker(settings))
+    return _OwnEye(LocalNode(settings))
 
 
 @define(eq=False)

@@ -81,7 +81,7 @@ class Recording:
         if first is None or first.kind != "recording":
             raise misfit(f"{path}:1", "is no recording of a node: there is no line 'recording'")
         settings_of_today(first.told.get("settings"))
-        self.head = _fit(first, first.told, Head)
+        self.head = _fit(first, first.told, RecordingHeader)
         _refuse_odd_machine(first, self.head.machine)
 
     def moments(self) -> Iterator[RecordedMoment]:

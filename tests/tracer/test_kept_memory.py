@@ -6,9 +6,9 @@ import tracemalloc
 import pytest
 
 from temper_core import Places
-from temper_plugin_tracer.kernel import Counted
+from temper_plugin_tracer.kernel import WindowCounts
 from temper_plugin_tracer.kernel_records import PARTY, TID, Parties
-from temper_plugin_tracer.roster import Homes, Roster
+from temper_plugin_tracer.roster import PartyRoster, ThreadCgroups
 from temper_plugin_tracer.telling import tell_window
 from tests.tracer.people import PLAN, a_snapshot, record, sample
 
@@ -37,8 +37,8 @@ def test_the_fullest_of_windows_is_told_without_a_copy_of_it(traced):
     tracemalloc.reset_peak()
 
     told = tell_window(
-        Counted(1.0, parties=parties),
-        Roster(parties, a_snapshot(sample(41)), Places(PLAN), Homes("/nowhere")),
+        WindowCounts(1.0, parties=parties),
+        PartyRoster(parties, a_snapshot(sample(41)), Places(PLAN), ThreadCgroups("/nowhere")),
         at=0.0,
     )
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 import pytest
 
 from temper_core.errors import BpfError
-from temper_plugin_tracer.kernel import NS_PER_S, Most, Room
+from temper_plugin_tracer.kernel import NS_PER_S, Room, RowLimits
 from temper_plugin_tracer.kernel_records import COUNTS, REST
 
 LONG_S = 20.0

@@ -8,7 +8,7 @@ from temper_core.observe.places import Places
 from temper_core.records.snapshots import Mode
 from temper_core.records.wakes import Party
 from temper_plugin_tracer.kernel import WakeKernel
-from temper_plugin_tracer.roster import MOST_READ, NOBODY, PF_KTHREAD, Homes, Roster
+from temper_plugin_tracer.roster import MOST_READ, NOBODY, PF_KTHREAD, PartyRoster, ThreadCgroups
 from tests.tracer.people import PLAN, WEB_CGROUP, a_snapshot, record, sample
 
 

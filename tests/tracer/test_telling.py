@@ -4,9 +4,9 @@ from hypothesis import strategies as st
 
 from temper_core.observe.places import Places
 from temper_plugin_tracer.document import bound_us, wakes_document, window_document
-from temper_plugin_tracer.kernel import Counted
+from temper_plugin_tracer.kernel import WindowCounts
 from temper_plugin_tracer.kernel_records import BUCKETS, REST
-from temper_plugin_tracer.roster import Homes, Roster
+from temper_plugin_tracer.roster import PartyRoster, ThreadCgroups
 from temper_plugin_tracer.state import WakeState
 from temper_plugin_tracer.telling import MOST_BLOCKINGS, MOST_EDGES, tell_window
 from tests.tracer.people import PLAN, a_snapshot, record, sample

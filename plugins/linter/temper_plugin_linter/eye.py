@@ -31,7 +31,7 @@ class Eye:
             self._facts = PlanFacts(snapshot.plan)
         self._note_change(snapshot)
         self._note_wakes(snapshot.sections.get("tracer"))
-        past = Past(self._is_settled(snapshot), self._owned(), self._wakes_before)
+        past = PlacementHistory(self._is_settled(snapshot), self._owned(), self._wakes_before)
         return Placement(snapshot, self.limits, self._facts, past, self._wakes)
 
     def _note_change(self, snapshot: Snapshot) -> None:

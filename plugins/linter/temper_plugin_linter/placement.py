@@ -85,7 +85,7 @@ class Placement:
     snapshot: Snapshot
     limits: Limits
     facts: PlanFacts
-    past: Past = Past()
+    past: PlacementHistory = PlacementHistory()
     wakes: WakeWindow | None = None
 
     @cached_property

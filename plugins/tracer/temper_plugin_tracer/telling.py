@@ -7,9 +7,9 @@ from heapq import nlargest
 from attrs import define
 
 from temper_core import Blocking, WaitHistogram, WakeEdge, WakeWindow
-from temper_plugin_tracer.kernel import NS_PER_S, Counted
+from temper_plugin_tracer.kernel import NS_PER_S, WindowCounts
 from temper_plugin_tracer.kernel_records import BUCKETS, COUNTS, REST
-from temper_plugin_tracer.roster import Roster
+from temper_plugin_tracer.roster import PartyRoster
 
 MOST_EDGES = 256
 MOST_BLOCKINGS = 128

@@ -12,7 +12,7 @@ from attrs import evolve
 from temper_core import BpfError, Snapshot, WakeWindow, explain_bpf_error
 from temper_plugin_tracer.kernel import WakeKernel
 from temper_plugin_tracer.state import WakeState
-from temper_plugin_tracer.windows import Watched, Windows
+from temper_plugin_tracer.windows import WindowResult, Windows
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 

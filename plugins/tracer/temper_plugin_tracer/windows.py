@@ -6,9 +6,9 @@ import time
 from attrs import evolve, frozen
 
 from temper_core import MachineError, Observing, Places, Snapshot, WakeWindow
-from temper_plugin_tracer.kernel import Counted, Most, WakeKernel
+from temper_plugin_tracer.kernel import RowLimits, WakeKernel, WindowCounts
 from temper_plugin_tracer.pacing import WakePace
-from temper_plugin_tracer.roster import Homes, Roster
+from temper_plugin_tracer.roster import PartyRoster, ThreadCgroups
 from temper_plugin_tracer.switch_rate import read_switches
 from temper_plugin_tracer.telling import MOST_BLOCKINGS, MOST_EDGES, tell_window
 
@@ -49,7 +49,7 @@ class Windows:
         try:
             rate = self._switches_per_s()
         except MachineError as error:
-            return Watched(AGAIN_S, reason=str(error))
+            return WindowResult(AGAIN_S, reason=str(error))
         observing = snapshot.observing if snapshot is not None else Observing()
         share = self.pace.share(observing.budget_cpu_ratio - observing_ratio(snapshot))
         plan = self.pace.plan(rate, share)
