@@ -17,6 +17,7 @@ import yaml
 from temper_core.settings.models import Settings
 from temper_plugin_kubernetes.options import Options
 from temper_plugin_linter.limits import Limits
+from temper_plugin_tracer.options import Options as TracerOptions
 
 CHART = Path(__file__).parents[1] / "deploy/helm/temper"
 SCHEMA = CHART / "values.schema.json"
@@ -34,7 +35,7 @@ THE_CHARTS_OWN = frozenset(
 )
 """Settings that depend on the chart's other objects, which nobody else may set there."""
 
-PLUGINS = {"kubernetes": Options, "linter": Limits}
+PLUGINS = {"kubernetes": Options, "linter": Limits, "tracer": TracerOptions}
 """The image's plugins that take settings, each with its own table."""
 
 _NAMES = {bool: "boolean", int: "integer", float: "number", str: "string"}

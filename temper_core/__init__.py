@@ -6,8 +6,10 @@ from typing import Any
 __version__ = "0.1.0"
 
 _HOMES = {
+    "temper_core.bpf.access": ("explain_bpf_error",),
     "temper_core.bpf.package": ("load_object",),
     "temper_core.client": ("ask_agent", "ask_observation"),
+    "temper_core.bpf.skeleton": ("Skeleton",),
     "temper_core.command_group": ("CommandGroup",),
     "temper_core.documents": ("fit", "parse_json", "read_json", "read_text"),
     "temper_core.errors": (
@@ -31,6 +33,9 @@ _HOMES = {
     "temper_core.node.podlist": ("read_pod_object",),
     "temper_core.node.quantities": ("cpu_millis",),
     "temper_core.node.topology": ("read_machine",),
+    "temper_core.observe.moments": ("rfc3339",),
+    "temper_core.observe.places": ("Places",),
+    "temper_core.observe.process_text": ("parse_cgroup",),
     "temper_core.plan.assign": ("tier_of",),
     "temper_core.plan.membership": ("layer_of",),
     "temper_core.plugin_settings": ("fit_settings", "load_settings"),
@@ -89,13 +94,22 @@ _HOMES = {
         "Overhead",
         "PodSample",
         "Pressure",
+        "Section",
         "Snapshot",
         "Status",
         "ThreadSample",
     ),
     "temper_core.records.tiers": ("LayerKind", "Tier"),
     "temper_core.records.versions": ("satisfies",),
-    "temper_core.records.wakes": ("Blocking", "Party", "WaitHistogram", "WakeEdge", "WakeWindow"),
+    "temper_core.request_bodies": ("fit_body",),
+    "temper_core.records.wakes": (
+        "Blocking",
+        "Party",
+        "WaitHistogram",
+        "WakeEdge",
+        "WakeWindow",
+        "read_wake_window",
+    ),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 

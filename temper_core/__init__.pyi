@@ -1,4 +1,6 @@
+from temper_core.bpf.access import explain_bpf_error
 from temper_core.bpf.package import load_object
+from temper_core.bpf.skeleton import Skeleton
 from temper_core.client import ask_agent, ask_observation
 from temper_core.command_group import CommandGroup
 from temper_core.documents import fit, parse_json, read_json, read_text
@@ -23,6 +25,9 @@ from temper_core.node.pod_cgroups import find_pod_cgroups
 from temper_core.node.podlist import read_pod_object
 from temper_core.node.quantities import cpu_millis
 from temper_core.node.topology import read_machine
+from temper_core.observe.moments import rfc3339
+from temper_core.observe.places import Places
+from temper_core.observe.process_text import parse_cgroup
 from temper_core.plan.assign import tier_of
 from temper_core.plan.membership import layer_of
 from temper_core.plugin_settings import fit_settings, load_settings
@@ -80,13 +85,22 @@ from temper_core.records.snapshots import (
     Overhead,
     PodSample,
     Pressure,
+    Section,
     Snapshot,
     Status,
     ThreadSample,
 )
 from temper_core.records.tiers import LayerKind, Tier
 from temper_core.records.versions import satisfies
-from temper_core.records.wakes import Blocking, Party, WaitHistogram, WakeEdge, WakeWindow
+from temper_core.records.wakes import (
+    Blocking,
+    Party,
+    WaitHistogram,
+    WakeEdge,
+    WakeWindow,
+    read_wake_window,
+)
+from temper_core.request_bodies import fit_body
 from temper_core.settings.fields import setting
 
 __version__: str
@@ -145,6 +159,7 @@ __all__ = [
     "Overhead",
     "PanelHint",
     "Party",
+    "Places",
     "PluginError",
     "Pod",
     "PodSample",
@@ -155,9 +170,11 @@ __all__ = [
     "Request",
     "Requester",
     "Restored",
+    "Section",
     "ServerSentEvent",
     "SettingsTable",
     "Severity",
+    "Skeleton",
     "Snapshot",
     "Staleness",
     "StateDirectory",
@@ -180,8 +197,10 @@ __all__ = [
     "completed_profiles",
     "cpu_millis",
     "event_stream",
+    "explain_bpf_error",
     "find_pod_cgroups",
     "fit",
+    "fit_body",
     "fit_settings",
     "hookimpl",
     "layer_of",
@@ -190,12 +209,15 @@ __all__ = [
     "load_settings",
     "matches",
     "parse_address",
+    "parse_cgroup",
     "parse_json",
     "parse_profile",
     "read_json",
     "read_machine",
     "read_pod_object",
     "read_text",
+    "read_wake_window",
+    "rfc3339",
     "satisfies",
     "setting",
     "takes_by_name",

@@ -65,6 +65,7 @@ FIRST_PARTY: Mapping[str, str] = {
     "temper top": "console",
     "temper profiles record": "trainer",
     "temper profiles test": "trainer",
+    "temper wakes": "tracer",
 }
 """The commands of first-party plugins, and the extra that installs each."""
 

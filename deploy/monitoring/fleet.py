@@ -8,7 +8,6 @@ from deploy.monitoring.panels import (
     Query,
     Unit,
     areas,
-    heat,
     lines,
     number,
     timeline,
@@ -20,9 +19,7 @@ from deploy.monitoring.wording import (
     MODES,
     NODE,
     POD,
-    buckets,
     mode_number,
-    quantiles,
     rate,
 )
 
@@ -241,22 +238,4 @@ def _tiers() -> tuple[Panel, ...]:
             ),
             unit=Unit.RATIO,
         ),
-        *_waits(),
     )  # fmt: skip
-
-
-def _waits() -> tuple[Panel, ...]:
-    return (
-        heat(
-            "How long threads waited for a CPU",
-            buckets("temper_node_wait_seconds"),
-            width=12,
-            about="Of the nodes on which wake-ups are watched.",
-        ),
-        lines(
-            "The same, quantiles",
-            *quantiles("temper_node_wait_seconds"),
-            unit=Unit.SECONDS,
-            width=12,
-        ),
-    )

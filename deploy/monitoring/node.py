@@ -51,7 +51,6 @@ def node() -> Board:
         rows=(
             Row("At a glance", _glance()),
             Row("Layers", _layers()),
-            Row("Waiting for a CPU", _waits()),
             Row("Tiers and pods", _tiers()),
             Row("Pressure", _pressure()),
             Row("Promises", _promises()),
@@ -142,34 +141,6 @@ def _layers() -> tuple[Panel, ...]:
             links={},
             names={"layer": "Layer"},
             width=24,
-        ),
-    )
-
-
-def _waits() -> tuple[Panel, ...]:
-    return (
-        heat("How long threads waited", buckets("temper_node_wait_seconds")),
-        lines("Quantiles", *quantiles("temper_node_wait_seconds"), unit=Unit.SECONDS),
-        lines(
-            "By layer: 1 % wait longer",
-            Query(
-                "histogram_quantile(0.99, sum by (layer, le)"
-                " (rate(temper_layer_wait_seconds_bucket{@}[$__rate_interval])))",
-                "{{layer}}",
-            ),
-            unit=Unit.SECONDS,
-        ),
-        lines(
-            "Share of the time in which wake-ups are watched",
-            Query(rate("temper_wake_watched_seconds_total"), "watched"),
-            unit=Unit.RATIO,
-            about="The waits above are a sample of it; see docs/wakes.md.",
-        ),
-        lines(
-            "Windows, and pairs that found no room",
-            Query(rate("temper_wake_windows_total"), "windows"),
-            Query(rate("temper_wake_edges_lost_total"), "pairs lost"),
-            unit=Unit.PER_SECOND,
         ),
     )
 

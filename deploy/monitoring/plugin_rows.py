@@ -11,11 +11,12 @@ from deploy.monitoring.panels import (
     Query,
     Unit,
     areas,
+    heat,
     lines,
     named_values,
     timeline,
 )
-from deploy.monitoring.wording import quantiles, rate
+from deploy.monitoring.wording import buckets, quantiles, rate
 from temper_core import MetricFamily, PanelHint
 
 COUNTER = "counter"
@@ -66,6 +67,9 @@ def _panels(drawn: Sequence[Drawn]) -> Iterator[Panel]:
     for family, hint in drawn:
         by_title.setdefault(hint.title, []).append((family, hint))
     for title, together in by_title.items():
+        for family, hint in together:
+            if family.kind == HISTOGRAM and hint.unit == "seconds" and not hint.query:
+                yield heat(title, buckets(family.name), width=12)
         yield _panel(title, together)
 
 

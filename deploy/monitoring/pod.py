@@ -7,7 +7,6 @@ from deploy.monitoring.panels import (
     Query,
     Unit,
     areas,
-    heat,
     lines,
     number,
     with_ceiling,
@@ -15,7 +14,7 @@ from deploy.monitoring.panels import (
 )
 from deploy.monitoring.plugin_rows import plugin_rows
 from deploy.monitoring.tables import Column, table
-from deploy.monitoring.wording import FLEET, NODE, POD, buckets, quantiles, rate
+from deploy.monitoring.wording import FLEET, NODE, POD, rate
 
 NODES = 'cluster=~"$cluster", instance=~"$instance"'
 OF_TIER = f'{NODES}, tier=~"$tier"'
@@ -157,8 +156,6 @@ def _waits() -> tuple[Panel, ...]:
             Query("max by (instance) (temper_pod_unthrottled_pressure_ratio{@})", "{{instance}}"),
             unit=Unit.RATIO,
         ),
-        heat("How long threads waited", buckets("temper_pod_wait_seconds"), width=12),
-        lines("Quantiles", *quantiles("temper_pod_wait_seconds"), unit=Unit.SECONDS, width=12),
     )
 
 

@@ -17,8 +17,6 @@ from temper_core.metrics.source import AgentCounters
 from temper_core.metrics.totals import Sums, Totals
 from temper_core.node.pod_watch import PodWatch
 from temper_core.observe.document import observe_document
-from temper_core.observe.wakes.document import wakes_document
-from temper_core.observe.wakes.watch import WakeWatch
 from temper_core.plan import explain, explanation_document, plan_document
 from temper_core.plugin_host import PluginHost
 from temper_core.profiles.trials import TrialBook
@@ -69,7 +67,6 @@ class Published:
         self.series = 0
         self._truth: Truths | None = None
         self._plan: LayerPlan | None = None
-        self._wakes = WakeWatch()
         self._instruments = Instruments()
         self._trials = TrialBook()
         self._events = EventLog()
@@ -88,10 +85,6 @@ class Published:
         """Publish the last observation, and what the kernel knew of all threads then."""
         self._totals.add(snapshot)
         self._truth, self._snapshot = truth, snapshot
-
-    def show_wakes(self, wakes: WakeWatch) -> None:
-        """Publish what *wakes* watches, and let it be asked for."""
-        self._wakes = wakes
 
     def show_trials(self, trials: TrialBook) -> None:
         """Serve *trials*."""
@@ -157,14 +150,6 @@ class Published:
         if self._snapshot is None:
             return None
         return recording_document(self._snapshot, self._settings, self._profiles.catalogue)
-
-    def wakes_document(self) -> Any:  # noqa: ANN401 - JSON
-        """Return ``/wakes``: whether wake-ups are watched, and the last window."""
-        return wakes_document(self._wakes.state)
-
-    def want_wakes(self, seconds: float) -> None:
-        """Watch wake-ups for *seconds* from now on, or longer where somebody wants that."""
-        self._wakes.want(seconds)
 
     def explain(self, pod: str | None) -> Any:  # noqa: ANN401 - JSON
         """Return why *pod*, or every pod, is where it is; raise InputError for an unknown pod.

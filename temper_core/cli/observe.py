@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from temper_core.cli.observe_edges import edges_option, show_edges
 from temper_core.cli.observe_record import record, recording_options, wish_in
 from temper_core.client import ask_observation
 from temper_core.console import (
@@ -43,13 +42,11 @@ MOST_THREADS = 5_000
 @click.option(
     "--top", type=click.IntRange(1, MOST_THREADS), help="Busiest threads; default: the agent's own."
 )
-@edges_option
 @recording_options
 @settings_option
 @output_option
 def command(
     top: int | None,
-    edges: bool,
     settings_path: Path | None,
     output: str,
     **recording: Any,  # noqa: ANN401 - the options of a Wish
@@ -58,13 +55,8 @@ def command(
 
     With --record nothing is shown: what the agent sees, or without an agent what this user can
     see, is written into a file for 'temper simulate'. Exit code 3 where no agent answers.
-    With --edges: who wakes whom, and who waits for a CPU behind whom.
     """
-    if edges and recording["record"] is None:
-        wanted_s = recording["seconds"]
-        show_edges(read_settings(settings_path), seconds=wanted_s, top=top, output=output)
-        return
-    wish = wish_in(recording, edges=edges)
+    wish = wish_in(recording)
     if wish is not None:
         record(wish, read_settings(settings_path))
         return

@@ -1,6 +1,6 @@
 """The instruments of the agent: opened once, called in isolation, closed at the end."""
 
-import json
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -10,8 +10,8 @@ from attrs import evolve, frozen
 
 from temper_core.errors import PluginError, TemperError
 from temper_core.instruments.context import AgentParts, Context
+from temper_core.instruments.plain_section import PlainSection
 from temper_core.instruments.upkeep import NO_UPKEEP
-from temper_core.plain_json import plain_value
 from temper_core.plugin_host import Contribution, PluginHost
 from temper_core.records.checks import Check, unknown
 from temper_core.records.contributions import Exporter
@@ -21,6 +21,9 @@ from temper_core.records.instruments import Instrument, OpenInstrument
 from temper_core.records.snapshots import InstrumentCost, Section, Snapshot
 
 LARGEST_SECTION_BYTES = 256 * 1024
+MOST_DEFECTS = 8
+LONGEST_DEFECT = 500
+"""Of one instrument, and of each of them in characters."""
 CORE_PLUGIN = ""
 """The plugin of what the core itself contributes."""
 
@@ -61,6 +64,7 @@ class Instruments:
         self._found = found
         self._parts = parts
         self._at_work: list[_AtWork] = []
+        self._sections: defaultdict[str, PlainSection] = defaultdict(PlainSection)
         self._endpoints: tuple[tuple[str, Endpoint], ...] = ()
         self._unopened: tuple[str, ...] = ()
         self._upkeep = parts.upkeep if parts is not None else NO_UPKEEP
@@ -101,7 +105,7 @@ class Instruments:
         defects: list[str] = []
         for each in self._implementing("section"):
             name = each.record.name
-            told = self._try(each, "section", _plain_section, each.instrument, snapshot)
+            told = self._try(each, "section", self._sections[name].of, each.instrument, snapshot)
             if told is None:
                 continue
             content, size = told
@@ -110,7 +114,15 @@ class Instruments:
                 defects.append(f"instrument {name}: its section is larger than {most}, and dropped")
             else:
                 found[name] = Section(each.record.section_version, content)
+        defects += self._own_defects()
         return evolve(snapshot, sections=found, defects=(*snapshot.defects, *defects))
+
+    def _own_defects(self) -> Iterator[str]:
+        """Yield what keeps instruments from their work, as they say themselves."""
+        for each in self._implementing("defects"):
+            texts = self._try(each, "defects", each.instrument.defects, of=str) or ()
+            for text in texts[:MOST_DEFECTS]:
+                yield f"instrument {each.record.name}: {_one_line(text)}"
 
     def endpoints(self) -> Sequence[tuple[str, Endpoint]]:
         """Return the endpoints, each with its plugin's name."""
@@ -228,14 +240,5 @@ def _charged(charge: Any, function: Callable[..., Any], arguments: Iterable[Any]
         return function(*arguments)
 
 
-def _plain_section(
-    instrument: OpenInstrument, snapshot: Snapshot
-) -> tuple[Mapping[str, Any], int] | None:
-    """Return an instrument's section, and its size as JSON; None where it has none."""
-    content = instrument.section(snapshot)
-    if content is None:
-        return None
-    plain = plain_value(content)
-    if not isinstance(plain, dict):
-        raise TypeError(f"a section is a mapping, not {type(content).__name__}")
-    return plain, len(json.dumps(plain, allow_nan=False))
+def _one_line(text: str) -> str:
+    return " ".join(text.split())[:LONGEST_DEFECT]

@@ -44,7 +44,7 @@ def open_steerer(
         kernel = SteeringKernel.open()
     except BpfError as error:
         pin.remove()
-        told = access.explain(error, proc_root, sys_root)
+        told = access.explain_bpf_error(error, proc_root, sys_root)
         raise MachineError(f"{told.reason}; {told.remedy}") from error
     judge = Judge(ThreadProbe(proc_root))
     kicker = Kicker() if may_renice(proc_root) else None

@@ -55,7 +55,8 @@ def an_observation(snapshot, *, top=500, wakes=None, **changes):
         "pods": (a_pod(), a_pod("batch", tier=Tier.LOW)),
         "threads": tuple(map(a_thread, range(1, 40))),
     }
-    return {**observe_document(evolve(snapshot, **given | changes), top), "wakes": wakes}
+    document = observe_document(evolve(snapshot, **given | changes), top)
+    return {**document, "sections": {"tracer": {"schema_version": 1, **wakes}} if wakes else {}}
 
 
 MEANT = """
@@ -92,7 +93,7 @@ NEARLY_OBSERVATIONS = strategies.fixed_dictionaries(
     optional={
         "machine": ANY_JSON,
         "pressure": ANY_JSON,
-        "wakes": ANY_JSON,
+        "sections": ANY_JSON,
         "observing": ANY_JSON,
         "window_s": SCALARS,
     },

@@ -196,7 +196,7 @@ def test_waits_tell_who_was_delayed_by_whom_who_woke_whom_and_how_long_one_waits
 def test_without_a_window_the_waits_say_how_to_get_one(view):
     lines = lines_of(PaneInput(an_observation(view.last)))
 
-    assert "temper observe --edges" in pane(lines, 5)[0]
+    assert "temper wakes" in pane(lines, 5)[0]
 
 
 def test_scrolling_ends_with_the_last_row_and_keeps_the_titles(seen):

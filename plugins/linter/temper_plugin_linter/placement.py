@@ -77,12 +77,16 @@ class SortedThreads:
 
 @define(slots=False)
 class Placement:
-    """One window of a node, held against ``limits``."""
+    """One window of a node, held against ``limits``.
+
+    ``wakes`` is the last watched window of wake-ups, None where none is watched.
+    """
 
     snapshot: Snapshot
     limits: Limits
     facts: PlanFacts
     past: PlacementHistory = PlacementHistory()
+    wakes: WakeWindow | None = None
 
     @cached_property
     def is_judged(self) -> bool:

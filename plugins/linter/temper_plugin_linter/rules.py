@@ -201,7 +201,7 @@ RULES = (
         "Threads of protected layers do not wait behind others' work.",
         "a thread of a protected layer waits a share of {antagonist_ratio} or more of the time "
         "for CPUs that threads of other pods use: as watched, in the last two watched windows "
-        "(`temper observe --edges`); without those as inferred from who used the CPU where the "
+        "(`temper wakes`); without those as inferred from who used the CPU where the "
         "thread was seen, by their share of that use (`inferred`)",
         "This is whom the protected thread has to thank for its latency.",
         "Move the one named to a lower tier, or give the pod that waits whole cores.",

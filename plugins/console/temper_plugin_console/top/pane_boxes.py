@@ -5,16 +5,17 @@ from typing import TYPE_CHECKING
 
 from attrs import field, frozen
 
-from temper_core.observed import Row, table
+from temper_core.observed import Row
 from temper_plugin_console.top.columns import table_lines
 from temper_plugin_console.top.cpu_map import map_lines
 from temper_plugin_console.top.panes import COLUMNS, listed
 from temper_plugin_console.top.view import PANES, View
+from temper_plugin_console.top.waits import window_of
 
 if TYPE_CHECKING:
     from rich.text import Text
 
-NO_WINDOW = "no wake-ups were watched; that is off by default: temper observe --edges"
+NO_WINDOW = "no wake-ups were watched; that is off by default: temper wakes"
 NOBODY = "nothing to show"
 
 
@@ -70,7 +71,7 @@ def _box(pane: str, seen: PaneInput, view: View, width: int) -> PaneBox:
     if pane == "cpus":
         ready = map_lines(seen.document, seen.busy, width)
         return PaneBox(pane, _title(pane, "", view), width, ready=ready)
-    if pane == "waits" and not table(seen.document, "wakes"):
+    if pane == "waits" and not window_of(seen.document):
         return PaneBox(pane, _title(pane, "", view), width, ready=[Text(NO_WINDOW, "dim")])
     found = listed(pane, seen.document, view)
     filtered = f", only {view.filter!r}" if view.filter else ""

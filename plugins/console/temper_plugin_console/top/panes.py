@@ -12,14 +12,13 @@ from temper_core.observed import (
     pod_key,
     pressure_of,
     rows,
-    table,
     text,
     thread_name,
     whole_numbers,
 )
 from temper_plugin_console.top.columns import Column
 from temper_plugin_console.top.view import View
-from temper_plugin_console.top.waits import WAITS, wait_rows
+from temper_plugin_console.top.waits import WAITS, wait_rows, window_of
 
 NOTHING = "-"
 BUSY, TIGHT = 0.5, 0.1
@@ -38,7 +37,7 @@ def listed(pane: str, document: Row, view: View) -> list[Row]:
 
 def _all_rows(pane: str, document: Row) -> list[Row]:
     if pane == "waits":
-        return wait_rows(table(document, "wakes"))
+        return wait_rows(window_of(document))
     window_s = number(document, "window_s") or 0.0
     if pane == "pods":
         return [_with_pressure(row, document) for row in rows(document, pane)]
