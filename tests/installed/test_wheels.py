@@ -53,12 +53,27 @@ def test_the_first_party_plugins_are_found_and_active(temper):
 
     assert {name: state["state"] for name, state in states.items()} == {
         "builtin-profiles": "active",
+        "console": "active",
         "density": "active",
         "core": "active",
         "kubernetes": "active",
         "linter": "active",
+        "tracer": "active",
+        "trainer": "active",
     }
     assert states["linter"]["distribution"] == "temper-plugin-linter"
+
+
+def test_bpf_objects_travel_with_the_wheels_that_load_them(environment):
+    [site] = environment.glob("lib/python*/site-packages")
+
+    objects = {path.relative_to(site).as_posix() for path in site.glob("temper*/**/*.bpfl")}
+
+    assert {
+        "temper_core/bpf/probe.bpfl",
+        "temper_plugin_tracer/wakes.bpfl",
+        "temper_plugin_tracer/wakes_plain.bpfl",
+    } <= objects
 
 
 @pytest.mark.usefixtures("broken")
