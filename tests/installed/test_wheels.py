@@ -64,6 +64,18 @@ def test_the_first_party_plugins_are_found_and_active(temper):
     assert states["linter"]["distribution"] == "temper-plugin-linter"
 
 
+def test_bpf_objects_travel_with_the_wheels_that_load_them(environment):
+    [site] = environment.glob("lib/python*/site-packages")
+
+    objects = {path.relative_to(site).as_posix() for path in site.glob("temper*/**/*.bpfl")}
+
+    assert {
+        "temper_core/bpf/probe.bpfl",
+        "temper_plugin_tracer/wakes.bpfl",
+        "temper_plugin_tracer/wakes_plain.bpfl",
+    } <= objects
+
+
 @pytest.mark.usefixtures("broken")
 def test_a_broken_plugin_is_set_aside_and_the_others_work(temper):
     states = states_in(temper("plugins", "--output", "json"))
