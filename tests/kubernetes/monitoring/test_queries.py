@@ -19,12 +19,15 @@ def test_the_catalogue_has_every_family_of_the_core_and_of_the_plugins_that_come
         for metric in host.call(contribution.plugin, contribution.record.collect, snapshot)
     }
 
-    of_services = {
-        family.name for families in declared().values() for family in families if family.service
+    not_asked = {  # services and instruments are opened in an agent only
+        family.name
+        for plugin, families in declared().items()
+        for family in families
+        if family.service or plugin == "tracer"
     }
 
-    assert {"kubernetes", "linter"} <= set(declared())
-    assert set(catalogue()) - of_services == exported | {family.name for family in FAMILIES}
+    assert {"kubernetes", "linter", "tracer"} <= set(declared())
+    assert set(catalogue()) - not_asked == exported | {family.name for family in FAMILIES}
 
 
 def test_services_are_in_it_with_their_labels():
