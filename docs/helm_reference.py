@@ -1,6 +1,6 @@
 """The chart's values as a page, and the agent's settings as a JSON schema for the chart.
 
-cog writes the page's table into ``helm.md``; ``python docs/helm_reference.py`` writes the settings
+cog writes the page's table into ``helm.md``. ``python docs/helm_reference.py`` writes the settings
 into ``values.schema.json``, so that helm refuses a wrong one before anything is installed.
 """
 

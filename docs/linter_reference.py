@@ -1,4 +1,4 @@
-"""The linter's invariants as a page, taken from its rules; cog writes it into ``linter.md``."""
+"""The linter's invariants as a page, taken from its rules. Cog writes it into ``linter.md``."""
 
 from collections.abc import Iterator
 

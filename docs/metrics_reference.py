@@ -1,4 +1,4 @@
-"""The metrics as a page, taken from the tables that export them; cog writes it to metrics.md."""
+"""The metrics as a page, taken from the tables that export them. Cog writes it to metrics.md."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from temper_core.settings.models import PluginHostSettings, Settings
 from temper_core.testing import make_snapshot
 
 EXAMPLE = {Per.LAYER: 16, Per.POD: 50, Per.PLUGIN: 5, Per.INVARIANT: 12, Per.PROFILE: 0}
-"""A node as large as one usually gets; the engine has no more than 16 layers."""
+"""A node as large as one usually gets. The engine has no more than 16 layers."""
 FIRST_PARTY = ("builtin-profiles", "kubernetes", "linter")
 """The plugins that come with the core, by name."""
 

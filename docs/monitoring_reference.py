@@ -1,4 +1,4 @@
-"""The alerts and the dashboards as tables, taken from the chart's files; cog writes them."""
+"""The alerts and the dashboards as tables, taken from the chart's files. Cog writes them."""
 
 import json
 import re

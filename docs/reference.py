@@ -1,4 +1,4 @@
-"""What the documentation says of the code, taken from the code; cog runs these."""
+"""What the documentation says of the code, taken from the code. Cog runs these."""
 
 import inspect
 from collections.abc import Iterator

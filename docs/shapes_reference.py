@@ -1,4 +1,4 @@
-"""The shapes of plans, proven or not, as a page; cog writes it into ``starvation.md``."""
+"""The shapes of plans, proven or not, as a page. Cog writes it into ``starvation.md``."""
 
 from collections.abc import Iterator, Mapping
 

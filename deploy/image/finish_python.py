@@ -2,8 +2,8 @@
 """finish_python.py ENVIRONMENT LIST: make an installed environment fit for a read-only image.
 
 Compiles all of it by content rather than by time, so that it is valid whatever the times of the
-files are; takes away what pip notes about where a wheel lay, and every program but Temper's;
-writes the packages with their licences into LIST.
+files are. Takes away what pip notes about where a wheel lay, and every program but Temper's.
+Writes the packages with their licences into LIST.
 """
 
 import compileall
@@ -33,7 +33,7 @@ def _is_there(site: Path, line: str) -> bool:
 
 
 def compile_by_content(site: Path) -> None:
-    """Compile every module; raises SystemExit if one does not compile."""
+    """Compile every module. Raises SystemExit if one does not compile."""
     mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
     if not compileall.compile_dir(site, quiet=1, force=True, workers=0, invalidation_mode=mode):
         raise SystemExit("finish_python.py: not all of it compiles")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def renamed(content: bytes, old: bytes, new: bytes) -> bytes:
-    """Return the content with every OLD changed; raises ValueError if NEW has no room."""
+    """Return the content with every OLD changed. Raises ValueError if NEW has no room."""
     if len(new) > len(old):
         raise ValueError(f"{new.decode()} is longer than {old.decode()}")
     return content.replace(old, new.ljust(len(old), b"/"))

@@ -38,7 +38,7 @@ DOCTORS = (0, 1, 3)  # enforcing works here, does with findings, does not
 
 
 class CheckError(Exception):
-    """A check that does not hold; its text says why."""
+    """A check that does not hold. Its text says why."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def lay(layer: Path, root: Path) -> None:
 
 
 def mount(*arguments: str | Path) -> None:
-    """Mount something; raises SystemExit where it is refused."""
+    """Mount something. Raises SystemExit where it is refused."""
     done = subprocess.run(["mount", *arguments], capture_output=True, text=True, check=False)
     if done.returncode:
         sys.stderr.write(f"smoke: this machine lets nothing be mounted: {done.stderr.strip()}\n")
@@ -125,7 +125,7 @@ def in_image(image: Image, uid: int, *command: str) -> subprocess.Popen[str]:
 
 
 def output_of(image: Image, uid: int, *command: str, accepted: Sequence[int] = (0,)) -> str:
-    """Run a command to its end; raises CheckError if its exit code is another one."""
+    """Run a command to its end. Raises CheckError if its exit code is another one."""
     process = in_image(image, uid, *command)
     try:
         out, _ = process.communicate(timeout=COMMAND_SECONDS)
@@ -195,7 +195,7 @@ def helps(*command: str) -> Callable[[Image, int], None]:
 
 
 def get(port: int, path: str) -> str:
-    """Return what the agent answers; raises URLError while it does not."""
+    """Return what the agent answers. Raises URLError while it does not."""
     with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=10) as answer:
         require(answer.status == HTTPStatus.OK, f"{path}: {answer.status}")
         text: str = answer.read().decode()
@@ -203,7 +203,7 @@ def get(port: int, path: str) -> str:
 
 
 def get_in_time(agent: subprocess.Popen[str], port: int, path: str) -> str:
-    """Ask until there is an answer; raises CheckError if the agent ends, or never answers."""
+    """Ask until there is an answer. Raises CheckError if the agent ends, or never answers."""
     deadline = time.monotonic() + ANSWER_SECONDS
     while agent.poll() is None and time.monotonic() < deadline:
         with suppress(URLError, ConnectionError, TimeoutError):

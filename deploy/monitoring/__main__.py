@@ -1,4 +1,4 @@
-"""``python -m deploy.monitoring``: write the dashboards; with ``--check`` only tell stale ones."""
+"""``python -m deploy.monitoring``: write the dashboards. With ``--check`` only tell stale ones."""
 
 import argparse
 import sys

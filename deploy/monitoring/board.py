@@ -8,7 +8,7 @@ from deploy.monitoring.panels import DATASOURCE, WIDTH, Json, Panel
 from deploy.monitoring.queries import check_names
 
 SCHEMA = 39
-"""Of Grafana's dashboard format; 39 is that of Grafana 10.4 and 11, which later ones take."""
+"""Of Grafana's dashboard format. 39 is that of Grafana 10.4 and 11, which later ones take."""
 TAG = "temper"
 
 
@@ -26,7 +26,7 @@ class Choice:
     many: bool = False
 
     def json(self) -> Json:
-        """Write the variable; raises UnknownNameError for a series that is not exported."""
+        """Write the variable. Raises UnknownNameError for a series that is not exported."""
         check_names(self.series, f"{{{{{self.label}}}}}")
         query = f"label_values({self.series}, {self.label})"
         made: Json = {
@@ -48,7 +48,7 @@ class Choice:
 
 @frozen
 class Row:
-    """Panels under one title; ``closed`` until somebody opens it."""
+    """Panels under one title. ``closed`` until somebody opens it."""
 
     title: str
     panels: tuple[Panel, ...]
@@ -57,7 +57,7 @@ class Row:
 
 @frozen
 class Board:
-    """One dashboard; ``selection`` is what stands for ``@`` in its queries.
+    """One dashboard. ``selection`` is what stands for ``@`` in its queries.
 
     ``nodes`` selects the nodes it is about, whose changes it can mark.
     """

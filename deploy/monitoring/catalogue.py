@@ -27,7 +27,7 @@ OF_THE_TARGET = frozenset({"cluster", "instance", "node", "job"})
 
 @frozen
 class Known:
-    """A metric family as it is exported; ``unit`` is a base unit, empty for a plain number."""
+    """A metric family as it is exported. ``unit`` is a base unit, empty for a plain number."""
 
     name: str
     kind: str
@@ -43,7 +43,7 @@ def catalogue() -> Mapping[str, Known]:
 
 
 def family_of(series: str) -> Known | None:
-    """Return the family that a series' name belongs to; a histogram has several."""
+    """Return the family that a series' name belongs to. A histogram has several."""
     known = catalogue()
     for suffix in SUFFIXES:
         whole = known.get(series.removesuffix(suffix))

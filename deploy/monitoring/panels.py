@@ -1,4 +1,4 @@
-"""A panel of a dashboard, and its JSON; what it shows is explained by the metrics' own help."""
+"""A panel of a dashboard, and its JSON. What it shows is explained by the metrics' own help."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -39,7 +39,7 @@ class Colour(StrEnum):
 
 @frozen
 class Query:
-    """One query of a panel; ``@`` in it stands for the dashboard's own selection.
+    """One query of a panel. ``@`` in it stands for the dashboard's own selection.
 
     ``at_once`` asks for the newest value alone.
     """
@@ -53,7 +53,7 @@ class Query:
         return self.text.replace("@", selection)
 
     def target(self, selection: str, ref: str, shape: str = "time_series") -> Json:
-        """Return the query as a panel has it; *ref* tells it from the panel's others."""
+        """Return the query as a panel has it. *ref* tells it from the panel's others."""
         expression = self.expression(selection)
         check_names(expression, self.legend)
         return {
@@ -70,9 +70,9 @@ class Query:
 
 @frozen
 class Panel:
-    """What all panels have; ``look`` is what Grafana calls options, ``field_look`` field options.
+    """What all panels have. ``look`` is what Grafana calls options, ``field_look`` field options.
 
-    ``about`` says why one looks at it; the meaning of the metrics comes from the code.
+    ``about`` says why one looks at it. The meaning of the metrics comes from the code.
     """
 
     title: str
@@ -89,7 +89,7 @@ class Panel:
     shape: str = "time_series"
 
     def json(self, selection: str, number: int, place: Json) -> Json:
-        """Write the panel; raises UnknownNameError for a query of what is not exported."""
+        """Write the panel. Raises UnknownNameError for a query of what is not exported."""
         targets = [
             query.target(selection, chr(ord("A") + n), self.shape)
             for n, query in enumerate(self.queries)
@@ -122,7 +122,7 @@ class Panel:
 
 
 def lines(title: str, *queries: Query, unit: Unit = Unit.NONE, **given: Any) -> Panel:  # noqa: ANN401 - Panel's fields
-    """Draw lines over time; the legend is a table with the newest and the greatest value."""
+    """Draw lines over time. The legend is a table with the newest and the greatest value."""
     custom = {"drawStyle": "line", "lineWidth": 1, "fillOpacity": 8, "showPoints": "never"}
     panel = Panel(title, queries, unit=unit, **given)
     own: Json = {"color": {"mode": "palette-classic"}, "custom": custom, "min": 0}
@@ -176,7 +176,7 @@ def number(
     limits: tuple[tuple[float, Colour], ...] = (),
     **given: Any,  # noqa: ANN401 - Panel's fields
 ) -> Panel:
-    """Show one number; from each of the *limits* on it has that colour."""
+    """Show one number. From each of the *limits* on it has that colour."""
     own = {"color": {"mode": "thresholds"}, "thresholds": thresholds(*limits)}
     look = {
         "colorMode": "value",
@@ -248,7 +248,7 @@ def bars(title: str, query: Query, **given: Any) -> Panel:  # noqa: ANN401 - Pan
 
 
 def thresholds(*limits: tuple[float, Colour]) -> Json:
-    """Colour values from each limit on; below the first they are plain."""
+    """Colour values from each limit on. Below the first they are plain."""
     steps = [{"color": Colour.PLAIN.value, "value": None}]
     return {
         "mode": "absolute",

@@ -32,7 +32,7 @@ def table(
 ) -> Panel:
     """Show *columns*, of which there are at least two, a row for each combination of labels.
 
-    *names* are titles for labels, *links* where a label's cell leads to; others are not shown.
+    *names* are titles for labels, *links* where a label's cell leads to. Others are not shown.
     The greatest of the column *first* are on top.
     """
     queries = tuple(Query(column.query, at_once=True) for column in columns)

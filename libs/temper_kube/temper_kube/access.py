@@ -39,7 +39,7 @@ class Credentials:
     program: CredentialProgram | None = field(default=None, repr=False)
 
     def issued(self) -> Issued:
-        """Return the token and the certificate as text; raise MachineError without them."""
+        """Return the token and the certificate as text. Raise MachineError without them."""
         if self.program is not None:
             return self.program.credentials()
         return Issued(self.token, self.certificate_data)
@@ -47,7 +47,7 @@ class Credentials:
 
 @frozen
 class Access:
-    """One API server as one user; ``prefix`` goes before every path.
+    """One API server as one user. ``prefix`` goes before every path.
 
     ``namespace`` is the one that is meant where none is named.
     """
@@ -66,7 +66,7 @@ class Access:
         return f"{host}:{self.port}"
 
     def headers(self, issued: Issued | None = None) -> dict[str, str]:
-        """Return the headers that identify the user; raise UnreachableError without a token."""
+        """Return the headers that identify the user. Raise UnreachableError without a token."""
         path = self.credentials.token_file
         token = (issued or self.credentials.issued()).token.strip()
         if path and self.credentials.program is None:
@@ -80,7 +80,7 @@ class Access:
         return {"Authorization": f"Bearer {token}"} if token or path else {}
 
     def tls(self, issued: Issued | None = None) -> ssl.SSLContext:
-        """Return whom to trust and what to show; raise UnreachableError where files are missing."""
+        """Return whom to trust and what to show. Raise UnreachableError where files are missing."""
         given = self.credentials
         try:
             context = ssl.create_default_context(

@@ -35,7 +35,7 @@ _USER = re.compile(r'User "(?P<user>[^"]+)"')
 
 
 class ApiServer:
-    """One connection; every failure is a MachineError that names what is missing."""
+    """One connection. Every failure is a MachineError that names what is missing."""
 
     def __init__(self, access: Access, timeout_s: float = 10.0) -> None:
         self.access = access
@@ -115,7 +115,7 @@ class ApiServer:
         return answer
 
     def _patiently(self, ask: Callable[[], Json]) -> Json:
-        """Ask, and again where that may help; whatever is asked here may be asked twice.
+        """Ask, and again where that may help. Whatever is asked here may be asked twice.
 
         That is after a pause that the server asked for, and over a new connection where it has
         closed the old one, as it does to those that rest.

@@ -8,7 +8,7 @@ LONGEST_S = 30.0
 
 
 class Backoff:
-    """Waits that double up to a bound; half of each is random.
+    """Waits that double up to a bound. Half of each is random.
 
     Chance keeps the nodes of a cluster from coming back together. *chance* returns numbers from 0
     to 1.
@@ -27,7 +27,7 @@ class Backoff:
         self._failures = 0
 
     def failed(self, at_least_s: float = 0.0) -> float:
-        """Record a failure; return how long to wait, *at_least_s* where the server asks for it."""
+        """Record a failure. Return how long to wait, *at_least_s* where the server asks for it."""
         doubled = self._first_s * 2.0 ** min(self._failures, 32)
         self._failures += 1
         wait_s = min(doubled, self._longest_s) * (0.5 + self._chance() / 2)

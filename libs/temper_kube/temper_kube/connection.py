@@ -1,4 +1,4 @@
-"""One connection to the API server, over HTTP/1.1, for one thread; any other may abort it."""
+"""One connection to the API server, over HTTP/1.1, for one thread. Any other may abort it."""
 
 import json
 import os
@@ -31,7 +31,7 @@ KEEP_ALIVE = (
 
 
 class Connection:
-    """Asks the API server; every failure is an UnreachableError or a RefusalError.
+    """Asks the API server. Every failure is an UnreachableError or a RefusalError.
 
     A program that issues no credentials is a MachineError. Token and certificates are read anew for
     each connection, so that expired ones are replaced.
@@ -68,7 +68,7 @@ class Connection:
             raise self._unreachable(error) from error
 
     def items(self, path: str, rest: dict[str, Any], *, accept: str = "") -> Iterator[Json]:
-        """Ask for a list; yield its objects as they come, and put what else it says into *rest*.
+        """Ask for a list. Yield its objects as they come, and put what else it says into *rest*.
 
         The list is never whole in memory. What cuts it short is raised by the iterator.
         """
@@ -88,7 +88,7 @@ class Connection:
     def stream(
         self, path: str, *, accept: str = "", begun: Callable[[], None] = lambda: None
     ) -> Iterator[Json]:
-        """Yield the events of a watch until the server ends it; *begun* is called once it began."""
+        """Yield the events of a watch until the server ends it. *begun* is called once it began."""
         try:
             response = self._send("GET", path, None, "", accept)
             begun()

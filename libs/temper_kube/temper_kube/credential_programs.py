@@ -48,7 +48,7 @@ class Command:
         return f"exec {self.words[0]!r}"
 
     def run(self) -> bytes:
-        """Start the program and return what it prints; raise MachineError where it fails.
+        """Start the program and return what it prints. Raise MachineError where it fails.
 
         The output goes to a file: a pipe would stay open as long as any child of the program.
         """
@@ -86,7 +86,7 @@ class CredentialProgram:
         self._lock = threading.Lock()
 
     def credentials(self) -> Issued:
-        """Return credentials that hold; raise MachineError where the program gives none."""
+        """Return credentials that hold. Raise MachineError where the program gives none."""
         with self._lock:
             if self._issued is None or self._issued.expires_at <= self._clock().timestamp():
                 self._issued = _issued(self._command)
@@ -100,7 +100,7 @@ class CredentialProgram:
 
 
 def read_program(entry: object, cluster: Table) -> CredentialProgram:
-    """Read the key ``exec`` of a kubeconfig's user; raise InputError where it is wrong."""
+    """Read the key ``exec`` of a kubeconfig's user. Raise InputError where it is wrong."""
     if not isinstance(entry, dict):
         raise InputError("exec: it takes the keys 'apiVersion' and 'command'")
     version, name = str(entry.get("apiVersion", "")), str(entry.get("command") or "")

@@ -3,7 +3,7 @@
 ::
 
     MachineError
-      UnreachableError     no answer, or one that cannot be read; asking again may help
+      UnreachableError     no answer, or one that cannot be read. Asking again may help
       RefusalError         an answer with an HTTP status of 300 or more
         GoneError          410: the version to continue from is too old
         ConflictError      409: the object is not what was read before
@@ -19,11 +19,11 @@ CONFLICT, GONE = 409, 410
 
 
 class UnreachableError(MachineError):
-    """There is no answer, or none that can be read; asking again may help."""
+    """There is no answer, or none that can be read. Asking again may help."""
 
 
 class RefusalError(MachineError):
-    """The API server refuses; ``status`` is the HTTP status, ``retry_after_s`` what it asks for."""
+    """The API server refuses. ``status`` is the HTTP status, ``retry_after_s`` what it asks for."""
 
     def __init__(self, status: int, message: str, retry_after_s: float = 0.0) -> None:
         self.status = status
@@ -47,7 +47,7 @@ class ConflictError(RefusalError):
 
 
 class ForbiddenError(MachineError):
-    """A right is missing; ``right`` names it, as ``verb resource.group``."""
+    """A right is missing. ``right`` names it, as ``verb resource.group``."""
 
     def __init__(self, right: str, user: str) -> None:
         self.right = right
@@ -55,7 +55,7 @@ class ForbiddenError(MachineError):
 
 
 class NotFoundError(MachineError):
-    """There is no such object, or the server does not know its kind; ``message`` is its answer."""
+    """There is no such object, or the server does not know its kind. ``message`` is its answer."""
 
     def __init__(self, path: str, message: str) -> None:
         self.message = message

@@ -56,7 +56,7 @@ def find_access(
 
 
 def read_kubeconfig(path: str) -> Access:
-    """Return the way that the current context of one file names; raise InputError if it is wrong.
+    """Return the way that the current context of one file names. Raise InputError if it is wrong.
 
     It runs no program: a user with ``exec`` is refused.
     """

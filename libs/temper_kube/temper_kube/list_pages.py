@@ -16,7 +16,7 @@ PAGE = 250
 def list_pages(
     get: Callable[[str], Json], path: str, parameters: Mapping[str, str]
 ) -> Iterator[Json]:
-    """Yield the answers to *get* for a collection; ``limit`` among *parameters* makes pages.
+    """Yield the answers to *get* for a collection. ``limit`` among *parameters* makes pages.
 
     Raises what *get* raises: GoneError where the version has expired between two pages.
     """
@@ -37,7 +37,7 @@ def objects_of(page: Json) -> Iterator[Json]:
 
 
 def version_of(item: Json) -> str:
-    """Return the version of a list or an object; empty where it has none."""
+    """Return the version of a list or an object. Empty where it has none."""
     metadata = item.get("metadata")
     found = metadata.get("resourceVersion") if isinstance(metadata, dict) else None
     return found if isinstance(found, str) else ""

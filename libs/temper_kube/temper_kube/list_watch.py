@@ -37,7 +37,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class Follower(Protocol):
-    """What is kept up to date; it is called on the watching thread."""
+    """What is kept up to date. It is called on the watching thread."""
 
     def replaced(self, items: Iterable[Json]) -> None:
         """Know that these are all objects there are.
@@ -60,7 +60,7 @@ class Query:
     """What is watched: a collection, and the fields that objects must have.
 
     *metadata_only* asks for no more of each object, which every server in use can do. *page* bounds
-    the objects of one answer to a list; 0 takes all of them at once, from the server's cache, which
+    the objects of one answer to a list. 0 takes all of them at once, from the server's cache, which
     has no pages.
     """
 
@@ -70,13 +70,13 @@ class Query:
     page: int = 0
 
     def accepts(self, kind: str) -> str:
-        """Return the media types to ask for; *kind* is what the metadata comes in."""
+        """Return the media types to ask for. *kind* is what the metadata comes in."""
         return (
             f"application/json;as={kind};g=meta.k8s.io;v=v1,{JSON}" if self.metadata_only else JSON
         )
 
     def listing(self, version: str) -> dict[str, str]:
-        """Return a list's parameters; *version* "" is the newest, "0" the server's cache."""
+        """Return a list's parameters. *version* "" is the newest, "0" the server's cache."""
         if self.page:
             return {**self._selected, "limit": str(self.page)}
         return {**self._selected, **({"resourceVersion": version} if version else {})}
@@ -97,7 +97,7 @@ class Query:
 
 
 class ListWatch:
-    """Runs from ``start`` to ``close``; it never raises, and never gives up.
+    """Runs from ``start`` to ``close``. It never raises, and never gives up.
 
     A watch that is lost is logged. With *logs_each_reason* so is each new reason for which it does
     not come back, or does not begin.
@@ -130,7 +130,7 @@ class ListWatch:
         )
 
     def start(self) -> None:
-        """Begin; returns at once."""
+        """Begin. Returns at once."""
         self._thread.start()
 
     def close(self) -> None:
@@ -153,7 +153,7 @@ class ListWatch:
         self._status.ended("it was closed")
 
     def _turn(self) -> float:
-        """List where that is needed, and watch to the end; return how long to wait then."""
+        """List where that is needed, and watch to the end. Return how long to wait then."""
         continues = bool(self._version)
         try:
             with Connection(self._access, QUIET_S) as self._connection:
@@ -226,7 +226,7 @@ class ListWatch:
         self._version = version_of(item) or self._version
 
     def _ended(self, reason: str, at_least_s: float = 0.0, *, is_news: bool = True) -> float:
-        """Record why the watch ended; return how long to wait."""
+        """Record why the watch ended. Return how long to wait."""
         was_up = self._status.is_up
         self._status.ended(reason)
         if self._closing.is_set():
@@ -240,7 +240,7 @@ class ListWatch:
         return self._backoff.failed(at_least_s)
 
     def _was_steady(self) -> bool:
-        """Whether the watch that ended had lasted; then earlier failures are forgotten."""
+        """Whether the watch that ended had lasted. Then earlier failures are forgotten."""
         lasted_s, self._began_at = time.monotonic() - self._began_at, math.inf
         if lasted_s >= STEADY_S:
             self._backoff.forget()

@@ -44,7 +44,7 @@ class WatchStatus:
 
     @property
     def age_s(self) -> float:
-        """How many seconds ago everything was known; 0 while the watch is up."""
+        """How many seconds ago everything was known. 0 while the watch is up."""
         return 0.0 if self.is_up else self._clock() - self._current_at
 
     def stale(self, after_s: float) -> Staleness | None:

@@ -46,7 +46,7 @@ def temper_pod_sources(settings: Mapping[str, Any]) -> list[PodSource]:
 
 @hookimpl
 def temper_instruments(settings: Mapping[str, Any]) -> list[Instrument]:
-    """Contribute the one that hears the kill switch; none where no API server is known."""
+    """Contribute the one that hears the kill switch. None where no API server is known."""
     options = _options(settings)
     try:
         _access(options)

@@ -8,7 +8,7 @@ from temper_kube.kubeconfig import read_kubeconfig
 
 
 def find_access(kubeconfig: str, environment: Mapping[str, str]) -> Access:
-    """Return the way to the API server; raise MachineError where none is known.
+    """Return the way to the API server. Raise MachineError where none is known.
 
     An agent starts no program of a kubeconfig, and takes no file that its settings do not name.
     """

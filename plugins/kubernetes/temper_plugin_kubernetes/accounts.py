@@ -1,4 +1,4 @@
-"""What the plugin counts, for its metrics; every method may be called from any thread."""
+"""What the plugin counts, for its metrics. Every method may be called from any thread."""
 
 import threading
 from collections import Counter
@@ -9,7 +9,7 @@ from temper_kube.watch_status import WatchStatus
 
 
 class Account:
-    """Everything that is counted; one for the process."""
+    """Everything that is counted. One for the process."""
 
     def __init__(self) -> None:
         self.uids: Callable[[], Mapping[str, str]] = dict
@@ -29,7 +29,7 @@ class Account:
             self._counts[metric, what] += times
 
     def metrics(self) -> list[Metric]:
-        """Return the families; those of a watch that does not run have no samples."""
+        """Return the families. Those of a watch that does not run have no samples."""
         watches = list(self._watches.values())
         return [
             _by_resource(

@@ -1,6 +1,6 @@
 """What a node's annotations say of it, from the last look: pure.
 
-``temper.codes/agent-status`` is ``<mode>`` or ``<mode>:<reason>``; the density scorer reads the
+``temper.codes/agent-status`` is ``<mode>`` or ``<mode>:<reason>``. The density scorer reads the
 mode, the ``tier-*`` keys and what can be fenced, which no other object of the cluster says.
 """
 
@@ -31,7 +31,7 @@ Patch = dict[str, str | None]
 
 
 def tier_key(tier: Tier, what: str) -> str:
-    """Return the key of a tier's number; *what* is ``pods`` or ``cpu-millis``."""
+    """Return the key of a tier's number. *what* is ``pods`` or ``cpu-millis``."""
     return f"{PREFIX}tier-{tier}-{what}"
 
 
@@ -51,7 +51,7 @@ OURS = (
 
 @frozen
 class AnnotationValues:
-    """What the annotations should say; ``moving`` alone are no cause to write."""
+    """What the annotations should say. ``moving`` alone are no cause to write."""
 
     standing: Annotations
     moving: Annotations = field(factory=dict)
@@ -114,7 +114,7 @@ def _tiers(plan: LayerPlan) -> dict[str, str]:
 def _cores(plan: LayerPlan, reserve_cores: int) -> dict[str, str]:
     """Say how many whole cores can be fenced, and how many critical and high ask for.
 
-    The engine takes the size of the first core for the size of all; so is counted here.
+    The engine takes the size of the first core for the size of all. So is counted here.
     """
     unit = len(plan.machine.siblings[0])
     cores = min(plan.machine.cores, len(plan.machine.cpus) // unit)

@@ -25,7 +25,7 @@ class EventSubject:
 
 @frozen
 class NodeEvent:
-    """Something to tell of *subject*; ``reason`` is one word in CamelCase."""
+    """Something to tell of *subject*. ``reason`` is one word in CamelCase."""
 
     subject: EventSubject
     reason: str
@@ -47,7 +47,7 @@ class NodeEvent:
 def happenings(
     snapshot: Snapshot, node: EventSubject, uids: Mapping[str, str]
 ) -> Iterator[NodeEvent]:
-    """Yield what stands now; *uids* are the API server's of pods whose cgroups say another."""
+    """Yield what stands now. *uids* are the API server's of pods whose cgroups say another."""
     status = snapshot.status
     if status.mode is Mode.SAFE_MODE:
         said = f"safe mode ({status.reason}): {status.detail}"
@@ -83,7 +83,7 @@ def _of(pod: Pod, uids: Mapping[str, str], reason: str, said: str) -> NodeEvent:
 
 
 def event_object(happening: NodeEvent, at: str, host: str) -> dict[str, object]:
-    """Return the body of a core/v1 Event; *at* is RFC 3339, *host* the node's name."""
+    """Return the body of a core/v1 Event. *at* is RFC 3339, *host* the node's name."""
     subject = happening.subject
     namespace = subject.namespace or NODE_NAMESPACE
     involved = {"kind": subject.kind, "name": subject.name, "uid": subject.uid, "apiVersion": "v1"}

@@ -18,7 +18,7 @@ FIRST_ANSWER_S = 2.0
 
 
 class ClusterInstrument(OpenInstrument):
-    """Watches the agent's own node, and writes to it; opening waits for the first answer.
+    """Watches the agent's own node, and writes to it. Opening waits for the first answer.
 
     Where the API server does not answer in time, what it asked for last still holds: the agent
     remembers requests for safe mode across restarts.
@@ -40,7 +40,7 @@ class ClusterInstrument(OpenInstrument):
             log.warning("kill_switch_not_known", node=options.node, reason=status.reason)
 
     def tell(self, snapshot: Snapshot) -> None:
-        """Take note of the latest look; returns at once."""
+        """Take note of the latest look. Returns at once."""
         self._writer.tell(snapshot)
 
     def close(self) -> None:

@@ -17,7 +17,7 @@ def join(
     """Return the listed pods, each with its cgroup, and what else was *found* on this host.
 
     *found* are pods as the cgroup tree alone tells them: a Kubernetes pod among them that is not
-    listed is new, or static, and stays as it was found; one that is listed as ended is left out.
+    listed is new, or static, and stays as it was found. One that is listed as ended is left out.
     One that is leaving counts for as long as it has a cgroup.
     *vanished* are uids of listed pods that are left out because their cgroups are gone, *deleted*
     those that were listed once: the kubelet takes minutes to remove their cgroups, and what has no

@@ -17,7 +17,7 @@ ANSWER_S = 2.0
 
 
 class KubeletView:
-    """Asks ``/pods`` of the read-only port, which few clusters still open; raises InputError."""
+    """Asks ``/pods`` of the read-only port, which few clusters still open. Raises InputError."""
 
     def __init__(self, url: str, *, clock: Callable[[], float] = time.monotonic) -> None:
         parts = urlsplit(url)
@@ -33,7 +33,7 @@ class KubeletView:
         self.has_answered = False
 
     def look(self) -> Listed:
-        """Return the pods as the kubelet told them last; none while it does not answer."""
+        """Return the pods as the kubelet told them last. None while it does not answer."""
         if self._clock() >= self._due:
             self._due = self._clock() + ASK_EVERY_S
             self._ask()

@@ -39,7 +39,7 @@ class _Known:
 
 
 class Listing:
-    """Follows the pods; ``told`` is called after each change, on the watching thread.
+    """Follows the pods. ``told`` is called after each change, on the watching thread.
 
     An object that does not fit is counted, told of in the log, and leaves what was known before.
     """
@@ -54,7 +54,7 @@ class Listing:
         self._warnings = 0
 
     def now(self) -> Listed:
-        """Return what is known; the very same record while nothing has changed."""
+        """Return what is known. The very same record while nothing has changed."""
         with self._lock:
             if self._is_stale:
                 self._listed, self._is_stale = _listed(self._pods), False

@@ -15,14 +15,14 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 @frozen
 class NodeState:
-    """The node as last seen; ``uid`` is empty until it has been."""
+    """The node as last seen. ``uid`` is empty until it has been."""
 
     uid: str = ""
     annotations: Mapping[str, str] = field(factory=dict)
 
 
 class NodeWatch:
-    """Follows one node; *obey* is given its annotations, on the watching thread, at each change.
+    """Follows one node. *obey* is given its annotations, on the watching thread, at each change.
 
     *told* hears of every change after that.
     """
@@ -45,7 +45,7 @@ class NodeWatch:
             return self._state
 
     def replaced(self, items: Iterable[Json]) -> None:
-        """Know the node; where there is none, what it asked for last stands."""
+        """Know the node. Where there is none, what it asked for last stands."""
         found = list(items)
         for item in found:
             self._saw(item)
@@ -53,7 +53,7 @@ class NodeWatch:
             log.warning("node_not_found", node=self._name)
 
     def changed(self, kind: str, item: Json) -> None:
-        """Know that the node changed; one that is deleted keeps what it asked for last."""
+        """Know that the node changed. One that is deleted keeps what it asked for last."""
         if kind != "DELETED":
             self._saw(item)
 

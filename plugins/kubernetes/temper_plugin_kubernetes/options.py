@@ -9,7 +9,7 @@ class Options:
     """How the API server is reached, and what is told to it.
 
     Without ``kubeconfig`` the pod's own service account is used. ``node`` is the node's name in the
-    cluster; empty takes the environment's NODE_NAME, then the agent's.
+    cluster. Empty takes the environment's NODE_NAME, then the agent's.
     """
 
     kubeconfig: str = ""

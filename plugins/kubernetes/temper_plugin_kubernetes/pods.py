@@ -22,7 +22,7 @@ FIRST_ANSWER_S = 2.0
 
 
 class KubernetesPods:
-    """The pods of one node; asking never waits for the API server, but for the first time.
+    """The pods of one node. Asking never waits for the API server, but for the first time.
 
     While the server is away its last word stands, but pods whose cgroups have vanished since are
     gone, and new ones are told by their cgroups alone. Until it has answered once, the kubelet is
@@ -65,7 +65,7 @@ class KubernetesPods:
         return evolve(found, reason=f"{found.reason}; until it answers pods are told by {told}")
 
     def pods(self) -> tuple[Pod, ...]:
-        """Return the node's pods; the very same tuple while nothing has changed."""
+        """Return the node's pods. The very same tuple while nothing has changed."""
         self._start_once()
         with suppress(BlockingIOError):
             os.eventfd_read(self._bell)
@@ -78,7 +78,7 @@ class KubernetesPods:
         return self._pods
 
     def close(self) -> None:
-        """End the watch; a second time changes nothing."""
+        """End the watch. A second time changes nothing."""
         self._watch.close()
         with self._lock:
             if self._is_closed:
@@ -134,5 +134,5 @@ def _local(context: PodSourceContext) -> LocalPods | None:
     try:
         return LocalPods(evolve(context, options=options))
     except MachineError:
-        # Without cgroups pods can still be listed; only their exact paths are missing.
+        # Without cgroups pods can still be listed. Only their exact paths are missing.
         return None

@@ -12,7 +12,7 @@ MOST_WAITING = 200
 
 
 class PendingEvents:
-    """Remembers what stands and what waits to be told; the oldest goes where too much waits."""
+    """Remembers what stands and what waits to be told. The oldest goes where too much waits."""
 
     def __init__(self) -> None:
         self._standing: frozenset[tuple[str, str]] = frozenset()
@@ -20,7 +20,7 @@ class PendingEvents:
         self._waiting: deque[NodeEvent] = deque(maxlen=MOST_WAITING)
 
     def goes_on(self, happening_now: Iterable[NodeEvent], now: float) -> None:
-        """Know what stands at *now*; what is new waits to be told."""
+        """Know what stands at *now*. What is new waits to be told."""
         current = {each.key: each for each in happening_now}
         for key, happening in current.items():
             long_ago = now - self._told_at.get(key, -FORGET_S) >= TELL_AGAIN_S

@@ -1,7 +1,7 @@
 """What the node's annotations ask of the agent: safe mode, or to leave nothing on the host.
 
 ``temper.codes/safe-mode-requested`` is the kill switch. ``temper.codes/restore-requested`` asks for
-safe mode and for the host to be restored; ``temper.codes/restored`` answers, with the time. While
+safe mode and for the host to be restored. ``temper.codes/restored`` answers, with the time. While
 it stands an agent that starts does the same at once, and writes nothing on the host.
 """
 
@@ -28,7 +28,7 @@ UNINSTALL = "uninstall"
 """The value by which whoever asks tells that the agent is about to be removed: once it is restored
 it tells the cluster nothing more, and stays as it is although the annotation goes."""
 REFUSALS = ("", "false", "no", "off", "0")
-"""What counts as not asking; whatever else is written there errs on the safe side."""
+"""What counts as not asking. Whatever else is written there errs on the safe side."""
 LONGEST_VALUE = 100
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
@@ -36,14 +36,14 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 @frozen
 class _Wish:
-    """The annotation that counts, and its value; empty where nothing is asked for."""
+    """The annotation that counts, and its value. Empty where nothing is asked for."""
 
     key: str = ""
     value: str = ""
 
 
 class AnnotationRequests:
-    """Obeys the annotations, on the thread that watches; knows what to answer, from any thread.
+    """Obeys the annotations, on the thread that watches. Knows what to answer, from any thread.
 
     Whoever asked is obeyed on each change and once at the beginning, since a request may be
     remembered that was withdrawn while no agent ran. *answered* hears when there is an answer.
@@ -92,7 +92,7 @@ class AnnotationRequests:
         return {key: value for key, value in wanted.items() if present.get(key) != value}
 
     def _note(self, wish: _Wish, found: Restored) -> None:
-        """Know that *wish* was fulfilled; one that was taken back meanwhile is not answered."""
+        """Know that *wish* was fulfilled. One that was taken back meanwhile is not answered."""
         if wish is not self._obeyed:
             return
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

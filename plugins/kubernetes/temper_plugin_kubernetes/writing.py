@@ -40,7 +40,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class WriteBackoff:
-    """When one kind of write may be tried next; a failure is told once until it is another."""
+    """When one kind of write may be tried next. A failure is told once until it is another."""
 
     def __init__(self, name: str, every_s: float, account: Account) -> None:
         self._name = name
@@ -109,11 +109,11 @@ class Writer:
         self._thread = threading.Thread(target=self._run, name="cluster-writer", daemon=True)
 
     def start(self) -> None:
-        """Begin; returns at once."""
+        """Begin. Returns at once."""
         self._thread.start()
 
     def tell(self, snapshot: Snapshot) -> None:
-        """Take note of the latest look; returns at once."""
+        """Take note of the latest look. Returns at once."""
         self._snapshot = snapshot
         self._news.set()
 
@@ -122,7 +122,7 @@ class Writer:
         self._news.set()
 
     def close(self) -> None:
-        """Take the annotations away and end; waits for a moment only."""
+        """Take the annotations away and end. Waits for a moment only."""
         self._closing.set()
         self._news.set()
         if self._thread.is_alive():
@@ -149,7 +149,7 @@ class Writer:
         self._annotating.attempt(self._say_farewell, self._clock())
 
     def _rest_s(self) -> float:
-        """Return how long nothing is due; news end the rest, but bring nothing forward."""
+        """Return how long nothing is due. News end the rest, but bring nothing forward."""
         paces = (self._annotating, self._answering, self._telling)
         moments = [pace.due_at for pace in paces]
         waiting = [at - self._clock() for at in moments if at > self._clock()]

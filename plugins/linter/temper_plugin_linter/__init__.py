@@ -18,7 +18,7 @@ __all__ = ["temper_commands", "temper_endpoints", "temper_exporters", "temper_in
 
 @hookimpl
 def temper_invariants(settings: Mapping[str, Any]) -> list[Invariant]:
-    """Contribute the promises; ``[plugins.linter]`` holds their thresholds."""
+    """Contribute the promises. ``[plugins.linter]`` holds their thresholds."""
     eye = Eye(_limits(settings))
     return [invariant for rule in RULES if (invariant := rule.invariant(eye))]
 

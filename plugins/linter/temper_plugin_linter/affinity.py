@@ -26,7 +26,7 @@ class _Fences:
     fenced: dict[str, frozenset[int]]
 
     def fault(self, layer: str, allowed: frozenset[int]) -> str:
-        """Say what is wrong with a binding to *allowed*, for *layer*; empty where nothing is."""
+        """Say what is wrong with a binding to *allowed*, for *layer*. Empty where nothing is."""
         own = self.grounds.get(layer, frozenset())
         if own and own.isdisjoint(allowed) and layer in self.fenced:
             return f"may not run on any CPU of its layer {layer!r} ({listed(own)})"

@@ -30,7 +30,7 @@ class _Source:
     saved: Path | None
 
     def answer(self) -> Any:  # noqa: ANN401 - JSON may say anything
-        """Return the answer; raise MachineError where no agent gives one."""
+        """Return the answer. Raise MachineError where no agent gives one."""
         if self.saved:
             return read_json(self.saved)
         settings = load_settings(self.settings)
@@ -116,7 +116,7 @@ def _explain(asked: str, source: _Source, output: str) -> None:
 
 
 def _limits_in(answer: Mapping[str, Any]) -> Limits | None:
-    """Return the thresholds that the agent told of; the settings here may be others."""
+    """Return the thresholds that the agent told of. The settings here may be others."""
     told = answer.get("thresholds")
     if not isinstance(told, dict):
         return None

@@ -47,14 +47,14 @@ def find(asked: str, standing: Sequence[Json]) -> Explained:
 
 
 def id_of(violation: Json) -> str:
-    """Return a violation's id; an older answer has none, and it follows from the subject."""
+    """Return a violation's id. An older answer has none, and it follows from the subject."""
     known = violation.get("id")
     invariant, subject = violation.get("invariant", ""), violation.get("subject", "")
     return str(known) if known else violation_id(str(invariant), str(subject))
 
 
 def explained_lines(explained: Explained, limits: Limits, windows: str) -> Iterator[str]:
-    """Yield the explanation line by line; *windows* says when a violation stands and clears."""
+    """Yield the explanation line by line. *windows* says when a violation stands and clears."""
     if explained.rule is not None:
         yield from _rule_lines(explained.rule, limits, windows)
     for violation in explained.standing:

@@ -22,7 +22,7 @@ def layer_mismatch(placement: Placement) -> Iterator[Finding]:
     """Find threads in another layer than the plan's, told once per pod and wanted layer.
 
     Plan, hint and the engine's own record of the thread are compared where they are known.
-    Threads younger than ``settle_windows`` may still be on their way; the kernel's own threads
+    Threads younger than ``settle_windows`` may still be on their way. The kernel's own threads
     are not ours to place, and real-time threads are not the engine's.
     """
     if not placement.is_judged:

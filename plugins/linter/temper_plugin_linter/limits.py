@@ -17,7 +17,7 @@ def limit(default: float, means: str, validator: Any) -> Any:  # noqa: ANN401 - 
 
 @frozen
 class Limits:
-    """The thresholds; ``docs/linter.md`` lists them with what they mean."""
+    """The thresholds. ``docs/linter.md`` lists them with what they mean."""
 
     hot_cpu: float = limit(0.5, "CPUs from which on a thread counts as hot.", SHARE)
     noisy_cpu: float = limit(

@@ -59,5 +59,5 @@ def listed(cpus: Iterable[int]) -> str:
 
 
 def inferred(*threads: ThreadSample) -> dict[str, int]:
-    """Return the evidence that the layer of some thread is a guess; none where all are known."""
+    """Return the evidence that the layer of some thread is a guess. None where all are known."""
     return {} if all(thread.layer_is_known for thread in threads) else {"inferred": 1}

@@ -38,7 +38,7 @@ class PlacementHistory:
 
 @define(slots=False)
 class PlanFacts:
-    """What follows from a plan alone; a plan lasts for many windows."""
+    """What follows from a plan alone. A plan lasts for many windows."""
 
     plan: LayerPlan | None
 
@@ -64,7 +64,7 @@ class PlanFacts:
 
 @define(eq=False)
 class SortedThreads:
-    """The threads of one window by what might be wrong with them; a thread may be in several."""
+    """The threads of one window by what might be wrong with them. A thread may be in several."""
 
     hot: list[ThreadSample] = field(factory=list)
     waiting: list[ThreadSample] = field(factory=list)

@@ -17,7 +17,7 @@ KERNEL_FIX = (
 
 
 def rt_hog(placement: Placement) -> Iterator[Finding]:
-    """Find FIFO and RR threads that use much of a CPU; no scheduler of ours comes before them."""
+    """Find FIFO and RR threads that use much of a CPU. No scheduler of ours comes before them."""
     limit = placement.limits.rt_cpu
     hogs = [thread for thread in placement.threads.real_time if thread.cpu_used >= limit]
     for subject, threads in by_subject(hogs).items():

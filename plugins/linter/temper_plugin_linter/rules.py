@@ -26,7 +26,7 @@ Check = Callable[[Placement], Iterable[Finding]]
 
 @frozen
 class Rule:
-    """One invariant; ``when`` has the names of its ``thresholds`` in braces."""
+    """One invariant. ``when`` has the names of its ``thresholds`` in braces."""
 
     name: str
     severity: Severity

@@ -11,7 +11,7 @@ from temper_plugin_linter.limits import Limits
 
 
 def ages(snapshot: Snapshot) -> Iterator[Metric]:
-    """Yield the age of each invariant's oldest standing violation; 0 where none stands."""
+    """Yield the age of each invariant's oldest standing violation. 0 where none stands."""
     oldest = dict.fromkeys(snapshot.invariants, 0.0)
     for violation in snapshot.violations:
         age_s = max(0.0, snapshot.at - violation.since)
@@ -24,7 +24,7 @@ def ages(snapshot: Snapshot) -> Iterator[Metric]:
 
 
 def violations(request: Request, limits: Limits) -> dict[str, Any]:
-    """Answer with the violations that stand, oldest first; ``at`` is null before the first look.
+    """Answer with the violations that stand, oldest first. ``at`` is null before the first look.
 
     ``thresholds`` are the linter's own, as in force. Raises InputError for an invariant that the
     node is not held against.

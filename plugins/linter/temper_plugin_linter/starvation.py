@@ -53,7 +53,7 @@ def starvation(placement: Placement) -> Iterator[Finding]:
 def longest_wait_s(thread: ThreadSample, window_s: float) -> float:
     """Return how long the thread waited at a time, at least, as far as one sample tells.
 
-    Where the tier of observation counts runs, that is the mean of its waits; without a count only
+    Where the tier of observation counts runs, that is the mean of its waits. Without a count only
     a thread that waited all the time and hardly ran counts.
     """
     delayed_s = thread.run_delay_ratio * window_s

@@ -75,7 +75,7 @@ def _is_unknown(thread: ThreadSample, assignment: Assignment) -> bool:
 
 
 def _is_meant(thread: ThreadSample, assignment: Assignment) -> bool:
-    """Whether the profile is about the thread's container; another's threads are none of it."""
+    """Whether the profile is about the thread's container. Another's threads are none of it."""
     fingerprint = assignment.profile.profile.fingerprint if assignment.profile else None
     processes = fingerprint.processes if fingerprint else ()
     return len(assignment.pod.containers) <= 1 or thread.process in processes

@@ -1,4 +1,4 @@
-"""An AdmissionReview in, an AdmissionReview out; no pod is ever refused."""
+"""An AdmissionReview in, an AdmissionReview out. No pod is ever refused."""
 
 import base64
 import json
@@ -33,7 +33,7 @@ class Answer:
 
 @frozen
 class Call:
-    """One request of the API server; a field that does not fit is as good as missing."""
+    """One request of the API server. A field that does not fit is as good as missing."""
 
     uid: str = ""
     fields: Mapping[str, Any] = {}
@@ -44,7 +44,7 @@ class Call:
         return self.fields.get("dryRun") is True
 
     def why_not_ours(self, policy: Policy) -> str:
-        """Say why this is nothing to decide about; empty where it is."""
+        """Say why this is nothing to decide about. Empty where it is."""
         kind = self.fields.get("kind")
         if not isinstance(kind, dict) or (kind.get("group"), kind.get("kind")) != ("", "Pod"):
             return "it is no pod"

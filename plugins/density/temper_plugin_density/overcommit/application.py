@@ -1,4 +1,4 @@
-"""What is served: ``POST /mutate`` to the API server; health and metrics on a port of their own."""
+"""What is served: ``POST /mutate`` to the API server. Health and metrics on a port of their own."""
 
 from collections.abc import Callable
 from time import perf_counter
@@ -22,7 +22,7 @@ METRICS = "text/plain; version=0.0.4; charset=utf-8"
 
 
 def webhook_app(policy: Policy, tallies: Tallies, body_s: float = WITHIN_S) -> Starlette:
-    """Return what the API server calls; a request may take *body_s* seconds to come."""
+    """Return what the API server calls. A request may take *body_s* seconds to come."""
     bodies = BodyBudget(LARGEST_BYTES, body_s)
 
     async def mutate(request: Request) -> Response:
@@ -56,7 +56,7 @@ def _refused(error: RefusedBodyError, tallies: Tallies) -> Response:
 
 
 def observed_app(why_unready: Callable[[], str], tallies: Tallies) -> Starlette:
-    """Return what probes and Prometheus ask; *why_unready* gives nothing once pods are served."""
+    """Return what probes and Prometheus ask. *why_unready* gives nothing once pods are served."""
 
     async def healthz(_: Request) -> Response:
         return PlainTextResponse("ok\n")

@@ -1,6 +1,6 @@
 """Certificates: authorities of our own, and what they sign, as strictly as Go and Python 3.13 read.
 
-ECDSA with P-256. Instants are aware datetimes; certificates count whole seconds.
+ECDSA with P-256. Instants are aware datetimes. Certificates count whole seconds.
 """
 
 from collections.abc import Iterable
@@ -94,7 +94,7 @@ def make_key() -> Key:
 
 
 def make_authority(key: Key, span: ValidityPeriod) -> Certificate:
-    """Make a certificate authority that signs itself; each has a name of its own."""
+    """Make a certificate authority that signs itself. Each has a name of its own."""
     serial = x509.random_serial_number()
     name = _name(f"{AUTHORITY_NAME} {serial:x}")
     usage = _usage(key_cert_sign=True, crl_sign=True)
@@ -181,7 +181,7 @@ def written_key(key: Key) -> bytes:
 
 
 def read(pem: bytes, what: str) -> tuple[Certificate, ...]:
-    """Read PEM certificates, one at least; raise InputError naming *what* otherwise."""
+    """Read PEM certificates, one at least. Raise InputError naming *what* otherwise."""
     try:
         found = tuple(x509.load_pem_x509_certificates(pem))
         for each in found:
@@ -199,7 +199,7 @@ def _read_through(certificate: Certificate) -> None:
 
 
 def read_key(pem: bytes, what: str) -> Key:
-    """Read a PEM key; raise InputError naming *what* otherwise."""
+    """Read a PEM key. Raise InputError naming *what* otherwise."""
     try:
         key = serialization.load_pem_private_key(pem, None)
     except MISFITS as error:

@@ -33,7 +33,7 @@ class Configured:
 
 
 class Objects(Protocol):
-    """Access to the Secret and the configuration; every call may raise MachineError.
+    """Access to the Secret and the configuration. Every call may raise MachineError.
 
     ``create_secret``, ``update_secret`` and ``set_bundles`` raise ConflictError where the object
     is not what was seen.
@@ -99,7 +99,7 @@ class ClusterObjects:
         return Configured(bundles, version_of(found))
 
     def set_bundles(self, seen: Configured, bundles: Mapping[str, bytes]) -> None:
-        """Replace bundles of the configuration that was *seen*; its other fields stay."""
+        """Replace bundles of the configuration that was *seen*. Its other fields stay."""
         name = self.configuration_name
         webhooks = [
             {"name": each, "clientConfig": {"caBundle": _encoded(bundle)}}

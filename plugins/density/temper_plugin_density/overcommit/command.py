@@ -81,7 +81,7 @@ def serve(**given: Any) -> None:  # noqa: ANN401 - click's options, each of its 
 
     Every answer lets the pod start, lowered or not. The certificate, and the authority that the
     API server trusts, are made here, kept in the Secret and renewed after two thirds of their
-    life; a new authority is known for --overlap before it is used.
+    life. A new authority is known for --overlap before it is used.
     """
     from temper_plugin_density.overcommit.starting import ServeOptions, start  # noqa: PLC0415 - slow
 

@@ -35,7 +35,7 @@ class RequestChange:
 
 @frozen
 class AdmissionDecision:
-    """What is done with a pod, and why; without a patch nothing is."""
+    """What is done with a pod, and why. Without a patch nothing is."""
 
     outcome: Outcome
     reason: str

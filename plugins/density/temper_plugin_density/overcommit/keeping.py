@@ -15,7 +15,7 @@ from temper_plugin_density.overcommit.cluster import Configured, Objects, Stored
 from temper_plugin_density.overcommit.material import Material, Terms
 
 TRIES = 5
-"""So often replicas may get in each other's way in one check; each time one of them is done."""
+"""So often replicas may get in each other's way in one check. Each time one of them is done."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -41,7 +41,7 @@ class CertificateKeeper:
         """Whether the API server has once been seen to trust what is served."""
 
     def check(self) -> None:
-        """Bring everything in line once; raise MachineError with what could not be."""
+        """Bring everything in line once. Raise MachineError with what could not be."""
         for _ in range(TRIES):
             try:
                 return self._agree()

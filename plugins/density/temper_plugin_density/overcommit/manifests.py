@@ -21,7 +21,7 @@ KNOWN_CLASSES: Mapping[str, int] = {
     "temper-low": -100,
     "temper-background": -1000,
 }
-"""What Kubernetes and the chart install; the API server resolves any other."""
+"""What Kubernetes and the chart install. The API server resolves any other."""
 
 TEMPLATES = (("spec", "template"), ("spec", "jobTemplate", "spec", "template"))
 
@@ -35,7 +35,7 @@ class Manifest:
 
 
 def read_manifests(path: Path) -> tuple[Manifest, ...]:
-    """Return every pod of a file, - being standard input; raise DocumentError without any."""
+    """Return every pod of a file, - being standard input. Raise DocumentError without any."""
     source = str(path)
     found = tuple(
         manifest for document in _documents(path, source) for manifest in _manifests(document)

@@ -57,7 +57,7 @@ class Material:
 
 
 def read(data: Mapping[str, bytes]) -> Material:
-    """Read the data of the Secret; raise InputError saying what is wrong with it."""
+    """Read the data of the Secret. Raise InputError saying what is wrong with it."""
     material = Material(
         x509.read(data.get(AUTHORITIES, b""), AUTHORITIES),
         x509.read_key(data.get(AUTHORITY_KEY, b""), AUTHORITY_KEY),

@@ -13,7 +13,7 @@ LONGEST = timedelta(days=36_500)
 
 
 def read_duration(_: click.Context, __: click.Parameter, text: str) -> timedelta:
-    """Read a duration; click tells of one that is none."""
+    """Read a duration. Click tells of one that is none."""
     matched = _DURATION.fullmatch(text)
     if matched is None:
         raise click.BadParameter(f"{text!r} is no duration such as 90d, 12h, 5m or 0.5s")
@@ -29,7 +29,7 @@ def read_pause(context: click.Context, parameter: click.Parameter, text: str) ->
 
 
 def read_factor(_: click.Context, __: click.Parameter, text: str) -> Fraction:
-    """Read a factor, exactly as it is written; click tells of one that is none."""
+    """Read a factor, exactly as it is written. Click tells of one that is none."""
     if _FACTOR.fullmatch(text) and 0 < Fraction(text) <= 1:
         return Fraction(text)
     raise click.BadParameter(f"{text!r} is no factor above 0 and at most 1, such as 0.7")

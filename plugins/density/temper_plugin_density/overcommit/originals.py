@@ -16,7 +16,7 @@ def written(originals: Mapping[str, str]) -> str:
 
 
 def claimed(annotations: Mapping[str, str]) -> Mapping[str, str]:
-    """Return what the annotation claims; nothing where there is none, or where it is no such text.
+    """Return what the annotation claims. Nothing where there is none, or where it is no such text.
 
     Whoever makes a pod may write one: nothing is ever raised because of it.
     """

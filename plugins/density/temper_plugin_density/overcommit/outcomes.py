@@ -4,7 +4,7 @@ from enum import StrEnum
 
 
 class Outcome(StrEnum):
-    """What came of one admission; the label of its metric."""
+    """What came of one admission. The label of its metric."""
 
     LOWERED = "lowered"
     ALREADY_LOWERED = "already_lowered"

@@ -15,7 +15,7 @@ def replace_request(place: Place, millis: int) -> Mapping[str, Any]:
 
 
 def annotate(text: str, *, has_annotations: bool) -> Mapping[str, Any]:
-    """Annotate the original requests; an object has no place for them before its first one."""
+    """Annotate the original requests. An object has no place for them before its first one."""
     if not has_annotations:
         return {"op": "add", "path": "/metadata/annotations", "value": {ORIGINALS: text}}
     return {"op": "add", "path": f"/metadata/annotations/{escaped(ORIGINALS)}", "value": text}

@@ -28,7 +28,7 @@ class CpuRequest:
 
 @frozen
 class PodObject:
-    """What of a Pod object matters here; ``pod`` is its record as the core reads it."""
+    """What of a Pod object matters here. ``pod`` is its record as the core reads it."""
 
     pod: Pod
     spec: Mapping[str, Any]
@@ -41,7 +41,7 @@ class PodObject:
 
 
 def read(document: object) -> PodObject:
-    """Read a Pod object; raise InputError where it is none.
+    """Read a Pod object. Raise InputError where it is none.
 
     Only what a pod is made of is believed: whoever makes one may write anything into its status.
     """

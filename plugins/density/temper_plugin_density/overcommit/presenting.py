@@ -18,7 +18,7 @@ def server_context() -> ssl.SSLContext:
 
 
 def present(context: ssl.SSLContext, material: Material) -> None:
-    """Let *context* serve this certificate from the next handshake on; open connections stay.
+    """Let *context* serve this certificate from the next handshake on. Open connections stay.
 
     To be called where handshakes are made, in between two of them.
     """
@@ -29,7 +29,7 @@ def present(context: ssl.SSLContext, material: Material) -> None:
 
 @contextmanager
 def _as_file(data: bytes) -> Iterator[str]:
-    # Python takes a key from files only; this one is in memory, and the root file system may be
+    # Python takes a key from files only. This one is in memory, and the root file system may be
     # read-only.
     number = os.memfd_create("temper-certificate", os.MFD_CLOEXEC)
     try:

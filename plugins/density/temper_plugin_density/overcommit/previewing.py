@@ -20,7 +20,7 @@ Decided = tuple[Manifest, AdmissionDecision]
 
 
 def show(source: Path, factor: Fraction, settings: Path | None, output: str) -> str:
-    """Return what would be done with the pods in *source*; raise InputError for bad input."""
+    """Return what would be done with the pods in *source*. Raise InputError for bad input."""
     mapping = load_settings(settings).priority_mapping
     policy = Policy(partial(tier_of, mapping=mapping), factor)
     decided = [(each, _decide(each, policy)) for each in read_manifests(source)]

@@ -35,7 +35,7 @@ class NamespaceStanding:
 
 @frozen
 class ClusterView:
-    """What the cluster was seen to have; objects as the API server writes them."""
+    """What the cluster was seen to have. Objects as the API server writes them."""
 
     labelled: frozenset[str]
     pods: Iterable[Mapping[str, Any]]
@@ -43,7 +43,7 @@ class ClusterView:
 
 
 def report_on(kubeconfig: Path | None, output: str) -> tuple[str, bool]:
-    """Return the report, and whether it has findings; raise MachineError without an answer."""
+    """Return the report, and whether it has findings. Raise MachineError without an answer."""
     with ApiServer(find_access(kubeconfig)) as server:
         standings = stand(_see(server))
     text = _as_json(standings) if output == "json" else _as_table(standings)
@@ -61,7 +61,7 @@ def _see(server: ApiServer) -> ClusterView:
 
 
 def stand(seen: ClusterView) -> tuple[NamespaceStanding, ...]:
-    """Count by namespace; those that neither ask for it nor have lowered pods are left out."""
+    """Count by namespace. Those that neither ask for it nor have lowered pods are left out."""
     found: defaultdict[str, NamespaceStanding] = defaultdict(lambda: NamespaceStanding(""))
     for pod in seen.pods:
         if (pod.get("status") or {}).get("phase") not in ENDED:
@@ -83,7 +83,7 @@ def _count(standing: NamespaceStanding, pod: Mapping[str, Any]) -> None:
 
 
 def freed_millis(document: Mapping[str, Any]) -> int:
-    """Return by how much a pod asks for less than it did at first; 0 where it does not."""
+    """Return by how much a pod asks for less than it did at first. 0 where it does not."""
     try:
         pod = read(document)
     except InputError:

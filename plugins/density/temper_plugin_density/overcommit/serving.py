@@ -47,7 +47,7 @@ class Webhook:
         self._observed = BoundedServer(observed_app(self.why_unready, self._tallies), Bounds())
 
     def why_unready(self) -> str:
-        """Say why no pods are served; empty once they are, and until the stop."""
+        """Say why no pods are served. Empty once they are, and until the stop."""
         if self._stopping.is_set():
             return "stopping"
         if self._presented is None or not self._keeper.is_trusted:

@@ -72,7 +72,7 @@ class Replica:
 
 
 def start(asked: ServeOptions) -> None:
-    """Serve until SIGTERM; raise InputError or MachineError where that cannot begin."""
+    """Serve until SIGTERM. Raise InputError or MachineError where that cannot begin."""
     policy = _policy(asked)
     keeper = CertificateKeeper(_objects(asked), asked.terms)
     find_access(asked.kubeconfig)  # a mistake in it is reported at once, not at every check

@@ -10,7 +10,7 @@ SECONDS = (0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.05, 0.25, 1.0, 2.0)
 
 @frozen
 class Tallies:
-    """The webhook's own metrics; each outcome stands at 0 from the start."""
+    """The webhook's own metrics. Each outcome stands at 0 from the start."""
 
     registry: CollectorRegistry = field(factory=CollectorRegistry)
     admissions: Counter = field(init=False)

@@ -26,7 +26,7 @@ def bundle(authorities: Iterable[x509.Certificate], found: bytes, now: datetime)
 
 
 def fingerprints(found: bytes) -> frozenset[bytes]:
-    """Return the fingerprints of what is in a bundle; none where it holds no certificates."""
+    """Return the fingerprints of what is in a bundle. None where it holds no certificates."""
     return frozenset(map(x509.fingerprint, _readable(found)))
 
 

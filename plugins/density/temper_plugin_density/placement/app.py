@@ -41,7 +41,7 @@ Handler = Callable[[Request], Awaitable[Response]]
 
 
 class Extender:
-    """Answers from what the watches wrote down; one event loop does all of it."""
+    """Answers from what the watches wrote down. One event loop does all of it."""
 
     def __init__(self, reader: PodReader, ledger: Ledger, most_bytes: int = MOST_BYTES) -> None:
         self._reader = reader
@@ -52,7 +52,7 @@ class Extender:
         self._measures = Measures(ledger, self._watches)
 
     def application(self, access: Access | None = None) -> Starlette:
-        """Return the application; it watches the cluster of *access* for as long as it is up."""
+        """Return the application. It watches the cluster of *access* for as long as it is up."""
         routes = [
             Route("/prioritize", _refusing(self._prioritize), methods=["POST"]),
             Route("/debug/score", _refusing(self._recall), methods=["GET"]),
@@ -108,7 +108,7 @@ class Extender:
         return _document(explain(decision, self._ledger, source))
 
     async def _try(self, request: Request) -> Response:
-        """Explain how a pod that is sent would fare; nothing is remembered."""
+        """Explain how a pod that is sent would fare. Nothing is remembered."""
         question = read_pod_or_question(await self._bodies.read(request), self._reader)
         decision = ScoreRecord(question.wish, question.scores(self._ledger), time.time())
         return _document(explain(decision, self._ledger, RECKONED))

@@ -13,7 +13,7 @@ PACKING_TIERS = (Tier.LOW, Tier.BACKGROUND)
 
 @frozen
 class PodWish:
-    """A pod that wants a node; ``is_system`` ones live in the system layer and fence nothing."""
+    """A pod that wants a node. ``is_system`` ones live in the system layer and fence nothing."""
 
     pod: str
     tier: Tier
@@ -24,7 +24,7 @@ class PodWish:
 
 @frozen
 class BoundPod:
-    """A pod that has a node, and asks for CPUs there; what is on its way out asks for none."""
+    """A pod that has a node, and asks for CPUs there. What is on its way out asks for none."""
 
     uid: str
     node: str
@@ -38,7 +38,7 @@ class PodReader:
         self._mapping = mapping
 
     def wish(self, item: Mapping[str, Any]) -> PodWish:
-        """Read a pod that is to be placed; raise InputError for what is no such pod."""
+        """Read a pod that is to be placed. Raise InputError for what is no such pod."""
         pod = read_pod_object(item, source="Pod")
         if pod is None:
             raise InputError("Pod: it has ended, or is being deleted")

@@ -1,7 +1,7 @@
 """What kube-scheduler asks and is answered: ExtenderArgs and HostPriorityList.
 
 Facts: k8s.io/kube-scheduler/extender/v1. The keys of a request are capitalised, those of an answer
-are not; ``NodeNames`` comes with ``nodeCacheCapable``, ``Nodes`` without; scores are 0 to 10.
+are not. ``NodeNames`` comes with ``nodeCacheCapable``, ``Nodes`` without. Scores are 0 to 10.
 """
 
 import json
@@ -40,7 +40,7 @@ class Question:
 
 
 def read_question(body: bytes, reader: PodReader) -> Question:
-    """Read ExtenderArgs; raise InputError, one line, for anything else."""
+    """Read ExtenderArgs. Raise InputError, one line, for anything else."""
     values = _object(body)
     pod = values.get("Pod")
     if not isinstance(pod, dict):
@@ -54,7 +54,7 @@ def read_question(body: bytes, reader: PodReader) -> Question:
 
 
 def read_pod_or_question(body: bytes, reader: PodReader) -> Question:
-    """Read ExtenderArgs, or a Pod object, which may go to any node; raise InputError."""
+    """Read ExtenderArgs, or a Pod object, which may go to any node. Raise InputError."""
     values = _object(body)
     if "Pod" in values:
         return read_question(body, reader)

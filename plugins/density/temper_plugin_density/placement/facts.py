@@ -32,7 +32,7 @@ _TIME = re.compile(
 
 @frozen
 class NodeFacts:
-    """A node as it was last seen; what nobody told, or in no way that can be read, is None.
+    """A node as it was last seen. What nobody told, or in no way that can be read, is None.
 
     ``told_at`` is when the agent last vouched for its numbers, in seconds since 1970. ``problems``
     name the annotations that say something else than they should.

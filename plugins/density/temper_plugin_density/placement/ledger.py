@@ -151,7 +151,7 @@ class Ledger:
         names: Iterable[str],
         strangers: Mapping[str, NodeFacts] = NOBODY,
     ) -> tuple[Score, ...]:
-        """Score nodes; *strangers* are what the asker knows of those that no watch told of."""
+        """Score nodes. *strangers* are what the asker knows of those that no watch told of."""
         now, kind = self._clock(), (wish.tier.value, wish.millis, wish.is_system)
         places, found = self._places, []
         for name in names:

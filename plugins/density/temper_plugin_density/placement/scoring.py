@@ -45,7 +45,7 @@ SENTENCES: Mapping[str, str] = {
     PACKING: "requests would be {requests_after}m of {allocatable_millis}m, "
     "{requests_now}m of them without this pod",
 }
-"""Why a node has its points, by rule; the numbers are the inputs."""
+"""Why a node has its points, by rule. The numbers are the inputs."""
 
 
 @frozen
@@ -131,7 +131,7 @@ class Score:
 
 
 def score(wish: PodWish, node: NodeFacts, bound: Bound, now: float) -> Score:
-    """Score *node* for *wish*; *now* in seconds since 1970. Never raises."""
+    """Score *node* for *wish*. *now* in seconds since 1970. Never raises."""
     if wish.is_system:
         return Score(node.name, NEUTRAL, SYSTEM)
     if wish.tier in FENCING_TIERS:
@@ -147,7 +147,7 @@ def unknown(name: str) -> Score:
 
 
 def is_recent(told_at: float, now: float) -> bool:
-    """Whether numbers of that time still count; a clock that is far ahead is as bad as old ones."""
+    """Whether numbers of that time still count. A clock that is far ahead is as bad as old ones."""
     return abs(now - told_at) <= OLD_AFTER_S
 
 
@@ -170,7 +170,7 @@ def _contention(wish: PodWish, node: NodeFacts, bound: Bound) -> Score:
         return Score(node.name, NEUTRAL, UNFENCED)
     asked = bound.cores(node.core_cpus)
     asked_after = bound.cores_with(wish, node.core_cpus)
-    # The agent knows what no request says (thread groups, workloads of the host); what was bound
+    # The agent knows what no request says (thread groups, workloads of the host). What was bound
     # since it wrote, only the API server knows. Whoever counts more is right.
     told = node.fenced_cores or 0
     now, after = max(asked, told), max(asked_after, told + asked_after - asked)

@@ -1,4 +1,4 @@
-"""Runs the extender until it is told to end; signals are this module's."""
+"""Runs the extender until it is told to end. Signals are this module's."""
 
 import asyncio
 import signal

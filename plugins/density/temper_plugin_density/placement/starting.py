@@ -22,7 +22,7 @@ NARROWEST = 80
 
 
 def start(address: str, log_level: str, kubeconfig: Path | None, settings: Path | None) -> None:
-    """Serve until SIGTERM; raise InputError or MachineError where that cannot begin."""
+    """Serve until SIGTERM. Raise InputError or MachineError where that cannot begin."""
     reader = PodReader(load_settings(settings).priority_mapping)
     wanted = parse_address(address, LISTEN)
     configure(log_level)

@@ -60,7 +60,7 @@ class NodeFollower:
 
 
 class PodFollower:
-    """Writes down what bound pods ask for; one that cannot be read is counted, and left out."""
+    """Writes down what bound pods ask for. One that cannot be read is counted, and left out."""
 
     def __init__(self, ledger: Ledger, reader: PodReader, call: Call = _at_once) -> None:
         self._ledger = ledger
@@ -109,7 +109,7 @@ class Watches:
         return self._pod_follower.unreadable
 
     def start(self, access: Access) -> None:
-        """Begin; the ledger is written to in the running event loop."""
+        """Begin. The ledger is written to in the running event loop."""
         self._loop = asyncio.get_running_loop()
         self._running = [
             ListWatch(access, query, follower, status, logs_each_reason=True)

@@ -35,7 +35,7 @@ class BodyBudget:
     """What is held now, beyond what is small."""
 
     async def read(self, request: Request) -> bytes:
-        """Return the body; raise RefusedBodyError, after which the connection must end."""
+        """Return the body. Raise RefusedBodyError, after which the connection must end."""
         taken = bytearray()
         try:
             async with asyncio.timeout(self.within_s):

@@ -1,4 +1,4 @@
-"""The operator's tools, ``temper k8s`` and ``kubectl temper``; imported when they are called."""
+"""The operator's tools, ``temper k8s`` and ``kubectl temper``. Imported when they are called."""
 
 import sys
 

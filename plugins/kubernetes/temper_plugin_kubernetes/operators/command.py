@@ -22,7 +22,7 @@ COMMANDS: Mapping[str, str] = {
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 def command() -> None:
-    """Look after Temper in a Kubernetes cluster; kubectl temper is the same.
+    """Look after Temper in a Kubernetes cluster. Kubectl temper is the same.
 
     Exit codes: 0 clean, 1 findings, 2 an error in what was given, 3 there is no API server, or a
     right is missing.

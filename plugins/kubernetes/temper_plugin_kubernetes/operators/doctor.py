@@ -22,7 +22,7 @@ MARKS = {"error": "FAIL", "warning": "warn", "note": "note"}
 def command(
     kubeconfig: str, context: str, namespace: str, output: str, *, no_kubelets: bool
 ) -> int:
-    """Check the cluster, its nodes and Temper's installation; changes nothing.
+    """Check the cluster, its nodes and Temper's installation. Changes nothing.
 
     What the nodes themselves know better, `temper doctor` tells there. What may not be looked at
     is named with the right that it takes, and is no finding.

@@ -19,7 +19,7 @@ class FindingSeverity(StrEnum):
 
 @frozen
 class Finding:
-    """One thing that is not as it should be; ``nodes`` are those it is true of, if it is of any."""
+    """One thing that is not as it should be. ``nodes`` are those it is true of, if it is of any."""
 
     check: str
     severity: FindingSeverity
@@ -77,7 +77,7 @@ Check = Callable[[], Iterable[Finding]]
 
 
 def run_checks(checks: Iterable[tuple[str, Check]]) -> Iterator[tuple[Finding, ...] | Unknown]:
-    """Run each check; one that may not look is unknown, and keeps no other from being run.
+    """Run each check. One that may not look is unknown, and keeps no other from being run.
 
     Raises MachineError where there is no API server.
     """

@@ -27,7 +27,7 @@ from temper_plugin_kubernetes.wishes import RESTORE
 AGENTS = "app.kubernetes.io/name=temper,app.kubernetes.io/component=agent"
 CANARY = "temper-agent-canary"
 STALE_S = 600.0
-"""An agent writes at least every five minutes; density scores count older data for nothing."""
+"""An agent writes at least every five minutes. Density scores count older data for nothing."""
 NOT_RUNNING = ("CrashLoopBackOff", "ImagePullBackOff", "ErrImagePull", "CreateContainerConfigError",
                "CreateContainerError", "RunContainerError", "InvalidImageName")  # fmt: skip
 
@@ -106,7 +106,7 @@ class AgentPod:
 
 @frozen
 class FleetNode:
-    """A node; ``age_s`` is how old its numbers are, None without any.
+    """A node. ``age_s`` is how old its numbers are, None without any.
 
     ``are_pods_known`` is False where agents' pods may not be listed: no agent is missed then.
     """
@@ -125,7 +125,7 @@ class FleetNode:
 
     @property
     def mode(self) -> str:
-        """The agent's mode; empty where it has said nothing."""
+        """The agent's mode. Empty where it has said nothing."""
         return self.annotations.get(STATUS, "").partition(":")[0]
 
     @property
@@ -189,7 +189,7 @@ class Fleet:
 
 
 def read_fleet(api: ApiServer, selector: str = "", *, now: datetime | None = None) -> Fleet:
-    """Read nodes and agents; raise ForbiddenError where nodes may not be listed."""
+    """Read nodes and agents. Raise ForbiddenError where nodes may not be listed."""
     now = now or datetime.now(UTC)
     nodes = list(api.list("/api/v1/nodes", selector))
     unknown: tuple[Unknown, ...] = ()
@@ -203,7 +203,7 @@ def read_fleet(api: ApiServer, selector: str = "", *, now: datetime | None = Non
 
 
 def by_node(pods: Iterable[AgentPod]) -> dict[str, AgentPod]:
-    """Return the agents by node; of two on one node, during a roll, the one that is ready."""
+    """Return the agents by node. Of two on one node, during a roll, the one that is ready."""
     found: dict[str, AgentPod] = {}
     for pod in sorted(pods, key=lambda each: each.is_ready):
         if pod.node:
@@ -235,7 +235,7 @@ def agent_pod(item: Json) -> AgentPod:
 
 
 def _meant_for(spec: Json) -> str:
-    """Return the node of a DaemonSet's pod that no scheduler has bound yet; empty without one."""
+    """Return the node of a DaemonSet's pod that no scheduler has bound yet. Empty without one."""
     affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
     required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
     for term in required.get("nodeSelectorTerms") or ():
@@ -253,7 +253,7 @@ def version_of(image: str) -> str:
 
 
 def _number(text: str) -> int | None:
-    """Return the number; anybody who may write to a node may have written anything."""
+    """Return the number. Anybody who may write to a node may have written anything."""
     return int(text) if re.fullmatch(r"[0-9]{1,15}", text) else None
 
 

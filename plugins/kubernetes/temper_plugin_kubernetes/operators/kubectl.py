@@ -12,7 +12,7 @@ INTERRUPTED = 130
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the command and return its exit code; an error of ours is one line."""
+    """Run the command and return its exit code. An error of ours is one line."""
     try:
         code = command.main(list(arguments), prog_name=PROGRAM, standalone_mode=False)
     except (click.exceptions.Abort, KeyboardInterrupt):

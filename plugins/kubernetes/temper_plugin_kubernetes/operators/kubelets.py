@@ -21,7 +21,7 @@ from temper_plugin_kubernetes.operators.findings import Finding, Unknown, error,
 AT_ONCE = 16
 ANSWER_S = 5.0
 ALL_S = 60.0
-"""So long the kubelets of a fleet are asked; those that were not come to are named."""
+"""So long the kubelets of a fleet are asked. Those that were not come to are named."""
 MOST_REASONS = 3
 
 
@@ -34,7 +34,7 @@ class Kubelets:
 
 
 def ask_kubelets(access: Access, nodes: Sequence[str]) -> Kubelets:
-    """Ask the kubelets of *nodes*, a few at a time; without the right, the first alone."""
+    """Ask the kubelets of *nodes*, a few at a time. Without the right, the first alone."""
     said: dict[str, Mapping[str, Any]] = {}
     silent: defaultdict[str, list[str]] = defaultdict(list)
     for node in nodes[:1]:
@@ -53,7 +53,7 @@ def ask_kubelets(access: Access, nodes: Sequence[str]) -> Kubelets:
 
 
 def _ask_all(access: Access, nodes: Sequence[str]) -> list[Mapping[str, Any] | str]:
-    """Return the answer of each, or why there is none; an interruption does not wait for them."""
+    """Return the answer of each, or why there is none. An interruption does not wait for them."""
     deadline = time.monotonic() + ALL_S
     pool = ThreadPoolExecutor(AT_ONCE)
     try:

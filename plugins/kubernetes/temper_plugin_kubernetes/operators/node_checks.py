@@ -171,7 +171,7 @@ def _safe_mode(node: FleetNode) -> Iterator[Finding]:
     if node.reason != "preflight":
         yield error(node.reason or "safe_mode", f"{what}: {node.message}", remedy, [node.name])
         return
-    # The agent joins what failed: "btf: no BTF; cgroup_v2: only cgroup v1 is mounted".
+    # The agent joins what failed: "btf: no BTF. Cgroup_v2: only cgroup v1 is mounted".
     for part in filter(None, node.message.split("; ")):
         check, has_name, detail = part.partition(": ")
         is_check = bool(has_name) and re.fullmatch(r"[a-z0-9_]+", check) is not None

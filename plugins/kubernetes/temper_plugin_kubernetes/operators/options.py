@@ -26,7 +26,7 @@ class ClusterOptions:
 
 
 def cluster_options(function: Decorated) -> Decorated:
-    """Add --kubeconfig, --context, --namespace and --output; ``asked_of`` takes them."""
+    """Add --kubeconfig, --context, --namespace and --output. ``asked_of`` takes them."""
     options = (
         click.option("--kubeconfig", default="", metavar="FILE", help="Instead of KUBECONFIG."),
         click.option("--context", default="", help="Instead of the current one."),
@@ -40,7 +40,7 @@ def cluster_options(function: Decorated) -> Decorated:
 
 
 def asked_of(kubeconfig: str, context: str, namespace: str, output: str) -> ClusterOptions:
-    """Find the way to the cluster; raise InputError or MachineError where there is none."""
+    """Find the way to the cluster. Raise InputError or MachineError where there is none."""
     if not NAMESPACE_NAME.fullmatch(namespace):
         raise InputError(f"--namespace {namespace!r}: lower-case letters, digits and '-', up to 63")
     return ClusterOptions(find_access(kubeconfig, context), namespace, output == "json")

@@ -57,7 +57,7 @@ Tell = Callable[[RestoreOutcome], None]
 
 
 class _Answers:
-    """Follows the nodes; keeps the annotations of each, and says when they change."""
+    """Follows the nodes. Keeps the annotations of each, and says when they change."""
 
     def __init__(self, asked: str) -> None:
         self.asked = asked
@@ -174,12 +174,12 @@ def _without_agent(api: ApiServer, name: str, annotations: Mapping[str, str]) ->
 
 
 def _removable(annotations: Iterable[str]) -> list[str]:
-    """Return our keys; the kill switch is the operator's own."""
+    """Return our keys. The kill switch is the operator's own."""
     return [key for key in annotations if key.startswith(PREFIX) and key != KILL_SWITCH]
 
 
 def _patch(api: ApiServer, name: str, change: Mapping[str, str | None]) -> bool:
-    """Change annotations; say whether the node is still there."""
+    """Change annotations. Say whether the node is still there."""
     try:
         api.patch(f"{NODES}/{name}", {"metadata": {"annotations": change}})
     except NotFoundError:

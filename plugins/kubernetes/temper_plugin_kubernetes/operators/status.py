@@ -52,7 +52,7 @@ def command(
 
 
 def table(nodes: Sequence[FleetNode]) -> list[str]:
-    """Return the lines of the table; none without nodes."""
+    """Return the lines of the table. None without nodes."""
     return columns(HEADS, [_row(each) for each in nodes]) if nodes else []
 
 

@@ -1,4 +1,4 @@
-"""Ask every agent behind a headless service for /readyz; exit 1 where one says no or none is there.
+"""Ask every agent behind a headless service for /readyz. Exit 1 where one says no or none is there.
 
 helm hands this text to the interpreter of the image, with the service's name and port.
 """  # noqa: INP001 - it is no module
