@@ -1,4 +1,4 @@
-"""The metrics as a page, taken from the tables that export them. Cog writes it to metrics.md."""
+"""Generates the tables of metrics from their exporters. Cog writes them into ``metrics.md``."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from temper_core.settings.models import PluginHostSettings, Settings
 from temper_core.testing import make_snapshot
 
 EXAMPLE = {Per.LAYER: 16, Per.POD: 50, Per.PLUGIN: 5, Per.INVARIANT: 12, Per.PROFILE: 0}
-"""A node as large as one usually gets. The engine has no more than 16 layers."""
+"""A typical large node. The engine has at most 16 layers."""
 FIRST_PARTY = ("builtin-profiles", "kubernetes", "linter")
 """The plugins that come with the core, by name."""
 
@@ -24,7 +24,7 @@ def metrics_reference() -> str:
 
 
 def plugin_metrics() -> str:
-    """Render every family that the plugins which come with the core export, asked for theirs."""
+    """Render every family that the first-party plugins export."""
     rows = [
         f"| `{metric.name}` | {metric.kind} | {_labels_of(metric)} | {plugin} | {metric.help} |"
         for plugin, metric in sorted(_exported(), key=lambda pair: pair[1].name)
@@ -47,7 +47,7 @@ def _labels_of(metric: Metric) -> str:
 
 
 def series_bound() -> str:
-    """Say how many series a node has at most, as a formula and for an example."""
+    """Return the largest number of series of a node, as a formula and for an example."""
     most: Counter[Per] = Counter()
     for family in FAMILIES:
         most[family.per] += family.most
@@ -55,8 +55,8 @@ def series_bound() -> str:
     example = most[Per.NODE] + sum(most[per] * count for per, count in EXAMPLE.items())
     counts = ", ".join(f"{count} {per.value}s" for per, count in EXAMPLE.items() if count)
     return (
-        f"At most {most[Per.NODE]} series, and {', '.join(terms)}; plugins' own come on top. "
-        f"With {counts} that is {example}."
+        f"At most {most[Per.NODE]} series, and {', '.join(terms)}; those of plugins are not included. "
+        f"With {counts} the bound is {example}."
     )
 
 

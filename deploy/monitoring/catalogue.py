@@ -1,4 +1,4 @@
-"""What can be asked for: the metric families of the agent, its plugins, and the services."""
+"""The exported metric families of the agent, its plugins, and the services."""
 
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -20,14 +20,14 @@ from temper_plugin_linter.standing import ages
 
 HISTOGRAM = "histogram"
 SUFFIXES = ("_bucket", "_sum", "_count")
-"""Of the series that a histogram is exported as."""
+"""Suffixes of a histogram's series."""
 OF_THE_TARGET = frozenset({"cluster", "instance", "node", "job"})
-"""Labels that Prometheus adds to whatever it scrapes, as the chart and its page set it up."""
+"""Labels that Prometheus adds to all series, as the chart and its page configure it."""
 
 
 @frozen
 class Known:
-    """A metric family as it is exported. ``unit`` is a base unit, empty for a plain number."""
+    """An exported metric family. ``unit`` is a base unit, empty for a plain number."""
 
     name: str
     kind: str
@@ -38,7 +38,7 @@ class Known:
 
 @cache
 def catalogue() -> Mapping[str, Known]:
-    """Return every family by its name."""
+    """Return every family by name."""
     return {known.name: known for known in _all()}
 
 
@@ -49,8 +49,8 @@ def family_of(series: str) -> Known | None:
         whole = known.get(series.removesuffix(suffix))
         if series.endswith(suffix) and whole is not None and whole.kind == HISTOGRAM:
             return whole
-    found = known.get(series)
-    return None if found is None or found.kind == HISTOGRAM else found
+    family = known.get(series)
+    return None if family is None or family.kind == HISTOGRAM else family
 
 
 def _all() -> Iterator[Known]:
@@ -61,7 +61,7 @@ def _all() -> Iterator[Known]:
 
 
 def pages_of_services() -> tuple[bytes, ...]:
-    """Return the metrics of the webhook and of the placement service, of which nobody asked."""
+    """Return the metrics of the webhook and the placement service before any request."""
     return Tallies().page(), _placement()
 
 
@@ -73,8 +73,8 @@ def _of_the_core() -> Iterator[Known]:
 def _of_plugins() -> Iterator[Known]:
     account = Account()
     account.watch_status("pods")
-    for counted in (WRITES, UNREADABLE):
-        account.count(counted, "any")
+    for family in (WRITES, UNREADABLE):
+        account.count(family, "any")
     for metric in (*account.metrics(), *ages(make_snapshot(invariants=("any",)))):
         yield _contributed(metric)
 
@@ -93,10 +93,10 @@ def _placement() -> bytes:
 
 def _of_a_service(page: bytes) -> Iterator[Known]:
     for metric in text_string_to_metric_families(page.decode()):
-        if metric.name.endswith("_created"):  # of prometheus_client's own; services turn it off
+        if metric.name.endswith("_created"):  # added by prometheus_client; the services disable it
             continue
         labels = dict.fromkeys(name for sample in metric.samples for name in sample.labels)
-        told = tuple(label for label in labels if label != "le")
+        kept = tuple(label for label in labels if label != "le")
         total = "_total" if metric.type == "counter" else ""
         name = f"{metric.name.removesuffix(total)}{total}"
-        yield Known(name, metric.type, told, metric.documentation)
+        yield Known(name, metric.type, kept, metric.documentation)

@@ -1,11 +1,11 @@
-"""What the dashboard of the fleet shows of the overcommit webhook and the placement service."""
+"""Panels of the fleet's dashboard about the overcommit webhook and the placement service."""
 
 from deploy.monitoring.panels import Panel, Query, Unit, areas, lines
 from deploy.monitoring.wording import quantiles, rate
 
 
 def overcommit() -> tuple[Panel, ...]:
-    """Show what the webhook does to pods, and how its certificates fare."""
+    """Show the webhook's admissions and certificates."""
     return (
         areas(
             "Admissions by outcome",
@@ -36,10 +36,8 @@ def overcommit() -> tuple[Panel, ...]:
             width=12,
         ),
         lines(
-            "Certificates taken up, and looks at them that failed",
-            Query(
-                "sum(increase(temper_overcommit_certificates_taken_up_total{@}[1h]))", "taken up"
-            ),
+            "New certificates, and failed checks",
+            Query("sum(increase(temper_overcommit_certificates_taken_up_total{@}[1h]))", "new"),
             Query(
                 "sum(increase(temper_overcommit_certificate_check_failures_total{@}[1h]))",
                 "failed",
@@ -51,10 +49,10 @@ def overcommit() -> tuple[Panel, ...]:
 
 
 def placement() -> tuple[Panel, ...]:
-    """Show what the scheduler asks, and what the service knows."""
+    """Show the scheduler's requests and the service's data."""
     return (
         areas(
-            "Questions of the scheduler",
+            "Requests of the scheduler",
             Query(rate("temper_placement_requests_total", "outcome"), "{{outcome}}"),
             unit=Unit.PER_SECOND,
         ),

@@ -1,4 +1,4 @@
-"""What the webhook counts, as ``/metrics`` shows it."""
+"""The webhook's metrics at ``/metrics``."""
 
 from attrs import field, frozen
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -10,7 +10,7 @@ SECONDS = (0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.05, 0.25, 1.0, 2.0)
 
 @frozen
 class Tallies:
-    """The webhook's own metrics. Each outcome stands at 0 from the start."""
+    """The webhook's own metrics. Every outcome starts with a sample of 0."""
 
     registry: CollectorRegistry = field(factory=CollectorRegistry)
     admissions: Counter = field(init=False)
@@ -25,7 +25,7 @@ class Tallies:
     def _admissions(self) -> Counter:
         counter = Counter(
             "temper_overcommit_admissions",
-            "Pods that the API server asked about, by what came of it.",
+            "Admission requests of the API server, by outcome.",
             ["outcome"],
             registry=self.registry,
         )
@@ -45,7 +45,7 @@ class Tallies:
     def _seconds(self) -> Histogram:
         return Histogram(
             "temper_overcommit_admission_seconds",
-            "Time in which an admission was decided, without reading the request.",
+            "Time of an admission decision, without reading the request.",
             buckets=SECONDS,
             registry=self.registry,
         )
@@ -54,7 +54,7 @@ class Tallies:
     def _certificate_expiry(self) -> Gauge:
         return Gauge(
             "temper_overcommit_certificate_expiry_timestamp_seconds",
-            "When the certificate that is served expires.",
+            "When the served certificate expires.",
             registry=self.registry,
         )
 
@@ -70,7 +70,7 @@ class Tallies:
     def _certificates(self) -> Counter:
         return Counter(
             "temper_overcommit_certificates_taken_up",
-            "Certificates that were taken up to be served, the first one included.",
+            "Certificates that were put into service, the first one included.",
             registry=self.registry,
         )
 
@@ -78,10 +78,10 @@ class Tallies:
     def _check_failures(self) -> Counter:
         return Counter(
             "temper_overcommit_certificate_check_failures",
-            "Looks at the Secret and the configuration that failed.",
+            "Failed checks of the Secret and the configuration.",
             registry=self.registry,
         )
 
     def page(self) -> bytes:
-        """Return all of it in Prometheus' text format."""
+        """Return all metrics in Prometheus' text format."""
         return generate_latest(self.registry)

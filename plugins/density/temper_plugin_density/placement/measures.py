@@ -1,4 +1,4 @@
-"""What the extender tells of itself at ``/metrics``."""
+"""The extender's own metrics at ``/metrics``."""
 
 from collections.abc import Iterable, Iterator
 from functools import partial
@@ -22,13 +22,13 @@ class Measures:
         self._registry = CollectorRegistry()
         self.requests = Counter(
             "temper_placement_requests",
-            "Questions of the scheduler, by what came of them",
+            "Requests of the scheduler, by outcome",
             ["outcome"],
             registry=self._registry,
         )
         self.seconds = Histogram(
             "temper_placement_request_seconds",
-            "Seconds that an answer took",
+            "Time of an answer in seconds",
             buckets=BUCKETS,
             registry=self._registry,
         )
@@ -48,13 +48,13 @@ class Measures:
     def count_scores(self, scores: Iterable[Score]) -> None:
         """Count scores by rule."""
         by_rule: dict[str, int] = {}
-        for each in scores:
-            by_rule[each.rule] = by_rule.get(each.rule, 0) + 1
+        for score in scores:
+            by_rule[score.rule] = by_rule.get(score.rule, 0) + 1
         for rule, times in by_rule.items():
             self._scores.labels(rule).inc(times)
 
     def text(self) -> bytes:
-        """Return everything in the Prometheus text format."""
+        """Return all metrics in the Prometheus text format."""
         return generate_latest(self._registry)
 
     def _add_watches(self, watches: Watches) -> None:
@@ -67,16 +67,16 @@ class Measures:
 
 
 class WatchCounts(Collector):
-    """What the watches count themselves."""
+    """Metrics of the watches."""
 
     def __init__(self, watches: Watches) -> None:
         self._watches = watches
 
     def collect(self) -> Iterator[CounterMetricFamily]:
-        """Give what has been counted until now."""
+        """Yield the current counts."""
         yield CounterMetricFamily(
             "temper_placement_unreadable_pods",
-            "How often a pod could not be read",
+            "Malformed Pod objects",
             self._watches.unreadable,
         )
         lists = CounterMetricFamily(

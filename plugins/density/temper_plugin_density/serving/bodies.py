@@ -1,4 +1,4 @@
-"""Bodies of requests, read within bounds of size and time, alone and together."""
+"""Reads bodies of requests within bounds of size and time, per request and in total."""
 
 import asyncio
 
@@ -7,32 +7,32 @@ from starlette.requests import ClientDisconnect, Request
 
 WITHIN_S = 10.0
 SMALL_BYTES = 64 * 1024
-"""What a connection may hold in any case: nearly all bodies are smaller."""
+"""Bytes of a connection that do not count towards the total. Nearly all bodies are smaller."""
 MOST_HELD_BYTES = 24 * 1024 * 1024
 TOO_SLOW, TOO_LARGE, TOO_MANY = 408, 413, 503
 
 
 @frozen
 class RefusedBodyError(Exception):
-    """A body that is not read to its end, with the HTTP status that says so."""
+    """A body that is not read to its end, with the HTTP status of the refusal."""
 
     status: int
     reason: str
 
     def __str__(self) -> str:
-        """Say why."""
+        """Return the reason."""
         return self.reason
 
 
 @define
 class BodyBudget:
-    """Reads bodies of at most ``most_bytes``, all that are in progress within one bound."""
+    """Reads bodies of at most ``most_bytes``, with one bound for all bodies in progress."""
 
     most_bytes: int
     within_s: float = WITHIN_S
     most_held_bytes: int = MOST_HELD_BYTES
     held_bytes: int = field(default=0, init=False)
-    """What is held now, beyond what is small."""
+    """Bytes held now, beyond SMALL_BYTES of each body."""
 
     async def read(self, request: Request) -> bytes:
         """Return the body. Raise RefusedBodyError, after which the connection must end."""
