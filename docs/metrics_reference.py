@@ -55,7 +55,7 @@ def series_bound() -> str:
     example = most[Per.NODE] + sum(most[per] * count for per, count in EXAMPLE.items())
     counts = ", ".join(f"{count} {per.value}s" for per, count in EXAMPLE.items() if count)
     return (
-        f"At most {most[Per.NODE]} series, and {', '.join(terms)}; those of plugins are not included. "
+        f"At most {most[Per.NODE]} series, and {', '.join(terms)}, without those of plugins. "
         f"With {counts} the bound is {example}."
     )
 

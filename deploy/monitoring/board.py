@@ -8,7 +8,7 @@ from deploy.monitoring.panels import DATASOURCE, WIDTH, Json, Panel
 from deploy.monitoring.queries import check_names
 
 SCHEMA = 39
-"""The version of Grafana's dashboard format: 39 is of Grafana 10.4 and 11, and later ones read it."""
+"""The version of the dashboard format. 39 is that of Grafana 10.4 and 11, which later ones read."""
 TAG = "temper"
 
 

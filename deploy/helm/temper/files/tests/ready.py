@@ -1,4 +1,4 @@
-"""Request /readyz of every agent behind a headless service. Exit 1 unless all, at least one, answer.
+"""Request /readyz of every agent behind a headless service. Exit 1 if one fails or there is none.
 
 helm passes this text to the interpreter of the image, with the service's name and port.
 """  # noqa: INP001 - it is not a module
