@@ -132,7 +132,7 @@ def _issued(command: Command) -> Issued:
         expires_at = datetime.fromisoformat(expires).timestamp() if expires else float("inf")
         issued = Issued(str(status.get("token") or ""), certificate + key, expires_at)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise MachineError(f"{command.name} must print an ExecCredential with a status") from error
+        raise MachineError(f"{command.name} printed no ExecCredential with a status") from error
     if not issued.token and not issued.certificate:
         raise MachineError(f"{command.name} printed neither a token nor a certificate")
     return issued
