@@ -110,7 +110,11 @@ def values_reference() -> str:
 
 def _sections(properties: Mapping[str, Schema], values: Mapping[str, Any]) -> Iterator[str]:
     header = ["| value | default | meaning |", "| --- | --- | --- |"]
-    plain = {key: each for key, each in properties.items() if "properties" not in each}
+    plain = {
+        key: value_schema
+        for key, value_schema in properties.items()
+        if "properties" not in value_schema
+    }
     yield "\n".join([*header, *_rows(plain, values, ""), ""])
     for key, schema in properties.items():
         if key not in plain:

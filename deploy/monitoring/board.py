@@ -84,7 +84,7 @@ class Board:
             "refresh": "1m",
             "time": {"from": "now-3h", "to": "now"},
             "timezone": "browser",
-            "templating": {"list": [_datasource(), *(each.json() for each in self.choices)]},
+            "templating": {"list": [_datasource(), *(choice.json() for choice in self.choices)]},
             "links": list(self.links),
             "annotations": {"list": [_changes(self.nodes)]},
             "panels": list(self._panels()),

@@ -28,10 +28,10 @@ def join(
     uids = {pod.uid for pod in listed.pods}
     here = [pod for pod in listed.pods if pod.uid not in vanished]
     here += [pod for pod in listed.leaving if pod.uid in by_uid.keys() - uids]
-    named = [_with(pod, by_uid.get(pod.uid)) for pod in here]
+    placed_pods = [_with(pod, by_uid.get(pod.uid)) for pod in here]
     known = uids | {pod.uid for pod in listed.leaving} | listed.ended
     others = [pod for pod in local if pod.origin is not Origin.KUBERNETES or pod.uid not in known]
-    return (*named, *(pod for pod in others if pod.containers or pod.uid not in deleted))
+    return (*placed_pods, *(pod for pod in others if pod.containers or pod.uid not in deleted))
 
 
 def with_cgroups(found: Iterable[Pod]) -> frozenset[str]:

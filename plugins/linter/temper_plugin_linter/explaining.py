@@ -50,9 +50,9 @@ def find(asked: str, standing: Sequence[Json]) -> Explained:
 
 def id_of(violation: Json) -> str:
     """Return a violation's id. It is computed for answers of older agents, which have none."""
-    known = violation.get("id")
+    present_id = violation.get("id")
     invariant, subject = violation.get("invariant", ""), violation.get("subject", "")
-    return str(known) if known else violation_id(str(invariant), str(subject))
+    return str(present_id) if present_id else violation_id(str(invariant), str(subject))
 
 
 def explained_lines(explained: Explained, limits: Limits, windows: str) -> Iterator[str]:

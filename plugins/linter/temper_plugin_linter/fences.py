@@ -78,15 +78,15 @@ def _missing_cores(placement: Placement) -> Iterator[Finding]:
     snapshot = placement.snapshot
     # A layer without a tier is the system layer, which may use the reserve.
     owned = {cpu for sample in snapshot.layers if sample.tier is not None for cpu in sample.cpus}
-    left = sum(owned.isdisjoint(siblings) for siblings in snapshot.machine.siblings)
-    if left < snapshot.reserve_cores:
+    free_cores = sum(owned.isdisjoint(siblings) for siblings in snapshot.machine.siblings)
+    if free_cores < snapshot.reserve_cores:
         yield Finding(
             "node",
-            f"{left} of {snapshot.machine.cores} cores are left to Open and system layers, "
+            f"{free_cores} of {snapshot.machine.cores} cores are left to Open and system layers, "
             f"fewer than the reserve of {snapshot.reserve_cores}",
             RESERVE_FIX,
             {
-                "cores_left": left,
+                "cores_left": free_cores,
                 "reserve_cores": snapshot.reserve_cores,
                 "cores": snapshot.machine.cores,
             },

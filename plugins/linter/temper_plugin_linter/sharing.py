@@ -66,18 +66,18 @@ def _short(layer: str, pods: Sequence[PodSample], placement: Placement) -> Itera
     used = sum(pod.cpu_used for pod in pods)
     weights = sum(_weight(pod) for pod in pods)
     for pod in pods:
-        entitled = min(used * _weight(pod) / weights, pod.cpu_used + pod.run_delay)
-        lacking = entitled - pod.cpu_used
-        is_short = lacking >= limits.weight_shortfall * entitled and lacking >= limits.idle_cpu
+        share = min(used * _weight(pod) / weights, pod.cpu_used + pod.run_delay)
+        lacking = share - pod.cpu_used
+        is_short = lacking >= limits.weight_shortfall * share and lacking >= limits.idle_cpu
         if pod.weight is not None and is_short:
             yield Finding(
                 pod_key(pod),
                 f"gets {pod.cpu_used:.2f} CPUs where its weight of {pod.weight} among the "
-                f"{len(pods)} waiting pods of layer {layer!r} entitles it to {entitled:.2f}",
+                f"{len(pods)} waiting pods of layer {layer!r} entitles it to {share:.2f}",
                 WEIGHT_FIX,
                 {
                     "cpu_used": pod.cpu_used,
-                    "entitled": entitled,
+                    "entitled": share,
                     "weight": pod.weight,
                     "weights": weights,
                     "run_delay": pod.run_delay,

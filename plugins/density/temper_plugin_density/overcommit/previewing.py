@@ -25,7 +25,7 @@ def show(source: Path, factor: Fraction, settings: Path | None, output: str) -> 
     policy = Policy(partial(tier_of, mapping=mapping), factor)
     decided = [(manifest, _decide(manifest, policy)) for manifest in read_manifests(source)]
     if output == "json":
-        return json.dumps([_document(*manifest) for manifest in decided], indent=2)
+        return json.dumps([_document(*pair) for pair in decided], indent=2)
     return "\n".join(columns(HEADINGS, tuple(_rows(decided))))
 
 

@@ -71,8 +71,8 @@ def stand(seen: ClusterView) -> tuple[NamespaceStanding, ...]:
     for limit_range in seen.limit_ranges:
         if (name := limit_range["metadata"]["namespace"]) in seen.labelled:
             standings[name].findings.extend(_in_the_way(limit_range))
-    named = [evolve(each, namespace=name) for name, each in sorted(standings.items())]
-    return tuple(each for each in named if each.is_labelled or each.lowered)
+    ordered = [evolve(standing, namespace=name) for name, standing in sorted(standings.items())]
+    return tuple(standing for standing in ordered if standing.is_labelled or standing.lowered)
 
 
 def _count(standing: NamespaceStanding, pod: Mapping[str, Any]) -> None:

@@ -80,7 +80,7 @@ def start(options: ServeOptions) -> None:
     addresses = {option: parse_address(text, option) for option, text in texts.items()}
     listening, observed = (listen_on(address, option) for option, address in addresses.items())
     configure(options.log_level)
-    # They would add a series to each counter, with the start time of this replica.
+    # They would add series with the start time of this replica to each counter.
     prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]  # has no types
     log.info(
         "webhook_started",

@@ -53,9 +53,9 @@ class _Place:
 
     def score(self, wish: PodWish, facts: NodeFacts, kind: _Kind, now: float) -> Score:
         """Score the node by its *facts*. A score of an unchanged node comes from the cache."""
-        known = self.scores.get(kind)
-        if known is not None and now <= known[1]:
-            return known[0]
+        cached = self.scores.get(kind)
+        if cached is not None and now <= cached[1]:
+            return cached[0]
         if len(self.scores) >= MOST_REMEMBERED:
             self.scores.clear()
         fresh = score(wish, facts, self.bound, now)

@@ -58,8 +58,8 @@ class TierSum:
     @classmethod
     def of(cls, millis: Iterable[int]) -> "TierSum":
         """Add up the requests of pods."""
-        each = tuple(millis)
-        return cls(len(each), sum(each))
+        requests = tuple(millis)
+        return cls(len(requests), sum(requests))
 
     def plus(self, millis: int) -> "TierSum":
         """Add a pod."""

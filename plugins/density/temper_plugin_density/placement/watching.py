@@ -44,8 +44,8 @@ class NodeFollower:
 
     def replaced(self, items: Iterable[Json]) -> None:
         """Replace all nodes."""
-        found: list[NodeFacts] = [facts for item in items if (facts := read_node(item))]
-        self._call(self._ledger.replace_nodes, found)
+        nodes: list[NodeFacts] = [facts for item in items if (facts := read_node(item))]
+        self._call(self._ledger.replace_nodes, nodes)
 
     def changed(self, kind: str, item: Json) -> None:
         """Record a node that was added, modified or deleted."""
@@ -70,8 +70,8 @@ class PodFollower:
 
     def replaced(self, items: Iterable[Json]) -> None:
         """Replace all pods."""
-        found: list[BoundPod] = [pod for item in items if (pod := self._read(item))]
-        self._call(self._ledger.replace_pods, found)
+        pods: list[BoundPod] = [pod for item in items if (pod := self._read(item))]
+        self._call(self._ledger.replace_pods, pods)
 
     def changed(self, kind: str, item: Json) -> None:
         """Record a pod that was added, modified or deleted."""

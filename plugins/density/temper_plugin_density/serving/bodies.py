@@ -36,27 +36,27 @@ class BodyBudget:
 
     async def read(self, request: Request) -> bytes:
         """Return the body. Raise RefusedBodyError, after which the connection must end."""
-        taken = bytearray()
+        body = bytearray()
         try:
             async with asyncio.timeout(self.within_s):
                 async for chunk in request.stream():
-                    self._take(taken, chunk)
+                    self._take(body, chunk)
         except (TimeoutError, ClientDisconnect) as error:
             reason = f"the body did not come within {self.within_s:g} s"
             raise RefusedBodyError(TOO_SLOW, reason) from error
         finally:
-            self.held_bytes -= _beyond_small(taken)
-        return bytes(taken)
+            self.held_bytes -= _beyond_small(body)
+        return bytes(body)
 
-    def _take(self, taken: bytearray, chunk: bytes) -> None:
-        before = _beyond_small(taken)
-        taken += chunk
-        self.held_bytes += _beyond_small(taken) - before
-        if len(taken) > self.most_bytes:
+    def _take(self, body: bytearray, chunk: bytes) -> None:
+        before = _beyond_small(body)
+        body += chunk
+        self.held_bytes += _beyond_small(body) - before
+        if len(body) > self.most_bytes:
             raise RefusedBodyError(TOO_LARGE, f"the body is larger than {self.most_bytes} bytes")
-        if self.held_bytes > self.most_held_bytes and len(taken) > SMALL_BYTES:
+        if self.held_bytes > self.most_held_bytes and len(body) > SMALL_BYTES:
             raise RefusedBodyError(TOO_MANY, "too many large bodies at once")
 
 
-def _beyond_small(taken: bytearray) -> int:
-    return max(0, len(taken) - SMALL_BYTES)
+def _beyond_small(body: bytearray) -> int:
+    return max(0, len(body) - SMALL_BYTES)

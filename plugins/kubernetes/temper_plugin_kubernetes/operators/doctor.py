@@ -88,20 +88,18 @@ def _conclusion(report: Report, fleet: Fleet) -> str:
     counts = dict.fromkeys(MARKS, 0)
     for finding in report.findings:
         counts[finding.severity] += 1
-    counted = ", ".join(
-        f"{n} {name}s" if n != 1 else f"1 {name}" for name, n in counts.items() if n
-    )
+    totals = ", ".join(f"{n} {name}s" if n != 1 else f"1 {name}" for name, n in counts.items() if n)
     plural = "" if len(fleet.nodes) == 1 else "s"
     checked = f"{len(fleet.nodes)} node{plural}, {len(report.checks)} checks"
-    return f"{checked}: {counted or 'nothing found'}"
+    return f"{checked}: {totals or 'nothing found'}"
 
 
 def _print_json(report: Report) -> None:
     document = {
         "schema_version": 1,
         "is_clean": report.is_clean,
-        "findings": [_record(each) for each in report.findings],
-        "unknown": [{"what": each.what, "why": each.why} for each in report.unknown],
+        "findings": [_record(finding) for finding in report.findings],
+        "unknown": [{"what": unknown.what, "why": unknown.why} for unknown in report.unknown],
     }
     click.echo(json.dumps(document, indent=2))
 

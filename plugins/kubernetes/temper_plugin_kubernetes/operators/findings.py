@@ -107,5 +107,5 @@ def report_of(checks: Sequence[tuple[str, Check]], known: Sequence[Unknown] = ()
             findings += answer
     findings = _joined(findings)
     order = list(FindingSeverity)
-    findings.sort(key=lambda each: (order.index(each.severity), each.check, each.nodes))
+    findings.sort(key=lambda finding: (order.index(finding.severity), finding.check, finding.nodes))
     return Report(tuple(findings), tuple(unknown), tuple(what for what, _ in checks))

@@ -196,11 +196,11 @@ def read_fleet(api: ApiServer, selector: str = "", *, now: datetime | None = Non
     unknown: tuple[Unknown, ...] = ()
     agents: dict[str, AgentPod] | None = None
     try:
-        agents = by_node(agent_pod(each) for each in api.list("/api/v1/pods", AGENTS))
+        agents = by_node(agent_pod(item) for item in api.list("/api/v1/pods", AGENTS))
     except ForbiddenError as error:
         unknown = (Unknown("the agents' pods", str(error)),)
-    fleet_nodes = [_node(each, agents, now) for each in nodes]
-    return Fleet(tuple(sorted(fleet_nodes, key=lambda each: (each.standing, each.name))), unknown)
+    fleet_nodes = [_node(item, agents, now) for item in nodes]
+    return Fleet(tuple(sorted(fleet_nodes, key=lambda node: (node.standing, node.name))), unknown)
 
 
 def by_node(pods: Iterable[AgentPod]) -> dict[str, AgentPod]:
@@ -216,21 +216,18 @@ def agent_pod(item: Json) -> AgentPod:
     """Return the record of an agent's pod."""
     metadata, spec, status = item["metadata"], item.get("spec") or {}, item.get("status") or {}
     containers = status.get("containerStatuses") or ()
-    owners = [each.get("name", "") for each in metadata.get("ownerReferences") or ()]
-    images = [each.get("image", "") for each in spec.get("containers") or ()]
-    waiting = [(each.get("state") or {}).get("waiting") or {} for each in containers]
+    owners = [owner.get("name", "") for owner in metadata.get("ownerReferences") or ()]
+    images = [container.get("image", "") for container in spec.get("containers") or ()]
+    waiting = [(status.get("state") or {}).get("waiting") or {} for status in containers]
     return AgentPod(
         name=metadata["name"],
         namespace=metadata.get("namespace", ""),
         node=spec.get("nodeName") or _meant_for(spec),
         phase=status.get("phase", "Unknown"),
-        is_ready=any(
-            each.get("type") == "Ready" and each.get("status") == "True"
-            for each in status.get("conditions") or ()
-        ),
-        restarts=sum(int(each.get("restartCount", 0)) for each in containers),
+        is_ready=_is_ready(status.get("conditions") or ()),
+        restarts=sum(int(container.get("restartCount", 0)) for container in containers),
         version=version_of(images[0]) if images else "",
-        waiting=next((each["reason"] for each in waiting if each.get("reason")), ""),
+        waiting=next((state["reason"] for state in waiting if state.get("reason")), ""),
         is_canary=CANARY in owners or metadata["name"].startswith(f"{CANARY}-"),
     )
 
@@ -240,9 +237,9 @@ def _meant_for(spec: Json) -> str:
     affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
     required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
     for term in required.get("nodeSelectorTerms") or ():
-        for each in term.get("matchFields") or ():
-            if each.get("key") == "metadata.name" and each.get("operator") == "In":
-                return str(each["values"][0])
+        for match in term.get("matchFields") or ():
+            if match.get("key") == "metadata.name" and match.get("operator") == "In":
+                return str(match["values"][0])
     return ""
 
 
@@ -278,7 +275,10 @@ def _node(item: Json, agents: Mapping[str, AgentPod] | None, now: datetime) -> F
 
 
 def _is_ready(conditions: Sequence[Mapping[str, str]]) -> bool:
-    return any(each.get("type") == "Ready" and each.get("status") == "True" for each in conditions)
+    return any(
+        condition.get("type") == "Ready" and condition.get("status") == "True"
+        for condition in conditions
+    )
 
 
 def _age(text: str, now: datetime) -> float | None:

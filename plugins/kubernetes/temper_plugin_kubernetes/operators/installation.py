@@ -36,7 +36,7 @@ def cluster_version(api: ApiServer) -> Iterator[Finding]:
     """Find a cluster that is too old."""
     release = api.get("/version")
     digits = [re.match(r"\d+", str(release.get(key, ""))) for key in ("major", "minor")]
-    version = tuple(int(each[0]) for each in digits if each)
+    version = tuple(int(digit[0]) for digit in digits if digit)
     if len(version) == len(OLDEST_CLUSTER) and version < OLDEST_CLUSTER:
         yield warning(
             "kubernetes",
@@ -112,7 +112,7 @@ def _may(api: ApiServer, user: str, what: Mapping[str, str]) -> bool:
 def priority_classes(api: ApiServer) -> Iterator[Finding]:
     """Find PriorityClasses that are missing or differ from the values of their tiers."""
     path = "/apis/scheduling.k8s.io/v1/priorityclasses"
-    present = {each["metadata"]["name"]: each for each in api.list(path)}
+    present = {item["metadata"]["name"]: item for item in api.list(path)}
     missing = [name for name in CLASSES if name not in present]
     if missing:
         yield warning(
@@ -210,5 +210,7 @@ def _expiry(bundle: str) -> float | None:
         context.load_verify_locations(cadata=base64.b64decode(bundle, validate=True).decode())
     except (ssl.SSLError, binascii.Error, ValueError):
         return None
-    expiries: list[Any] = [each.get("notAfter") for each in context.get_ca_certs()]
-    return max((ssl.cert_time_to_seconds(str(each)) for each in expiries if each), default=None)
+    expiries: list[Any] = [expiry.get("notAfter") for expiry in context.get_ca_certs()]
+    return max(
+        (ssl.cert_time_to_seconds(str(expiry)) for expiry in expiries if expiry), default=None
+    )

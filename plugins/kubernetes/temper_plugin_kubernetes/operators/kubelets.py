@@ -64,7 +64,7 @@ def _ask_all(access: Access, nodes: Sequence[str]) -> list[Mapping[str, Any] | s
 
 def _unknown(silent: Mapping[str, Sequence[str]]) -> Iterator[Unknown]:
     """Yield the commonest reasons, and one entry for all others: each reason may name a node."""
-    commonest = sorted(silent.items(), key=lambda each: -len(each[1]))
+    commonest = sorted(silent.items(), key=lambda reason: -len(reason[1]))
     for why, which in commonest[:MOST_REASONS]:
         yield Unknown(f"the kubelets' configuration of {named(which)}", why)
     others = [node for _, which in commonest[MOST_REASONS:] for node in which]

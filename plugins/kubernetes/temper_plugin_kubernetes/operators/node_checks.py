@@ -41,7 +41,7 @@ _PREFLIGHT = {
 
 def kernels(fleet: Fleet) -> Iterator[Finding]:
     """Find kernels that are too old for sched_ext, which came with Linux 6.12."""
-    for kernel, nodes in _grouped(fleet.nodes, lambda each: each.kernel):
+    for kernel, nodes in _grouped(fleet.nodes, lambda node: node.kernel):
         version = _version(kernel)
         if version is not None and version < OLDEST_KERNEL:
             yield error(
@@ -155,7 +155,11 @@ def modes(fleet: Fleet) -> Iterator[Finding]:
                 "boot a kernel with CONFIG_SCHED_CLASS_EXT=y",
                 [node.name],
             )
-    requested = [each.name for each in fleet.nodes if each.standing is NodeStanding.REQUESTED]
+    requested = [
+        fleet_node.name
+        for fleet_node in fleet.nodes
+        if fleet_node.standing is NodeStanding.REQUESTED
+    ]
     if requested:
         yield note(
             "safe_mode",
@@ -191,13 +195,13 @@ def versions(fleet: Fleet) -> Iterator[Finding]:
         if not agent.is_canary:
             nodes_by_version[agent.version].append(agent.node)
     if len(nodes_by_version) > 1:
-        counted = ", ".join(
+        totals = ", ".join(
             f"{len(nodes)} of {version}" for version, nodes in sorted(nodes_by_version.items())
         )
         fewest = min(nodes_by_version.values(), key=len)
         yield warning(
             "version_skew",
-            f"agents of several versions: {counted}",
+            f"agents of several versions: {totals}",
             "kubectl -n temper rollout status ds/temper-agent",
             sorted(fewest),
         )

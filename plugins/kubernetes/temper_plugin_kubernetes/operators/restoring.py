@@ -158,7 +158,7 @@ def _chosen(api: ApiServer, names: Collection[str]) -> dict[str, Mapping[str, st
 def _with_agents(api: ApiServer) -> set[str] | None:
     """Return the nodes with a running agent. None if pods may not be listed."""
     try:
-        pods = [agent_pod(pod) for pod in api.list("/api/v1/pods", AGENTS)]
+        pods = [agent_pod(item) for item in api.list("/api/v1/pods", AGENTS)]
     except ForbiddenError:
         return None
     return {pod.node for pod in pods if not pod.is_failing and pod.phase == "Running"}

@@ -127,7 +127,7 @@ def resource_definitions(api: ApiServer) -> Iterator[Finding]:
 
 def autoscalers(api: ApiServer) -> Iterator[Finding]:
     """Find autoscalers in the namespaces in which the webhook lowers CPU requests."""
-    namespaces = [each["metadata"]["name"] for each in api.list("/api/v1/namespaces", OVERCOMMIT)]
+    namespaces = [item["metadata"]["name"] for item in api.list("/api/v1/namespaces", OVERCOMMIT)]
     for namespace in namespaces:
         vertical = _in_namespace(api, AUTOSCALERS, namespace)
         if vertical:
@@ -160,7 +160,7 @@ def _is_ours(metadata: Mapping[str, Any]) -> bool:
 
 def _names(item: Json) -> list[str]:
     pod = item["spec"]["template"]["spec"]
-    images = [each.get("image", "") for each in pod.get("containers") or ()]
+    images = [container.get("image", "") for container in pod.get("containers") or ()]
     return [item["metadata"]["name"], *images]
 
 
@@ -175,7 +175,7 @@ def _in_namespace(
         items = list(api.list(f"{base}/namespaces/{namespace}/{resource}"))
     except NotFoundError:  # the cluster has no such kind
         return []
-    return [each["metadata"]["name"] for each in items if is_wanted is None or is_wanted(each)]
+    return [item["metadata"]["name"] for item in items if is_wanted is None or is_wanted(item)]
 
 
 def _goes_by_cpu(item: Json) -> bool:

@@ -53,14 +53,14 @@ def command(
 
 def table(nodes: Sequence[FleetNode]) -> list[str]:
     """Return the lines of the table. Empty without nodes."""
-    return columns(HEADS, [_row(each) for each in nodes]) if nodes else []
+    return columns(HEADS, [_row(node) for node in nodes]) if nodes else []
 
 
 def summary(fleet: Fleet) -> str:
     """Return the number of nodes by state, in one line."""
-    counts = Counter(each.standing for each in fleet.nodes)
+    counts = Counter(node.standing for node in fleet.nodes)
     parts = [f"{counts[standing]} {standing.told}" for standing in sorted(counts, reverse=True)]
-    canaries = sum(each.is_canary for each in fleet.agents)
+    canaries = sum(agent.is_canary for agent in fleet.agents)
     number = f"{len(fleet.nodes)} node{'' if len(fleet.nodes) == 1 else 's'}"
     text = f"{number}: {', '.join(parts)}" if parts else "no nodes"
     return f"{text}; {canaries} of the canary" if canaries else text
@@ -68,13 +68,13 @@ def summary(fleet: Fleet) -> str:
 
 def document(fleet: Fleet, nodes: Sequence[FleetNode]) -> dict[str, Any]:
     """Return the table and the summary as a JSON document."""
-    counts = Counter(each.standing.name.lower() for each in fleet.nodes)
+    counts = Counter(node.standing.name.lower() for node in fleet.nodes)
     return {
         "schema_version": 1,
         "nodes_in_all": len(fleet.nodes),
         "standings": dict(sorted(counts.items())),
-        "nodes": [_record(each) for each in nodes],
-        "unknown": [{"what": each.what, "why": each.why} for each in fleet.unknown],
+        "nodes": [_record(node) for node in nodes],
+        "unknown": [{"what": unknown.what, "why": unknown.why} for unknown in fleet.unknown],
     }
 
 
