@@ -1,4 +1,4 @@
-"""The metrics as a page, taken from the tables that export them; cog writes it to metrics.md."""
+"""Generates the tables of metrics from their exporters. Cog writes them into ``metrics.md``."""
 
 from collections import Counter
 
@@ -37,7 +37,7 @@ def _plugin_row(plugin: str, family: MetricFamily) -> str:
 
 
 def series_bound() -> str:
-    """Say how many series a node has at most, as a formula and for an example."""
+    """Return the largest number of series of a node, as a formula and for an example."""
     most: Counter[Per] = Counter()
     for family in FAMILIES:
         most[family.per] += family.most
@@ -45,8 +45,8 @@ def series_bound() -> str:
     example = most[Per.NODE] + sum(most[per] * count for per, count in EXAMPLE.items())
     counts = ", ".join(f"{count} {per.value}s" for per, count in EXAMPLE.items() if count)
     return (
-        f"At most {most[Per.NODE]} series, and {', '.join(terms)}; plugins' own come on top. "
-        f"With {counts} that is {example}."
+        f"At most {most[Per.NODE]} series, and {', '.join(terms)}, without those of plugins. "
+        f"With {counts} the bound is {example}."
     )
 
 

@@ -1,4 +1,4 @@
-"""The settings as a page, taken from the models; cog writes it into ``settings.md``."""
+"""Generates the page of settings from the models. Cog writes it into ``settings.md``."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What can be asked for: the metric families of the agent, its plugins, and the services."""
+"""The exported metric families of the agent, its plugins, and the services."""
 
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -11,14 +11,14 @@ from temper_core.plugin_host.first_party import first_party_host
 
 HISTOGRAM = "histogram"
 SUFFIXES = ("_bucket", "_sum", "_count")
-"""Of the series that a histogram is exported as."""
+"""Suffixes of a histogram's series."""
 OF_THE_TARGET = frozenset({"cluster", "instance", "node", "job"})
-"""Labels that Prometheus adds to whatever it scrapes, as the chart and its page set it up."""
+"""Labels that Prometheus adds to all series, as the chart and its page configure it."""
 
 
 @frozen
 class Known:
-    """A metric family as it is exported; ``unit`` is a base unit, empty for a plain number."""
+    """An exported metric family. ``unit`` is a base unit, empty for a plain number."""
 
     name: str
     kind: str
@@ -29,19 +29,19 @@ class Known:
 
 @cache
 def catalogue() -> Mapping[str, Known]:
-    """Return every family by its name."""
+    """Return every family by name."""
     return {known.name: known for known in _all()}
 
 
 def family_of(series: str) -> Known | None:
-    """Return the family that a series' name belongs to; a histogram has several."""
+    """Return the family that a series' name belongs to. A histogram has several."""
     known = catalogue()
     for suffix in SUFFIXES:
         whole = known.get(series.removesuffix(suffix))
         if series.endswith(suffix) and whole is not None and whole.kind == HISTOGRAM:
             return whole
-    found = known.get(series)
-    return None if found is None or found.kind == HISTOGRAM else found
+    family = known.get(series)
+    return None if family is None or family.kind == HISTOGRAM else family
 
 
 @cache

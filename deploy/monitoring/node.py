@@ -1,4 +1,4 @@
-"""One node: its layers, waits and pressure, and all that the agent tells of itself there."""
+"""The dashboard of one node: its layers, waits, pressure, and its agent."""
 
 from deploy.monitoring.board import Board, Choice, Row, cell_path_to, link
 from deploy.monitoring.node_agent import cost, observing, plugins, steering
@@ -37,7 +37,7 @@ SELECTION = f'{CLUSTER}, instance="$instance"'
 
 
 def node() -> Board:
-    """Lay the dashboard of one node out."""
+    """Return the dashboard of one node."""
     return Board(
         uid=NODE,
         title="Temper / Node",
@@ -77,7 +77,7 @@ def _glance() -> tuple[Panel, ...]:
             "Reason for safe mode",
             Query("max by (reason) (temper_safe_mode{@}) == 1", "{{reason}}"),
             limits=alarm,
-            about="Nothing is shown where the node is not in safe mode.",
+            about="Empty if the node is not in safe mode.",
         ),
         number("Configuration", Query("max(temper_config_generation{@})")),
         words("Version", Query("max by (version) (temper_build_info{@})", "{{version}}")),
@@ -90,7 +90,7 @@ def _glance() -> tuple[Panel, ...]:
             limits=((60, Colour.BAD),),
         ),
         number(
-            "Last look",
+            "Age of the last snapshot",
             Query("max(temper_snapshot_age_seconds{@})"),
             unit=Unit.SECONDS,
             limits=((120, Colour.BAD),),
@@ -112,14 +112,14 @@ def _layers() -> tuple[Panel, ...]:
             unit=Unit.CPUS,
         ),
         lines(
-            "Use of what a layer owns",
+            "Use of a layer's own CPUs",
             Query("max by (layer) (temper_layer_util_ratio{@})", "{{layer}}"),
             unit=Unit.RATIO,
-            about="Above 100 % it ran on others' CPUs too.",
+            about="Above 100 % it also ran on CPUs of other layers.",
         ),
         lines("Threads", Query("max by (layer) (temper_layer_tasks{@})", "{{layer}}")),
         lines(
-            "Scheduled outside of the fence",
+            "Scheduled outside the fence",
             Query("max by (layer) (temper_layer_fallback_ratio{@})", "{{layer}}"),
             unit=Unit.RATIO,
         ),
@@ -127,7 +127,7 @@ def _layers() -> tuple[Panel, ...]:
             "Demoted",
             Query("max by (layer) (temper_layer_demoted{@})", "{{layer}}"),
             mappings=YES_NO,
-            about="Asked to be fenced, and there were not enough whole cores.",
+            about="The layer is not fenced because there are not enough whole cores.",
         ),
         table(
             "Layers now",
@@ -242,7 +242,7 @@ def _pressure() -> tuple[Panel, ...]:
             width=12,
         ),
         steps(
-            "Stalls that the kernel told of",
+            "Stalls reported by the kernel",
             Query(grown("temper_pressure_events_total", "resource"), "{{resource}}"),
             width=12,
         ),
@@ -254,7 +254,7 @@ def _promises() -> tuple[Panel, ...]:
         areas(
             "Broken promises",
             Query("max by (invariant) (temper_lint_violation{@}) > 0", "{{invariant}}"),
-            about="Zero, and so no line, is the steady state. `temper lint` says what to do.",
+            about="No line means zero, the normal state. `temper lint` shows the remedies.",
         ),
         areas(
             "By severity",

@@ -1,4 +1,4 @@
-"""One pod: what it uses and may use, what it waits for, and which of its threads do."""
+"""The dashboard of one pod: CPU, quota, waits and threads by name."""
 
 from deploy.monitoring.board import Board, Choice, Row, cell_path_to, link
 from deploy.monitoring.panels import (
@@ -23,7 +23,7 @@ QUOTA = "quota"
 
 
 def pod() -> Board:
-    """Lay the dashboard of one pod out."""
+    """Return the dashboard of one pod."""
     infos = f"temper_pod_info{{{OF_TIER}}}"
     return Board(
         uid=POD,
@@ -60,10 +60,10 @@ def _glance() -> tuple[Panel, ...]:
         words(
             "Profile",
             Query('max by (profile) (temper_pod_info{@, profile!=""})', "{{profile}}"),
-            about="Nothing is shown where none is applied.",
+            about="Empty if no profile is applied.",
         ),
         number(
-            "CPU time in threads that the profile takes",
+            "CPU time in threads of the profile's groups",
             Query("max(temper_profile_coverage_ratio{@})"),
             unit=Unit.RATIO,
         ),
@@ -119,7 +119,7 @@ def _cpu() -> tuple[Panel, ...]:
             height=9,
         ),
         lines(
-            "In threads that came and went",
+            "CPU of short-lived threads",
             Query(
                 rate("temper_pod_short_lived_cpu_seconds_total"),
                 "short-lived",
@@ -149,7 +149,7 @@ def _waits() -> tuple[Panel, ...]:
         lines(
             "Threads waiting",
             Query(rate("temper_pod_run_delay_seconds_total", "instance"), "{{instance}}"),
-            about="How many, on average.",
+            about="Average number.",
         ),
         lines(
             "Waiting, throttling aside",

@@ -108,7 +108,7 @@ def test_a_plugins_command_is_a_command_of_temper(temper, tmp_path):
 
     linted = temper("lint", "--from", answer)
 
-    assert linted.stdout == "No violation stands.\n"
+    assert linted.stdout == "No violations.\n"
 
 
 def test_nothing_of_the_workspace_is_in_what_was_installed(environment):

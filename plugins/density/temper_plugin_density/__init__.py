@@ -1,4 +1,4 @@
-"""Density: lower CPU requests where a namespace asks for it, and scores for the scheduler."""
+"""Density: lowers CPU requests in labelled namespaces, and scores nodes for the scheduler."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Kubernetes: the pods of this node, and what the cluster and the agent tell each other."""
+"""Kubernetes: this node's pods, the kill switch, node annotations, events and operator tools."""
 
 import os
 import platform
@@ -56,7 +56,7 @@ def temper_pod_sources(settings: Mapping[str, Any]) -> list[PodSource]:
 
 @hookimpl
 def temper_instruments(settings: Mapping[str, Any]) -> list[Instrument]:
-    """Contribute the one that hears the kill switch; none where no API server is known."""
+    """Contribute the instrument that follows the kill switch. Empty if no API server is known."""
     options = _options(settings)
     try:
         _access(options)
@@ -74,7 +74,7 @@ def temper_commands() -> list[Command]:
 
 @hookimpl
 def temper_exporters() -> list[Exporter]:
-    """Contribute how the watches and the writes fare."""
+    """Contribute metrics of the watches and the writes."""
     return [Exporter(NAME, _metrics)]
 
 
@@ -119,7 +119,7 @@ def _open_instrument(options: Options, context: InstrumentContext) -> OpenInstru
 
 
 def _at(options: Options, node: str) -> Options:
-    """Settle the node's name: the settings', the environment's, the agent's, the host's."""
+    """Set the node's name: from the settings, $NODE_NAME, the agent or the host, in this order."""
     name = options.node or os.environ.get("NODE_NAME", "") or node or platform.node()
     return evolve(options, node=name)
 

@@ -1,4 +1,4 @@
-"""What the plugin counts, for its metrics; every method may be called from any thread."""
+"""The plugin's counts for its metrics. Every method may be called from any thread."""
 
 import threading
 from collections import Counter
@@ -10,19 +10,19 @@ from temper_plugin_kubernetes.families import LISTS, NOT_READ, RESTARTS, WATCH_U
 
 
 class Account:
-    """Everything that is counted; one for the process."""
+    """All counts of the process."""
 
     def __init__(self) -> None:
         self.uids: Callable[[], Mapping[str, str]] = dict
-        """Of pods whose cgroups are named by another uid than the API server's: that one's."""
+        """API server uids by cgroup uid, for pods whose cgroups are named by another uid."""
         self._watches: dict[str, WatchStatus] = {}
         self._counts: Counter[tuple[str, str]] = Counter()
         self._lock = threading.Lock()
 
     def watch_status(self, resource: str) -> WatchStatus:
-        """Return a new status for the watch of *resource*, in place of the former."""
-        made = self._watches[resource] = WatchStatus(resource)
-        return made
+        """Return a new status for the watch of *resource*. It replaces the former one."""
+        status = self._watches[resource] = WatchStatus(resource)
+        return status
 
     def count(self, metric: str, what: str, times: int = 1) -> None:
         """Count *what* in one of the families below."""
@@ -30,7 +30,7 @@ class Account:
             self._counts[metric, what] += times
 
     def metrics(self) -> list[Metric]:
-        """Return the families; those of a watch that does not run have no samples."""
+        """Return the families. A watch that does not run has no samples."""
         watches = list(self._watches.values())
         return [
             _by_resource(WATCH_UP, {each.resource: float(each.is_up) for each in watches}),

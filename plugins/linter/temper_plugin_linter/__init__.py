@@ -1,4 +1,4 @@
-"""The invariants every Temper node is held against."""
+"""The linter: invariants that every snapshot of a node is checked against."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -34,14 +34,14 @@ __all__ = [
 
 @hookimpl
 def temper_invariants(settings: Mapping[str, Any]) -> list[Invariant]:
-    """Contribute the promises; ``[plugins.linter]`` holds their thresholds."""
+    """Contribute the invariants. ``[plugins.linter]`` has their thresholds."""
     eye = Eye(_limits(settings))
     return [invariant for rule in RULES if (invariant := rule.invariant(eye))]
 
 
 @hookimpl
 def temper_exporters() -> list[Exporter]:
-    """Contribute how long each promise has been broken."""
+    """Contribute the ages of violations."""
     return [Exporter("lint-age", ages)]
 
 
@@ -65,7 +65,7 @@ def temper_endpoints(settings: Mapping[str, Any]) -> list[Endpoint]:
             "violations",
             "GET",
             "/violations",
-            "The violations that stand, oldest first.",
+            "The current violations, oldest first.",
             partial(violations, limits=_limits(settings)),
             parameters={
                 "invariant": "Only violations of this invariant.",
@@ -78,7 +78,7 @@ def temper_endpoints(settings: Mapping[str, Any]) -> list[Endpoint]:
 @hookimpl
 def temper_commands() -> list[Command]:
     """Contribute ``temper lint``."""
-    return [Command("lint", "Show where the node does not keep its promises.", _load_lint)]
+    return [Command("lint", "Show the node's violations of invariants.", _load_lint)]
 
 
 def _limits(settings: Mapping[str, Any]) -> Limits:

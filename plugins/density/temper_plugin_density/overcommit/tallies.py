@@ -1,4 +1,4 @@
-"""What the webhook counts, as ``/metrics`` shows it."""
+"""The webhook's metrics at ``/metrics``."""
 
 from attrs import field, frozen
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -11,7 +11,7 @@ SECONDS = (0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.05, 0.25, 1.0, 2.0)
 
 @frozen
 class Tallies:
-    """The webhook's own metrics; each outcome stands at 0 from the start."""
+    """The webhook's own metrics. Every outcome starts with a sample of 0."""
 
     registry: CollectorRegistry = field(factory=CollectorRegistry)
     admissions: Counter = field(init=False)
@@ -84,5 +84,5 @@ class Tallies:
         )
 
     def page(self) -> bytes:
-        """Return all of it in Prometheus' text format."""
+        """Return all metrics in Prometheus' text format."""
         return generate_latest(self.registry)

@@ -1,4 +1,4 @@
-"""What the extender tells of itself at ``/metrics``."""
+"""The extender's own metrics at ``/metrics``."""
 
 from collections.abc import Iterable, Iterator
 from functools import partial
@@ -50,13 +50,13 @@ class Measures:
     def count_scores(self, scores: Iterable[Score]) -> None:
         """Count scores by rule."""
         by_rule: dict[str, int] = {}
-        for each in scores:
-            by_rule[each.rule] = by_rule.get(each.rule, 0) + 1
+        for score in scores:
+            by_rule[score.rule] = by_rule.get(score.rule, 0) + 1
         for rule, times in by_rule.items():
             self._scores.labels(rule).inc(times)
 
     def text(self) -> bytes:
-        """Return everything in the Prometheus text format."""
+        """Return all metrics in the Prometheus text format."""
         return generate_latest(self._registry)
 
     def _add_watches(self, watches: Watches) -> None:
@@ -69,13 +69,13 @@ class Measures:
 
 
 class WatchCounts(Collector):
-    """What the watches count themselves."""
+    """Metrics of the watches."""
 
     def __init__(self, watches: Watches) -> None:
         self._watches = watches
 
     def collect(self) -> Iterator[CounterMetricFamily]:
-        """Give what has been counted until now."""
+        """Yield the current counts."""
         yield CounterMetricFamily(
             families.UNREADABLE.name,
             families.UNREADABLE.help,
