@@ -43,19 +43,19 @@ class _Misfit(Exception):  # noqa: N818 - never leaves this module
 
 
 def read(path: Path, model: type[Model]) -> Model:
-    """Read the TOML document at *path* as a *model*; raise DocumentError with every misfit."""
+    """Read the TOML document at *path* as a *model*. Raise DocumentError with every misfit."""
     return fit(read_table(path), model, source=str(path))
 
 
 def read_table(path: Path) -> dict[str, Any]:
-    """Parse the TOML document at *path*; raise DocumentError where it is not one."""
+    """Parse the TOML document at *path*. Raise DocumentError where it is not one."""
     return parse_toml(read_text(path), source=str(path))
 
 
 def read_text(path: Path, *, pipes: bool = False) -> str:
-    """Read the UTF-8 document at *path*; raise DocumentError where there is none to read.
+    """Read the UTF-8 document at *path*. Raise DocumentError where there is none to read.
 
-    What is no regular file is refused, since a pipe may never say anything; *pipes* allows it
+    What is no regular file is refused, since a pipe may never say anything. *pipes* allows it
     where somebody waits for the answer.
     """
     # A pipe that nobody writes to is opened at once where the file must not be one.
@@ -73,7 +73,7 @@ def read_text(path: Path, *, pipes: bool = False) -> str:
 
 
 def read_stream(stream: BinaryIO, *, source: str) -> str:
-    """Read *stream* to its end as UTF-8; raise DocumentError where it is too large or no text."""
+    """Read *stream* to its end as UTF-8. Raise DocumentError where it is too large or no text."""
     given = bytearray()
     # The size that a file or a device claims says nothing about how much it gives.
     while len(given) <= LARGEST_DOCUMENT_BYTES and (part := stream.read(CHUNK_BYTES)):
@@ -87,7 +87,7 @@ def read_stream(stream: BinaryIO, *, source: str) -> str:
 
 
 def parse_toml(text: str, *, source: str, misfit: str = "is not TOML") -> dict[str, Any]:
-    """Parse TOML; raise DocumentError with line and column where it is not."""
+    """Parse TOML. Raise DocumentError with line and column where it is not."""
     try:
         table = tomli.loads(text.removeprefix(BYTE_ORDER_MARK))
         _refuse_long_numbers(table)
@@ -97,7 +97,7 @@ def parse_toml(text: str, *, source: str, misfit: str = "is not TOML") -> dict[s
 
 
 def parse_json(text: str, *, source: str) -> Any:  # noqa: ANN401 - JSON may say anything
-    """Parse JSON; raise DocumentError with line and column where it is not."""
+    """Parse JSON. Raise DocumentError with line and column where it is not."""
     try:
         return json.loads(text.removeprefix(BYTE_ORDER_MARK))
     except (ValueError, RecursionError) as error:
@@ -124,7 +124,7 @@ def _refuse_long_numbers(table: object) -> None:
 
 
 def read_json(path: Path) -> Any:  # noqa: ANN401 - JSON may say anything
-    """Read the JSON at *path*, - being standard input; raise DocumentError where it is none."""
+    """Read the JSON at *path*, - being standard input. Raise DocumentError where it is none."""
     source = str(path)
     if source == "-":
         return parse_json(read_stream(sys.stdin.buffer, source=source), source=source)
@@ -132,7 +132,7 @@ def read_json(path: Path) -> Any:  # noqa: ANN401 - JSON may say anything
 
 
 def fit(table: object, model: type[Model], *, source: str) -> Model:
-    """Fit an already parsed *table* to a *model*; *source* is what the messages name."""
+    """Fit an already parsed *table* to a *model*. *source* is what the messages name."""
     try:
         return _converter().structure(table, model)
     except _Misfit as misfit:
@@ -171,7 +171,7 @@ def _exactly(value: object, kind: type) -> object:
 
 
 def _written(value: object) -> str:
-    """Return *value* as its author wrote it; a date in TOML has no quotes."""
+    """Return *value* as its author wrote it. A date in TOML has no quotes."""
     return f"{value} without quotes" if isinstance(value, dt.date | dt.time) else repr(value)
 
 

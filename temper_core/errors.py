@@ -2,7 +2,7 @@
 
 TemperError
 ├── InputError         something the user gave is wrong: a document, an option, a request
-│   ├── DocumentError  a document does not fit its model; names every misfit
+│   ├── DocumentError  a document does not fit its model. Names every misfit
 │   └── PlanError      an engine configuration that the engine would refuse
 ├── PluginError        an installed plugin cannot be used
 │   └── NameClash      two plugins contribute the same name
@@ -22,17 +22,17 @@ EXIT_MACHINE = 3
 
 
 class TemperError(Exception):
-    """Base of Temper's own errors; anything else that escapes is a bug."""
+    """Base of Temper's own errors. Anything else that escapes is a bug."""
 
     exit_code: ClassVar[int] = EXIT_INPUT
 
 
 class InputError(TemperError):
-    """Something the user gave is wrong; nothing was changed."""
+    """Something the user gave is wrong. Nothing was changed."""
 
 
 class DocumentError(InputError):
-    """A document does not fit its model; ``problems`` names each misfit by its path."""
+    """A document does not fit its model. ``problems`` names each misfit by its path."""
 
     def __init__(self, source: str, problems: Sequence[str]) -> None:
         self.source = source
@@ -41,7 +41,7 @@ class DocumentError(InputError):
 
 
 class PlanError(InputError):
-    """An engine configuration breaks a rule of the engine; ``problems`` says which."""
+    """An engine configuration breaks a rule of the engine. ``problems`` says which."""
 
     def __init__(self, source: str, problems: Sequence[str]) -> None:
         self.source = source
@@ -63,7 +63,7 @@ class NameClash(PluginError):  # noqa: N818 - reads as the fact it reports
 
 
 class MachineError(TemperError):
-    """The machine cannot do what was asked; the message says what it lacks."""
+    """The machine cannot do what was asked. The message says what it lacks."""
 
     exit_code = EXIT_MACHINE
 
@@ -75,7 +75,7 @@ class EngineError(MachineError):
 class BpfError(MachineError):
     """The kernel refused a call of bpf(2), or a BPF object is damaged.
 
-    ``errno`` is 0 where the kernel was not asked; ``log`` is what its verifier said, if anything.
+    ``errno`` is 0 where the kernel was not asked. ``log`` is what its verifier said, if anything.
     """
 
     def __init__(self, what: str, errno: int = 0, log: str = "") -> None:

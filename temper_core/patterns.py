@@ -33,7 +33,7 @@ class Pattern(Protocol):
 
 
 def finds(pattern: str, text: str) -> bool:
-    """Whether *pattern* is found anywhere in *text*; raise ValueError where it is none.
+    """Whether *pattern* is found anywhere in *text*. Raise ValueError where it is none.
 
     What was no UTF-8 in the text stands as ``?``: RE2 would take no such text.
     """

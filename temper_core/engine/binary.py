@@ -24,7 +24,7 @@ LOG_LINE = re.compile(r"^\S+Z +(TRACE|DEBUG|INFO|WARN|ERROR) ")
 
 @frozen
 class EngineBinary:
-    """A binary that answered; ``version`` is its crate version, the key of the capabilities."""
+    """A binary that answered. ``version`` is its crate version, the key of the capabilities."""
 
     path: Path
     version: str
@@ -48,7 +48,7 @@ def find_engine(name: str) -> EngineBinary:
 def parse_version(text: str) -> str:
     """Return the crate version in the output of ``scx_layered --version``.
 
-    The first line reads ``scx_layered 1.1.4[-g<commit>[-dirty]] <target>``; raises EngineError.
+    The first line reads ``scx_layered 1.1.4[-g<commit>[-dirty]] <target>``. Raises EngineError.
     """
     found = re.match(r"scx_layered (\d{1,9}\.\d{1,9}\.\d{1,9})(?=[-+\s]|$)", text, re.ASCII)
     if found is None:
@@ -69,7 +69,7 @@ def verify_offline(
     arguments: Sequence[str] = (),
     sys_root: str = "/sys",
 ) -> tuple[bool, str]:
-    """Let the real engine parse and verify *config_text*; return whether it took it, and its words.
+    """Let the real engine parse and verify *config_text*. Return whether it took it, and its words.
 
     It works only where the kernel has no sched_ext: the engine ends when it looks for it, after
     the checks. Elsewhere it would attach, so EngineError is raised instead.

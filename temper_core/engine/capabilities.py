@@ -1,8 +1,8 @@
 """What each version of scx_layered takes: matchers, options, limits, command line options.
 
 The table beside this module, ``capabilities.json``, is keyed by *crate* version, the number that
-``scx_layered --version`` prints; git tags differ from it before 1.1.0. A span reads
-``[type, first version, first version without it]``; the last one is left out while it lives.
+``scx_layered --version`` prints. Git tags differ from it before 1.1.0. A span reads
+``[type, first version, first version without it]``. The last one is left out while it lives.
 """
 
 import json
@@ -36,7 +36,7 @@ TABLE = Path(__file__).with_name("capabilities.json")
 class Capabilities:
     """One version of the engine.
 
-    ``version`` is what was asked for, ``known_as`` the entry of the table that answers for it;
+    ``version`` is what was asked for, ``known_as`` the entry of the table that answers for it.
     ``assumed`` tells that the two differ. Types are the engine's own, as Rust text. Options by
     kind are in ``kind_fields``, those that every kind takes in ``common_fields``.
     """
@@ -60,12 +60,12 @@ class Capabilities:
 
     @property
     def matches_cgroup_regex(self) -> bool:
-        """Whether ``CgroupRegex`` works among ``matches``; crate 1.0.18 panics on it there."""
+        """Whether ``CgroupRegex`` works among ``matches``. Crate 1.0.18 panics on it there."""
         return self.release >= (1, 0, 19)
 
     @property
     def assumption(self) -> str:
-        """A sentence on what was assumed; empty when the version is known."""
+        """A sentence on what was assumed. Empty when the version is known."""
         if not self.assumed:
             return ""
         return f"scx_layered {self.version} is not known; taken for {self.known_as}"
@@ -73,7 +73,7 @@ class Capabilities:
 
 @lru_cache(maxsize=32)
 def capabilities_of(version: str | None) -> Capabilities:
-    """Return what *version*, as the binary prints it, can do; ``None`` is the newest known.
+    """Return what *version*, as the binary prints it, can do. ``None`` is the newest known.
 
     Between two known versions the older one answers, beyond the newest the newest, both with
     ``assumed``. Raises InputError for what is no version, or older than all that is known.
@@ -91,7 +91,7 @@ def capabilities_of(version: str | None) -> Capabilities:
 
 
 def known_versions(topic: str, name: str) -> str:
-    """Say which versions have *name*, ``from 1.0.13 on``; empty when none has.
+    """Say which versions have *name*, ``from 1.0.13 on``. Empty when none has.
 
     *topic* is a key of the table, ``kind_fields`` too.
     """

@@ -18,7 +18,7 @@ REQUIRED_KEYS = ("name", "matches", "kind")
 
 @frozen
 class Condition:
-    """One matcher; ``kind`` is empty where it could not be read."""
+    """One matcher. ``kind`` is empty where it could not be read."""
 
     where: str
     kind: str = ""
@@ -64,7 +64,7 @@ def label(position: int, name: str | None) -> str:
 def read_layers(
     text: str, capabilities: Capabilities
 ) -> tuple[tuple[LayerText, ...], list[Problem]]:
-    """Return the layers of *text* and everything that does not fit; never raises."""
+    """Return the layers of *text* and everything that does not fit. Never raises."""
     try:
         value = decode(text)
     except NotJson as error:

@@ -18,13 +18,13 @@ class NotJson(ValueError):  # noqa: N818 - reads as the fact it reports
 
 @frozen(eq=False)
 class ConfigTable:
-    """A JSON object; keys in the order of the text, those that occur twice included."""
+    """A JSON object. Keys in the order of the text, those that occur twice included."""
 
     pairs: tuple[tuple[str, Any], ...]
 
 
 def decode(text: str) -> object:
-    """Return the value of *text*, with objects as Tables; raise NotJson saying what is wrong."""
+    """Return the value of *text*, with objects as Tables. Raise NotJson saying what is wrong."""
     try:
         value = json.loads(
             text,

@@ -26,10 +26,10 @@ def check(
     arguments: Sequence[str] = (),
     cpus: int | None = None,
 ) -> tuple[Problem, ...]:
-    """Return everything wrong with the configuration *text*, refused first; never raises.
+    """Return everything wrong with the configuration *text*, refused first. Never raises.
 
-    *arguments* are the options the engine is started with, *cpus* how many CPUs it will find;
-    what depends on either is judged only as far as they are given.
+    *arguments* are the options the engine is started with, *cpus* how many CPUs it will find.
+    What depends on either is judged only as far as they are given.
     """
     layers, problems = read_layers(text, capabilities)
     judged = JudgedConfiguration(layers, capabilities, tuple(arguments), cpus)
@@ -46,7 +46,7 @@ def ensure_accepted(
     cpus: int | None = None,
     source: str = "plan",
 ) -> tuple[Problem, ...]:
-    """Return the warnings about *text*; raise PlanError with all reasons where it is refused."""
+    """Return the warnings about *text*. Raise PlanError with all reasons where it is refused."""
     problems = check(text, capabilities, arguments=arguments, cpus=cpus)
     reasons = [problem.line for problem in problems if problem.severity is ProblemSeverity.REFUSED]
     if reasons:

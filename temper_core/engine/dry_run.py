@@ -39,7 +39,7 @@ WHILE = {
 
 @frozen
 class DryRun:
-    """What the engine made of a configuration; ``said`` are its words where it refused.
+    """What the engine made of a configuration. ``said`` are its words where it refused.
 
     ``stage`` is the last one that has looked.
     """

@@ -22,7 +22,7 @@ class InstalledEngine:
 
 
 def find_installed(name: str) -> InstalledEngine:
-    """Find the engine by path or name, in a version Temper knows; raise TemperError.
+    """Find the engine by path or name, in a version Temper knows. Raise TemperError.
 
     The binary is run only where it is not the one that answered last time: on a slow node that
     would lengthen every reload.

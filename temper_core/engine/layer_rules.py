@@ -23,7 +23,7 @@ SPREADS = ("NodeSpread", "NodeSpreadReverse", "NodeSpreadRandom")
 
 
 def names_fit(judged: JudgedConfiguration) -> Iterator[Problem]:
-    """Compare names with the engine's buffer; what does not fit is a panic (exit 101)."""
+    """Compare names with the engine's buffer. What does not fit is a panic (exit 101)."""
     limit = judged.capabilities.layer_name_bytes
     for layer in judged.layers:
         name, where = layer.name or "", f"{layer.where}: name"
@@ -58,7 +58,7 @@ def templates_expand(judged: JudgedConfiguration) -> Iterator[Problem]:
 
 
 def ranges_are_ordered(judged: JudgedConfiguration) -> Iterator[Problem]:
-    """Sizes and utilisations are [low, high]; where the engine does not check it panics later."""
+    """Sizes and utilisations are [low, high]. Where the engine does not check it panics later."""
     for layer in judged.layers:
         low, high = layer.options.get("util_range", (0, 1))
         if low >= high:

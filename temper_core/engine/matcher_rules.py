@@ -24,7 +24,7 @@ CGROUP_MOUNT = "/sys/fs/cgroup"
 
 
 def strings_fit_the_kernel(judged: JudgedConfiguration) -> Iterator[Problem]:
-    """Names and paths are copied into fixed buffers; what does not fit panics (exit 101)."""
+    """Names and paths are copied into fixed buffers. What does not fit panics (exit 101)."""
     for _, condition in judged.conditions():
         yield from _string_faults(condition)
     for layer in judged.layers:
@@ -49,7 +49,7 @@ def kthread_matcher_is_true(judged: JudgedConfiguration) -> Iterator[Problem]:
 
 
 def regexes_compile(judged: JudgedConfiguration) -> Iterator[Problem]:
-    """Every expression must compile; every occurrence takes one of 16 numbers."""
+    """Every expression must compile. Every occurrence takes one of 16 numbers."""
     found = [each for _, each in judged.conditions() if each.kind == "CgroupRegex"]
     for condition in found:
         if not judged.capabilities.matches_cgroup_regex:
@@ -89,7 +89,7 @@ def hints_stand_alone(judged: JudgedConfiguration) -> Iterator[Problem]:
 
 
 def matchers_have_their_argument(judged: JudgedConfiguration) -> Iterator[Problem]:
-    """Hints need a map and GPU matchers their probes; both are command line options."""
+    """Hints need a map and GPU matchers their probes. Both are command line options."""
     has_hints = judged.has_argument("task-hint-map")
     has_gpu = judged.has_argument("enable-gpu-support")
     for _, condition in judged.conditions():

@@ -34,7 +34,7 @@ def counts_are_within_limits(judged: JudgedConfiguration) -> Iterator[Problem]:
 
 
 def only_the_last_takes_everything(judged: JudgedConfiguration) -> Iterator[Problem]:
-    """Want exactly ``[[]]`` in the last layer; one that takes everything earlier hides the rest.
+    """Want exactly ``[[]]`` in the last layer. One that takes everything earlier hides the rest.
 
     Right before the last one a layer with a hint may: the last cannot have any.
     """
@@ -98,7 +98,7 @@ def nobody_starves(judged: JudgedConfiguration) -> Iterator[Problem]:
 
 
 def cpus_are_there(judged: JudgedConfiguration) -> Iterator[Problem]:
-    """Ranges beyond the machine are cut; maxima that add up to it leave nothing to Open."""
+    """Ranges beyond the machine are cut. Maxima that add up to it leave nothing to Open."""
     if judged.cpus is None:
         return
     for layer in judged.layers:
@@ -141,7 +141,7 @@ def _within_reach(layers: Sequence[LayerText]) -> Sequence[LayerText]:
 
 
 def _most_cpus(layer: LayerText, cpus: int) -> int:
-    """Return the most CPUs the layer may own by its own words; none where it does not say."""
+    """Return the most CPUs the layer may own by its own words. None where it does not say."""
     fraction = layer.options.get("cpus_range_frac")
     if fraction is not None:
         share: float = min(max(fraction[1], 0.0), 1.0)

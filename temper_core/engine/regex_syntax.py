@@ -12,7 +12,7 @@ from attrs import define
 
 LARGEST_REPEAT = 2**32 - 1
 LARGEST_COST = 100_000
-"""Rust refuses programs above 10 MiB; 100,000 repeated letters are just below that."""
+"""Rust refuses programs above 10 MiB. 100,000 repeated letters are just below that."""
 DEEPEST = 250
 LEVELS_PER_BRACKET = 3
 WIDE_COST = 500
@@ -73,7 +73,7 @@ class _Scanner:
         self.letter_cost = 1
 
     def scan(self) -> None:
-        """Read all of it; raise _Fault at the first thing that does not compile."""
+        """Read all of it. Raise _Fault at the first thing that does not compile."""
         while self.position < len(self.pattern):
             self._step(self._take())
         if len(self.frames) > 1:
@@ -145,7 +145,7 @@ class _Scanner:
         self.position = end + 1
 
     def _flags(self) -> bool:
-        """Read ``?flags:`` or ``?flags)``; tell whether a group opens."""
+        """Read ``?flags:`` or ``?flags)``. Tell whether a group opens."""
         found = re.compile(r"\?([A-Za-z]*)(?:-([A-Za-z]+))?([:)])").match(
             self.pattern, self.position
         )
@@ -246,7 +246,7 @@ class _Scanner:
         return self._escape()
 
     def _escape(self) -> tuple[str, int]:
-        """Read an escape after its backslash; return its letter, if it is one, and its cost."""
+        """Read an escape after its backslash. Return its letter, if it is one, and its cost."""
         letter = self._take()
         if not letter:
             raise _Fault("it ends with a backslash")

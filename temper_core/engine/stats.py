@@ -1,7 +1,7 @@
 """The engine's statistics over its Unix socket: decoded leniently, asked for without blocking.
 
 The protocol is scx_stats: one JSON object per line each way. Every answer covers the time since
-the previous request *on the same connection*; so one connection is kept, and its first answer,
+the previous request *on the same connection*. So one connection is kept, and its first answer,
 which covers nothing, only serves to learn the layers' names.
 """
 
@@ -32,7 +32,7 @@ FULL_CPU = 100.0
 class EngineLayer:
     """One layer as the engine counts it, in the engine's units.
 
-    ``util`` is in hundredths of a CPU (100 = one CPU); ``affn_viol``, ``open_idle``, ``preempt``
+    ``util`` is in hundredths of a CPU (100 = one CPU). ``affn_viol``, ``open_idle``, ``preempt``
     and ``migration`` are percentages of ``total``, the layer's scheduling events. ``cpus`` are
     the ids owned now. ``raw`` keeps every field of the answer.
     """
@@ -65,8 +65,8 @@ class EngineStats:
     """One answer. ``covers_s`` is the time since the previous request on the connection.
 
     ``busy`` is a percentage of all CPUs, ``util`` in hundredths of a CPU, ``affn_viol``, ``lo_fb``
-    and ``hi_fb`` percentages of ``total`` scheduling events; ``antistall`` a count and the early
-    warning of a stall; ``proc_ms`` the engine's own CPU time. ``answered_at`` is on the clock that
+    and ``hi_fb`` percentages of ``total`` scheduling events. ``antistall`` a count and the early
+    warning of a stall. ``proc_ms`` the engine's own CPU time. ``answered_at`` is on the clock that
     ``StatsClient.step`` is given.
     """
 
@@ -88,7 +88,7 @@ class EngineStats:
 
 
 def decode(line: bytes) -> EngineStats:
-    """Decode one answer; raise EngineError where it is none. Any single field may be missing."""
+    """Decode one answer. Raise EngineError where it is none. Any single field may be missing."""
     try:
         answer = json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -106,7 +106,7 @@ def decode(line: bytes) -> EngineStats:
 
 
 def cpu_ids(words: object) -> tuple[int, ...]:
-    """Decode a CPU mask: CPU n is bit n % 64 of word n // 64; anything else is no CPU."""
+    """Decode a CPU mask: CPU n is bit n % 64 of word n // 64. Anything else is no CPU."""
     if not isinstance(words, list) or len(words) > LARGEST_CPU // WORD_BITS:
         return ()
     if any(type(word) is not int or not 0 <= word < 1 << WORD_BITS for word in words):
@@ -130,7 +130,7 @@ OURS = frozenset({"covers_s", "answered_at"})
 
 
 def _numbers(table: Mapping[str, Any], model: type) -> dict[str, Any]:
-    """Pick the model's numbers; the engine writes NaN as null, and older ones lack fields."""
+    """Pick the model's numbers. The engine writes NaN as null, and older ones lack fields."""
     found: dict[str, Any] = {}
     for attribute in model.__attrs_attrs__:  # type: ignore[attr-defined]
         if attribute.type in (int, float) and attribute.name not in OURS:
@@ -152,8 +152,8 @@ class StatsClient:
     """Asks for statistics every ``period_s`` over one connection, a little at every ``step``.
 
     Nothing blocks: the socket is non-blocking, and a step sends or receives what it can. A step
-    that finds the engine gone, hung past ``timeout_s`` or talking nonsense raises EngineError;
-    the connection is then dropped and a new one tried a second later. ``unanswered_since`` is the
+    that finds the engine gone, hung past ``timeout_s`` or talking nonsense raises EngineError.
+    The connection is then dropped and a new one tried a second later. ``unanswered_since`` is the
     moment of the first question that has had no answer yet: how long the engine has been silent,
     which says nothing about how long nobody asked.
     """
@@ -175,7 +175,7 @@ class StatsClient:
         self._next_at = 0.0
 
     def step(self, now: float) -> EngineStats | None:
-        """Go on with the conversation; return an answer that arrived, raise EngineError."""
+        """Go on with the conversation. Return an answer that arrived, raise EngineError."""
         try:
             return self._advance(now)
         except OSError as error:
@@ -188,7 +188,7 @@ class StatsClient:
             raise
 
     def close(self) -> None:
-        """Let go of the connection and of what it taught; a later step opens a new one."""
+        """Let go of the connection and of what it taught. A later step opens a new one."""
         self._disconnect()
         self.layer_names = self.unanswered_since = None
         self._next_at = 0.0

@@ -3,7 +3,7 @@
 Cgroups are matched one by one or as one regular expression, names always one by one.
 
 The engine compares prefixes and substrings with a path that has no leading and one trailing
-slash; regular expressions see the absolute directory without the trailing slash, unanchored.
+slash. Regular expressions see the absolute directory without the trailing slash, unanchored.
 """
 
 import re
@@ -36,7 +36,7 @@ class AddressForm(Enum):
 
 @frozen
 class Address:
-    """One place where threads of a pod live; ``text`` without slashes at either end."""
+    """One place where threads of a pod live. ``text`` without slashes at either end."""
 
     form: AddressForm
     text: str
@@ -57,7 +57,7 @@ class Address:
 
 
 def addresses_of(pod: Pod, cgroup_driver: str) -> tuple[Address, ...]:
-    """Return where the threads of *pod* are; empty where nothing can tell them from others."""
+    """Return where the threads of *pod* are. Empty where nothing can tell them from others."""
     if pod.cgroups:
         paths = dict.fromkeys(path.strip("/") for path in pod.cgroups)
         return _usable(Address(AddressForm.PATH, path) for path in sorted(paths))
@@ -91,7 +91,7 @@ class AddressedPod:
 
 
 def locate(assignment: Assignment, cgroup_driver: str) -> AddressedPod:
-    """Find the pod's addresses; ``whole`` is empty where nothing tells its threads from others."""
+    """Find the pod's addresses. ``whole`` is empty where nothing tells its threads from others."""
     whole = addresses_of(assignment.pod, cgroup_driver)
     if assignment.profile is None or not whole:
         return AddressedPod(assignment, whole, whole)
@@ -137,7 +137,7 @@ def _usable(addresses: Iterable[Address]) -> tuple[Address, ...]:
 
 def _is_usable(address: Address) -> bool:
     told = str(address.matcher.value)
-    # The engine's paths start below the mount; one that repeats it could never match.
+    # The engine's paths start below the mount. One that repeats it could never match.
     if not address.text or not _is_text(told) or told.startswith(CGROUP_MOUNT[1:]):
         return False
     return len(told.encode()) <= LONGEST_CGROUP_BYTES

@@ -59,7 +59,7 @@ def _assignment(
 
 
 def _system_reason(pod: Pod, settings: Settings) -> str:
-    """Say why *pod* lives in the system layer; empty when it does not."""
+    """Say why *pod* lives in the system layer. Empty when it does not."""
     threshold = settings.priority_mapping.system
     if pod.tier is None and pod.priority is not None and pod.priority >= threshold:
         return f"priority {pod.priority} >= system threshold {threshold}, so it joins system"

@@ -100,7 +100,7 @@ def system_draft(
 
 
 def count_expressions(layers: Iterable[Sequence[Block]]) -> int:
-    """Count the regular expressions; the engine numbers every one, equal or not."""
+    """Count the regular expressions. The engine numbers every one, equal or not."""
     return sum(
         matcher.kind == "CgroupRegex" for blocks in layers for block in blocks for matcher in block
     )

@@ -24,7 +24,7 @@ class Capacity:
 
     @classmethod
     def of(cls, machine: MachineShape, reserve_cores: int) -> "Capacity":
-        """Count *machine*; the engine takes the size of the first core for the size of all."""
+        """Count *machine*. The engine takes the size of the first core for the size of all."""
         unit = len(machine.siblings[0])
         whole = min(machine.cores, len(machine.cpus) // unit)
         return cls(unit, whole, min(reserve_cores, whole))

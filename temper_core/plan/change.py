@@ -53,7 +53,7 @@ class ChangeKind(StrEnum):
 
 @frozen
 class Reason:
-    """One reason for another engine; ``layer`` is empty where it is about all of them.
+    """One reason for another engine. ``layer`` is empty where it is about all of them.
 
     What is urgent calls for the engine now, the rest only once it has stood for a while.
     """
@@ -66,7 +66,7 @@ class Reason:
 
 @frozen
 class Move:
-    """The layers of a pod's threads before and after; none where the pod is new, or gone."""
+    """The layers of a pod's threads before and after. None where the pod is new, or gone."""
 
     pod: str
     before: tuple[str, ...]
@@ -86,7 +86,7 @@ class PlanChange:
 
 
 def misfits(in_force: LayerPlan, wanted: LayerPlan, slack: int = 0) -> tuple[Reason, ...]:
-    """Say why the layers in force do not serve the *wanted* plan; nothing where they do.
+    """Say why the layers in force do not serve the *wanted* plan. Nothing where they do.
 
     *slack* is how many CPUs a layer may hold beyond what it needs without being too large.
     """
@@ -167,7 +167,7 @@ _BY_MATCHERS = Reason(
 
 
 def _is_found_elsewhere(in_force: LayerPlan, wanted: LayerPlan) -> bool:
-    """Whether threads are found by other places; a plan read from a document names none."""
+    """Whether threads are found by other places. A plan read from a document names none."""
     return bool(in_force.steering) and in_force.steering != wanted.steering
 
 
@@ -194,14 +194,14 @@ def _about_all(in_force: LayerPlan, wanted: LayerPlan) -> Iterator[Reason]:
 
 
 def _missing(layer: Layer) -> Iterator[Reason]:
-    """Tell of a layer that threads wait for; one that only stands by is no reason."""
+    """Tell of a layer that threads wait for. One that only stands by is no reason."""
     if layer.members or layer.group_members or layer.kind is LayerKind.OPEN:
         why = f"is not in force ({layer.reason})"
         yield Reason(ReasonCode.MISSING, layer.name, why, is_urgent=True)
 
 
 def _needless(old: Layer) -> Iterator[Reason]:
-    """Tell of a layer that keeps CPUs for nobody; one that holds none may stand by."""
+    """Tell of a layer that keeps CPUs for nobody. One that holds none may stand by."""
     if old.cpus_min:
         why = f"no thread belongs there any more; it owns {_size(old)}"
         yield Reason(ReasonCode.SURPLUS, old.name, why, is_urgent=False)

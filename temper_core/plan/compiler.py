@@ -87,7 +87,7 @@ def _fit(
     system: LayerDraft,
     adrift: Sequence[AddressedPod],
 ) -> _Fitted:
-    """Share out the cores; fold the least important group until the engine's limits are kept."""
+    """Share out the cores. Fold the least important group until the engine's limits are kept."""
     notes: list[Note] = []
     for homeless in over_layer_limit(crews, settings.tiers):
         crews, note = fold(crews, homeless)

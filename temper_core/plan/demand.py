@@ -15,7 +15,7 @@ Millis = int | Fraction
 
 @frozen
 class Demand:
-    """Requests and limits of the pods of one layer; no limit where one of them has none."""
+    """Requests and limits of the pods of one layer. No limit where one of them has none."""
 
     pods: int
     requests: Millis
@@ -26,7 +26,7 @@ class Demand:
         return capacity.cores_for(self.requests)
 
     def ceiling(self, capacity: Capacity) -> int | None:
-        """Return the most cores that the limits allow; ``None`` without a limit."""
+        """Return the most cores that the limits allow. ``None`` without a limit."""
         if self.limits is None:
             return None
         return max(self.cores(capacity), capacity.cores_for(self.limits))
@@ -39,7 +39,7 @@ class Demand:
 
 
 def tier_demand(crews: Iterable[TierPods], goals: Mapping[str, GroupTarget]) -> Demand | None:
-    """Add up what stays in the tier's layer under *goals*; ``None`` where no thread does.
+    """Add up what stays in the tier's layer under *goals*. ``None`` where no thread does.
 
     An exclusive group with a layer of its own takes its share of every request and limit along.
     """

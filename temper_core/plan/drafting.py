@@ -68,7 +68,7 @@ def fold(crews: Sequence[TierPods], over: Excess) -> tuple[tuple[TierPods, ...],
 def sketch(
     crews: Sequence[TierPods], shares: Shares, system: LayerDraft, adrift: Iterable[AddressedPod]
 ) -> PlanDraft:
-    """Draw up every layer's matchers and members; *adrift* are pods without an address."""
+    """Draw up every layer's matchers and members. *adrift* are pods without an address."""
     drafts = drafts_of(crews, shares, system, adrift)
     kept = {name: each for name, each in drafts.items() if name in ALWAYS or not each.is_empty}
     blocks = {name: draft.blocks() for name, draft in kept.items() if name != OPEN}
@@ -94,7 +94,7 @@ def drafts_of(
 
 
 def excess(crews: Sequence[TierPods], shares: Shares, drawn: PlanDraft) -> Excess | None:
-    """Find a group that the engine's limits leave no room for; the least important first."""
+    """Find a group that the engine's limits leave no room for. The least important first."""
     for crew in crews:
         found = _too_narrow(crew, shares)
         if found is not None:

@@ -24,7 +24,7 @@ SUGGESTIONS = 5
 
 @attrs.frozen
 class ExplainedPlace:
-    """One layer in which threads of the pod live; sizes in CPUs, ``None`` where it owns none.
+    """One layer in which threads of the pod live. Sizes in CPUs, ``None`` where it owns none.
 
     ``hint`` is what sends them there, where the plan is steered.
     """
@@ -41,7 +41,7 @@ class ExplainedPlace:
 
 @attrs.frozen
 class Explanation:
-    """Everything that made the plan place one pod as it does; ``inputs`` by their names.
+    """Everything that made the plan place one pod as it does. ``inputs`` by their names.
 
     ``groups`` are those of its profile, ``profile_about`` the containers that this is for.
     """
@@ -105,7 +105,7 @@ def _find(assignments: Iterable[Assignment], pod_key: str) -> Assignment:
 
 
 def _similar(pod_key: str, by_key: Mapping[str, Assignment]) -> list[str]:
-    """Return the keys of pods of a similar name first, then similar keys; the closest first."""
+    """Return the keys of pods of a similar name first, then similar keys. The closest first."""
     names: dict[str, list[str]] = {}
     for key, assignment in by_key.items():
         names.setdefault(assignment.pod.name, []).append(key)

@@ -23,7 +23,7 @@ STATIC_LOSS = "without hints these threads stay in the layer of their tier"
 class GroupAccount:
     """One thread group: what it asks for, what it becomes in which layer, and why not more.
 
-    ``cores`` is the arithmetic of an exclusive group, over all pods of the tier with the profile;
+    ``cores`` is the arithmetic of an exclusive group, over all pods of the tier with the profile.
     ``static`` what is lost where hints cannot be given, empty where nothing is.
     """
 
@@ -38,7 +38,7 @@ class GroupAccount:
 
 
 def group_accounts(plan: LayerPlan, assignment: Assignment) -> tuple[GroupAccount, ...]:
-    """Account for every group of the assignment's profile; empty without one."""
+    """Account for every group of the assignment's profile. Empty without one."""
     if assignment.profile is None or assignment.is_system:
         return ()
     crew = _crew(plan, assignment)
@@ -47,7 +47,7 @@ def group_accounts(plan: LayerPlan, assignment: Assignment) -> tuple[GroupAccoun
 
 
 def containers_meant(assignment: Assignment) -> str:
-    """Say which containers the profile is about, and why; empty without a profile."""
+    """Say which containers the profile is about, and why. Empty without a profile."""
     if assignment.profile is None:
         return ""
     pod = assignment.pod

@@ -21,7 +21,7 @@ LONGEST_NAME = 63
 
 @frozen
 class GroupRequest:
-    """What one thread group asks for in one tier; ``cores`` whole ones, for exclusive groups.
+    """What one thread group asks for in one tier. ``cores`` whole ones, for exclusive groups.
 
     ``position`` is the group's in its profile, which lists what matters most first.
     The treatment NORMAL stands for staying in the tier's layer, for whatever reason.
@@ -62,7 +62,7 @@ class TierPods:
 
     @property
     def profile(self) -> str:
-        """The id of the profile; empty without one."""
+        """The id of the profile. Empty without one."""
         return self.loaded.profile.id if self.loaded else ""
 
     @property

@@ -14,16 +14,16 @@ from temper_core.records.steering import (
 )
 
 MOST_REMEMBERED = 16_384
-"""Cgroups whose place is kept; a node that makes and removes them all day has ever new ones."""
+"""Cgroups whose place is kept. A node that makes and removes them all day has ever new ones."""
 
 
 class PlaceIndex:
     """Judges threads by the places of one plan, as the kernel side does by its table.
 
-    The innermost cgroup that has a place counts; of several at one cgroup the first. Names of
+    The innermost cgroup that has a place counts. Of several at one cgroup the first. Names of
     pods and containers count only where the node's own tools make cgroups (``NamesCount``), and
     not inside of another's pod that is known. A process scope counts where that place does not
-    outrank it; of several the longest name.
+    outrank it. Of several the longest name.
     """
 
     def __init__(self, places: Iterable[SteeredPlace]) -> None:
@@ -48,7 +48,7 @@ class PlaceIndex:
         return rule.layer if rule else OPEN
 
     def place_of(self, thread: ThreadIdentity) -> SteeredPlace | None:
-        """Return the place whose rules count for *thread*; ``None`` where it is in none."""
+        """Return the place whose rules count for *thread*. ``None`` where it is in none."""
         place = self.place_at(thread.cgroup)
         if place is None or not place.outranks_processes:
             for named in self._processes:

@@ -67,7 +67,7 @@ def places_of(
     homes: GroupPlacement,
     settings: PlanSettings,
 ) -> tuple[SteeredPlace, ...]:
-    """Return the places of a node, each scope once; of two that claim one the first has it.
+    """Return the places of a node, each scope once. Of two that claim one the first has it.
 
     Pods of more important tiers come first, as their layers do.
     """
@@ -153,7 +153,7 @@ def _pod_places(
 
 
 def _group_rules(crew: TierPods, homes: GroupPlacement) -> Rules:
-    """Return the profile's groups in their order; the last rule takes what is left."""
+    """Return the profile's groups in their order. The last rule takes what is left."""
     rules: list[SteeringRule] = []
     rest = homes.of_tier(crew.tier)
     for wish in crew.wishes:

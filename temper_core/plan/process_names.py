@@ -19,7 +19,7 @@ Station = Tier | None
 
 
 def rooms(tiers: Tiers, system_blocks: int) -> Mapping[Station, int]:
-    """Return how many names each layer has room for; tiers that share Open are left out."""
+    """Return how many names each layer has room for. Tiers that share Open are left out."""
     owning = [tier for tier in Tier if tiers.of(tier).kind is not LayerKind.OPEN]
     return {None: MOST_NAMES - system_blocks, **dict.fromkeys(owning, MOST_NAMES)}
 
@@ -27,7 +27,7 @@ def rooms(tiers: Tiers, system_blocks: int) -> Mapping[Station, int]:
 def with_room(
     pods: Sequence[AddressedPod], room: Mapping[Station, int]
 ) -> tuple[list[AddressedPod], list[Note]]:
-    """Take away the names for which the pods' layers have no room, and say so; first come."""
+    """Take away the names for which the pods' layers have no room, and say so. First come."""
     known: defaultdict[Station, dict[Address, None]] = defaultdict(dict)
     found: list[AddressedPod] = []
     notes: list[Note] = []

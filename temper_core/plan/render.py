@@ -13,7 +13,7 @@ from temper_core.records.tiers import LayerKind
 
 SCHEMA_VERSION = 1
 UNMATCHED = "unmatched"
-"""The engine insists on a last layer without conditions; no thread of a steered plan gets there."""
+"""The engine insists on a last layer without conditions. No thread of a steered plan gets there."""
 
 OPEN_UTIL_RANGE = (0.5, 0.8)
 
@@ -34,7 +34,7 @@ def engine_layers(plan: LayerPlan) -> tuple[Layer, ...]:
     What no other layer may own belongs to the Open layer, which is therefore Grouped to the engine:
     a CPU that nobody owns stays with whichever Grouped layer came by and is always busy, and an
     Open layer would starve. Not where the system layer owns nothing: it would then have no CPU.
-    A steered plan's Open layer has a hint, so that ``unmatched`` follows it; it preempts, because
+    A steered plan's Open layer has a hint, so that ``unmatched`` follows it. It preempts, because
     all four kinds of dispatch loop are one too many.
     """
     *others, shared = plan.layers
@@ -51,7 +51,7 @@ def _owning(layer: Layer, cpus: int) -> Layer:
 
 
 def _left_over(plan: LayerPlan) -> int:
-    """Count the CPUs of whole cores that no layer may own; 0 where the system layer needs them."""
+    """Count the CPUs of whole cores that no layer may own. 0 where the system layer needs them."""
     system = plan.layer_named(SYSTEM)
     if system is None or not system.cpus_max:
         return 0

@@ -9,7 +9,7 @@ from temper_core.plan.addresses import AddressedPod
 
 @frozen
 class AddressedPods:
-    """The pods of a node; those ``adrift`` have no address that tells them from others."""
+    """The pods of a node. Those ``adrift`` have no address that tells them from others."""
 
     system: tuple[AddressedPod, ...]
     tiered: tuple[AddressedPod, ...]

@@ -183,7 +183,7 @@ class Round:
             self._serve_demand(tier, kind, demand)
 
     def _serve_exclusive(self, wish: GroupRequest) -> bool:
-        """Fence the group, or demote it; tell whether it has a layer of its own."""
+        """Fence the group, or demote it. Tell whether it has a layer of its own."""
         asked = f"{counted(wish.cores, 'core')} for exclusive use, {self.left} left to own"
         if wish.cores <= self.left:
             fraction = f"cpu_fraction {float(wish.fraction):g} of the requests"

@@ -14,7 +14,7 @@ MEASURES = (
 
 
 def threads_in(layer: str, places: Iterable[SteeredPlace], pod: Pod) -> str:
-    """Say which threads of *pod* its *places* send into *layer*; empty where none is."""
+    """Say which threads of *pod* its *places* send into *layer*. Empty where none is."""
     own = [place for place in places if place.pod == pod.key]
     is_split = any(place.scope.kind is ScopeKind.CONTAINER for place in own)
     said = [

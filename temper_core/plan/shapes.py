@@ -2,7 +2,7 @@
 
 A plan's *shape* is what the engine's dispatch depends on: the layers in order, each with its kind
 and flags, not its name, size or matchers. ``proven_shapes.json`` beside this module says what
-became of each shape under saturation; ``docs/starvation.md`` tells how that was judged.
+became of each shape under saturation. ``docs/starvation.md`` tells how that was judged.
 """
 
 import json
@@ -48,7 +48,7 @@ class LayerShape:
     is_system: bool = False
 
     def __str__(self) -> str:
-        """Write it as ``system:Grouped+preempt``; ``from-0`` owns CPUs only when busy."""
+        """Write it as ``system:Grouped+preempt``. ``from-0`` owns CPUs only when busy."""
         flags = [flag for flag in ("preempt", "protected", "exclusive") if getattr(self, flag)]
         if self.kind is not LayerKind.OPEN and not self.keeps_cpus:
             flags.append("from-0")
@@ -58,7 +58,7 @@ class LayerShape:
 
 @frozen
 class Shape:
-    """A plan's layers in order; as text, runs of alike layers are counted: ``2*Grouped Open``."""
+    """A plan's layers in order. As text, runs of alike layers are counted: ``2*Grouped Open``."""
 
     layers: tuple[LayerShape, ...]
 
@@ -73,7 +73,7 @@ class Row:
     """What was seen of one shape on a machine of ``cpus`` CPUs, for ``seconds`` of saturation.
 
     ``worst_ms`` is the longest that anybody waited, by scenario and then by ``system``, ``owning``
-    and ``open`` layers; ``ended`` is why the engine ended, empty where it stayed.
+    and ``open`` layers. ``ended`` is why the engine ended, empty where it stayed.
     """
 
     shape: str
@@ -131,7 +131,7 @@ def judged(plan: LayerPlan) -> LayerPlan:
 
 @cache
 def proven_shapes(path: Path = TABLE) -> ShapeTable:
-    """Read the table; it is our own, so a fault in it is a bug."""
+    """Read the table. It is our own, so a fault in it is a bug."""
     document: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     rows = [{**row, "verdict": Verdict(row["verdict"])} for row in document.pop("rows")]
     return ShapeTable(**document, rows=tuple(Row(**row) for row in rows))

@@ -60,9 +60,9 @@ class Shares:
 def share_out(
     crews: Sequence[TierPods], capacity: Capacity, tiers: Tiers, spare: Spare | None = None
 ) -> Shares:
-    """Hand out the cores; with *spare*, to pods that are yet to come as well.
+    """Hand out the cores. With *spare*, to pods that are yet to come as well.
 
-    The system layer takes its core after ``high``; it leaves the last one to ``normal`` where it
+    The system layer takes its core after ``high``. It leaves the last one to ``normal`` where it
     can do with none, because a plan of those kinds still loads.
     """
     chosen = _with_latency(crews, capacity, tiers, SYSTEM_AFTER_HIGH, spare)

@@ -32,7 +32,7 @@ EVERYTHING: Block = (Matcher("CgroupPrefix", ""),)
 def compile_steered(
     pods: Sequence[AddressedPod], capacity: Capacity, settings: Settings, steering: Steering
 ) -> Compiled:
-    """Compile the layers that hints lead to; held to those in force where *steering* says so."""
+    """Compile the layers that hints lead to. Held to those in force where *steering* says so."""
     roll = AddressedPods.of(pods)
     crews, notes = crews_of(roll.tiered, is_steered=True)
     if steering.hold:
@@ -71,7 +71,7 @@ class _Shared:
 
 
 def _share_out(crews: tuple[TierPods, ...], capacity: Capacity, settings: Settings) -> _Shared:
-    """Hand out the cores; groups fold where the engine has no layer left, and only there."""
+    """Hand out the cores. Groups fold where the engine has no layer left, and only there."""
     notes: list[Note] = []
     for homeless in over_layer_limit(crews, settings.tiers, MOST_LAYERS):
         crews, note = fold(crews, homeless)
@@ -114,7 +114,7 @@ def _held(
 
 
 def _hints(names: Sequence[str] | Mapping[str, object], steering: Steering) -> dict[str, int]:
-    """Return the hints of layers *names*; the engine in force knows what it was given."""
+    """Return the hints of layers *names*. The engine in force knows what it was given."""
     told = {layer.name: layer.hint for layer in steering.in_force}
     known = {name: hint for name, hint in told.items() if hint is not None}
     return hints_for(names, {**steering.hints, **known})

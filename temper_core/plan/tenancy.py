@@ -3,7 +3,7 @@
 Who may make cgroups, as a container may in its own, could name one like a better pod. So names
 count only where the node's own tools make cgroups: outside of all pods and containers, or, for a
 container's, right inside a pod's directory. A container that is a node itself, as kind's are, has
-a tree of the kubelet's in it, whose names count again; in a pod no such tree is believed.
+a tree of the kubelet's in it, whose names count again. In a pod no such tree is believed.
 """
 
 import re

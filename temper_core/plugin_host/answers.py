@@ -69,7 +69,7 @@ class Contested:
 def ask(
     implementations: Iterable[HookImpl], of: type[Record], given: Mapping[str, Any], plugin: str
 ) -> list[Record]:
-    """Call the hook and list its records; raise PluginError where they are not what was promised.
+    """Call the hook and list its records. Raise PluginError where they are not what was promised.
 
     Called inside the plugin's guard: a generator raises only when it is listed.
     """
@@ -83,7 +83,7 @@ def ask(
 
 
 def listed(answer: object, plugin: str, of: type[Item]) -> list[Item]:
-    """Return *answer* as a list of *of*; raise PluginError unless it is one."""
+    """Return *answer* as a list of *of*. Raise PluginError unless it is one."""
     if answer is None:
         return []
     if not isinstance(answer, Iterable):
@@ -111,7 +111,7 @@ def _refuse_uncallable(record: object, plugin: str) -> None:
 def _refuse_doubles(records: Iterable[NamedRecord], plugin: str) -> None:
     seen: set[object] = set()
     for record in records:
-        # One id may be tuned for several machines; any other name stands for one thing.
+        # One id may be tuned for several machines. Any other name stands for one thing.
         shape = record.machine_shape if isinstance(record, WorkloadProfile) else None
         if (record.name, shape) in seen:
             raise PluginError(plugin, f"returned two records named {record.name!r}")
@@ -133,7 +133,7 @@ def find_contested(answers: Mapping[str, Iterable[NamedRecord]]) -> list[Contest
 
 
 def claims(record: NamedRecord) -> Iterator[str]:
-    """Yield the names that *record* takes; an endpoint takes its method and path as well.
+    """Yield the names that *record* takes. An endpoint takes its method and path as well.
 
     The name of a command is unique in its group only.
     """
@@ -165,14 +165,14 @@ def read_anything(answer: Any, plugin: str) -> Any:  # noqa: ANN401 - as it says
 
 
 def read_detection(answer: object, plugin: str) -> Detection | None:
-    """Return a detector's answer; raise PluginError unless it is a Detection or None."""
+    """Return a detector's answer. Raise PluginError unless it is a Detection or None."""
     if answer is None or isinstance(answer, Detection):
         return answer
     raise PluginError(plugin, f"returned {answer!r}, which is no Detection")
 
 
 def read_metrics(answer: object, plugin: str) -> list[Metric]:
-    """Return an exporter's metrics; raise PluginError, since one odd value spoils the scrape."""
+    """Return an exporter's metrics. Raise PluginError, since one odd value spoils the scrape."""
     metrics = []
     for metric in listed(answer, plugin, Metric):
         samples = listed(metric.samples, plugin, MetricSample)

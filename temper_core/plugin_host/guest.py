@@ -32,18 +32,18 @@ class NotActive(PluginError):  # noqa: N818 - reads as the fact it reports
 
 
 class Busy(PluginError):  # noqa: N818 - reads as the fact it reports
-    """The plugin is still in an earlier call; no fault of this one."""
+    """The plugin is still in an earlier call. No fault of this one."""
 
 
 class Hung(PluginError):  # noqa: N818 - reads as the fact it reports
-    """The plugin did not return by its deadline; its thread is lost."""
+    """The plugin did not return by its deadline. Its thread is lost."""
 
 
 @define(eq=False)
 class HostedPlugin:
-    """A plugin, its thread, and its account; calls into it take turns.
+    """A plugin, its thread, and its account. Calls into it take turns.
 
-    ``lost`` are the parts that were set aside, and why; the others are called as before.
+    ``lost`` are the parts that were set aside, and why. The others are called as before.
     ``failures_in_a_row`` are counted for each part. What belongs to no part has the empty name.
     """
 
@@ -80,7 +80,7 @@ class HostedPlugin:
     ) -> Any:  # noqa: ANN401 - whatever the function returns
         """Call *function*, which belongs to *part*, in the plugin's thread.
 
-        Raises NotActive, Busy, Hung, or PluginError from whatever the plugin raised; errors that
+        Raises NotActive, Busy, Hung, or PluginError from whatever the plugin raised. Errors that
         the contract *allows* come through as they are.
         """
         if self._worker.is_current:  # the plugin called itself through us: its turn already
@@ -111,7 +111,7 @@ class HostedPlugin:
             self._turn.release()
 
     def set_aside(self, part: str, reason: str) -> None:
-        """Call *part* no more; nothing at all where none is named."""
+        """Call *part* no more. Nothing at all where none is named."""
         if part:
             self.lost[part] = reason
         else:
@@ -124,7 +124,7 @@ class HostedPlugin:
             self.failures_in_a_row.clear()
 
     def admit(self, load: Callable[[], object], deadline_s: float) -> None:
-        """Load the plugin and learn what it implements; raise PluginError if it does not fit."""
+        """Load the plugin and learn what it implements. Raise PluginError if it does not fit."""
         self.implementations = self.call(_admitted, (load, self.name), deadline_s)
 
     def state(self) -> PluginState:

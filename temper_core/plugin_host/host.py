@@ -34,10 +34,10 @@ class Contribution(Generic[Record]):
 
 @define(eq=False)
 class PluginHost:
-    """The plugins of this process; every method may be called from any thread.
+    """The plugins of this process. Every method may be called from any thread.
 
     A plugin is set aside when it cannot be loaded, or when a hook of it fails. A part of it, such
-    as one exporter, is when it hangs or fails three times in a row; the rest of the plugin goes
+    as one exporter, is when it hangs or fails three times in a row. The rest of the plugin goes
     on. What is set aside is not called again.
     """
 
@@ -48,7 +48,7 @@ class PluginHost:
     _account: Lock = field(factory=Lock, init=False)
 
     def add(self, plugin: object, name: str, *, distribution: str = "", version: str = "") -> None:
-        """Take in *plugin*; raise PluginError, and keep nothing of it, if it does not fit."""
+        """Take in *plugin*. Raise PluginError, and keep nothing of it, if it does not fit."""
         if name in self._guests:
             raise PluginError(name, "another plugin already has this name")
         guest = HostedPlugin(name, distribution, version)
@@ -56,7 +56,7 @@ class PluginHost:
         self._guests[name] = guest
 
     def load_installed(self) -> None:
-        """Load what is installed and allowed; raise PluginError for the first misfit if strict."""
+        """Load what is installed and allowed. Raise PluginError for the first misfit if strict."""
         by_name: defaultdict[str, list[Installed]] = defaultdict(list)
         for plugin in installed_plugins():
             by_name[plugin.name].append(plugin)
@@ -71,7 +71,7 @@ class PluginHost:
             self._insist(PluginError(missing, reason))
 
     def gather(self, hook: str, of: type[Record], **given: Any) -> list[Contribution[Record]]:  # noqa: ANN401 - arguments of any hook
-        """Ask every plugin for its records; who fails gives none, nor does a name claimed twice."""
+        """Ask every plugin for its records. Who fails gives none, nor does a name claimed twice."""
         found: dict[str, list[Record]] = {}
         for guest in self._implementing(hook):
             own = MappingProxyType(dict(self.settings.plugins.get(guest.name, {})))
@@ -105,8 +105,8 @@ class PluginHost:
     ) -> Returned:
         """Call a function that *plugin* contributed, as *part* of it, or one that calls it.
 
-        Returns what it returned; a generator comes as a list, since it may raise half way. With
-        *each*, every item must be of that type; what a detector, an invariant or an exporter
+        Returns what it returned. A generator comes as a list, since it may raise half way. With
+        *each*, every item must be of that type. What a detector, an invariant or an exporter
         returns is judged anyway. Raises PluginError whatever goes wrong, but for the errors that
         the contract *allows*, which say something about the world and not about the plugin.
         """
@@ -129,7 +129,7 @@ class PluginHost:
     def note_end(self, plugin: str, part: str, failure: str = "", *, is_hung: bool = False) -> None:
         """Count how something ended that *part* of *plugin* did outside of ``call``.
 
-        *failure* is empty where it ended well; what hangs, or fails three times in a row, is set
+        *failure* is empty where it ended well. What hangs, or fails three times in a row, is set
         aside as in ``call``.
         """
         guest = self._guests[plugin]
@@ -140,7 +140,7 @@ class PluginHost:
         self._note_failure(guest, part, self.note_end, kind(plugin, failure))
 
     def why_lost(self, plugin: str, part: str) -> str:
-        """Return why *part* of *plugin* was set aside; empty where it was not."""
+        """Return why *part* of *plugin* was set aside. Empty where it was not."""
         return self._guests[plugin].lost.get(part, "")
 
     def revive(self, plugin: str) -> None:

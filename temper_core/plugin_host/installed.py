@@ -10,7 +10,7 @@ from temper_core.hookspecs import ENTRY_POINTS
 
 @frozen
 class Installed:
-    """A plugin that a distribution offers; ``load`` imports it, or says why it cannot."""
+    """A plugin that a distribution offers. ``load`` imports it, or says why it cannot."""
 
     name: str
     distribution: str

@@ -22,7 +22,7 @@ class CallFailed(Exception):  # noqa: N818 - names what happened
 
 
 class CallOverdue(Exception):  # noqa: N818 - names what happened
-    """The function did not return by its deadline; its thread was left behind."""
+    """The function did not return by its deadline. Its thread was left behind."""
 
 
 class AbandonedCall(BaseException):
@@ -54,7 +54,7 @@ _Requests = SimpleQueue[_Request | None]
 
 @define(eq=False)
 class Worker:
-    """One daemon thread that takes calls in turn; started by the first, ended with its owner."""
+    """One daemon thread that takes calls in turn. Started by the first, ended with its owner."""
 
     name: str
     _requests: _Requests = field(factory=SimpleQueue, init=False)
@@ -63,7 +63,7 @@ class Worker:
     def run(
         self, function: Callable[..., Returned], arguments: Sequence[Any], deadline_s: float
     ) -> Returned:
-        """Call *function* in the thread; raise CallFailed, or CallOverdue after *deadline_s*."""
+        """Call *function* in the thread. Raise CallFailed, or CallOverdue after *deadline_s*."""
         thread = self._thread or self._start()
         request = _Request(function, arguments, SimpleQueue())
         self._requests.put(request)

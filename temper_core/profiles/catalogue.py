@@ -24,7 +24,7 @@ Detect = Callable[[Pod], Detection | None]
 
 @frozen
 class Choice:
-    """The profile of a pod and why; without one, why none was applied, and that as a code.
+    """The profile of a pod and why. Without one, why none was applied, and that as a code.
 
     ``reason`` is empty where nothing claims the pod.
     """
@@ -64,7 +64,7 @@ class ProfileCatalogue:
     trials: Mapping[str, LoadedProfile] = field(factory=dict)
 
     def choose(self, pod: Pod, machine: MachineShape, detect: Detect = detect_nothing) -> Choice:
-        """Return the profile of *pod* and why; without one, why none was applied.
+        """Return the profile of *pod* and why. Without one, why none was applied.
 
         A profile that is named but does not fit the machine, or is not there, is never replaced by
         a guess.
@@ -170,7 +170,7 @@ def _applied(fitting: Sequence[LoadedProfile], claim: _Claim) -> Choice:
 
 
 def _best(choices: Sequence[Choice]) -> Choice:
-    """Return the preferred one of *choices* for several ids; the first where none is applied."""
+    """Return the preferred one of *choices* for several ids. The first where none is applied."""
     fitting = [(choice.loaded, choice) for choice in choices if choice.loaded is not None]
     if not fitting:
         return choices[0]

@@ -1,6 +1,6 @@
 """Profiles that extend others are completed, and all are held against what the engine takes.
 
-A parent may be tuned for several machines; its child then is, too, and gives one profile for each.
+A parent may be tuned for several machines. Its child then is, too, and gives one profile for each.
 """
 
 import datetime as dt
@@ -39,7 +39,7 @@ def newest_engine() -> Capabilities:
 
 
 def installed_engine(name: str) -> FindEngine:
-    """Return who asks what the engine of that name or path takes; where there is none, the newest.
+    """Return who asks what the engine of that name or path takes. Where there is none, the newest.
 
     An engine that is replaced while the agent runs answers from the next look on.
     """
@@ -79,7 +79,7 @@ class Completion:
     """Makes catalogues, and remembers of each source what it last stood for.
 
     A profile that can no longer be completed, or that the engine cannot take, stays what it was,
-    beside the failure; one that is gone is gone.
+    beside the failure. One that is gone is gone.
     """
 
     engine: FindEngine = newest_engine
@@ -88,7 +88,7 @@ class Completion:
     _last: "_Last | None" = field(default=None, init=False)
 
     def catalogue(self, entries: Iterable[Entry]) -> ProfileCatalogue:
-        """Complete the profiles among *entries*, in their order; raises nothing.
+        """Complete the profiles among *entries*, in their order. Raises nothing.
 
         Where nothing is new the catalogue is the same as the last time: the agent asks every half
         minute, and to complete a profile takes tens of milliseconds.

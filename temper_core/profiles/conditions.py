@@ -31,7 +31,7 @@ class GroupTarget(Enum):
 
 @frozen
 class Part:
-    """One group of a profile; no match takes what is left.
+    """One group of a profile. No match takes what is left.
 
     Matches that need steering count as if their names alone took the threads, but no thread is
     sure to be taken by them.
@@ -103,7 +103,7 @@ def _positive(match: ThreadMatch) -> Condition:
 def _without_all(
     conditions: Iterable[Condition], matches: Iterable[ThreadMatch]
 ) -> tuple[Condition, ...]:
-    """Take every thread of *matches* out of *conditions*; stop where it is far too much."""
+    """Take every thread of *matches* out of *conditions*. Stop where it is far too much."""
     remaining = list(conditions)
     for match in matches:
         remaining = [each for condition in remaining for each in _without(condition, match)]
@@ -125,7 +125,7 @@ def _without(condition: Condition, match: ThreadMatch) -> list[Condition]:
 
 
 def _and_not(condition: Condition, matcher: Matcher) -> Condition | None:
-    """Return *condition* and not *matcher*; ``None`` where no thread is left."""
+    """Return *condition* and not *matcher*. ``None`` where no thread is left."""
     same = next((each for each in condition if each.kind == matcher.kind), None)
     if matcher.kind == "IsGroupLeader":
         if same is None:

@@ -40,7 +40,7 @@ def _by_name(match: ThreadMatch) -> ThreadMatch:
 
 
 def first_taker(groups: Iterable[ThreadGroup], thread: ThreadIdentity) -> ThreadGroup | None:
-    """Return the first group that takes *thread*; one without a match takes what is left."""
+    """Return the first group that takes *thread*. One without a match takes what is left."""
     for group in groups:
         if not group.match or any(matches(match, thread) for match in group.match):
             return group

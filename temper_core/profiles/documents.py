@@ -38,7 +38,7 @@ UNNAMED = "unnamed"
 
 
 def parse_profile(text: str, source: str) -> WorkloadProfile:
-    """Read the TOML *text* of a profile; raise DocumentError with every misfit, naming *source*.
+    """Read the TOML *text* of a profile. Raise DocumentError with every misfit, naming *source*.
 
     One that ``extends`` another is returned as a DerivedProfile: what it lacks is for the node to
     find, where all profiles are.
@@ -47,7 +47,7 @@ def parse_profile(text: str, source: str) -> WorkloadProfile:
 
 
 def complete(child: DerivedProfile, parent: WorkloadProfile, source: str) -> WorkloadProfile:
-    """Return *child* with all that it takes from *parent*; raise DocumentError where they clash."""
+    """Return *child* with all that it takes from *parent*. Raise DocumentError where they clash."""
     table, problems = completed_table(child, parent)
     if not problems:
         problems = [_by_name(problem, table) for problem in _problems(table)]
@@ -76,7 +76,7 @@ def _made(table: Table, source: str) -> WorkloadProfile:
 
 
 def _problems(table: Table) -> list[str]:
-    """Return all that is wrong with *table*, by path; empty where a profile can be made of it."""
+    """Return all that is wrong with *table*, by path. Empty where a profile can be made of it."""
     found: list[str] = []
     try:
         documents.fit(table, ProfileTable, source="")
@@ -149,7 +149,7 @@ def _whole_group_misfits(path: str, table: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _misfits_between(tables: Mapping[int, Mapping[str, Any]], count: int) -> Iterator[str]:
-    """Say what is wrong between groups; one that could not be read hides nothing and is no rest."""
+    """Say what is wrong between groups. One that could not be read hides nothing and is no rest."""
     known = {number: _group_for_order(table) for number, table in tables.items()}
     read = {number: group for number, group in known.items() if group is not None}
     numbers = list(read)
@@ -192,7 +192,7 @@ def _match_misfits(raw: object) -> Iterator[tuple[str, str]]:
     match = _piece(_sound(raw, ThreadMatch), ThreadMatch) or ThreadMatch()
     for name in ("comm_prefix", "process"):
         value = getattr(match, name)
-        # The kernel keeps 15 bytes of a name; the model counts characters.
+        # The kernel keeps 15 bytes of a name. The model counts characters.
         if value is not None and len(value.encode()) > LONGEST_COMM:
             yield f".{name}", f"must be at most {LONGEST_COMM} bytes of UTF-8"
     yield from impossibilities(match)
@@ -223,7 +223,7 @@ def _misordered(bounds: object, least: int = 0) -> str:
 
 
 def _sound(table: Mapping[str, Any], model: type[Any], needed: Table | None = None) -> Table:
-    """Return the keys of *table* that fit by themselves; the others are told elsewhere."""
+    """Return the keys of *table* that fit by themselves. The others are told elsewhere."""
     needed = needed or {}
     kept = {key: table[key] for key in fields_dict(model) if key in table}
     fitting = {

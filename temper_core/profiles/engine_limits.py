@@ -18,7 +18,7 @@ GOALS = {
 
 
 def engine_misfits(profile: WorkloadProfile, capabilities: Capabilities) -> tuple[str, ...]:
-    """Say what of *profile* an engine of *capabilities* cannot do, by path; empty where it can.
+    """Say what of *profile* an engine of *capabilities* cannot do, by path. Empty where it can.
 
     What the engine need not know, since hints tell it, is held against it too: hints may be
     taken away at any time, and the node must not fall off its engine then.

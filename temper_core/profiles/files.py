@@ -15,7 +15,7 @@ from temper_core.profiles.tables import DerivedProfile
 from temper_core.records.profiles import LoadedProfile, ProfileFailure, ShapeRange
 
 LARGEST_PROFILE_BYTES = 256 * 1024
-"""Parsing takes the agent's loop time; the profiles that ship have 2 KiB."""
+"""Parsing takes the agent's loop time. The profiles that ship have 2 KiB."""
 
 MOST_FILES = 1_000
 
@@ -30,7 +30,7 @@ Sign = tuple[int, ...]
 
 @frozen
 class _Seen:
-    """What a file said last, and the last good one; without ``sign`` it is to be read again."""
+    """What a file said last, and the last good one. Without ``sign`` it is to be read again."""
 
     sign: Sign | None
     found: Entry
@@ -38,7 +38,7 @@ class _Seen:
 
 
 class ProfileFiles:
-    """Reads the profiles of *directory*; what is missing is empty.
+    """Reads the profiles of *directory*. What is missing is empty.
 
     Of a file that cannot be read any more the last good version stays, beside the failure. A file
     that is gone is gone with all that it said.
@@ -50,7 +50,7 @@ class ProfileFiles:
         self._seen: dict[Path, _Seen] = {}
 
     def look(self) -> tuple[Entry, ...]:
-        """Return what the files say now, in the order of their names; raises nothing."""
+        """Return what the files say now, in the order of their names. Raises nothing."""
         try:
             paths = profile_files(self._directory)
         except FileNotFoundError:
@@ -76,7 +76,7 @@ class ProfileFiles:
         return _Seen(sign, found, good)
 
     def _told(self) -> tuple[Entry, ...]:
-        """Return the entries in the order of the files; each id and shape belongs to one."""
+        """Return the entries in the order of the files. Each id and shape belongs to one."""
         owners: dict[Claim, Path] = {}
         told = [*self._sound(owners), *self._spoiled(owners)]
         return tuple(sorted(told, key=lambda entry: entry.source))
@@ -100,7 +100,7 @@ class ProfileFiles:
 
 
 def profile_files(directory: Path) -> list[Path]:
-    """Return the profile files of *directory* by name; raise OSError where it cannot be listed."""
+    """Return the profile files of *directory* by name. Raise OSError where it cannot be listed."""
     # A mounted ConfigMap holds its files as links into a hidden folder: links are followed,
     # hidden names are not ours.
     with os.scandir(directory) as entries:
@@ -130,7 +130,7 @@ def _outlived(failure: ProfileFailure, good: LoadedProfile) -> ProfileFailure:
 
 
 def _sign(path: Path, now_ns: int) -> Sign | None:
-    """Return what differs when the file does, a link's target being the file; ``None`` unsure."""
+    """Return what differs when the file does, a link's target being the file. ``None`` unsure."""
     try:
         info = path.stat()
     except OSError:
@@ -141,7 +141,7 @@ def _sign(path: Path, now_ns: int) -> Sign | None:
 
 
 def read_profile_text(path: Path) -> str:
-    """Return what the file at *path* says; raise DocumentError for what can be no profile."""
+    """Return what the file at *path* says. Raise DocumentError for what can be no profile."""
     _refuse(path)
     text = documents.read_text(path)
     _refuse_size(len(text), path)
@@ -149,7 +149,7 @@ def read_profile_text(path: Path) -> str:
 
 
 def read_profile(path: Path) -> Entry:
-    """Read the profile at *path*; what is wrong with it, all of it, is a failure."""
+    """Read the profile at *path*. What is wrong with it, all of it, is a failure."""
     text = ""
     try:
         text = read_profile_text(path)

@@ -22,14 +22,14 @@ IMPLIED_PREFIXES = ("docker.io/", "library/")
 
 
 def image_sign(fingerprint: Fingerprint, pod: Pod) -> str:
-    """Say which image of *pod* the fingerprint's globs take; empty when none."""
+    """Say which image of *pod* the fingerprint's globs take. Empty when none."""
     images = (container.image for container in pod.containers)
     taken = next((image for image in images if _takes_image(fingerprint.images, image)), "")
     return f"image {taken}" if taken else ""
 
 
 def process_sign(fingerprint: Fingerprint, pod: Pod) -> str:
-    """Say which main process of *pod* the fingerprint names; empty when none."""
+    """Say which main process of *pod* the fingerprint names. Empty when none."""
     if not fingerprint.processes:
         return ""
     names = (name for container in pod.containers for name in container.processes)
@@ -38,7 +38,7 @@ def process_sign(fingerprint: Fingerprint, pod: Pod) -> str:
 
 
 def containers_of(pod: Pod, fingerprint: Fingerprint) -> tuple[Container, ...]:
-    """Return the containers that the fingerprint recognises; all of them where it is none.
+    """Return the containers that the fingerprint recognises. All of them where it is none.
 
     One whose image is of another version than the profile is for is none of them.
     """
@@ -48,7 +48,7 @@ def containers_of(pod: Pod, fingerprint: Fingerprint) -> tuple[Container, ...]:
 
 
 def version_misfit(fingerprint: Fingerprint, pod: Pod, *, is_named: bool) -> str:
-    """Say why the versions that a profile is for are not the pod's; empty where they are.
+    """Say why the versions that a profile is for are not the pod's. Empty where they are.
 
     Only the tags of images that the fingerprint takes tell a version: that of an image of one's
     own says nothing of the program inside. Where none tells it, the profile fits if the pod's
@@ -77,7 +77,7 @@ def _has_version(fingerprint: Fingerprint, container: Container) -> bool | None:
 
 
 def shape_misfit(shape: ShapeRange, machine: MachineShape) -> str:
-    """Say why a tuning for *shape* is not for *machine*; empty when it fits."""
+    """Say why a tuning for *shape* is not for *machine*. Empty when it fits."""
     for name in COUNTED:
         bounds, value = getattr(shape, name), getattr(machine, name)
         if bounds is not None and not _low(bounds) <= value <= _high(bounds):
@@ -109,7 +109,7 @@ def _takes_container(fingerprint: Fingerprint, container: Container) -> bool:
 
 
 def _takes_process(fingerprint: Fingerprint, name: str) -> bool:
-    # Names that come from the kernel are cut; profiles may spell theirs out.
+    # Names that come from the kernel are cut. Profiles may spell theirs out.
     return any(name in (each, each[:LONGEST_COMM]) for each in fingerprint.processes)
 
 
@@ -139,12 +139,12 @@ def _spellings(image: str) -> Iterator[str]:
     for spelling in _names(reference):
         yield spelling
         if ":" not in spelling.rpartition("/")[2]:
-            # An absent tag means latest; with a digest it is any, and a glob with a tag takes it.
+            # An absent tag means latest. With a digest it is any, and a glob with a tag takes it.
             yield f"{spelling}:" if digest else f"{spelling}:latest"
 
 
 def _with_digest(image: str) -> Iterator[str]:
-    """Yield the reference with its digest, with and without the tag; nothing where it has none."""
+    """Yield the reference with its digest, with and without the tag. Nothing where it has none."""
     reference, at, digest = image.partition("@")
     if not at:
         return

@@ -39,7 +39,7 @@ ANY_NAMES = ("", "q", "Zz 9#", "\x7f:[-]")
 
 @frozen
 class Remark:
-    """Something to think about; ``code`` is stable, ``path`` says where."""
+    """Something to think about. ``code`` is stable, ``path`` says where."""
 
     code: str
     path: str
@@ -87,7 +87,7 @@ def _unreachable(known: Fingerprint) -> Iterator[Remark]:
 
 
 def _image_misread(glob: str) -> str:
-    """Say why *glob* does not take what its author most likely means; empty where it may."""
+    """Say why *glob* does not take what its author most likely means. Empty where it may."""
     if not glob:
         return "'' takes no image"
     if "@" in glob or ":" in glob.rpartition("/")[2] or glob.endswith("*"):

@@ -14,17 +14,17 @@ from temper_core.settings.models import Settings
 def load_catalogue(
     settings: Settings, host: PluginHost, directory: Path | None = None
 ) -> ProfileCatalogue:
-    """Read every profile there is; one that cannot be read is a failure in the catalogue.
+    """Read every profile there is. One that cannot be read is a failure in the catalogue.
 
     *directory* takes the place of the one that the settings name. Files come before what plugins
-    ship; who is chosen for a pod is for the plan to say.
+    ship. Who is chosen for a pod is for the plan to say.
     """
     files = ProfileFiles(directory or Path(settings.profiles.directory))
     return catalogue_of((*files.look(), *shipped_profiles(host)))
 
 
 def catalogue_of(entries: Iterable[Entry]) -> ProfileCatalogue:
-    """Make a catalogue of what was found; every profile is completed, or is a failure."""
+    """Make a catalogue of what was found. Every profile is completed, or is a failure."""
     return Completion().catalogue(entries)
 
 

@@ -1,6 +1,6 @@
 """What a match of a profile can take at all: nothing, or only what an earlier one has taken.
 
-Said is only what is certain. A pattern is read with Python's own parser; where that reads another
+Said is only what is certain. A pattern is read with Python's own parser. Where that reads another
 language than RE2, or refuses it, nothing is said.
 """
 
@@ -23,7 +23,7 @@ ENDS = {"AT_END", "AT_END_STRING"}
 REPEATS = {"MAX_REPEAT", "MIN_REPEAT"}
 
 _READ: Any = import_module("re._parser").parse
-"""Python's own; it has no stubs."""
+"""Python's own. It has no stubs."""
 
 Least = tuple[float, bool]
 """The bytes that a part takes at least, and whether nothing may follow it."""
@@ -47,7 +47,7 @@ def impossibilities(match: ThreadMatch) -> Iterator[tuple[str, str]]:
 
 
 def unreachable(pattern: str, longest: int, what: str) -> str:
-    """Say why *pattern* is found in no *what* of *longest* bytes; empty where it may be."""
+    """Say why *pattern* is found in no *what* of *longest* bytes. Empty where it may be."""
     least = _least_bytes(pattern)
     if least == NEVER:
         return f"it asks for text before {what} begins or after it ends"
@@ -65,7 +65,7 @@ def hidden(groups: Sequence[ThreadGroup]) -> Iterator[tuple[int, str]]:
 
 
 def covers(earlier: ThreadMatch, later: ThreadMatch) -> bool:
-    """Whether every thread that *later* takes is taken by *earlier*; only where it is certain."""
+    """Whether every thread that *later* takes is taken by *earlier*. Only where it is certain."""
     if not (later.comm_prefix or "").startswith(earlier.comm_prefix or ""):
         return False
     if not (later.process or "").startswith(earlier.process or ""):

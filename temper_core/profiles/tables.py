@@ -100,7 +100,7 @@ class ProfileTable:
 class DerivedProfile(WorkloadProfile):
     """A profile that ``extends`` another: of no use without its parent.
 
-    ``given`` is its table as it was written; its thread groups are in there alone. Among the
+    ``given`` is its table as it was written. Its thread groups are in there alone. Among the
     profiles of a node it is completed, and what pods get is never one of these.
     """
 
@@ -134,7 +134,7 @@ def table_of(profile: WorkloadProfile) -> Table:
 def _merged_groups(
     given: list[Table], inherited: list[Table]
 ) -> tuple[list[Table], list[tuple[str, str]]]:
-    """Put the groups together; a new one comes behind the inherited one that is named before it."""
+    """Put the groups together. A new one comes behind the inherited one that is named before it."""
     groups, place = [dict(group) for group in inherited], 0
     problems: list[tuple[str, str]] = []
     for number, group in enumerate(given):

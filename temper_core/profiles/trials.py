@@ -37,7 +37,7 @@ Record = Callable[[str, str, str], None]
 
 @frozen
 class _Entry:
-    """A trial in the book; ``until`` is in seconds of the book's clock."""
+    """A trial in the book. ``until`` is in seconds of the book's clock."""
 
     state: TrialState
     loaded: LoadedProfile
@@ -46,7 +46,7 @@ class _Entry:
 
 @frozen
 class BookedTrial:
-    """A trial's handle; implements ``Trial``."""
+    """A trial's handle. Implements ``Trial``."""
 
     id: str
     _book: "TrialBook"
@@ -56,13 +56,13 @@ class BookedTrial:
         return any(state.id == self.id for state in self._book.states())
 
     def release(self) -> None:
-        """End it; safe to call twice."""
+        """End it. Safe to call twice."""
         self._book.release(self.id)
 
 
 @define(eq=False)
 class TrialBook:
-    """The trials of this node; any thread may call every method.
+    """The trials of this node. Any thread may call every method.
 
     Attributes:
         pods: Returns the keys of the pods of this node.
@@ -111,7 +111,7 @@ class TrialBook:
         return tuple(each.state for each in self._entries.values() if each.until > now)
 
     def release(self, number: str) -> bool:
-        """End a trial; return whether it was in force."""
+        """End a trial. Return whether it was in force."""
         return self._end({number: "released"})
 
     def release_all(self, owner: str) -> None:
@@ -135,7 +135,7 @@ class TrialBook:
         return {key: e.loaded for e in self._entries.values() for key in e.state.pods}
 
     def due_at(self) -> float:
-        """Return when the next trial expires, in seconds of the clock; infinity without one."""
+        """Return when the next trial expires, in seconds of the clock. Infinity without one."""
         return min((each.until for each in self._entries.values()), default=math.inf)
 
     def _require(self, profile: WorkloadProfile, keys: Sequence[str], seconds: float) -> None:

@@ -16,9 +16,9 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class ProfileWatch:
-    """Holds the catalogue as of the last look, replaced whole; it may be read from any thread.
+    """Holds the catalogue as of the last look, replaced whole. It may be read from any thread.
 
-    Plugins are asked for theirs once, when it is made; what *engine* can do, at every look.
+    Plugins are asked for theirs once, when it is made. What *engine* can do, at every look.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class ProfileWatch:
         return self._watch.fileno()
 
     def look(self) -> bool:
-        """Read the files that changed; return whether the catalogue is another than before."""
+        """Read the files that changed. Return whether the catalogue is another than before."""
         self._watch.arm()
         entries = (*self._files.look(), *self._shipped)
         former, self.catalogue = self.catalogue, self._completion.catalogue(entries)

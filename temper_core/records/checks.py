@@ -40,5 +40,5 @@ def failed(name: str, detail: str, remedy: str) -> Check:
 
 
 def unknown(name: str, detail: str, remedy: str = "") -> Check:
-    """Say that *name* could not be looked at; it does not stand in the way."""
+    """Say that *name* could not be looked at. It does not stand in the way."""
     return Check(name, CheckState.UNKNOWN, detail, remedy)

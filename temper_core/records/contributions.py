@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 COMMAND_GROUPS = ("temper", "temper profiles", "kubectl temper")
-"""The groups that plugins may add commands to; ``temper k8s`` has those of ``kubectl temper``."""
+"""The groups that plugins may add commands to. ``temper k8s`` has those of ``kubectl temper``."""
 
 
 @frozen
@@ -33,7 +33,7 @@ class Detection:
 
 @frozen
 class Detector:
-    """Recognises workloads; ``detect`` looks at the pod only and does no I/O."""
+    """Recognises workloads. ``detect`` looks at the pod only and does no I/O."""
 
     name: str = field(validator=NAME)
     detect: Callable[[Pod], Detection | None]
@@ -41,7 +41,7 @@ class Detector:
 
 @frozen
 class MetricSample:
-    """One value of a metric, with its labels; a ``Histogram`` where the family is one."""
+    """One value of a metric, with its labels. A ``Histogram`` where the family is one."""
 
     value: float | Histogram
     labels: Mapping[str, str] = field(factory=dict)
@@ -49,7 +49,7 @@ class MetricSample:
 
 @frozen
 class Metric:
-    """A metric family; ``name`` starts with ``temper_`` and is in base units."""
+    """A metric family. ``name`` starts with ``temper_`` and is in base units."""
 
     name: str = field(validator=matches_re(r"temper_[a-z0-9_]+"))
     help: str
@@ -59,7 +59,7 @@ class Metric:
 
 @frozen
 class Exporter:
-    """Turns a snapshot into metrics; called at every scrape, does no I/O."""
+    """Turns a snapshot into metrics. Called at every scrape, does no I/O."""
 
     name: str = field(validator=NAME)
     collect: Callable[[Snapshot], Iterable[Metric]]
@@ -69,7 +69,7 @@ class OpenPodSource(Protocol):
     """A pod source at work.
 
     One that hears of changes has a method ``fileno`` as well, which returns a descriptor that is
-    readable from a change until the next call of ``pods`` (-1 for none, at the moment); it is then
+    readable from a change until the next call of ``pods`` (-1 for none, at the moment). It is then
     asked when there is something to see, and otherwise only now and then.
 
     One that goes on by what it knows while it cannot ask has a method ``stale`` as well, which
@@ -77,7 +77,7 @@ class OpenPodSource(Protocol):
     """
 
     def pods(self) -> Iterable[Pod]:
-        """Return the pods of this node as they are now; raise MachineError if it cannot tell."""
+        """Return the pods of this node as they are now. Raise MachineError if it cannot tell."""
         ...
 
     def close(self) -> None:
@@ -107,7 +107,7 @@ class PodSourceContext:
 
 @frozen
 class PodSource:
-    """A way to learn which pods are on the node; chosen by ``[pods] source``."""
+    """A way to learn which pods are on the node. Chosen by ``[pods] source``."""
 
     name: str = field(validator=NAME)
     open: Callable[[PodSourceContext], OpenPodSource]
@@ -116,7 +116,7 @@ class PodSource:
 
 @frozen
 class Command:
-    """A command of a group; ``load`` returns the click command when it is needed.
+    """A command of a group. ``load`` returns the click command when it is needed.
 
     ``under`` is the group as a user writes it: ``temper``, ``temper profiles``, ``kubectl temper``.
     """

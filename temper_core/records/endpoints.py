@@ -49,7 +49,7 @@ class Request:
     """A request as an endpoint is given it.
 
     Attributes:
-        query: Query and path parameters; those that the endpoint does not declare are refused.
+        query: Query and path parameters. Those that the endpoint does not declare are refused.
         snapshot: The last observation; None before the first.
         content: The body, at most ``Endpoint.largest_body_bytes``.
         headers: The headers by name in lower case, without ``authorization``.
@@ -66,7 +66,7 @@ class Request:
     requester: Requester = Requester()
 
     def json(self) -> Any:  # noqa: ANN401 - JSON
-        """Return the body read as JSON, None where it is empty; raise InputError otherwise."""
+        """Return the body read as JSON, None where it is empty. Raise InputError otherwise."""
         if not self.content:
             return None
         try:
@@ -80,7 +80,7 @@ class Request:
 
 @frozen
 class Cookie:
-    """A cookie to set; ``max_age_s`` 0 removes it. It is never readable by scripts."""
+    """A cookie to set. ``max_age_s`` 0 removes it. It is never readable by scripts."""
 
     name: str = field(validator=matches_re(r"[A-Za-z0-9_-]{1,64}"))
     value: str = field(validator=matches_re(r"[A-Za-z0-9._~+/=-]{0,1024}"))
@@ -90,20 +90,20 @@ class Cookie:
 
 @frozen
 class Answer:
-    """A whole HTTP answer; an endpoint may also return anything that JSON can say.
+    """A whole HTTP answer. An endpoint may also return anything that JSON can say.
 
     Of ``content``, ``file`` and ``stream`` at most one is given.
 
     Attributes:
-        content: At most 16 MiB; what is larger is a file or a stream.
+        content: At most 16 MiB. What is larger is a file or a stream.
         headers: They replace the agent's own of the same names, but for those that frame the
-            answer; ``content-type``, ``set-cookie`` and ``x-content-type-options`` are refused.
-        file: A regular file; served with ``ETag``, ``Last-Modified`` and byte ranges. 404 where
+            answer. ``content-type``, ``set-cookie`` and ``x-content-type-options`` are refused.
+        file: A regular file. Served with ``ETag``, ``Last-Modified`` and byte ranges. 404 where
             there is none.
         stream: Pieces of the body, sent as they come. It is read in a thread of its own, within
             bounds on idle time and on the number of streams instead of the plugin's deadline, and
             closed when the client goes. A stream that has nothing to send yields an empty piece,
-            which shows that it lives; in an event stream that is sent as a comment.
+            which shows that it lives. In an event stream that is sent as a comment.
 
     """
 

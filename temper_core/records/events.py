@@ -6,9 +6,9 @@ from attrs import field, frozen
 from attrs.validators import in_, matches_re
 
 LONGEST_SUBJECT = 200
-"""Characters; what is longer is cut."""
+"""Characters. What is longer is cut."""
 LONGEST_REASON = 500
-"""Characters; what is longer is cut."""
+"""Characters. What is longer is cut."""
 
 
 class EventLevel(StrEnum):
@@ -21,7 +21,7 @@ class EventLevel(StrEnum):
 
 @frozen
 class EventKind:
-    """A kind of event that the agent or an instrument records; ``name`` is in snake_case."""
+    """A kind of event that the agent or an instrument records. ``name`` is in snake_case."""
 
     name: str = field(validator=matches_re(r"[a-z][a-z0-9_]{0,62}"))
     summary: str
@@ -33,7 +33,7 @@ class Event:
     """One thing that happened.
 
     Attributes:
-        number: Its place in the record of this node; it grows by one and survives a restart.
+        number: Its place in the record of this node. It grows by one and survives a restart.
         at: When, in wall-clock seconds.
         kind: The name of an ``EventKind``.
         subject: What it happened to: a pod's key, a layer, a plugin, an invariant's subject.

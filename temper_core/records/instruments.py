@@ -34,7 +34,7 @@ LONGEST_S = 7 * 24 * 3600.0
 
 
 class NodeLookup(Protocol):
-    """The node as of the last plan; any thread may call every method."""
+    """The node as of the last plan. Any thread may call every method."""
 
     @property
     def plan(self) -> LayerPlan | None:
@@ -71,7 +71,7 @@ class StateDirectory(Protocol):
 
     @property
     def path(self) -> Path:
-        """The directory; made when it is asked for. Raises MachineError where it cannot be."""
+        """The directory. Made when it is asked for. Raises MachineError where it cannot be."""
         ...
 
     @property
@@ -84,7 +84,7 @@ class StateDirectory(Protocol):
         ...
 
     def write(self, name: str, content: bytes) -> Path:
-        """Replace the file *name* as a whole; raise MachineError where it does not fit."""
+        """Replace the file *name* as a whole. Raise MachineError where it does not fit."""
         ...
 
 
@@ -95,8 +95,8 @@ class HelperBounds:
     Attributes:
         memory_bytes: Private memory (``RLIMIT_DATA``): an allocation beyond it fails. A helper
             whose resident memory, with its children's, is larger is ended.
-        cpu_s: CPU time in seconds (``RLIMIT_CPU``); beyond it the kernel ends the helper.
-        seconds: Wall-clock time; beyond it the agent ends the helper.
+        cpu_s: CPU time in seconds (``RLIMIT_CPU``). Beyond it the kernel ends the helper.
+        seconds: Wall-clock time. Beyond it the agent ends the helper.
         result_bytes: Size of the result as JSON. The agent holds it, and has little memory.
 
     """
@@ -108,7 +108,7 @@ class HelperBounds:
 
 
 class Helper(Protocol):
-    """A child process that runs a function of the plugin; it ends with the agent at the latest."""
+    """A child process that runs a function of the plugin. It ends with the agent at the latest."""
 
     @property
     def pid(self) -> int:
@@ -128,7 +128,7 @@ class Helper(Protocol):
         ...
 
     def stop(self) -> None:
-        """End it; returns at once, and is safe to call twice."""
+        """End it. Returns at once, and is safe to call twice."""
         ...
 
 
@@ -145,12 +145,12 @@ class Trial(Protocol):
         ...
 
     def release(self) -> None:
-        """End it; safe to call twice."""
+        """End it. Safe to call twice."""
         ...
 
 
 class InstrumentContext(Protocol):
-    """What an instrument has of the agent; any thread may call every method."""
+    """What an instrument has of the agent. Any thread may call every method."""
 
     @property
     def node(self) -> str:
@@ -173,7 +173,7 @@ class InstrumentContext(Protocol):
         ...
 
     def request_safe_mode(self, reason: str) -> None:
-        """Ask for safe mode in the instrument's name; stands over restarts until released."""
+        """Ask for safe mode in the instrument's name. Stands over restarts until released."""
         ...
 
     def release_safe_mode(self) -> None:
@@ -184,7 +184,7 @@ class InstrumentContext(Protocol):
         """Ask for safe mode without writing that down, and have the host restored.
 
         *done* is called once the engine has ended and all that the agent keeps on the host is
-        removed; it returns at once. The agent writes nothing there until one of the other two
+        removed. It returns at once. The agent writes nothing there until one of the other two
         methods is called.
         """
         ...
@@ -192,7 +192,7 @@ class InstrumentContext(Protocol):
     def charge(self, part: str = "") -> AbstractContextManager[None]:
         """Charge the calling thread's CPU time inside a ``with`` block to the instrument.
 
-        With a *part* the line of the overhead is ``instrument_NAME_PART``; an instrument has at
+        With a *part* the line of the overhead is ``instrument_NAME_PART``. An instrument has at
         most four of them, and further ones count as no part. What the agent calls is charged to
         the instrument anyway, so this is for threads of its own, and for parts. Raises InputError
         for a part that is no name.
@@ -221,7 +221,7 @@ class InstrumentContext(Protocol):
         ...
 
     def try_profile(self, profile: WorkloadProfile, pods: Sequence[str], seconds: float) -> Trial:
-        """Have *profile* in force for *pods* (keys) during *seconds*; nothing is written to disk.
+        """Have *profile* in force for *pods* (keys) during *seconds*. Nothing is written to disk.
 
         Raises InputError for a pod that is not there, that another trial has, or a profile that
         the engine cannot take.
@@ -230,14 +230,14 @@ class InstrumentContext(Protocol):
 
 
 class OpenInstrument:
-    """An instrument at work; each method is optional, and is called only where it is overridden.
+    """An instrument at work. Each method is optional, and is called only where it is overridden.
 
     The agent calls every method in the plugin's own thread, to a deadline. One that fails three
-    times in a row, or hangs, is set aside; the others are called on.
+    times in a row, or hangs, is set aside. The others are called on.
     """
 
     def tell(self, snapshot: Snapshot) -> None:
-        """Take note of the last observation; called after each."""
+        """Take note of the last observation. Called after each."""
 
     def section(self, snapshot: Snapshot) -> Mapping[str, Any] | None:  # noqa: ARG002 - for subclasses
         """Return what the instrument adds to *snapshot*, as JSON; None for nothing.
@@ -247,11 +247,11 @@ class OpenInstrument:
         return None
 
     def endpoints(self) -> Iterable[Endpoint]:
-        """Return the HTTP endpoints; asked once, right after the opening."""
+        """Return the HTTP endpoints. Asked once, right after the opening."""
         return ()
 
     def metrics(self) -> Iterable[Metric]:
-        """Return metric families; asked at every scrape, does no I/O."""
+        """Return metric families. Asked at every scrape, does no I/O."""
         return ()
 
     def checks(self) -> Iterable[Check]:
@@ -259,7 +259,7 @@ class OpenInstrument:
         return ()
 
     def events(self) -> Iterable[EventKind]:
-        """Return the kinds of events that the instrument records; asked once, at the opening."""
+        """Return the kinds of events that the instrument records. Asked once, at the opening."""
         return ()
 
     def close(self) -> None:
@@ -272,7 +272,7 @@ class Instrument:
 
     Attributes:
         name: Its name in sections, overhead, events and logs.
-        open: Called before anything is enforced; what it asks of its context holds from the start.
+        open: Called before anything is enforced. What it asks of its context holds from the start.
         section_version: The schema version of its section.
         state_limit_bytes: The bound on its state directory.
 

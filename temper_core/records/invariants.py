@@ -11,7 +11,7 @@ from temper_core.records.snapshots import Snapshot
 
 @frozen
 class Invariant:
-    """A promise that every snapshot is held against; ``check`` does no I/O."""
+    """A promise that every snapshot is held against. ``check`` does no I/O."""
 
     name: str = field(validator=matches_re(r"[a-z][a-z0-9_]*"))
     check: Callable[[Snapshot], Iterable[Finding]]

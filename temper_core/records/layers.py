@@ -8,9 +8,9 @@ from temper_core.records.tiers import LayerKind, Tier
 
 @frozen
 class Layer:
-    """One layer of the plan; ``cpus_*`` in CPUs, ``None`` for Open layers, which own none.
+    """One layer of the plan. ``cpus_*`` in CPUs, ``None`` for Open layers, which own none.
 
-    ``matches``: any of the blocks, all of a block; a block of no matcher takes every thread.
+    ``matches``: any of the blocks, all of a block. A block of no matcher takes every thread.
     ``members`` are the keys of the pods that live here, ``group_members`` those of which only
     some threads do, by the thread groups of their profile.
     """

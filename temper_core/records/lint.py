@@ -31,7 +31,7 @@ class Finding:
 
 @frozen
 class Violation:
-    """An invariant that was broken often enough to be believed; ``since`` is wall-clock seconds."""
+    """An invariant that was broken often enough to be believed. ``since`` is wall-clock seconds."""
 
     invariant: str
     severity: Severity

@@ -25,9 +25,9 @@ class Cpu:
 
 @define(frozen=True, slots=False)
 class MachineShape:
-    """The CPUs of a machine; read from sysfs, a file, or made up by ``uniform``.
+    """The CPUs of a machine. Read from sysfs, a file, or made up by ``uniform``.
 
-    ``offline`` are CPUs that are possible or present but not online; ``isolated`` those taken
+    ``offline`` are CPUs that are possible or present but not online. ``isolated`` those taken
     from the scheduler by ``isolcpus=``.
     """
 
@@ -75,7 +75,7 @@ class MachineShape:
         return len({cpu.capacity for cpu in self.cpus}) > 1
 
     def siblings_of(self, cpu: int) -> tuple[int, ...]:
-        """Return the CPUs of *cpu*'s core, itself included; empty for a CPU that is not online."""
+        """Return the CPUs of *cpu*'s core, itself included. Empty for a CPU that is not online."""
         return self._siblings_by_cpu.get(cpu, ())
 
     @cached_property
@@ -93,7 +93,7 @@ class MachineShape:
         llcs: int = 1,
         architecture: str = "x86_64",
     ) -> "MachineShape":
-        """Make up a machine of equal cores; siblings are numbered as Linux does on x86 VMs."""
+        """Make up a machine of equal cores. Siblings are numbered as Linux does on x86 VMs."""
         return cls(
             architecture,
             tuple(

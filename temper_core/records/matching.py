@@ -16,7 +16,7 @@ LONGEST_TITLE = 1_024
 
 @frozen
 class ThreadBehaviour:
-    """What was seen of a thread; ``None`` where it was not measured.
+    """What was seen of a thread. ``None`` where it was not measured.
 
     ``cpu_share`` in CPUs (1.0 is one CPU busy throughout), ``run_us`` microseconds on a CPU per
     run, ``wakeups_per_s`` how often it began to run.
@@ -32,7 +32,7 @@ class ThreadIdentity:
     """What matchers look at. ``cgroup`` as the engine sees it: ``a/b/c/``.
 
     The engine knows nothing of ``title`` (the process's command line, blanks between the words)
-    and ``behaviour``; only profiles ask for them.
+    and ``behaviour``. Only profiles ask for them.
     """
 
     cgroup: str
@@ -54,7 +54,7 @@ class Matcher:
 
 
 def holds(matcher: Matcher, thread: ThreadIdentity) -> bool:
-    """Judge one matcher as the engine would; a kind Temper never writes does not hold.
+    """Judge one matcher as the engine would. A kind Temper never writes does not hold.
 
     Semantics read off scx_layered 1.1.4: cgroup paths have no leading and one trailing slash,
     regular expressions are unanchored and see the absolute directory without trailing slash,

@@ -15,7 +15,7 @@ from temper_core.records.tiers import Tier
 
 
 class ProfileCode(StrEnum):
-    """What is remarkable about a pod's profile; all but ``TIE`` mean that none is applied."""
+    """What is remarkable about a pod's profile. All but ``TIE`` mean that none is applied."""
 
     UNKNOWN_ID = "unknown_id"
     NOT_LOADED = "not_loaded"
@@ -26,7 +26,7 @@ class ProfileCode(StrEnum):
 
 @frozen
 class Assignment:
-    """The tier and profile of one pod; ``reason`` names the inputs and the rule.
+    """The tier and profile of one pod. ``reason`` names the inputs and the rule.
 
     ``is_system`` sends the pod to the system layer whatever its tier reads.
     """
@@ -42,7 +42,7 @@ class Assignment:
 
 @frozen
 class Note:
-    """Something the plan had to do differently; ``code`` is stable, ``message`` is for people.
+    """Something the plan had to do differently. ``code`` is stable, ``message`` is for people.
 
     Codes: ``demoted``, ``folded``, ``no_own_core``, ``group_needs_steering``,
     ``profile_not_applied``, ``profile_tie``, ``profile_expired``, ``small_machine``,
@@ -56,7 +56,7 @@ class Note:
 
 @define(frozen=True, slots=False)
 class LayerPlan:
-    """Everything that was decided for one node; ``layers`` in the order in which they match.
+    """Everything that was decided for one node. ``layers`` in the order in which they match.
 
     A plan with ``hints`` (by layer name) is *steered*: ``steering`` says which threads belong
     where, and the layers' own matchers only catch those that carry no hint.

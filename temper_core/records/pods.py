@@ -56,8 +56,8 @@ class Pod:
     """A pod of this node, or what stands for one where there is no Kubernetes.
 
     ``cpu_request_millis`` and ``cpu_limit_millis`` are the pod's own, after Kubernetes' rules on
-    init containers and overhead; no limit is ``None``. ``cgroups`` are cgroup v2 paths without a
-    leading slash and with a trailing one, as the engine sees them; empty when unknown.
+    init containers and overhead. No limit is ``None``. ``cgroups`` are cgroup v2 paths without a
+    leading slash and with a trailing one, as the engine sees them. Empty when unknown.
     ``tier`` is set where a rule, not a priority, decides.
     """
 

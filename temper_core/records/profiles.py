@@ -47,7 +47,7 @@ class Treatment(StrEnum):
 
 @frozen
 class Behaviour:
-    """What a thread does, for threads that no name tells apart; each bound is [min, max]."""
+    """What a thread does, for threads that no name tells apart. Each bound is [min, max]."""
 
     cpu_share: Shares | None = field(
         default=None, metadata=told("Share of one CPU that the thread keeps busy, 0 to 1.")
@@ -62,7 +62,7 @@ class Behaviour:
 
 @frozen
 class ThreadMatch:
-    """What a thread must be; every key that is given must hold."""
+    """What a thread must be. Every key that is given must hold."""
 
     comm_prefix: str | None = field(
         default=None,
@@ -108,7 +108,7 @@ class ThreadMatch:
 
 @frozen
 class ThreadGroup:
-    """Threads of one pod that get one treatment; no ``match`` takes all the others."""
+    """Threads of one pod that get one treatment. No ``match`` takes all the others."""
 
     name: str = field(
         validator=IDENTIFIER,
@@ -164,7 +164,7 @@ class Fingerprint:
     """How a workload is recognised, and in which versions its threads are called so.
 
     ``annotations`` are further ids by which a pod's annotation may name the profile. ``versions``
-    are conditions on the tag of images that ``images`` takes; all of them must hold.
+    are conditions on the tag of images that ``images`` takes. All of them must hold.
     """
 
     images: tuple[str, ...] = field(
@@ -212,7 +212,7 @@ class ShapeRange:
 
 @frozen
 class Traits:
-    """What is true of the workload as a whole; read by power-aware placement."""
+    """What is true of the workload as a whole. Read by power-aware placement."""
 
     criticality: str | None = None
     cpu_bound: bool | None = None
@@ -224,7 +224,7 @@ class Traits:
 
 @frozen
 class Evidence:
-    """What was measured, on what, and until when it is to be believed; all prose but dates."""
+    """What was measured, on what, and until when it is to be believed. All prose but dates."""
 
     machine: str = field(default="", metadata=told("What it was measured on."))
     kernel: str = field(default="", metadata=told("Kernel version."))
@@ -239,7 +239,7 @@ class Evidence:
     )
 
     def expired_on(self, today: dt.date) -> bool:
-        """Whether it is no longer to be believed on *today*; never where no date is readable."""
+        """Whether it is no longer to be believed on *today*. Never where no date is readable."""
         until = iso_date(self.expires)
         return until is not None and until <= today
 
@@ -318,7 +318,7 @@ def early_rest_problem(group: str) -> str:
 class LoadedProfile:
     """A profile and where it came from: a file's path, or the plugin that ships it.
 
-    ``lineage`` names the profiles that it extends, nearest first, each with its source;
+    ``lineage`` names the profiles that it extends, nearest first, each with its source.
     ``expired`` is the date on which its evidence did, empty where it has not.
     """
 
@@ -330,13 +330,13 @@ class LoadedProfile:
 
     @property
     def advice(self) -> str:
-        """What to know before believing it; the profile is applied in any case."""
+        """What to know before believing it. The profile is applied in any case."""
         return f"its evidence expired on {self.expired}: measure anew" if self.expired else ""
 
 
 @frozen
 class ProfileFailure:
-    """A profile that could not be loaded; ``problems`` are those of ``reason``, one by one."""
+    """A profile that could not be loaded. ``problems`` are those of ``reason``, one by one."""
 
     source: str
     profile: str

@@ -40,7 +40,7 @@ class SafeModeReason(StrEnum):
 
 @frozen
 class Status:
-    """The agent's state; ``reason`` is a SafeModeReason, or why it only observes."""
+    """The agent's state. ``reason`` is a SafeModeReason, or why it only observes."""
 
     mode: Mode
     reason: str = ""
@@ -57,13 +57,13 @@ class ThreadSample:
     ``cpu_used`` in CPUs (1.0 = one CPU busy throughout), ``run_delay_ratio`` the time spent
     runnable but waiting, as a share of the window. ``layer`` is where the engine itself has the
     thread (``layer_is_known``) or where it is inferred to be, ``expected_layer`` where the plan
-    wants it, ``hinted_layer`` where its hint sends it; all empty without an engine.
+    wants it, ``hinted_layer`` where its hint sends it. All empty without an engine.
     ``start_ticks`` tells a reused tid from its predecessor.
 
     Counts are of the window, -1 where the tier of observation cannot tell: ``runs`` (times it was
     given a CPU), ``voluntary`` and ``involuntary`` switches, ``migrations``. ``policy`` is
-    sched(7)'s name (``other``, ``fifo``, ...), empty if unknown; ``affinity`` the CPUs it is bound
-    to, empty where it may use all; ``waiting_s`` how long it had waited when it was looked at.
+    sched(7)'s name (``other``, ``fifo``, ...), empty if unknown. ``affinity`` the CPUs it is bound
+    to, empty where it may use all. ``waiting_s`` how long it had waited when it was looked at.
     """
 
     tid: int
@@ -99,9 +99,9 @@ class ThreadSample:
 
 @frozen(slots=False)
 class PodSample:
-    """One pod over one window; throttling is of the kernel's CFS quota.
+    """One pod over one window. Throttling is of the kernel's CFS quota.
 
-    ``cpu_used`` and ``run_delay`` are in CPUs; ``short_lived_cpu_used`` is the part of it that ran
+    ``cpu_used`` and ``run_delay`` are in CPUs. ``short_lived_cpu_used`` is the part of it that ran
     in threads that came and went between two looks. ``switches`` is -1 where the tier of
     observation counts none, ``memory_bytes`` where no cgroup accounts for it. ``throttled_s`` sums
     over CPUs. ``quota_cores``
@@ -109,7 +109,7 @@ class PodSample:
     the CPUs it is confined to, empty for all. ``unthrottled_pressure`` is the share of the window
     in which somebody waited for a CPU (PSI cpu ``some``) less what throttling explains of it.
     ``profile_coverage`` is the share of the CPU time of its threads in those that a match of the
-    profile takes; ``profile_code`` says why none is applied, or what is odd about the one that is
+    profile takes. ``profile_code`` says why none is applied, or what is odd about the one that is
     (``ProfileCode``, or ``expired``), and ``profile_reason`` says it in words.
     """
 
@@ -138,7 +138,7 @@ class PodSample:
 
 @frozen
 class LayerSample:
-    """One layer over one window, as the engine counts it; ``util`` is None if it owns no CPU.
+    """One layer over one window, as the engine counts it. ``util`` is None if it owns no CPU.
 
     ``fallback_ratio`` is the share of scheduling events that broke the layer's affinity.
     """
@@ -157,7 +157,7 @@ class LayerSample:
 
 @frozen
 class PressureLine:
-    """One line of a PSI file; averages as ratios 0..1, total in microseconds."""
+    """One line of a PSI file. Averages as ratios 0..1, total in microseconds."""
 
     avg10: float
     avg60: float
@@ -167,7 +167,7 @@ class PressureLine:
 
 @frozen
 class Pressure:
-    """PSI of one resource; a kernel without a ``full`` line for it leaves that None."""
+    """PSI of one resource. A kernel without a ``full`` line for it leaves that None."""
 
     some: PressureLine
     full: PressureLine | None = None
@@ -212,7 +212,7 @@ class Overhead:
 class Observing:
     """How the node is looked at: the tier of observation, and why it is not a better one.
 
-    ``period_s`` is the time between two looks, ``asked_period_s`` the setting; ``stretched`` says
+    ``period_s`` is the time between two looks, ``asked_period_s`` the setting. ``stretched`` says
     why they differ. Threads that ran or waited less than ``least_s`` in the window have no sample
     of their own: ``unlisted`` counts them. ``knows_threads`` is false for a window of which
     it is not known who ran: its look failed, or is the first after one that did.
@@ -239,7 +239,7 @@ class EngineEnd:
 
 @frozen
 class PluginState:
-    """One plugin as the host knows it; ``failure`` is what failed last.
+    """One plugin as the host knows it. ``failure`` is what failed last.
 
     ``lost`` says which parts of it were set aside, where not the whole plugin was, and why.
     """
@@ -268,7 +268,7 @@ class Snapshot:
     """The node over one window, from ``monotonic_s - window_s`` to ``monotonic_s``.
 
     ``threads`` are the threads that ran in the window, but for those that ran too little to matter
-    (``observing``); what is published is the busiest. ``pressure_events`` counts, by resource, how
+    (``observing``). What is published is the busiest. ``pressure_events`` counts, by resource, how
     often the kernel has told of stalls since the agent's start. ``wakes`` is the last window in
     which wake-ups were watched, None while nobody asks for that.
     ``sections`` are by instrument what it adds.

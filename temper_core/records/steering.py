@@ -41,14 +41,14 @@ class ScopeKind(StrEnum):
     CONTAINER = "container"
     """A container's cgroup by the runtime's id in the name of its directory."""
     PROCESS = "process"
-    """Any cgroup; what the name of the process (its leading thread) begins with."""
+    """Any cgroup. What the name of the process (its leading thread) begins with."""
 
 
 @frozen
 class Scope:
     """Where rules apply: at a cgroup and below, unless it is ``exact``.
 
-    Of several scopes the innermost counts; a process scope counts wherever no pod's does.
+    Of several scopes the innermost counts. A process scope counts wherever no pod's does.
     """
 
     kind: ScopeKind
@@ -58,7 +58,7 @@ class Scope:
     def is_at(self, path: str) -> bool:
         """Whether the scope's own cgroup is the one at *path*, without slashes at either end.
 
-        What lies below belongs to the scope as well; that is for the caller to find.
+        What lies below belongs to the scope as well. That is for the caller to find.
         """
         name = path.rpartition("/")[2]
         if self.kind is ScopeKind.PATH:
@@ -71,7 +71,7 @@ class Scope:
 
 @frozen
 class SteeringRule:
-    """Threads for which *match* holds belong into *layer*; no match takes every thread.
+    """Threads for which *match* holds belong into *layer*. No match takes every thread.
 
     ``root_only`` asks for the effective user id 0 as well.
     """
@@ -88,7 +88,7 @@ class SteeringRule:
 
 @frozen
 class SteeredPlace:
-    """The rules of one scope, of which the first that matches wins; ``pod`` is a pod's key.
+    """The rules of one scope, of which the first that matches wins. ``pod`` is a pod's key.
 
     ``is_of_pods`` says that pods live there which nobody has told of yet.
     A thread for which no rule holds goes where the plan's unknown threads go: the Open layer.
@@ -109,7 +109,7 @@ class SteeredPlace:
 class Steering:
     """What a steered plan has to keep to.
 
-    ``hints`` are all that were ever given, by layer name; ``in_force`` the layers of the engine
+    ``hints`` are all that were ever given, by layer name. ``in_force`` the layers of the engine
     that runs. ``hold`` asks for the best plan that these layers can serve, without another engine.
     """
 
@@ -122,7 +122,7 @@ def hints_for(names: Iterable[str], known: Mapping[str, int] = FIXED_HINTS) -> d
     """Return the hints of layers *names*: those *known*, and new numbers for the others.
 
     Numbers of layers that are gone are given again only when all others are in use, because old
-    ones may still be in the map; of two known layers of one number the first keeps it. Raises
+    ones may still be in the map. Of two known layers of one number the first keeps it. Raises
     PlanError where there are more layers than numbers.
     """
     wanted = dict.fromkeys(names)
@@ -145,7 +145,7 @@ def hints_for(names: Iterable[str], known: Mapping[str, int] = FIXED_HINTS) -> d
 class ThreadTruth:
     """One thread as the kernel side sees it: where it should be, what its hint says, where it is.
 
-    ``layer`` is the engine's own record, empty where it has none yet; ``hinted`` is empty without
+    ``layer`` is the engine's own record, empty where it has none yet. ``hinted`` is empty without
     a hint. ``start_ns`` (since boot) tells a reused tid from its predecessor. What user space
     decided by what the kernel side cannot see ``is_decided``.
     """
@@ -164,7 +164,7 @@ class ThreadTruth:
 
 @frozen
 class SteeringState:
-    """What steering did; counters grow from the agent's start.
+    """What steering did. Counters grow from the agent's start.
 
     ``mode`` is ``hints`` or ``static``, ``reason`` why it is static or what is wrong.
     ``steered`` are hints written by the last walks, ``corrected`` hints that somebody else had

@@ -19,7 +19,7 @@ class Tier(StrEnum):
 
 
 class LayerKind(StrEnum):
-    """How a layer uses CPUs; the values are the engine's own spelling."""
+    """How a layer uses CPUs. The values are the engine's own spelling."""
 
     CONFINED = "Confined"
     GROUPED = "Grouped"

@@ -1,4 +1,4 @@
-"""The settings by topic; ``docs/settings.md`` is made from these classes."""
+"""The settings by topic. ``docs/settings.md`` is made from these classes."""
 
 import os
 from collections.abc import Mapping
@@ -275,5 +275,5 @@ class Settings:
 
     @property
     def node_name(self) -> str:
-        """What this node is called; in a pod the host's name would be the pod's."""
+        """What this node is called. In a pod the host's name would be the pod's."""
         return self.node or os.environ.get("NODE_NAME") or os.uname().nodename

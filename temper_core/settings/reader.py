@@ -36,7 +36,7 @@ class Effective:
 
 
 def load(path: Path | None) -> Effective:
-    """Read the settings at *path*; without one, the default file if there is any.
+    """Read the settings at *path*. Without one, the default file if there is any.
 
     Raises DocumentError, with every misfit, where a file that was named is missing or wrong.
     """

@@ -11,7 +11,7 @@ from temper_core.settings.fields import MILLISECOND_US, SECOND_US, setting
 
 @frozen
 class PriorityMapping:
-    """Smallest ``pod.spec.priority`` of each tier; below ``low`` is background."""
+    """Smallest ``pod.spec.priority`` of each tier. Below ``low`` is background."""
 
     critical: int = setting(1_000_000, "Smallest priority of the critical tier.")
     high: int = setting(100_000, "Smallest priority of the high tier.")
