@@ -225,7 +225,7 @@ def _settings(old: Layer, new: Layer) -> Iterator[Reason]:
     if not is_by_demand and not _is_same_range(old, new):
         differences.append(f"grows and shrinks by {old.util_range}, is to by {new.util_range}")
     if old.matches != new.matches:
-        differences.append("the engine is to match other threads")
+        differences.append("its matchers differ")
     if differences:
         yield Reason(ReasonCode.SETTINGS, new.name, "; ".join(differences), is_urgent=True)
 

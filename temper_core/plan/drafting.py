@@ -70,7 +70,9 @@ def sketch(
 ) -> PlanDraft:
     """Draw up every layer's matchers and members. *adrift* are pods without an address."""
     drafts = drafts_of(crews, shares, system, adrift)
-    nonempty = {name: each for name, each in drafts.items() if name in ALWAYS or not each.is_empty}
+    nonempty = {
+        name: content for name, content in drafts.items() if name in ALWAYS or not content.is_empty
+    }
     blocks = {name: draft.blocks() for name, draft in nonempty.items() if name != OPEN}
     return PlanDraft(nonempty, {**blocks, OPEN: ((),)})
 

@@ -117,7 +117,11 @@ class Round:
             self._make_room(tiers, self.spare)
         growing = self._granted(tiers)
         while growing and self.left:
-            growing = [each for each in growing if each.ceiling is None or each.most < each.ceiling]
+            growing = [
+                growable
+                for growable in growing
+                if growable.ceiling is None or growable.most < growable.ceiling
+            ]
             for grant in growing:
                 self._raise(grant, 1)
 

@@ -63,7 +63,7 @@ def share_out(
     """Distribute the cores. *spare* adds a reserve for pods that have not started yet.
 
     The system layer takes its core after ``high``. It leaves the last core to ``normal`` if the
-    plan still loads without a core of its own.
+    plan still loads when the system layer owns nothing.
     """
     shares = _with_latency(crews, capacity, tiers, SYSTEM_AFTER_HIGH, spare)
     if shares.normal_is_left_out and SYSTEM in shares.grants:

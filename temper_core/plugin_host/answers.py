@@ -1,4 +1,4 @@
-"""What plugins answer: that it is what was promised, and that no two claim the same name."""
+"""Check plugin results: that they have the specified type, and that no two claim the same name."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -42,7 +42,7 @@ CALLBACKS = frozenset({"answer", "check", "collect", "detect", "load", "open"})
 
 
 class NamedRecord(Protocol):
-    """What every contributed record has: a name that the operator can say."""
+    """A contributed record, which has a name for the operator."""
 
     @property
     def name(self) -> str: ...  # noqa: D102
@@ -55,23 +55,23 @@ Item = TypeVar("Item")
 
 @frozen
 class Contested:
-    """A name that more than one plugin claims, and that goes to none of them."""
+    """A name that more than one plugin claims, so that none of them gets it."""
 
     name: str
     plugins: tuple[str, ...]
 
     @property
     def reason(self) -> str:
-        """Say who claims it, in one line."""
+        """The plugins that claim it, in one line."""
         return f"{self.name!r} is claimed by {' and '.join(self.plugins)}, and goes to neither"
 
 
 def ask(
     implementations: Iterable[HookImpl], of: type[Record], given: Mapping[str, Any], plugin: str
 ) -> list[Record]:
-    """Call the hook and list its records. Raise PluginError where they are not what was promised.
+    """Call the hook and list its records. Raise PluginError if they are not of the specified type.
 
-    Called inside the plugin's guard: a generator raises only when it is listed.
+    Called in the plugin's thread: a generator raises only when it is listed.
     """
     records: list[Record] = []
     for implementation in implementations:
@@ -109,17 +109,17 @@ def _refuse_uncallable(record: object, plugin: str) -> None:
 
 
 def _refuse_doubles(records: Iterable[NamedRecord], plugin: str) -> None:
-    seen: set[object] = set()
+    keys: set[object] = set()
     for record in records:
-        # One id may be tuned for several machines. Any other name stands for one thing.
+        # One profile id may be tuned for several machines. Any other name is unique.
         shape = record.machine_shape if isinstance(record, WorkloadProfile) else None
-        if (record.name, shape) in seen:
+        if (record.name, shape) in keys:
             raise PluginError(plugin, f"returned two records named {record.name!r}")
-        seen.add((record.name, shape))
+        keys.add((record.name, shape))
 
 
 def find_contested(answers: Mapping[str, Iterable[NamedRecord]]) -> list[Contested]:
-    """Find the names that several plugins claim: order must not pick a winner."""
+    """Find the names that several plugins claim. Load order must not decide between them."""
     claimants: defaultdict[str, set[str]] = defaultdict(set)
     for plugin, records in answers.items():
         for record in records:
@@ -143,7 +143,7 @@ def claims(record: NamedRecord) -> Iterator[str]:
 
 
 def reader_of(record: object) -> tuple[Callable[..., Any], Reader] | None:
-    """Return the record's callback and who reads what it returns; None where anything goes."""
+    """Return the record's callback and the reader of its result. None if any result is valid."""
     match record:
         case Detector(detect=detect):
             return detect, read_detection
@@ -155,12 +155,12 @@ def reader_of(record: object) -> tuple[Callable[..., Any], Reader] | None:
 
 
 def each(kind: type[Any]) -> Reader:
-    """Return a reader of lists that hold nothing but *kind*."""
+    """Return a reader of lists that hold only *kind*."""
     return partial(listed, of=kind)
 
 
-def read_anything(answer: Any, plugin: str) -> Any:  # noqa: ANN401 - as it says
-    """Return *answer* as it is, but for a generator, which is listed: it may raise half way."""
+def read_anything(answer: Any, plugin: str) -> Any:  # noqa: ANN401 - any result is valid
+    """Return *answer* unchanged. A generator is listed, because it may raise half way."""
     return listed(answer, plugin, object) if isinstance(answer, Iterator) else answer
 
 
@@ -172,7 +172,7 @@ def read_detection(answer: object, plugin: str) -> Detection | None:
 
 
 def read_metrics(answer: object, plugin: str) -> list[Metric]:
-    """Return an exporter's metrics. Raise PluginError, since one odd value spoils the scrape."""
+    """Return an exporter's metrics. Raise PluginError, because one bad value spoils the scrape."""
     metrics = []
     for metric in listed(answer, plugin, Metric):
         samples = listed(metric.samples, plugin, MetricSample)

@@ -1,4 +1,4 @@
-"""What happened on this node: typed events, kept by the agent in order."""
+"""Typed events of this node, kept by the agent in order."""
 
 from enum import StrEnum
 
@@ -12,7 +12,7 @@ LONGEST_REASON = 500
 
 
 class EventLevel(StrEnum):
-    """How much an event matters to an operator."""
+    """The severity of an event for an operator."""
 
     INFO = "info"
     WARNING = "warning"
@@ -30,17 +30,17 @@ class EventKind:
 
 @frozen
 class Event:
-    """One thing that happened.
+    """One event.
 
     Attributes:
         number: Its place in the record of this node. It grows by one and survives a restart.
-        at: When, in wall-clock seconds.
+        at: Its time in wall-clock seconds.
         kind: The name of an ``EventKind``.
-        subject: What it happened to: a pod's key, a layer, a plugin, an invariant's subject.
-        reason: Why, in one line.
+        subject: The object of the event: a pod's key, a layer, a plugin, an invariant's subject.
+        reason: The reason, in one line.
         source: ``agent``, or the name of the instrument that recorded it.
-        requester: Who asked, where somebody did: ``socket uid 0``, ``token ops``.
-        outcome: What became of a request: ``done``, or why it was refused.
+        requester: The sender of the request, if there was one: ``socket uid 0``, ``token ops``.
+        outcome: The result of a request: ``done``, or why it was refused.
 
     """
 
