@@ -52,7 +52,7 @@ def complete(child: DerivedProfile, parent: WorkloadProfile, source: str) -> Wor
     if not problems:
         problems = [_by_name(problem, table) for problem in _problems(table)]
     if problems:
-        raise DocumentError(source, [f"extends {child.extends!r}: {each}" for each in problems])
+        raise DocumentError(source, [f"extends {child.extends!r}: {fault}" for fault in problems])
     return _made(table, source)
 
 

@@ -64,7 +64,7 @@ def _unknown_kinds(profile: WorkloadProfile, capabilities: Capabilities) -> Iter
         if part.goal is GroupTarget.OWN
         for condition in own_conditions(parts, position)
     ]
-    kinds = {matcher.kind for each in (*own, *tier_conditions(parts)) for matcher in each}
+    kinds = {matcher.kind for block in (*own, *tier_conditions(parts)) for matcher in block}
     for kind in sorted(kinds - {*KINDS.values()} - {*capabilities.matchers}):
         yield f"thread_groups: separating the groups needs {_lacking(kind, capabilities)}"
 

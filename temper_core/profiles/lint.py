@@ -172,14 +172,14 @@ def _group_remarks(group: ThreadGroup, path: str) -> Iterator[Remark]:
 
 def _evidence(evidence: Evidence, today: dt.date) -> Iterator[Remark]:
     if not (evidence.before and evidence.after):
-        why = "no measurement before and after is given, so nothing is known of the profile's worth"
+        why = "without a measurement before and after, the profile's effect is unknown"
         yield Remark("no_evidence", "evidence", why)
     for name in ("date", "expires"):
         date = getattr(evidence, name)
         if date and iso_date(date) is None:
             yield Remark("no_date", f"evidence.{name}", f"{date!r} is no date as YYYY-MM-DD")
     if evidence.expired_on(today):
-        why = f"expired on {evidence.expires}: measure anew"
+        why = f"expired on {evidence.expires}: measure again"
         yield Remark("expired", "evidence.expires", why)
 
 

@@ -37,7 +37,7 @@ def profile_schema() -> Table:
 
 
 def _complete_alone() -> Table:
-    """Return the rules for a profile without ``extends``: groups are required, overrides refused."""
+    """Return the rules without ``extends``: thread groups are required, overrides are refused."""
     group = {"not": {"required": ["override"]}}
     return {
         "required": ["thread_groups"],

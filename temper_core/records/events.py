@@ -6,9 +6,9 @@ from attrs import field, frozen
 from attrs.validators import in_, matches_re
 
 LONGEST_SUBJECT = 200
-"""Characters. What is longer is cut."""
+"""Characters. Longer text is truncated."""
 LONGEST_REASON = 500
-"""Characters. What is longer is cut."""
+"""Characters. Longer text is truncated."""
 
 
 class EventLevel(StrEnum):
