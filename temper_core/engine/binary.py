@@ -54,7 +54,7 @@ def parse_version(text: str) -> str:
     if version_match is None:
         first_lines = text.strip().splitlines()[:1]
         raise EngineError(
-            f"--version printed {first_lines[0][:80]!r} instead of a version of scx_layered; {REMEDY}"
+            f"--version printed {first_lines[0][:80]!r}, no version of scx_layered; {REMEDY}"
             if first_lines
             else f"--version printed nothing (engines before 1.0.15 lack it); {REMEDY}"
         )
@@ -69,7 +69,7 @@ def verify_offline(
     arguments: Sequence[str] = (),
     sys_root: str = "/sys",
 ) -> tuple[bool, str]:
-    """Run the engine to parse and verify *config_text*. Return whether it accepted it, and stderr.
+    """Run the engine to verify *config_text*. Return whether it accepted it, and its messages.
 
     This works only on a kernel without sched_ext: the engine exits when it misses it, after the
     checks. On other kernels it would attach, so EngineError is raised instead.

@@ -64,7 +64,7 @@ def names_differ(judged: JudgedConfiguration) -> Iterator[Problem]:
 
 
 def it_verifies(judged: JudgedConfiguration) -> Iterator[Problem]:
-    """The verifier rejects all four of Open and Grouped, each with and without preempt.
+    """Refuse all four of Open and Grouped, each with and without preempt: they do not verify.
 
     Measured with 1.1.2 and 1.1.4 on Linux 6.18: the dispatch program exceeds a million
     instructions, and the load fails with E2BIG, which gives no reason.

@@ -29,7 +29,7 @@ def assign(
 def tier_of(pod: Pod, mapping: PriorityMapping) -> tuple[Tier, str]:
     """Return the tier of *pod*, with the inputs and the rule that decided it."""
     if pod.tier is not None:
-        return pod.tier, pod.tier_rule or f"a rule says {pod.tier}"
+        return pod.tier, pod.tier_rule or f"a rule sets {pod.tier}"
     if not pod.priority and not pod.priority_class:
         return _tier_by_qos(pod)
     priority = pod.priority or 0

@@ -41,7 +41,7 @@ class LayerDraft:
             self.places.update(((condition, address), None) for address in addresses)
 
     def blocks(self) -> tuple[Block, ...]:
-        """Return the OR blocks, with regular expressions where there would be too many.
+        """Return the OR blocks, with regular expressions if there would be too many.
 
         They exceed the engine's limit only if there are too many conditions or process names,
         because no expression can join those.

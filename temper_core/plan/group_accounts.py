@@ -57,7 +57,7 @@ def containers_meant(assignment: Assignment) -> str:
         return "every thread of the pod"
     names = ", ".join(container.name for container in matching)
     if not all(container.runtime_id for container in pod.containers):
-        return f"the whole pod: container {names} cannot be told from {', '.join(rest)} yet"
+        return f"the whole pod: container {names} is not yet distinct from {', '.join(rest)}"
     return f"container {names}; the threads of {', '.join(rest)} stay in the layer of the tier"
 
 

@@ -76,21 +76,21 @@ def _demands(
 
 def _still_holds(note: Note, grants: Mapping[str, CoreGrant], fresh: Shares) -> bool:
     """Whether a refusal of the fresh plan also holds for the layers in force."""
-    held, new = grants.get(note.subject), fresh.grants.get(note.subject)
-    if held is None:
+    held_grant, new = grants.get(note.subject), fresh.grants.get(note.subject)
+    if held_grant is None:
         return new is None
-    return held.demoted and new is not None and new.demoted
+    return held_grant.demoted and new is not None and new.demoted
 
 
 def _waiting(grants: Mapping[str, CoreGrant], fresh: Shares, capacity: Capacity) -> Iterator[Note]:
     """Yield a note for each grant of a new plan that the layers in force cannot give."""
     for name, new in fresh.grants.items():
-        held = grants.get(name)
-        if held is None:
+        held_grant = grants.get(name)
+        if held_grant is None:
             size = f"up to {counted(new.most, 'core')} of {counted(capacity.unit, 'CPU')}"
             why = f"{size}, {new.reason}; until then {_meanwhile(name, new, grants)}"
-        elif new.least > held.most or (new.demoted and not held.demoted):
-            why = f"{counted(new.least, 'core')} needed, {held.most} in force, {new.reason}"
+        elif new.least > held_grant.most or (new.demoted and not held_grant.demoted):
+            why = f"{counted(new.least, 'core')} needed, {held_grant.most} in force, {new.reason}"
         else:
             continue
         yield Note(WAITING, name, f"waits for the next engine: {why}")

@@ -14,8 +14,7 @@ from temper_core.records.steering import (
 )
 
 MOST_REMEMBERED = 16_384
-"""Cgroups whose place is cached. A node that makes and removes cgroups all day has no end of them.
-"""
+"""Cgroups in the cache. Its bound matters on a node that makes and removes cgroups all day."""
 
 
 class PlaceIndex:

@@ -28,13 +28,13 @@ def with_room(
     pods: Sequence[AddressedPod], room: Mapping[Station, int]
 ) -> tuple[list[AddressedPod], list[Note]]:
     """Remove names that do not fit the pods' layers, with a note each. Earlier pods come first."""
-    known: defaultdict[Station, dict[Address, None]] = defaultdict(dict)
+    used: defaultdict[Station, dict[Address, None]] = defaultdict(dict)
     fitted: list[AddressedPod] = []
     notes: list[Note] = []
     for located in pods:
         station = None if located.assignment.is_system else located.assignment.tier
         most = room.get(station)
-        addresses = located.whole if most is None else tuple(_kept(located, known[station], most))
+        addresses = located.whole if most is None else tuple(_kept(located, used[station], most))
         if len(addresses) < len(located.whole):
             notes.append(_note(located, addresses))
             located = evolve(located, whole=addresses, inside=addresses)  # noqa: PLW2901 - the pod, cut

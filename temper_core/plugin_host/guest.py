@@ -147,7 +147,7 @@ def describe(error: BaseException) -> str:
     try:
         text = _said_by(error)
     except Exception:  # noqa: BLE001 - a plugin's own __str__ may raise as well
-        text = "and cannot say why"
+        text = "its message cannot be read"
     line = " ".join(text.split())
     if not isinstance(error, TemperError):
         line = f"{type(error).__name__}: {line}" if line else type(error).__name__

@@ -54,7 +54,7 @@ _Requests = SimpleQueue[_Request | None]
 
 @define(eq=False)
 class Worker:
-    """One daemon thread that runs calls in turn. The first call starts it, its owner's end ends it."""
+    """One daemon thread that runs calls in turn, from the first call until its owner is freed."""
 
     name: str
     _requests: _Requests = field(factory=SimpleQueue, init=False)

@@ -96,14 +96,18 @@ class ProfileCatalogue:
     def _wanted(self, pod: Pod, machine: MachineShape, annotation: str, wanted: str) -> Choice:
         """Choose the profile with the id *wanted*, or else those with it as a further name."""
         sign = f"annotation {annotation}: {wanted}"
-        is_id = wanted in self._by_id or any(each.profile == wanted for each in self.failures)
+        is_id = wanted in self._by_id or any(
+            profile_id.profile == wanted for profile_id in self.failures
+        )
         aliased = [] if is_id else self._also_called(wanted)
         if not aliased:
             return self._named(wanted, _Claim(pod, machine, sign, is_named=True))
         return _best(
             [
-                self._named(each, _Claim(pod, machine, f"{sign}, as {each} is called too", True))
-                for each in aliased
+                self._named(
+                    profile_id, _Claim(pod, machine, f"{sign}, as {profile_id} is called too", True)
+                )
+                for profile_id in aliased
             ]
         )
 

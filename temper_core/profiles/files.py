@@ -1,4 +1,4 @@
-"""Read the profile files of a directory when they change, and keep the last good version of each."""
+"""Read a directory's profile files when they change, and keep the last good version of each."""
 
 import os
 import stat

@@ -117,7 +117,7 @@ def _match_remarks(match: ThreadMatch, path: str) -> Iterator[Remark]:
     is_alone = match.process is None and match.title_pattern is None
     prefix = match.comm_prefix or ""
     if is_alone and prefix in GENERIC_NAMES:
-        why = f"{prefix!r} is a name of threads of all kinds; say the process as well"
+        why = f"{prefix!r} is a common thread name; give the process as well"
         yield Remark("generic_name", f"{path}.comm_prefix", why)
     if prefix[-1:].isdigit():
         why = f"{prefix!r} takes {prefix}0 and the like, too; a comm_pattern with an end does not"
@@ -142,14 +142,15 @@ def _groups(profile: WorkloadProfile) -> Iterator[Remark]:
     if groups[-1].match:
         why = (
             "no last group without match: threads that none takes stay in the layer of their tier; "
-            'one with treatment = "normal" says that this is meant'
+            'add one with treatment = "normal" if that is intended'
         )
         yield Remark("no_rest", "thread_groups", why)
     exclusive_share = sum(
         _fraction(group) for group in groups if group.treatment is Treatment.EXCLUSIVE
     )
     if exclusive_share > 1:
-        why = f"exclusive groups take {float(exclusive_share):g} of the request, which is more than all"
+        share = float(exclusive_share)
+        why = f"exclusive groups take {share:g} of the request, which is more than all"
         yield Remark("over_request", "thread_groups", why)
     if sum(wants_layer(group) for group in groups) == MOST_GROUPS:
         why = f"on a steered node the engine has room for {MOST_GROUPS - 1} such groups"

@@ -101,7 +101,7 @@ class SteeredPlace:
 
     @property
     def outranks_processes(self) -> bool:
-        """Whether it outranks a process scope: a pod's place does, or one with only system rules."""
+        """Whether it outranks process scopes: pods' places do, and those with only system rules."""
         return bool(self.pod) or self.is_of_pods or all(rule.layer == SYSTEM for rule in self.rules)
 
 
@@ -168,10 +168,10 @@ class SteeringState:
     """The state of steering. Counters grow from the agent's start.
 
     ``mode`` is ``hints`` or ``static``, ``reason`` why it is static, or the current problem.
-    ``steered`` counts hints written by the walks, ``corrected`` hints that another process had
-    changed, ``kicked`` threads that were reniced so that they follow. ``astray`` counts threads
-    whose layer is not that of their hint now. ``unresolved`` are scopes whose cgroup was not
-    found.
+    ``steered`` counts hints written by the last walks, ``corrected`` hints that another process
+    had changed, ``kicked`` threads that were reniced so that they follow. ``astray`` counts
+    threads whose layer is not that of their hint now. ``unresolved`` are scopes whose cgroup was
+    not found.
     """
 
     mode: str = "static"

@@ -47,7 +47,7 @@ def test_the_version_is_the_crates(text):
 
 @pytest.mark.parametrize("text", ["scx_rusty 1.1.4", "1.1.4", "scx_layered one", "scx_layered 1.1"])
 def test_another_programs_version_is_refused_with_its_words(text):
-    with pytest.raises(EngineError, match=f"--version says '{text}'"):
+    with pytest.raises(EngineError, match=f"--version printed '{text}'"):
         parse_version(text)
 
 

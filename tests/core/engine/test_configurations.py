@@ -225,7 +225,7 @@ TAKEN_WITH_A_WARNING = {
     "a weight beyond the range": (opened(weight=10_001), "is cut to 10000"),
     "a negative fraction": (opened(yield_ignore=-0.5), "negative number means nothing"),
     "preempt with its opposite": (opened(preempt=True, disallow_open_after_us=1), "beside preempt"),
-    "preempt_first alone": (opened(preempt_first=True), "means nothing without preempt"),
+    "preempt_first alone": (opened(preempt_first=True), "has no effect without preempt"),
     "a deprecated option": (opened(idle_smt=True), "is deprecated"),
     "memory bandwidth": (sized(membw_gb=10), "needs resctrl"),
     "StickyDynamic": (sized(growth_algo="StickyDynamic"), "without a CPU"),
