@@ -168,8 +168,8 @@ class SteeringState:
     """The state of steering. Counters grow from the agent's start.
 
     ``mode`` is ``hints`` or ``static``, ``reason`` why it is static, or the current problem.
-    ``steered`` counts hints written by the last walks, ``corrected`` hints that another process
-    had changed, ``kicked`` threads that were reniced so that they follow. ``astray`` counts
+    ``steered`` counts hints written by the walks, ``corrected`` hints that another process had
+    changed, ``kicked`` threads that were reniced so that they follow. ``astray`` counts
     threads whose layer is not that of their hint now. ``unresolved`` are scopes whose cgroup was
     not found.
     """

@@ -223,8 +223,11 @@ TAKEN_WITH_A_WARNING = {
     "a template with slash": (plan(template={"CgroupSuffix": "no-such/"}), "never expands"),
     "no CPU for Grouped": (sized(cpus_range=[0, 0]), "can own no CPU"),
     "a weight beyond the range": (opened(weight=10_001), "is cut to 10000"),
-    "a negative fraction": (opened(yield_ignore=-0.5), "negative number means nothing"),
-    "preempt with its opposite": (opened(preempt=True, disallow_open_after_us=1), "beside preempt"),
+    "a negative fraction": (opened(yield_ignore=-0.5), "negative number has no effect"),
+    "preempt with its opposite": (
+        opened(preempt=True, disallow_open_after_us=1),
+        "has no effect with preempt",
+    ),
     "preempt_first alone": (opened(preempt_first=True), "has no effect without preempt"),
     "a deprecated option": (opened(idle_smt=True), "is deprecated"),
     "memory bandwidth": (sized(membw_gb=10), "needs resctrl"),
