@@ -54,9 +54,9 @@ def containers_of(pod: Pod, fingerprint: Fingerprint) -> tuple[Container, ...]:
 def version_misfit(fingerprint: Fingerprint, pod: Pod, *, is_named: bool) -> str:
     """Return why the profile's versions do not include the pod's. Empty if they do.
 
-    Only tags of images that the fingerprint matches give a version: the tag of a custom image
-    describes another product. Without a version, the profile fits only if the pod's annotation
-    names it (*is_named*).
+    Only tags of images that the fingerprint matches give a version: the tag of a custom image is
+    not the version of the program inside. Without a version, the profile fits only if the pod's
+    annotation names it (*is_named*).
     """
     if not fingerprint.versions:
         return ""

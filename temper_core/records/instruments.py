@@ -240,7 +240,7 @@ class OpenInstrument:
         """Receive *snapshot*. Called after each observation."""
 
     def section(self, snapshot: Snapshot) -> Mapping[str, Any] | None:  # noqa: ARG002 - for subclasses
-        """Return the instrument's addition to *snapshot*, as JSON. None for none.
+        """Return the instrument's addition to *snapshot*, as JSON. None if it has none.
 
         It is published under the instrument's name in ``sections`` of ``/observe`` and recordings.
         """
