@@ -1,4 +1,4 @@
-"""What a thread is to the engine and to profiles, and whether a condition holds for it."""
+"""The identity of a thread for the engine and for profiles, and tests of conditions on it."""
 
 import re
 from collections.abc import Callable
@@ -11,15 +11,15 @@ from temper_core.records.profiles import Behaviour, ThreadMatch
 
 MatchValue = str | bool | int
 LONGEST_TITLE = 1_024
-"""Characters of a title that patterns look at."""
+"""Characters of a title that patterns see."""
 
 
 @frozen
 class ThreadBehaviour:
-    """What was seen of a thread; ``None`` where it was not measured.
+    """The measured behaviour of a thread. ``None`` if it was not measured.
 
-    ``cpu_share`` in CPUs (1.0 is one CPU busy throughout), ``run_us`` microseconds on a CPU per
-    run, ``wakeups_per_s`` how often it began to run.
+    ``cpu_share`` is in CPUs (1.0 is one CPU busy throughout), ``run_us`` in microseconds on a CPU
+    per run. ``wakeups_per_s`` counts how often it began to run.
     """
 
     cpu_share: float | None = None
@@ -29,10 +29,10 @@ class ThreadBehaviour:
 
 @frozen
 class ThreadIdentity:
-    """What matchers look at. ``cgroup`` as the engine sees it: ``a/b/c/``.
+    """The input of matchers. ``cgroup`` is the engine's form of the path: ``a/b/c/``.
 
-    The engine knows nothing of ``title`` (the process's command line, blanks between the words)
-    and ``behaviour``; only profiles ask for them.
+    ``title`` is the process's command line, with blanks between the words. Only profiles use
+    ``title`` and ``behaviour``. The engine has neither.
     """
 
     cgroup: str
@@ -47,28 +47,28 @@ class ThreadIdentity:
 
 @frozen
 class Matcher:
-    """One condition, in the engine's own words: ``Matcher("CommPrefix", "ib_")``."""
+    """One condition in the engine's own terms: ``Matcher("CommPrefix", "ib_")``."""
 
     kind: str
     value: MatchValue
 
 
 def holds(matcher: Matcher, thread: ThreadIdentity) -> bool:
-    """Judge one matcher as the engine would; a kind Temper never writes does not hold.
+    """Evaluate one matcher as the engine does. A kind that Temper never writes does not hold.
 
-    Semantics read off scx_layered 1.1.4: cgroup paths have no leading and one trailing slash,
-    regular expressions are unanchored and see the absolute directory without trailing slash,
-    ``IsKthread`` ignores its argument.
+    The semantics are those of scx_layered 1.1.4: cgroup paths have no leading and one trailing
+    slash, regular expressions are unanchored and see the absolute directory without trailing
+    slash, ``IsKthread`` ignores its argument.
     """
     test = _TESTS.get(matcher.kind)
     return test is not None and test(matcher.value, thread)
 
 
 def matches(match: ThreadMatch, thread: ThreadIdentity) -> bool:
-    """Judge a profile's match: every key that is given must hold.
+    """Evaluate a profile's match: every given key must hold.
 
-    Patterns are looked for anywhere in the name, or in the begin of the title, in linear time.
-    A behaviour that was not measured does not hold.
+    Patterns are searched in the whole name, or in the beginning of the title, in linear time. A
+    behaviour that was not measured does not hold.
     """
     if not thread.comm.startswith(match.comm_prefix or ""):
         return False
@@ -103,7 +103,7 @@ def _behaves(wanted: Behaviour, seen: ThreadBehaviour | None) -> bool:
 
 @lru_cache(maxsize=256)
 def _engine_regex(pattern: str) -> "re.Pattern[str]":
-    # Temper's own: escaped text and alternatives, and no repeats that could backtrack.
+    # Written by Temper: escaped text and alternatives, without repeats that could backtrack.
     return re.compile(pattern)
 
 

@@ -86,7 +86,7 @@ def test_containers_that_cannot_be_told_apart_are_all_meant_and_that_is_told(
 
     assert membership.layer_of(made, a_thread(subject, "w1")) is not None
     told = explain(made, Settings(), subject.key).profile_about
-    assert told == "the whole pod: container c0 cannot be told from c1 yet"
+    assert told == "the whole pod: container c0 is not yet distinct from c1"
 
 
 def test_which_containers_are_meant_is_explained(pod, with_image, database, decided):
