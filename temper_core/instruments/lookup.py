@@ -8,10 +8,10 @@ from attrs import frozen
 from temper_core.plan.membership import layer_of
 from temper_core.profiles.covering import first_taker
 from temper_core.records.layers import Layer
-from temper_core.records.matching import ThreadIdentity
 from temper_core.records.plans import Assignment, LayerPlan
 from temper_core.records.pods import Pod
 from temper_core.records.profiles import ThreadGroup
+from temper_core.records.threads import ThreadIdentity
 
 
 @frozen

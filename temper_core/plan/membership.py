@@ -2,10 +2,11 @@
 
 import weakref
 
+from temper_core.engine.matching import holds
 from temper_core.plan.place_index import PlaceIndex
 from temper_core.records.layers import Layer
-from temper_core.records.matching import ThreadIdentity, holds
 from temper_core.records.plans import LayerPlan
+from temper_core.records.threads import ThreadIdentity
 
 _indexes: dict[int, PlaceIndex] = {}
 

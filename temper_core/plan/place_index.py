@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from temper_core.plan.tenancy import NamesCount, where_names_count
-from temper_core.records.matching import ThreadIdentity, matches
+from temper_core.profiles.matching import matches
 from temper_core.records.steering import (
     NAME_PARTS,
     OPEN,
@@ -12,6 +12,7 @@ from temper_core.records.steering import (
     SteeredPlace,
     SteeringRule,
 )
+from temper_core.records.threads import ThreadIdentity
 
 MOST_REMEMBERED = 16_384
 """Cgroups in the cache. Its bound matters on a node that makes and removes cgroups all day."""

@@ -18,7 +18,7 @@ from temper_core.plan.roll import AddressedPods
 from temper_core.plan.rounds import Spare
 from temper_core.plan.shares import Shares, share_out
 from temper_core.records.layers import Layer
-from temper_core.records.matching import Matcher
+from temper_core.records.matchers import Matcher
 from temper_core.records.plans import Note
 from temper_core.records.steering import FIXED_HINTS, OPEN, SYSTEM, Steering, hints_for
 from temper_core.records.tiers import Tier

@@ -4,8 +4,9 @@ from collections.abc import Iterable, Sequence
 
 from attrs import evolve
 
-from temper_core.records.matching import ThreadIdentity, matches
+from temper_core.profiles.matching import matches
 from temper_core.records.profiles import ThreadGroup, ThreadMatch
+from temper_core.records.threads import ThreadIdentity
 
 
 def takes_by_name(groups: Iterable[ThreadGroup], thread: ThreadIdentity) -> bool | None:

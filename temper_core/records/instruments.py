@@ -18,13 +18,13 @@ from temper_core.records.endpoints import Endpoint
 from temper_core.records.events import EventKind
 from temper_core.records.layers import Layer
 from temper_core.records.machine import MachineShape
-from temper_core.records.matching import ThreadIdentity
 from temper_core.records.names import NAME
 from temper_core.records.plans import LayerPlan
 from temper_core.records.pods import Pod
 from temper_core.records.profiles import ThreadGroup, WorkloadProfile
 from temper_core.records.restored import Restored
 from temper_core.records.snapshots import Snapshot
+from temper_core.records.threads import ThreadIdentity
 
 MIB = 1024 * 1024
 LEAST_MEMORY = 32 * MIB

@@ -11,9 +11,9 @@ from typing import NamedTuple
 from attrs import define, frozen
 
 from temper_core.plan.membership import place_index
-from temper_core.records.matching import ThreadBehaviour, ThreadIdentity
 from temper_core.records.plans import LayerPlan
 from temper_core.records.steering import SYSTEM, ScopeKind, SteeredPlace
+from temper_core.records.threads import ThreadBehaviour, ThreadIdentity
 from temper_core.steering.kernel import ThreadRecord
 from temper_core.steering.scopes import PlacedCgroups
 from temper_core.steering.sight import ThreadProbe

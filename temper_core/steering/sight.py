@@ -8,7 +8,7 @@ from pathlib import Path
 
 from attrs import define
 
-from temper_core.records.matching import ThreadBehaviour
+from temper_core.records.threads import ThreadBehaviour
 from temper_core.steering.patient_reading import PatientReader
 
 NS_PER_S = 1_000_000_000

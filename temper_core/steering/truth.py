@@ -6,9 +6,9 @@ from functools import cached_property
 from attrs import define, field
 
 from temper_core.plan.membership import place_index
-from temper_core.records.matching import ThreadIdentity
 from temper_core.records.plans import LayerPlan
 from temper_core.records.steering import NO_HINT, ThreadTruth
+from temper_core.records.threads import ThreadIdentity
 from temper_core.steering.columns import record_at, tids
 from temper_core.steering.kernel import ThreadRecord
 from temper_core.steering.kernel_records import read_threads

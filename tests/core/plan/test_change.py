@@ -16,7 +16,7 @@ from temper_core.plan.change import (
     same_layers,
 )
 from temper_core.records.layers import Layer
-from temper_core.records.matching import Matcher
+from temper_core.records.matchers import Matcher
 from temper_core.records.plans import Assignment, LayerPlan
 from temper_core.records.steering import FIXED_HINTS, Steering
 from temper_core.records.tiers import LayerKind, Tier

@@ -3,8 +3,8 @@
 import pytest
 
 from temper_core.plan import explain, membership
-from temper_core.records.matching import ThreadIdentity
 from temper_core.records.profiles import Fingerprint
+from temper_core.records.threads import ThreadIdentity
 from temper_core.settings import Settings
 from tests.core.plan.nodes import a_thread
 
