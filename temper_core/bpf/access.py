@@ -29,7 +29,7 @@ _DENIED = frozenset({errno.EPERM, errno.EACCES})
 
 
 class AccessCode(StrEnum):
-    """Why BPF can or cannot be used; these words never change."""
+    """Why BPF can or cannot be used. These words never change."""
 
     ALLOWED = "allowed"
     MACHINE = "machine"
@@ -125,7 +125,7 @@ class BpfPrivileges:
 
 
 def probe(proc_root: str = "/proc", sys_root: str = "/sys") -> Access:
-    """Load, run and attach a small object of our own, and let go of it again; 10 to 20 ms."""
+    """Load, run and attach a small object of our own, and let go of it again. 10 to 20 ms."""
     try:
         with load_object("temper_core.bpf", "probe") as loaded:
             loaded.run("count_threads")
@@ -143,7 +143,7 @@ def explain(error: BpfError, proc_root: str = "/proc", sys_root: str = "/sys") -
 
 
 def read_circumstances(proc_root: str = "/proc", sys_root: str = "/sys") -> BpfPrivileges:
-    """Read what bears on BPF; what cannot be read counts as not in the way."""
+    """Read what bears on BPF. What cannot be read counts as not in the way."""
     status = dict(
         line.split(":", 1) for line in _text(proc_root, "self/status").splitlines() if ":" in line
     )
@@ -161,7 +161,7 @@ def read_circumstances(proc_root: str = "/proc", sys_root: str = "/sys") -> BpfP
 
 
 def classify(reason: int, found: BpfPrivileges) -> AccessCode:
-    """Tell why the kernel answered with the error number *reason*; 0 where it was not asked."""
+    """Tell why the kernel answered with the error number *reason*. 0 where it was not asked."""
     if found.machine not in NUMBERS:
         return AccessCode.MACHINE
     if reason == 0:

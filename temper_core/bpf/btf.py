@@ -42,13 +42,13 @@ class _TypeRecord:
 def member_offset(btf_id: int, struct_name: str, member: str) -> int:
     """Tell at which byte *member* begins, in the types of the kernel object *btf_id*.
 
-    Needs CAP_SYS_ADMIN; raises ``BpfError``.
+    Needs CAP_SYS_ADMIN. Raises ``BpfError``.
     """
     return find_member(read_btf(btf_id), struct_name, member)
 
 
 def read_btf(btf_id: int) -> bytes:
-    """Fetch the types that were loaded as *btf_id*; needs CAP_SYS_ADMIN."""
+    """Fetch the types that were loaded as *btf_id*. Needs CAP_SYS_ADMIN."""
     what = f"cannot read the types of BPF object {btf_id}"
     fd, _ = call(Command.BTF_GET_FD_BY_ID, _BY_ID.pack(btf_id, 0, 0), what)
     try:
@@ -70,7 +70,7 @@ def _ask(fd: int, room: int, what: str) -> tuple[int, bytes]:
 
 
 def find_member(btf: bytes, struct_name: str, member: str) -> int:
-    """Tell at which byte of a struct a member begins; raises ``BpfError`` for anything odd.
+    """Tell at which byte of a struct a member begins. Raises ``BpfError`` for anything odd.
 
     Members of unnamed structs inside it are not looked for, nor can bit fields be given.
     """

@@ -18,9 +18,9 @@ _WHAT = "cannot empty a BPF map"
 def drain(
     fd: int, key_size: int, value_size: int, at_once: int = AT_ONCE
 ) -> Iterator[tuple[bytes, bytes]]:
-    """Yield the keys and values of a hash map, *at_once* at most, packed; they are gone from it.
+    """Yield the keys and values of a hash map, *at_once* at most, packed. They are gone from it.
 
-    What is added meanwhile may be missed. Raises ``BpfError``; needs Linux 5.6.
+    What is added meanwhile may be missed. Raises ``BpfError``. Needs Linux 5.6.
     """
     keys = ctypes.create_string_buffer(key_size * at_once)
     values = ctypes.create_string_buffer(value_size * at_once)

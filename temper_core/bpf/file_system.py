@@ -11,7 +11,7 @@ MOUNT = "mount -t bpf -o mode=700 bpf /sys/fs/bpf"
 def is_replaceable(directory: Path) -> bool:
     """Whether this user is root, and *directory* an empty one of somebody else.
 
-    Links are not followed; ``rmdir(2)`` follows none either, and removes nothing that is in use.
+    Links are not followed. ``rmdir(2)`` follows none either, and removes nothing that is in use.
     """
     try:
         found = directory.lstat()

@@ -29,7 +29,7 @@ _NO_BATCH = frozenset({errno.EINVAL, 524})
 class MapInfo:
     """What the kernel says of a map (``struct bpf_map_info``).
 
-    ``name`` is cut to 15 characters; ``btf_id`` is 0 for a map without type information.
+    ``name`` is cut to 15 characters. ``btf_id`` is 0 for a map without type information.
     """
 
     id: int
@@ -43,7 +43,7 @@ class MapInfo:
 
 
 def update(fd: int, key: bytes, value: bytes) -> None:
-    """Set an element, new or not; raises ``BpfError``.
+    """Set an element, new or not. Raises ``BpfError``.
 
     E2BIG tells that the map is full, ENOENT that the task of a pidfd has ended.
     """
@@ -53,7 +53,7 @@ def update(fd: int, key: bytes, value: bytes) -> None:
 
 
 def update_many(fd: int, elements: Sequence[tuple[bytes, bytes]]) -> None:
-    """Set several elements in one call where the kernel can; those before a failure stay set."""
+    """Set several elements in one call where the kernel can. Those before a failure stay set."""
     if not elements:
         return
     keys = buffer(b"".join(key for key, _ in elements))
@@ -70,7 +70,7 @@ def update_many(fd: int, elements: Sequence[tuple[bytes, bytes]]) -> None:
 
 
 def delete(fd: int, key: bytes) -> bool:
-    """Remove an element; tells whether there was one."""
+    """Remove an element. Tells whether there was one."""
     key_there = buffer(key)
     attributes = _KEY_ONLY.pack(fd, 0, ctypes.addressof(key_there))
     try:
@@ -85,7 +85,7 @@ def delete(fd: int, key: bytes) -> bool:
 def lookup(fd: int, key: bytes, value_size: int) -> bytes | None:
     """Read an element, None if there is none.
 
-    *value_size* is the map's own; a per-CPU map writes more than that and must not be asked.
+    *value_size* is the map's own. A per-CPU map writes more than that and must not be asked.
     """
     key_there, value = buffer(key), ctypes.create_string_buffer(value_size)
     addresses = ctypes.addressof(key_there), ctypes.addressof(value)
@@ -99,7 +99,7 @@ def lookup(fd: int, key: bytes, value_size: int) -> bytes | None:
 
 
 def keys(fd: int, key_size: int) -> Iterator[bytes]:
-    """Walk the keys. Deleting the key just given is safe; other changes may repeat or skip some."""
+    """Walk the keys. Deleting the key just given is safe. Other changes may repeat or skip some."""
     key = _key_after(fd, None, key_size)
     while key is not None:
         # Asked for before the caller sees this one: after a deleted key a walk begins anew.
@@ -147,20 +147,20 @@ def pin(fd: int, path: str | os.PathLike[str]) -> None:
 
 
 def open_pinned(path: str | os.PathLike[str]) -> int:
-    """Open what is pinned at *path*; the caller closes the descriptor."""
+    """Open what is pinned at *path*. The caller closes the descriptor."""
     name = buffer(os.fsencode(path) + b"\0")
     attributes = _PATH_AND_FD.pack(ctypes.addressof(name), 0, 0)
     return call(Command.OBJ_GET, attributes, f"cannot open the BPF map {os.fspath(path)}")[0]
 
 
 def open_by_id(map_id: int) -> int:
-    """Open any map of this machine; needs CAP_SYS_ADMIN. The caller closes the descriptor."""
+    """Open any map of this machine. Needs CAP_SYS_ADMIN. The caller closes the descriptor."""
     attributes = _BY_ID.pack(map_id, 0, 0)
     return call(Command.MAP_GET_FD_BY_ID, attributes, f"cannot open BPF map {map_id}")[0]
 
 
 def map_ids_of(pid: int, proc_root: str | os.PathLike[str] = "/proc") -> tuple[int, ...]:
-    """List the maps that a process holds open, by their ids; empty if it is gone or not ours."""
+    """List the maps that a process holds open, by their ids. Empty if it is gone or not ours."""
     found: set[int] = set()
     try:
         descriptors = list(Path(proc_root, str(pid), "fdinfo").iterdir())

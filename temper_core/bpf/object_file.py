@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 @frozen
 class MapInFile:
-    """A map the object brings; sizes in bytes, ``kind`` and ``flags`` as linux/bpf.h has them.
+    """A map the object brings. Sizes in bytes, ``kind`` and ``flags`` as linux/bpf.h has them.
 
     ``has_content`` holds for global variables and constants, whose content can be given at load.
     """
@@ -47,7 +47,7 @@ class MapInFile:
 
 @frozen
 class ProgramInFile:
-    """A program the object brings; its section says what it attaches to."""
+    """A program the object brings. Its section says what it attaches to."""
 
     name: str
     section: str
@@ -55,7 +55,7 @@ class ProgramInFile:
 
 @frozen
 class ObjectFile:
-    """A ``.bpfl`` taken apart; maps and programs in the order the loading program knows them."""
+    """A ``.bpfl`` taken apart. Maps and programs in the order the loading program knows them."""
 
     maps: tuple[MapInFile, ...]
     programs: tuple[ProgramInFile, ...]
@@ -64,7 +64,7 @@ class ObjectFile:
 
 
 def parse(content: bytes) -> ObjectFile:
-    """Take a ``.bpfl`` apart; whatever is wrong with it is one ``BpfError``."""
+    """Take a ``.bpfl`` apart. Whatever is wrong with it is one ``BpfError``."""
     if len(content) < HEADER.size:
         raise _damaged(f"{len(content)} bytes are too few for a header")
     magic, described, data, instructions = HEADER.unpack_from(content)

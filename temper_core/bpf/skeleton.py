@@ -1,6 +1,6 @@
 """Loads a ``.bpfl`` by its own loading program, as libbpf's light skeletons do (skel_internal.h).
 
-The kernel runs that program once; it makes the maps, relocates the programs against the running
+The kernel runs that program once. It makes the maps, relocates the programs against the running
 kernel's types and loads them. No compiler, no library and no headers are needed.
 """
 
@@ -49,7 +49,7 @@ _TRIES = 5
 class Skeleton:
     """A loaded BPF object: its maps and programs by name, as file descriptors.
 
-    Everything goes when it is closed, or with this process; only pinned maps stay.
+    Everything goes when it is closed, or with this process. Only pinned maps stay.
     """
 
     def __init__(self, file: ObjectFile, descriptors: Sequence[int]) -> None:
@@ -68,9 +68,9 @@ class Skeleton:
         max_entries: Mapping[str, int] | None = None,
         initial: Mapping[str, bytes] | None = None,
     ) -> Self:
-        """Load the content of a ``.bpfl``; raises ``BpfError``.
+        """Load the content of a ``.bpfl``. Raises ``BpfError``.
 
-        *max_entries* sizes maps by name; *initial* is the content of global variables and
+        *max_entries* sizes maps by name. *initial* is the content of global variables and
         constants by the name of their map (``probe.rodata``), whole.
         """
         file = parse(data)
@@ -108,7 +108,7 @@ class Skeleton:
             raise BpfError(f"cannot map {size} bytes of {map_name!r}", reason) from error
 
     def close(self) -> None:
-        """Detach and let go of everything; a second time does nothing."""
+        """Detach and let go of everything. A second time does nothing."""
         self.maps, self.programs = {}, {}
         while self._descriptors:
             os.close(self._descriptors.pop())

@@ -41,7 +41,7 @@ _number = NUMBERS.get(platform.machine())
 
 
 def call(command: Command, attributes: bytes | bytearray, what: str) -> tuple[int, bytes]:
-    """Ask the kernel; returns its result and the attributes as it left them.
+    """Ask the kernel. Returns its result and the attributes as it left them.
 
     Addresses in *attributes* must stay alive until this returns. *what* begins the message of
     the ``BpfError`` that a refusal raises.

@@ -23,7 +23,7 @@ class PlanDecision:
     """What the pods call for, and how to get there from the plan in force.
 
     ``wanted`` is for the scheduler: as long as the layers in force do, it has exactly these.
-    ``held`` is the best plan for the layers in force where ``wanted`` needs others; threads are
+    ``held`` is the best plan for the layers in force where ``wanted`` needs others. Threads are
     steered by it meanwhile. ``again_at`` is from when on the same pods may call for another
     engine, because what is not urgent will have stood for long enough; None where nothing stands.
     """
@@ -40,7 +40,7 @@ class PlanDecision:
 
 
 class Decider:
-    """Decides for one node; asks each detector once per pod and change of the pod."""
+    """Decides for one node. Asks each detector once per pod and change of the pod."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class Decider:
         self.is_unfinished = False
 
     def follow(self, catalogue: ProfileCatalogue) -> None:
-        """Decide by *catalogue* from now on; what was concluded from the former is forgotten.
+        """Decide by *catalogue* from now on. What was concluded from the former is forgotten.
 
         Detectors are not asked again: what they said is about the pods alone, and until all had
         answered, pods would lose their profiles.
@@ -85,7 +85,7 @@ class Decider:
         *steered* says that threads can be given hints, *can_swap* that the next engine may load
         beside the old one, *now* is a moment in seconds of any clock that never goes back.
 
-        All detectors together have one deadline; pods that they could not be shown count as not
+        All detectors together have one deadline. Pods that they could not be shown count as not
         detected, ``is_unfinished`` says so, and the next call goes on with them. So it does while
         nothing has been decided by another catalogue yet.
         """
@@ -158,7 +158,7 @@ class Decider:
         return found
 
     def _ask(self, pod: Pod) -> Detection | None:
-        """Return the surest detection; of equal ones the detector that comes first by name."""
+        """Return the surest detection. Of equal ones the detector that comes first by name."""
         found = [
             (-detection.confidence, contribution.record.name, detection)
             for contribution in self._detectors
@@ -172,5 +172,5 @@ class Decider:
             part = f"detector {detector.name}"
             return self._host.call(contribution.plugin, detector.detect, pod, part=part)
         except PluginError:
-            # Counted and told by the host; this detector has no opinion on the pod.
+            # Counted and told by the host. This detector has no opinion on the pod.
             return None

@@ -12,7 +12,7 @@ Key = tuple[str, str]
 
 
 class Patience:
-    """Waits *after_s* seconds before a reason that is not urgent counts; told every moment.
+    """Waits *after_s* seconds before a reason that is not urgent counts. Told every moment.
 
     A thread group's layer that was given up less than that ago is not urgent: the cores that it
     took come and go with other pods, and its threads are well in the layer of their tier.

@@ -17,7 +17,7 @@ READING = ("GET ", "HEAD ")
 
 
 class Audit:
-    """Records requests; any thread may call it."""
+    """Records requests. Any thread may call it."""
 
     def __init__(self, events: EventLog, clock: Callable[[], float] = time.monotonic) -> None:
         self._events = events

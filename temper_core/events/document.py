@@ -1,4 +1,4 @@
-"""Events as JSON, in answers and in the lines of the file; reading takes nothing on trust."""
+"""Events as JSON, in answers and in the lines of the file. Reading takes nothing on trust."""
 
 import json
 from collections.abc import Mapping
@@ -39,7 +39,7 @@ def event_document(event: Event) -> dict[str, Any]:
 
 
 def event_line(event: Event) -> bytes:
-    """Return *event* as a line of the file; a field that is empty is left out."""
+    """Return *event* as a line of the file. A field that is empty is left out."""
     told = {key: value for key, value in event_document(event).items() if value != ""}
     return json.dumps(told, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
 

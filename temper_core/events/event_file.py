@@ -29,7 +29,7 @@ class NotOursError(OSError):
 
 @frozen
 class Remembered:
-    """What a file held; ``damaged`` counts the lines that could not be read."""
+    """What a file held. ``damaged`` counts the lines that could not be read."""
 
     events: tuple[Event, ...] = ()
     damaged: int = 0
@@ -48,7 +48,7 @@ class EventFile:
     _is_torn: bool = field(default=False, init=False)
 
     def read(self) -> Remembered:
-        """Return the events, oldest first; of a file beyond all bounds only those at its end."""
+        """Return the events, oldest first. Of a file beyond all bounds only those at its end."""
         try:
             descriptor = os.open(self.path, _FLAGS & ~(os.O_RDWR | os.O_APPEND))
         except (FileNotFoundError, NotADirectoryError):
@@ -128,7 +128,7 @@ class EventFile:
         return os.path.samestat(found, os.fstat(self._descriptor))
 
     def _lines(self, file: BinaryIO) -> Iterator[bytes]:
-        """Yield the lines; a line of a file beyond all bounds is as long as the rest at most."""
+        """Yield the lines. A line of a file beyond all bounds is as long as the rest at most."""
         skipped = os.fstat(file.fileno()).st_size - 2 * self.largest_bytes
         if skipped > 0:
             file.seek(skipped)

@@ -29,7 +29,7 @@ def events_path(state: Path) -> Path | None:
 
 
 class EventKeeper:
-    """Writes events down as they come; what cannot be written is a ``defect``, and stays in memory.
+    """Writes events down as they come. What cannot be written is a ``defect``, and stays in memory.
 
     Without a *path* nothing is kept over a restart. The loop never waits for the disk.
     """
@@ -68,7 +68,7 @@ class EventKeeper:
         self._may_keep = may_keep
 
     def look(self) -> None:
-        """Write events down, if that is allowed; else remove the file, and keep them in memory."""
+        """Write events down, if that is allowed. Else remove the file, and keep them in memory."""
         with self._writing:
             is_kept = self._may_keep()
             if self._file is None or self._is_kept is is_kept:
@@ -102,7 +102,7 @@ class EventKeeper:
                 self._write()
 
     def _write(self) -> None:
-        """Write what is not yet written; the caller holds the lock."""
+        """Write what is not yet written. The caller holds the lock."""
         events: Sequence[Event] = self._events.after(self._written)
         if self._file is None or not self._is_kept or not (events or not self._is_whole):
             return

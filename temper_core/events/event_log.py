@@ -56,7 +56,7 @@ class EventLog:
 
     @property
     def last(self) -> int:
-        """The number of the newest event; 0 before the first."""
+        """The number of the newest event. 0 before the first."""
         return self._last
 
     @property
@@ -70,7 +70,7 @@ class EventLog:
         return tuple((source, kind) for source, own in self._kinds.items() for kind in own.values())
 
     def declare(self, source: str, kinds: Iterable[EventKind]) -> str:
-        """Let the instrument *source* record *kinds*; return what is wrong with some of them."""
+        """Let the instrument *source* record *kinds*. Return what is wrong with some of them."""
         offered = _by_name(kinds)
         fitting = {name: kind for name, kind in offered.items() if name not in self._kinds[AGENT]}
         problems = [f"{name} is a kind of the agent's own" for name in offered.keys() - fitting]
@@ -90,7 +90,7 @@ class EventLog:
         asked: AuditEntry = UNASKED,
         level: str = "",
     ) -> None:
-        """Record that something happened now; *level* is that of the kind unless it is given.
+        """Record that something happened now. *level* is that of the kind unless it is given.
 
         Without a *source* it is an event of the agent's own. Raises InputError for a kind that
         the source has not declared, and for what is no text.
@@ -138,7 +138,7 @@ class EventLog:
                 self.record(EVENTS_DROPPED.name, name, reason)
 
     def remember(self, events: Iterable[Event]) -> None:
-        """Begin with *events* of an earlier run, oldest first; the next number follows theirs."""
+        """Begin with *events* of an earlier run, oldest first. The next number follows theirs."""
         with self._news:
             for event in events:
                 name = event.kind if event.source == AGENT else event.source
@@ -172,13 +172,13 @@ class EventLog:
             return dict(self._counts)
 
     def wait(self, number: int, timeout_s: float | None = None) -> bool:
-        """Wait until there is an event after *number*, or the log is closed; whether there is."""
+        """Wait until there is an event after *number*, or the log is closed. Whether there is."""
         with self._news:
             self._news.wait_for(lambda: self._last > number or self._is_closed, timeout_s)
             return self._last > number
 
     def close(self) -> None:
-        """End every wait; what is recorded from now on is still kept."""
+        """End every wait. What is recorded from now on is still kept."""
         with self._news:
             self._is_closed = True
             self._news.notify_all()

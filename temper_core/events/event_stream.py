@@ -1,4 +1,4 @@
-"""Events as they happen, as server-sent events; a comment keeps a quiet stream alive."""
+"""Events as they happen, as server-sent events. A comment keeps a quiet stream alive."""
 
 import json
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from temper_core.events.query import Query
 from temper_core.records.endpoints import ServerSentEvent
 
 KEEP_ALIVE_S = 10.0
-"""How often a stream says something, at least; a bound on idle streams must be longer."""
+"""How often a stream says something, at least. A bound on idle streams must be longer."""
 KEEP_ALIVE = b": still here\n\n"
 
 

@@ -23,7 +23,7 @@ class WatchedProfiles(Protocol):
 
 
 class EventWatch:
-    """Looks at everything once a turn, on the loop's thread; the same object costs nothing."""
+    """Looks at everything once a turn, on the loop's thread. The same object costs nothing."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class EventWatch:
 
     @property
     def defect(self) -> str:
-        """Why events are not kept over a restart; empty where they are."""
+        """Why events are not kept over a restart. Empty where they are."""
         return self._keeper.defect
 
     def open(self) -> None:

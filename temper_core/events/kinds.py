@@ -1,4 +1,4 @@
-"""The kinds of events that the agent itself records; ``docs/events.md`` is made from this table."""
+"""The kinds of events that the agent itself records. ``docs/events.md`` is made from this table."""
 
 from temper_core.records.events import EventKind, EventLevel
 

@@ -30,7 +30,7 @@ class Lane:
     _told_at: float = float("-inf")
 
     def takes(self, now: float) -> bool:
-        """Whether there is room for one more event now; counts it as dropped where not."""
+        """Whether there is room for one more event now. Counts it as dropped where not."""
         earned = (now - self._filled_at) * PER_SECOND if self._filled_at else 0.0
         self._tokens = min(BURST, self._tokens + max(0.0, earned))
         self._filled_at = now

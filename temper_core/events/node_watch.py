@@ -45,7 +45,7 @@ class Violations:
         self._standing: Mapping[tuple[str, str], Violation] = {}
 
     def look(self, violations: Sequence[Violation], at: float) -> None:
-        """Record what began and ended; *at* is the time of the observation."""
+        """Record what began and ended. *at* is the time of the observation."""
         if not violations and not self._standing:
             return
         before = self._standing
@@ -71,7 +71,7 @@ class Profiles:
         self._catalogue: ProfileCatalogue | None = None
 
     def look(self, catalogue: ProfileCatalogue) -> None:
-        """Record what has changed; at the first look only what could not be loaded."""
+        """Record what has changed. At the first look only what could not be loaded."""
         if catalogue is self._catalogue:
             return
         former, self._catalogue = self._catalogue, catalogue

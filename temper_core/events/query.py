@@ -25,7 +25,7 @@ STREAM_PARAMETERS = {name: PARAMETERS[name] for name in ("since", "kind")}
 
 @frozen
 class Query:
-    """What is asked for; ``after`` is a number, ``from_s`` a moment by the clock on the wall."""
+    """What is asked for. ``after`` is a number, ``from_s`` a moment by the clock on the wall."""
 
     after: int = 0
     from_s: float = 0.0
@@ -42,7 +42,7 @@ class Query:
 
 
 def read_query(given: Mapping[str, str], wall: Callable[[], float] = time.time) -> Query:
-    """Read the parameters of a request; raise InputError for what makes no sense."""
+    """Read the parameters of a request. Raise InputError for what makes no sense."""
     after, from_s = _since(given.get("since", ""), wall)
     return Query(after, from_s, _kinds(given.get("kind", "")), _limit(given.get("limit", "")))
 

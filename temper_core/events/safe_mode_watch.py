@@ -11,7 +11,7 @@ Active = Callable[[], Mapping[str, Request]]
 
 
 class SafeModeWatch:
-    """Compares the requests that stand with those before; ``look`` may be called by any thread."""
+    """Compares the requests that stand with those before. ``look`` may be called by any thread."""
 
     def __init__(self, events: EventLog) -> None:
         self._events = events
@@ -20,12 +20,12 @@ class SafeModeWatch:
         self._known: Mapping[str, Request] = {}
 
     def begin(self, active: Active) -> None:
-        """Watch *active*; what stands already was recorded when it came."""
+        """Watch *active*. What stands already was recorded when it came."""
         with self._lock:
             self._active, self._known = active, active()
 
     def look(self) -> None:
-        """Record what has changed since the last look; nothing before ``begin``."""
+        """Record what has changed since the last look. Nothing before ``begin``."""
         with self._lock:
             if self._active is None or (now := self._active()) is self._known:
                 return

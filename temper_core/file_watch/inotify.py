@@ -50,7 +50,7 @@ class Event:
 
 
 class Inotify:
-    """An inotify descriptor; raises OSError where the kernel or a limit allows no more.
+    """An inotify descriptor. Raises OSError where the kernel or a limit allows no more.
 
     One that nobody closed goes with its object: a user has 128 of them as a rule.
     """
@@ -65,7 +65,7 @@ class Inotify:
         return self._descriptor
 
     def watch(self, directory: str, changes: WatchMask) -> int:
-        """Watch *directory* for *changes*; return the number of the watch, one per inode."""
+        """Watch *directory* for *changes*. Return the number of the watch, one per inode."""
         mask = int(changes) | ONLY_DIRECTORIES
         path = os.fsencode(directory)
         return _checked(
@@ -73,11 +73,11 @@ class Inotify:
         )
 
     def forget(self, watch: int) -> None:
-        """End a watch; one that has ended by itself is no error."""
+        """End a watch. One that has ended by itself is no error."""
         _library.inotify_rm_watch(self._descriptor, watch)
 
     def read(self) -> Iterator[Event]:
-        """Yield what has happened since this was last read to its end; never waits."""
+        """Yield what has happened since this was last read to its end. Never waits."""
         while content := self._content():
             yield from _events(content)
 

@@ -41,9 +41,9 @@ _library = ctypes.CDLL(None, use_errno=True)
 
 
 class PathWatch:
-    """Listens for changes of *path*; with *inside* also for those in the directory that it is.
+    """Listens for changes of *path*. With *inside* also for those in the directory that it is.
 
-    ``is_heard`` tells whether all changes will be heard; where not, only looking helps. Listening
+    ``is_heard`` tells whether all changes will be heard. Where not, only looking helps. Listening
     begins with ``arm``, which is to be called before every look: what changes after it, is heard.
     """
 

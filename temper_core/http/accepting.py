@@ -23,12 +23,12 @@ Made = Callable[[BoundedProtocol], None]
 
 @define(eq=False)
 class Acceptor:
-    """Accepts from *listener*; ``open`` are the connections that are made, by all acceptors.
+    """Accepts from *listener*. ``open`` are the connections that are made, by all acceptors.
 
     Of too many TLS handshakes the oldest is given up, so that silence keeps nobody from theirs. A
     connection counts as open once hands are shaken. Of too many, the one that has asked nothing
     for longest makes room, or else the one that has for longest owed the rest of its request, or
-    not read its answers; where the server itself is what all wait for, the newcomer is closed.
+    not read its answers. Where the server itself is what all wait for, the newcomer is closed.
     asyncio's own accepting has no bounds, and floods the log when descriptors run out.
     """
 
@@ -54,7 +54,7 @@ class Acceptor:
         self._loop.add_reader(self.listener, self._accept_some)
 
     def close(self) -> None:
-        """Accept no more, and give up those that are just arriving; what is open stays so."""
+        """Accept no more, and give up those that are just arriving. What is open stays so."""
         if self._resumption is not None:
             self._resumption.cancel()
         self._loop.remove_reader(self.listener)

@@ -15,7 +15,7 @@ _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared wit
 
 @frozen
 class Address:
-    """A host and a TCP port; ``host`` without brackets."""
+    """A host and a TCP port. ``host`` without brackets."""
 
     host: str
     port: int

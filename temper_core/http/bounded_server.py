@@ -19,7 +19,7 @@ from temper_core.http.bounds import Bounds
 from temper_core.http.protocol import BoundedProtocol
 
 LARGEST_HEADERS_BYTES = 16 * 1024
-"""Of headers that come in pieces; what an application refuses besides is its own."""
+"""Of headers that come in pieces. What an application refuses besides is its own."""
 LAST_WORDS_S = 0.5
 """For those whose answers are given up at the stop to say so."""
 
@@ -33,7 +33,7 @@ _NO_NEWS = {
 class BoundedServer(uvicorn.Server):
     """Serves *app* within *bounds*, by TLS where there is a *context*.
 
-    It leaves signals alone, and sleeps until it is told to stop; uvicorn itself looks ten times a
+    It leaves signals alone, and sleeps until it is told to stop. Uvicorn itself looks ten times a
     second. *headers* are part of every answer. Nothing but bugs is logged by uvicorn and asyncio.
     """
 
@@ -55,7 +55,7 @@ class BoundedServer(uvicorn.Server):
         self._told = asyncio.Event()
 
     async def serve(self, sockets: list[socket.socket] | None = None) -> None:
-        """Serve *sockets*, which listen already, until ``tell_to_stop``; leave no connection open.
+        """Serve *sockets*, which listen already, until ``tell_to_stop``. Leave no connection open.
 
         Raises MachineError where the application fails.
         """
@@ -113,7 +113,7 @@ class BoundedServer(uvicorn.Server):
             raise MachineError("the HTTP server did not start")
 
     def tell_to_stop(self) -> None:
-        """End ``serve`` once what is in progress is answered; called in the server's own loop."""
+        """End ``serve`` once what is in progress is answered. Called in the server's own loop."""
         self.should_exit = True
         self._told.set()
 

@@ -5,7 +5,7 @@ from attrs import frozen
 
 @frozen(kw_only=True)
 class Bounds:
-    """What a server waits for, and how many connections it has; as given for one in a cluster.
+    """What a server waits for, and how many connections it has. As given for one in a cluster.
 
     ``rest_s`` and ``stop_s`` are whole seconds, as uvicorn takes them.
     """
@@ -26,7 +26,7 @@ class Bounds:
     most_streams: int = 16
     """Answers at a time that are sent piece by piece, for applications that keep count of them."""
     stream_idle_s: float = 60.0
-    """For the next piece of such an answer, and for the client to take it; ``exchange_s`` does not
+    """For the next piece of such an answer, and for the client to take it. ``exchange_s`` does not
     bound it."""
     stop_s: int = 5
     """For the requests that are in progress at the stop."""

@@ -59,7 +59,7 @@ class BoundedProtocol(H11Protocol):
 
     @property
     def is_idle(self) -> bool:
-        """Whether no request is being read or answered; one whose head is not whole is none.
+        """Whether no request is being read or answered. One whose head is not whole is none.
 
         A connection that only waits for its last words to be read is idle too.
         """

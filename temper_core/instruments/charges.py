@@ -11,14 +11,14 @@ import structlog
 from temper_core.errors import InputError
 
 MOST_PARTS = 4
-"""Of one instrument; each is two series, in user space and in the kernel."""
+"""Of one instrument. Each is two series, in user space and in the kernel."""
 PART = re.compile(r"[a-z][a-z0-9-]{0,31}")
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 def free_of_charge(_owner: str, _part: str = "") -> AbstractContextManager[None]:
-    """Charge nothing; for tests and for agents without an observer."""
+    """Charge nothing. For tests and for agents without an observer."""
     return nullcontext()
 
 

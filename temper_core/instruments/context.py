@@ -27,7 +27,7 @@ class SafeModeDoor(Protocol):
         ...
 
     def restore(self, name: str, reason: str, done: Callable[[Restored], None]) -> None:
-        """Ask for safe mode and for a restoration; *done* is called after it."""
+        """Ask for safe mode and for a restoration. *done* is called after it."""
         ...
 
 
@@ -61,11 +61,11 @@ class Recorder(Protocol):
     """Keeps events."""
 
     def declare(self, source: str, kinds: Iterable[EventKind]) -> str:
-        """Let the instrument *source* record *kinds*; return what is wrong with some of them."""
+        """Let the instrument *source* record *kinds*. Return what is wrong with some of them."""
         ...
 
     def record(self, kind: str, subject: str = "", reason: str = "", *, source: str = "") -> None:
-        """Record one event; without a source one of the agent's own kinds."""
+        """Record one event. Without a source one of the agent's own kinds."""
         ...
 
 
@@ -86,7 +86,7 @@ class AgentParts:
 
 
 class Context:
-    """The context of the instrument *name*; implements ``InstrumentContext``."""
+    """The context of the instrument *name*. Implements ``InstrumentContext``."""
 
     def __init__(self, name: str, parts: AgentParts, state: StateDirectory) -> None:
         self._name = name
@@ -97,7 +97,7 @@ class Context:
         self.state = state
 
     def request_safe_mode(self, reason: str) -> None:
-        """Ask for safe mode in the instrument's name; stands over restarts until released."""
+        """Ask for safe mode in the instrument's name. Stands over restarts until released."""
         self._parts.safe_mode.request(self._name, reason)
 
     def release_safe_mode(self) -> None:

@@ -29,7 +29,7 @@ class EndedCall:
         return False
 
     def result(self, timeout_s: float = 0.0) -> Any:  # noqa: ANN401, ARG002 - as a process's
-        """Return what the function returned; raise PluginError where it raised."""
+        """Return what the function returned. Raise PluginError where it raised."""
         if "error" in self._document:
             reason = f"helper {self._order.entry_point} {self._document['error']}"
             raise PluginError(self._order.owner, reason)
@@ -49,7 +49,7 @@ class HelperCalls:
         argument: Any,  # noqa: ANN401 - JSON
         bounds: HelperBounds,
     ) -> EndedCall:
-        """Call *entry_point*; argument and result go through JSON, as through a pipe."""
+        """Call *entry_point*. Argument and result go through JSON, as through a pipe."""
         order = order_of(owner, entry_point, argument, bounds)
         try:
             document = json.loads(helper_launcher.run(json.loads(order.text())))

@@ -44,7 +44,7 @@ SINGLE_THREADED = {
 
 @define(eq=False)
 class HelperChild:
-    """A started helper. Its pipes and limits belong to one thread; any may ask how it ended."""
+    """A started helper. Its pipes and limits belong to one thread. Any may ask how it ended."""
 
     order: HelperOrder
     process: "subprocess.Popen[bytes]"
@@ -77,7 +77,7 @@ class HelperChild:
         return {self.pidfd} | self.open_pipes - quiet
 
     def kill(self, reason: str) -> None:
-        """End it with all of its process group; the first reason is the one that counts."""
+        """End it with all of its process group. The first reason is the one that counts."""
         self.reason = self.reason or reason
         with suppress(OSError):  # it is not reaped yet, so the number is still its own
             os.killpg(self.pid, signal.SIGKILL)
@@ -85,7 +85,7 @@ class HelperChild:
             signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
 
     def read(self, now: float) -> None:
-        """Take what is in the pipes; nothing is waited for, and the last words are kept."""
+        """Take what is in the pipes. Nothing is waited for, and the last words are kept."""
         most = max(self.order.bounds.result_bytes, ROOM_FOR_ERROR)
         is_all = self._drain(self.result_pipe, self._result, most // READ_BYTES + 2)
         if len(self._result) > most or not is_all:
@@ -143,7 +143,7 @@ class HelperChild:
         self.has_ended.set()
 
     def outcome(self) -> Any:  # noqa: ANN401 - JSON
-        """Return the result of one that has ended; raise PluginError where there is none."""
+        """Return the result of one that has ended. Raise PluginError where there is none."""
         document: Any = None
         if not self.reason:
             try:
@@ -182,7 +182,7 @@ class HelperChild:
 
 
 def spawn_helper(order: HelperOrder, clock: Callable[[], float] = time.monotonic) -> HelperChild:
-    """Start a helper; raise MachineError where that cannot be.
+    """Start a helper. Raise MachineError where that cannot be.
 
     The kernel ends it with the *thread* that calls this: one that lives as long as the agent.
     """
@@ -247,7 +247,7 @@ def _file_of(content: bytes) -> int:
 
 
 def is_over(child: HelperChild) -> bool:
-    """Whether the process has ended; it is reaped by ``finish``."""
+    """Whether the process has ended. It is reaped by ``finish``."""
     poll = select.poll()
     poll.register(child.pidfd, select.POLLIN)
     return bool(poll.poll(0))

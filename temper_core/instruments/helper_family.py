@@ -9,7 +9,7 @@ from pathlib import Path
 from attrs import frozen
 
 MARK = "TEMPER_HELPER"
-"""In the environment of a helper; what it starts inherits the variable, in its own session too."""
+"""In the environment of a helper. What it starts inherits the variable, in its own session too."""
 MOST_ROUNDS = 20
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
@@ -17,7 +17,7 @@ TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 @frozen
 class ProcessStat:
-    """What ``/proc/PID/stat`` has of a process (proc(5)); ``cpu_s`` includes its ended children."""
+    """What ``/proc/PID/stat`` has of a process (proc(5)). ``cpu_s`` includes its ended children."""
 
     state: str
     session: int
@@ -50,7 +50,7 @@ def read_stat(proc: Path, pid: int) -> ProcessStat | None:
 
 @frozen
 class HelperFamily:
-    """The helper *pid* and what it has started; *mark* is the value of its ``MARK``."""
+    """The helper *pid* and what it has started. *mark* is the value of its ``MARK``."""
 
     pid: int
     mark: str
@@ -67,7 +67,7 @@ class HelperFamily:
                 yield int(name), found
 
     def end_others(self) -> int:
-        """Kill all of them; return how many. What they start meanwhile is looked for again."""
+        """Kill all of them. Return how many. What they start meanwhile is looked for again."""
         ended = 0
         for _ in range(MOST_ROUNDS):
             found = [pid for pid, _ in self.others() if self._kill(pid)]

@@ -29,7 +29,7 @@ MOST_DESCRIPTORS = 1024
 
 
 class NoResult(Exception):  # noqa: N818 - names what happened
-    """The function has no result; the message says why."""
+    """The function has no result. The message says why."""
 
 
 def main(arguments: list[str]) -> int:
@@ -87,7 +87,7 @@ def step_back() -> None:
 
 
 def bound(memory_bytes: int, cpu_s: int) -> None:
-    """Set the kernel's limits; a little memory is kept back to say that it has run out."""
+    """Set the kernel's limits. A little memory is kept back to say that it has run out."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s + 1))
     resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes, memory_bytes + ROOM_FOR_ERROR))
@@ -97,7 +97,7 @@ def bound(memory_bytes: int, cpu_s: int) -> None:
 
 
 def run(order: dict[str, Any]) -> bytes:
-    """Return the result as it goes over the pipe; raise NotReturned where there is none."""
+    """Return the result as it goes over the pipe. Raise NotReturned where there is none."""
     try:
         function = find(order["entry_point"])
         result = function(order["argument"])
@@ -140,7 +140,7 @@ def words_of(error: BaseException) -> str:
 
 
 def write(descriptor: int, said: bytes) -> None:
-    """Write all; a reader that has gone wants no more of it."""
+    """Write all. A reader that has gone wants no more of it."""
     rest = memoryview(said)
     with suppress(OSError):
         while rest:

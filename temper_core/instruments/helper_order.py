@@ -42,7 +42,7 @@ def order_of(
     argument: Any,  # noqa: ANN401 - whatever a plugin gives
     bounds: HelperBounds,
 ) -> HelperOrder:
-    """Return an order; raise InputError for an entry point that is none, or no JSON."""
+    """Return an order. Raise InputError for an entry point that is none, or no JSON."""
     if not ENTRY_POINT.fullmatch(entry_point):
         raise InputError(f"{entry_point!r} is no entry point: package.module:function")
     try:

@@ -57,14 +57,14 @@ class RunningHelper:
         return not self._child.has_ended.is_set()
 
     def result(self, timeout_s: float = 0.0) -> Any:  # noqa: ANN401 - JSON
-        """Return what the function returned; see ``Helper``."""
+        """Return what the function returned. See ``Helper``."""
         if not self._child.has_ended.wait(timeout_s):
             order = self._child.order
             raise TimeoutError(f"helper {order.entry_point} of {order.owner} still runs")
         return self._child.outcome()
 
     def stop(self) -> None:
-        """End it; returns at once, and is safe to call twice."""
+        """End it. Returns at once, and is safe to call twice."""
         self._stop(self._child, "was stopped")
 
 
@@ -149,7 +149,7 @@ class HelperProcesses:
         }
 
     def close(self) -> None:
-        """End all helpers and the thread; no helper starts afterwards."""
+        """End all helpers and the thread. No helper starts afterwards."""
         with self._lock:
             self._is_closed, thread = True, self._thread
             if self._wake >= 0:

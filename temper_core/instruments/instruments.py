@@ -96,7 +96,7 @@ class Instruments:
             self._try(each, "tell", each.instrument.tell, snapshot)
 
     def with_sections(self, snapshot: Snapshot) -> Snapshot:
-        """Return *snapshot* with what each adds to it; a section that is too large is a defect."""
+        """Return *snapshot* with what each adds to it. A section that is too large is a defect."""
         found: dict[str, Section] = {}
         defects: list[str] = []
         for each in self._implementing("section"):
@@ -137,7 +137,7 @@ class Instruments:
         return found
 
     def close(self) -> None:
-        """Close each; one that fails keeps no other from being closed."""
+        """Close each. One that fails keeps no other from being closed."""
         while self._at_work:
             each = self._at_work.pop()
             try:

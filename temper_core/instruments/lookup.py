@@ -16,7 +16,7 @@ from temper_core.records.profiles import ThreadGroup
 
 @frozen
 class PlanLookup:
-    """Looks things up in the plan that *current* returns; implements ``NodeLookup``."""
+    """Looks things up in the plan that *current* returns. Implements ``NodeLookup``."""
 
     current: Callable[[], LayerPlan | None]
 

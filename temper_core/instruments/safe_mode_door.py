@@ -17,7 +17,7 @@ class InstrumentRequests:
     restoration: Restoration
 
     def request(self, name: str, reason: str) -> None:
-        """Ask for safe mode; a wish to restore is taken back."""
+        """Ask for safe mode. A wish to restore is taken back."""
         self.restoration.withdraw(name)
         self.requests.add(name, reason)
 
@@ -27,5 +27,5 @@ class InstrumentRequests:
         self.requests.withdraw(name)
 
     def restore(self, name: str, reason: str, done: Callable[[Restored], None]) -> None:
-        """Ask for safe mode and for a restoration; *done* is called after it."""
+        """Ask for safe mode and for a restoration. *done* is called after it."""
         self.restoration.ask(name, reason, done)

@@ -27,7 +27,7 @@ TRIMMED_AT_ONCE = 1024
 MOST_ROUNDS = 20
 MIB = 1024 * 1024
 Writing = Callable[[], AbstractContextManager[object]]
-"""Entered around all that makes or changes a file; raises MachineError while nothing may be."""
+"""Entered around all that makes or changes a file. Raises MachineError while nothing may be."""
 always: Writing = nullcontext
 FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
@@ -59,16 +59,16 @@ class InstrumentDirectory:
 
     @property
     def path(self) -> Path:
-        """The directory; made when it is asked for. Raises MachineError where it cannot be."""
+        """The directory. Made when it is asked for. Raises MachineError where it cannot be."""
         with self._made():
             return self._path
 
     def used_bytes(self) -> int:
-        """Return the size of all its files together; 0 where there is no directory."""
+        """Return the size of all its files together. 0 where there is no directory."""
         return self.measure().size_bytes
 
     def measure(self) -> TreeSize:
-        """Return the number of its files and their size; nothing is made."""
+        """Return the number of its files and their size. Nothing is made."""
         try:
             with self._found() as directory:
                 return size_of(directory)
@@ -78,7 +78,7 @@ class InstrumentDirectory:
             return TreeSize(is_whole=False)
 
     def write(self, name: str, content: bytes) -> Path:
-        """Replace the file *name* as a whole; raise MachineError where it does not fit."""
+        """Replace the file *name* as a whole. Raise MachineError where it does not fit."""
         if not FILE_NAME.fullmatch(name):
             raise InputError(
                 f"{name!r} is no name of a state file; it is to match {FILE_NAME.pattern}"
@@ -210,7 +210,7 @@ def _regular_size(directory: int, name: str) -> int | None:
 
 
 def _remove_oldest(directory: int, size: TreeSize, limit_bytes: int) -> tuple[int, int]:
-    """Remove the oldest files of a tree of that *size*; return their number and size."""
+    """Remove the oldest files of a tree of that *size*. Return their number and size."""
     files = freed = 0
     oldest = heapq.nsmallest(TRIMMED_AT_ONCE, files_of(directory), key=lambda each: each.written_ns)
     for each in oldest:

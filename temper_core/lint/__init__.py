@@ -1,1 +1,1 @@
-"""Judge snapshots by invariants; violations begin and end over windows."""
+"""Judge snapshots by invariants. Violations begin and end over windows."""

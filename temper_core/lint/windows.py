@@ -18,7 +18,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 PLUGIN_HEALTH = "plugin_health"
 MOST_SUBJECTS = 1000
-"""Subjects followed per invariant; more say no more than that the node is badly broken."""
+"""Subjects followed per invariant. More say no more than that the node is badly broken."""
 MOST_FINDINGS = 100_000
 """Findings taken from one invariant per window: it may never come to an end."""
 MOST_WARNINGS = 50
@@ -44,7 +44,7 @@ class _Case:
 
 
 class Linter:
-    """Holds every snapshot against the invariants; ``call`` is the plugin host's guard.
+    """Holds every snapshot against the invariants. ``call`` is the plugin host's guard.
 
     ``call(plugin, function, *arguments, part=...)`` returns what the function returned or raises
     PluginError.
@@ -66,7 +66,7 @@ class Linter:
         return (*(docket.invariant.name for docket in self._docket), PLUGIN_HEALTH)
 
     def judge(self, snapshot: Snapshot) -> tuple[Violation, ...]:
-        """Return the violations that stand after this window; never raises.
+        """Return the violations that stand after this window. Never raises.
 
         A snapshot without a window, the baseline, changes nothing. A window in which the engine
         changed, or that spans a pause, tells of neither world: it is not judged. Neither is one of
@@ -98,7 +98,7 @@ class Linter:
         return bool(before) and before != self._basis
 
     def _hear(self, snapshot: Snapshot) -> dict[str, str]:
-        """Ask all invariants; return by plugin why some could not be asked."""
+        """Ask all invariants. Return by plugin why some could not be asked."""
         failures: dict[str, str] = {}
         for plugin in dict.fromkeys(docket.plugin for docket in self._docket):
             dockets = [docket for docket in self._docket if docket.plugin == plugin]
@@ -116,7 +116,7 @@ class Linter:
         snapshot: Snapshot,
         failures: dict[str, str],
     ) -> list["_Docket"]:
-        """Ask a plugin's invariants in one guarded call; return those after one that failed.
+        """Ask a plugin's invariants in one guarded call. Return those after one that failed.
 
         A call of its own for each would cost more than most of them do.
         """
@@ -169,13 +169,13 @@ def _is_pause(snapshot: Snapshot) -> bool:
 
 @define(eq=False)
 class _Hearing:
-    """Runs in the plugin's thread; what was answered before a failure is kept."""
+    """Runs in the plugin's thread. What was answered before a failure is kept."""
 
     invariants: Sequence[Invariant]
     answers: list[list[Finding]]
 
     def check(self, snapshot: Snapshot) -> list[list[Finding]]:
-        """Ask one invariant after the other; whatever one raises ends the hearing."""
+        """Ask one invariant after the other. Whatever one raises ends the hearing."""
         for invariant in self.invariants:
             findings = list(islice(invariant.check(snapshot) or (), MOST_FINDINGS))
             for finding in findings:

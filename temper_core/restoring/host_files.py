@@ -35,7 +35,7 @@ class FilePlace:
     """A directory in which Temper keeps files: ``names`` are regular expressions of what may go.
 
     Of ``sockets`` only what is a socket may go, or a link. ``is_own`` says whether the directory is
-    Temper's, so that it goes as well once it is empty; a pin is only looked for on a BPF file
+    Temper's, so that it goes as well once it is empty. A pin is only looked for on a BPF file
     system. With ``has_instruments`` the state directories of instruments are below it.
     """
 
@@ -115,7 +115,7 @@ def agents_files(settings: Settings, roots: Roots) -> frozenset[str]:
 def restore_files(
     settings: Settings, roots: Roots, sparing: Sparing, *, is_dry: bool = False
 ) -> Restored:
-    """Remove what Temper left here, and say what; with *is_dry* only say it. Never raises."""
+    """Remove what Temper left here, and say what. With *is_dry* only say it. Never raises."""
     found = [each for each in places(settings, roots) if each.directory not in sparing.directories]
     done = [_clear(place, sparing, is_dry=is_dry) for place in found]
     return Restored(
@@ -210,7 +210,7 @@ def _clear_names(
 
 
 def _is_socket(name: str, directory: int) -> bool:
-    """Whether it is one; so counts what has just gone, and a link, which can be taken away."""
+    """Whether it is one. So counts what has just gone, and a link, which can be taken away."""
     with suppress(OSError):
         mode = os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode
         return stat.S_ISSOCK(mode) or stat.S_ISLNK(mode)
@@ -218,7 +218,7 @@ def _is_socket(name: str, directory: int) -> bool:
 
 
 def _unlink(name: str, directory: int, *, is_dry: bool) -> OSError | None:
-    """Remove one entry that is no directory; links are unlinked, not followed."""
+    """Remove one entry that is no directory. Links are unlinked, not followed."""
     try:
         found = os.stat(name, dir_fd=directory, follow_symlinks=False)
         if stat.S_ISDIR(found.st_mode):

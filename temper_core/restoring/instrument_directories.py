@@ -22,7 +22,7 @@ OTHERS_BITS = stat.S_IRWXG | stat.S_IRWXO
 def clear_instruments(
     parent: int, above: Path, *, is_dry: bool
 ) -> tuple[tuple[str, ...], tuple[Leftover, ...]]:
-    """Remove ``instruments`` of an open directory, *above* by its path; with *is_dry* say it.
+    """Remove ``instruments`` of an open directory, *above* by its path. With *is_dry* say it.
 
     Returns what was removed, one path an instrument, and what was left.
     """

@@ -53,7 +53,7 @@ def _found(roots: Roots) -> Iterator[Orphan]:
 
 
 def end_orphan(orphan: Orphan, roots: Roots, *, stop_s: float) -> bool:
-    """End an orphan, with SIGKILL where SIGTERM does not within *stop_s*; say whether it ended.
+    """End an orphan, with SIGKILL where SIGTERM does not within *stop_s*. Say whether it ended.
 
     Through a descriptor of the process, so that no other can have got its number meanwhile.
     """

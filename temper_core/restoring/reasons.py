@@ -9,7 +9,7 @@ from temper_core.records.restored import Leftover
 
 NOT_OURS = "is not Temper's"
 MOST_NAMED = 100
-"""So many strangers of one directory are named; of others there is the number."""
+"""So many strangers of one directory are named. Of others there is the number."""
 
 
 def named_strangers(strangers: Sequence[str], directory: Path) -> Iterator[Leftover]:

@@ -51,7 +51,7 @@ class Withdrawable(Protocol):
 def refuse_beside_agent(settings: Settings, roots: Roots) -> None:
     """Raise AnotherAgentError where an agent runs on this host, MachineError where none can tell.
 
-    One that may enforce holds the lock of the node; any other has its socket.
+    One that may enforce holds the lock of the node. Any other has its socket.
     """
     path = roots.node / LOCK_FILE
     try:
@@ -91,7 +91,7 @@ def _not_known(path: Path, error: OSError) -> MachineError:
 def restore_without_agent(
     settings: Settings, roots: Roots, *, with_switch: bool = False, is_dry: bool = False
 ) -> Restored:
-    """End orphans and remove what was left, while no agent can start; with *is_dry* say what.
+    """End orphans and remove what was left, while no agent can start. With *is_dry* say what.
 
     Raises MachineError where the lock of the node cannot be taken.
     """
@@ -116,7 +116,7 @@ def restore_without_agent(
 
 
 def _without_directories(roots: Roots) -> Iterator[str]:
-    """Remove Temper's own directories that the lock kept from being empty; yield their names."""
+    """Remove Temper's own directories that the lock kept from being empty. Yield their names."""
     for directory in dict.fromkeys((roots.run, roots.node)):
         with suppress(OSError):  # strangers are in it, or the next agent
             if directory.name == OWN_DIRECTORY:
@@ -182,7 +182,7 @@ class Restoration:
         self._is_away = False
 
     def ask(self, name: str, reason: str, done: Done) -> None:
-        """Ask for safe mode in *name*'s name, and to be restored; *done* hears of it."""
+        """Ask for safe mode in *name*'s name, and to be restored. *done* hears of it."""
         with self._lock:
             self._standing.add(name)
             self._waiting.append(done)
@@ -190,7 +190,7 @@ class Restoration:
         self._requests.add(name, reason)
 
     def withdraw(self, name: str) -> None:
-        """Take the wish back; what is asked for from now on is written down again."""
+        """Take the wish back. What is asked for from now on is written down again."""
         with self._lock:
             self._standing.discard(name)
             is_kept = not self._standing
@@ -201,7 +201,7 @@ class Restoration:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Hold a restoration off while something is written; raise MachineError if one stands."""
+        """Hold a restoration off while something is written. Raise MachineError if one stands."""
         with self._lock:
             if self._standing:
                 raise MachineError("a restoration stands: nothing is written on this host")

@@ -22,12 +22,12 @@ _OURS = re.compile(rf"temper safe-mode on by (?P<requester>{REQUESTER_PATTERN}) 
 
 @frozen
 class SafeModeFile:
-    """The file at *path*; every method raises MachineError where the file cannot be handled."""
+    """The file at *path*. Every method raises MachineError where the file cannot be handled."""
 
     path: Path
 
     def lines(self) -> tuple[str, ...] | None:
-        """Return what the file says, None where there is no file; unreadable counts as there."""
+        """Return what the file says, None where there is no file. Unreadable counts as there."""
         try:
             return self._read()
         except OSError as error:
@@ -117,6 +117,6 @@ class SafeModeFile:
 
 
 def requester_of(line: str) -> str:
-    """Return in whose name this tool wrote *line*; empty where it did not."""
+    """Return in whose name this tool wrote *line*. Empty where it did not."""
     ours = _OURS.match(line)
     return ours["requester"] if ours else ""

@@ -1,4 +1,4 @@
-"""A request for safe mode: who asks, why, and since when; the one limit of each field."""
+"""A request for safe mode: who asks, why, and since when. The one limit of each field."""
 
 import re
 

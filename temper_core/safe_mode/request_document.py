@@ -39,7 +39,7 @@ def _is_reason(_: object, __: object, value: str) -> None:
 
 @frozen
 class SafeModeRequest:
-    """One requester's wish; several are remembered side by side, each under its own name."""
+    """One requester's wish. Several are remembered side by side, each under its own name."""
 
     requested: bool
     requester: str = field(default="", validator=_is_requester)
@@ -51,7 +51,7 @@ class SafeModeRequest:
 
 
 def parse_safe_mode_request(body: Any, requester: str) -> SafeModeRequest:  # noqa: ANN401 - JSON
-    """Read a request's *body*; raise InputError that names every field that does not fit.
+    """Read a request's *body*. Raise InputError that names every field that does not fit.
 
     *requester* is who asks where the body names nobody.
     """

@@ -1,6 +1,6 @@
 """Who asks for safe mode, and why: several requesters, remembered apart, across restarts.
 
-Entering never fails. A request holds from the moment ``add`` is called, in memory; then it is
+Entering never fails. A request holds from the moment ``add`` is called, in memory. Then it is
 written down, and where that is impossible (full disk, read-only root) ``defect`` says so and the
 request still holds. Reading it back errs on the safe side: a file that makes no sense is a
 request of its own.
@@ -29,11 +29,11 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class SafeModeRequests:
-    """The requests for safe mode on this node; every method may be called from any thread.
+    """The requests for safe mode on this node. Every method may be called from any thread.
 
     *file* is the host's own switch: while it exists, the requester ``file`` asks, and only
     removing it ends that. *state* is where the others are kept. *changed* is called, on the
-    thread that made the change, whenever a requester came or went; *kept* whenever
+    thread that made the change, whenever a requester came or went. *kept* whenever
     ``is_kept`` has changed.
     """
 
@@ -63,7 +63,7 @@ class SafeModeRequests:
         self.poll_file()
 
     def add(self, requester: str, reason: str) -> None:
-        """Ask for safe mode in *requester*'s name; a second time only replaces the reason."""
+        """Ask for safe mode in *requester*'s name. A second time only replaces the reason."""
         name = _name(requester)
         with self._lock:
             known = self._requests.get(name)
@@ -75,7 +75,7 @@ class SafeModeRequests:
         log.warning("safe_mode_requested", requester=name, reason=reason)
 
     def withdraw(self, requester: str) -> bool:
-        """Take back *requester*'s wish; return whether it had one that could be taken back.
+        """Take back *requester*'s wish. Return whether it had one that could be taken back.
 
         The requester ``file`` is taken back by removing the file.
         """
@@ -107,7 +107,7 @@ class SafeModeRequests:
         return self._is_kept
 
     def active(self) -> Mapping[str, Request]:
-        """Return every request that stands; never waits for a disk or another thread."""
+        """Return every request that stands. Never waits for a disk or another thread."""
         return self._published
 
     @property
@@ -120,7 +120,7 @@ class SafeModeRequests:
         return self._watch.fileno()
 
     def poll_file(self) -> bool:
-        """Look whether the host's file is there; return whether that changed anything."""
+        """Look whether the host's file is there. Return whether that changed anything."""
         self._watch.arm()
         found = self._look()
         if found == self._file_request:

@@ -29,12 +29,12 @@ class _Document:
 
 @frozen
 class StateFile:
-    """The requests at *path*, readable by their owner only; without requests there is no file."""
+    """The requests at *path*, readable by their owner only. Without requests there is no file."""
 
     path: Path
 
     def read(self, clock: Callable[[], float] = time.time) -> dict[str, Request]:
-        """Return the requests by requester; an unreadable file is one, made now."""
+        """Return the requests by requester. An unreadable file is one, made now."""
         try:
             text = self.path.read_text(encoding="utf-8")
             table = documents.parse_json(text, source=str(self.path))
@@ -46,7 +46,7 @@ class StateFile:
             return {UNREADABLE_REQUESTER: Request(reason[:LONGEST_REASON], clock())}
 
     def write(self, requests: Mapping[str, Request]) -> None:
-        """Replace the file by *requests*; remove it where there are none. Raises OSError."""
+        """Replace the file by *requests*. Remove it where there are none. Raises OSError."""
         if requests:
             entries = {name: attrs.asdict(one) for name, one in requests.items()}
             self._replace(

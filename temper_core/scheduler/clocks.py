@@ -1,4 +1,4 @@
-"""Where the life cycle takes time and chance from; tests give their own."""
+"""Where the life cycle takes time and chance from. Tests give their own."""
 
 import random
 import time
@@ -9,7 +9,7 @@ from attrs import frozen
 
 @frozen
 class Clocks:
-    """Time and chance. ``monotonic`` serves ``close`` alone; ``step`` is told the time."""
+    """Time and chance. ``monotonic`` serves ``close`` alone. ``step`` is told the time."""
 
     monotonic: Callable[[], float] = time.monotonic
     wall: Callable[[], float] = time.time

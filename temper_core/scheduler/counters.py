@@ -16,14 +16,14 @@ class ChangeMethod(StrEnum):
 
 
 class EngineCounters:
-    """Grows only; read from any thread.
+    """Grows only. Read from any thread.
 
     ``reloads`` counts engine changes by cause: ``start``, ``plan``, ``rollback``, ``recovery``
     (after an unasked end or a failed start), ``safe_mode`` (after it was left) and ``hotplug``
     (the engine re-attached by itself). ``swaps`` counts the planned ones that were proven, by
     their way, and ``swap_failures`` the successors that were not, by the kind of their end. A
     *stock window* is the time between the kernel dropping one engine and taking the next in a
-    planned change; ``stock_seconds`` holds them all, ``stock_seconds_by_way`` each way's.
+    planned change. ``stock_seconds`` holds them all, ``stock_seconds_by_way`` each way's.
     """
 
     def __init__(self) -> None:

@@ -2,7 +2,7 @@
 
 Run as a script (``python -I -S``) in a fresh process, because what it does must happen after the
 fork and before the exec, and a forked copy of a threaded agent may not safely run Python. It
-imports nothing of Temper's. An empty GATE means none; otherwise it is mounted over STATE for this
+imports nothing of Temper's. An empty GATE means none. Otherwise it is mounted over STATE for this
 process alone. Exit codes of its own: 123 the gate cannot be mounted, 124 there is no mount
 namespace to be had, 125 the parent is gone, 127 the program cannot be run.
 """
@@ -45,7 +45,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _mount_gate(libc: ctypes.CDLL, gate: str, state: str) -> int:
-    """Mount *gate* over *state* in a namespace of this process's own; return an exit code.
+    """Mount *gate* over *state* in a namespace of this process's own. Return an exit code.
 
     The namespace is a slave: what is mounted here stays here, but what the host unmounts is
     unmounted here too. A private one would keep the volumes of ended pods busy.
@@ -72,7 +72,7 @@ def _raise_priority(nice: int) -> None:
 
 
 def _restore_signals() -> None:
-    """Undo what Python ignores and the agent may block; both would survive the exec."""
+    """Undo what Python ignores and the agent may block. Both would survive the exec."""
     for number in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, [])

@@ -7,7 +7,7 @@ from temper_core.records.plans import LayerPlan
 
 
 class HintMap(Protocol):
-    """The map of hints that a steered plan's engine reads; its owner is not the scheduler."""
+    """The map of hints that a steered plan's engine reads. Its owner is not the scheduler."""
 
     @property
     def path(self) -> Path:

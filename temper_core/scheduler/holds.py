@@ -17,7 +17,7 @@ NO_PLAN = "no_plan"
 
 @frozen
 class Holds:
-    """What may keep the engine away; ``enforce`` is the operator's general wish."""
+    """What may keep the engine away. ``enforce`` is the operator's general wish."""
 
     enforce: bool
     kernel: SchedExt

@@ -1,7 +1,7 @@
 """The life cycle: which plan the kernel should run, and every step between wanting and having it.
 
 A polled state machine. ``step`` looks at safe-mode requests, the engines and the pending plan, does
-at most one thing that takes milliseconds, and says when it wants to be called again; so a request
+at most one thing that takes milliseconds, and says when it wants to be called again. So a request
 for safe mode takes effect while an engine is still loading. A changed plan becomes active by a warm
 swap (``succession.py``), and by a cold restart only where there can be none.
 """
@@ -126,7 +126,7 @@ class Scheduler:
 
     @property
     def why_no_swap(self) -> str:
-        """Why the next engine cannot load beside the one that runs; empty where it can."""
+        """Why the next engine cannot load beside the one that runs. Empty where it can."""
         return self._starter.why_no_swap()
 
     @property
@@ -141,11 +141,11 @@ class Scheduler:
 
     @property
     def refusal(self) -> str:
-        """Why the wanted plan is not the one that runs, or would run; empty where it is."""
+        """Why the wanted plan is not the one that runs, or would run. Empty where it is."""
         return self._plans.problem
 
     def submit(self, plan: LayerPlan) -> None:
-        """Want *plan*; it takes effect in later steps, unless the engine could not tell it apart.
+        """Want *plan*. It takes effect in later steps, unless the engine could not tell it apart.
 
         A plan that breaks a rule of the engine is refused, and what runs stays.
         """
@@ -177,7 +177,7 @@ class Scheduler:
         return self._wanted_in_s(now)
 
     def close(self) -> None:
-        """End every engine by the whole stop ladder; blocks, but no longer than its deadlines."""
+        """End every engine by the whole stop ladder. Blocks, but no longer than its deadlines."""
         clock = self._clocks.monotonic
         latest = clock() + self._settings.scheduler.stop_deadline_s + 2 * (KILL_S + VERIFY_S)
         self._succession.drop("the agent ends", clock())

@@ -36,7 +36,7 @@ _HINT_SHIFT, _LAYER_SHIFT, _FLAGS_SHIFT = 16, 32, 40
 class Wanted:
     """Which threads are to be spelt out: who is not at rest, and more.
 
-    All of ``processes``; those of ``cgroups`` unless they are ``settled``; with ``decided`` all
+    All of ``processes``. Those of ``cgroups`` unless they are ``settled``. With ``decided`` all
     for whom user space decided.
     """
 

@@ -42,7 +42,7 @@ class _Needs:
 
 @define
 class _Steady:
-    """Where a thread's behaviour has put it, and where its last window would; empty for nowhere."""
+    """Where a thread's behaviour has put it, and where its last window would. Empty for nowhere."""
 
     start_ns: int
     layer: str = ""
@@ -51,7 +51,7 @@ class _Steady:
 
 
 class Judge:
-    """Judges threads by one plan after the other; remembers what it needs for that."""
+    """Judges threads by one plan after the other. Remembers what it needs for that."""
 
     def __init__(self, sight: ThreadProbe) -> None:
         self._sight = sight

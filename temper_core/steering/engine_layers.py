@@ -25,7 +25,7 @@ NO_ENGINE = RunningEngine()
 
 
 class EngineLayers:
-    """Knows the record of one engine after the other; ``problem`` says why it is not to be had."""
+    """Knows the record of one engine after the other. ``problem`` says why it is not to be had."""
 
     def __init__(self) -> None:
         self.engine = NO_ENGINE
@@ -34,7 +34,7 @@ class EngineLayers:
         self._again_at = 0.0
 
     def follow(self, engine: RunningEngine, now: float) -> None:
-        """Look for the record of *engine*, once it runs; again only now and then if that fails."""
+        """Look for the record of *engine*, once it runs. Again only now and then if that fails."""
         is_another = (engine.pid, engine.layers) != (self.engine.pid, self.engine.layers)
         self.engine = engine
         if is_another:

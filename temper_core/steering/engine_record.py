@@ -1,6 +1,6 @@
 """Where a running engine keeps the layer that it has each thread in.
 
-scx_layered has a task storage map ``task_ctxs``, whose ``struct task_ctx`` has a ``layer_id``; the
+scx_layered has a task storage map ``task_ctxs``, whose ``struct task_ctx`` has a ``layer_id``. The
 engine's own type information says where.
 """
 
@@ -18,7 +18,7 @@ MEMBER = "layer_id"
 
 
 def find_engine_record(pid: int, proc_root: Path | str = "/proc") -> EngineRecord | None:
-    """Find it among the maps that process *pid* holds open; ``None`` before it has loaded any.
+    """Find it among the maps that process *pid* holds open. ``None`` before it has loaded any.
 
     Raises ``BpfError`` where the map's types cannot be read, or have another layout altogether.
     """

@@ -1,6 +1,6 @@
 """The kernel side of steering: our BPF object, which owns the map of hints.
 
-Its hooks give every thread its hint at fork, exec, rename and cgroup attach; a walk does so for
+Its hooks give every thread its hint at fork, exec, rename and cgroup attach. A walk does so for
 the whole node in one call, and tells of every thread where it should be and where it is.
 Nothing of it outlives this process but a pinned map.
 """
@@ -65,7 +65,7 @@ _NOT_KNOWN = b""
 
 
 class SteeringKernel:
-    """The loaded object with its hooks attached; ``open`` makes one, and it is to be closed."""
+    """The loaded object with its hooks attached. ``open`` makes one, and it is to be closed."""
 
     def __init__(self, skeleton: Skeleton, threads: int) -> None:
         self._skeleton = skeleton
@@ -81,7 +81,7 @@ class SteeringKernel:
 
     @classmethod
     def open(cls, *, threads: int = MOST_THREADS) -> Self:
-        """Load the object and attach its hooks, in some 25 ms; raises ``BpfError``.
+        """Load the object and attach its hooks, in some 25 ms. Raises ``BpfError``.
 
         No thread is touched before there is a table. A walk has room for *threads* records.
         """
@@ -108,10 +108,10 @@ class SteeringKernel:
         *,
         bump: bool = False,
     ) -> None:
-        """Make the hooks and the next walk follow this table; only what differs is written.
+        """Make the hooks and the next walk follow this table. Only what differs is written.
 
-        *policies* are keyed by cgroup ids; where none covers a thread the rules in *processes*
-        count, and then *default_hint*; a hint found on a thread of the kernel becomes that of the
+        *policies* are keyed by cgroup ids. Where none covers a thread the rules in *processes*
+        count, and then *default_hint*. A hint found on a thread of the kernel becomes that of the
         system layer. With *bump* no decision made before counts any more.
         Raises ``BpfError``, with the old entries in part replaced, where there are more than
         ``MOST_POLICIES``, and ValueError for too many rules.
@@ -165,7 +165,7 @@ class SteeringKernel:
         return WalkCounts(seen, written, corrected, dropped, took_ns)
 
     def records(self) -> Iterator[ThreadRecord]:
-        """Return what the last walk saw; a later one changes nothing in it."""
+        """Return what the last walk saw. A later one changes nothing in it."""
         return read_threads(self.content())
 
     def content(self) -> bytes:
@@ -196,12 +196,12 @@ class SteeringKernel:
 
     @property
     def cgroup_events(self) -> int:
-        """How many cgroups were made or removed so far; a plain read of memory."""
+        """How many cgroups were made or removed so far. A plain read of memory."""
         births, deaths = EVENT_COUNTS.unpack_from(self._control, Control.EVENTS)
         return int(births + deaths)
 
     def close(self) -> None:
-        """Detach the hooks and let go of the maps; a second time does nothing."""
+        """Detach the hooks and let go of the maps. A second time does nothing."""
         self._memories.close()
         self._skeleton.close()
 

@@ -39,7 +39,7 @@ _TRAIT_ROOT = 2
 
 
 class Control:
-    """Where the fields of ``struct control`` are; all but the two pairs are one u64 each."""
+    """Where the fields of ``struct control`` are. All but the two pairs are one u64 each."""
 
     SIZE = 200
     GENERATION = 0
@@ -134,10 +134,10 @@ class EngineRecord:
 
 
 class ThreadRecord(NamedTuple):
-    """One thread as the last walk saw it; times in ns, the start since boot.
+    """One thread as the last walk saw it. Times in ns, the start since boot.
 
     ``expected`` and ``hint`` are ``NO_HINT`` where there is none. ``layer`` is the engine's
-    number, ``None`` where it has no record of the thread; a number that no layer has means that
+    number, ``None`` where it has no record of the thread. A number that no layer has means that
     the engine has not placed it yet.
     """
 
@@ -174,7 +174,7 @@ class ThreadRecord(NamedTuple):
 
 
 class _Names(dict[bytes, str]):
-    """Names as text; the same few come again and again."""
+    """Names as text. The same few come again and again."""
 
     def __missing__(self, comm: bytes) -> str:
         text = self[comm] = comm.split(b"\0", 1)[0].decode(errors="surrogateescape")

@@ -1,7 +1,7 @@
 """Threads that run on in another layer than their hint says, and how they are made to follow.
 
 A thread whose name or cgroup changed has a refresh pending in the engine, which then ignores its
-hint until the thread wakes up. One that never sleeps would stay where it is; changing its nice
+hint until the thread wakes up. One that never sleeps would stay where it is. Changing its nice
 value and back takes it through the same door as a wake-up.
 """
 
@@ -41,7 +41,7 @@ class _Known:
 
 
 class Kicker:
-    """Kicks threads that have run and not followed; each ever more rarely if it does not help.
+    """Kicks threads that have run and not followed. Each ever more rarely if it does not help.
 
     ``kicked`` counts from the start. ``kick`` may be replaced by tests.
     """
@@ -52,7 +52,7 @@ class Kicker:
         self._known: dict[int, _Known] = {}
 
     def look(self, strays: Iterable[MisplacedThread], now: float) -> bool:
-        """Judge the strays of one walk, kick whom it is time for; all others are forgotten.
+        """Judge the strays of one walk, kick whom it is time for. All others are forgotten.
 
         Tells whether any of them is soon to be looked at again: it is new, or runs on. One that
         sleeps follows by itself when it wakes up.
@@ -80,10 +80,10 @@ class Kicker:
 
 
 def renice_and_back(tid: int, start_ns: int) -> bool:
-    """Change the nice value of a thread by one and restore it; tell whether that was done.
+    """Change the nice value of a thread by one and restore it. Tell whether that was done.
 
-    It is *tid*, started *start_ns* after boot; another that has taken its number since is left
-    alone. The value only rises, and comes back, so nobody gains by it; a thread at the very end
+    It is *tid*, started *start_ns* after boot. Another that has taken its number since is left
+    alone. The value only rises, and comes back, so nobody gains by it. A thread at the very end
     of the scale can only be moved the other way.
     """
     if not _is_same(tid, start_ns):

@@ -24,7 +24,7 @@ def open_steerer(
     proc_root: str = "/proc",
     sys_root: str = "/sys",
 ) -> Steerer:
-    """Load the kernel side and make the pin's directory; no thread gets a hint yet.
+    """Load the kernel side and make the pin's directory. No thread gets a hint yet.
 
     Raises MachineError where steering is not to be had here, with cause and remedy.
     """

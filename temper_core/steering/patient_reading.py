@@ -16,7 +16,7 @@ MOST_STUCK = 4
 class PatientReader:
     """Calls *read* with a process id on a thread of its own, and waits no longer than ``WAIT_S``.
 
-    A thread that does not answer is left behind and replaced, until ``MOST_STUCK`` are; from then
+    A thread that does not answer is left behind and replaced, until ``MOST_STUCK`` are. From then
     on nothing is read until one of them comes back.
     """
 
@@ -60,11 +60,11 @@ class _Reader:
 
     @property
     def is_busy(self) -> bool:
-        """Whether it still reads; only asked of one that was left."""
+        """Whether it still reads. Only asked of one that was left."""
         return self._thread.is_alive()
 
     def ask(self, number: int, wait_s: float) -> str:
-        """Return the answer; raise queue.Empty where there is none in time."""
+        """Return the answer. Raise queue.Empty where there is none in time."""
         self._asked.put(number)
         return self._answers.get(timeout=wait_s)
 

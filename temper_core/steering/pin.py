@@ -1,7 +1,7 @@
 """Where the map of hints is pinned: a directory that only this user may enter.
 
 Whoever can write to the map can put any thread into any layer, and the engine makes the pin
-itself writable for everybody (scx_layered 1.1.4); so it is the directory that keeps others out.
+itself writable for everybody (scx_layered 1.1.4). So it is the directory that keeps others out.
 """
 
 import os
@@ -18,7 +18,7 @@ _OTHERS = 0o077
 
 
 class PinPlace:
-    """The pin's path and its directory; knows by its inode whether the pin is still ours."""
+    """The pin's path and its directory. Knows by its inode whether the pin is still ours."""
 
     def __init__(self, path: Path, *, proc_root: Path | str = Path("/proc")) -> None:
         self.path = path
@@ -68,7 +68,7 @@ class PinPlace:
         return True
 
     def sweep(self) -> None:
-        """Remove what an agent that was killed left, if the directory is ours; never fails.
+        """Remove what an agent that was killed left, if the directory is ours. Never fails.
 
         Only a BPF file system is swept: nobody else has looked at the setting before.
         """
@@ -79,7 +79,7 @@ class PinPlace:
                 self._directory.rmdir()
 
     def note(self) -> None:
-        """Remember the pin that was just made as ours; raise MachineError where there is none."""
+        """Remember the pin that was just made as ours. Raise MachineError where there is none."""
         try:
             found = self.path.lstat()
         except OSError as error:
@@ -91,7 +91,7 @@ class PinPlace:
         self._pinned = None
 
     def problem(self) -> str:
-        """Return what is wrong with the pin and its directory; nothing where all is well.
+        """Return what is wrong with the pin and its directory. Nothing where all is well.
 
         A pin that others might open is closed to them again without a word: the engine opens it
         at every start.
@@ -110,7 +110,7 @@ class PinPlace:
         return "" if self._is_ours(pin) else f"{self.path} is not our map any more"
 
     def remove(self) -> None:
-        """Take our pin away, and the directory if nothing else is in it; never fails."""
+        """Take our pin away, and the directory if nothing else is in it. Never fails."""
         for step in (self._remove_pin, self._directory.rmdir):
             try:
                 step()

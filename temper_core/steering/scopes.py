@@ -18,11 +18,11 @@ class CgroupIds(Protocol):
 
     @property
     def inodes(self) -> Mapping[str, int]:
-        """Inode by path without outer slashes, as of the last refresh; the root is empty."""
+        """Inode by path without outer slashes, as of the last refresh. The root is empty."""
         ...
 
     def refresh(self) -> bool:
-        """Look again; tell whether any directory appeared, vanished or was made anew."""
+        """Look again. Tell whether any directory appeared, vanished or was made anew."""
         ...
 
 
@@ -63,7 +63,7 @@ def place_cgroups(plan: LayerPlan, inodes: Mapping[str, int]) -> PlacedCgroups:
 
 
 def _missing(plan: LayerPlan, entries: Mapping[int, SteeredPlace]) -> list[Scope]:
-    """Return pods' scopes without a cgroup; the node's own processes may well not be there."""
+    """Return pods' scopes without a cgroup. The node's own processes may well not be there."""
     found = {place.scope for place in entries.values()}
     wanted = (place.scope for place in plan.steering if place.pod)
     return [s for s in wanted if s not in found and s.kind is not ScopeKind.PROCESS]

@@ -16,7 +16,7 @@ US_PER_S = 1_000_000
 WINDOW_S = 2.0
 """A behaviour is measured over so long, at least."""
 TITLE_AGE_S = 5.0
-"""A process's title is read again so often; that of a young one when its age has doubled."""
+"""A process's title is read again so often. That of a young one when its age has doubled."""
 LONGEST_TEXT = 4_096
 
 
@@ -58,7 +58,7 @@ class ThreadProbe:
         self._command_lines.close()
 
     def title(self, tgid: int) -> str:
-        """Return the command line of a process, words apart by blanks; empty if it has gone.
+        """Return the command line of a process, words apart by blanks. Empty if it has gone.
 
         The last known one while the process's memory is locked.
         """
@@ -66,7 +66,7 @@ class ThreadProbe:
         return text.replace("\0", " ").strip()
 
     def process(self, tgid: int) -> str:
-        """Return a process's name; empty if it has gone."""
+        """Return a process's name. Empty if it has gone."""
         return self._read(self._names, tgid, self._name).rstrip("\n")
 
     def is_root(self, tgid: int) -> bool:
@@ -77,7 +77,7 @@ class ThreadProbe:
         return False
 
     def behaviour(self, tgid: int, tid: int, start_ns: int) -> ThreadBehaviour | None:
-        """Return what a thread did in its last whole window; ``None`` until there was one."""
+        """Return what a thread did in its last whole window. ``None`` until there was one."""
         now = self._clock()
         known = self._measured.get(tid)
         if known is not None and known.start_ns == start_ns and now - known.at_s < WINDOW_S:

@@ -1,6 +1,6 @@
 """Steering: every thread of the node gets the hint of the layer where a plan wants it.
 
-The kernel side gives hints at birth and on every change; the walks of ``turn`` put right whatever
+The kernel side gives hints at birth and on every change. The walks of ``turn`` put right whatever
 that missed, decide what only user space can judge, and kick those who do not follow.
 """
 
@@ -60,7 +60,7 @@ class _Dues:
 
 
 class Steerer:
-    """Steers this node; implements the scheduler's ``HintMap``. Belongs to the agent's main thread.
+    """Steers this node. Implements the scheduler's ``HintMap``. Belongs to the agent's main thread.
 
     ``state`` is what the snapshot tells, and is replaced as a whole. Without a *kicker* threads
     that do not follow are only counted.
@@ -96,7 +96,7 @@ class Steerer:
 
     @property
     def cgroup_events(self) -> int:
-        """How many cgroups were made or removed so far; costs nothing to ask."""
+        """How many cgroups were made or removed so far. Costs nothing to ask."""
         return self._kernel.cgroup_events
 
     def ready(self, plan: LayerPlan) -> None:
@@ -111,11 +111,11 @@ class Steerer:
         self._walk(plan, time.monotonic())
 
     def mend(self) -> None:
-        """Pin the map if it is not; raise MachineError where that is impossible."""
+        """Pin the map if it is not. Raise MachineError where that is impossible."""
         self._ensure_pin()
 
     def apply(self, plan: LayerPlan) -> None:
-        """Steer by *plan* from now on; the next ``turn`` moves whoever is there already."""
+        """Steer by *plan* from now on. The next ``turn`` moves whoever is there already."""
         self._follow_plan(plan)
         self._is_table_old = True
 
@@ -159,7 +159,7 @@ class Steerer:
         return Truths(self._plan, self._placed, content, names, self._layers)
 
     def close(self) -> None:
-        """Take the pin away and detach from the kernel; the threads' hints go with the map."""
+        """Take the pin away and detach from the kernel. The threads' hints go with the map."""
         self._pin.remove()
         self._kernel.close()
         self._judge.close()
@@ -200,7 +200,7 @@ class Steerer:
         self.state = evolve(self.state, unresolved=tuple(missing))
 
     def _walk(self, plan: LayerPlan, now: float) -> tuple[Sequence[ThreadRecord], bool]:
-        """Walk and decide; return the threads worth a look, and whether any was decided anew."""
+        """Walk and decide. Return the threads worth a look, and whether any was decided anew."""
         walked = self._kernel.walk(engine=self._engine.record)
         own = frozenset((os.getpid(), *self._engine.engine.pids))
         content = self._kernel.content()
@@ -243,7 +243,7 @@ class Steerer:
             self._judge.keep(frozenset(tids(content)))
 
     def _kick(self, threads: Sequence[ThreadRecord], now: float) -> bool:
-        """Kick who does not follow; tell whether somebody is soon to be looked at again."""
+        """Kick who does not follow. Tell whether somebody is soon to be looked at again."""
         strays = [
             MisplacedThread(t.tid, t.start_ns, t.run_ns) for t in threads if self._is_astray(t)
         ]
@@ -304,7 +304,7 @@ class Steerer:
             self._fail(self._pin_problem)
 
     def _ensure_pin(self) -> None:
-        """Pin the map where it is not, or not for us alone; raise MachineError if that fails."""
+        """Pin the map where it is not, or not for us alone. Raise MachineError if that fails."""
         problem = self._pin.problem()
         if not problem:
             return

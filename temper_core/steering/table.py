@@ -26,7 +26,7 @@ class SteeringTable:
 
 @frozen
 class _Judged:
-    """The kernel's rules for one place; ``is_whole`` unless some of the place's are missing."""
+    """The kernel's rules for one place. ``is_whole`` unless some of the place's are missing."""
 
     rules: tuple[KernelRule, ...]
     otherwise: int
@@ -60,7 +60,7 @@ def _judged_here(
 
 
 def _named_processes(plan: LayerPlan) -> _Judged:
-    """Return the rules of all process scopes in one row; of several the longest name counts."""
+    """Return the rules of all process scopes in one row. Of several the longest name counts."""
     places = [place for place in plan.steering if place.scope.kind is ScopeKind.PROCESS]
     rules: list[KernelRule] = []
     is_whole = True
@@ -74,7 +74,7 @@ def _named_processes(plan: LayerPlan) -> _Judged:
 
 
 def _judged(place: SteeredPlace, hints: Mapping[str, int], named: _Judged | None = None) -> _Judged:
-    """Return what the kernel can judge of a place; *named* are process scopes that may outrank."""
+    """Return what the kernel can judge of a place. *named* are process scopes that may outrank."""
     first = named if named is not None and not place.outranks_processes else None
     rules: list[KernelRule] = [*first.rules] if first else []
     is_whole = first is None or first.is_whole
@@ -108,7 +108,7 @@ def _kernel_rule(rule: SteeringRule, hint: int) -> KernelRule:
 
 
 def _within(rule: KernelRule, process: str) -> KernelRule | None:
-    """Return the rule for processes of that name alone; ``None`` where it can never hold."""
+    """Return the rule for processes of that name alone. ``None`` where it can never hold."""
     longer, shorter = sorted((rule.process, process), key=len, reverse=True)
     if not longer.startswith(shorter):
         return None

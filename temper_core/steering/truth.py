@@ -17,7 +17,7 @@ from temper_core.steering.scopes import PlacedCgroups
 
 @define(frozen=True, slots=False, eq=False)
 class Truths(Mapping[int, ThreadTruth]):
-    """Threads by tid; each is spelt out only when it is asked for. May be read from any thread.
+    """Threads by tid. Each is spelt out only when it is asked for. May be read from any thread.
 
     ``content`` is what a walk left, ``names`` those of layers by hint, ``layers`` those of the
     engine's layers in its own order.
@@ -80,5 +80,5 @@ class Truths(Mapping[int, ThreadTruth]):
 
 
 def layer_name(layers: Sequence[str], number: int | None) -> str:
-    """Return the name of the engine's layer of that number; empty where it has not said one."""
+    """Return the name of the engine's layer of that number. Empty where it has not said one."""
     return layers[number] if number is not None and number < len(layers) else ""

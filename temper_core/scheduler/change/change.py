@@ -51,7 +51,7 @@ class EngineChange:
         self.begin_cold(RECOVERY)
 
     def failed(self, diagnosis: Diagnosis, *, may_roll_back: bool) -> None:
-        """Count an engine that ended unasked or did not attach; what follows is another change."""
+        """Count an engine that ended unasked or did not attach. What follows is another change."""
         self.diagnosis = diagnosis
         kind = diagnosis.kind.value
         self.counters.ejections[kind] += 1

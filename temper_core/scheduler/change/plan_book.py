@@ -11,7 +11,7 @@ from temper_core.scheduler.failure.diagnosis import Diagnosis, EndKind
 
 @frozen
 class Candidate:
-    """A plan that was asked for; ``problem`` says why it is not to be used.
+    """A plan that was asked for. ``problem`` says why it is not to be used.
 
     ``is_checked`` is false while no engine was found whose limits it could be held against.
     """
@@ -34,7 +34,7 @@ class PlanBook:
 
     @property
     def problem(self) -> str:
-        """Why the wanted plan is not the one that should run; empty where it is."""
+        """Why the wanted plan is not the one that should run. Empty where it is."""
         if self.wanted is None:
             return ""
         return self.wanted.problem or (self._why_postponed if self._is_postponed else "")
@@ -47,7 +47,7 @@ class PlanBook:
         return not same(self.good.config, self.wanted.config)
 
     def submit(self, candidate: Candidate) -> bool:
-        """Want another plan; return whether it differs for the engine from the last one."""
+        """Want another plan. Return whether it differs for the engine from the last one."""
         is_same = self.wanted is not None and same(self.wanted.config, candidate.config)
         if self.wanted is not None and is_same:
             candidate = evolve(self.wanted, plan=candidate.plan)
@@ -86,7 +86,7 @@ class PlanBook:
             self.wanted = evolve(self.wanted, is_checked=True)
 
     def failed(self, generation: Generation, diagnosis: Diagnosis) -> bool:
-        """Note that *generation* did not attach; return whether another may be tried at once.
+        """Note that *generation* did not attach. Return whether another may be tried at once.
 
         The last good plan gets one try without a wait. A plan that is to blame itself is not
         tried again before it changes. Where another scheduler came first, no plan is better.
@@ -125,7 +125,7 @@ def did_not_attach(generation: Generation, diagnosis: Diagnosis) -> str:
 
 
 def same(config: str, other: str) -> bool:
-    """Return whether two configurations say the same; the order of keys says nothing."""
+    """Return whether two configurations say the same. The order of keys says nothing."""
     return config == other or _canonical(config) == _canonical(other)
 
 

@@ -51,7 +51,7 @@ class PlanChanges:
             self._follow(heir, run, target, now)
 
     def heir_failed(self, heir: EngineRun, run: EngineRun | None, now: float) -> None:
-        """Deal with an heir that ended behind its gate; *run*, if attached, knows nothing of it."""
+        """Deal with an heir that ended behind its gate. *run*, if attached, knows nothing of it."""
         if self.succession.is_handing_over:
             self.succession.drop("it has ended", now)
             self.change.begin_cold(ROLLBACK)
@@ -98,7 +98,7 @@ class PlanChanges:
             self._replace_cold(run, why_cold, now)
 
     def _begin(self, run: EngineRun, target: Generation, now: float) -> str:
-        """Start an heir; return why there can be none, where only that is in the way."""
+        """Start an heir. Return why there can be none, where only that is in the way."""
         self.plans.started(target)
         try:
             self.succession.begin(target, run.generation, now)
@@ -109,7 +109,7 @@ class PlanChanges:
         return self.starter.gate_refusal
 
     def _replace_cold(self, run: EngineRun, why: str, now: float) -> None:
-        """Stop the engine now; the next plan starts once it has ended."""
+        """Stop the engine now. The next plan starts once it has ended."""
         self.change.planned(ChangeMethod.COLD, why)
         log.info("reload_begun", generation=run.generation.number, why_cold=why)
         run.stop(now)

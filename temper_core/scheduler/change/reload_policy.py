@@ -7,7 +7,7 @@ LONGEST_WAIT_IN_QUIETS = 5
 
 
 class ReloadPolicy:
-    """Decides when a pending change becomes a reload; every moment is given, in seconds.
+    """Decides when a pending change becomes a reload. Every moment is given, in seconds.
 
     A reload is another engine, whether by a warm swap or by a cold restart, and whether it comes
     up or not: each takes its part of the hour's budget. Steering by hints takes none.
@@ -46,7 +46,7 @@ class ReloadPolicy:
         return max(quiet, self._earliest())
 
     def why_later(self, now: float) -> str:
-        """Say what a pending change waits for at *now*; empty if nothing is in the way."""
+        """Say what a pending change waits for at *now*. Empty if nothing is in the way."""
         due = self.due_at()
         if due is None or due <= now:
             return ""

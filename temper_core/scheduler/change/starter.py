@@ -27,7 +27,7 @@ LONGEST_STATS_PERIOD_S = 10.0
 
 
 class Starter:
-    """Knows the installed engine and starts it; keeps the kernel's log open from then on.
+    """Knows the installed engine and starts it. Keeps the kernel's log open from then on.
 
     ``checks`` are those of the last preflight, ``gate_refusal`` is what keeps this process from
     holding an engine back at a gate, once that is known.
@@ -52,7 +52,7 @@ class Starter:
 
     @property
     def engine_name(self) -> str:
-        """The engine's name and version; the name alone before it was found."""
+        """The engine's name and version. The name alone before it was found."""
         return f"scx_layered {self.engine.version}" if self.engine else "scx_layered"
 
     def tidy(self) -> None:
@@ -60,7 +60,7 @@ class Starter:
         remove_leftovers(self._settings, self._roots)
 
     def preflight(self, own_engine: int | None = None) -> tuple[Check, ...]:
-        """Look for all that a start needs; the engine is looked for anew.
+        """Look for all that a start needs. The engine is looked for anew.
 
         *own_engine* is the process id of the one that runs, if any.
         """
@@ -70,7 +70,7 @@ class Starter:
         return self.checks
 
     def why_no_swap(self) -> str:
-        """Say why the next engine cannot load beside the one that runs; empty where it can."""
+        """Say why the next engine cannot load beside the one that runs. Empty where it can."""
         if not self._settings.scheduler.warm_swap:
             return "[scheduler] warm_swap is false"
         return self.gate_refusal or why_no_room(self._roots)
@@ -95,7 +95,7 @@ class Starter:
         return evolve(candidate, is_checked=True)
 
     def start(self, generation: Generation, now: float) -> EngineRun:
-        """Spawn an engine for *generation* where none runs; raise EngineError if it cannot be."""
+        """Spawn an engine for *generation* where none runs. Raise EngineError if it cannot be."""
         self.make_hints_ready(generation.plan)
         return self._spawn(generation, now, is_gated=False)
 

@@ -26,7 +26,7 @@ RELEASE_S = 1.0
 
 
 class SuccessionError(EngineError):
-    """The old engine has gone and the heir may not attach; ``generation`` was the heir's."""
+    """The old engine has gone and the heir may not attach. ``generation`` was the heir's."""
 
     def __init__(self, generation: Generation, why: str) -> None:
         self.generation = generation
@@ -60,12 +60,12 @@ class Succession:
         return (*self._leaving, *((self.heir,) if self.heir is not None else ()))
 
     def begin(self, target: Generation, running: Generation, now: float) -> None:
-        """Start an heir for *target* beside the engine of *running*; raises as the starter does."""
+        """Start an heir for *target* beside the engine of *running*. Raises as the starter does."""
         self.heir = self._starter.start_beside(target, running, now)
         log.info("swap_begun", generation=target.number, beside=running.number)
 
     def step(self, now: float) -> EngineRun | None:
-        """Move all of them on; return an heir that ended unasked, once.
+        """Move all of them on. Return an heir that ended unasked, once.
 
         If it was to be handed over, that stands until ``drop``: the old engine is being stopped.
         """
@@ -98,7 +98,7 @@ class Succession:
         running.stop(now)
 
     def hand_over(self, now: float) -> EngineRun | None:
-        """Let the heir attach once the kernel is free; return it when that was done.
+        """Let the heir attach once the kernel is free. Return it when that was done.
 
         Drops the heir where the kernel does not become free, and where the hints cannot be made
         right: the latter raises SuccessionError.
@@ -126,7 +126,7 @@ class Succession:
             raise SuccessionError(heir.generation, str(error)) from error
 
     def drop(self, why: str, now: float) -> None:
-        """End the heir, if there is one; it has attached nothing."""
+        """End the heir, if there is one. It has attached nothing."""
         heir, self.heir, self._giving_way = self.heir, None, None
         if heir is not None:
             log.warning("successor_dropped", generation=heir.generation.number, why=why)

@@ -1,4 +1,4 @@
-"""How the life cycle reaches plans and the installed engine; tests give their own."""
+"""How the life cycle reaches plans and the installed engine. Tests give their own."""
 
 from collections.abc import Callable, Mapping
 
@@ -17,7 +17,7 @@ def render_with_the_compiler(plan: LayerPlan) -> str:
 
 
 def check_against_rules(config: str, version: str, cpus: int) -> None:
-    """Hold a configuration against the engine's rules; raise PlanError naming what it breaks."""
+    """Hold a configuration against the engine's rules. Raise PlanError naming what it breaks."""
     from temper_core.engine.capabilities import capabilities_of  # noqa: PLC0415 - large table
     from temper_core.engine.configuration_check import ensure_accepted  # noqa: PLC0415 - same
 

@@ -5,7 +5,7 @@
 
 Back from ATTACHED to LOADING when the kernel detached it while the process lives on, as the engine
 does over CPU hotplug. While it loads an engine hears no SIGTERM, and while it loads or waits it has
-attached nothing; so it is killed at once. Until its gate is opened, whatever the kernel runs is
+attached nothing. So it is killed at once. Until its gate is opened, whatever the kernel runs is
 another engine's: it is neither taken for a proof nor waited for.
 """
 
@@ -60,14 +60,14 @@ class Limits:
 
 
 class EngineRun:
-    """One engine process of one generation; ``step`` moves it on and never waits.
+    """One engine process of one generation. ``step`` moves it on and never waits.
 
     ``missing`` is the first thing the proof still lacks, ``problem`` what went wrong last on the
-    way. ``diagnosis`` is set where it ended or failed without having been asked to;
+    way. ``diagnosis`` is set where it ended or failed without having been asked to.
     ``gate_refusal`` says that it did so only because there can be no gate. Moments are on the
-    clock of ``step``; ``enabled_at`` and ``released_at`` are when the kernel was seen to take and
+    clock of ``step``. ``enabled_at`` and ``released_at`` are when the kernel was seen to take and
     to drop the scheduler. ``predecessor`` is the engine that made way for this one, until its
-    process has ended; ``has_successor`` means that another has taken this one's place.
+    process has ended. ``has_successor`` means that another has taken this one's place.
     """
 
     def __init__(
@@ -163,7 +163,7 @@ class EngineRun:
             self._judge(kernel, now)
 
     def open_gate(self, now: float, predecessor: "EngineRun") -> None:
-        """Let a waiting engine attach, in *predecessor*'s place; the kernel must be free."""
+        """Let a waiting engine attach, in *predecessor*'s place. The kernel must be free."""
         gate = self.process.gate
         if gate is None or self.phase is not EnginePhase.WAITING:
             raise ValueError(f"the engine is {self.phase}, not at a gate")
@@ -180,7 +180,7 @@ class EngineRun:
         self.deadline.restart(now, idle_s=LET_THROUGH_IDLE_S)
 
     def stop(self, now: float) -> None:
-        """Begin to end the engine; does nothing where that has begun already."""
+        """Begin to end the engine. Does nothing where that has begun already."""
         if self.phase in (EnginePhase.STOPPING, EnginePhase.ENDED):
             return
         is_attached = (
@@ -195,7 +195,7 @@ class EngineRun:
         self.stop(now)
 
     def _approach_gate(self, now: float) -> None:
-        """See whether it has loaded; time at the gate is not its own."""
+        """See whether it has loaded. Time at the gate is not its own."""
         if self.phase is EnginePhase.WAITING:
             return
         try:
@@ -272,7 +272,7 @@ class EngineRun:
         self._is_in_kernel = kernel.is_layered
 
     def _watch_deadline(self, now: float, lacking: str, *, is_loading: bool) -> None:
-        """End a start that takes too long; what an attached engine uses is no progress of it."""
+        """End a start that takes too long. What an attached engine uses is no progress of it."""
         cpu_s = cpu_seconds(self.process.pid, self._surroundings.proc) if is_loading else None
         self.deadline.look(now, cpu_s)
         why = self.deadline.passed(now)
@@ -300,7 +300,7 @@ class EngineRun:
             self._saw_release = True
 
     def _after_exit(self, exit_code: int, kernel: KernelState, now: float) -> None:
-        """Wait for the last words and for the kernel to let go; then it has ended."""
+        """Wait for the last words and for the kernel to let go. Then it has ended."""
         self.phase = EnginePhase.STOPPING
         if self._exited_at is None:
             self._exited_at = now

@@ -22,15 +22,15 @@ class GateError(EngineError):
 
 
 class Gate:
-    """One FIFO for one engine; ``close`` leaves neither file nor descriptor.
+    """One FIFO for one engine. ``close`` leaves neither file nor descriptor.
 
-    Its name is needed only until the engine's launcher has mounted it; from the engine's first
+    Its name is needed only until the engine's launcher has mounted it. From the engine's first
     arrival on it has none, so that an agent that is killed leaves nothing behind either. Close it
     after the engine's process has ended: an engine that is let down without a word attaches.
     """
 
     def __init__(self, path: Path) -> None:
-        """Make the FIFO; raise GateError where there can be none."""
+        """Make the FIFO. Raise GateError where there can be none."""
         self.path = path
         self._handle = -1
         self._writing = -1
@@ -42,7 +42,7 @@ class Gate:
             raise GateError(f"no gate can be made at {path}: {error.strerror}") from error
 
     def look(self) -> bool:
-        """Return whether the engine stands at the gate; from then on it stays there.
+        """Return whether the engine stands at the gate. From then on it stays there.
 
         A descriptor is held, whose end would let the engine through: only ``open`` ends it.
         """

@@ -18,10 +18,10 @@ PATTERNS = ("engine-*.json", "engine-*.gate", PID_FILE, NEXT_PID_FILE)
 
 
 def remove_leftovers(settings: Settings, roots: Roots) -> None:
-    """Remove a dead agent's files; call it while no engine of this agent's exists.
+    """Remove a dead agent's files. Call it while no engine of this agent's exists.
 
     Nothing of that is needed to start: an engine dies with its agent, and its gate was mounted
-    for it alone. What cannot be removed stays; the start that stumbles over it says so. Beside an
+    for it alone. What cannot be removed stays. The start that stumbles over it says so. Beside an
     agent that may enforce the files are not a dead one's, and stay.
     """
     if not _notes(roots) and not os.path.lexists(roots.stats_socket):
@@ -46,7 +46,7 @@ def _remove(roots: Roots) -> None:
 
 
 def remove_stale_socket(path: Path) -> None:
-    """Remove the socket that an ended engine leaves behind; one that is listened on stays."""
+    """Remove the socket that an ended engine leaves behind. One that is listened on stays."""
     with socket.socket(socket.AF_UNIX) as probe, suppress(OSError):
         probe.setblocking(False)  # a hung listener is one, too
         try:

@@ -38,7 +38,7 @@ def load_once(
     timeout_s: float = 300.0,
     roots: Roots | None = None,
 ) -> DryRun:
-    """Load *config* and end the engine when it stands at its gate; call it from the main thread.
+    """Load *config* and end the engine when it stands at its gate. Call it from the main thread.
 
     Raises EngineError where that cannot be done here, or says nothing about the configuration.
     """
@@ -107,7 +107,7 @@ def _wait(condition: Callable[[], bool], limit_s: float) -> None:
 
 @contextmanager
 def _pin_of_its_own(roots: Roots) -> Iterator[Path]:
-    """Give a path for the map of hints that only this user can open; the engine makes the map.
+    """Give a path for the map of hints that only this user can open. The engine makes the map.
 
     Without a BPF file system there is no such folder, and an engine that needs it will say so.
     """

@@ -70,7 +70,7 @@ class OutputTail:
             os.close(descriptor)
 
     def _read(self, name: str, descriptor: int) -> bool:
-        """Keep one chunk; return whether more may follow."""
+        """Keep one chunk. Return whether more may follow."""
         chunk = b""
         with suppress(OSError):
             chunk = os.read(descriptor, READ_BYTES)

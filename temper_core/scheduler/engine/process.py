@@ -28,7 +28,7 @@ NOT_INHERITED = ("RUST_LOG", "RUST_BACKTRACE", "LD_PRELOAD", "PYTHONPATH")
 class Launch:
     """How to start the engine once.
 
-    ``config`` is what it is given, in a file below ``run``; ``environment`` comes on top of the
+    ``config`` is what it is given, in a file below ``run``. ``environment`` comes on top of the
     agent's own. With ``gated_file``, the kernel's state file, it gets a gate over that.
     """
 
@@ -53,9 +53,9 @@ class Launch:
 
 
 class EngineProcess:
-    """A running engine. Made by ``spawn``; ``close`` leaves nothing behind.
+    """A running engine. Made by ``spawn``. ``close`` leaves nothing behind.
 
-    ``gate`` is what it will stand at, or None; both end with ``close``.
+    ``gate`` is what it will stand at, or None. Both end with ``close``.
     """
 
     def __init__(
@@ -74,12 +74,12 @@ class EngineProcess:
 
     @property
     def pid(self) -> int:
-        """The process id; the exec keeps it."""
+        """The process id. The exec keeps it."""
         return self._child.pid
 
     @property
     def exit_code(self) -> int | None:
-        """None while it runs; negative where a signal ended it."""
+        """None while it runs. Negative where a signal ended it."""
         return self._child.poll()
 
     @property
@@ -98,11 +98,11 @@ class EngineProcess:
         return self._output.text("stdout")
 
     def terminate(self) -> None:
-        """Ask it to detach and end; noticed only once it has finished loading."""
+        """Ask it to detach and end. Noticed only once it has finished loading."""
         self._child.terminate()
 
     def kill(self) -> None:
-        """End it; the kernel then takes the scheduler out by itself."""
+        """End it. The kernel then takes the scheduler out by itself."""
         self._child.kill()
 
     def take_over(self) -> None:
@@ -127,7 +127,7 @@ class EngineProcess:
 
 
 def spawn(launch: Launch) -> EngineProcess:
-    """Start the engine; raise EngineError where it cannot be, GateError where no gate can be.
+    """Start the engine. Raise EngineError where it cannot be, GateError where no gate can be.
 
     Must be called from the main thread: the parent-death signal is sent when the *thread* that
     forked ends, and the main thread lives as long as the agent.
@@ -209,7 +209,7 @@ def _environment(launch: Launch) -> dict[str, str]:
 
 
 def _drained(child: "subprocess.Popen[bytes]") -> OutputTail:
-    """Begin to read what *child* says; where that is impossible, no child stays behind."""
+    """Begin to read what *child* says. Where that is impossible, no child stays behind."""
     descriptors: dict[str, int] = {}
     with ExitStack() as undo:
         undo.callback(_end, child)

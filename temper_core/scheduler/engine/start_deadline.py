@@ -41,7 +41,7 @@ class StartDeadline:
             self._progress_at = now
 
     def passed(self, now: float) -> str:
-        """Say which limit it has reached at *now*; empty while it has time."""
+        """Say which limit it has reached at *now*. Empty while it has time."""
         if self._used_s >= self._limit_s:
             return f"it used {self._used_s:.0f} s of CPU"
         if now - self._started_at >= WALL_TIME_FACTOR * self._limit_s:

@@ -24,7 +24,7 @@ class Rung(StrEnum):
 class StopLadder:
     """Ends one engine, one rung after the other as each had its time.
 
-    ``problem`` says what is wrong once no rung is left; *allows_sysrq* is the operator's leave to
+    ``problem`` says what is wrong once no rung is left. *allows_sysrq* is the operator's leave to
     have the kernel throw out whatever is attached.
     """
 
@@ -50,7 +50,7 @@ class StopLadder:
         return self.rung is Rung.NONE_LEFT
 
     def climb(self, now: float, *, is_out: bool) -> bool:
-        """Go one rung up where the last one had its time; return whether that is the end of it.
+        """Go one rung up where the last one had its time. Return whether that is the end of it.
 
         *is_out* means that the kernel runs nothing of this engine. Then a process that stays in
         spite of SIGKILL, for ever perhaps, schedules nothing and runs no more code.

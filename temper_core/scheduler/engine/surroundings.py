@@ -25,7 +25,7 @@ class EngineEnvironment:
         self._socket = roots.stats_socket
 
     def remove_stale_socket(self) -> None:
-        """Remove the socket that an ended engine leaves behind; one that is listened on stays."""
+        """Remove the socket that an ended engine leaves behind. One that is listened on stays."""
         remove_stale_socket(self._socket)
 
     def eject(self) -> None:

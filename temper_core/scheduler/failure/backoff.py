@@ -11,7 +11,7 @@ JITTER = 0.2
 
 
 class Backoff:
-    """Counts failures within an hour; the wait doubles with each, give or take a fifth.
+    """Counts failures within an hour. The wait doubles with each, give or take a fifth.
 
     The jitter keeps the nodes of a cluster from trying again in step. *chance* returns numbers
     from 0 to 1.
@@ -56,7 +56,7 @@ class Backoff:
         return self._failures[-self._budget] + HOUR_S - now
 
     def delay_s(self, now: float) -> float:
-        """Return how long to wait after the failures so far; 0 without any."""
+        """Return how long to wait after the failures so far. 0 without any."""
         recent = self.recent(now)
         if not recent:
             return 0.0

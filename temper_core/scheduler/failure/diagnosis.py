@@ -30,7 +30,7 @@ OF_THE_LAUNCHER = (CANNOT_MOUNT_GATE, NO_MOUNT_NAMESPACE, PARENT_GONE, 126, CANN
 
 @frozen
 class End:
-    """What is left of an engine that has ended; ``proc`` shows what the node runs now."""
+    """What is left of an engine that has ended. ``proc`` shows what the node runs now."""
 
     exit_code: int
     errors: str = ""

@@ -7,7 +7,7 @@ from attrs import Factory, field, frozen
 
 
 class EndKind(StrEnum):
-    """How an engine ended; ``temper_ejections_total{kind}`` counts by these."""
+    """How an engine ended. ``temper_ejections_total{kind}`` counts by these."""
 
     CONFIG = "config"
     USAGE = "usage"

@@ -31,7 +31,7 @@ class KernelMessage:
 def last_messages(
     kmsg: Path = Path("/dev/kmsg"), most: int = 5, about: re.Pattern[str] = ABOUT_SCHEDULERS
 ) -> tuple[KernelMessage, ...]:
-    """Return the newest lines *about* something; none where the log may not be read."""
+    """Return the newest lines *about* something. None where the log may not be read."""
     found: deque[KernelMessage] = deque(maxlen=most)
     for record in _records(kmsg):
         # "priority,number,microseconds,flags;text", then lines of names and values

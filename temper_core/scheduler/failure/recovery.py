@@ -51,7 +51,7 @@ class Recovery:
         """Draw the consequence of a failed start or an ejection.
 
         A scheduler that came first is no failure of the engine. *may_roll_back* means that a
-        plan that worked is at hand, which needs no wait; another one has to wait until the moment
+        plan that worked is at hand, which needs no wait. Another one has to wait until the moment
         that is returned, and that is as long as the budget is used up.
         """
         if diagnosis.kind is EndKind.FOREIGN_SCHEDULER:

@@ -29,7 +29,7 @@ STATE, PROCESSOR, POLICY = 0, 36, 38
 class Stall:
     """A thread that was runnable for too long: ``name[tid]``.
 
-    ``cpu`` is where it waited; ``hog`` names what ran there, if sched_ext could not displace it.
+    ``cpu`` is where it waited. ``hog`` names what ran there, if sched_ext could not displace it.
     """
 
     task: str
@@ -57,7 +57,7 @@ class RealtimeThread:
 
 
 def read_stall(message: str, dump: str, proc: Path) -> Stall | None:
-    """Read the kernel's *message* and *dump*; what they leave out is looked for below *proc*.
+    """Read the kernel's *message* and *dump*. What they leave out is looked for below *proc*.
 
     None where the message names no thread, as where the watchdog itself could not run.
     """
@@ -74,7 +74,7 @@ def read_stall(message: str, dump: str, proc: Path) -> Stall | None:
 
 
 def realtime_threads(proc: Path) -> Iterator[RealtimeThread]:
-    """Find the runnable threads that sched_ext has no say over; reads every thread of the node."""
+    """Find the runnable threads that sched_ext has no say over. Reads every thread of the node."""
     for path in proc.glob("[0-9]*/task/[0-9]*/stat"):
         comm, fields = _stat(path)
         if len(fields) > POLICY and fields[STATE] == "R" and int(fields[POLICY]) in POLICIES:

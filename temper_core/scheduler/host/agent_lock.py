@@ -2,7 +2,7 @@
 
 Two of them would each take the other's engine for a foreign scheduler, at best. An agent that can
 run no engine holds the lock only while it changes what an enforcing one may use. The lock is the
-kernel's (flock), so that an agent that is killed holds nothing; the file that it leaves is only a
+kernel's (flock), so that an agent that is killed holds nothing. The file that it leaves is only a
 note.
 """
 
@@ -44,7 +44,7 @@ def lock_for_life(settings: Settings, roots: Roots) -> AbstractContextManager[ob
 
 @contextmanager
 def exclusive_access(settings: Settings, roots: Roots) -> Iterator[bool]:
-    """Keep other enforcing agents off the node meanwhile; yield whether there is none.
+    """Keep other enforcing agents off the node meanwhile. Yield whether there is none.
 
     For agents that run: one that may enforce holds the lock already.
     """
@@ -60,7 +60,7 @@ def exclusive_access(settings: Settings, roots: Roots) -> Iterator[bool]:
 
 @contextmanager
 def agent_lock(directory: Path) -> Iterator[bool]:
-    """Hold the node's lock in *directory*; yield whether there could be one.
+    """Hold the node's lock in *directory*. Yield whether there could be one.
 
     Raises AnotherAgentError where another agent holds it. Where the directory cannot be written, no
     engine can be started either (preflight says so): such an agent only observes, and goes without.

@@ -1,6 +1,6 @@
 """What the kernel says about sched_ext: /sys/kernel/sched_ext, and its log.
 
-Files and words as in Linux 6.12 to 6.18; ``root/`` exists only while a scheduler is loaded.
+Files and words as in Linux 6.12 to 6.18. ``root/`` exists only while a scheduler is loaded.
 """
 
 import os
@@ -30,7 +30,7 @@ RELEVANT = re.compile(
 
 
 class KernelStateWord(StrEnum):
-    """The state word; a word of a newer kernel counts as TRANSITIONAL, no file as ABSENT."""
+    """The state word. A word of a newer kernel counts as TRANSITIONAL, no file as ABSENT."""
 
     DISABLED = "disabled"
     ENABLING = "enabling"
@@ -42,7 +42,7 @@ class KernelStateWord(StrEnum):
 
 @frozen
 class KernelState:
-    """One look at sched_ext; ``ops`` is empty and numbers are None where there is nothing.
+    """One look at sched_ext. ``ops`` is empty and numbers are None where there is nothing.
 
     ``is_known`` is false where a file was there and could not be read, as without a descriptor to
     spare: nothing may be concluded from such a look.
@@ -57,17 +57,17 @@ class KernelState:
 
     @property
     def is_free(self) -> bool:
-        """Whether the stock scheduler runs everything; false where that is not known."""
+        """Whether the stock scheduler runs everything. False where that is not known."""
         return self.word in (KernelStateWord.DISABLED, KernelStateWord.ABSENT)
 
     @property
     def is_layered(self) -> bool:
-        """Whether an engine of our kind is attached; whose it is, only its process tells."""
+        """Whether an engine of our kind is attached. Whose it is, only its process tells."""
         return self.word is KernelStateWord.ENABLED and self.ops.startswith(OUR_OPS)
 
     @property
     def is_without_us(self) -> bool:
-        """Whether no engine of our kind can be attached; one without a name may just be going."""
+        """Whether no engine of our kind can be attached. One without a name may just be going."""
         is_foreign = self.word is KernelStateWord.ENABLED and self.ops != "" and not self.is_layered
         return self.is_free or is_foreign
 
@@ -84,7 +84,7 @@ class SchedExt:
         return self.root.is_dir()
 
     def read(self) -> KernelState:
-        """Look once; the files are read one after another, so a switch may fall between."""
+        """Look once. The files are read one after another, so a switch may fall between."""
         try:
             return KernelState(
                 word=self._word(),
@@ -166,7 +166,7 @@ class KernelLog:
         return self._descriptor is not None
 
     def tail(self) -> tuple[str, ...]:
-        """Read what is new, some tenths of a second's worth at most; return the newest lines."""
+        """Read what is new, some tenths of a second's worth at most. Return the newest lines."""
         self._keep(self._tail_reads)
         return tuple(self._lines)
 

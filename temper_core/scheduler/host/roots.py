@@ -1,4 +1,4 @@
-"""Where the machine is looked at: every path the scheduler reads; tests give folders."""
+"""Where the machine is looked at: every path the scheduler reads. Tests give folders."""
 
 from pathlib import Path
 
@@ -37,7 +37,7 @@ class Roots:
 
     @property
     def stats_socket(self) -> Path:
-        """The socket the engine gives its statistics on; stale once the engine is gone."""
+        """The socket the engine gives its statistics on. Stale once the engine is gone."""
         return self.scx / "root/stats"
 
     @property

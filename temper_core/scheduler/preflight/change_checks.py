@@ -120,7 +120,7 @@ def _pin_refusal(folder: Path) -> tuple[str, str] | None:
 
 
 def _file_system(path: Path) -> int:
-    """Return the magic number of the file system that *path* is on; 0 where it is not told."""
+    """Return the magic number of the file system that *path* is on. 0 where it is not told."""
     room = ctypes.create_string_buffer(512)  # struct statfs has 120 bytes on 64-bit machines
     if ctypes.CDLL(None, use_errno=True).statfs(os.fsencode(path), room) != 0:
         return 0

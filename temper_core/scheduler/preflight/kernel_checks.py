@@ -58,7 +58,7 @@ def kernel_version(roots: Roots) -> Check:
 def btf_prototypes(roots: Roots) -> Check:
     """Warn of kernels from 7.0 on that an old pahole gave kfunc prototypes the engine refuses.
 
-    pahole marks kfuncs by a tag from 1.26 on; without it the kernel's build leaves the implicit
+    pahole marks kfuncs by a tag from 1.26 on. Without it the kernel's build leaves the implicit
     argument in their prototypes.
     """
     name, found = "btf_prototypes", version(roots)
@@ -96,7 +96,7 @@ def btf_enums(roots: Roots) -> Check:
 
 
 def bpf_jit(roots: Roots) -> Check:
-    """Check that BPF is compiled to machine code; kernel functions cannot be called otherwise."""
+    """Check that BPF is compiled to machine code. Kernel functions cannot be called otherwise."""
     name, path = "bpf_jit", roots.proc / "sys/net/core/bpf_jit_enable"
     if read_line(path, limit=16) != "0":  # not there in a network namespace of its own
         return ok(name, "BPF's compiler is not switched off")
@@ -104,7 +104,7 @@ def bpf_jit(roots: Roots) -> Check:
 
 
 def cgroup_v2(roots: Roots) -> Check:
-    """Check that cgroups are unified; the engine sees no thread's cgroup otherwise."""
+    """Check that cgroups are unified. The engine sees no thread's cgroup otherwise."""
     name = "cgroup_v2"
     if (roots.cgroup / "cgroup.controllers").exists():
         return ok(name, f"{roots.cgroup} is unified")
@@ -119,7 +119,7 @@ def cgroup_v2(roots: Roots) -> Check:
 
 
 def kernel_config(roots: Roots) -> Check:
-    """Check that libbpf will find the kernel's configuration; the load fails without a word."""
+    """Check that libbpf will find the kernel's configuration. The load fails without a word."""
     candidates = (roots.proc / "config.gz", roots.boot / f"config-{release(roots)}")
     for path in candidates:
         if os.access(path, os.R_OK):
@@ -143,7 +143,7 @@ def _config_elsewhere(roots: Roots) -> Path | None:
 
 
 def cpus_online(roots: Roots) -> Check:
-    """Check that every possible CPU is online; the engine panics over CPUs that may come."""
+    """Check that every possible CPU is online. The engine panics over CPUs that may come."""
     name = "cpus_online"
     possible, online = _cpus(roots, "possible"), _cpus(roots, "online")
     if not possible or not online:
@@ -185,7 +185,7 @@ def cpu_count(roots: Roots) -> Check:
 
 
 def isolcpus(roots: Roots) -> Check:
-    """Check that no CPU is taken from the scheduler; the kernel then refuses to attach."""
+    """Check that no CPU is taken from the scheduler. The kernel then refuses to attach."""
     for word in (read_line(roots.proc / "cmdline") or "").split():
         name, _, value = word.partition("=")
         flags = ISOLATION_FLAGS.intersection(value.split(","))
@@ -259,7 +259,7 @@ def cpu_list(cpus: list[int] | tuple[int, ...]) -> str:
 
 
 def _cpus(roots: Roots, name: str) -> tuple[int, ...]:
-    """Read a list of CPUs (``0-3,8``); empty where it cannot be read or makes no sense."""
+    """Read a list of CPUs (``0-3,8``). Empty where it cannot be read or makes no sense."""
     text = read_line(roots.sys / "devices/system/cpu" / name) or ""
     found: list[int] = []
     for part in filter(None, text.split(",")):

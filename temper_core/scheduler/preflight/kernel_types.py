@@ -1,6 +1,6 @@
 """What the kernel's description of its own types (BTF) says of a name, without reading it all.
 
-A kernel has 150,000 types; a name's offset is searched for in place, where a walk over every type
+A kernel has 150,000 types. A name's offset is searched for in place, where a walk over every type
 would take a tenth of a second. The format is linux/btf.h's.
 """
 
@@ -41,7 +41,7 @@ class KernelTypes:
     def _kinds(self, name: str) -> Iterator[int]:
         """Yield the kinds of what may be the records called *name*.
 
-        The offset's bytes may stand elsewhere too; what follows them is then hardly a kind.
+        The offset's bytes may stand elsewhere too. What follows them is then hardly a kind.
         """
         offset = self.names.find(b"\0" + name.encode() + b"\0") + 1
         wanted = offset.to_bytes(4, "little")

@@ -154,7 +154,7 @@ def _runs(comm: str, roots: Roots) -> bool:
 
 
 def resctrl(roots: Roots) -> Check:
-    """Check that a mounted resctrl can be read; engines from 1.0.18 on end over it otherwise."""
+    """Check that a mounted resctrl can be read. Engines from 1.0.18 on end over it otherwise."""
     for mount in _mounts(roots, "resctrl"):
         for monitor in sorted(mount.glob("mon_data/*")):
             if read_line(monitor / "mbm_total_bytes", limit=64) is None:
@@ -169,7 +169,7 @@ def resctrl(roots: Roots) -> Check:
 def cgroup_index(roots: Roots) -> Check:
     """Warn where the engine could not index every cgroup, for its regular expressions over them.
 
-    It keeps a map of 16384 cgroups and an inotify watch on each; other programs (kubelet,
+    It keeps a map of 16384 cgroups and an inotify watch on each. Other programs (kubelet,
     containerd) need watches too, so twice as many as there are cgroups should be allowed.
     """
     name = "cgroup_index"
@@ -207,8 +207,8 @@ def runtime_directory(roots: Roots) -> Check:
 def own_engine(roots: Roots) -> int | None:
     """Return the process id of the engine that an agent runs here, if it still lives.
 
-    An agent that was killed leaves its note behind, and another process may have got the id since;
-    the moment it started tells them apart.
+    An agent that was killed leaves its note behind, and another process may have got the id since.
+    The moment it started tells them apart.
     """
     pid, _, noted_start = (read_line(roots.engine_pid, limit=64) or "").partition(" ")
     if not pid.isdigit() or not noted_start:
@@ -220,7 +220,7 @@ def own_engine(roots: Roots) -> int | None:
 
 
 def start_of(pid: int, proc: Path = Path("/proc")) -> str:
-    """Return when a process started, in the kernel's own count; empty where it is gone."""
+    """Return when a process started, in the kernel's own count. Empty where it is gone."""
     _, _, fields = (read_line(proc / str(pid) / "stat") or "").rpartition(")")
     # proc(5): the 22nd field, and two of them are before the parenthesis that closes the name
     return next(iter(fields.split()[19:20]), "")

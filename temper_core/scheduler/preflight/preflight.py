@@ -51,9 +51,9 @@ def run_preflight(
     find: FindEngine = find_installed,
     own_engine: int | None = None,
 ) -> tuple[Check, ...]:
-    """Run every check; none raises, and all together take some milliseconds.
+    """Run every check. None raises, and all together take some milliseconds.
 
-    *find* looks for the engine's binary and may run it once; *own_engine* is the process id of an
+    *find* looks for the engine's binary and may run it once. *own_engine* is the process id of an
     engine of the agent's own that may be attached.
     """
     return (
@@ -84,7 +84,7 @@ def verdict(checks: Sequence[Check]) -> Hold | None:
     """Say what the failures among *checks* mean; None where the engine may be started.
 
     A kernel without sched_ext can only be observed. Anything else is safe mode, and is looked at
-    again; a foreign scheduler only counts as the cause where nothing else is wrong.
+    again. A foreign scheduler only counts as the cause where nothing else is wrong.
     """
     failures = {check.name: check for check in checks if check.state is CheckState.FAILED}
     if not failures:

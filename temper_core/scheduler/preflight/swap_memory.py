@@ -11,7 +11,7 @@ LOADING_BYTES = 2 * 192 * MIB
 
 
 def why_no_room(roots: Roots) -> str:
-    """Say what is short for another engine to load now; empty where there is room.
+    """Say what is short for another engine to load now. Empty where there is room.
 
     What the kernel does not tell is not held against it.
     """
