@@ -1,4 +1,4 @@
-"""Why something stays on a host, in words."""
+"""The reasons why files stay on a host."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -9,7 +9,7 @@ from temper_core.records.restored import Leftover
 
 NOT_OURS = "is not Temper's"
 MOST_NAMED = 100
-"""So many strangers of one directory are named. Of others there is the number."""
+"""The largest number of strangers named per directory. The rest are counted."""
 
 
 def named_strangers(strangers: Sequence[str], directory: Path) -> Iterator[Leftover]:
@@ -21,7 +21,7 @@ def named_strangers(strangers: Sequence[str], directory: Path) -> Iterator[Lefto
 
 
 def failure(path: str, problem: OSError) -> Leftover:
-    """Return what could not be removed, with the reason and a remedy."""
+    """Return the leftover for a failed removal, with the reason and a remedy."""
     return Leftover(path, _remedied(problem), is_failure=True)
 
 
@@ -31,7 +31,7 @@ def _remedied(error: OSError) -> str:
         "Permission denied": "; run as root",
         "Operation not permitted": "; run as root",
     }
-    if os.geteuid() == 0:  # and even root may not
-        remedies["Operation not permitted"] = "; is it immutable? lsattr tells, chattr -i ends that"
-    told = error.strerror or str(error)
-    return told + remedies.get(told, "")
+    if os.geteuid() == 0:  # even root may not
+        remedies["Operation not permitted"] = "; is it immutable? lsattr shows, chattr -i ends that"
+    message = error.strerror or str(error)
+    return message + remedies.get(message, "")

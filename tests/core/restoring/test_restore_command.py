@@ -206,7 +206,7 @@ def test_a_setting_that_means_another_file_elsewhere_is_named_and_nothing_remove
     done = restore()
 
     assert (done.exit_code, neighbour.exists()) == (EXIT_FINDINGS, True)
-    assert f"left: [safe_mode] state = {state!r}: is no absolute path of a file" in done.stdout
+    assert f"left: [safe_mode] state = {state!r}: is not the absolute path of a file" in done.stdout
 
 
 def test_names_that_are_no_text_are_told_by_lines_that_are(made, restore):
