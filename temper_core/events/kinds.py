@@ -3,7 +3,7 @@
 from temper_core.records.events import EventKind, EventLevel
 
 AGENT = "agent"
-"""The source of what no instrument records."""
+"""The source of events that no instrument records."""
 
 _WARNING, _ERROR = EventLevel.WARNING, EventLevel.ERROR
 

@@ -1,4 +1,4 @@
-"""Which events are asked for: after a number or a moment, of some kinds, the newest so many."""
+"""Queries for events: after a number or a moment, of some kinds, up to a limit."""
 
 import re
 import time
@@ -25,7 +25,7 @@ STREAM_PARAMETERS = {name: PARAMETERS[name] for name in ("since", "kind")}
 
 @frozen
 class Query:
-    """What is asked for. ``after`` is a number, ``from_s`` a moment by the clock on the wall."""
+    """A selection of events. ``after`` is a number, ``from_s`` a moment of the wall clock."""
 
     after: int = 0
     from_s: float = 0.0
@@ -33,18 +33,19 @@ class Query:
     limit: int = MOST_EVENTS
 
     def takes(self, event: Event) -> bool:
-        """Whether *event* is asked for, by its time and kind."""
+        """Whether *event* matches by time and kind."""
         return event.at >= self.from_s and (not self.kinds or event.kind in self.kinds)
 
     def chosen(self, events: Iterable[Event]) -> list[Event]:
-        """Return those of *events* that are asked for, oldest first."""
+        """Return the newest ``limit`` of the matching *events*, oldest first."""
         return [event for event in events if self.takes(event)][-self.limit :]
 
 
-def read_query(given: Mapping[str, str], wall: Callable[[], float] = time.time) -> Query:
-    """Read the parameters of a request. Raise InputError for what makes no sense."""
-    after, from_s = _since(given.get("since", ""), wall)
-    return Query(after, from_s, _kinds(given.get("kind", "")), _limit(given.get("limit", "")))
+def read_query(parameters: Mapping[str, str], wall: Callable[[], float] = time.time) -> Query:
+    """Read the parameters of a request. Raise InputError for an invalid one."""
+    after, from_s = _since(parameters.get("since", ""), wall)
+    kinds, limit = _kinds(parameters.get("kind", "")), _limit(parameters.get("limit", ""))
+    return Query(after, from_s, kinds, limit)
 
 
 def _since(text: str, wall: Callable[[], float]) -> tuple[int, float]:

@@ -138,7 +138,7 @@ def _end_orphans(settings: Settings, roots: Roots) -> Restored:
 
 def _refusal(evidence: str) -> AnotherAgentError:
     return AnotherAgentError(
-        f"an agent runs on this host ({evidence}); stop it first: while it runs nothing is left over"
+        f"an agent runs on this host ({evidence}); stop it first: its files are in use"
     )
 
 

@@ -117,7 +117,7 @@ def test_what_stands_in_its_place_is_named(base, state):
 
 
 def test_without_a_directory_of_the_agents_there_is_none_for_an_instrument(tmp_path):
-    with pytest.raises(MachineError, match=r"\[safe_mode\] state is no absolute path"):
+    with pytest.raises(MachineError, match=r"\[safe_mode\] state is not an absolute path"):
         _ = InstrumentDirectory(tmp_path.relative_to("/"), "tracer", 100).path
 
 

@@ -237,7 +237,7 @@ def test_of_very_many_strangers_the_first_are_named_and_the_rest_counted(made, r
 
 @pytest.mark.parametrize(
     ("make", "told"),
-    [(os.mkfifo, "is no plain file"), (os.mkdir, "is no plain file")],
+    [(os.mkfifo, "is not a regular file"), (os.mkdir, "is not a regular file")],
     ids=["pipe", "directory"],
 )
 def test_what_stands_in_the_place_of_the_lock_is_told_and_not_waited_for(made, restore, make, told):
