@@ -97,8 +97,8 @@ class Decider:
         if in_force is None:
             self._patience.forget()
             return PlanDecision(fresh, change_between(None, fresh, can_swap=can_swap))
-        held = self._held(assignments, in_force, fresh)
-        return self._chosen(in_force, fresh, held, now, can_swap=can_swap)
+        held_plan = self._held(assignments, in_force, fresh)
+        return self._chosen(in_force, fresh, held_plan, now, can_swap=can_swap)
 
     def _assigned(self, present: Sequence[Pod]) -> tuple[Assignment, ...]:
         self._latest = time.monotonic() + self._settings.plugin_host.deadline_s

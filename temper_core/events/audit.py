@@ -35,13 +35,13 @@ class Audit:
                 return
         self._events.record(kind.name, request_line, asked=AuditEntry(name, outcome))
 
-    def _is_repeated(self, read: tuple[str, str]) -> bool:
+    def _is_repeated(self, entry: tuple[str, str]) -> bool:
         now = self._clock()
         with self._lock:
             recent = {key: at for key, at in self._read_at.items() if now - at < REPEATED_S}
-            is_repeated = read in recent
+            is_repeated = entry in recent
             if not is_repeated and len(recent) < MOST_REMEMBERED:
-                recent[read] = now
+                recent[entry] = now
             self._read_at = recent
         return is_repeated
 

@@ -55,7 +55,7 @@ class EventFile:
             return Remembered()
         with os.fdopen(descriptor, "rb") as file:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise NotOursError(f"{self.path} is no plain file")
+                raise NotOursError(f"{self.path} is not a regular file")
             return _remembered(self._lines(file))
 
     def append(self, lines: Iterable[bytes]) -> bool:
@@ -111,7 +111,7 @@ class EventFile:
         descriptor = os.open(self.path, _FLAGS | os.O_CREAT, _MODE)
         try:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise NotOursError(f"{self.path} is no plain file")
+                raise NotOursError(f"{self.path} is not a regular file")
             _lock(descriptor, self.path)
             self._is_torn = not _ends_in_newline(descriptor)
         except OSError:
@@ -159,9 +159,9 @@ def _lock(descriptor: int, path: Path) -> None:
 
 
 def _write(descriptor: int, text: bytes) -> None:
-    rest = memoryview(text)
-    while rest:
-        rest = rest[os.write(descriptor, rest) :]
+    remaining = memoryview(text)
+    while remaining:
+        remaining = remaining[os.write(descriptor, remaining) :]
 
 
 def _ends_in_newline(descriptor: int) -> bool:

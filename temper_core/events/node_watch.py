@@ -59,7 +59,7 @@ class Violations:
                 self._events.record(kind, violation.subject, reason, level=level)
         for key in before.keys() - self._standing.keys():
             invariant, subject = key
-            reason = f"{invariant}: stood for {max(0.0, at - before[key].since):.0f} s"
+            reason = f"{invariant}: lasted {max(0.0, at - before[key].since):.0f} s"
             self._events.record(kinds.VIOLATION_ENDED.name, subject, reason)
 
 

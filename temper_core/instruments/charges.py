@@ -40,7 +40,7 @@ class InstrumentCharges:
         Raises InputError for an invalid part.
         """
         if part and not PART.fullmatch(part):
-            raise InputError(f"{part!r} is no name of a part; it must match {PART.pattern}")
+            raise InputError(f"{part!r} is not a valid part; it must match {PART.pattern}")
         line = f"instrument_{owner}"
         return self._part(f"{line}_{part}" if part and self._has_line(owner, part) else line)
 

@@ -44,11 +44,11 @@ def order_of(
 ) -> HelperOrder:
     """Return an order. Raise InputError for an invalid entry point or argument."""
     if not ENTRY_POINT.fullmatch(entry_point):
-        raise InputError(f"{entry_point!r} is no entry point: package.module:function")
+        raise InputError(f"{entry_point!r} is not an entry point: package.module:function")
     try:
         text = json.dumps(argument, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
-        raise InputError(f"the argument of a helper is no JSON: {error}") from error
+        raise InputError(f"the argument of a helper is not JSON: {error}") from error
     if len(text) > MOST_ARGUMENT_BYTES:
         raise InputError(
             f"the argument of a helper has {len(text)} bytes of JSON, {MOST_ARGUMENT_BYTES} at most"

@@ -132,7 +132,7 @@ class Instruments:
             try:
                 answers = self._call(work, "checks", work.instrument.checks, of=Check)
             except PluginError as error:
-                answers = [unknown(work.record.name, f"could not be asked: {error.reason}")]
+                answers = [unknown(work.record.name, f"failed: {error.reason}")]
             all_checks += [(work.plugin, check) for check in answers]
         return all_checks
 
@@ -157,7 +157,7 @@ class Instruments:
     def _open(self, contribution: Contribution[Instrument]) -> OpenInstrument:
         record, parts = contribution.record, self._parts
         if parts is None:
-            raise PluginError(contribution.plugin, "has no agent to be opened in")
+            raise PluginError(contribution.plugin, "cannot be opened without an agent")
         context = Context(record.name, parts, parts.state(record.name, record.state_limit_bytes))
         opened: OpenInstrument = self._host.call(
             contribution.plugin,

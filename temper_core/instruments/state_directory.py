@@ -84,7 +84,7 @@ class InstrumentDirectory:
         """
         if not FILE_NAME.fullmatch(name):
             raise InputError(
-                f"{name!r} is no name of a state file; it must match {FILE_NAME.pattern}"
+                f"{name!r} is not a valid name of a state file; it must match {FILE_NAME.pattern}"
             )
         with self._made() as directory:
             self._refuse_misfit(directory, name, len(content))
@@ -130,7 +130,7 @@ class InstrumentDirectory:
                 f"files take {used} of {self.limit_bytes}"
             )
         if before is None and size.files >= MOST_FILES:
-            raise MachineError(f"{self._path}: holds {MOST_FILES} files already, the most it may")
+            raise MachineError(f"{self._path}: holds {MOST_FILES} files already, the maximum")
 
     @contextmanager
     def _made(self) -> Iterator[int]:
@@ -183,7 +183,7 @@ class InstrumentDirectory:
             if path.is_symlink():
                 return f"{path} is a link, and not followed"
             if path.exists() and not path.is_dir():
-                return f"{path} is no directory"
+                return f"{path} is not a directory"
         return error.strerror or str(error)
 
 

@@ -22,7 +22,7 @@ MOST_SUBJECTS = 1000
 MOST_FINDINGS = 100_000
 """Findings taken from one invariant per window, because its iterator may be endless."""
 MOST_WARNINGS = 50
-"""Lines logged per ``warn_every_s``, whatever the number of violations."""
+"""The largest number of lines logged per ``warn_every_s``."""
 GAP_PERIODS = 3.0
 """A window of more periods than this spans a pause of the machine or the agent."""
 
@@ -179,7 +179,9 @@ class _Hearing:
             findings = list(islice(invariant.check(snapshot) or (), MOST_FINDINGS))
             for finding in findings:
                 if not isinstance(finding, Finding):
-                    raise TypeError(f"{invariant.name} returned {finding!r}, which is no Finding")
+                    raise TypeError(
+                        f"{invariant.name} returned {finding!r}, which is not a Finding"
+                    )
             self.answers.append(findings)
         return self.answers
 

@@ -26,7 +26,7 @@ from temper_core.settings.models import Settings
 
 OWN_DIRECTORY = "temper"
 """A directory of this name is Temper's own: strangers in it are named, and it is removed empty."""
-NO_SOCKET = "is no socket, so Temper has not made it"
+NO_SOCKET = "is not a socket, so it is not Temper's"
 SWITCH_STAYS = "the operator's own switch for safe mode; --all removes it"
 
 
@@ -150,15 +150,15 @@ def _clear(place: FilePlace, sparing: Sparing, *, is_dry: bool) -> Restored:
         with _opened(place.directory) as descriptor:
             if place.is_pin and not _is_bpf(descriptor):
                 return Restored()  # no map can be pinned there, so the entry is not ours
-            removed, left = _clear_all(place, descriptor, sparing, is_dry=is_dry)
+            removed, leftovers = _clear_all(place, descriptor, sparing, is_dry=is_dry)
     except (FileNotFoundError, NotADirectoryError):
         return Restored(left=_of_no_directory(place))
     except OSError as error:
         # A directory that is a link gets here too (ELOOP).
         return Restored(left=_of_no_directory(place) or (failure(str(place.directory), error),))
-    if place.is_own and not left:
+    if place.is_own and not leftovers:
         return Restored((*removed, *_remove_directory(place.directory, is_dry=is_dry)))
-    return Restored(removed, tuple(leftover for leftover in left if leftover.why))
+    return Restored(removed, tuple(leftover for leftover in leftovers if leftover.why))
 
 
 def _of_no_directory(place: FilePlace) -> tuple[Leftover, ...]:
@@ -183,33 +183,33 @@ def _clear_all(
     names = set(os.listdir(descriptor))
     if not place.has_instruments or INSTRUMENTS not in names:
         return _clear_names(place, descriptor, names, sparing, is_dry=is_dry)
-    removed, left = clear_instruments(descriptor, place.directory, is_dry=is_dry)
-    if left and not place.is_own:
+    removed, leftovers = clear_instruments(descriptor, place.directory, is_dry=is_dry)
+    if leftovers and not place.is_own:
         # A foreign directory may have folders of that name, which are not reported.
-        left = tuple(leftover for leftover in left if leftover.is_failure)
+        leftovers = tuple(leftover for leftover in leftovers if leftover.is_failure)
     files = _clear_names(place, descriptor, names - {INSTRUMENTS}, sparing, is_dry=is_dry)
-    return (*removed, *files[0]), (*left, *files[1])
+    return (*removed, *files[0]), (*leftovers, *files[1])
 
 
 def _clear_names(
     place: FilePlace, descriptor: int, entries: Iterable[str], sparing: Sparing, *, is_dry: bool
 ) -> tuple[tuple[str, ...], tuple[Leftover, ...]]:
     removed: list[str] = []
-    left: list[Leftover] = []
+    leftovers: list[Leftover] = []
     names = sorted(entries)
     ours = [name for name in names if any(re.fullmatch(pattern, name) for pattern in place.names)]
     for name in ours:
         path = str(place.directory / name)
         if (reason := sparing.why(path)) is not None:
-            left.append(Leftover(path, reason, is_kept=True))
+            leftovers.append(Leftover(path, reason, is_kept=True))
         elif name in place.sockets and not _is_socket(name, descriptor):
-            left.append(Leftover(path, NO_SOCKET))
+            leftovers.append(Leftover(path, NO_SOCKET))
         elif problem := _unlink(name, descriptor, is_dry=is_dry):
-            left.append(failure(path, problem))
+            leftovers.append(failure(path, problem))
         else:
             removed.append(path)
     strangers = sorted(set(names) - set(ours)) if place.is_own else []
-    return tuple(removed), (*left, *named_strangers(strangers, place.directory))
+    return tuple(removed), (*leftovers, *named_strangers(strangers, place.directory))
 
 
 def _is_socket(name: str, directory: int) -> bool:

@@ -35,11 +35,11 @@ def clear_instruments(
     except OSError as error:
         return (), (failure(str(path), error),)
     try:
-        removed, left = _clear_each(descriptor, path, is_dry=is_dry)
+        removed, leftovers = _clear_each(descriptor, path, is_dry=is_dry)
     finally:
         os.close(descriptor)
-    if left:
-        return removed, left
+    if leftovers:
+        return removed, leftovers
     try:
         if not is_dry:
             os.rmdir(INSTRUMENTS, dir_fd=parent)
@@ -54,7 +54,7 @@ def _clear_each(
     names = sorted(os.listdir(directory))
     ours = [name for name in names if _is_instrument(name, directory)]
     removed: list[str] = []
-    left = list(named_strangers(sorted(set(names) - set(ours)), path))
+    leftovers = list(named_strangers(sorted(set(names) - set(ours)), path))
     for name in ours:
         try:
             if not is_dry:
@@ -63,8 +63,8 @@ def _clear_each(
         except FileNotFoundError:
             continue
         except OSError as error:
-            left.append(failure(str(path / name), error))
-    return tuple(removed), tuple(left)
+            leftovers.append(failure(str(path / name), error))
+    return tuple(removed), tuple(leftovers)
 
 
 def _is_instrument(name: str, directory: int) -> bool:

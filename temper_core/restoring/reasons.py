@@ -17,7 +17,9 @@ def named_strangers(strangers: Sequence[str], directory: Path) -> Iterator[Lefto
     for name in strangers[:MOST_NAMED]:
         yield Leftover(str(directory / name), NOT_OURS)
     if len(strangers) > MOST_NAMED:
-        yield Leftover(str(directory), f"{len(strangers) - MOST_NAMED} more there are not Temper's")
+        yield Leftover(
+            str(directory), f"{len(strangers) - MOST_NAMED} more entries are not Temper's"
+        )
 
 
 def failure(path: str, problem: OSError) -> Leftover:
@@ -32,6 +34,8 @@ def _remedied(error: OSError) -> str:
         "Operation not permitted": "; run as root",
     }
     if os.geteuid() == 0:  # even root may not
-        remedies["Operation not permitted"] = "; is it immutable? lsattr shows, chattr -i ends that"
+        remedies["Operation not permitted"] = (
+            "; is it immutable? check with lsattr, clear with chattr -i"
+        )
     message = error.strerror or str(error)
     return message + remedies.get(message, "")

@@ -126,14 +126,14 @@ def _without_directories(roots: Roots) -> Iterator[str]:
 
 def _end_orphans(settings: Settings, roots: Roots) -> Restored:
     removed: list[str] = []
-    left: list[Leftover] = []
+    leftovers: list[Leftover] = []
     for orphan in find_orphans(roots):
         if end_orphan(orphan, roots, stop_s=settings.scheduler.stop_deadline_s):
             removed.append(orphan.told)
         else:
             reason = "does not end; `echo S > /proc/sysrq-trigger` ejects its scheduler"
-            left.append(Leftover(orphan.told, reason, is_failure=True))
-    return Restored(tuple(removed), tuple(left))
+            leftovers.append(Leftover(orphan.told, reason, is_failure=True))
+    return Restored(tuple(removed), tuple(leftovers))
 
 
 def _refusal(evidence: str) -> AnotherAgentError:
@@ -204,7 +204,7 @@ class Restoration:
         """Delay a restoration during a write. Raise MachineError if one is requested."""
         with self._lock:
             if self._standing:
-                raise MachineError("a restoration stands: nothing is written on this host")
+                raise MachineError("a restoration is active: nothing is written on this host")
             self._writers += 1
         try:
             yield
@@ -245,7 +245,7 @@ class Restoration:
     def _tell(self, result: Restored, waiting: Collection[Done]) -> None:
         with self._lock:
             self._waiting = [done for done in self._waiting if done not in waiting]
-        left = [f"{leftover.path}: {leftover.why}" for leftover in result.left[:MOST_TOLD]]
-        log.warning("host_restored", removed=list(result.removed[:MOST_TOLD]), left=left)
+        leftovers = [f"{leftover.path}: {leftover.why}" for leftover in result.left[:MOST_TOLD]]
+        log.warning("host_restored", removed=list(result.removed[:MOST_TOLD]), left=leftovers)
         for done in waiting:
             done(result)

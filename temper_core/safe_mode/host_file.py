@@ -43,7 +43,7 @@ class SafeModeFile:
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
-            return Request(f"{self.path} cannot be looked at: {error.strerror}", clock())
+            return Request(f"{self.path} cannot be examined: {error.strerror}", clock())
         return Request(self._reason() or f"{self.path} is there", since)
 
     def add(self, requester: str, reason: str) -> None:

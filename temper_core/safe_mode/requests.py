@@ -115,7 +115,7 @@ class SafeModeRequests:
         return self._watch.is_heard
 
     def fileno(self) -> int:
-        """Return the descriptor that is readable when the host's file may have come or gone."""
+        """Return the descriptor that is readable after a change of the host's file."""
         return self._watch.fileno()
 
     def poll_file(self) -> bool:

@@ -226,13 +226,13 @@ class Scheduler:
         elif succession.is_handing_over:
             self._hand_over(now)
         elif run is None:
-            succession.drop("the engine it was to follow has ended", now)
+            succession.drop("the engine it was to replace has ended", now)
             if succession.is_clear:
                 self._start(now)
         elif run.phase is EnginePhase.ATTACHED:
             self._changes.consider(run, now)
         else:
-            succession.drop("the engine it was to follow is not attached any more", now)
+            succession.drop("the engine it was to replace is not attached any more", now)
 
     def _start(self, now: float) -> None:
         """Start an engine for the plan that should run, unless preflight forbids it."""

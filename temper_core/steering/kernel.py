@@ -147,7 +147,7 @@ class SteeringKernel:
                 f"cannot pin the map of hints: {path.parent}", error.errno or 0
             ) from error
         if status.st_uid != os.geteuid() or stat.S_IMODE(status.st_mode) & _OTHERS:
-            raise BpfError(f"{path.parent} is open to others, who could change hints")
+            raise BpfError(f"{path.parent} is open to others, so they could change hints")
         maps.pin(self._skeleton.maps[HINTS], path)
 
     def walk(self, *, engine: EngineRecord | None = None, write: bool = True) -> WalkCounts:

@@ -17,7 +17,7 @@ class PatientReader:
     """Calls *read* with a process id on a separate thread, and waits no longer than ``WAIT_S``.
 
     A thread that does not answer is abandoned and replaced. With ``MOST_STUCK`` abandoned threads
-    nothing is read until one of them finishes.
+    no read starts until one of them finishes.
     """
 
     def __init__(self, read: Callable[[int], str], wait_s: float = WAIT_S) -> None:

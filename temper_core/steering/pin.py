@@ -126,7 +126,7 @@ class PinPlace:
 
     def _check_owner(self, status: os.stat_result) -> None:
         if not stat.S_ISDIR(status.st_mode):
-            raise MachineError(f"{self._directory} is no directory; remove it")
+            raise MachineError(f"{self._directory} is not a directory; remove it")
         if status.st_uid != os.geteuid():
             raise MachineError(
                 f"{self._directory} belongs to uid {status.st_uid}, which could change hints; "
@@ -143,7 +143,7 @@ class PinPlace:
             raise MachineError(f"{error.filename}: {_told(error)}") from error
         if f"{os.major(device)}:{os.minor(device)}" not in self._bpf_devices():
             raise MachineError(
-                f"{existing} is on no BPF file system, where the map of hints must be pinned; "
+                f"{existing} is not on a BPF file system, where the map of hints must be pinned; "
                 f"mount one: {MOUNT}"
             )
 

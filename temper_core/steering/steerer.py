@@ -268,7 +268,11 @@ class Steerer:
 
     def _tell(self, walked: WalkCounts) -> None:
         hooks, state = self._kernel.counted, self.state
-        crowded = f"{walked.dropped} threads are too many to look at" if walked.dropped else ""
+        crowded = (
+            f"{walked.dropped} threads do not fit into the records of a walk"
+            if walked.dropped
+            else ""
+        )
         self.state = evolve(
             state,
             reason=self._pin_problem or self._engine.problem or crowded,

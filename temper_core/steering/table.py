@@ -35,27 +35,27 @@ class _Judged:
 
 def build_table(plan: LayerPlan, cgroups: PlacedCgroups) -> SteeringTable:
     """Build the table of *plan* for the present cgroups."""
-    named = _named_processes(plan)
+    process_rules = _named_processes(plan)
     judged: dict[int, _Judged] = {}  # by id(place): hashing a place hashes all its rules
     policies: dict[int, Policy] = {}
     for number, place in cgroups.entries.items():
         if id(place) not in judged:
-            judged[id(place)] = _judged(place, plan.hints, named)
+            judged[id(place)] = _judged(place, plan.hints, process_rules)
         entry = judged[id(place)]
         policies[number] = Policy(entry.rules, entry.otherwise, exact=place.scope.exact)
     return SteeringTable(
         policies,
-        named.rules,
+        process_rules.rules,
         plan.hints[OPEN],
-        frozenset(_judged_here(cgroups, judged, named)),
+        frozenset(_judged_here(cgroups, judged, process_rules)),
     )
 
 
 def _judged_here(
-    cgroups: PlacedCgroups, judged: Mapping[int, _Judged], named: _Judged
+    cgroups: PlacedCgroups, judged: Mapping[int, _Judged], process_rules: _Judged
 ) -> Iterator[int]:
     for number, place in cgroups.places.items():
-        if not (named if place is None else judged[id(place)]).is_whole:
+        if not (process_rules if place is None else judged[id(place)]).is_whole:
             yield number
 
 
@@ -73,9 +73,11 @@ def _named_processes(plan: LayerPlan) -> _Judged:
     return _bounded(rules, plan.hints[OPEN], is_whole=is_whole)
 
 
-def _judged(place: SteeredPlace, hints: Mapping[str, int], named: _Judged | None = None) -> _Judged:
-    """Return the kernel's rules for a place. *named* are process scopes that may outrank it."""
-    first = named if named is not None and not place.outranks_processes else None
+def _judged(
+    place: SteeredPlace, hints: Mapping[str, int], process_rules: _Judged | None = None
+) -> _Judged:
+    """Return the kernel's rules for a place. *process_rules* may outrank it."""
+    first = process_rules if process_rules is not None and not place.outranks_processes else None
     rules: list[KernelRule] = [*first.rules] if first else []
     is_whole = first is None or first.is_whole
     otherwise = hints[OPEN]

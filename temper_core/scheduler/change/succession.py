@@ -25,7 +25,7 @@ RELEASE_S = 1.0
 
 
 class SuccessionError(EngineError):
-    """The old engine has gone and the heir may not attach. ``generation`` was the heir's."""
+    """The old engine has ended and the heir may not attach. ``generation`` is the heir's."""
 
     def __init__(self, generation: Generation, why: str) -> None:
         self.generation = generation

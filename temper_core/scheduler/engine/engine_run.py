@@ -274,14 +274,14 @@ class EngineRun:
             self.deadline.restart(now)
         self._is_in_kernel = kernel.is_layered
 
-    def _watch_deadline(self, now: float, lacking: str, *, is_loading: bool) -> None:
+    def _watch_deadline(self, now: float, missing: str, *, is_loading: bool) -> None:
         """End a start that takes too long. CPU time of an attached engine is no progress."""
         cpu_s = cpu_seconds(self.process.pid, self._surroundings.proc) if is_loading else None
         self.deadline.look(now, cpu_s)
         excess = self.deadline.passed(now)
         if excess:
             self._fail(
-                EndKind.START_TIMEOUT, f"the engine did not attach, {excess}: {lacking}", now
+                EndKind.START_TIMEOUT, f"the engine did not attach, {excess}: {missing}", now
             )
 
     def _watch(self, kernel: KernelState, now: float) -> None:

@@ -61,6 +61,6 @@ def _seq_clause(kernel: KernelState, before: int | None) -> str:
     return f"enable_seq is {kernel.enable_seq}, {before} before the start"
 
 
-def _layer_clause(wanted: AbstractSet[str], seen: AbstractSet[str] | None) -> str:
-    differing = sorted(wanted ^ (seen or set()))
+def _layer_clause(planned: AbstractSet[str], reported: AbstractSet[str] | None) -> str:
+    differing = sorted(planned ^ (reported or set()))
     return f"the statistics name other layers than the plan: {', '.join(differing)}"

@@ -46,7 +46,7 @@ class StopLadder:
 
     @property
     def is_exhausted(self) -> bool:
-        """Whether nothing is left to try."""
+        """Whether no rung is left."""
         return self.rung is Rung.NONE_LEFT
 
     def climb(self, now: float, *, is_out: bool) -> bool:

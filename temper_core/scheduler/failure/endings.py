@@ -73,7 +73,7 @@ REMEDIES: Mapping[EndKind, str] = {
     EndKind.LAUNCH_FAILED: "see 'engine' and 'runtime_directory' in temper doctor",
     EndKind.START_TIMEOUT: "raise [scheduler] start_deadline_s on a slow or busy machine",
     EndKind.HUNG: "look whether the engine was stopped (SIGSTOP) or gets no CPU",
-    EndKind.UNKNOWN: f"{_REPORT}: Temper does not know this end",
+    EndKind.UNKNOWN: f"{_REPORT}: Temper has no diagnosis of this end",
 }
 
 

@@ -67,7 +67,7 @@ class Recovery:
         if is_exhausted:
             self._given_up = self._why_given_up(diagnosis, now)
             log.error("crash_budget_used_up", why=self._given_up)
-        detail = f"{diagnosis.summary}; tried again after {delay_s:.0f} s"
+        detail = f"{diagnosis.summary}; the next try is in {delay_s:.0f} s"
         self._pause = Pause(Hold(Mode.SAFE_MODE, SafeModeReason.EJECTED, detail), now + delay_s)
         return now + delay_s
 

@@ -40,7 +40,7 @@ class Stall:
 
     def __str__(self) -> str:
         place = "" if self.cpu is None else f" on CPU {self.cpu}"
-        hindrance = f", which {self.hog} keeps" if self.hog else ""
+        hindrance = f", held by {self.hog}" if self.hog else ""
         return f"{self.task} could not run for {self.seconds} s{place}{hindrance}"
 
 

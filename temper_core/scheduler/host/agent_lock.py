@@ -80,7 +80,7 @@ def agent_lock(directory: Path) -> Iterator[bool]:
         yield True
     finally:
         # Unlinked while it is locked, so that no process can lock a file that is then removed.
-        with suppress(OSError):  # it has gone, or the file system is read-only by now
+        with suppress(OSError):  # it is missing, or the file system is read-only by now
             path.unlink()
         os.close(descriptor)
         if not had_directory:

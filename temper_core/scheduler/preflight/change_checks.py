@@ -104,7 +104,7 @@ def _pin_refusal(folder: Path) -> tuple[str, str] | None:
     except OSError as error:  # a BPF file system that systemd mounted admits only root
         return f"{error.filename}: {error.strerror}", "run the agent as root"
     if _file_system(existing) != BPF_FS_MAGIC:
-        return f"{existing} is on no BPF file system", MOUNT
+        return f"{existing} is not on a BPF file system", MOUNT
     if os.statvfs(existing).f_flag & os.ST_RDONLY:
         return f"{existing} is read-only", "mount -o remount,rw /sys/fs/bpf"
     if not os.access(existing, os.W_OK):
@@ -114,7 +114,7 @@ def _pin_refusal(folder: Path) -> tuple[str, str] | None:
     if is_ours or is_replaceable(folder):
         return None
     return (
-        f"{folder} is no directory of this user's, so others could change hints",
+        f"{folder} is not a directory of this user, so others could change hints",
         "remove it, or set [scheduler] steering_pin to another directory",
     )
 

@@ -239,10 +239,10 @@ def test_an_operator_may_forbid_them_all():
 @pytest.mark.parametrize(
     ("entry_point", "argument", "reason"),
     [
-        ("heavy_work", None, "is no entry point"),
-        ("os; import sys:x", None, "is no entry point"),
-        ("heavy_work:twice", float("inf"), "is no JSON"),
-        ("heavy_work:twice", {1, 2}, "is no JSON"),
+        ("heavy_work", None, "is not an entry point"),
+        ("os; import sys:x", None, "is not an entry point"),
+        ("heavy_work:twice", float("inf"), "is not JSON"),
+        ("heavy_work:twice", {1, 2}, "is not JSON"),
         ("heavy_work:twice", "x" * 17 * MIB, "16777216 at most"),
     ],
 )

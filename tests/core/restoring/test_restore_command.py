@@ -192,7 +192,7 @@ def test_what_is_no_socket_is_not_taken_for_the_agents(made, restore):
     done = restore()
 
     assert (done.exit_code, precious.exists()) == (EXIT_FINDINGS, True)
-    assert f"left: {precious}: is no socket" in done.stdout
+    assert f"left: {precious}: is not a socket" in done.stdout
 
 
 @pytest.mark.parametrize("state", ["requests.json", "./requests.json", "/"])
@@ -230,7 +230,7 @@ def test_of_very_many_strangers_the_first_are_named_and_the_rest_counted(made, r
     assert len(told) == 101
     assert told[-1] == {
         "path": str(made.state),
-        "why": "30 more there are not Temper's",
+        "why": "30 more entries are not Temper's",
         "state": "unknown",
     }
 
