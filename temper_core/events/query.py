@@ -16,9 +16,9 @@ _AGE = re.compile(r"([0-9]{1,9})([smhd])", re.ASCII)
 _KINDS = re.compile(r"[a-z0-9_]{1,63}(,[a-z0-9_]{1,63}){0,63}")
 
 PARAMETERS: Mapping[str, str] = {
-    "since": "The number of an event, for those after it; or an age such as 90s, 10m, 2h, 3d.",
-    "kind": "Kinds of events, separated by commas; absent for all.",
-    "limit": f"The newest so many, 1 to {MOST_EVENTS}.",
+    "since": "An event's number, for those after it, or an age such as 90s, 10m, 2h, 3d.",
+    "kind": "Kinds of events, separated by commas; all if absent.",
+    "limit": f"The largest number of events, the newest, 1 to {MOST_EVENTS}.",
 }
 STREAM_PARAMETERS = {name: PARAMETERS[name] for name in ("since", "kind")}
 

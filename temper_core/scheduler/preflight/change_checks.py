@@ -88,10 +88,10 @@ def pinned_pods(roots: Roots) -> Check:
         total += 1
         pinned += read_line(path, limit=4096) not in (None, "", online)
     if not pinned:
-        return ok(name, "no pod's cgroup is kept to some CPUs")
+        return ok(name, "no pod's cgroup is restricted to some CPUs")
     return warning(
         name,
-        f"{pinned} of {total} cgroups of pods are kept to some CPUs by cpuset.cpus",
+        f"{pinned} of {total} cgroups of pods are restricted to some CPUs by cpuset.cpus",
         "their threads break the affinity of their layers and are served last on busy CPUs: clear "
         "cpuset.cpus, or leave this node to the stock scheduler",
     )
@@ -149,7 +149,7 @@ def _gate_refusal(roots: Roots) -> str:
             trial, check=False, capture_output=True, text=True, timeout=TRIAL_S
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        return f"the gate cannot be tried: {error}"
+        return f"the trial of the gate failed: {error}"
     if run.returncode == 0:
         return ""
     return run.stderr.strip().removeprefix("temper: ") or f"the gate's exit code {run.returncode}"
