@@ -21,9 +21,9 @@ from bpf_programs import counted_by_kernel, mean_run_ns, report
 from observe_tick import threads_running
 
 from temper_core.observe.places import Places
-from temper_core.observe.wakes.kernel import WakeKernel, WindowCounts
-from temper_core.observe.wakes.roster import PartyRoster, ThreadCgroups
-from temper_core.observe.wakes.telling import tell_window
+from temper_plugin_tracer.kernel import WakeKernel, WindowCounts
+from temper_plugin_tracer.roster import PartyRoster, ThreadCgroups
+from temper_plugin_tracer.telling import tell_window
 
 LONG_S = 60.0
 SHORT_S = 1e-6

@@ -1,1 +1,1 @@
-"""What Temper is installed with: the image, the chart, and what its dashboards are made by."""
+"""Deployment of Temper: the image, the chart, and the generator of its dashboards."""

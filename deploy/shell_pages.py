@@ -1,6 +1,6 @@
-"""What a package of the distribution ships for shells: man pages and completion files.
+"""Generates man pages and completion files for packages of distributions.
 
-python -m deploy.shell_pages man|completions FOLDER    FOLDER is a share folder, /usr/share say
+python -m deploy.shell_pages man|completions FOLDER    FOLDER is a share folder such as /usr/share
 """
 
 import os
@@ -23,7 +23,7 @@ COMPLETIONS = {
 
 
 def write_man(share: Path) -> None:
-    """Write a page for ``temper`` and one for each command, those of plugins included."""
+    """Write a page for ``temper`` and one for each command, plugins' commands included."""
     folder = share / "man" / "man1"
     folder.mkdir(parents=True, exist_ok=True)
     built_at = float(os.environ.get("SOURCE_DATE_EPOCH") or time.time())
@@ -32,7 +32,7 @@ def write_man(share: Path) -> None:
 
 
 def write_completions(share: Path) -> None:
-    """Write the completion script of each shell where the shell looks for it."""
+    """Write the completion script of each shell into the shell's own folder."""
     for shell, place in COMPLETIONS.items():
         file = share / place
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -41,15 +41,19 @@ def write_completions(share: Path) -> None:
 
 def _loaded(command: click.Command, parent: click.Context | None = None) -> click.Command:
     """Return *command* with all its sub-commands imported: click-man reads ``commands`` only."""
-    # Else click-man cuts the summary off at 45 characters.
+    # Without a short help click-man cuts the summary off at 45 characters.
     command.short_help = " ".join((command.help or "").partition("\n\n")[0].split())
     if not isinstance(command, click.Group):
         return command
     context = click.Context(command, info_name=command.name, parent=parent)
-    found = {name: command.get_command(context, name) for name in command.list_commands(context)}
+    commands = {name: command.get_command(context, name) for name in command.list_commands(context)}
     return click.Group(
         command.name,
-        {name: _loaded(each, context) for name, each in found.items() if each is not None},
+        {
+            name: _loaded(subcommand, context)
+            for name, subcommand in commands.items()
+            if subcommand is not None
+        },
         help=command.help,
         params=command.params,
         short_help=command.short_help,
@@ -57,7 +61,7 @@ def _loaded(command: click.Command, parent: click.Context | None = None) -> clic
 
 
 def main(arguments: list[str]) -> None:
-    """Write what the arguments ask for."""
+    """Write the files that the arguments name."""
     kinds = {"man": write_man, "completions": write_completions}
     if len(arguments) != 2 or arguments[0] not in kinds:  # noqa: PLR2004 - kind and folder
         raise SystemExit(__doc__)

@@ -1,4 +1,4 @@
-"""The kinds of events as a table, taken from the agent's own; cog writes it into ``events.md``."""
+"""Generates the table of event kinds. Cog writes it into ``events.md``."""
 
 from temper_core.events.kinds import KINDS
 

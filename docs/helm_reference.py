@@ -1,7 +1,7 @@
-"""The chart's values as a page, and the agent's settings as a JSON schema for the chart.
+"""Generates the table of the chart's values, and the JSON schema of the agent's settings.
 
-cog writes the page's table into ``helm.md``; ``python docs/helm_reference.py`` writes the settings
-into ``values.schema.json``, so that helm refuses a wrong one before anything is installed.
+Cog writes the table into ``helm.md``. ``python docs/helm_reference.py`` writes the settings into
+``values.schema.json``, so that helm refuses wrong settings before it installs anything.
 """
 
 import json
@@ -17,6 +17,7 @@ import yaml
 from temper_core.settings.models import Settings
 from temper_plugin_kubernetes.options import Options
 from temper_plugin_linter.limits import Limits
+from temper_plugin_tracer.options import Options as TracerOptions
 
 CHART = Path(__file__).parents[1] / "deploy/helm/temper"
 SCHEMA = CHART / "values.schema.json"
@@ -32,9 +33,9 @@ THE_CHARTS_OWN = frozenset(
         "safe_mode.state",
     }
 )
-"""Settings that depend on the chart's other objects, which nobody else may set there."""
+"""Settings that only the chart sets, because they depend on its other objects."""
 
-PLUGINS = {"kubernetes": Options, "linter": Limits}
+PLUGINS = {"kubernetes": Options, "linter": Limits, "tracer": TracerOptions}
 """The image's plugins that take settings, each with its own table."""
 
 _NAMES = {bool: "boolean", int: "integer", float: "number", str: "string"}
@@ -43,11 +44,11 @@ Schema = dict[str, Any]
 
 
 def settings_schema() -> Schema:
-    """Return the JSON schema of the agent's settings file, less what is the chart's own."""
-    found = _record(Settings, "")
+    """Return the JSON schema of the agent's settings file, without the chart's own settings."""
+    schema = _record(Settings, "")
     tables = {name: _record(model, f"plugins.{name}") for name, model in PLUGINS.items()}
-    found["properties"]["plugins"]["properties"] = tables
-    return found
+    schema["properties"]["plugins"]["properties"] = tables
+    return schema
 
 
 def _record(model: type, path: str) -> Schema:
@@ -58,16 +59,16 @@ def _record(model: type, path: str) -> Schema:
         if f"{path}.{field.name}".lstrip(".") not in THE_CHARTS_OWN
     }
     required = [field.name for field in attrs.fields(model) if field.default is attrs.NOTHING]
-    found: Schema = {"type": "object", "additionalProperties": False, "properties": properties}
-    return {**found, "required": required} if required else found
+    schema: Schema = {"type": "object", "additionalProperties": False, "properties": properties}
+    return {**schema, "required": required} if required else schema
 
 
 def _field(field: "attrs.Attribute[Any]", hint: object, path: str) -> Schema:
-    said = {"description": field.metadata["help"]} if "help" in field.metadata else {}
-    return {**said, **_type(hint, path), **_bounds(field.validator)}
+    description = {"description": field.metadata["help"]} if "help" in field.metadata else {}
+    return {**description, **_type(hint, path), **_bounds(field.validator)}
 
 
-def _type(hint: Any, path: str) -> Schema:  # noqa: ANN401 - whatever a setting may be
+def _type(hint: Any, path: str) -> Schema:  # noqa: ANN401 - any type of a setting
     origin, inner = get_origin(hint), get_args(hint)
     if origin in (types.UnionType, Union):
         return _type(next(kind for kind in inner if kind is not types.NoneType), path)
@@ -79,30 +80,30 @@ def _type(hint: Any, path: str) -> Schema:  # noqa: ANN401 - whatever a setting 
         return {"enum": [member.value for member in hint]}
     if hint in _NAMES:
         return {"type": _NAMES[hint]}
-    # A mapping: the tables of plugins. Those that are none of the image's know what they take.
+    # A mapping: the tables of plugins. Plugins outside the image check their own settings.
     return {"type": "object", "additionalProperties": {"type": "object"}}
 
 
 def _list(items: tuple[Any, ...], path: str) -> Schema:
-    found = {"type": "array", "items": _type(items[0], path)}
+    schema = {"type": "array", "items": _type(items[0], path)}
     if items[1:] == (...,):
-        return found
-    return {**found, "minItems": len(items), "maxItems": len(items)}
+        return schema
+    return {**schema, "minItems": len(items), "maxItems": len(items)}
 
 
-def _bounds(validator: Any) -> Schema:  # noqa: ANN401 - attrs tells no more of its validators
-    """Return what a schema can say of a validator: numbers' bounds and lists of what is allowed."""
-    found: Schema = {}
-    for each in getattr(validator, "_validators", (validator,)):
-        if operator := getattr(each, "compare_op", None):
-            found[_BOUNDS[operator]] = each.bound
-        elif options := getattr(each, "options", None):
-            found["enum"] = list(options)
-    return found
+def _bounds(validator: Any) -> Schema:  # noqa: ANN401 - attrs has no common type of validators
+    """Return a validator's bounds and allowed values as a schema."""
+    bounds: Schema = {}
+    for part in getattr(validator, "_validators", (validator,)):
+        if operator := getattr(part, "compare_op", None):
+            bounds[_BOUNDS[operator]] = part.bound
+        elif options := getattr(part, "options", None):
+            bounds["enum"] = list(options)
+    return bounds
 
 
 def values_reference() -> str:
-    """Render every value with its default and meaning, one table for each top of the values."""
+    """Render every value with its default and meaning, one table for each top-level key."""
     schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
     values = yaml.safe_load((CHART / "values.yaml").read_text(encoding="utf-8"))
     return "\n".join(_sections(schema["properties"], values))
@@ -110,7 +111,11 @@ def values_reference() -> str:
 
 def _sections(properties: Mapping[str, Schema], values: Mapping[str, Any]) -> Iterator[str]:
     header = ["| value | default | meaning |", "| --- | --- | --- |"]
-    plain = {key: each for key, each in properties.items() if "properties" not in each}
+    plain = {
+        key: value_schema
+        for key, value_schema in properties.items()
+        if "properties" not in value_schema
+    }
     yield "\n".join([*header, *_rows(plain, values, ""), ""])
     for key, schema in properties.items():
         if key not in plain:

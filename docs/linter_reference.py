@@ -1,4 +1,4 @@
-"""The linter's invariants as a page, taken from its rules; cog writes it into ``linter.md``."""
+"""Generates the reference of the linter's invariants. Cog writes it into ``linter.md``."""
 
 from collections.abc import Iterator
 
@@ -7,7 +7,7 @@ from temper_plugin_linter.rules import PLUGIN_HEALTH, RULES, Rule
 
 
 def linter_reference() -> str:
-    """Render every invariant: the promise, when it is broken, why it matters, what to do."""
+    """Render every invariant: its meaning, the condition of a violation, the reason, the remedy."""
     return "\n".join(line for rule in (*RULES, PLUGIN_HEALTH) for line in _section(rule))
 
 

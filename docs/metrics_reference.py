@@ -1,19 +1,14 @@
-"""The metrics as a page, taken from the tables that export them; cog writes it to metrics.md."""
+"""Generates the tables of metrics from their exporters. Cog writes them into ``metrics.md``."""
 
 from collections import Counter
-from collections.abc import Iterator
 
-from temper_core import Exporter, Metric
+from temper_core import MetricFamily
 from temper_core.metrics.families import FAMILIES
 from temper_core.metrics.families.reading import Described, Per
-from temper_core.plugin_host import load_host
-from temper_core.settings.models import PluginHostSettings, Settings
-from temper_core.testing import make_snapshot
+from temper_core.plugin_host.first_party import first_party_host
 
 EXAMPLE = {Per.LAYER: 16, Per.POD: 50, Per.PLUGIN: 5, Per.INVARIANT: 12, Per.PROFILE: 0}
 """A node as large as one usually gets; the engine has no more than 16 layers."""
-FIRST_PARTY = ("builtin-profiles", "kubernetes", "linter")
-"""The plugins that come with the core, by name."""
 
 
 def metrics_reference() -> str:
@@ -24,30 +19,25 @@ def metrics_reference() -> str:
 
 
 def plugin_metrics() -> str:
-    """Render every family that the plugins which come with the core export, asked for theirs."""
+    """Render every family that an installed first-party plugin declares."""
+    declared = first_party_host().gather("temper_metrics", MetricFamily)
     rows = [
-        f"| `{metric.name}` | {metric.kind} | {_labels_of(metric)} | {plugin} | {metric.help} |"
-        for plugin, metric in sorted(_exported(), key=lambda pair: pair[1].name)
+        _plugin_row(each.plugin, each.record)
+        for each in sorted(declared, key=lambda each: each.record.name)
     ]
-    head = ["| metric | type | labels | plugin | meaning |", "| --- | --- | --- | --- | --- |"]
-    return "\n".join([*head, *rows])
+    head = "| metric | type | labels | plugin | exported by | meaning |"
+    return "\n".join([head, "| --- | --- | --- | --- | --- | --- |", *rows])
 
 
-def _exported() -> Iterator[tuple[str, Metric]]:
-    host = load_host(Settings(plugin_host=PluginHostSettings(allow=FIRST_PARTY, strict=True)))
-    snapshot = make_snapshot(invariants=("smt_collision",))
-    for contribution in host.gather("temper_exporters", Exporter):
-        for metric in host.call(contribution.plugin, contribution.record.collect, snapshot):
-            yield contribution.plugin, metric
-
-
-def _labels_of(metric: Metric) -> str:
-    names = dict.fromkeys(name for sample in metric.samples for name in sample.labels)
-    return ", ".join(f"`{name}`" for name in names) or "none"
+def _plugin_row(plugin: str, family: MetricFamily) -> str:
+    labels = ", ".join(f"`{label}`" for label in family.labels) or "none"
+    exported_by = family.service or "the agent"
+    cells = (f"`{family.name}`", family.kind, labels, plugin, exported_by, family.help)
+    return f"| {' | '.join(cells)} |"
 
 
 def series_bound() -> str:
-    """Say how many series a node has at most, as a formula and for an example."""
+    """Return the largest number of series of a node, as a formula and for an example."""
     most: Counter[Per] = Counter()
     for family in FAMILIES:
         most[family.per] += family.most
@@ -55,8 +45,8 @@ def series_bound() -> str:
     example = most[Per.NODE] + sum(most[per] * count for per, count in EXAMPLE.items())
     counts = ", ".join(f"{count} {per.value}s" for per, count in EXAMPLE.items() if count)
     return (
-        f"At most {most[Per.NODE]} series, and {', '.join(terms)}; plugins' own come on top. "
-        f"With {counts} that is {example}."
+        f"At most {most[Per.NODE]} series, and {', '.join(terms)}, without those of plugins. "
+        f"With {counts} the bound is {example}."
     )
 
 

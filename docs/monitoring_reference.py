@@ -1,4 +1,4 @@
-"""The alerts and the dashboards as tables, taken from the chart's files; cog writes them."""
+"""Generates the tables of alerts and dashboards from the chart's files. Cog writes them."""
 
 import json
 import re
@@ -12,7 +12,7 @@ FILES = Path(__file__).parents[1] / "deploy/helm/temper/files"
 
 
 def alerts_reference() -> str:
-    """Render every alert: when it fires, how severe it is, and where to read on."""
+    """Render every alert: its delay, its severity, its summary and its runbook."""
     head = "| alert | severity | after | says | to do |"
     groups = yaml.safe_load((FILES / "rules/alerts.yaml").read_text())["groups"]
     rows = [_alert(rule) for group in groups for rule in group["rules"]]
@@ -27,12 +27,14 @@ def dashboards_reference() -> str:
 
 def _alert(rule: dict[str, Any]) -> str:
     _, _, section = rule["annotations"]["runbook_url"].partition("#")
-    said = _TEMPLATE.sub(lambda found: f"*{found[1] or 'so much'}*", rule["annotations"]["summary"])
+    summary = _TEMPLATE.sub(
+        lambda matched: f"*{matched[1] or 'so much'}*", rule["annotations"]["summary"]
+    )
     cells = (
         f"`{rule['alert']}`",
         rule["labels"]["severity"],
         rule["for"],
-        said,
+        summary,
         f"[runbook](runbook.md#{section})",
     )
     return f"| {' | '.join(cells)} |"
@@ -40,6 +42,6 @@ def _alert(rule: dict[str, Any]) -> str:
 
 def _dashboard(path: Path) -> str:
     board = json.loads(path.read_text())
-    choices = ", ".join(each["label"].lower() for each in board["templating"]["list"])
-    rows = ", ".join(each["title"] for each in board["panels"] if each["type"] == "row")
+    choices = ", ".join(item["label"].lower() for item in board["templating"]["list"])
+    rows = ", ".join(item["title"] for item in board["panels"] if item["type"] == "row")
     return f"| {board['title']} | `{path.name}` | {choices} | {rows} |"

@@ -1,4 +1,4 @@
-"""What the documentation says of the code, taken from the code; cog runs these."""
+"""Generates the reference of hooks from the code. Cog runs these functions."""
 
 import inspect
 from collections.abc import Iterator
@@ -8,14 +8,14 @@ from temper_core.plugin_host import RECORDS
 
 
 def hook_names() -> Iterator[str]:
-    """Yield the names of all hooks, in the order in which the module defines them."""
+    """Yield the names of all hooks, in the module's order."""
     for name, spec in vars(hookspecs).items():
         if hasattr(spec, f"{hookspecs.PROJECT}_spec"):
             yield name
 
 
 def hook_heading(name: str) -> str:
-    """Say the hook's exact signature, as a plugin implements it."""
+    """Return the hook's exact signature, as a plugin implements it."""
     arguments = ", ".join(inspect.signature(getattr(hookspecs, name)).parameters)
     return f"{name}({arguments}) -> list[{RECORDS[name].__name__}]"
 
@@ -30,6 +30,6 @@ def _words(name: str) -> str:
     summary, *sections = (inspect.getdoc(getattr(hookspecs, name)) or "").split("\n\n")
     lines = [summary.replace("``", "`"), ""]
     for line in "\n".join(sections).splitlines():
-        said = line.strip().replace("``", "`")
-        lines.append(f"  {said}" if line.startswith(" ") else f"- **{said}**")
+        text = line.strip().replace("``", "`")
+        lines.append(f"  {text}" if line.startswith(" ") else f"- **{text}**")
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""The settings as a page, taken from the models; cog writes it into ``settings.md``."""
+"""Generates the page of settings from the models. Cog writes it into ``settings.md``."""
 
 import json
 from collections.abc import Iterator
@@ -6,6 +6,8 @@ from typing import Any
 
 import attrs
 
+from temper_core.cli.plugin_tables import declared_models
+from temper_core.plugin_host.first_party import first_party_host
 from temper_core.settings.models import Settings, WorkloadRule
 
 
@@ -17,7 +19,12 @@ def settings_reference() -> str:
         "## `[[workloads]]`\n\nRules for hosts without Kubernetes; see pod-sources.md. "
         f"Keys: {rule_keys}.\n"
     )
-    sections.append("## `[plugins.<name>]`\n\nA plugin's own table, handed to its hooks.\n")
+    sections.append(
+        "## `[plugins.<name>]`\n\nA plugin's own table, given to its hooks. "
+        "Those of the plugins that come with the agent follow.\n"
+    )
+    for name, model in sorted(declared_models(first_party_host()).items()):
+        sections += _sections(model(), f"plugins.{name}")
     return "\n".join(sections)
 
 

@@ -1,4 +1,4 @@
-"""The shapes of plans, proven or not, as a page; cog writes it into ``starvation.md``."""
+"""Generates the table of proven and unproven plan shapes. Cog writes it into ``starvation.md``."""
 
 from collections.abc import Iterator, Mapping
 
@@ -10,7 +10,7 @@ ROLES = ("system", "owning", "open")
 
 
 def shapes_reference() -> str:
-    """Render the rows of the table, and what has none."""
+    """Render the judged shapes, and the unproven ones."""
     return "\n".join([*_proven(), "", *_unproven()])
 
 
@@ -28,12 +28,12 @@ def _proven() -> Iterator[str]:
 
 
 def _worst(worst_ms: Mapping[str, Mapping[str, float]], role: str) -> str:
-    found = [by_role[role] for by_role in worst_ms.values() if role in by_role]
-    return f"{max(found):.0f} ms" if found else "-"
+    latencies = [by_role[role] for by_role in worst_ms.values() if role in by_role]
+    return f"{max(latencies):.0f} ms" if latencies else "-"
 
 
 def _unproven() -> Iterator[str]:
-    """Say of each size of machine what the compiler emits and nobody has judged."""
+    """Yield the unjudged shapes that the compiler emits for each size of machine."""
     table = proven_shapes()
     for cpus, machine in MACHINES.items():
         shapes = {

@@ -6,10 +6,12 @@ from typing import Any
 __version__ = "0.1.0"
 
 _HOMES = {
+    "temper_core.bpf.access": ("explain_bpf_error",),
     "temper_core.bpf.package": ("load_object",),
-    "temper_core.client": ("ask_agent",),
+    "temper_core.client": ("ask_agent", "ask_observation"),
+    "temper_core.bpf.skeleton": ("Skeleton",),
     "temper_core.command_group": ("CommandGroup",),
-    "temper_core.documents": ("read_json",),
+    "temper_core.documents": ("fit", "parse_json", "read_json", "read_text"),
     "temper_core.errors": (
         "BpfError",
         "DocumentError",
@@ -25,9 +27,15 @@ _HOMES = {
     "temper_core.http.bounds": ("Bounds",),
     "temper_core.http.listener": ("listen_on",),
     "temper_core.json_items": ("JsonItems",),
+    "temper_core.node.cgroups": ("thread_owner",),
     "temper_core.node.local_source": ("LocalPods",),
+    "temper_core.node.pod_cgroups": ("find_pod_cgroups",),
     "temper_core.node.podlist": ("read_pod_object",),
     "temper_core.node.quantities": ("cpu_millis",),
+    "temper_core.node.topology": ("read_machine",),
+    "temper_core.observe.moments": ("rfc3339",),
+    "temper_core.observe.places": ("Places",),
+    "temper_core.observe.process_text": ("parse_cgroup",),
     "temper_core.plan.assign": ("tier_of",),
     "temper_core.plan.membership": ("layer_of",),
     "temper_core.plugin_settings": ("fit_settings", "load_settings"),
@@ -43,6 +51,9 @@ _HOMES = {
         "PodSourceContext",
         "Staleness",
     ),
+    "temper_core.records.declarations": ("MetricFamily", "PanelHint", "SettingsTable"),
+    "temper_core.settings.fields": ("setting",),
+    "temper_core.profiles.completed_files": ("completed_profiles",),
     "temper_core.profiles.covering": ("takes_by_name",),
     "temper_core.records.checks": ("Check", "CheckState"),
     "temper_core.records.endpoints": (
@@ -71,7 +82,7 @@ _HOMES = {
     "temper_core.records.layers": ("Layer",),
     "temper_core.records.lint": ("Finding", "Severity", "Violation", "violation_id"),
     "temper_core.records.machine": ("Cpu", "MachineShape"),
-    "temper_core.records.matching": ("ThreadIdentity", "matches"),
+    "temper_core.records.matching": ("ThreadBehaviour", "ThreadIdentity", "matches"),
     "temper_core.records.plans": ("Assignment", "LayerPlan", "Note"),
     "temper_core.records.pods": ("Container", "Origin", "Pod", "QosClass"),
     "temper_core.profiles.documents": ("parse_profile",),
@@ -83,12 +94,22 @@ _HOMES = {
         "Overhead",
         "PodSample",
         "Pressure",
+        "Section",
         "Snapshot",
         "Status",
         "ThreadSample",
     ),
     "temper_core.records.tiers": ("LayerKind", "Tier"),
-    "temper_core.records.wakes": ("Blocking", "Party", "WaitHistogram", "WakeEdge", "WakeWindow"),
+    "temper_core.records.versions": ("satisfies",),
+    "temper_core.request_bodies": ("fit_body",),
+    "temper_core.records.wakes": (
+        "Blocking",
+        "Party",
+        "WaitHistogram",
+        "WakeEdge",
+        "WakeWindow",
+        "read_wake_window",
+    ),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 

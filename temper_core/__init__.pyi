@@ -1,7 +1,9 @@
+from temper_core.bpf.access import explain_bpf_error
 from temper_core.bpf.package import load_object
-from temper_core.client import ask_agent
+from temper_core.bpf.skeleton import Skeleton
+from temper_core.client import ask_agent, ask_observation
 from temper_core.command_group import CommandGroup
-from temper_core.documents import read_json
+from temper_core.documents import fit, parse_json, read_json, read_text
 from temper_core.errors import (
     BpfError,
     DocumentError,
@@ -17,12 +19,19 @@ from temper_core.http.bounded_server import BoundedServer
 from temper_core.http.bounds import Bounds
 from temper_core.http.listener import listen_on
 from temper_core.json_items import JsonItems
+from temper_core.node.cgroups import thread_owner
 from temper_core.node.local_source import LocalPods
+from temper_core.node.pod_cgroups import find_pod_cgroups
 from temper_core.node.podlist import read_pod_object
 from temper_core.node.quantities import cpu_millis
+from temper_core.node.topology import read_machine
+from temper_core.observe.moments import rfc3339
+from temper_core.observe.places import Places
+from temper_core.observe.process_text import parse_cgroup
 from temper_core.plan.assign import tier_of
 from temper_core.plan.membership import layer_of
 from temper_core.plugin_settings import fit_settings, load_settings
+from temper_core.profiles.completed_files import completed_profiles
 from temper_core.profiles.covering import takes_by_name
 from temper_core.profiles.documents import parse_profile
 from temper_core.records.checks import Check, CheckState
@@ -38,6 +47,7 @@ from temper_core.records.contributions import (
     PodSourceContext,
     Staleness,
 )
+from temper_core.records.declarations import MetricFamily, PanelHint, SettingsTable
 from temper_core.records.endpoints import (
     Answer,
     Cookie,
@@ -63,7 +73,7 @@ from temper_core.records.invariants import Invariant
 from temper_core.records.layers import Layer
 from temper_core.records.lint import Finding, Severity, Violation, violation_id
 from temper_core.records.machine import Cpu, MachineShape
-from temper_core.records.matching import ThreadIdentity, matches
+from temper_core.records.matching import ThreadBehaviour, ThreadIdentity, matches
 from temper_core.records.plans import Assignment, LayerPlan, Note
 from temper_core.records.pods import Container, Origin, Pod, QosClass
 from temper_core.records.profiles import ThreadGroup, Treatment, WorkloadProfile
@@ -75,12 +85,23 @@ from temper_core.records.snapshots import (
     Overhead,
     PodSample,
     Pressure,
+    Section,
     Snapshot,
     Status,
     ThreadSample,
 )
 from temper_core.records.tiers import LayerKind, Tier
-from temper_core.records.wakes import Blocking, Party, WaitHistogram, WakeEdge, WakeWindow
+from temper_core.records.versions import satisfies
+from temper_core.records.wakes import (
+    Blocking,
+    Party,
+    WaitHistogram,
+    WakeEdge,
+    WakeWindow,
+    read_wake_window,
+)
+from temper_core.request_bodies import fit_body
+from temper_core.settings.fields import setting
 
 __version__: str
 
@@ -126,6 +147,7 @@ __all__ = [
     "MachineError",
     "MachineShape",
     "Metric",
+    "MetricFamily",
     "MetricSample",
     "Mode",
     "NodeLookup",
@@ -135,7 +157,9 @@ __all__ = [
     "OpenPodSource",
     "Origin",
     "Overhead",
+    "PanelHint",
     "Party",
+    "Places",
     "PluginError",
     "Pod",
     "PodSample",
@@ -146,13 +170,17 @@ __all__ = [
     "Request",
     "Requester",
     "Restored",
+    "Section",
     "ServerSentEvent",
+    "SettingsTable",
     "Severity",
+    "Skeleton",
     "Snapshot",
     "Staleness",
     "StateDirectory",
     "Status",
     "TemperError",
+    "ThreadBehaviour",
     "ThreadGroup",
     "ThreadIdentity",
     "ThreadSample",
@@ -165,8 +193,14 @@ __all__ = [
     "WakeWindow",
     "WorkloadProfile",
     "ask_agent",
+    "ask_observation",
+    "completed_profiles",
     "cpu_millis",
     "event_stream",
+    "explain_bpf_error",
+    "find_pod_cgroups",
+    "fit",
+    "fit_body",
     "fit_settings",
     "hookimpl",
     "layer_of",
@@ -175,10 +209,19 @@ __all__ = [
     "load_settings",
     "matches",
     "parse_address",
+    "parse_cgroup",
+    "parse_json",
     "parse_profile",
     "read_json",
+    "read_machine",
     "read_pod_object",
+    "read_text",
+    "read_wake_window",
+    "rfc3339",
+    "satisfies",
+    "setting",
     "takes_by_name",
+    "thread_owner",
     "tier_of",
     "violation_id",
 ]

@@ -47,6 +47,7 @@ __all__ = [
     "settings_option",
     "shown",
     "styled",
+    "sys_root_option",
     "table_of",
 ]
 
@@ -68,6 +69,13 @@ settings_option = click.option(
     "settings_path",
     type=click.Path(path_type=Path),
     help="The agent's settings file (TOML), which says where it listens.",
+)
+sys_root_option = click.option(
+    "--sys-root",
+    type=click.Path(path_type=Path),
+    default=Path("/sys"),
+    show_default=True,
+    help="Where sysfs is, or a recorded copy of it.",
 )
 output_option = click.option(
     "-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True

@@ -10,6 +10,7 @@ from typing import Any
 from pluggy import HookimplMarker, HookspecMarker
 
 from temper_core.records.contributions import Command, Detector, Exporter, PodSource
+from temper_core.records.declarations import MetricFamily, SettingsTable
 from temper_core.records.endpoints import Endpoint
 from temper_core.records.instruments import Instrument
 from temper_core.records.invariants import Invariant
@@ -147,4 +148,33 @@ def temper_endpoints(settings: Mapping[str, Any]) -> Iterable[Endpoint]:  # type
         Endpoints. A method and path of the core's own, or claimed twice, goes to no plugin.
     On failure
         The endpoint answers 503 and names the plugin; every other endpoint works.
+    """
+
+
+@hookspec
+def temper_settings() -> Iterable[SettingsTable]:  # type: ignore[empty-body]
+    """Declare the keys of the plugin's own table ``[plugins.<name>]``.
+
+    Called
+        By ``temper settings``, and when the page of settings is written.
+    Returned
+        One ``SettingsTable`` with the attrs class that the plugin fits its table to. Every field
+        has a default, and says in its metadata what it means.
+    On failure
+        The plugin is named, and ``temper settings`` prints its table as it was given.
+    """
+
+
+@hookspec
+def temper_metrics() -> Iterable[MetricFamily]:  # type: ignore[empty-body]
+    """Declare the families that the plugin's exporters, instruments and services export.
+
+    Called
+        When the agent starts, and when the page of metrics and the dashboards are written.
+    Returned
+        Families. A name that two plugins claim goes to neither. A plugin that declares none is not
+        held to it.
+    On failure
+        The plugin is set aside and its metrics are missing. A family that is exported and not
+        declared, or differs from its declaration, is exported, and named as a defect.
     """

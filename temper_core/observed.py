@@ -83,6 +83,15 @@ def layer_of(row: Row) -> str:
     return told if expected in ("", layer) else f"{told} (should be {expected})"
 
 
+def headline(document: Row) -> str:
+    """Return the node, its mode with the reason, the plan's generation, the engine, the time."""
+    state = " ".join(part for key in ("mode", "reason") if (part := text(document, key)))
+    return (
+        f"{text(document, 'node')}  {state}  generation {count(document, 'generation') or 0}  "
+        f"{text(document, 'engine') or 'no engine'}  {text(document, 'at')}"
+    )
+
+
 def pressure_of(document: Row, pod: str = "", resource: str = "cpu") -> float | None:
     """Return the 10 s average of ``some`` of a pod, or of the node, as a ratio."""
     pressure = table(document, "pressure")

@@ -56,10 +56,16 @@ def load_command(path: str, name: str, arguments: Sequence[str] = ()) -> "click.
 
 
 FIRST_PARTY: Mapping[str, str] = {
+    "temper diff": "console",
     "temper k8s": "kubernetes",
     "temper lint": "linter",
+    "temper map": "console",
     "temper overcommit": "density",
     "temper placement": "density",
+    "temper top": "console",
+    "temper profiles record": "trainer",
+    "temper profiles test": "trainer",
+    "temper wakes": "tracer",
 }
 """The commands of first-party plugins, and the extra that installs each."""
 

@@ -4,7 +4,7 @@ A suite uses it by ``pytest_plugins = ["temper_core.testing"]`` in its ``conftes
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ from temper_core.records.layers import Layer
 from temper_core.records.machine import MachineShape
 from temper_core.records.plans import LayerPlan
 from temper_core.records.pods import Container, Pod
+from temper_core.records.profiles import WorkloadProfile
 from temper_core.records.restored import Restored
 from temper_core.records.snapshots import LayerSample, Mode, Snapshot, Status, ThreadSample
 from temper_core.server.replies import reply_of
@@ -116,6 +117,25 @@ def make_snapshot(
     return attrs.evolve(snapshot, **changes)
 
 
+@define(eq=False)
+class MadeTrial:
+    """A trial of a profile in a test: it is in force until it is released."""
+
+    id: str
+    profile: WorkloadProfile
+    pods: tuple[str, ...]
+    seconds: float
+    _is_active: bool = True
+
+    def is_active(self) -> bool:
+        """Whether it has not been released."""
+        return self._is_active
+
+    def release(self) -> None:
+        """End it."""
+        self._is_active = False
+
+
 @define
 class MadeContext:
     """The context of an instrument in a test: it keeps what it is asked for.
@@ -130,6 +150,7 @@ class MadeContext:
         with_processes: Whether a helper is a real process, which ``close()`` ends. Otherwise it is
             a call in this process, to the same rules for what it is given and returns.
         charged: The parts that were charged; the empty name for none.
+        trials: The trial profiles, with those that were released.
 
     """
 
@@ -144,6 +165,7 @@ class MadeContext:
     state_limit_bytes: int = 64 * MIB
     with_processes: bool = False
     charged: list[str] = field(factory=list)
+    trials: list[MadeTrial] = field(factory=list)
     _state: InstrumentDirectory | None = None
     _processes: HelperProcesses = field(factory=HelperProcesses)
 
@@ -199,6 +221,14 @@ class MadeContext:
     def record(self, kind: str, subject: str = "", reason: str = "") -> None:
         """Remember the event."""
         self.recorded.append((kind, subject, reason))
+
+    def try_profile(
+        self, profile: WorkloadProfile, pods: Sequence[str], seconds: float
+    ) -> MadeTrial:
+        """Remember the trial; which pods and profiles the agent takes is not judged."""
+        trial = MadeTrial(str(len(self.trials) + 1), profile, tuple(pods), seconds)
+        self.trials.append(trial)
+        return trial
 
 
 def _sample(layer: Layer, cpus: tuple[int, ...], threads: tuple[ThreadSample, ...]) -> LayerSample:

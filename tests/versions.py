@@ -32,6 +32,8 @@ DEPENDENT = {
     "installed/test_declared_imports.py": "what is imported",
     "installed/test_shell_pages.py": "argument parsers and shells",
     "kube_client": "TLS, processes and threads",
+    "trainer/test_thread_commands.py": "processes and signals",
+    "trainer/test_thread_sampling.py": "files of /proc",
 }
 """Folders and files that a second version runs, and what of Python they depend on."""
 

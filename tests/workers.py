@@ -12,11 +12,12 @@ from xdist.scheduler import LoadScopeScheduling
 
 TOGETHER = {
     "agents of this node: they hold one lock": (
-        "tests/core/agent/test_agent_process.py",
-        "tests/core/agent/test_watching_wakes.py",
-        "tests/core/cli_client/test_top_on_a_terminal.py",
+        "tests/core/agent/test_agent_*.py",
+        "tests/console/test_top_on_a_terminal.py",
         "tests/core/restoring/*",
+        "tests/installed/door/*",
         "tests/installed/test_example_plugin.py",
+        "tests/tracer/test_watching_wakes.py",
     ),
     "wheels, which are built once": (
         "tests/installed/test_private_pack.py",

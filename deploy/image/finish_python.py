@@ -1,9 +1,9 @@
 # noqa: INP001 - a script that the Dockerfile runs by its path
 """finish_python.py ENVIRONMENT LIST: make an installed environment fit for a read-only image.
 
-Compiles all of it by content rather than by time, so that it is valid whatever the times of the
-files are; takes away what pip notes about where a wheel lay, and every program but Temper's;
-writes the packages with their licences into LIST.
+Compiles all modules with unchecked hashes, so that the times of the files do not matter. Removes
+pip's notes about the origin of wheels, and every program except Temper's and Python's. Writes the
+packages with their licences into LIST.
 """
 
 import compileall
@@ -17,7 +17,7 @@ PROGRAMS = ("temper", "kubectl-temper", "python", "python3", "python3.11")
 
 
 def strip_down(environment: Path, site: Path) -> None:
-    """Take away pip's notes and the programs nobody runs here, and their lines in each RECORD."""
+    """Remove pip's notes and unused programs, and their lines in each RECORD."""
     for program in (environment / "bin").iterdir():
         if program.name not in PROGRAMS:
             program.unlink()
@@ -25,7 +25,7 @@ def strip_down(environment: Path, site: Path) -> None:
         note.unlink()
     for record in sorted(site.glob("*.dist-info/RECORD")):
         lines = record.read_text().splitlines(keepends=True)
-        record.write_text("".join(sorted(each for each in lines if _is_there(site, each))))
+        record.write_text("".join(sorted(line for line in lines if _is_there(site, line))))
 
 
 def _is_there(site: Path, line: str) -> bool:
@@ -33,24 +33,30 @@ def _is_there(site: Path, line: str) -> bool:
 
 
 def compile_by_content(site: Path) -> None:
-    """Compile every module; raises SystemExit if one does not compile."""
+    """Compile every module. Raises SystemExit if one does not compile."""
     mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
     if not compileall.compile_dir(site, quiet=1, force=True, workers=0, invalidation_mode=mode):
-        raise SystemExit("finish_python.py: not all of it compiles")
+        raise SystemExit("finish_python.py: some modules do not compile")
 
 
 def licence_of(package: Distribution) -> str:
-    """Return what the package says of its licence, on one line."""
-    told = package.metadata.get_all("License-Expression") or package.metadata.get_all("License")
+    """Return the licence in the package's metadata, on one line."""
+    licences = package.metadata.get_all("License-Expression") or package.metadata.get_all("License")
     classifiers = package.metadata.get_all("Classifier") or []
-    named = [each.rpartition(" :: ")[2] for each in classifiers if each.startswith("License ::")]
-    return told[0].splitlines()[0] if told else ", ".join(named) or "see its LICENSE"
+    classified = [
+        classifier.rpartition(" :: ")[2]
+        for classifier in classifiers
+        if classifier.startswith("License ::")
+    ]
+    return licences[0].splitlines()[0] if licences else ", ".join(classified) or "see its LICENSE"
 
 
 def list_packages(site: Path) -> str:
     """Return a table of name, version, licence."""
-    found = distributions(path=[str(site)])
-    rows = sorted((each.metadata["Name"], each.version, licence_of(each)) for each in found)
+    packages = distributions(path=[str(site)])
+    rows = sorted(
+        (package.metadata["Name"], package.version, licence_of(package)) for package in packages
+    )
     return "".join("\t".join(row) + "\n" for row in rows)
 
 

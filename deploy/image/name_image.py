@@ -1,5 +1,5 @@
 # noqa: INP001 - a script that build runs by its path, with any python3
-"""name_image.py LAYOUT REFERENCE: write the image's name where containerd looks for it."""
+"""name_image.py LAYOUT REFERENCE: write the image's name into the annotations containerd reads."""
 
 import json
 import sys

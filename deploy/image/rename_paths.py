@@ -1,7 +1,7 @@
 # noqa: INP001 - a script that build runs by its path, with any python3
-"""rename_paths.py FILE OLD=NEW ...: change names of directories inside a binary, moving no byte.
+"""rename_paths.py FILE OLD=NEW ...: change directory names inside a binary, without moving bytes.
 
-NEW is filled up with slashes to the length of OLD, which names the same directory. Exit 2 if it is
+NEW is padded with slashes to the length of OLD, which names the same directory. Exit 2 if it is
 longer than OLD.
 """
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def renamed(content: bytes, old: bytes, new: bytes) -> bytes:
-    """Return the content with every OLD changed; raises ValueError if NEW has no room."""
+    """Return *content* with every *old* replaced. Raises ValueError if *new* is longer."""
     if len(new) > len(old):
         raise ValueError(f"{new.decode()} is longer than {old.decode()}")
     return content.replace(old, new.ljust(len(old), b"/"))

@@ -1,6 +1,6 @@
 # noqa: INP001 - a script that smoke runs by its path, with any python3
 # ruff: noqa: S603, S607 - root runs tar, mount and the image's own programs, by names that are written here
-"""smoke.py IMAGE.tar: see smoke, which gives it a mount namespace of its own to run in."""
+"""smoke.py IMAGE.tar: see the script smoke, which runs it in a mount namespace of its own."""
 
 import json
 import signal
@@ -34,16 +34,16 @@ PLUGINS = {
 WRITABLE = ("/run/temper", "/var/lib/temper")  # what the chart mounts
 COMMAND_SECONDS = 60.0
 ANSWER_SECONDS = 60.0
-DOCTORS = (0, 1, 3)  # enforcing works here, does with findings, does not
+DOCTORS = (0, 1, 3)  # enforcing works here, works with findings, does not work
 
 
 class CheckError(Exception):
-    """A check that does not hold; its text says why."""
+    """A failed check, with the reason."""
 
 
 @dataclass(frozen=True)
 class Image:
-    """What the configuration of an image says, and where its files are."""
+    """The configuration of an image, and the root of its unpacked files."""
 
     root: Path
     environment: Mapping[str, str]
@@ -53,23 +53,23 @@ class Image:
 
 
 def blob(layout: Path, digest: str) -> Path:
-    """Return where an OCI layout keeps the content of that digest."""
+    """Return the file of an OCI layout with the content of that digest."""
     return layout / "blobs" / digest.replace(":", "/")
 
 
-def read_document(file: Path) -> Any:  # noqa: ANN401 - JSON, in the form that OCI lays down
+def read_document(file: Path) -> Any:  # noqa: ANN401 - JSON as specified by OCI
     """Return a JSON document."""
     return json.loads(file.read_text())
 
 
 def unpack(archive: Path, work: Path) -> Image:
-    """Put the layers of the only image in the archive on top of one another."""
+    """Unpack the layers of the archive's only image, in order."""
     layout, root = work / "layout", work / "root"
     for directory in (layout, root):
         directory.mkdir()
     subprocess.run(["tar", "-C", layout, "-xf", archive], check=True)
-    (described,) = read_document(layout / "index.json")["manifests"]
-    manifest = read_document(blob(layout, described["digest"]))
+    (descriptor,) = read_document(layout / "index.json")["manifests"]
+    manifest = read_document(blob(layout, descriptor["digest"]))
     for layer in manifest["layers"]:
         lay(blob(layout, layer["digest"]), root)
     config = read_document(blob(layout, manifest["config"]["digest"]))["config"]
@@ -78,29 +78,29 @@ def unpack(archive: Path, work: Path) -> Image:
 
 
 def lay(layer: Path, root: Path) -> None:
-    """Put one layer on top: what it takes away first, then what it brings."""
-    listed = subprocess.run(["tar", "-tf", layer], check=True, capture_output=True, text=True)
-    for name in listed.stdout.splitlines():
+    """Apply one layer: first its removals, then its files."""
+    listing = subprocess.run(["tar", "-tf", layer], check=True, capture_output=True, text=True)
+    for name in listing.stdout.splitlines():
         parent, _, last = name.rstrip("/").rpartition("/")
         if last == OPAQUE:
-            raise SystemExit(f"smoke: {name}: an opaque directory, which is not understood here")
+            raise SystemExit(f"smoke: {name}: opaque directories are not supported")
         if last.startswith(WHITEOUT):
-            gone = root / parent / last.removeprefix(WHITEOUT)
-            subprocess.run(["rm", "-rf", gone], check=True)
-    taken = ["tar", "-C", str(root), "-xpf", str(layer), "--numeric-owner"]
-    subprocess.run([*taken, f"--exclude={WHITEOUT}*"], check=True)
+            removed = root / parent / last.removeprefix(WHITEOUT)
+            subprocess.run(["rm", "-rf", removed], check=True)
+    extract = ["tar", "-C", str(root), "-xpf", str(layer), "--numeric-owner"]
+    subprocess.run([*extract, f"--exclude={WHITEOUT}*"], check=True)
 
 
 def mount(*arguments: str | Path) -> None:
-    """Mount something; raises SystemExit where it is refused."""
-    done = subprocess.run(["mount", *arguments], capture_output=True, text=True, check=False)
-    if done.returncode:
-        sys.stderr.write(f"smoke: this machine lets nothing be mounted: {done.stderr.strip()}\n")
+    """Run mount. Raises SystemExit if it is refused."""
+    process = subprocess.run(["mount", *arguments], capture_output=True, text=True, check=False)
+    if process.returncode:
+        sys.stderr.write(f"smoke: this machine refuses to mount: {process.stderr.strip()}\n")
         raise SystemExit(3)
 
 
 def mount_below(root: Path, uid: int) -> None:
-    """Make the root a read-only mount with the kernel's file systems, and what the chart mounts."""
+    """Mount the root read-only, with the kernel's file systems and the chart's volumes."""
     for path in WRITABLE:
         (root / path[1:]).mkdir(parents=True, exist_ok=True)
     mount("--bind", root, root)
@@ -112,10 +112,10 @@ def mount_below(root: Path, uid: int) -> None:
 
 
 def in_image(image: Image, uid: int, *command: str) -> subprocess.Popen[str]:
-    """Start a command of the image as that user, with the image's environment and nothing else."""
-    started = ["chroot", f"--userspec={uid}:{uid}", "--groups=", str(image.root), *command]
+    """Start a command of the image as that user, with the image's environment only."""
+    words = ["chroot", f"--userspec={uid}:{uid}", "--groups=", str(image.root), *command]
     return subprocess.Popen(
-        started,
+        words,
         env=dict(image.environment),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -125,7 +125,7 @@ def in_image(image: Image, uid: int, *command: str) -> subprocess.Popen[str]:
 
 
 def output_of(image: Image, uid: int, *command: str, accepted: Sequence[int] = (0,)) -> str:
-    """Run a command to its end; raises CheckError if its exit code is another one."""
+    """Run a command to its end. Raises CheckError if its exit code is not in *accepted*."""
     process = in_image(image, uid, *command)
     try:
         out, _ = process.communicate(timeout=COMMAND_SECONDS)
@@ -145,16 +145,16 @@ def require(condition: bool, why: str) -> None:
 
 
 def starts_as_promised(image: Image, _uid: int) -> None:
-    """Check that the image starts as the chart counts on."""
-    told = [*image.entrypoint, *image.command]
-    require(told == ["/usr/local/bin/temper", "agent"], f"is {told}")
+    """Check the entry point and command that the chart relies on."""
+    words = [*image.entrypoint, *image.command]
+    require(words == ["/usr/local/bin/temper", "agent"], f"is {words}")
 
 
 def tells_its_version(image: Image, uid: int) -> None:
-    """Check that the agent is the version that the image is labelled with."""
+    """Check that the agent's version is the image's label."""
     version = image.labels["org.opencontainers.image.version"]
     out = output_of(image, uid, "/usr/local/bin/temper", "--version")
-    require(version in out.split(), f"{out.strip()!r}, but the label says {version}")
+    require(version in out.split(), f"{out.strip()!r}, but the label is {version}")
 
 
 def doctor_reports(image: Image, uid: int) -> None:
@@ -164,9 +164,9 @@ def doctor_reports(image: Image, uid: int) -> None:
 
 
 def plugins_are_active(image: Image, uid: int) -> None:
-    """Check that every plugin of the workspace is there and works."""
-    found = json.loads(output_of(image, uid, "temper", "plugins", "--output", "json"))
-    states = {each["name"]: each["state"] for each in found}
+    """Check that every plugin of the workspace is installed and active."""
+    plugins = json.loads(output_of(image, uid, "temper", "plugins", "--output", "json"))
+    states = {plugin["name"]: plugin["state"] for plugin in plugins}
     require(states.keys() >= PLUGINS, f"lacks {sorted(PLUGINS - states.keys())}")
     require(set(states.values()) == {"active"}, f"{states}")
 
@@ -178,14 +178,14 @@ def profiles_are_listed(image: Image, uid: int) -> None:
 
 
 def engine_runs(image: Image, uid: int) -> None:
-    """Check that the engine finds its libraries, and is the version of the label."""
-    wanted = image.labels["codes.temper.engine"].split()[-1]
+    """Check that the engine finds its libraries, and has the version of the label."""
+    version = image.labels["codes.temper.engine"].split()[-1]
     out = output_of(image, uid, "scx_layered", "--version")
-    require(wanted in out, f"{out.strip()!r}, but the label says {wanted}")
+    require(version in out, f"{out.strip()!r}, but the label is {version}")
 
 
 def helps(*command: str) -> Callable[[Image, int], None]:
-    """Return a check that a command loads, with all that it imports."""
+    """Return a check that a command loads with all its imports."""
 
     def check(image: Image, uid: int) -> None:
         out = output_of(image, uid, *command, "--help")
@@ -195,7 +195,7 @@ def helps(*command: str) -> Callable[[Image, int], None]:
 
 
 def get(port: int, path: str) -> str:
-    """Return what the agent answers; raises URLError while it does not."""
+    """Return the agent's answer. Raises URLError while there is none."""
     with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=10) as answer:
         require(answer.status == HTTPStatus.OK, f"{path}: {answer.status}")
         text: str = answer.read().decode()
@@ -203,7 +203,7 @@ def get(port: int, path: str) -> str:
 
 
 def get_in_time(agent: subprocess.Popen[str], port: int, path: str) -> str:
-    """Ask until there is an answer; raises CheckError if the agent ends, or never answers."""
+    """Retry until there is an answer. Raises CheckError if the agent ends or never answers."""
     deadline = time.monotonic() + ANSWER_SECONDS
     while agent.poll() is None and time.monotonic() < deadline:
         with suppress(URLError, ConnectionError, TimeoutError):
@@ -213,7 +213,7 @@ def get_in_time(agent: subprocess.Popen[str], port: int, path: str) -> str:
 
 
 def free_port() -> int:
-    """Return a port that nobody listens on."""
+    """Return an unused port."""
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         port: int = listening.getsockname()[1]
@@ -221,7 +221,7 @@ def free_port() -> int:
 
 
 def agent_observes(image: Image, uid: int) -> None:
-    """Check that the agent sees this machine's threads, answers, and ends when asked to."""
+    """Check that the agent reports this machine's threads, answers, and ends on SIGTERM."""
     port = free_port()
     listen = ("--observe-only", "--listen", f"127.0.0.1:{port}")
     agent = in_image(image, uid, *image.entrypoint, *image.command, *listen)
@@ -229,26 +229,26 @@ def agent_observes(image: Image, uid: int) -> None:
     try:
         get_in_time(agent, port, "/healthz")
         require("temper_mode" in get_in_time(agent, port, "/metrics"), "/metrics lacks temper_mode")
-        require(bool(threads_seen(agent, port)), "/observe tells of no thread")
+        require(bool(threads_seen(agent, port)), "/observe reports no thread")
     except CheckError as error:
         problem = str(error)
     agent.send_signal(signal.SIGTERM)
     try:
-        said, _ = agent.communicate(timeout=COMMAND_SECONDS)
+        output, _ = agent.communicate(timeout=COMMAND_SECONDS)
     except subprocess.TimeoutExpired:
         agent.kill()
-        raise CheckError("does not end when it is asked to") from None
-    require(not problem, f"{problem}; it said: {said[-2000:]}")
-    require(agent.returncode == 0, f"ends with {agent.returncode}: {said[-2000:]}")
+        raise CheckError("does not end on SIGTERM") from None
+    require(not problem, f"{problem}; its output: {output[-2000:]}")
+    require(agent.returncode == 0, f"ends with {agent.returncode}: {output[-2000:]}")
 
 
 def threads_seen(agent: subprocess.Popen[str], port: int) -> Sequence[object]:
-    """Return the busiest threads, once the agent has looked for long enough to have any."""
+    """Return the busiest threads, once the agent has a snapshot with some."""
     deadline = time.monotonic() + ANSWER_SECONDS
     while time.monotonic() < deadline:
-        seen: Sequence[object] = json.loads(get_in_time(agent, port, "/observe"))["threads"]
-        if seen:
-            return seen
+        threads: Sequence[object] = json.loads(get_in_time(agent, port, "/observe"))["threads"]
+        if threads:
+            return threads
         time.sleep(0.5)
     return ()
 
@@ -269,7 +269,7 @@ CHECKS: Mapping[str, Callable[[Image, int], None]] = {
 
 
 def holds(image: Image, uid: int, name: str) -> bool:
-    """Make one check and print how it went."""
+    """Run one check and print its outcome."""
     began = time.monotonic()
     outcome, why = "ok", ""
     try:
@@ -282,7 +282,7 @@ def holds(image: Image, uid: int, name: str) -> bool:
 
 
 def try_all(archive: Path) -> bool:
-    """Unpack once and make every check as both users, each below mounts of its own."""
+    """Unpack once and run every check as both users, each with mounts of its own."""
     with tempfile.TemporaryDirectory(prefix="smoke.") as work:
         image = unpack(archive, Path(work))
         outcomes = []
@@ -294,7 +294,7 @@ def try_all(archive: Path) -> bool:
 
 
 def main() -> None:
-    """Try the image that the command line names."""
+    """Check the image that the command line names."""
     sys.exit(0 if try_all(Path(sys.argv[1])) else 1)
 
 

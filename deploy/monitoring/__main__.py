@@ -1,4 +1,4 @@
-"""``python -m deploy.monitoring``: write the dashboards; with ``--check`` only tell stale ones."""
+"""``python -m deploy.monitoring``: write the dashboards. With ``--check`` only list stale ones."""
 
 import argparse
 import sys
@@ -7,7 +7,7 @@ from deploy.monitoring.writing import stale, write
 
 
 def main() -> int:
-    """Return 1 if dashboards are to be checked, and one of them is not up to date."""
+    """Write or check the dashboards. Return 1 if a checked one is stale."""
     parser = argparse.ArgumentParser(prog="python -m deploy.monitoring", description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if stale")
     if not parser.parse_args().check:
@@ -15,7 +15,7 @@ def main() -> int:
         return 0
     names = list(stale())
     for name in names:
-        sys.stderr.write(f"{name} is not what the code says: run python -m deploy.monitoring\n")
+        sys.stderr.write(f"{name} is stale: run python -m deploy.monitoring\n")
     return 1 if names else 0
 
 

@@ -1,4 +1,4 @@
-"""A dashboard: rows of panels, the choices above them, and links to the others."""
+"""A dashboard: rows of panels, variables, and links to the other dashboards."""
 
 from collections.abc import Iterator
 
@@ -8,15 +8,15 @@ from deploy.monitoring.panels import DATASOURCE, WIDTH, Json, Panel
 from deploy.monitoring.queries import check_names
 
 SCHEMA = 39
-"""Of Grafana's dashboard format; 39 is that of Grafana 10.4 and 11, which later ones take."""
+"""The version of the dashboard format. 39 is that of Grafana 10.4 and 11, which later ones read."""
 TAG = "temper"
 
 
 @frozen
 class Choice:
-    """A variable whose values are those of *label* in *series*.
+    """A variable whose values are those of ``label`` in ``series``.
 
-    One value, or with ``many`` any number, and all at first.
+    It has one value, or with ``many`` any number of values, initially all.
     """
 
     name: str
@@ -26,10 +26,10 @@ class Choice:
     many: bool = False
 
     def json(self) -> Json:
-        """Write the variable; raises UnknownNameError for a series that is not exported."""
+        """Return the variable. Raises UnknownNameError for a series that is not exported."""
         check_names(self.series, f"{{{{{self.label}}}}}")
         query = f"label_values({self.series}, {self.label})"
-        made: Json = {
+        variable: Json = {
             "name": self.name,
             "label": self.title,
             "type": "query",
@@ -42,13 +42,13 @@ class Choice:
             "options": [],
         }
         if self.many:
-            made |= {"allValue": ".*", "current": {"text": ["All"], "value": ["$__all"]}}
-        return made
+            variable |= {"allValue": ".*", "current": {"text": ["All"], "value": ["$__all"]}}
+        return variable
 
 
 @frozen
 class Row:
-    """Panels under one title; ``closed`` until somebody opens it."""
+    """Panels under one title. A ``closed`` row is collapsed initially."""
 
     title: str
     panels: tuple[Panel, ...]
@@ -57,9 +57,9 @@ class Row:
 
 @frozen
 class Board:
-    """One dashboard; ``selection`` is what stands for ``@`` in its queries.
+    """One dashboard. ``selection`` replaces ``@`` in its queries.
 
-    ``nodes`` selects the nodes it is about, whose changes it can mark.
+    ``nodes`` selects the nodes whose configuration changes it marks.
     """
 
     uid: str
@@ -72,7 +72,7 @@ class Board:
     links: tuple[Json, ...] = field(factory=tuple)
 
     def json(self) -> Json:
-        """Write the dashboard as Grafana imports it."""
+        """Return the dashboard as Grafana imports it."""
         return {
             "uid": self.uid,
             "title": self.title,
@@ -84,7 +84,7 @@ class Board:
             "refresh": "1m",
             "time": {"from": "now-3h", "to": "now"},
             "timezone": "browser",
-            "templating": {"list": [_datasource(), *(each.json() for each in self.choices)]},
+            "templating": {"list": [_datasource(), *(choice.json() for choice in self.choices)]},
             "links": list(self.links),
             "annotations": {"list": [_changes(self.nodes)]},
             "panels": list(self._panels()),
@@ -94,16 +94,16 @@ class Board:
         number, top = 1, 0
         for row in self.rows:
             head = _head(row, number, top)
-            placed = list(_placed(row.panels, top + 1))
-            top = max((place["y"] + place["h"] for place in placed), default=top + 1)
-            made = [
+            places = list(_placed(row.panels, top + 1))
+            top = max((place["y"] + place["h"] for place in places), default=top + 1)
+            panels = [
                 panel.json(self.selection, number + 1 + n, place)
-                for n, (panel, place) in enumerate(zip(row.panels, placed, strict=True))
+                for n, (panel, place) in enumerate(zip(row.panels, places, strict=True))
             ]
-            number += 1 + len(made)
-            yield {**head, "panels": made if row.closed else []}
+            number += 1 + len(panels)
+            yield {**head, "panels": panels if row.closed else []}
             if not row.closed:
-                yield from made
+                yield from panels
             else:
                 top = head["gridPos"]["y"] + 1
 
@@ -120,7 +120,7 @@ def _head(row: Row, number: int, top: int) -> Json:
 
 
 def _placed(panels: tuple[Panel, ...], top: int) -> Iterator[Json]:
-    """Place panels from left to right, in lines as high as their highest."""
+    """Place panels from left to right. A line is as high as its highest panel."""
     left, high = 0, 0
     for panel in panels:
         if left + panel.width > WIDTH:
@@ -144,19 +144,19 @@ def _changes(nodes: str) -> Json:
     query = f"changes(temper_config_generation{{{nodes}}}[$__interval]) > 0"
     check_names(query)
     return {
-        "name": "Another configuration",
+        "name": "New configuration",
         "datasource": DATASOURCE,
         "enable": False,
         "hide": False,
         "iconColor": "blue",
         "expr": query,
-        "titleFormat": "Another configuration on {{instance}}",
+        "titleFormat": "New configuration on {{instance}}",
         "step": "1m",
     }
 
 
 def link(title: str, uid: str, *kept: str) -> Json:
-    """Link to another dashboard, with the time, and the choices that are *kept*."""
+    """Return a link to another dashboard, with the time range and the *kept* variables."""
     return {
         "title": title,
         "type": "link",
@@ -172,12 +172,12 @@ def link(title: str, uid: str, *kept: str) -> Json:
 
 
 def path_to(uid: str, *kept: str, **set_to: str) -> str:
-    """Return the path of a dashboard with choices that are kept, and others that are set."""
+    """Return the path of a dashboard with *kept* variables, and others that are set."""
     choices = [*(f"${{{name}:queryparam}}" for name in ("datasource", "cluster", *kept))]
     choices += [f"var-{name}={value}" for name, value in set_to.items()]
     return f"/d/{uid}/{uid}?{'&'.join(choices)}"
 
 
 def cell_path_to(uid: str, *kept: str, **set_to: str) -> str:
-    """Return the same for a cell's link, which has to carry the time itself."""
+    """Return the same for a cell's link, with the time range."""
     return f"{path_to(uid, *kept, **set_to)}&${{__url_time_range}}"

@@ -1,33 +1,24 @@
-"""What can be asked for: the metric families of the agent, its plugins, and the services."""
+"""The exported metric families of the agent, its plugins, and the services."""
 
 from collections.abc import Iterator, Mapping
 from functools import cache
 
 from attrs import frozen
-from prometheus_client.parser import text_string_to_metric_families
 
-from temper_core import Metric
+from temper_core import MetricFamily
 from temper_core.metrics.families import FAMILIES
-from temper_core.testing import make_snapshot
-from temper_plugin_density.overcommit.tallies import Tallies
-from temper_plugin_density.placement.asking import PodReader
-from temper_plugin_density.placement.ledger import Ledger
-from temper_plugin_density.placement.measures import Measures
-from temper_plugin_density.placement.scoring import Score
-from temper_plugin_density.placement.watching import Watches
-from temper_plugin_kubernetes.accounts import UNREADABLE, WRITES, Account
-from temper_plugin_linter.standing import ages
+from temper_core.plugin_host.first_party import first_party_host
 
 HISTOGRAM = "histogram"
 SUFFIXES = ("_bucket", "_sum", "_count")
-"""Of the series that a histogram is exported as."""
+"""Suffixes of a histogram's series."""
 OF_THE_TARGET = frozenset({"cluster", "instance", "node", "job"})
-"""Labels that Prometheus adds to whatever it scrapes, as the chart and its page set it up."""
+"""Labels that Prometheus adds to all series, as the chart and its page configure it."""
 
 
 @frozen
 class Known:
-    """A metric family as it is exported; ``unit`` is a base unit, empty for a plain number."""
+    """An exported metric family. ``unit`` is a base unit, empty for a plain number."""
 
     name: str
     kind: str
@@ -38,65 +29,33 @@ class Known:
 
 @cache
 def catalogue() -> Mapping[str, Known]:
-    """Return every family by its name."""
+    """Return every family by name."""
     return {known.name: known for known in _all()}
 
 
 def family_of(series: str) -> Known | None:
-    """Return the family that a series' name belongs to; a histogram has several."""
+    """Return the family that a series' name belongs to. A histogram has several."""
     known = catalogue()
     for suffix in SUFFIXES:
         whole = known.get(series.removesuffix(suffix))
         if series.endswith(suffix) and whole is not None and whole.kind == HISTOGRAM:
             return whole
-    found = known.get(series)
-    return None if found is None or found.kind == HISTOGRAM else found
+    family = known.get(series)
+    return None if family is None or family.kind == HISTOGRAM else family
+
+
+@cache
+def declared() -> Mapping[str, tuple[MetricFamily, ...]]:
+    """Return the families that each installed first-party plugin declares, by plugin."""
+    found: dict[str, list[MetricFamily]] = {}
+    for contribution in first_party_host().gather("temper_metrics", MetricFamily):
+        found.setdefault(contribution.plugin, []).append(contribution.record)
+    return {plugin: tuple(families) for plugin, families in sorted(found.items())}
 
 
 def _all() -> Iterator[Known]:
-    yield from _of_the_core()
-    yield from _of_plugins()
-    for page in pages_of_services():
-        yield from _of_a_service(page)
-
-
-def pages_of_services() -> tuple[bytes, ...]:
-    """Return the metrics of the webhook and of the placement service, of which nobody asked."""
-    return Tallies().page(), _placement()
-
-
-def _of_the_core() -> Iterator[Known]:
     for family in FAMILIES:
         yield Known(family.name, family.kind, family.labels, family.help, family.unit)
-
-
-def _of_plugins() -> Iterator[Known]:
-    account = Account()
-    account.watch_status("pods")
-    for counted in (WRITES, UNREADABLE):
-        account.count(counted, "any")
-    for metric in (*account.metrics(), *ages(make_snapshot(invariants=("any",)))):
-        yield _contributed(metric)
-
-
-def _contributed(metric: Metric) -> Known:
-    labels = dict.fromkeys(name for sample in metric.samples for name in sample.labels)
-    return Known(metric.name, metric.kind, tuple(labels), metric.help)
-
-
-def _placement() -> bytes:
-    ledger = Ledger()
-    measures = Measures(ledger, Watches(ledger, PodReader(None)))
-    measures.count_scores([Score("any", 0.0, "any")])
-    return measures.text()
-
-
-def _of_a_service(page: bytes) -> Iterator[Known]:
-    for metric in text_string_to_metric_families(page.decode()):
-        if metric.name.endswith("_created"):  # of prometheus_client's own; services turn it off
-            continue
-        labels = dict.fromkeys(name for sample in metric.samples for name in sample.labels)
-        told = tuple(label for label in labels if label != "le")
-        total = "_total" if metric.type == "counter" else ""
-        name = f"{metric.name.removesuffix(total)}{total}"
-        yield Known(name, metric.type, told, metric.documentation)
+    for families in declared().values():
+        for each in families:
+            yield Known(each.name, each.kind, each.labels, each.help)

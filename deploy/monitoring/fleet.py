@@ -1,28 +1,25 @@
-"""The fleet: which nodes enforce, which do not and why, and what the promise is worth over all."""
+"""The dashboard of all nodes: modes, violations, CPU by tier, changes and cost."""
 
 from deploy.monitoring.board import Board, Choice, Row, cell_path_to, link
 from deploy.monitoring.fleet_agents import agents, changes, cost
-from deploy.monitoring.fleet_density import overcommit, placement
 from deploy.monitoring.panels import (
     Colour,
     Panel,
     Query,
     Unit,
     areas,
-    heat,
     lines,
     number,
     timeline,
 )
+from deploy.monitoring.plugin_rows import plugin_rows
 from deploy.monitoring.tables import Column, table
 from deploy.monitoring.wording import (
     FLEET,
     MODES,
     NODE,
     POD,
-    buckets,
     mode_number,
-    quantiles,
     rate,
 )
 
@@ -33,11 +30,11 @@ TO_NODE = {"instance": cell_path_to(NODE, instance="${__value.text}")}
 
 
 def fleet() -> Board:
-    """Lay the dashboard of all nodes out."""
+    """Return the dashboard of all nodes."""
     return Board(
         uid=FLEET,
         title="Temper / Fleet",
-        about="Every node with an agent: what it does, whether promises are kept, what it costs.",
+        about="Every node with an agent: modes, broken promises, CPU by tier, and cost.",
         selection=SELECTION,
         nodes=SELECTION,
         choices=(
@@ -52,8 +49,7 @@ def fleet() -> Board:
             Row("Changes of the engine", changes()),
             Row("What the agents cost", cost()),
             Row("Agents, plugins, profiles", agents(), closed=True),
-            Row("Overcommit webhook", overcommit(), closed=True),
-            Row("Placement service", placement(), closed=True),
+            *plugin_rows("fleet"),
         ),
         links=(link("Node", NODE), link("Pod", POD)),
     )
@@ -82,7 +78,7 @@ def _glance() -> tuple[Panel, ...]:
                 " unless on (cluster, instance) temper_build_info{@}) or vector(0)"
             ),
             limits=alarm,
-            about="Were there within the last 6 h, and answer no more. Nodes that left count too.",
+            about="They answered within the last 6 h and do not now. Removed nodes are included.",
         ),
         number("Broken promises", Query("sum(temper_lint_violation{@})"), limits=alarm),
         number("Pods", Query("sum(temper_tier_pods{@})")),
@@ -102,7 +98,7 @@ def _modes() -> tuple[Panel, ...]:
             mappings=MODES,
             width=16,
             height=9,
-            about="Grey is silence: the agent did not answer.",
+            about="Grey: the agent did not answer.",
         ),
         areas("Nodes by mode", Query("sum by (mode) (temper_mode{@})", "{{mode}}"), height=9),
         table(
@@ -179,7 +175,7 @@ def _promises() -> tuple[Panel, ...]:
         areas(
             "Broken promises by invariant",
             Query("sum by (invariant) (temper_lint_violation{@}) > 0", "{{invariant}}"),
-            about="Zero, and so no line, is the steady state.",
+            about="No line means zero, the normal state.",
         ),
         areas(
             "By severity",
@@ -225,15 +221,15 @@ def _tiers() -> tuple[Panel, ...]:
                 f" / {rate('temper_tier_cpu_seconds_total', 'tier', more=TIER)}",
                 "{{tier}}",
             ),
-            about="Seconds that threads waited for each second that they ran. This is what tiers"
-            " are for: it should be small where the tier is high.",
+            about="Seconds that threads waited for each second that they ran. It should be small"
+            " for high tiers.",
         ),
         areas(
             "Nodes with contention",
             Query(f"sum by (tier) (temper_contention{{@{TIER}}})", "{{tier}}"),
         ),
         lines(
-            "Busiest nodes: time somebody waited for a CPU",
+            "Busiest nodes: share of time with a waiting thread",
             Query(
                 "topk(10, max by (cluster, instance)"
                 ' (rate(temper_pressure_seconds_total{@, resource="cpu", kind="some"}'
@@ -242,22 +238,4 @@ def _tiers() -> tuple[Panel, ...]:
             ),
             unit=Unit.RATIO,
         ),
-        *_waits(),
     )  # fmt: skip
-
-
-def _waits() -> tuple[Panel, ...]:
-    return (
-        heat(
-            "How long threads waited for a CPU",
-            buckets("temper_node_wait_seconds"),
-            width=12,
-            about="Of the nodes on which wake-ups are watched.",
-        ),
-        lines(
-            "The same, quantiles",
-            *quantiles("temper_node_wait_seconds"),
-            unit=Unit.SECONDS,
-            width=12,
-        ),
-    )

@@ -1,4 +1,4 @@
-"""What the dashboard of the fleet shows of the agents: changes of engines, cost, versions."""
+"""Panels of the fleet's dashboard about the agents: engine changes, cost, versions."""
 
 from deploy.monitoring.panels import Panel, Query, Unit, areas, bars, lines, steps
 from deploy.monitoring.tables import Column, table
@@ -6,7 +6,7 @@ from deploy.monitoring.wording import grown, quantiles, rate
 
 
 def changes() -> tuple[Panel, ...]:
-    """Show engines that followed one another, and those that failed to."""
+    """Show changes of the engine, and failed ones."""
     return (
         steps("Changes by way", Query(grown("temper_swaps_total", "way"), "{{way}}")),
         steps(
@@ -31,7 +31,7 @@ def changes() -> tuple[Panel, ...]:
                 "{{instance}}",
             ),
             unit=Unit.PER_HOUR,
-            about="An agent allows itself 20 in an hour.",
+            about="An agent makes at most 20 in an hour.",
         ),
         lines(
             "Pods last known",
@@ -39,7 +39,7 @@ def changes() -> tuple[Panel, ...]:
                 "topk(10, max by (cluster, instance) (temper_pods_age_seconds{@}))", "{{instance}}"
             ),
             unit=Unit.SECONDS,
-            about="Up to 30 is no news.",
+            about="Up to 30 s is normal.",
         ),
     )
 
@@ -71,7 +71,7 @@ def cost() -> tuple[Panel, ...]:
             unit=Unit.BYTES,
         ),
         bars(
-            "Dearest agents",
+            "Agents with the highest CPU use",
             Query(
                 "topk(10, sum by (cluster, instance)"
                 " (rate(temper_overhead_cpu_seconds_total{@}[10m])))",
@@ -80,9 +80,9 @@ def cost() -> tuple[Panel, ...]:
             unit=Unit.RATIO,
         ),
         lines(
-            "Nodes that are looked at less often than asked",
+            "Nodes observed less often than configured",
             Query("sum(temper_observe_stretched{@})", "stretched"),
-            about="Looking costs too much there; see [observe] budget_cpu_ratio.",
+            about="Observation costs too much there; see [observe] budget_cpu_ratio.",
         ),
         lines(
             "Series",
@@ -104,7 +104,7 @@ def agents() -> tuple[Panel, ...]:
             about="bpf is the cheapest; the others are for kernels that do not allow it.",
         ),
         areas(
-            "Pods without the profile claimed for them",
+            "Pods without their selected profile",
             Query("sum by (reason) (temper_profile_not_applied{@})", "{{reason}}"),
         ),
         table(
@@ -131,33 +131,5 @@ def agents() -> tuple[Panel, ...]:
         steps(
             "Calls into plugins that failed",
             Query(grown("temper_plugin_failures_total", "plugin"), "{{plugin}}"),
-        ),
-        *_cluster(),
-    )
-
-
-def _cluster() -> tuple[Panel, ...]:
-    return (
-        lines(
-            "API server watched",
-            Query("sum by (resource) (temper_kubernetes_watch_up{@})", "{{resource}} (nodes)"),
-        ),
-        areas(
-            "Writes to the API server",
-            Query(rate("temper_kubernetes_writes_total", "write"), "{{write}}"),
-            unit=Unit.PER_SECOND,
-        ),
-        areas(
-            "Lists, watches that ended, unreadable objects",
-            Query(rate("temper_kubernetes_lists_total", "resource"), "listed: {{resource}}"),
-            Query(
-                rate("temper_kubernetes_watch_restarts_total", "resource"),
-                "watch ended: {{resource}}",
-            ),
-            Query(
-                rate("temper_kubernetes_unreadable_objects_total", "resource"),
-                "unreadable: {{resource}}",
-            ),
-            unit=Unit.PER_SECOND,
         ),
     )

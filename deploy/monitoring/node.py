@@ -1,4 +1,4 @@
-"""One node: its layers, waits and pressure, and all that the agent tells of itself there."""
+"""The dashboard of one node: its layers, waits, pressure, and its agent."""
 
 from deploy.monitoring.board import Board, Choice, Row, cell_path_to, link
 from deploy.monitoring.node_agent import cost, observing, plugins, steering
@@ -17,6 +17,7 @@ from deploy.monitoring.panels import (
     with_ceiling,
     words,
 )
+from deploy.monitoring.plugin_rows import plugin_rows
 from deploy.monitoring.tables import Column, table
 from deploy.monitoring.wording import (
     FLEET,
@@ -36,7 +37,7 @@ SELECTION = f'{CLUSTER}, instance="$instance"'
 
 
 def node() -> Board:
-    """Lay the dashboard of one node out."""
+    """Return the dashboard of one node."""
     return Board(
         uid=NODE,
         title="Temper / Node",
@@ -50,7 +51,6 @@ def node() -> Board:
         rows=(
             Row("At a glance", _glance()),
             Row("Layers", _layers()),
-            Row("Waiting for a CPU", _waits()),
             Row("Tiers and pods", _tiers()),
             Row("Pressure", _pressure()),
             Row("Promises", _promises()),
@@ -58,7 +58,8 @@ def node() -> Board:
             Row("Changes of the engine", _changes()),
             Row("What the agent costs", cost()),
             Row("How it observes", observing()),
-            Row("Plugins and the cluster", plugins(), closed=True),
+            Row("Plugins and profiles", plugins(), closed=True),
+            *plugin_rows("node"),
         ),
         links=(link("Fleet", FLEET), link("Pods of this node", POD, "instance")),
     )
@@ -76,7 +77,7 @@ def _glance() -> tuple[Panel, ...]:
             "Reason for safe mode",
             Query("max by (reason) (temper_safe_mode{@}) == 1", "{{reason}}"),
             limits=alarm,
-            about="Nothing is shown where the node is not in safe mode.",
+            about="Empty if the node is not in safe mode.",
         ),
         number("Configuration", Query("max(temper_config_generation{@})")),
         words("Version", Query("max by (version) (temper_build_info{@})", "{{version}}")),
@@ -89,7 +90,7 @@ def _glance() -> tuple[Panel, ...]:
             limits=((60, Colour.BAD),),
         ),
         number(
-            "Last look",
+            "Age of the last snapshot",
             Query("max(temper_snapshot_age_seconds{@})"),
             unit=Unit.SECONDS,
             limits=((120, Colour.BAD),),
@@ -111,14 +112,14 @@ def _layers() -> tuple[Panel, ...]:
             unit=Unit.CPUS,
         ),
         lines(
-            "Use of what a layer owns",
+            "Use of a layer's own CPUs",
             Query("max by (layer) (temper_layer_util_ratio{@})", "{{layer}}"),
             unit=Unit.RATIO,
-            about="Above 100 % it ran on others' CPUs too.",
+            about="Above 100 % it also ran on CPUs of other layers.",
         ),
         lines("Threads", Query("max by (layer) (temper_layer_tasks{@})", "{{layer}}")),
         lines(
-            "Scheduled outside of the fence",
+            "Scheduled outside the fence",
             Query("max by (layer) (temper_layer_fallback_ratio{@})", "{{layer}}"),
             unit=Unit.RATIO,
         ),
@@ -126,7 +127,7 @@ def _layers() -> tuple[Panel, ...]:
             "Demoted",
             Query("max by (layer) (temper_layer_demoted{@})", "{{layer}}"),
             mappings=YES_NO,
-            about="Asked to be fenced, and there were not enough whole cores.",
+            about="The layer is not fenced because there are not enough whole cores.",
         ),
         table(
             "Layers now",
@@ -140,34 +141,6 @@ def _layers() -> tuple[Panel, ...]:
             links={},
             names={"layer": "Layer"},
             width=24,
-        ),
-    )
-
-
-def _waits() -> tuple[Panel, ...]:
-    return (
-        heat("How long threads waited", buckets("temper_node_wait_seconds")),
-        lines("Quantiles", *quantiles("temper_node_wait_seconds"), unit=Unit.SECONDS),
-        lines(
-            "By layer: 1 % wait longer",
-            Query(
-                "histogram_quantile(0.99, sum by (layer, le)"
-                " (rate(temper_layer_wait_seconds_bucket{@}[$__rate_interval])))",
-                "{{layer}}",
-            ),
-            unit=Unit.SECONDS,
-        ),
-        lines(
-            "Share of the time in which wake-ups are watched",
-            Query(rate("temper_wake_watched_seconds_total"), "watched"),
-            unit=Unit.RATIO,
-            about="The waits above are a sample of it; see docs/wakes.md.",
-        ),
-        lines(
-            "Windows, and pairs that found no room",
-            Query(rate("temper_wake_windows_total"), "windows"),
-            Query(rate("temper_wake_edges_lost_total"), "pairs lost"),
-            unit=Unit.PER_SECOND,
         ),
     )
 
@@ -269,7 +242,7 @@ def _pressure() -> tuple[Panel, ...]:
             width=12,
         ),
         steps(
-            "Stalls that the kernel told of",
+            "Stalls reported by the kernel",
             Query(grown("temper_pressure_events_total", "resource"), "{{resource}}"),
             width=12,
         ),
@@ -281,12 +254,7 @@ def _promises() -> tuple[Panel, ...]:
         areas(
             "Broken promises",
             Query("max by (invariant) (temper_lint_violation{@}) > 0", "{{invariant}}"),
-            about="Zero, and so no line, is the steady state. `temper lint` says what to do.",
-        ),
-        lines(
-            "For how long",
-            Query("max by (invariant) (temper_lint_violation_age_seconds{@}) > 0", "{{invariant}}"),
-            unit=Unit.SECONDS,
+            about="No line means zero, the normal state. `temper lint` shows the remedies.",
         ),
         areas(
             "By severity",

@@ -1,4 +1,4 @@
-"""What the dashboard of a node shows of the agent there: steering, cost, looks, plugins."""
+"""Panels of a node's dashboard about its agent: steering, cost, observation, plugins."""
 
 from deploy.monitoring.panels import (
     Colour,
@@ -15,7 +15,7 @@ from deploy.monitoring.wording import YES_NO, grown, rate
 
 
 def steering() -> tuple[Panel, ...]:
-    """Show how threads are sent to their layers."""
+    """Show how threads are steered to their layers."""
     return (
         timeline(
             "Steered by hints",
@@ -27,7 +27,7 @@ def steering() -> tuple[Panel, ...]:
             Query(rate("temper_steering_hints_written_total"), "written"),
             Query(
                 rate("temper_steering_hints_corrected_total"),
-                "set right again",
+                "corrected",
             ),
             Query(rate("temper_steering_kicks_total"), "kicks"),
             unit=Unit.PER_SECOND,
@@ -41,7 +41,7 @@ def steering() -> tuple[Panel, ...]:
 
 
 def cost() -> tuple[Panel, ...]:
-    """Show what the agent itself uses."""
+    """Show the agent's own use of CPU and memory."""
     return (
         areas(
             "CPU by part",
@@ -63,8 +63,8 @@ def cost() -> tuple[Panel, ...]:
             unit=Unit.BYTES,
         ),
         lines(
-            "CPU time of a look",
-            Query("max(temper_overhead_tick_seconds{@})", "look"),
+            "CPU time of a snapshot",
+            Query("max(temper_overhead_tick_seconds{@})", "snapshot"),
             unit=Unit.SECONDS,
         ),
         lines("Open files", Query("max(temper_overhead_descriptors{@})", "files")),
@@ -77,16 +77,16 @@ def cost() -> tuple[Panel, ...]:
 
 
 def observing() -> tuple[Panel, ...]:
-    """Show how closely it looks."""
+    """Show how closely the agent observes."""
     return (
         lines(
-            "Seconds between two looks",
-            Query("max(temper_observe_period_seconds{@})", "is"),
-            Query("max(temper_observe_asked_period_seconds{@})", "asked"),
+            "Seconds between two snapshots",
+            Query("max(temper_observe_period_seconds{@})", "actual"),
+            Query("max(temper_observe_asked_period_seconds{@})", "configured"),
             unit=Unit.SECONDS,
         ),
         timeline(
-            "Looked at less often than asked",
+            "Observed less often than configured",
             Query("max(temper_observe_stretched{@})", "stretched"),
             mappings=YES_NO,
         ),
@@ -96,7 +96,7 @@ def observing() -> tuple[Panel, ...]:
             mappings=named_values((1, "in use", Colour.BUSY)),
         ),
         lines(
-            "Share of the time that is observed",
+            "Share of observed time",
             Query(rate("temper_observe_seconds_total"), "observed"),
             unit=Unit.RATIO,
         ),
@@ -106,7 +106,7 @@ def observing() -> tuple[Panel, ...]:
 
 
 def plugins() -> tuple[Panel, ...]:
-    """Show plugins, profiles, and what the cluster is told."""
+    """Show plugins, their instruments, and profiles."""
     return (
         table(
             "Plugins",
@@ -137,7 +137,6 @@ def plugins() -> tuple[Panel, ...]:
             ),
         ),
         *_instruments(),
-        *_cluster(),
     )
 
 
@@ -171,29 +170,5 @@ def _instruments() -> tuple[Panel, ...]:
                 "bound: {{instrument}}",
             ),
             unit=Unit.BYTES,
-        ),
-    )
-
-
-def _cluster() -> tuple[Panel, ...]:
-    return (
-        timeline(
-            "API server watched",
-            Query("max by (resource) (temper_kubernetes_watch_up{@})", "{{resource}}"),
-            mappings=named_values((0, "no", Colour.BAD), (1, "yes", Colour.GOOD)),
-        ),
-        areas(
-            "Requests to the API server",
-            Query(rate("temper_kubernetes_writes_total", "write"), "written: {{write}}"),
-            Query(rate("temper_kubernetes_lists_total", "resource"), "listed: {{resource}}"),
-            Query(
-                rate("temper_kubernetes_watch_restarts_total", "resource"),
-                "watch ended: {{resource}}",
-            ),
-            Query(
-                rate("temper_kubernetes_unreadable_objects_total", "resource"),
-                "unreadable: {{resource}}",
-            ),
-            unit=Unit.PER_SECOND,
         ),
     )

@@ -1,4 +1,4 @@
-"""A panel of a dashboard, and its JSON; what it shows is explained by the metrics' own help."""
+"""A panel of a dashboard, and its JSON. Its description includes the help of its metrics."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -27,7 +27,7 @@ class Unit(StrEnum):
 
 
 class Colour(StrEnum):
-    """Colours of Grafana's palette, by what they say."""
+    """Colours of Grafana's palette by meaning."""
 
     GOOD = "green"
     BUSY = "blue"
@@ -39,9 +39,9 @@ class Colour(StrEnum):
 
 @frozen
 class Query:
-    """One query of a panel; ``@`` in it stands for the dashboard's own selection.
+    """One query of a panel. ``@`` stands for the dashboard's own selection.
 
-    ``at_once`` asks for the newest value alone.
+    ``at_once`` requests only the newest value.
     """
 
     text: str
@@ -53,7 +53,7 @@ class Query:
         return self.text.replace("@", selection)
 
     def target(self, selection: str, ref: str, shape: str = "time_series") -> Json:
-        """Return the query as a panel has it; *ref* tells it from the panel's others."""
+        """Return the query as JSON. *ref* is unique in the panel."""
         expression = self.expression(selection)
         check_names(expression, self.legend)
         return {
@@ -70,9 +70,9 @@ class Query:
 
 @frozen
 class Panel:
-    """What all panels have; ``look`` is what Grafana calls options, ``field_look`` field options.
+    """The fields of all panels. ``look`` are Grafana's options, ``field_look`` its field options.
 
-    ``about`` says why one looks at it; the meaning of the metrics comes from the code.
+    ``about`` explains the panel. The meanings of the metrics come from their help.
     """
 
     title: str
@@ -89,12 +89,12 @@ class Panel:
     shape: str = "time_series"
 
     def json(self, selection: str, number: int, place: Json) -> Json:
-        """Write the panel; raises UnknownNameError for a query of what is not exported."""
+        """Return the panel. Raises UnknownNameError for a metric that is not exported."""
         targets = [
             query.target(selection, chr(ord("A") + n), self.shape)
             for n, query in enumerate(self.queries)
         ]
-        made = {
+        panel = {
             "id": number,
             "type": self.kind,
             "title": self.title,
@@ -109,20 +109,20 @@ class Panel:
             "targets": targets,
         }
         if self.transformations:
-            made["transformations"] = list(self.transformations)
-        return made
+            panel["transformations"] = list(self.transformations)
+        return panel
 
     def _description(self) -> str:
-        said = {
+        helps = {
             family.name: f"`{family.name}`: {family.help}"
             for query in self.queries
             for family in families_in(query.text)
         }
-        return "\n\n".join(part for part in (self.about, "\n".join(said.values())) if part)
+        return "\n\n".join(part for part in (self.about, "\n".join(helps.values())) if part)
 
 
 def lines(title: str, *queries: Query, unit: Unit = Unit.NONE, **given: Any) -> Panel:  # noqa: ANN401 - Panel's fields
-    """Draw lines over time; the legend is a table with the newest and the greatest value."""
+    """Draw lines over time. The legend is a table with the newest and the greatest value."""
     custom = {"drawStyle": "line", "lineWidth": 1, "fillOpacity": 8, "showPoints": "never"}
     panel = Panel(title, queries, unit=unit, **given)
     own: Json = {"color": {"mode": "palette-classic"}, "custom": custom, "min": 0}
@@ -139,7 +139,7 @@ def lines(title: str, *queries: Query, unit: Unit = Unit.NONE, **given: Any) -> 
 
 
 def areas(title: str, *queries: Query, unit: Unit = Unit.NONE, **given: Any) -> Panel:  # noqa: ANN401 - Panel's fields
-    """Draw areas that add up."""
+    """Draw stacked areas."""
     panel = lines(title, *queries, unit=unit, **given)
     custom = {
         **panel.field_look["custom"],
@@ -150,14 +150,14 @@ def areas(title: str, *queries: Query, unit: Unit = Unit.NONE, **given: Any) -> 
 
 
 def steps(title: str, *queries: Query, **given: Any) -> Panel:  # noqa: ANN401 - Panel's fields
-    """Draw what happens now and then as bars."""
+    """Draw occasional events as bars."""
     panel = areas(title, *queries, **given)
     custom = {**panel.field_look["custom"], "drawStyle": "bars", "fillOpacity": 70}
     return evolve(panel, field_look={**panel.field_look, "custom": custom})
 
 
 def with_ceiling(panel: Panel, legend: str) -> Panel:
-    """Draw the series of that legend as a dashed line above the others, not stacked."""
+    """Draw the series of that legend as a dashed, unstacked line."""
     looks = {
         "custom.lineStyle": {"fill": "dash", "dash": [8, 6]},
         "custom.fillOpacity": 0,
@@ -176,7 +176,7 @@ def number(
     limits: tuple[tuple[float, Colour], ...] = (),
     **given: Any,  # noqa: ANN401 - Panel's fields
 ) -> Panel:
-    """Show one number; from each of the *limits* on it has that colour."""
+    """Show one number, coloured from each of the *limits* on."""
     own = {"color": {"mode": "thresholds"}, "thresholds": thresholds(*limits)}
     look = {
         "colorMode": "value",
@@ -194,7 +194,7 @@ def number(
 
 
 def words(title: str, query: Query, **given: Any) -> Panel:  # noqa: ANN401 - Panel's fields
-    """Show the query's legend itself: a label's value."""
+    """Show the query's legend, which is a label's value."""
     panel = number(title, query, **given)
     return evolve(panel, look={**panel.look, "textMode": "name"})
 
@@ -219,7 +219,7 @@ def timeline(title: str, *queries: Query, mappings: list[Json], **given: Any) ->
 
 
 def heat(title: str, query: Query, **given: Any) -> Panel:  # noqa: ANN401 - Panel's fields
-    """Draw a histogram over time, of buckets in seconds."""
+    """Draw a histogram over time, with buckets in seconds."""
     look = {
         "calculate": False,
         "cellGap": 1,
@@ -233,7 +233,7 @@ def heat(title: str, query: Query, **given: Any) -> Panel:  # noqa: ANN401 - Pan
 
 
 def bars(title: str, query: Query, **given: Any) -> Panel:  # noqa: ANN401 - Panel's fields
-    """Show the newest values as bars, the greatest first."""
+    """Show the newest values as bars, greatest first."""
     look = {
         "displayMode": "basic",
         "orientation": "horizontal",
@@ -248,7 +248,7 @@ def bars(title: str, query: Query, **given: Any) -> Panel:  # noqa: ANN401 - Pan
 
 
 def thresholds(*limits: tuple[float, Colour]) -> Json:
-    """Colour values from each limit on; below the first they are plain."""
+    """Colour values from each limit on. Smaller values are plain."""
     steps = [{"color": Colour.PLAIN.value, "value": None}]
     return {
         "mode": "absolute",
@@ -257,7 +257,7 @@ def thresholds(*limits: tuple[float, Colour]) -> Json:
 
 
 def named_values(*names: tuple[float, str, Colour]) -> list[Json]:
-    """Show values as words, in a colour."""
+    """Show values as coloured words."""
     options = {
         f"{value:g}": {"text": text, "color": colour.value, "index": n}
         for n, (value, text, colour) in enumerate(names)

@@ -1,4 +1,4 @@
-"""One pod: what it uses and may use, what it waits for, and which of its threads do."""
+"""The dashboard of one pod: CPU, quota, waits and threads by name."""
 
 from deploy.monitoring.board import Board, Choice, Row, cell_path_to, link
 from deploy.monitoring.panels import (
@@ -7,14 +7,14 @@ from deploy.monitoring.panels import (
     Query,
     Unit,
     areas,
-    heat,
     lines,
     number,
     with_ceiling,
     words,
 )
+from deploy.monitoring.plugin_rows import plugin_rows
 from deploy.monitoring.tables import Column, table
-from deploy.monitoring.wording import FLEET, NODE, POD, buckets, quantiles, rate
+from deploy.monitoring.wording import FLEET, NODE, POD, rate
 
 NODES = 'cluster=~"$cluster", instance=~"$instance"'
 OF_TIER = f'{NODES}, tier=~"$tier"'
@@ -23,7 +23,7 @@ QUOTA = "quota"
 
 
 def pod() -> Board:
-    """Lay the dashboard of one pod out."""
+    """Return the dashboard of one pod."""
     infos = f"temper_pod_info{{{OF_TIER}}}"
     return Board(
         uid=POD,
@@ -48,6 +48,7 @@ def pod() -> Board:
             Row("Waiting for a CPU", _waits()),
             Row("Threads by name", _threads()),
             Row("Pressure and memory", _pressure()),
+            *plugin_rows("pod"),
         ),
         links=(link("Fleet", FLEET), link("Node", NODE)),
     )  # fmt: skip
@@ -59,10 +60,10 @@ def _glance() -> tuple[Panel, ...]:
         words(
             "Profile",
             Query('max by (profile) (temper_pod_info{@, profile!=""})', "{{profile}}"),
-            about="Nothing is shown where none is applied.",
+            about="Empty if no profile is applied.",
         ),
         number(
-            "CPU time in threads that the profile takes",
+            "CPU time in threads of the profile's groups",
             Query("max(temper_profile_coverage_ratio{@})"),
             unit=Unit.RATIO,
         ),
@@ -118,7 +119,7 @@ def _cpu() -> tuple[Panel, ...]:
             height=9,
         ),
         lines(
-            "In threads that came and went",
+            "CPU of short-lived threads",
             Query(
                 rate("temper_pod_short_lived_cpu_seconds_total"),
                 "short-lived",
@@ -148,15 +149,13 @@ def _waits() -> tuple[Panel, ...]:
         lines(
             "Threads waiting",
             Query(rate("temper_pod_run_delay_seconds_total", "instance"), "{{instance}}"),
-            about="How many, on average.",
+            about="Average number.",
         ),
         lines(
             "Waiting, throttling aside",
             Query("max by (instance) (temper_pod_unthrottled_pressure_ratio{@})", "{{instance}}"),
             unit=Unit.RATIO,
         ),
-        heat("How long threads waited", buckets("temper_pod_wait_seconds"), width=12),
-        lines("Quantiles", *quantiles("temper_pod_wait_seconds"), unit=Unit.SECONDS, width=12),
     )
 
 

@@ -1,4 +1,4 @@
-"""What a query in PromQL names: series, and labels. All that is asked for has to exist."""
+"""Checks the series and labels that a PromQL query names: all of them must be exported."""
 
 import re
 from collections.abc import Iterator
@@ -17,36 +17,36 @@ MADE = re.compile(r'\blabel_(?:replace|join)\s*\([^"]*"([a-z_]+)"', re.DOTALL)
 
 
 class UnknownNameError(ValueError):
-    """A query names what no agent exports."""
+    """A query names a series or label that is not exported."""
 
 
 def families_in(query: str) -> list[Known]:
     """Return the families that *query* reads, in the order of their first mention.
 
-    Raises UnknownNameError for a series that nobody exports.
+    Raises UnknownNameError for a series that is not exported.
     """
-    found: dict[str, Known] = {}
+    families: dict[str, Known] = {}
     for series in SERIES.findall(_without_strings(query)):
         family = family_of(series)
         if family is None:
             raise UnknownNameError(f"{query!r}: nothing exports {series}")
-        found.setdefault(family.name, family)
-    return list(found.values())
+        families.setdefault(family.name, family)
+    return list(families.values())
 
 
 def check_names(query: str, legend: str = "") -> None:
-    """Raise UnknownNameError if *query* or its *legend* names a series or a label there is not."""
+    """Raise UnknownNameError if *query* or its *legend* names an unknown series or label."""
     for selection in _selections(query):
         for label in selection.unknown():
             raise UnknownNameError(f"{query!r}: {selection.series} has no label {label!r}")
     known = _labels_of(query)
-    named = [
+    labels = [
         label.strip()
         for group in GROUPED.findall(_without_strings(query))
         for label in group.split(",")
         if label.strip()
     ]
-    for label in (*named, *LEGEND.findall(legend)):
+    for label in (*labels, *LEGEND.findall(legend)):
         if label not in known:
             raise UnknownNameError(f"{query!r} ({legend!r}): no series in it has a label {label!r}")
 

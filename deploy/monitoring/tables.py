@@ -1,4 +1,4 @@
-"""Tables: one row per thing, a column per query, and links to the dashboard of the thing."""
+"""Tables: one row per combination of labels, a column per query, and links to dashboards."""
 
 from typing import Any
 
@@ -9,9 +9,9 @@ from deploy.monitoring.panels import Json, Panel, Query, Unit, thresholds
 
 @frozen
 class Column:
-    """A column of a table: a query that has one value per row.
+    """A column of a table: a query with one value per row.
 
-    With a *label* the column shows that label of it, and not its value.
+    With a ``label`` the column shows that label instead of the value.
     """
 
     title: str
@@ -30,10 +30,10 @@ def table(
     first: str = "",
     **given: Any,  # noqa: ANN401 - Panel's fields
 ) -> Panel:
-    """Show *columns*, of which there are at least two, a row for each combination of labels.
+    """Show at least two *columns*, with a row for each combination of labels.
 
-    *names* are titles for labels, *links* where a label's cell leads to; others are not shown.
-    The greatest of the column *first* are on top.
+    *names* are titles of the shown labels, *links* the targets of a label's cells. Rows are sorted
+    by the column *first*, greatest first.
     """
     queries = tuple(Query(column.query, at_once=True) for column in columns)
     organised = {

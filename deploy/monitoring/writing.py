@@ -1,4 +1,4 @@
-"""The dashboards as files of the chart."""
+"""Writes the dashboards as files of the chart."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -21,18 +21,18 @@ def boards() -> Mapping[str, Board]:
 
 
 def written(board: Board) -> str:
-    """Write a dashboard so that a change of one panel is a change of a few lines."""
+    """Return a dashboard as indented JSON, so that a change of one panel changes a few lines."""
     return json.dumps(board.json(), indent=1, ensure_ascii=False) + "\n"
 
 
 def stale(directory: Path = FILES) -> Iterator[str]:
-    """Yield the names of files in *directory* that are not what would be written there now."""
-    made = boards()
-    for name, board in made.items():
+    """Yield the names of files in *directory* that are missing, outdated or superfluous."""
+    current = boards()
+    for name, board in current.items():
         path = directory / name
         if not path.exists() or path.read_text(encoding="utf-8") != written(board):
             yield name
-    yield from (path.name for path in directory.glob("*.json") if path.name not in made)
+    yield from (path.name for path in directory.glob("*.json") if path.name not in current)
 
 
 def write(directory: Path = FILES) -> None:

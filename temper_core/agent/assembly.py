@@ -27,7 +27,6 @@ from temper_core.node.pod_watch import open_pod_source
 from temper_core.node.topology import read_machine
 from temper_core.observe.cgroup_roots import CgroupRoots
 from temper_core.observe.observer import Observer
-from temper_core.observe.wakes.watch import WakeWatch
 from temper_core.plugin_host import PluginHost, load_host
 from temper_core.profiles.completion import installed_engine, newest_engine
 from temper_core.profiles.trials import TrialBook
@@ -72,8 +71,6 @@ def assemble(settings: Settings, wake: LoopWaker, roots: Roots | None = None) ->
     mounts = detect_cgroups()
     cgroups = CgroupRoots.of(mounts.unified, mounts.v1)
     observer = Observer(machine, settings, node=node, cgroup_roots=cgroups, alarm=wake.set)
-    wakes = WakeWatch(settings.observe, charge=observer.cost.part)
-    published.show_wakes(wakes)
     published.show_events(events)
     charges = InstrumentCharges(observer.cost.part)
     helpers = HelperProcesses(
@@ -126,7 +123,6 @@ def assemble(settings: Settings, wake: LoopWaker, roots: Roots | None = None) ->
         server=AgentServer(published, settings.server, series_limit=settings.observe.series_limit),
         requests=requests,
         lock=lambda: lock_for_life(settings, roots),
-        wakes=wakes,
         instruments=instruments,
         restoration=restoration,
         trials=trials,

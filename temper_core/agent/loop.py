@@ -18,7 +18,6 @@ from temper_core.instruments.instruments import Instruments
 from temper_core.lint.windows import Linter
 from temper_core.node.pod_watch import PodWatch
 from temper_core.observe.observer import Observer
-from temper_core.observe.wakes.watch import WakeWatch
 from temper_core.plugin_host import PluginHost
 from temper_core.profiles.trials import TrialBook
 from temper_core.profiles.watch import ProfileWatch
@@ -66,7 +65,6 @@ class Parts:
     server: AgentServer
     requests: SafeModeRequests
     lock: Callable[[], AbstractContextManager[object]] = nullcontext
-    wakes: WakeWatch = field(factory=WakeWatch)
     instruments: Instruments = field(factory=Instruments)
     restoration: Restoration | None = None
     trials: TrialBook = field(factory=TrialBook)
@@ -283,31 +281,28 @@ class Agent:
             profile_failures=parts.profiles.catalogue.failures,
             truth=truth,
         )
-        now = time.monotonic()
-        if (wakes := parts.wakes.recent(now, parts.observer.period_s)) is not None:
-            snapshot = evolve(snapshot, wakes=wakes)
+        # The linter judges by the sections as well.
+        snapshot = parts.instruments.with_sections(self._described(snapshot))
         with parts.observer.cost.part("lint"):
-            judged = self._judged(snapshot)
-        judged = parts.instruments.with_sections(judged)
+            violations = parts.linter.judge(snapshot)
+            judged = evolve(snapshot, violations=violations, invariants=parts.linter.names)
         with parts.observer.cost.part("publish"):
             parts.published.show_snapshot(judged, truth)
         parts.instruments.tell(judged)
-        parts.wakes.turn(now, judged)
 
-    def _judged(self, snapshot: Snapshot) -> Snapshot:
+    def _described(self, snapshot: Snapshot) -> Snapshot:
+        """Return *snapshot* with what the agent's other parts know."""
         parts = self._parts
         failed = [f"{part} failed: {error}" for part, error in self._defects.items()]
         spoilt = [f"profiles: {each.source}: {each.reason}" for each in self._told_failures()]
-        unwatched = parts.wakes.defects(time.monotonic())
-        others = (*failed, *spoilt, *unwatched, *parts.instruments.defects)
+        undeclared = parts.published.undeclared
+        others = (*failed, *spoilt, *parts.instruments.defects, *undeclared)
         unkept = parts.events.defect if parts.events is not None else ""
         told = [parts.pods.defect, parts.scheduler.refusal, unkept, *others]
         defects = tuple(filter(None, told))
         return evolve(
             snapshot,
             overhead=evolve(snapshot.overhead, instruments=parts.instruments.costs()),
-            violations=parts.linter.judge(snapshot),
-            invariants=parts.linter.names,
             defects=snapshot.defects + defects,
             steering=parts.helm.state,
             last_end=self._last_end(),
@@ -327,7 +322,7 @@ class Agent:
         """End the engine first: whatever else goes wrong, the node is on the stock scheduler."""
         parts = self._parts
         with ExitStack() as ending:
-            watchers = (parts.observer.close, parts.wakes.close, parts.instruments.close)
+            watchers = (parts.observer.close, parts.instruments.close)
             if parts.events is not None:
                 ending.callback(parts.events.close)
             for close in (*watchers, parts.pods.close, parts.server.stop):

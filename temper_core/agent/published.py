@@ -12,18 +12,18 @@ from temper_core.errors import InputError
 from temper_core.events.audit import Audit
 from temper_core.events.event_log import EventLog
 from temper_core.instruments.instruments import Instruments
+from temper_core.metrics.declarations import Declarations
 from temper_core.metrics.source import AgentCounters
 from temper_core.metrics.totals import Sums, Totals
 from temper_core.node.pod_watch import PodWatch
 from temper_core.observe.document import observe_document
-from temper_core.observe.wakes.document import wakes_document
-from temper_core.observe.wakes.watch import WakeWatch
 from temper_core.plan import explain, explanation_document, plan_document
 from temper_core.plugin_host import PluginHost
 from temper_core.profiles.trials import TrialBook
 from temper_core.profiles.watch import ProfileWatch
 from temper_core.records.checks import Check
 from temper_core.records.contributions import Exporter
+from temper_core.records.declarations import MetricFamily
 from temper_core.records.endpoints import Endpoint, Requester
 from temper_core.records.plans import Generation, LayerPlan
 from temper_core.records.snapshots import PluginState, Snapshot, Status
@@ -60,12 +60,13 @@ class Published:
         self._profiles = profiles
         self._exporters = host.gather("temper_exporters", Exporter)
         self._endpoints = host.gather("temper_endpoints", Endpoint)
+        families = host.gather("temper_metrics", MetricFamily)
+        self._declarations = Declarations((each.plugin, each.record) for each in families)
         self._snapshot: Snapshot | None = None
         self._totals = Totals()
         self.series = 0
         self._truth: Truths | None = None
         self._plan: LayerPlan | None = None
-        self._wakes = WakeWatch()
         self._instruments = Instruments()
         self._trials = TrialBook()
         self._events = EventLog()
@@ -84,10 +85,6 @@ class Published:
         """Publish the last observation, and what the kernel knew of all threads then."""
         self._totals.add(snapshot)
         self._truth, self._snapshot = truth, snapshot
-
-    def show_wakes(self, wakes: WakeWatch) -> None:
-        """Publish what *wakes* watches, and let it be asked for."""
-        self._wakes = wakes
 
     def show_trials(self, trials: TrialBook) -> None:
         """Serve *trials*."""
@@ -153,14 +150,6 @@ class Published:
         if self._snapshot is None:
             return None
         return recording_document(self._snapshot, self._settings, self._profiles.catalogue)
-
-    def wakes_document(self) -> Any:  # noqa: ANN401 - JSON
-        """Return ``/wakes``: whether wake-ups are watched, and the last window."""
-        return wakes_document(self._wakes.state)
-
-    def want_wakes(self, seconds: float) -> None:
-        """Watch wake-ups for *seconds* from now on, or longer where somebody wants that."""
-        self._wakes.want(seconds)
 
     def explain(self, pod: str | None) -> Any:  # noqa: ANN401 - JSON
         """Return why *pod*, or every pod, is where it is; raise InputError for an unknown pod.
@@ -240,7 +229,13 @@ class Published:
     def exporters(self) -> Sequence[tuple[str, Exporter]]:
         """Return the exporters, each with its plugin's name."""
         hooked = [(each.plugin, each.record) for each in self._exporters]
-        return [*hooked, *self._instruments.exporters()]
+        exporters = [*hooked, *self._instruments.exporters()]
+        return [(plugin, self._declarations.held(plugin, each)) for plugin, each in exporters]
+
+    @property
+    def undeclared(self) -> tuple[str, ...]:
+        """Name what plugins have exported against their declarations."""
+        return self._declarations.defects
 
     def endpoints(self) -> Sequence[tuple[str, Endpoint]]:
         """Return the plugins' endpoints, each with its plugin's name."""

@@ -132,11 +132,11 @@ def probe(proc_root: str = "/proc", sys_root: str = "/sys") -> Access:
             loaded.run("count_threads")
             loaded.attach("count_fork")
     except BpfError as error:
-        return explain(error, proc_root, sys_root)
+        return explain_bpf_error(error, proc_root, sys_root)
     return _access(AccessCode.ALLOWED)
 
 
-def explain(error: BpfError, proc_root: str = "/proc", sys_root: str = "/sys") -> Access:
+def explain_bpf_error(error: BpfError, proc_root: str = "/proc", sys_root: str = "/sys") -> Access:
     """Return the cause of this process's failed load, run or attach of any object."""
     code = classify(error.errno, read_circumstances(proc_root, sys_root))
     last_words = error.log.splitlines()[-1:] if code is AccessCode.REFUSED else []

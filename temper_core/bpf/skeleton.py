@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Self
 
+from temper_core.bpf.draining import drain
+from temper_core.bpf.maps import update
 from temper_core.bpf.object_file import ObjectFile, parse
 from temper_core.bpf.system_call import Buffer, Command, buffer, call
 from temper_core.errors import BpfError
@@ -106,6 +108,14 @@ class Skeleton:
         except (OSError, ValueError) as error:
             reason = getattr(error, "errno", None) or errno.EINVAL
             raise BpfError(f"cannot map {size} bytes of {map_name!r}", reason) from error
+
+    def update(self, map_name: str, key: bytes, value: bytes) -> None:
+        """Set an element of a map, new or not, as ``maps.update`` does."""
+        update(_named(self.maps, map_name, "map"), key, value)
+
+    def drain(self, map_name: str, key_size: int, value_size: int) -> Iterator[tuple[bytes, bytes]]:
+        """Remove all elements of a hash map in packed batches, as ``draining.drain`` does."""
+        return drain(_named(self.maps, map_name, "map"), key_size, value_size)
 
     def close(self) -> None:
         """Detach the programs and close all descriptors. A second call does nothing."""

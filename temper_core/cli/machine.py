@@ -6,18 +6,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from temper_core.console import output_option, print_json
+from temper_core.console import output_option, print_json, sys_root_option
 
 if TYPE_CHECKING:
     from temper_core.records.machine import MachineShape
-
-sys_root_option = click.option(
-    "--sys-root",
-    type=click.Path(path_type=Path),
-    default=Path("/sys"),
-    show_default=True,
-    help="Where sysfs is, or a recorded copy of it.",
-)
 
 
 @click.command("machine")

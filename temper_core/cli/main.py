@@ -15,13 +15,11 @@ from temper_core.standard_output import deliver
 CORE_COMMANDS: Mapping[str, str] = {
     "agent": "Run the node agent.",
     "completion": "Print the completion script of a shell.",
-    "diff": "Say what has changed between two snapshots.",
     "doctor": "Check what enforcing needs on this machine.",
     "engine": "Judge a configuration of the engine.",
     "events": "Show what happened on this node, or follow it.",
     "explain": "Say why a pod is placed where it is.",
     "machine": "Show the shape of this machine.",
-    "map": "Draw the CPUs by core with who runs there.",
     "observe": "Show the agent's last snapshot.",
     "plan": "Compile pods into layers, without touching anything.",
     "plugins": "List the installed plugins and their state.",
@@ -31,7 +29,6 @@ CORE_COMMANDS: Mapping[str, str] = {
     "safe-mode": "Ask for the stock scheduler, or withdraw the request.",
     "settings": "Print the effective settings and where each came from.",
     "simulate": "Decide and judge a recorded node again.",
-    "top": "Watch pods, layers and threads.",
 }
 EXIT_INTERRUPTED = 130
 

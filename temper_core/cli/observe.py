@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from temper_core.cli.observe_edges import edges_option, show_edges
 from temper_core.cli.observe_record import record, recording_options, wish_in
 from temper_core.client import ask_observation
 from temper_core.console import (
@@ -23,6 +22,7 @@ from temper_core.console import (
 from temper_core.observed import (
     count,
     cpu_list,
+    headline,
     layer_of,
     number,
     pod_key,
@@ -42,13 +42,11 @@ MOST_THREADS = 5_000
 @click.option(
     "--top", type=click.IntRange(1, MOST_THREADS), help="Busiest threads; default: the agent's own."
 )
-@edges_option
 @recording_options
 @settings_option
 @output_option
 def command(
     top: int | None,
-    edges: bool,
     settings_path: Path | None,
     output: str,
     **recording: Any,  # noqa: ANN401 - the options of a Wish
@@ -57,13 +55,8 @@ def command(
 
     With --record nothing is shown: what the agent sees, or without an agent what this user can
     see, is written into a file for 'temper simulate'. Exit code 3 where no agent answers.
-    With --edges: who wakes whom, and who waits for a CPU behind whom.
     """
-    if edges and recording["record"] is None:
-        wanted_s = recording["seconds"]
-        show_edges(read_settings(settings_path), seconds=wanted_s, top=top, output=output)
-        return
-    wish = wish_in(recording, edges=edges)
+    wish = wish_in(recording)
     if wish is not None:
         record(wish, read_settings(settings_path))
         return
@@ -87,17 +80,7 @@ def observation_tables(document: Row) -> "Group":
         table_of("pressure", _PRESSURE, list(_pressure_rows(document.get("pressure")))),
         table_of("violations", _VIOLATIONS, rows(document, "violations")),
     ]
-    return Group(Text(headline(document)), *(table for table in tables if table is not None))
-
-
-def headline(document: Row) -> str:
-    """Say in one line which node this is, and what the agent does to it."""
-    state = " ".join(shown(document.get(key)) for key in ("mode", "reason") if document.get(key))
-    engine = shown(document.get("engine")) if document.get("engine") else "no engine"
-    return (
-        f"{shown(document.get('node', ''))}  {state}  generation {document.get('generation', 0)}  "
-        f"{engine}  {shown(document.get('at', ''))}"
-    )
+    return Group(Text(shown(headline(document))), *(table for table in tables if table is not None))
 
 
 def _sorted(listed: Iterable[Row], key: str) -> list[Row]:

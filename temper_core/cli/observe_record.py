@@ -25,22 +25,16 @@ LEAST_WINDOW_S = 0.5
 """The last window of an onlooker may be shorter than the others, but not by more."""
 ASK_AGAIN_S = 0.25
 """After an agent had nothing new to say."""
-EDGES_S = 60.0
-"""For how long an agent is asked to watch wake-ups at a time."""
 
 
 @frozen
 class RecordingOptions:
-    """What to record: into which file, and when to end; None for no end of that kind.
-
-    With ``edges`` the agent is to watch who wakes whom meanwhile.
-    """
+    """What to record: into which file, and when to end; None for no end of that kind."""
 
     file: Path
     seconds: float | None
     looks: int | None
     max_bytes: int
-    edges: bool = False
 
 
 def recording_options(function: Callable[..., None]) -> Callable[..., None]:
@@ -52,7 +46,7 @@ def recording_options(function: Callable[..., None]) -> Callable[..., None]:
             type=click.Path(path_type=Path),
             help="Record the node into FILE until Ctrl-C; packed if it ends in .gz.",
         ),
-        click.option("--seconds", type=FiniteRange(min=0.5), help="Record, or watch, for so long."),
+        click.option("--seconds", type=FiniteRange(min=0.5), help="Record for so long."),
         click.option("--looks", type=click.IntRange(min=1), help="Record so many looks."),
         click.option(
             "--max-bytes",
@@ -67,7 +61,7 @@ def recording_options(function: Callable[..., None]) -> Callable[..., None]:
     return function
 
 
-def wish_in(given: Mapping[str, Any], *, edges: bool = False) -> RecordingOptions | None:
+def wish_in(given: Mapping[str, Any]) -> RecordingOptions | None:
     """Return what is to be recorded; None where nothing is. Raise UsageError for what misfits."""
     if given["record"] is None:
         if given["seconds"] is not None or given["looks"] is not None:
@@ -75,9 +69,7 @@ def wish_in(given: Mapping[str, Any], *, edges: bool = False) -> RecordingOption
         return None
     if given["seconds"] is not None and given["looks"] is not None:
         raise click.UsageError("--seconds and --looks exclude each other")
-    return RecordingOptions(
-        given["record"], given["seconds"], given["looks"], given["max_bytes"], edges
-    )
+    return RecordingOptions(given["record"], given["seconds"], given["looks"], given["max_bytes"])
 
 
 def record(wish: RecordingOptions, settings: "Settings") -> None:
@@ -91,7 +83,7 @@ def record(wish: RecordingOptions, settings: "Settings") -> None:
     from temper_core.rehearsal.writer import RecordingWriter
 
     configure("warning")
-    with held_interruptions(), closing(_eye(settings, wish)) as eye:
+    with held_interruptions(), closing(_eye(settings)) as eye:
         writer = RecordingWriter(wish.file, wish.max_bytes, source=eye.source)
         progress, why, failure = Progress("Ctrl-C ends it"), "", "something failed"
         try:
@@ -116,20 +108,19 @@ class _Eye(Protocol):
     def close(self) -> None: ...
 
 
-def _eye(settings: "Settings", wish: RecordingOptions) -> _Eye:
+def _eye(settings: "Settings") -> _Eye:
     from temper_core.client import NoAgentError
     from temper_core.errors import TemperError
 
     try:
-        return _AgentsEye(settings, _asked(settings), wish.edges)
+        return _AgentsEye(settings, _asked(settings))
     except NoAgentError:
         why = "no agent answers"
     except TemperError as error:  # one that may not be asked by this user, or of another version
         why = str(error)
     from temper_core.rehearsal.local_node import LocalNode
 
-    lacks = ", without wake-ups" if wish.edges else ""
-    click.echo(f"temper: {why}; looking at the node by itself{lacks}", err=True)
+    click.echo(f"temper: {why}; looking at the node by itself", err=True)
     return _OwnEye(LocalNode(settings))
 
 
@@ -139,8 +130,6 @@ class _AgentsEye:
 
     settings: "Settings"
     _next: dict[str, Any] | None
-    edges: bool = False
-    _edges_until: float = 0.0
     _last_at: float = 0.0
     _due: float = 0.0
     source: str = "agent"
@@ -149,7 +138,6 @@ class _AgentsEye:
         return max(0.0, self._due - time.monotonic())
 
     def look(self) -> dict[str, Any] | None:
-        self._watch_edges()
         document, self._next = self._next or _asked(self.settings), None
         look = document["look"]
         if look["at"] == self._last_at or look["window_s"] <= 0:
@@ -162,16 +150,6 @@ class _AgentsEye:
 
     def close(self) -> None:
         pass  # no connection is kept
-
-    def _watch_edges(self) -> None:
-        """Ask again before the agent stops to watch: it ends soon after this command does."""
-        now = time.monotonic()
-        if self.edges and now >= self._edges_until:
-            from temper_core.client import ask_agent
-
-            body = {"seconds": EDGES_S}
-            ask_agent("/wakes", method="PUT", body=body, settings=self.settings)
-            self._edges_until = now + EDGES_S / 2
 
 
 @define(eq=False)

@@ -12,12 +12,18 @@ import click
 def command(path: Path | None, output: str) -> None:
     """Print the effective settings and where each came from.
 
-    A file with mistakes gives all of them at once and exit code 2.
+    A plugin's settings are in its table [plugins.NAME]. A file with mistakes gives all of them at
+    once and exit code 2.
     """
+    from temper_core.cli.plugin_tables import plugin_origins
     from temper_core.settings import load
 
     effective = load(path)
-    rows = [(origin.path, _plain(origin.value), origin.source) for origin in effective.origins()]
+    origins = [*effective.origins(), *plugin_origins(effective)]
+    rows = [
+        (each.path, _plain(each.value), each.source, _plain(each.default), each.meaning)
+        for each in origins
+    ]
     if output == "json":
         import json
 
@@ -26,7 +32,7 @@ def command(path: Path | None, output: str) -> None:
     _print_table(rows)
 
 
-_COLUMNS = ("setting", "value", "source")
+_COLUMNS = ("setting", "value", "source", "default", "meaning")
 
 
 def _plain(value: object) -> Any:  # noqa: ANN401 - whatever JSON can say
@@ -41,12 +47,13 @@ def _plain(value: object) -> Any:  # noqa: ANN401 - whatever JSON can say
     return value
 
 
-def _print_table(rows: list[tuple[str, Any, str]]) -> None:
+def _print_table(rows: list[tuple[str, Any, str, Any, str]]) -> None:
     import json
 
     from temper_core.console import plain_table, results_console
 
     table = plain_table(*_COLUMNS)
-    for setting, value, source in rows:
-        table.add_row(setting, json.dumps(value), source)
+    for setting, value, source, default, meaning in rows:
+        changed = "" if value == default else json.dumps(default)
+        table.add_row(setting, json.dumps(value), source, changed, meaning)
     results_console().print(table)

@@ -1,6 +1,6 @@
 """The instruments of the agent: opened once, called in isolation, closed at the end."""
 
-import json
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -10,8 +10,8 @@ from attrs import evolve, frozen
 
 from temper_core.errors import PluginError, TemperError
 from temper_core.instruments.context import AgentParts, Context
+from temper_core.instruments.plain_section import PlainSection
 from temper_core.instruments.upkeep import NO_UPKEEP
-from temper_core.plain_json import plain_value
 from temper_core.plugin_host import Contribution, PluginHost
 from temper_core.records.checks import Check, unknown
 from temper_core.records.contributions import Exporter
@@ -21,6 +21,9 @@ from temper_core.records.instruments import Instrument, OpenInstrument
 from temper_core.records.snapshots import InstrumentCost, Section, Snapshot
 
 LARGEST_SECTION_BYTES = 256 * 1024
+MOST_DEFECTS = 8
+LONGEST_DEFECT = 500
+"""The number of defects of one instrument, and the length of each in characters."""
 CORE_PLUGIN = ""
 """The plugin name of the core's own contributions."""
 
@@ -61,6 +64,7 @@ class Instruments:
         self._found = found
         self._parts = parts
         self._at_work: list[_AtWork] = []
+        self._sections: defaultdict[str, PlainSection] = defaultdict(PlainSection)
         self._endpoints: tuple[tuple[str, Endpoint], ...] = ()
         self._unopened: tuple[str, ...] = ()
         self._upkeep = parts.upkeep if parts is not None else NO_UPKEEP
@@ -101,7 +105,8 @@ class Instruments:
         defects: list[str] = []
         for work in self._implementing("section"):
             name = work.record.name
-            result = self._try(work, "section", _plain_section, work.instrument, snapshot)
+            read = self._sections[name].of
+            result = self._try(work, "section", read, work.instrument, snapshot)
             if result is None:
                 continue
             content, size = result
@@ -110,7 +115,15 @@ class Instruments:
                 defects.append(f"instrument {name}: its section is larger than {most}, and dropped")
             else:
                 sections[name] = Section(work.record.section_version, content)
+        defects += self._own_defects()
         return evolve(snapshot, sections=sections, defects=(*snapshot.defects, *defects))
+
+    def _own_defects(self) -> Iterator[str]:
+        """Yield the defects that instruments report."""
+        for work in self._implementing("defects"):
+            texts = self._try(work, "defects", work.instrument.defects, of=str) or ()
+            for text in texts[:MOST_DEFECTS]:
+                yield f"instrument {work.record.name}: {_one_line(text)}"
 
     def endpoints(self) -> Sequence[tuple[str, Endpoint]]:
         """Return the endpoints, each with its plugin's name."""
@@ -228,14 +241,5 @@ def _charged(charge: Any, function: Callable[..., Any], arguments: Iterable[Any]
         return function(*arguments)
 
 
-def _plain_section(
-    instrument: OpenInstrument, snapshot: Snapshot
-) -> tuple[Mapping[str, Any], int] | None:
-    """Return an instrument's section and its size in bytes of JSON, None if it has none."""
-    content = instrument.section(snapshot)
-    if content is None:
-        return None
-    plain = plain_value(content)
-    if not isinstance(plain, dict):
-        raise TypeError(f"a section is a mapping, not {type(content).__name__}")
-    return plain, len(json.dumps(plain, allow_nan=False))
+def _one_line(text: str) -> str:
+    return " ".join(text.split())[:LONGEST_DEFECT]

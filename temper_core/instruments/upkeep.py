@@ -24,6 +24,8 @@ from temper_core.records.snapshots import InstrumentCost
 
 SWEEP_S = 60.0
 """The period of measuring state directories, because files may be written there directly."""
+FIRST_SWEEP_S = 1.0
+"""The time from an instrument's opening to the first measurement of its state directory."""
 END_S = 1.0
 KIB = 1024
 MIB = 1024 * KIB
@@ -87,12 +89,14 @@ class StateDirectories:
         self._sizes: dict[str, TreeSize] = {}
         self._defects: dict[str, str] = {}
         self._is_ending = threading.Event()
+        self._is_due = threading.Event()
         self._thread: threading.Thread | None = None
 
     def of(self, name: str, limit_bytes: int) -> InstrumentDirectory:
         """Return the directory of the instrument *name*, which is measured from now on."""
         directory = InstrumentDirectory(self._base, name, limit_bytes, self._writing)
         self._directories = {**self._directories, name: directory}
+        self._is_due.set()
         if self._thread is None:
             thread = threading.Thread(target=self._serve, name="instrument-state", daemon=True)
             try:
@@ -128,11 +132,15 @@ class StateDirectories:
     def close(self) -> None:
         """Stop measuring."""
         self._is_ending.set()
+        self._is_due.set()
         if self._thread is not None:
             self._thread.join(timeout=END_S)
 
     def _serve(self) -> None:
-        while not self._is_ending.wait(SWEEP_S if self._sizes else 1.0):
+        while True:
+            if self._is_due.wait(SWEEP_S) and self._is_ending.wait(FIRST_SWEEP_S):
+                return
+            self._is_due.clear()
             self.sweep()
 
     def _note(self, name: str, size: TreeSize, trimmed: SweepResult | None) -> None:

@@ -1,7 +1,7 @@
 """One scrape of ``/metrics``: the core's families, then the plugins', within a bound.
 
-What goes over the bound is dropped in this order: plugins' metrics, threads by name, waits of
-pods, pods (the least busy first), and only then what is told of the node.
+What goes over the bound is dropped in this order: plugins' metrics, threads by name, pods (the
+least busy first), and only then what is told of the node.
 """
 
 import re
@@ -36,7 +36,6 @@ from temper_core.metrics.families import (
     PODS,
     SERIES,
     THREADS,
-    WAITS,
 )
 from temper_core.metrics.families.reading import OfPods, PodReading, Reading, own_line
 from temper_core.metrics.label_text import escaped, readable
@@ -181,7 +180,7 @@ def page_of(reading: Reading, room: int) -> Page:
     blocks, dropped = within((family.block(reading) for family in OBSERVED), room)
     series = count_of(blocks)
     pods = _pods(reading)
-    for families in (PODS, WAITS, THREADS):
+    for families in (PODS, THREADS):
         kept = pod_blocks(families, pods, 0 if dropped else room - series)
         blocks += kept.blocks
         dropped += kept.dropped
@@ -250,7 +249,7 @@ def _histogram_block(head: FamilyHeader, metric: Metric) -> Block:
             raise TypeError(f"metric {head.name} is a histogram, and has no Histogram for a value")
         labels = _checked_labels(head.name, sample.labels.items())
         lines += histogram_lines(head.name, labels, sample.value)
-    return Block(head, tuple(lines))
+    return Block(head, tuple(lines), whole=True)
 
 
 def _checked_labels(name: str, labels: Iterable[tuple[str, str]]) -> str:

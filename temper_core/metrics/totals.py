@@ -5,7 +5,6 @@ that nothing is lost between two scrapes. All of it is bounded: whoever has left
 """
 
 import math
-from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple, TypeVar
 
@@ -13,10 +12,8 @@ from attrs import define, evolve, field, frozen
 
 from temper_core.metrics.label_text import readable
 from temper_core.metrics.thread_totals import NO_THREADS, PodThreads, ThreadTotals, group_threads
-from temper_core.records.histogram import Histogram
 from temper_core.records.snapshots import PodSample, Snapshot
 from temper_core.records.tiers import Tier
-from temper_core.records.wakes import WaitHistogram, WakeWindow
 
 FORGET_S = 600.0
 """A pod or layer that comes back within this time goes on where it was."""
@@ -24,10 +21,6 @@ MOST_GONE = 256
 """Pods or layers that have left and are still remembered."""
 BUSYNESS_S = 60.0
 """Time constant of the smoothed CPU use by which pods are ordered."""
-US_PER_S = 1_000_000
-WAIT_BOUNDS_US = tuple(4**n for n in range(2, 12))
-WAIT_BOUNDS = tuple(bound / US_PER_S for bound in WAIT_BOUNDS_US)
-"""Seconds, 16 µs to 4.2 s; every one is also a bound of the records'."""
 
 PodKey = tuple[str, str]
 Name = TypeVar("Name")
@@ -46,15 +39,13 @@ class PodTotals(NamedTuple):
     switches: int = 0
     busyness: float = 0.0
     threads: ThreadTotals = NO_THREADS
-    waits: Histogram | None = None
     seen_at: float = 0.0
 
 
 class LayerTotals(NamedTuple):
-    """What a layer used since it was first seen, in seconds, and how long its threads waited."""
+    """What a layer used since it was first seen, in seconds."""
 
     cpu_s: float = 0.0
-    waits: Histogram | None = None
     seen_at: float = 0.0
 
 
@@ -69,17 +60,6 @@ class TierTotals(NamedTuple):
 
 
 @frozen
-class WakeTotals:
-    """What the windows in which wake-ups were watched add up to; ``waits`` of the whole node."""
-
-    windows: int = 0
-    watched_s: float = 0.0
-    lost: int = 0
-    waits: Histogram | None = None
-    last_at: float = 0.0
-
-
-@frozen
 class Sums:
     """All totals at one moment; a whole value that any thread may read."""
 
@@ -89,7 +69,6 @@ class Sums:
     tiers: Mapping[Tier, TierTotals] = field(factory=dict)
     overhead_s: Mapping[str, float] = field(factory=dict)
     bpf_s: float = 0.0
-    wakes: WakeTotals = WakeTotals()
 
 
 @define(eq=False)
@@ -106,29 +85,18 @@ class Totals:
             return
         self._last_at = snapshot.monotonic_s
         pods = merged_pods(snapshot.pods)
-        waits = self._new_waits(snapshot.wakes)
         self.sums = Sums(
             observed_s=self.sums.observed_s + snapshot.window_s,
-            pods=self._pods(snapshot, pods, waits),
-            layers=self._layers(snapshot, waits),
+            pods=self._pods(snapshot, pods),
+            layers=self._layers(snapshot),
             tiers=_tiers(self.sums.tiers, snapshot),
             overhead_s=_overhead(self.sums.overhead_s, snapshot),
             bpf_s=self.sums.bpf_s + snapshot.overhead.bpf_cpu_ratio * snapshot.window_s,
-            wakes=_wakes(self.sums.wakes, snapshot.wakes, waits),
         )
         self._threads = {key: each for key, each in self._threads.items() if key in self.sums.pods}
 
-    def _new_waits(self, window: WakeWindow | None) -> Mapping[str, WaitHistogram]:
-        """Return the waits by subject, once for every window that was watched."""
-        if window is None or window.at <= self.sums.wakes.last_at:
-            return {}
-        return {waits.subject: waits for waits in window.waits}
-
     def _pods(
-        self,
-        snapshot: Snapshot,
-        pods: Mapping[PodKey, PodSample],
-        waits: Mapping[str, WaitHistogram],
+        self, snapshot: Snapshot, pods: Mapping[PodKey, PodSample]
     ) -> Mapping[PodKey, PodTotals]:
         groups = group_threads(snapshot.threads)
         window_s = snapshot.window_s
@@ -151,20 +119,16 @@ class Totals:
                 _count(old.switches, pod.switches),
                 busyness,
                 threads.totals,
-                _with_waits(old.waits, waits.get("/".join(filter(None, key)))),
                 snapshot.monotonic_s,
             )
         return {**_remembered(self.sums.pods, found, snapshot.monotonic_s), **found}
 
-    def _layers(
-        self, snapshot: Snapshot, waits: Mapping[str, WaitHistogram]
-    ) -> Mapping[str, LayerTotals]:
+    def _layers(self, snapshot: Snapshot) -> Mapping[str, LayerTotals]:
         found: dict[str, LayerTotals] = {}
         for layer in snapshot.layers:
             old = self.sums.layers.get(layer.name, LayerTotals())
             found[layer.name] = LayerTotals(
                 old.cpu_s + layer.cpus_used * snapshot.window_s,
-                _with_waits(old.waits, waits.get(f"layer {layer.name}")),
                 snapshot.monotonic_s,
             )
         return {**_remembered(self.sums.layers, found, snapshot.monotonic_s), **found}
@@ -235,29 +199,3 @@ def _overhead(old: Mapping[str, float], snapshot: Snapshot) -> Mapping[str, floa
         part: old.get(part, 0.0) + ratios.get(part, 0.0) * snapshot.window_s
         for part in {**old, **ratios}
     }
-
-
-def _wakes(
-    old: WakeTotals, window: WakeWindow | None, waits: Mapping[str, WaitHistogram]
-) -> WakeTotals:
-    if window is None or window.at <= old.last_at:
-        return old
-    return WakeTotals(
-        windows=old.windows + 1,
-        watched_s=old.watched_s + window.length_s,
-        lost=old.lost + window.lost,
-        waits=_with_waits(old.waits, waits.get("node")),
-        last_at=window.at,
-    )
-
-
-def _with_waits(old: Histogram | None, waits: WaitHistogram | None) -> Histogram | None:
-    """Add a window's waits, by powers of two, to the fewer buckets that are exported."""
-    if waits is None:
-        return old
-    old = old or Histogram(WAIT_BOUNDS)
-    counts = [*old.counts]
-    for exponent, count in enumerate(waits.counts[:-1]):
-        counts[bisect_left(WAIT_BOUNDS_US, 2**exponent)] += count
-    counts[-1] += sum(waits.counts[-1:])  # longer than anything that is told apart
-    return Histogram(WAIT_BOUNDS, tuple(counts), old.total + waits.total_s)

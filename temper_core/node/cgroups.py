@@ -23,6 +23,7 @@ __all__ = [
     "detect_cgroups",
     "identify",
     "thread_cgroup",
+    "thread_owner",
 ]
 
 DEFAULT_ROOT = Path("/sys/fs/cgroup")
@@ -137,6 +138,20 @@ def thread_cgroup(proc_cgroup: str) -> str:
         if paths.get(controller):
             return paths[controller] + "/"
     return ""
+
+
+def thread_owner(proc_cgroup: str) -> str:
+    """Name a thread's pod, container, unit or workload from its ``/proc/<pid>/cgroup``.
+
+    A pod and a container have the beginning of their id in the name. Empty where the cgroup
+    belongs to none of them.
+    """
+    identity = identify(thread_cgroup(proc_cgroup))
+    if identity.kind is CgroupKind.POD:
+        return f"pod-{identity.uid[:8]}"
+    if identity.kind is CgroupKind.CONTAINER:
+        return f"{identity.name}-{identity.runtime_id[:12]}"
+    return identity.name
 
 
 @frozen

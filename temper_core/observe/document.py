@@ -7,7 +7,6 @@ from math import fsum
 from typing import Any
 
 from temper_core.observe.moments import rfc3339
-from temper_core.observe.wakes.document import window_document
 from temper_core.plain_json import plain_scalar
 from temper_core.plan.render import machine_summary
 from temper_core.records.lint import Violation
@@ -60,7 +59,6 @@ def observe_document(snapshot: Snapshot, top: int) -> Json:
         "steering": _steering(snapshot.steering),
         "observing": _observing(snapshot.observing),
         "pressure_events": dict(snapshot.pressure_events),
-        "wakes": None if snapshot.wakes is None else window_document(snapshot.wakes),
         "sections": {name: _section(each) for name, each in snapshot.sections.items()},
         "overhead": _overhead(snapshot),
         "defects": list(snapshot.defects),

@@ -216,6 +216,7 @@ class Observer:
             least_s=rows.least_ns / NS_PER_S,
             unlisted=sum(rest.threads for rest in rows.rest.values()),
             knows_threads=rows.tells_who_ran,
+            budget_cpu_ratio=self._settings.observe.budget_cpu_ratio,
         )
 
     def _follow(self, plan: LayerPlan | None) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 from attrs import frozen
 
-from temper_core.bpf.access import explain
+from temper_core.bpf.access import explain_bpf_error
 from temper_core.errors import BpfError, MachineError
 from temper_core.observe.descriptors import DescriptorBudget
 from temper_core.observe.kernel_side.kernel_threads import BpfThreads, IterThreads
@@ -61,7 +61,7 @@ def first_that_works(
         try:
             return OpenedReader(openers[name](), _said(refused))
         except BpfError as error:
-            access = explain(error, proc_root, sys_root)
+            access = explain_bpf_error(error, proc_root, sys_root)
             refused[name] = f"{access.reason}; {access.remedy}" if access.remedy else access.reason
     raise MachineError(f"observe.tier {tier!r} cannot be used here: {'; '.join(refused.values())}")
 

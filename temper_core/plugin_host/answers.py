@@ -20,6 +20,7 @@ from temper_core.records.contributions import (
     MetricSample,
     PodSource,
 )
+from temper_core.records.declarations import MetricFamily, SettingsTable
 from temper_core.records.endpoints import Endpoint
 from temper_core.records.histogram import Histogram
 from temper_core.records.instruments import Instrument
@@ -37,6 +38,8 @@ RECORDS: Mapping[str, type[Any]] = {
     "temper_instruments": Instrument,
     "temper_commands": Command,
     "temper_endpoints": Endpoint,
+    "temper_settings": SettingsTable,
+    "temper_metrics": MetricFamily,
 }
 CALLBACKS = frozenset({"answer", "check", "collect", "detect", "load", "open"})
 
@@ -113,9 +116,11 @@ def _refuse_doubles(records: Iterable[NamedRecord], plugin: str) -> None:
     for record in records:
         # One id may be tuned for several machines; any other name stands for one thing.
         shape = record.machine_shape if isinstance(record, WorkloadProfile) else None
-        if (record.name, shape) in seen:
+        # One name may be a command of several groups.
+        group = record.under if isinstance(record, Command) else None
+        if (record.name, shape, group) in seen:
             raise PluginError(plugin, f"returned two records named {record.name!r}")
-        seen.add((record.name, shape))
+        seen.add((record.name, shape, group))
 
 
 def find_contested(answers: Mapping[str, Iterable[NamedRecord]]) -> list[Contested]:
@@ -135,8 +140,10 @@ def find_contested(answers: Mapping[str, Iterable[NamedRecord]]) -> list[Contest
 def claims(record: NamedRecord) -> Iterator[str]:
     """Yield the names that *record* takes; an endpoint takes its method and path as well.
 
-    The name of a command is unique in its group only.
+    The name of a command is unique in its group only. Every plugin has a table of its own.
     """
+    if isinstance(record, SettingsTable):
+        return
     yield f"{record.under} {record.name}" if isinstance(record, Command) else record.name
     if isinstance(record, Endpoint):
         yield f"{record.method} {record.path}"

@@ -242,9 +242,17 @@ class OpenInstrument:
     def section(self, snapshot: Snapshot) -> Mapping[str, Any] | None:  # noqa: ARG002 - for subclasses
         """Return what the instrument adds to *snapshot*, as JSON; None for nothing.
 
-        It is published under the instrument's name in ``sections`` of ``/observe`` and recordings.
+        It is published under the instrument's name in ``sections`` of ``/observe`` and recordings,
+        and invariants judge by it: *snapshot* has no violations yet.
         """
         return None
+
+    def defects(self) -> Iterable[str]:
+        """Return what keeps the instrument from its work; asked after ``section``, at each look.
+
+        The texts are in ``defects`` of ``/observe``, with the instrument's name.
+        """
+        return ()
 
     def endpoints(self) -> Iterable[Endpoint]:
         """Return the HTTP endpoints; asked once, right after the opening."""

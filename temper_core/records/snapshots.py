@@ -13,7 +13,6 @@ from temper_core.records.profiles import ProfileFailure
 from temper_core.records.steering import SteeringState
 from temper_core.records.tiers import LayerKind, Tier
 from temper_core.records.trials import TrialState
-from temper_core.records.wakes import WakeWindow
 
 SCHEMA_VERSION = 1
 
@@ -216,6 +215,7 @@ class Observing:
     why they differ. Threads that ran or waited less than ``least_s`` in the window have no sample
     of their own: ``unlisted`` counts them. ``knows_threads`` is false for a window of which
     it is not known who ran: its look failed, or is the first after one that did.
+    ``budget_cpu_ratio`` is the share of one core that looking may cost.
     """
 
     tier: str = "proc"
@@ -226,6 +226,7 @@ class Observing:
     least_s: float = 0.0
     unlisted: int = 0
     knows_threads: bool = True
+    budget_cpu_ratio: float = 0.01
 
 
 @frozen
@@ -269,9 +270,8 @@ class Snapshot:
 
     ``threads`` are the threads that ran in the window, but for those that ran too little to matter
     (``observing``); what is published is the busiest. ``pressure_events`` counts, by resource, how
-    often the kernel has told of stalls since the agent's start. ``wakes`` is the last window in
-    which wake-ups were watched, None while nobody asks for that.
-    ``sections`` are by instrument what it adds.
+    often the kernel has told of stalls since the agent's start. ``sections`` are by instrument
+    what it adds.
     ``defects`` name what could not be read, so that nothing is missing in silence.
     """
 
@@ -297,7 +297,6 @@ class Snapshot:
     last_end: EngineEnd | None = None
     observing: Observing = Observing()
     pressure_events: Mapping[str, int] = field(factory=dict)
-    wakes: WakeWindow | None = None
     sections: Mapping[str, Section] = field(factory=dict)
     trials: tuple[TrialState, ...] = ()
     schema_version: int = SCHEMA_VERSION

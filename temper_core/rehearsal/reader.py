@@ -20,6 +20,7 @@ from temper_core.records.profiles import LoadedProfile, ProfileFailure
 from temper_core.records.snapshots import Snapshot, ThreadSample
 from temper_core.records.steering import SteeredPlace
 from temper_core.records.tiers import Tier
+from temper_core.rehearsal.earlier_versions import look_of_today, settings_of_today
 from temper_core.rehearsal.recorded_patterns import refuse_repeats
 from temper_core.rehearsal.recording_format import (
     MOST_CPUS,
@@ -79,6 +80,7 @@ class Recording:
         first = next(self._lines, None)
         if first is None or first.kind != "recording":
             raise misfit(f"{path}:1", "is no recording of a node: there is no line 'recording'")
+        settings_of_today(first.told.get("settings"))
         self.head = _fit(first, first.told, RecordingHeader)
         _refuse_odd_machine(first, self.head.machine)
 
@@ -114,6 +116,7 @@ class Recording:
         told = _only(line, "look")
         if not isinstance(told, dict):
             raise line.misfit("look: must be a table")
+        told = look_of_today(told)
         for name in TOLD_ELSEWHERE & told.keys():
             raise line.misfit(f"look: unknown key {name!r}")
         given = {"node": self.head.node, "machine": self.head.machine, "plan": plan}

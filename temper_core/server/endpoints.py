@@ -14,7 +14,6 @@ from temper_core.records.endpoints import Answer, Endpoint, Request
 from temper_core.records.snapshots import Mode
 from temper_core.safe_mode import request_document
 from temper_core.safe_mode.request_document import parse_safe_mode_request
-from temper_core.server import wakes_request
 from temper_core.server.answers import (
     NOT_FOUND,
     OK,
@@ -26,7 +25,6 @@ from temper_core.server.answers import (
 from temper_core.server.checks_document import checks_document
 from temper_core.server.trial_endpoints import TrialEndpoints
 from temper_core.server.view import AgentView
-from temper_core.server.wakes_request import parse_wakes_request
 
 MOST_THREADS = 5_000
 STALE_PODS_S = 60.0
@@ -44,7 +42,6 @@ class CoreEndpoints:
         """Return every endpoint but those that describe the table."""
         return (
             *self._observing(),
-            *self._watching(),
             *self._probing(),
             *self._checking(),
             *self._deciding(),
@@ -80,26 +77,6 @@ class CoreEndpoints:
             ),
             Endpoint(
                 "list-plugins", "GET", "/plugins", "Every plugin and its state.", self._plugins
-            ),
-        )
-
-    def _watching(self) -> tuple[Endpoint, ...]:
-        return (
-            Endpoint(
-                "get-wakes",
-                "GET",
-                "/wakes",
-                "Who wakes whom and who waits behind whom: the last window, if there was one.",
-                lambda _: self.view.wakes_document(),
-            ),
-            Endpoint(
-                "watch-wakes",
-                "PUT",
-                "/wakes",
-                "Watch wake-ups and waits for some seconds, in windows that the budget allows.",
-                self._watch_wakes,
-                acts=True,
-                body_schema=wakes_request.SCHEMA,
             ),
         )
 
@@ -181,10 +158,6 @@ class CoreEndpoints:
         if document is None:
             return error_answer(UNAVAILABLE, "nothing was observed yet; ask again in a moment")
         return document
-
-    def _watch_wakes(self, request: Request) -> Any:  # noqa: ANN401 - JSON
-        self.view.want_wakes(parse_wakes_request(request.json()).seconds)
-        return self.view.wakes_document()
 
     def _health(self, _: Request) -> Answer:
         if not self.view.is_alive():

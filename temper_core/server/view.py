@@ -25,14 +25,6 @@ class AgentView(MetricSource, Protocol):
         """Return ``/recording``: all that a recording holds of the last look; None before it."""
         ...
 
-    def wakes_document(self) -> Any:  # noqa: ANN401 - JSON
-        """Return ``/wakes``: whether wake-ups are watched, and the last window."""
-        ...
-
-    def want_wakes(self, seconds: float) -> None:
-        """Watch wake-ups for *seconds* from now on, or longer where somebody wants that."""
-        ...
-
     def explain(self, pod: str | None) -> Any:  # noqa: ANN401 - JSON
         """Return why *pod*, or every pod, is where it is; raise InputError for an unknown pod."""
         ...

@@ -168,11 +168,6 @@ class ObserveSettings:
         "are summed up by cgroup, where the kernel side can do that.",
         validator=and_(ge(16), le(20_000)),
     )
-    edges: bool = setting(
-        False,
-        "Whether wake-ups and waits are watched in short windows from the start, not only when "
-        "somebody asks.",
-    )
     top_threads: int = setting(
         50, "Busiest threads that /observe lists.", validator=and_(ge(1), le(5_000))
     )

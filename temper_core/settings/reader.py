@@ -15,11 +15,13 @@ DEFAULT_PATH = Path("/etc/temper/agent.toml")
 
 @frozen
 class Origin:
-    """One effective setting: its dotted path, value, and the file or 'default'."""
+    """One effective setting: its dotted path, value, the file or 'default', and its declaration."""
 
     path: str
     value: Any
     source: str
+    default: Any = None
+    meaning: str = ""
 
 
 @frozen
@@ -31,8 +33,11 @@ class Effective:
     given: Mapping[str, Any]
 
     def origins(self) -> Iterator[Origin]:
-        """Yield every setting with its value and source, in the order of the models."""
-        yield from _origins(self.settings, self.given, self.source, prefix="")
+        """Yield every setting of the core, in the order of the models."""
+        settings, given = self.settings, self.given
+        for origin in origins_of(settings, Settings(), given, self.source, prefix=""):
+            if origin.path != "plugins":  # their tables are declared by the plugins
+                yield origin
 
 
 def load(path: Path | None) -> Effective:
@@ -71,16 +76,20 @@ def _is_there(path: Path) -> bool:
         return True
 
 
-def _origins(
+def origins_of(
     model: Any,  # noqa: ANN401 - any settings class
+    default: Any,  # noqa: ANN401 - the same
     given: Mapping[str, Any],
     source: str,
     prefix: str,
 ) -> Iterator[Origin]:
+    """Yield every setting of *model*, of which the file *source* has *given* some."""
     for field in attrs.fields(type(model)):
-        value = getattr(model, field.name)
+        value, usual = getattr(model, field.name), getattr(default, field.name, None)
         path = f"{prefix}{field.name}"
         if attrs.has(type(value)):
-            yield from _origins(value, given.get(field.name, {}), source, f"{path}.")
+            below = given.get(field.name, {})
+            yield from origins_of(value, usual, below, source, f"{path}.")
         else:
-            yield Origin(path, value, source if field.name in given else "default")
+            origin = source if field.name in given else "default"
+            yield Origin(path, value, origin, usual, field.metadata.get("help", ""))

@@ -44,8 +44,8 @@ def open_steerer(
         kernel = SteeringKernel.open()
     except BpfError as error:
         pin.remove()
-        explanation = access.explain(error, proc_root, sys_root)
-        raise MachineError(f"{explanation.reason}; {explanation.remedy}") from error
+        cause = access.explain_bpf_error(error, proc_root, sys_root)
+        raise MachineError(f"{cause.reason}; {cause.remedy}") from error
     judge = Judge(ThreadProbe(proc_root))
     kicker = Kicker() if may_renice(proc_root) else None
     return Steerer(KernelSide(kernel, pin, cgroups), judge, kicker, period_s=settings.steer_s)

@@ -3,7 +3,7 @@
 import pytest
 from attrs import evolve
 
-from temper_core.observe.thread_tables.coverage import judge
+from temper_plugin_trainer.coverage import judge
 from tests.builtin_profiles.recorded import PACKS, RECORDINGS, recorded_for
 
 POOLS = [(pack, name) for pack in ("onnxruntime", "llama-cpp") for name in recorded_for(pack)]

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from temper_core.records.thread_tables import read_thread_table, thread_table_text
+from temper_plugin_trainer.thread_tables import read_thread_table, thread_table_text
 
 ROOT = Path(__file__).parents[2]
 RECORDINGS = sorted((ROOT / "plugins/builtin_profiles/recordings").glob("*.json"))

@@ -40,7 +40,7 @@ def test_every_command_explains_itself_and_exits_clean(name):
 def test_the_help_lists_the_commands_of_core_and_plugins(tmp_path):
     done = temper("--help", env={**os.environ, "XDG_CACHE_HOME": str(tmp_path)})
 
-    for name in [*CORE_COMMANDS, "lint"]:
+    for name in [*CORE_COMMANDS, "diff", "lint", "map", "top"]:
         assert f"  {name} " in done.stdout
 
 
@@ -151,6 +151,8 @@ def test_settings_are_printed_for_machines_with_their_source(tmp_path):
         "setting": "tiers.low.weight",
         "value": 60,
         "source": str(path),
+        "default": 50,
+        "meaning": "Weight between layers when CPUs are short, 1 to 10000.",
     }
     assert rows["tiers.low.slice_us"]["source"] == "default"
 

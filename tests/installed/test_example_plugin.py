@@ -140,6 +140,8 @@ def test_the_plugin_is_found_and_active(temper):
         "temper_detectors",
         "temper_exporters",
         "temper_invariants",
+        "temper_metrics",
+        "temper_settings",
     }
 
 

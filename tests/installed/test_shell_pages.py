@@ -21,7 +21,9 @@ def share(tmp_path_factory):
 def test_every_command_of_core_and_plugins_has_a_man_page(share):
     pages = {page.name for page in (share / "man/man1").iterdir()}
 
-    assert {f"temper-{name}.1" for name in (*CORE_COMMANDS, "lint", "k8s")} <= pages
+    assert {
+        f"temper-{name}.1" for name in (*CORE_COMMANDS, "lint", "k8s", "diff", "map", "top")
+    } <= pages
     assert {"temper.1", "temper-engine-check.1", "temper-k8s-doctor.1"} <= pages
 
 

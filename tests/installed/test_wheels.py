@@ -53,12 +53,27 @@ def test_the_first_party_plugins_are_found_and_active(temper):
 
     assert {name: state["state"] for name, state in states.items()} == {
         "builtin-profiles": "active",
+        "console": "active",
         "density": "active",
         "core": "active",
         "kubernetes": "active",
         "linter": "active",
+        "tracer": "active",
+        "trainer": "active",
     }
     assert states["linter"]["distribution"] == "temper-plugin-linter"
+
+
+def test_bpf_objects_travel_with_the_wheels_that_load_them(environment):
+    [site] = environment.glob("lib/python*/site-packages")
+
+    objects = {path.relative_to(site).as_posix() for path in site.glob("temper*/**/*.bpfl")}
+
+    assert {
+        "temper_core/bpf/probe.bpfl",
+        "temper_plugin_tracer/wakes.bpfl",
+        "temper_plugin_tracer/wakes_plain.bpfl",
+    } <= objects
 
 
 @pytest.mark.usefixtures("broken")
@@ -93,7 +108,7 @@ def test_a_plugins_command_is_a_command_of_temper(temper, tmp_path):
 
     linted = temper("lint", "--from", answer)
 
-    assert linted.stdout == "No violation stands.\n"
+    assert linted.stdout == "No violations.\n"
 
 
 def test_nothing_of_the_workspace_is_in_what_was_installed(environment):

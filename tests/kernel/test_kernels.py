@@ -70,7 +70,7 @@ def test_what_is_told_of_threads_is_what_proc_says_of_them(judge, kernel, part):
 
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_wakes_and_waits_are_counted_as_the_kernel_counts_them(judge, kernel):
-    judge(kernel, "wakes")
+    judge(kernel, "tracer")
 
 
 @pytest.mark.parametrize("kernel", KERNELS)

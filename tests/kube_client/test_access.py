@@ -63,7 +63,7 @@ def test_files_are_beside_the_kubeconfig_that_names_them(tmp_path):
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("", "it holds no keys"),
+        ("", "it has no keys"),
         ("{clusters: [}", "cannot be read"),
         ("current-context: gone\ncontexts: []\n", "there is no context 'gone'"),
     ],
@@ -81,9 +81,9 @@ def test_a_kubeconfig_that_makes_no_sense_is_refused_by_its_name(tmp_path, text,
 @pytest.mark.parametrize(
     ("cluster", "user", "why"),
     [
-        ({"server": "api:6443"}, {}, "is no URL"),
+        ({"server": "api:6443"}, {}, "is not a URL"),
         ({"server": "https://api", "certificate-authority-data": "%"}, {}, "cannot be used"),
-        (None, {"exec": {"command": "aws"}}, "from another program"),
+        (None, {"exec": {"command": "aws"}}, "needs a credential program"),
     ],
 )
 def test_what_an_agent_does_not_take_is_refused(tmp_path, cluster, user, why):

@@ -189,7 +189,7 @@ def test_where_no_server_has_ever_answered_the_cgroups_tell(watch, made_host):
     staleness = watched.source.stale()
 
     assert set(found) == {"pod-0f1c2d3e"}
-    assert "until it answers pods are told by cgroups alone" in staleness.reason
+    assert "until it answers, pods come from cgroups alone" in staleness.reason
 
 
 @pytest.fixture
@@ -228,7 +228,7 @@ def test_where_no_server_has_ever_answered_the_kubelet_is_asked(watch, made_host
     assert set(found) == {"shop/db"}
     assert found["shop/db"].priority == 1_000_000
     assert found["shop/db"].cgroups == (f"{slice_of(uid, qos='')}/",)
-    assert "pods are told by the kubelet" in watched.source.stale().reason
+    assert "pods come from the kubelet" in watched.source.stale().reason
 
 
 def test_a_pod_that_cannot_be_read_leaves_the_others_as_they_are(

@@ -22,16 +22,18 @@ from temper_core import (
     Mode,
     Origin,
     Pod,
+    Section,
     Status,
     Tier,
 )
 from temper_core.engine.stats import EngineLayer, EngineStats
 from temper_core.lint.windows import Linter
 from temper_core.observe.observer import Observer
-from temper_core.observe.wakes.watch import WakeWatch
 from temper_core.plugin_host import PluginHost
 from temper_core.records.matching import Matcher
-from temper_core.settings.models import LintSettings, ObserveSettings, Settings
+from temper_core.settings.models import LintSettings, Settings
+from temper_plugin_tracer.document import window_document
+from temper_plugin_tracer.watch import WakeWatch
 
 CPUS = sorted(os.sched_getaffinity(0))
 HERE, ELSEWHERE = CPUS[-1], CPUS[0]
@@ -154,7 +156,7 @@ def judge_for_a_while(linter, *threads, status=ENFORCING, watch=None):
         {"critical": EngineLayer("critical", cpus=(HERE,)), "open": EngineLayer("open")}
     )
     told = {"plan": PLAN if status is ENFORCING else None, "status": status, "stats": engine}
-    wakes = None
+    sections = {}
     try:
         standing = linter.judge(observer.tick(**told))
         with spinning(*threads):
@@ -162,8 +164,8 @@ def judge_for_a_while(linter, *threads, status=ENFORCING, watch=None):
                 time.sleep(WINDOW_S)
                 snapshot = observer.tick(**told)
                 if watch is not None and number < WATCHED_WINDOWS:
-                    wakes = watch(snapshot)
-                snapshot = attrs.evolve(snapshot, wakes=wakes)
+                    sections = {"tracer": Section(1, window_document(watch(snapshot)))}
+                snapshot = attrs.evolve(snapshot, sections=sections)
                 standing = linter.judge(snapshot)
     finally:
         observer.close()
@@ -249,7 +251,7 @@ def test_a_real_protected_thread_bound_beside_its_fence_is_stale():
 
 def watched(snapshot):
     """Watch wake-ups and waits in one window; skip where the kernel does not let us."""
-    watch = WakeWatch(ObserveSettings(edges=True, budget_cpu_ratio=1.0))
+    watch = WakeWatch(is_wanted=True)
     try:
         watch.turn(time.monotonic(), snapshot)
         while watch.last is None:

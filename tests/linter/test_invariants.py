@@ -265,7 +265,7 @@ def test_a_thread_whose_hint_leads_elsewhere_is_told_apart_from_one_that_follows
 
     assert (late.evidence["hinted_elsewhere"], misled.evidence["hinted_elsewhere"]) == (0, 1)
     assert "renice" in late.fix
-    assert "Temper's table" in misled.fix
+    assert "Temper's hints" in misled.fix
 
 
 def test_the_engines_count_is_no_second_finding_where_each_threads_layer_is_known(seen):

@@ -147,7 +147,7 @@ def test_the_thresholds_in_force_are_told_with_the_violations(snapshot):
 
 
 def test_an_unknown_invariant_is_the_callers_mistake(snapshot):
-    with pytest.raises(InputError, match=r"no invariant is called 'smt'; there are: smt_collision"):
+    with pytest.raises(InputError, match=r"there is no invariant 'smt'; there are: smt_collision"):
         violations_of(Request({"invariant": "smt"}, snapshot))
 
 
@@ -199,7 +199,7 @@ def test_temper_lint_reads_standard_input():
 
     result = CliRunner().invoke(lint, ["--from", "-"], input=answer)
 
-    assert (result.exit_code, result.output) == (0, "No violation stands.\n")
+    assert (result.exit_code, result.output) == (0, "No violations.\n")
 
 
 @pytest.mark.parametrize(
@@ -208,8 +208,8 @@ def test_temper_lint_reads_standard_input():
         ("{", InputError, "is not JSON"),
         ([], InputError, "has no 'violations'"),
         ({"violations": 3}, InputError, "has no 'violations'"),
-        ({"at": 1, "violations": [3]}, InputError, "a violation is no object"),
-        ({"at": None, "violations": []}, MachineError, "has not looked at the node yet"),
+        ({"at": 1, "violations": [3]}, InputError, "a violation is not an object"),
+        ({"at": None, "violations": []}, MachineError, "has no snapshot of the node yet"),
     ],
 )
 def test_temper_lint_says_what_is_wrong_with_an_answer(answer, error, says, saved):
@@ -232,7 +232,7 @@ def test_every_invariant_explains_itself(rule, saved):
     assert result.output.startswith(f"{rule.name} ({rule.severity}), judged {rule.judged}")
     assert "{" not in result.output
     assert all(f"{name} = " in result.output for name in rule.thresholds)
-    assert result.output.endswith("No violation of it stands.\n")
+    assert result.output.endswith("No current violation.\n")
 
 
 def test_an_explained_violation_comes_with_its_numbers_and_what_to_do(saved, snapshot):
@@ -281,7 +281,7 @@ def test_a_violation_that_is_gone_is_still_explained(saved):
     result = explained(saved, {"at": 1, "violations": []}, "rt_hog-00000000")
 
     assert result.exit_code == 0
-    assert result.output.endswith("No violation of it with the id rt_hog-00000000 stands.\n")
+    assert result.output.endswith("No current violation with the id rt_hog-00000000.\n")
 
 
 def test_a_violation_of_a_foreign_invariant_is_told_as_it_is(saved):
@@ -298,7 +298,8 @@ def test_what_is_neither_invariant_nor_violation_is_the_callers_mistake(saved):
     result = explained(saved, {"at": 1, "violations": []}, "smt")
 
     assert isinstance(result.exception, InputError)
-    assert "called 'smt'; the invariants are smt_collision, " in str(result.exception)
+    assert "'smt' is neither an invariant nor" in str(result.exception)
+    assert "; the invariants are smt_collision, " in str(result.exception)
 
 
 def test_an_invariant_is_explained_without_an_agent_and_a_violation_is_not(tmp_path):
@@ -348,7 +349,7 @@ def serve(tmp_path):
 @pytest.mark.parametrize(
     ("plugins", "says"),
     [
-        ((), "install temper-plugin-linter where that agent is"),
+        ((), "install temper-plugin-linter on the agent's node"),
         ((PluginState("linter", "1", "", (), "not_allowed", "kept out"),), "'linter': kept out"),
     ],
 )

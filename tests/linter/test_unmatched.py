@@ -100,7 +100,7 @@ def test_a_pod_without_the_profile_that_is_claimed_for_it_is_told(seen, judge, s
     [finding] = judge(profile_not_applied, seen(pods=(claimed, sample("db"))))
 
     assert finding.subject == "shop/web"
-    assert "claimed for it: there is none" in finding.message
+    assert "without its selected profile: there is none" in finding.message
     assert fix in finding.fix
 
 

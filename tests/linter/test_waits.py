@@ -1,11 +1,12 @@
 import attrs
 import pytest
 
-from temper_core import Blocking, Mode, Party, Status, WakeWindow
+from temper_core import Blocking, Mode, Party, Section, Status, WakeWindow
 from temper_core.testing import make_thread
 from temper_plugin_linter.antagonist import antagonist
 from temper_plugin_linter.real_time import rt_hog
 from temper_plugin_linter.starvation import longest_wait_s, starvation
+from temper_plugin_tracer.document import window_document
 
 
 def waiter(**changes):
@@ -59,11 +60,15 @@ def watched(at, waited_s=0.02, runner_pod="shop/batch", layer="critical"):
     return WakeWindow(at, 0.1, every_s=30.0, switches_per_s=1e4, blockings=blockings)
 
 
+def sections(window):
+    return {"tracer": Section(1, window_document(window))} if window is not None else {}
+
+
 def over(seen, next_window, *wakes):
     """Return one snapshot for each watched window, or None, that was last when it was made."""
-    snapshots = [seen(wakes=wakes[0])]
+    snapshots = [seen(sections=sections(wakes[0]))]
     for each in wakes[1:]:
-        snapshots.append(next_window(snapshots[-1], wakes=each))
+        snapshots.append(next_window(snapshots[-1], sections=sections(each)))
     return snapshots
 
 
@@ -100,6 +105,14 @@ def test_a_layer_that_the_watcher_did_not_know_is_looked_up(seen, judge, next_wi
 )
 def test_one_watched_window_is_not_enough(wakes, seen, judge, next_window):
     assert judge(antagonist, *over(seen, next_window, *wakes)) == []
+
+
+@pytest.mark.parametrize("section", [Section(1, {"at": 1}), Section(9, {})])
+def test_a_section_that_cannot_be_read_counts_as_nothing_watched(section, seen, judge, next_window):
+    snapshots = over(seen, next_window, watched(1.0), watched(31.0))
+    bad = next_window(snapshots[-1], sections={"tracer": section})
+
+    assert judge(antagonist, *snapshots, bad) == []
 
 
 def test_a_real_time_thread_that_keeps_a_cpu_is_a_hog_under_every_scheduler(seen, judge):

@@ -4,8 +4,16 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from temper_core import Detector, Exporter, Invariant, fit_settings, hookimpl
-from temper_plugin_batch_guard.batch_usage import batch_usage
+from temper_core import (
+    Detector,
+    Exporter,
+    Invariant,
+    MetricFamily,
+    SettingsTable,
+    fit_settings,
+    hookimpl,
+)
+from temper_plugin_batch_guard.batch_usage import CPUS_USED, PODS, batch_usage
 from temper_plugin_batch_guard.in_the_way import batch_in_the_way
 from temper_plugin_batch_guard.limits import Limits
 from temper_plugin_batch_guard.recognise import recognise
@@ -23,6 +31,18 @@ def temper_exporters(settings: Mapping[str, Any]) -> list[Exporter]:
     """Contribute how much of the node batch jobs use."""
     limits = fit_settings(settings, Limits, plugin="batch-guard")
     return [Exporter("batch-usage", partial(batch_usage, limits=limits))]
+
+
+@hookimpl
+def temper_metrics() -> list[MetricFamily]:
+    """Declare what the exporter exports."""
+    return [PODS, CPUS_USED]
+
+
+@hookimpl
+def temper_settings() -> list[SettingsTable]:
+    """Declare the keys of ``[plugins.batch-guard]``."""
+    return [SettingsTable(Limits)]
 
 
 @hookimpl

@@ -1,4 +1,4 @@
-"""Where the API server is, and which credentials it is asked with."""
+"""The address of an API server, and the credentials of its client."""
 
 import base64
 import os
@@ -21,10 +21,10 @@ LARGEST_TOKEN_BYTES = 65_536
 
 @frozen
 class Credentials:
-    """How a client shows who it is, and whom it trusts.
+    """The client's identity and the authorities that it trusts.
 
-    Files are read again for every connection, as they are replaced in place. ``*_data`` are the
-    same as text, where a kubeconfig holds them itself. A ``program`` issues token or certificate.
+    Files are read for every connection, because they are replaced in place. ``*_data`` hold the
+    same contents from inside a kubeconfig. A ``program`` issues a token or a certificate.
     """
 
     token_file: str = ""
@@ -39,7 +39,7 @@ class Credentials:
     program: CredentialProgram | None = field(default=None, repr=False)
 
     def issued(self) -> Issued:
-        """Return the token and the certificate as text; raise MachineError without them."""
+        """Return the token and the certificate. Raise MachineError if the program fails."""
         if self.program is not None:
             return self.program.credentials()
         return Issued(self.token, self.certificate_data)
@@ -47,9 +47,9 @@ class Credentials:
 
 @frozen
 class Access:
-    """One API server as one user; ``prefix`` goes before every path.
+    """One API server and one user. ``prefix`` is put before every path.
 
-    ``namespace`` is the one that is meant where none is named.
+    ``namespace`` is the default namespace.
     """
 
     host: str
@@ -61,12 +61,12 @@ class Access:
 
     @property
     def name(self) -> str:
-        """What a message calls the server."""
+        """The server's name in messages."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{host}:{self.port}"
 
     def headers(self, issued: Issued | None = None) -> dict[str, str]:
-        """Return the headers that identify the user; raise UnreachableError without a token."""
+        """Return the headers that identify the user. Raise UnreachableError for a bad token."""
         path = self.credentials.token_file
         token = (issued or self.credentials.issued()).token.strip()
         if path and self.credentials.program is None:
@@ -75,30 +75,30 @@ class Access:
                     token = file.read(LARGEST_TOKEN_BYTES).strip().decode("ascii")
             except (OSError, UnicodeDecodeError) as error:
                 raise UnreachableError(f"{path}: the token cannot be read: {error}") from error
-        if not all(" " <= each <= "~" for each in token):  # an error must not show it
-            raise UnreachableError(f"{path or 'the token'}: it has characters that no token has")
+        if not all(" " <= character <= "~" for character in token):  # an error must not show it
+            raise UnreachableError(f"{path or 'the token'}: the token has invalid characters")
         return {"Authorization": f"Bearer {token}"} if token or path else {}
 
     def tls(self, issued: Issued | None = None) -> ssl.SSLContext:
-        """Return whom to trust and what to show; raise UnreachableError where files are missing."""
-        given = self.credentials
+        """Return the TLS context. Raise UnreachableError if a file is missing or malformed."""
+        credentials = self.credentials
         try:
             context = ssl.create_default_context(
-                cafile=given.ca_file or None, cadata=given.ca_data or None
+                cafile=credentials.ca_file or None, cadata=credentials.ca_data or None
             )
-            # Python 3.13 demands extensions that the authorities of many clusters do not have.
+            # Python 3.13 requires extensions that the authorities of many clusters lack.
             context.verify_flags &= ~ssl.VERIFY_X509_STRICT
-            if given.is_insecure:
+            if credentials.is_insecure:
                 context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-            _load_own(context, given, (issued or given.issued()).certificate)
+            _load_own(context, credentials, (issued or credentials.issued()).certificate)
         except (OSError, ssl.SSLError) as error:
-            where = given.ca_file or "its certificates"
+            where = credentials.ca_file or "its certificates"
             raise UnreachableError(f"{where}: TLS cannot be set up: {error}") from error
         return context
 
 
 def in_cluster(environment: Mapping[str, str], directory: Path = SERVICE_ACCOUNT) -> Access | None:
-    """Return the way that Kubernetes gives every pod; None outside of a cluster."""
+    """Return the access that Kubernetes gives every pod. None outside a cluster."""
     host = environment.get("KUBERNETES_SERVICE_HOST", "")
     port = environment.get("KUBERNETES_SERVICE_PORT_HTTPS") or environment.get(
         "KUBERNETES_SERVICE_PORT", ""
@@ -112,14 +112,14 @@ def in_cluster(environment: Mapping[str, str], directory: Path = SERVICE_ACCOUNT
 
 
 def access_of(cluster: Mapping[str, Any], user: Mapping[str, Any], namespace: str = "") -> Access:
-    """Return the way that two entries of a kubeconfig name, with the program of the user if any.
+    """Return the access of two entries of a kubeconfig, with the user's program if any.
 
-    Raises KeyError, TypeError, ValueError or InputError where they are wrong.
+    Raises KeyError, TypeError, ValueError or InputError for malformed entries.
     """
     url = urlsplit(cluster["server"])
     is_tls = url.scheme == "https"
     if not url.hostname:
-        raise ValueError(f"the server {cluster['server']!r} is no URL")
+        raise ValueError(f"the server {cluster['server']!r} is not a URL")
     if "auth-provider" in user:
         raise ValueError("the user comes from an auth-provider, which is not supported")
     credentials = Credentials(
@@ -150,10 +150,10 @@ def _text(table: Mapping[str, Any], key: str) -> bytes:
     return base64.b64decode(table.get(key, ""), validate=True)
 
 
-def _load_own(context: ssl.SSLContext, given: Credentials, certificate: bytes) -> None:
-    """Show the client's certificate, where it has one: OpenSSL reads it from files."""
-    if given.certificate_file:
-        context.load_cert_chain(given.certificate_file, given.key_file or None)
+def _load_own(context: ssl.SSLContext, credentials: Credentials, certificate: bytes) -> None:
+    """Load the client's certificate, if any. OpenSSL reads it from files only."""
+    if credentials.certificate_file:
+        context.load_cert_chain(credentials.certificate_file, credentials.key_file or None)
     if certificate:
         descriptor = os.memfd_create("client-certificate", os.MFD_CLOEXEC)
         try:

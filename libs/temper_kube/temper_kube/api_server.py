@@ -1,4 +1,4 @@
-"""Requests to the API server, one by one: lists in pages, refusals that name the right."""
+"""Single requests to the API server: paged lists, and refusals that name the missing right."""
 
 import os
 import re
@@ -35,7 +35,7 @@ _USER = re.compile(r'User "(?P<user>[^"]+)"')
 
 
 class ApiServer:
-    """One connection; every failure is a MachineError that names what is missing."""
+    """One connection. Every failure is a MachineError."""
 
     def __init__(self, access: Access, timeout_s: float = 10.0) -> None:
         self.access = access
@@ -53,7 +53,7 @@ class ApiServer:
         return self._ask("GET", path, accept=accept)
 
     def find(self, path: str) -> Json | None:
-        """Return one object; None where it does not exist."""
+        """Return one object. None if it does not exist."""
         try:
             return self.get(path)
         except NotFoundError:
@@ -64,7 +64,7 @@ class ApiServer:
         return self._ask("POST", path, body)
 
     def put(self, path: str, body: Json) -> Json:
-        """Replace an object, of the version that *body* names."""
+        """Replace an object. *body* names the version to replace."""
         return self._ask("PUT", path, body)
 
     def patch(self, path: str, change: Json, media_type: str = MERGE_PATCH) -> Json:
@@ -74,24 +74,26 @@ class ApiServer:
     def list(
         self, path: str, labels: str = "", *, fields: str = "", accept: str = ""
     ) -> list[Json]:
-        """Return every object of a collection, asked for page by page, each once."""
+        """Return every object of a collection once, requested page by page."""
         try:
             return [*self.each(path, labels, fields=fields, accept=accept)]
         except GoneError:
-            # The pages took longer than the server remembers (some 5 min): all of it at once.
+            # The version expired between pages (after about 5 min): request all objects at once.
             return [*self.each(path, labels, fields=fields, accept=accept, page=0)]
 
     def each(
         self, path: str, labels: str = "", *, fields: str = "", accept: str = "", page: int = PAGE
     ) -> Iterator[Json]:
-        """Yield every object of a collection, of which no more than a page is held.
+        """Yield every object of a collection, with at most one page in memory.
 
-        Raises GoneError where the version that it shows expires on the way.
+        Raises GoneError if the list's version expires between two pages.
         """
-        given = {"limit": str(page or ""), "labelSelector": labels, "fieldSelector": fields}
-        parameters = {key: value for key, value in given.items() if value}
-        for found in list_pages(lambda asked: self.get(asked, accept), path, parameters):
-            yield from objects_of(found)
+        options = {"limit": str(page or ""), "labelSelector": labels, "fieldSelector": fields}
+        parameters = {key: value for key, value in options.items() if value}
+        for page_object in list_pages(
+            lambda page_path: self.get(page_path, accept), path, parameters
+        ):
+            yield from objects_of(page_object)
 
     def _ask(
         self,
@@ -115,10 +117,10 @@ class ApiServer:
         return answer
 
     def _patiently(self, ask: Callable[[], Json]) -> Json:
-        """Ask, and again where that may help; whatever is asked here may be asked twice.
+        """Send a request, and repeat it where that may help. Requests must be safe to repeat.
 
-        That is after a pause that the server asked for, and over a new connection where it has
-        closed the old one, as it does to those that rest.
+        It is repeated after a pause that the server requested, and over a new connection if the
+        server has closed an idle one.
         """
         for _ in range(RETRIES):
             try:
@@ -136,8 +138,8 @@ class ApiServer:
 
 def _explained(error: RefusalError, method: str, path: str) -> MachineError:
     text = error.message
-    if error.status == FORBIDDEN and (found := _MISSING_RIGHT.search(text)):
-        return ForbiddenError(_right(found.groupdict()), _user_in(text))
+    if error.status == FORBIDDEN and (matched := _MISSING_RIGHT.search(text)):
+        return ForbiddenError(_right(matched.groupdict()), _user_in(text))
     if error.status == FORBIDDEN:
         return ForbiddenError(f"{method.lower()} {path.partition('?')[0]}", _user_in(text))
     if error.status == UNAUTHORIZED:
@@ -152,17 +154,17 @@ def _explained(error: RefusalError, method: str, path: str) -> MachineError:
     return error
 
 
-def _right(found: Mapping[str, Any]) -> str:
-    resource = f"{found['resource']}.{found['group']}" if found["group"] else found["resource"]
-    where = f" in the namespace {found['namespace']}" if found["namespace"] else ""
-    return f"{found['verb']} {resource}{where or ' in the whole cluster'}"
+def _right(groups: Mapping[str, Any]) -> str:
+    resource = f"{groups['resource']}.{groups['group']}" if groups["group"] else groups["resource"]
+    where = f" in the namespace {groups['namespace']}" if groups["namespace"] else ""
+    return f"{groups['verb']} {resource}{where or ' in the whole cluster'}"
 
 
 def _proxy_hint() -> str:
-    named = next((name for name in PROXIES if os.environ.get(name)), None)
-    return f"; {named} is set, and proxies are not used" if named else ""
+    variable = next((name for name in PROXIES if os.environ.get(name)), None)
+    return f"; {variable} is set, and proxies are not used" if variable else ""
 
 
 def _user_in(text: str) -> str:
-    found = _USER.search(text)
-    return found["user"] if found else "this user"
+    matched = _USER.search(text)
+    return matched["user"] if matched else "this user"

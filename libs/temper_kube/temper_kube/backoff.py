@@ -1,4 +1,4 @@
-"""How long to wait before an API server that fails is asked again."""
+"""Waits between requests to an API server that fails."""
 
 import random
 from collections.abc import Callable
@@ -8,10 +8,9 @@ LONGEST_S = 30.0
 
 
 class Backoff:
-    """Waits that double up to a bound; half of each is random.
+    """Waits that double up to a bound. Half of each wait is random.
 
-    Chance keeps the nodes of a cluster from coming back together. *chance* returns numbers from 0
-    to 1.
+    The random part spreads the requests of a cluster's nodes. *chance* returns numbers from 0 to 1.
     """
 
     def __init__(
@@ -27,12 +26,12 @@ class Backoff:
         self._failures = 0
 
     def failed(self, at_least_s: float = 0.0) -> float:
-        """Record a failure; return how long to wait, *at_least_s* where the server asks for it."""
+        """Record a failure. Return the wait in seconds, with the server's *at_least_s* added."""
         doubled = self._first_s * 2.0 ** min(self._failures, 32)
         self._failures += 1
         wait_s = min(doubled, self._longest_s) * (0.5 + self._chance() / 2)
         return wait_s + min(at_least_s, self._longest_s)
 
     def forget(self) -> None:
-        """Begin with the shortest wait again."""
+        """Start again with the shortest wait."""
         self._failures = 0

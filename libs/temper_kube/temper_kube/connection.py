@@ -1,4 +1,4 @@
-"""One connection to the API server, over HTTP/1.1, for one thread; any other may abort it."""
+"""One HTTP/1.1 connection to the API server, for one thread. Any thread may abort it."""
 
 import json
 import os
@@ -20,7 +20,7 @@ ANSWER_S = 10.0
 LARGEST_BYTES = 64 * 1024 * 1024
 LARGEST_EVENT_BYTES = 8 * 1024 * 1024
 FIRST_REFUSAL, UNAUTHORIZED = 300, 401
-# A peer that has vanished without a word is noticed within some 25 s, however little is said.
+# A peer that vanishes without closing is noticed within about 25 s, even on an idle connection.
 KEEP_ALIVE = (
     (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
     (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 10),
@@ -31,10 +31,10 @@ KEEP_ALIVE = (
 
 
 class Connection:
-    """Asks the API server; every failure is an UnreachableError or a RefusalError.
+    """Sends requests to the API server. Failures are UnreachableError or RefusalError.
 
-    A program that issues no credentials is a MachineError. Token and certificates are read anew for
-    each connection, so that expired ones are replaced.
+    A failing credential program raises MachineError. Token and certificates are read for each
+    connection, so that expired ones are replaced.
     """
 
     def __init__(self, access: Access, timeout_s: float = ANSWER_S) -> None:
@@ -60,7 +60,7 @@ class Connection:
         media_type: str = "",
         accept: str = "",
     ) -> Json:
-        """Return what the server answers, parsed."""
+        """Return the parsed answer."""
         try:
             response = self._send(method, path, body, media_type, accept)
             return self._parsed(response.read(LARGEST_BYTES))
@@ -68,9 +68,9 @@ class Connection:
             raise self._unreachable(error) from error
 
     def items(self, path: str, rest: dict[str, Any], *, accept: str = "") -> Iterator[Json]:
-        """Ask for a list; yield its objects as they come, and put what else it says into *rest*.
+        """Request a list. Yield its objects as they arrive, and put its other fields into *rest*.
 
-        The list is never whole in memory. What cuts it short is raised by the iterator.
+        The list is never whole in memory. The iterator raises the errors of reading.
         """
         try:
             response = self._send("GET", path, None, "", accept)
@@ -78,17 +78,17 @@ class Connection:
             raise self._unreachable(error) from error
         return self._items(JsonItems(response.read, LARGEST_BYTES), rest)
 
-    def _items(self, found: JsonItems, rest: dict[str, Any]) -> Iterator[Json]:
+    def _items(self, list_items: JsonItems, rest: dict[str, Any]) -> Iterator[Json]:
         try:
-            yield from (item for item in found if isinstance(item, dict))
+            yield from (item for item in list_items if isinstance(item, dict))
         except (OSError, HTTPException, ValueError, RecursionError) as error:
             raise self._unreachable(error) from error
-        rest.update(found.rest)
+        rest.update(list_items.rest)
 
     def stream(
         self, path: str, *, accept: str = "", begun: Callable[[], None] = lambda: None
     ) -> Iterator[Json]:
-        """Yield the events of a watch until the server ends it; *begun* is called once it began."""
+        """Yield the events of a watch until the server ends it. *begun* is called at its start."""
         try:
             response = self._send("GET", path, None, "", accept)
             begun()
@@ -98,15 +98,15 @@ class Connection:
             raise self._unreachable(error) from error
 
     def abort(self) -> None:
-        """Make a request that waits in another thread fail at once."""
+        """Make a waiting request of another thread fail at once."""
         with self._braking:
             self._is_aborted = True
             if self._brake is not None:
-                with suppress(OSError):  # it has ended already
+                with suppress(OSError):  # the connection has ended already
                     self._brake.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
-        """Let the connection go."""
+        """Close the connection."""
         if self._http is not None:
             self._http.close()
         with self._braking:
@@ -139,7 +139,7 @@ class Connection:
         access = self._access
         self.close()
         http = HTTPConnection(access.host, access.port, timeout=CONNECT_S)
-        http.auto_open = 0  # never by itself: that would be without TLS
+        http.auto_open = 0  # http.client would reconnect without TLS
         http.connect()
         for level, option, value in KEEP_ALIVE:
             http.sock.setsockopt(level, option, value)
@@ -149,16 +149,16 @@ class Connection:
         http.sock.settimeout(self._timeout_s)
         self._http = http
         with self._braking:
-            # A socket of its own: the reader's goes with the answer, and TLS with its shutdown.
+            # A duplicate of the socket: the response closes the reader's, and shutdown ends TLS.
             self._brake = socket.socket(fileno=os.dup(http.sock.fileno()))
-            if self._is_aborted:  # meanwhile, when there was nothing to shut down
+            if self._is_aborted:  # aborted before there was a socket to shut down
                 raise UnreachableError("the connection was aborted")
         return http
 
     def _parsed(self, text: bytes) -> Json:
         table = json.loads(text)
         if not isinstance(table, dict):
-            raise ValueError("the answer is no object")  # noqa: TRY004 - reported like all else
+            raise ValueError("the answer is not an object")  # noqa: TRY004 - handled like the rest
         return table
 
     def _unreachable(self, error: Exception) -> UnreachableError:
@@ -174,5 +174,7 @@ def _refusal(response: HTTPResponse) -> RefusalError:
     message = " ".join(str(text).split())[:300]
     if response.status == GONE:
         return GoneError(message)
-    wanted = response.headers.get("Retry-After", "")
-    return RefusalError(response.status, message, float(wanted) if wanted.isdigit() else 0.0)
+    retry_after = response.headers.get("Retry-After", "")
+    return RefusalError(
+        response.status, message, float(retry_after) if retry_after.isdigit() else 0.0
+    )

@@ -1,4 +1,4 @@
-"""Users whose credentials come from a program: it is started, and prints a token or a certificate.
+"""Credentials from a program of a kubeconfig, which prints a token or a certificate.
 
 Protocol: Kubernetes' "client-go credential plugins" (client.authentication.k8s.io, v1 and v1beta1).
 """
@@ -27,7 +27,7 @@ Table = Mapping[str, Any]
 
 @frozen
 class Issued:
-    """What a program printed: a token, or a certificate with its key, and until when it holds."""
+    """A program's output: a token, or a certificate with its key, and the time of expiry."""
 
     token: str = field(default="", repr=False)
     certificate: bytes = field(default=b"", repr=False)
@@ -36,7 +36,7 @@ class Issued:
 
 @frozen
 class Command:
-    """What to start: its words and its environment, and what to do where it is missing."""
+    """A command line with its environment, and a hint for a missing program."""
 
     words: tuple[str, ...]
     environment: Mapping[str, str] = field(repr=False)
@@ -44,13 +44,13 @@ class Command:
 
     @property
     def name(self) -> str:
-        """What a message calls it."""
+        """The command's name in messages."""
         return f"exec {self.words[0]!r}"
 
     def run(self) -> bytes:
-        """Start the program and return what it prints; raise MachineError where it fails.
+        """Run the program and return its output. Raise MachineError if it fails.
 
-        The output goes to a file: a pipe would stay open as long as any child of the program.
+        The output goes to a file: a pipe would stay open while any child of the program runs.
         """
         import tempfile  # noqa: PLC0415 - half a MiB, and an agent runs no such program
 
@@ -72,9 +72,9 @@ class Command:
 
 
 class CredentialProgram:
-    """A program and the credentials that it printed last, for any thread.
+    """A program and its last credentials, for any thread.
 
-    It is started again when they have expired, and after the server has refused them.
+    The program runs again when they have expired, and after the server has refused them.
     """
 
     def __init__(
@@ -86,33 +86,35 @@ class CredentialProgram:
         self._lock = threading.Lock()
 
     def credentials(self) -> Issued:
-        """Return credentials that hold; raise MachineError where the program gives none."""
+        """Return valid credentials. Raise MachineError if the program prints none."""
         with self._lock:
             if self._issued is None or self._issued.expires_at <= self._clock().timestamp():
                 self._issued = _issued(self._command)
             return self._issued
 
     def refused(self, issued: Issued) -> None:
-        """Record that the server does not take what was *issued*."""
+        """Record that the server refuses the *issued* credentials."""
         with self._lock:
             if self._issued is issued:
                 self._issued = None
 
 
 def read_program(entry: object, cluster: Table) -> CredentialProgram:
-    """Read the key ``exec`` of a kubeconfig's user; raise InputError where it is wrong."""
+    """Read the key ``exec`` of a kubeconfig's user. Raise InputError if it is malformed."""
     if not isinstance(entry, dict):
-        raise InputError("exec: it takes the keys 'apiVersion' and 'command'")
+        raise InputError("exec: must be a table with the keys 'apiVersion' and 'command'")
     version, name = str(entry.get("apiVersion", "")), str(entry.get("command") or "")
     if version not in VERSIONS:
         raise InputError(
-            f"exec {name!r}: apiVersion {version!r} is not known, but {' and '.join(VERSIONS)}"
+            f"exec {name!r}: apiVersion must be {' or '.join(VERSIONS)}, not {version!r}"
         )
     try:
         words = (name, *map(str, entry.get("args") or ()))
-        added = {str(each["name"]): str(each["value"]) for each in entry.get("env") or ()}
+        added = {str(pair["name"]): str(pair["value"]) for pair in entry.get("env") or ()}
     except (KeyError, TypeError) as error:
-        raise InputError(f"exec {name!r}: args are words, env pairs of name and value") from error
+        raise InputError(
+            f"exec {name!r}: args must be words, env must be pairs of name and value"
+        ) from error
     information = {"KUBERNETES_EXEC_INFO": json.dumps(_information(entry, cluster, version))}
     environment = {**os.environ, **information, **added}
     return CredentialProgram(Command(words, environment, str(entry.get("installHint") or "")))

@@ -1,16 +1,16 @@
-"""What can go wrong between a client and the API server.
+"""Errors of requests to the API server.
 
 ::
 
     MachineError
-      UnreachableError     no answer, or one that cannot be read; asking again may help
+      UnreachableError     no answer, or a malformed one. A repeated request may succeed
       RefusalError         an answer with an HTTP status of 300 or more
         GoneError          410: the version to continue from is too old
-        ConflictError      409: the object is not what was read before
-      ForbiddenError       403, with the right that is missing
+        ConflictError      409: the object has changed since it was read
+      ForbiddenError       403, with the missing right
       NotFoundError        404
 
-The last three come from ``ApiServer`` only, which explains refusals to people.
+Only ``ApiServer`` raises the last three. It explains refusals to operators.
 """
 
 from temper_core import MachineError
@@ -19,11 +19,14 @@ CONFLICT, GONE = 409, 410
 
 
 class UnreachableError(MachineError):
-    """There is no answer, or none that can be read; asking again may help."""
+    """There is no answer, or a malformed one. A repeated request may succeed."""
 
 
 class RefusalError(MachineError):
-    """The API server refuses; ``status`` is the HTTP status, ``retry_after_s`` what it asks for."""
+    """The API server refuses. ``status`` is the HTTP status.
+
+    ``retry_after_s`` is the wait that the server requests.
+    """
 
     def __init__(self, status: int, message: str, retry_after_s: float = 0.0) -> None:
         self.status = status
@@ -33,7 +36,7 @@ class RefusalError(MachineError):
 
 
 class GoneError(RefusalError):
-    """The version to continue from is too old: only a list helps."""
+    """The version to continue from is too old: a new list is needed."""
 
     def __init__(self, message: str) -> None:
         super().__init__(GONE, message)
@@ -47,7 +50,7 @@ class ConflictError(RefusalError):
 
 
 class ForbiddenError(MachineError):
-    """A right is missing; ``right`` names it, as ``verb resource.group``."""
+    """A right is missing. ``right`` names it, as ``verb resource.group``."""
 
     def __init__(self, right: str, user: str) -> None:
         self.right = right
@@ -55,7 +58,7 @@ class ForbiddenError(MachineError):
 
 
 class NotFoundError(MachineError):
-    """There is no such object, or the server does not know its kind; ``message`` is its answer."""
+    """The object or its kind does not exist. ``message`` is the server's answer."""
 
     def __init__(self, path: str, message: str) -> None:
         self.message = message

@@ -1,4 +1,4 @@
-"""Kubeconfigs as kubectl reads them: several files, contexts, and users who come from a program."""
+"""Kubeconfigs as kubectl reads them: several files, contexts, and credential programs."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ Table = Mapping[str, Any]
 
 @frozen
 class Merged:
-    """What all files together hold: the first to name something wins, as with kubectl."""
+    """The merged entries of all files. The first file with a name wins, as with kubectl."""
 
     clusters: Table
     contexts: Table
@@ -31,34 +31,35 @@ class Merged:
 def find_access(
     kubeconfig: str = "", context: str = "", environment: Table | None = None
 ) -> Access:
-    """Return the way to the API server: the file given, KUBECONFIG, the pod's account, the usual.
+    """Return the API server's address and credentials.
 
-    Raises InputError where what was given is wrong, MachineError where no server is known.
+    They come from *kubeconfig*, $KUBECONFIG, the pod's own account, or ~/.kube/config, in this
+    order. Raises InputError for a bad file or context, MachineError if no server is known.
     """
     environment = os.environ if environment is None else environment
     if kubeconfig:
         return _selected(_merged([kubeconfig]), context)
-    paths = [each for each in str(environment.get("KUBECONFIG", "")).split(os.pathsep) if each]
+    paths = [path for path in str(environment.get("KUBECONFIG", "")).split(os.pathsep) if path]
     if paths:
-        # Of several files those that are missing are left out.
-        there = [each for each in paths if len(paths) == 1 or Path(each).exists()]
+        # Missing files are ignored if there are several.
+        there = [path for path in paths if len(paths) == 1 or Path(path).exists()]
         return _selected(_merged(there, ", ".join(paths)), context)
-    found = None if context else in_cluster(environment)
-    if found is not None:
-        return found
+    pod_access = None if context else in_cluster(environment)
+    if pod_access is not None:
+        return pod_access
     usual = _home(DEFAULT)
     if not usual.exists():
         raise MachineError(
-            f"no API server is known: name a kubeconfig with --kubeconfig or KUBECONFIG; {usual} "
-            "is not there, and this is no pod of a cluster"
+            f"no API server is known: {usual} does not exist, and this is not a pod of a cluster; "
+            "name a kubeconfig with --kubeconfig or KUBECONFIG"
         )
     return _selected(_merged([str(usual)]), context)
 
 
 def read_kubeconfig(path: str) -> Access:
-    """Return the way that the current context of one file names; raise InputError if it is wrong.
+    """Return the access of one file's current context. Raise InputError if it is malformed.
 
-    It runs no program: a user with ``exec`` is refused.
+    A user with ``exec`` is refused, because no program may be run here.
     """
     return _selected(_merged([path]), "", may_run=False)
 
@@ -82,10 +83,10 @@ def _merged(paths: Sequence[str], source: str = "") -> Merged:
 
 
 def _home(path: str) -> Path:
-    """Return *path* with its tilde resolved, where this user has a home."""
+    """Return *path* with its tilde expanded, if this user has a home."""
     try:
         return Path(path).expanduser()
-    except RuntimeError:  # a user id of a container, of which nothing else is known
+    except RuntimeError:  # a user id without an entry in passwd, as in a container
         return Path(path)
 
 
@@ -98,24 +99,24 @@ def _read(path: str) -> Table:
         reason = " ".join(str(getattr(error, "strerror", None) or error).split())
         raise InputError(f"{path}: cannot be read as a kubeconfig: {reason}") from error
     if not isinstance(table, dict):
-        raise InputError(f"{path}: is no kubeconfig: it holds no keys")
+        raise InputError(f"{path}: is not a kubeconfig: it has no keys")
     return table
 
 
 def _entries(table: Table, section: str, inner: str, path: str) -> dict[str, Any]:
     try:
-        found = {str(each["name"]): dict(each[inner] or {}) for each in table.get(section) or ()}
+        entries = {str(item["name"]): dict(item[inner] or {}) for item in table.get(section) or ()}
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(f"{path}: {section}: an entry needs 'name' and '{inner}'") from error
     beside = _home(path).parent
-    for entry in found.values():
+    for entry in entries.values():
         for key in FILES:
             if entry.get(key):
                 entry[key] = str(beside / str(entry[key]))
         program = entry.get("exec")
         if isinstance(program, dict) and "/" in str(program.get("command", "")):
             entry["exec"] = {**program, "command": str(beside / str(program["command"]))}
-    return found
+    return entries
 
 
 def _selected(merged: Merged, context: str, *, may_run: bool = True) -> Access:
@@ -136,7 +137,9 @@ def _selected(merged: Merged, context: str, *, may_run: bool = True) -> Access:
     if cluster.get("proxy-url"):
         raise InputError(f"{where}: proxy-url is not supported")
     if user.get("exec") and not may_run:
-        raise InputError(f"{where}: its user comes from another program, which is not supported")
+        raise InputError(
+            f"{where}: its user needs a credential program, which is not supported here"
+        )
     try:
         return access_of(cluster, user, str(chosen.get("namespace") or ""))
     except (KeyError, TypeError, ValueError, AttributeError) as error:

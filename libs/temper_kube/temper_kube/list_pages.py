@@ -16,9 +16,9 @@ PAGE = 250
 def list_pages(
     get: Callable[[str], Json], path: str, parameters: Mapping[str, str]
 ) -> Iterator[Json]:
-    """Yield the answers to *get* for a collection; ``limit`` among *parameters* makes pages.
+    """Yield the pages of a collection, requested with *get*. ``limit`` bounds their size.
 
-    Raises what *get* raises: GoneError where the version has expired between two pages.
+    Raises the errors of *get*: GoneError if the version has expired between two pages.
     """
     following: Mapping[str, str] = {}
     while True:
@@ -37,10 +37,10 @@ def objects_of(page: Json) -> Iterator[Json]:
 
 
 def version_of(item: Json) -> str:
-    """Return the version of a list or an object; empty where it has none."""
+    """Return the version of a list or an object. Empty if it has none."""
     metadata = item.get("metadata")
-    found = metadata.get("resourceVersion") if isinstance(metadata, dict) else None
-    return found if isinstance(found, str) else ""
+    version = metadata.get("resourceVersion") if isinstance(metadata, dict) else None
+    return version if isinstance(version, str) else ""
 
 
 def with_query(path: str, parameters: Mapping[str, str]) -> str:

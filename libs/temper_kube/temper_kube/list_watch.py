@@ -1,7 +1,7 @@
 """List and watch: a thread that keeps a follower up to date with a collection of the API server.
 
 Protocol: Kubernetes' "Efficient detection of changes": a list gives a version, a watch continues
-from it, bookmarks advance it where nothing changes, and 410 Gone asks for another list.
+from it, bookmarks advance it without changes, and 410 Gone requires another list.
 """
 
 import math
@@ -23,11 +23,11 @@ from temper_kube.list_pages import Json, list_pages, objects_of, version_of, wit
 from temper_kube.watch_status import WatchStatus
 
 QUIET_S = 90.0
-"""Bookmarks come every minute: a watch that is silent for so long is dead, whatever TCP says."""
+"""Bookmarks come every minute: a watch without data for so long is dead, even if TCP is not."""
 SHORTEST_WATCH_S, LONGEST_WATCH_S = 240, 480
-"""The server ends a watch after a time between these, which spreads a cluster's clients."""
+"""The server ends a watch after a random time between these, which spreads a cluster's clients."""
 STEADY_S = 5.0
-"""A watch that lasted so long was a good one: after it, the waits begin with the shortest again."""
+"""After a watch that lasted so long, the waits start again with the shortest."""
 CLOSE_S = 3.0
 FROM_CACHE = "0"
 JSON = "application/json"
@@ -37,31 +37,31 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class Follower(Protocol):
-    """What is kept up to date; it is called on the watching thread."""
+    """The receiver of a collection's changes. It is called on the watching thread."""
 
     def replaced(self, items: Iterable[Json]) -> None:
-        """Know that these are all objects there are.
+        """Replace all objects with *items*.
 
-        They come page by page while they are read, and reading may raise MachineError.
+        *items* are requested page by page during the iteration, which may raise MachineError.
         """
         ...
 
     def changed(self, kind: str, item: Json) -> None:
-        """Know that *item* was ADDED, MODIFIED or DELETED."""
+        """Record that *item* was ADDED, MODIFIED or DELETED."""
         ...
 
     def status_changed(self) -> None:
-        """Know that the watch began or ended."""
+        """Record that the watch began or ended."""
         ...
 
 
 @frozen
 class Query:
-    """What is watched: a collection, and the fields that objects must have.
+    """The watched collection, and a field selector.
 
-    *metadata_only* asks for no more of each object, which every server in use can do. *page* bounds
-    the objects of one answer to a list; 0 takes all of them at once, from the server's cache, which
-    has no pages.
+    *metadata_only* requests only the metadata of objects, which every supported server can send.
+    *page* bounds the objects of one answer to a list. 0 requests all of them at once from the
+    server's cache, which has no pages.
     """
 
     path: str
@@ -70,13 +70,13 @@ class Query:
     page: int = 0
 
     def accepts(self, kind: str) -> str:
-        """Return the media types to ask for; *kind* is what the metadata comes in."""
+        """Return the accepted media types. *kind* is the kind of the metadata objects."""
         return (
             f"application/json;as={kind};g=meta.k8s.io;v=v1,{JSON}" if self.metadata_only else JSON
         )
 
     def listing(self, version: str) -> dict[str, str]:
-        """Return a list's parameters; *version* "" is the newest, "0" the server's cache."""
+        """Return a list's parameters. *version* "" is the newest, "0" the server's cache."""
         if self.page:
             return {**self._selected, "limit": str(self.page)}
         return {**self._selected, **({"resourceVersion": version} if version else {})}
@@ -97,10 +97,10 @@ class Query:
 
 
 class ListWatch:
-    """Runs from ``start`` to ``close``; it never raises, and never gives up.
+    """Runs from ``start`` to ``close``. It never raises, and retries until it is closed.
 
-    A watch that is lost is logged. With *logs_each_reason* so is each new reason for which it does
-    not come back, or does not begin.
+    A lost watch is logged. With *logs_each_reason* each new reason of a failed retry or first
+    attempt is logged too.
     """
 
     def __init__(
@@ -130,11 +130,11 @@ class ListWatch:
         )
 
     def start(self) -> None:
-        """Begin; returns at once."""
+        """Begin. Returns at once."""
         self._thread.start()
 
     def close(self) -> None:
-        """End the watch, and wait for the thread for a moment."""
+        """End the watch. Waits at most CLOSE_S for the thread."""
         self._closing.set()
         if self._connection is not None:
             self._connection.abort()
@@ -145,27 +145,27 @@ class ListWatch:
         while not self._closing.is_set():
             try:
                 wait_s = self._turn()
-            except Exception as error:  # whatever it is: a bug here must not end the watch
+            except Exception as error:  # a bug here must not end the watch
                 log.exception("watch_failed", resource=self._status.resource)
-                self._version = ""  # an event that cannot be taken must not come again and again
+                self._version = ""  # list again, or the same event would fail forever
                 wait_s = self._ended(f"the watch failed: {error!r}", is_news=False)
             self._closing.wait(wait_s)
         self._status.ended("it was closed")
 
     def _turn(self) -> float:
-        """List where that is needed, and watch to the end; return how long to wait then."""
+        """List if needed, and watch to the end. Return the seconds to wait then."""
         continues = bool(self._version)
         try:
             with Connection(self._access, QUIET_S) as self._connection:
-                if self._closing.is_set():  # before it could be aborted
+                if self._closing.is_set():  # close() came before there was a connection to abort
                     return 0.0
                 if not continues:
                     self._list(self._connection)
                 self._watch(self._connection)
         except GoneError as error:
-            # The cache may be as old as that version: ask for the newest.
+            # The cache may be as old as that version: request the newest.
             self._version, self._list_from = "", ""
-            if continues:  # a server that was away is back: another long wait would spare nothing
+            if continues:  # the server answers again, so a long wait is not needed
                 self._backoff.forget()
             return self._ended(str(error), is_news=False)
         except RefusalError as error:
@@ -185,7 +185,7 @@ class ListWatch:
         def items() -> Iterator[Json]:
             nonlocal version
             path, parameters = self._query.path, self._query.listing(self._list_from)
-            if not self._query.page:  # one answer, read object by object as it comes
+            if not self._query.page:  # one answer, parsed object by object as it arrives
                 rest: dict[str, Any] = {}
                 yield from connection.items(with_query(path, parameters), rest, accept=accept)
                 version = version_of(rest)
@@ -209,7 +209,7 @@ class ListWatch:
                 return
 
     def _began(self) -> None:
-        """Record that the server took the watch: from now on every change is sent."""
+        """Record that the server accepted the watch: from now on it sends every change."""
         self._began_at = time.monotonic()
         self._logged_reason = ""
         self._status.began()
@@ -226,7 +226,7 @@ class ListWatch:
         self._version = version_of(item) or self._version
 
     def _ended(self, reason: str, at_least_s: float = 0.0, *, is_news: bool = True) -> float:
-        """Record why the watch ended; return how long to wait."""
+        """Record why the watch ended. Return the seconds to wait."""
         was_up = self._status.is_up
         self._status.ended(reason)
         if self._closing.is_set():
@@ -240,7 +240,7 @@ class ListWatch:
         return self._backoff.failed(at_least_s)
 
     def _was_steady(self) -> bool:
-        """Whether the watch that ended had lasted; then earlier failures are forgotten."""
+        """Whether the ended watch lasted for STEADY_S. If so, reset the backoff."""
         lasted_s, self._began_at = time.monotonic() - self._began_at, math.inf
         if lasted_s >= STEADY_S:
             self._backoff.forget()
@@ -248,7 +248,7 @@ class ListWatch:
 
 
 def _refusal(status: Json) -> RefusalError:
-    """Turn the Status object of an ERROR event into what is raised."""
+    """Return the error for the Status object of an ERROR event."""
     code, message = status.get("code"), str(status.get("message", ""))[:300]
     if code == GONE:
         return GoneError(message)

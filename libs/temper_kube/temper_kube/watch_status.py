@@ -1,4 +1,4 @@
-"""How one watch fares, for metrics and for readiness."""
+"""The state of one watch, for metrics and readiness."""
 
 import threading
 import time
@@ -8,16 +8,16 @@ from temper_core import Staleness
 
 
 class WatchStatus:
-    """Whether a watch is up, since when it is not, and why.
+    """Whether a watch is up, and otherwise for how long and why it is down.
 
-    While it is up every change is known at once. ``reason`` is the last failure. ``has_listed`` is
-    set by the first list, and stays set.
+    While it is up, changes arrive at once. ``reason`` is the last failure. ``has_listed`` is set by
+    the first list, and stays set.
     """
 
     def __init__(self, resource: str, clock: Callable[[], float] = time.monotonic) -> None:
         self.resource = resource
         self.has_listed = threading.Event()
-        self.reason = "it has not been asked yet"
+        self.reason = "no request was sent yet"
         self.is_up = False
         self.restarts = 0
         self.lists = 0
@@ -25,7 +25,7 @@ class WatchStatus:
         self._current_at = clock()
 
     def listed(self) -> None:
-        """Record a list: everything is known as of now."""
+        """Record a list: the data are current as of now."""
         self.lists += 1
         self._current_at = self._clock()
         self.has_listed.set()
@@ -44,10 +44,10 @@ class WatchStatus:
 
     @property
     def age_s(self) -> float:
-        """How many seconds ago everything was known; 0 while the watch is up."""
+        """The age of the data in seconds. 0 while the watch is up."""
         return 0.0 if self.is_up else self._clock() - self._current_at
 
     def stale(self, after_s: float) -> Staleness | None:
-        """Return why the data may be old; None where they are not older than *after_s*."""
+        """Return why the data may be old. None if they are not older than *after_s*."""
         age_s = self.age_s
         return Staleness(age_s, self.reason) if age_s > after_s else None

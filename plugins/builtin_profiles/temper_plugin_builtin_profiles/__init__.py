@@ -1,8 +1,8 @@
 """Workload profiles that ship with Temper.
 
-They are recognised by images, else by the names of main processes. There are no detectors: those go
-before images, and a detector that knows ``mysqld`` would take a pod away from the profile that
-somebody wrote for its image.
+They match pods by image, else by the name of the main process. They have no detectors: a detector
+takes precedence over images, so one for ``mysqld`` would override an operator's profile for the
+pod's image.
 """
 
 from temper_core import WorkloadProfile, hookimpl

@@ -1,9 +1,38 @@
 """Watch a node on a terminal: top, the map of its CPUs, and what changed between two snapshots."""
 
+from typing import TYPE_CHECKING
+
 from temper_core import Command, hookimpl
+
+if TYPE_CHECKING:
+    import click
+
+__all__ = ["temper_commands"]
 
 
 @hookimpl
 def temper_commands() -> list[Command]:
-    """Add no command yet."""
-    return []
+    """Contribute ``temper diff``, ``temper map`` and ``temper top``."""
+    return [
+        Command("diff", "Say what has changed between two snapshots.", _load_diff),
+        Command("map", "Draw the CPUs by core with who runs there.", _load_map),
+        Command("top", "Watch pods, layers and threads.", _load_top),
+    ]
+
+
+def _load_diff() -> "click.Command":
+    from temper_plugin_console.diff import command
+
+    return command
+
+
+def _load_map() -> "click.Command":
+    from temper_plugin_console.map import command
+
+    return command
+
+
+def _load_top() -> "click.Command":
+    from temper_plugin_console.top import command
+
+    return command

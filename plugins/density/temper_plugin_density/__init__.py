@@ -1,13 +1,13 @@
-"""Density: lower CPU requests where a namespace asks for it, and scores for the scheduler."""
+"""Density: lowers CPU requests in labelled namespaces, and scores nodes for the scheduler."""
 
 from typing import TYPE_CHECKING
 
-from temper_core import Command, hookimpl
+from temper_core import Command, MetricFamily, hookimpl
 
 if TYPE_CHECKING:
     import click
 
-__all__ = ["temper_commands"]
+__all__ = ["temper_commands", "temper_metrics"]
 
 
 @hookimpl
@@ -17,6 +17,14 @@ def temper_commands() -> list[Command]:
         Command("overcommit", "Lower the CPU requests of pods as they are made.", _load_overcommit),
         Command("placement", "Score nodes for the cluster's scheduler.", _load_placement),
     ]
+
+
+@hookimpl
+def temper_metrics() -> list[MetricFamily]:
+    """Declare what the two services export."""
+    from temper_plugin_density.families import OVERCOMMIT, PLACING  # noqa: PLC0415 - for pages only
+
+    return [*OVERCOMMIT, *PLACING]
 
 
 def _load_overcommit() -> "click.Command":

@@ -13,7 +13,7 @@ SETTINGS = click.option(
 KUBECONFIG = click.option(
     "--kubeconfig",
     type=click.Path(path_type=Path),
-    help="A kubeconfig; without one $KUBECONFIG, the pod's own account, or ~/.kube/config.",
+    help="A kubeconfig. Default: $KUBECONFIG, the pod's own account, or ~/.kube/config.",
 )
 LOG_LEVEL = click.option(
     "--log-level",

@@ -1,4 +1,4 @@
-"""Which API server is asked, and what a failure was about."""
+"""The API server of this plugin's commands, and errors that name the object concerned."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,16 +11,16 @@ from temper_kube.failures import ConflictError, NotFoundError
 
 
 def find_access(path: Path | None) -> Access:
-    """Return the way to the API server, as kubectl finds it.
+    """Return the API server's address and credentials, looked up as kubectl does.
 
-    Raises InputError where the file cannot be used, MachineError where no server is known.
+    Raises InputError if the file cannot be used, MachineError if no server is known.
     """
     return kubeconfig.find_access(str(path or ""))
 
 
 @contextmanager
 def about(subject: str) -> Iterator[None]:
-    """Name *subject* in what goes wrong: InputError if it is not there, otherwise MachineError."""
+    """Prefix errors with *subject*: InputError if it does not exist, otherwise MachineError."""
     try:
         yield
     except NotFoundError as error:

@@ -1,4 +1,4 @@
-"""Kubernetes: the pods of this node, and what the cluster and the agent tell each other."""
+"""Kubernetes: this node's pods, the kill switch, node annotations, events and operator tools."""
 
 import os
 import platform
@@ -15,15 +15,18 @@ from temper_core import (
     InstrumentContext,
     MachineError,
     Metric,
+    MetricFamily,
     OpenInstrument,
     OpenPodSource,
     PodSource,
     PodSourceContext,
+    SettingsTable,
     Snapshot,
     fit_settings,
     hookimpl,
 )
 from temper_plugin_kubernetes.accounts import Account
+from temper_plugin_kubernetes.families import FAMILIES
 from temper_plugin_kubernetes.options import Options
 
 if TYPE_CHECKING:
@@ -31,7 +34,14 @@ if TYPE_CHECKING:
 
     from temper_kube.access import Access
 
-__all__ = ["temper_commands", "temper_exporters", "temper_instruments", "temper_pod_sources"]
+__all__ = [
+    "temper_commands",
+    "temper_exporters",
+    "temper_instruments",
+    "temper_metrics",
+    "temper_pod_sources",
+    "temper_settings",
+]
 
 NAME = "kubernetes"
 _ACCOUNT = Account()
@@ -46,7 +56,7 @@ def temper_pod_sources(settings: Mapping[str, Any]) -> list[PodSource]:
 
 @hookimpl
 def temper_instruments(settings: Mapping[str, Any]) -> list[Instrument]:
-    """Contribute the one that hears the kill switch; none where no API server is known."""
+    """Contribute the instrument that follows the kill switch. Empty if no API server is known."""
     options = _options(settings)
     try:
         _access(options)
@@ -64,8 +74,20 @@ def temper_commands() -> list[Command]:
 
 @hookimpl
 def temper_exporters() -> list[Exporter]:
-    """Contribute how the watches and the writes fare."""
+    """Contribute metrics of the watches and the writes."""
     return [Exporter(NAME, _metrics)]
+
+
+@hookimpl
+def temper_metrics() -> list[MetricFamily]:
+    """Declare what the account counts."""
+    return list(FAMILIES)
+
+
+@hookimpl
+def temper_settings() -> list[SettingsTable]:
+    """Declare the table ``[plugins.kubernetes]``."""
+    return [SettingsTable(Options)]
 
 
 def _load_command() -> "click.Command":
@@ -97,7 +119,7 @@ def _open_instrument(options: Options, context: InstrumentContext) -> OpenInstru
 
 
 def _at(options: Options, node: str) -> Options:
-    """Settle the node's name: the settings', the environment's, the agent's, the host's."""
+    """Set the node's name: from the settings, $NODE_NAME, the agent or the host, in this order."""
     name = options.node or os.environ.get("NODE_NAME", "") or node or platform.node()
     return evolve(options, node=name)
 

@@ -8,16 +8,16 @@ from temper_kube.kubeconfig import read_kubeconfig
 
 
 def find_access(kubeconfig: str, environment: Mapping[str, str]) -> Access:
-    """Return the way to the API server; raise MachineError where none is known.
+    """Return the API server's address and credentials. Raise MachineError if none is known.
 
-    An agent starts no program of a kubeconfig, and takes no file that its settings do not name.
+    An agent runs no credential program of a kubeconfig, and reads only the file of its settings.
     """
     if kubeconfig:
         return read_kubeconfig(kubeconfig)
-    found = in_cluster(environment)
-    if found is None:
+    access = in_cluster(environment)
+    if access is None:
         raise MachineError(
             "no API server is known: KUBERNETES_SERVICE_HOST is not set, as it is in every pod, "
             "and [plugins.kubernetes] kubeconfig names no file"
         )
-    return found
+    return access

@@ -1,27 +1,28 @@
-"""What the plugin counts, for its metrics; every method may be called from any thread."""
+"""The plugin's counts for its metrics. Every method may be called from any thread."""
 
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping
 
-from temper_core import Metric, MetricSample
+from temper_core import Metric, MetricFamily, MetricSample
 from temper_kube.watch_status import WatchStatus
+from temper_plugin_kubernetes.families import LISTS, NOT_READ, RESTARTS, WATCH_UP, WRITTEN
 
 
 class Account:
-    """Everything that is counted; one for the process."""
+    """All counts of the process."""
 
     def __init__(self) -> None:
         self.uids: Callable[[], Mapping[str, str]] = dict
-        """Of pods whose cgroups are named by another uid than the API server's: that one's."""
+        """API server uids by cgroup uid, for pods whose cgroups are named by another uid."""
         self._watches: dict[str, WatchStatus] = {}
         self._counts: Counter[tuple[str, str]] = Counter()
         self._lock = threading.Lock()
 
     def watch_status(self, resource: str) -> WatchStatus:
-        """Return a new status for the watch of *resource*, in place of the former."""
-        made = self._watches[resource] = WatchStatus(resource)
-        return made
+        """Return a new status for the watch of *resource*. It replaces the former one."""
+        status = self._watches[resource] = WatchStatus(resource)
+        return status
 
     def count(self, metric: str, what: str, times: int = 1) -> None:
         """Count *what* in one of the families below."""
@@ -29,45 +30,34 @@ class Account:
             self._counts[metric, what] += times
 
     def metrics(self) -> list[Metric]:
-        """Return the families; those of a watch that does not run have no samples."""
+        """Return the families. A watch that does not run has no samples."""
         watches = list(self._watches.values())
         return [
-            _by_resource(
-                "temper_kubernetes_watch_up",
-                "1 while the API server is watched, by `resource`: pods, node.",
-                {each.resource: float(each.is_up) for each in watches},
-            ),
-            _by_resource(
-                "temper_kubernetes_watch_restarts_total",
-                "Times a watch ended, for whatever reason, by `resource`.",
-                {each.resource: float(each.restarts) for each in watches},
-                kind="counter",
-            ),
-            _by_resource(
-                "temper_kubernetes_lists_total",
-                "Times everything was listed anew, by `resource`.",
-                {each.resource: float(each.lists) for each in watches},
-                kind="counter",
-            ),
-            self._counted(
-                WRITES, "Writes to the API server, and those that failed, by `write`.", "write"
-            ),
-            self._counted(UNREADABLE, "Objects that could not be read, by `resource`.", "resource"),
+            _by_resource(WATCH_UP, {each.resource: float(each.is_up) for each in watches}),
+            _by_resource(RESTARTS, {each.resource: float(each.restarts) for each in watches}),
+            _by_resource(LISTS, {each.resource: float(each.lists) for each in watches}),
+            self._counted(WRITTEN),
+            self._counted(NOT_READ),
         ]
 
-    def _counted(self, name: str, said: str, label: str) -> Metric:
+    def _counted(self, family: MetricFamily) -> Metric:
+        (label,) = family.labels
         with self._lock:
-            found = {what: n for (metric, what), n in self._counts.items() if metric == name}
-        samples = [MetricSample(float(n), {label: what}) for what, n in sorted(found.items())]
-        return Metric(name, said, samples, kind="counter")
+            found = {
+                what: count
+                for (metric, what), count in self._counts.items()
+                if metric == family.name
+            }
+        return family.metric(
+            [MetricSample(float(count), {label: what}) for what, count in sorted(found.items())]
+        )
 
 
-WRITES = "temper_kubernetes_writes_total"
-UNREADABLE = "temper_kubernetes_unreadable_objects_total"
+WRITES, UNREADABLE = WRITTEN.name, NOT_READ.name
+"""What ``Account.count`` counts."""
 
 
-def _by_resource(
-    name: str, said: str, values: Mapping[str, float], *, kind: str = "gauge"
-) -> Metric:
-    samples = [MetricSample(value, {"resource": each}) for each, value in sorted(values.items())]
-    return Metric(name, said, samples, kind=kind)
+def _by_resource(family: MetricFamily, values: Mapping[str, float]) -> Metric:
+    return family.metric(
+        [MetricSample(value, {"resource": name}) for name, value in sorted(values.items())]
+    )

@@ -1,7 +1,7 @@
-"""What a node's annotations say of it, from the last look: pure.
+"""The agent's annotations of its node, computed from a snapshot.
 
-``temper.codes/agent-status`` is ``<mode>`` or ``<mode>:<reason>``; the density scorer reads the
-mode, the ``tier-*`` keys and what can be fenced, which no other object of the cluster says.
+``temper.codes/agent-status`` is ``<mode>`` or ``<mode>:<reason>``. The density scorer reads the
+mode, the ``tier-*`` keys and the fence keys, which no other object of the cluster has.
 """
 
 from collections import Counter
@@ -31,7 +31,7 @@ Patch = dict[str, str | None]
 
 
 def tier_key(tier: Tier, what: str) -> str:
-    """Return the key of a tier's number; *what* is ``pods`` or ``cpu-millis``."""
+    """Return the key of a tier's number. *what* is ``pods`` or ``cpu-millis``."""
     return f"{PREFIX}tier-{tier}-{what}"
 
 
@@ -46,19 +46,19 @@ OURS = (
     CORE_CPUS,
     *(tier_key(tier, what) for tier in Tier for what in ("pods", "cpu-millis")),
 )
-"""Every annotation that the agent writes, and takes away when it stops."""
+"""Every annotation that the agent writes, and removes when it stops."""
 
 
 @frozen
 class AnnotationValues:
-    """What the annotations should say; ``moving`` alone are no cause to write."""
+    """The values to write. A change of ``moving`` ones alone does not cause a write."""
 
     standing: Annotations
     moving: Annotations = field(factory=dict)
 
 
 def annotations_of(snapshot: Snapshot) -> AnnotationValues:
-    """Return what to say of the node as it was last seen."""
+    """Return the annotations for *snapshot*."""
     status = snapshot.status
     standing = {
         STATUS: status_text(status),
@@ -79,9 +79,9 @@ def status_text(status: Status) -> str:
 
 
 def changes(told: AnnotationValues, present: Annotations, *, is_refresh: bool) -> Patch:
-    """Return what to write over *present*: nothing where all of it is there already.
+    """Return the patch of *present*: empty if all standing values are there already.
 
-    What moves goes along with what changed, or where *is_refresh* says that it is time.
+    Moving values are included if a standing one changed, or with *is_refresh*.
     """
     differs = {key: value for key, value in told.standing.items() if present.get(key) != value}
     if not differs and not is_refresh:
@@ -91,7 +91,7 @@ def changes(told: AnnotationValues, present: Annotations, *, is_refresh: bool) -
 
 
 def removals(present: Annotations) -> Patch:
-    """Return what takes away all that the agent wrote."""
+    """Return the patch that removes all of the agent's annotations."""
     return {key: None for key in OURS if key in present}
 
 
@@ -112,9 +112,9 @@ def _tiers(plan: LayerPlan) -> dict[str, str]:
 
 
 def _cores(plan: LayerPlan, reserve_cores: int) -> dict[str, str]:
-    """Say how many whole cores can be fenced, and how many critical and high ask for.
+    """Return the whole cores that can be fenced, and those that critical and high layers need.
 
-    The engine takes the size of the first core for the size of all; so is counted here.
+    The engine takes the first core's number of CPUs for every core, and so does this count.
     """
     unit = len(plan.machine.siblings[0])
     cores = min(plan.machine.cores, len(plan.machine.cpus) // unit)

@@ -1,4 +1,4 @@
-"""Which events a look at the node gives rise to, each once for as long as its cause lasts: pure."""
+"""Kubernetes events of a snapshot, each once for as long as its cause lasts."""
 
 from collections.abc import Iterator, Mapping
 from zlib import crc32
@@ -15,7 +15,7 @@ PROFILE_NOT_APPLIED = "profile_not_applied"
 
 @frozen
 class EventSubject:
-    """What an event is about: a pod, or the node, which has no namespace."""
+    """The object of an event: a pod, or the node, which has no namespace."""
 
     kind: str
     name: str
@@ -25,7 +25,7 @@ class EventSubject:
 
 @frozen
 class NodeEvent:
-    """Something to tell of *subject*; ``reason`` is one word in CamelCase."""
+    """An event about ``subject``. ``reason`` is one word in CamelCase."""
 
     subject: EventSubject
     reason: str
@@ -34,7 +34,7 @@ class NodeEvent:
 
     @property
     def key(self) -> tuple[str, str]:
-        """The same for as long as it is the same story, whatever the numbers in it."""
+        """The identity of the event: its subject and reason, without the message."""
         return self.subject.uid or self.subject.name, self.reason
 
     @property
@@ -47,14 +47,14 @@ class NodeEvent:
 def happenings(
     snapshot: Snapshot, node: EventSubject, uids: Mapping[str, str]
 ) -> Iterator[NodeEvent]:
-    """Yield what stands now; *uids* are the API server's of pods whose cgroups say another."""
+    """Yield the current events. *uids* are API server uids of pods whose cgroups have another."""
     status = snapshot.status
     if status.mode is Mode.SAFE_MODE:
-        said = f"safe mode ({status.reason}): {status.detail}"
-        yield NodeEvent(node, "SafeMode", said[:LONGEST_MESSAGE])
+        message = f"safe mode ({status.reason}): {status.detail}"
+        yield NodeEvent(node, "SafeMode", message[:LONGEST_MESSAGE])
     elif status.mode is Mode.ENFORCING:
-        said = f"{status.engine or 'the engine'} enforces tiers on this node"
-        yield NodeEvent(node, "Enforcing", said, is_warning=False)
+        message = f"{status.engine or 'the engine'} enforces tiers on this node"
+        yield NodeEvent(node, "Enforcing", message, is_warning=False)
     if snapshot.plan is not None and status.mode in (Mode.ENFORCING, Mode.RELOADING):
         yield from _of_pods(snapshot.plan, uids)
 
@@ -63,27 +63,27 @@ def _of_pods(plan: LayerPlan, uids: Mapping[str, str]) -> Iterator[NodeEvent]:
     pods = {a.pod.key: a.pod for a in plan.assignments if _is_known_to_the_cluster(a.pod)}
     for layer in plan.layers:
         if layer.demoted:
-            said = f"layer {layer.name} is not fenced on this node: {layer.reason}"
+            message = f"layer {layer.name} is not fenced on this node: {layer.reason}"
             for key in dict.fromkeys((*layer.members, *layer.group_members)):
                 if key in pods:
-                    yield _of(pods[key], uids, "Demoted", said)
+                    yield _of(pods[key], uids, "Demoted", message)
     for note in plan.notes:
         if note.code == PROFILE_NOT_APPLIED and note.subject in pods:
             yield _of(pods[note.subject], uids, "ProfileNotApplied", note.message)
 
 
 def _is_known_to_the_cluster(pod: Pod) -> bool:
-    # One that was found by its cgroup alone has no namespace to tell it in.
+    # A pod found by its cgroup alone has no namespace for an event.
     return pod.origin is Origin.KUBERNETES and bool(pod.namespace)
 
 
-def _of(pod: Pod, uids: Mapping[str, str], reason: str, said: str) -> NodeEvent:
+def _of(pod: Pod, uids: Mapping[str, str], reason: str, message: str) -> NodeEvent:
     subject = EventSubject("Pod", pod.name, uids.get(pod.uid, pod.uid), pod.namespace)
-    return NodeEvent(subject, reason, said[:LONGEST_MESSAGE])
+    return NodeEvent(subject, reason, message[:LONGEST_MESSAGE])
 
 
 def event_object(happening: NodeEvent, at: str, host: str) -> dict[str, object]:
-    """Return the body of a core/v1 Event; *at* is RFC 3339, *host* the node's name."""
+    """Return the body of a core/v1 Event. *at* is RFC 3339, *host* the node's name."""
     subject = happening.subject
     namespace = subject.namespace or NODE_NAMESPACE
     involved = {"kind": subject.kind, "name": subject.name, "uid": subject.uid, "apiVersion": "v1"}

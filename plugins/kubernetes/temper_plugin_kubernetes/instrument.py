@@ -1,4 +1,4 @@
-"""The instrument of a cluster: follows the kill switch, and writes the node's state."""
+"""The instrument of a cluster: follows the kill switch and writes the node's state."""
 
 import structlog
 
@@ -14,14 +14,14 @@ from temper_plugin_kubernetes.writing import Writer
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 FIRST_ANSWER_S = 2.0
-"""How long the agent's start waits to hear whether its node is to be in safe mode."""
+"""How long the agent's start waits for the kill switch of its node."""
 
 
 class ClusterInstrument(OpenInstrument):
-    """Watches the agent's own node, and writes to it; opening waits for the first answer.
+    """Watches and annotates the agent's own node. Opening waits for the first answer.
 
-    Where the API server does not answer in time, what it asked for last still holds: the agent
-    remembers requests for safe mode across restarts.
+    If the API server does not answer in time, its last request stays in force: the agent keeps
+    requests for safe mode across restarts.
     """
 
     def __init__(
@@ -31,7 +31,7 @@ class ClusterInstrument(OpenInstrument):
         wishes = AnnotationRequests(context, self._look)
         self._node = NodeWatch(options.node, wishes.obey, self._look)
         self._writer = Writer(access, options, account, self._node.now, wishes)
-        # A Node with its status is some 20 KiB, most of it names of images.
+        # A Node with its status is about 20 KiB, most of it names of images.
         query = Query(NODES, f"metadata.name={options.node}", metadata_only=True)
         self._watch = ListWatch(access, query, self._node, status)
         self._watch.start()
@@ -40,11 +40,11 @@ class ClusterInstrument(OpenInstrument):
             log.warning("kill_switch_not_known", node=options.node, reason=status.reason)
 
     def tell(self, snapshot: Snapshot) -> None:
-        """Take note of the latest look; returns at once."""
+        """Record the latest snapshot. Returns at once."""
         self._writer.tell(snapshot)
 
     def close(self) -> None:
-        """Take the agent's annotations away, and hear nothing more."""
+        """Remove the agent's annotations and end the watch."""
         self._writer.close()
         self._watch.close()
 

@@ -1,4 +1,4 @@
-"""The kubelet's read-only view of its pods: one answer, asked for again now and then."""
+"""The pods of the kubelet's read-only port, requested at most every ASK_EVERY_S."""
 
 import time
 from collections.abc import Callable
@@ -17,14 +17,17 @@ ANSWER_S = 2.0
 
 
 class KubeletView:
-    """Asks ``/pods`` of the read-only port, which few clusters still open; raises InputError."""
+    """Reads ``/pods`` of the read-only port, which few clusters still open.
+
+    Raises InputError for a *url* that is not plain HTTP.
+    """
 
     def __init__(self, url: str, *, clock: Callable[[], float] = time.monotonic) -> None:
         parts = urlsplit(url)
         if parts.scheme != "http" or not parts.hostname:
             raise InputError(
-                f"[plugins.kubernetes] kubelet: must be such as 'http://127.0.0.1:{READ_ONLY_PORT}',"
-                f" not {url!r}"
+                "[plugins.kubernetes] kubelet: must be a URL such as "
+                f"'http://127.0.0.1:{READ_ONLY_PORT}', not {url!r}"
             )
         self._access = Access(parts.hostname, parts.port or READ_ONLY_PORT, is_tls=False)
         self._listing = Listing(Account())
@@ -33,7 +36,7 @@ class KubeletView:
         self.has_answered = False
 
     def look(self) -> Listed:
-        """Return the pods as the kubelet told them last; none while it does not answer."""
+        """Return the pods of the kubelet's last answer. None before the first one."""
         if self._clock() >= self._due:
             self._due = self._clock() + ASK_EVERY_S
             self._ask()

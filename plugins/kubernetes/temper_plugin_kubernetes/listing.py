@@ -1,4 +1,4 @@
-"""The node's pods as the API server tells them, by the uid that it knows them by."""
+"""The node's pods from the API server, by its uids."""
 
 import threading
 from collections.abc import Callable, Iterable, Mapping
@@ -17,11 +17,11 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 @frozen
 class Listed:
-    """What is known at one moment: pods that run, and the uids of those that have ended.
+    """The known pods at one moment: running pods, and the uids of ended ones.
 
-    ``leaving`` are being deleted: they run until their grace period is over, and ask for nothing
-    any more. ``uids`` are the API server's by the uid that names the cgroup: for static pods they
-    differ.
+    ``leaving`` pods are being deleted. They run until their grace period is over, and request no
+    CPU any more. ``uids`` are the API server's uids by the uid in the cgroup's name. They differ
+    for static pods.
     """
 
     pods: tuple[Pod, ...] = ()
@@ -32,16 +32,16 @@ class Listed:
 
 @frozen
 class _Known:
-    """One object: the pod, None where it has ended, and whether it is being deleted."""
+    """One object: the pod, or None if it has ended, and whether it is being deleted."""
 
     pod: Pod | None
     is_leaving: bool = False
 
 
 class Listing:
-    """Follows the pods; ``told`` is called after each change, on the watching thread.
+    """Follows the pods. *told* is called after each change, on the watching thread.
 
-    An object that does not fit is counted, told of in the log, and leaves what was known before.
+    A malformed object is counted and logged, and the former state of the pod is kept.
     """
 
     def __init__(self, account: Account, told: Callable[[], None] = lambda: None) -> None:
@@ -54,14 +54,14 @@ class Listing:
         self._warnings = 0
 
     def now(self) -> Listed:
-        """Return what is known; the very same record while nothing has changed."""
+        """Return the known pods. The record is identical until a pod changes."""
         with self._lock:
             if self._is_stale:
                 self._listed, self._is_stale = _listed(self._pods), False
             return self._listed
 
     def replaced(self, items: Iterable[Json]) -> None:
-        """Know that these are all pods of the node."""
+        """Replace all pods."""
         before = self._pods
         after: dict[str, _Known] = {}
         for item in items:
@@ -71,7 +71,7 @@ class Listing:
         self._set(after)
 
     def changed(self, kind: str, item: Json) -> None:
-        """Know that one pod came, changed or went."""
+        """Record a pod that was added, modified or deleted."""
         uid = _uid(item)
         after = dict(self._pods)
         if kind == "DELETED":
@@ -81,7 +81,7 @@ class Listing:
         self._set(after)
 
     def status_changed(self) -> None:
-        """Let those who ask hear that the watch went up or down."""
+        """Report that the watch went up or down."""
         self._told()
 
     def _set(self, pods: dict[str, _Known]) -> None:
@@ -110,22 +110,22 @@ def _known(item: Json, metadata: object, source: str) -> _Known:
         return _Known(read_pod_object(item, source=source))
     kept = {key: value for key, value in metadata.items() if key != "deletionTimestamp"}
     pod = read_pod_object({**item, "metadata": kept}, source=source)
-    # Whoever takes its place asks for the same again: both together would not fit.
+    # A replacement pod makes the same request again: both together would not fit.
     asks_nothing = evolve(pod, cpu_request_millis=0, cpu_limit_millis=0) if pod else None
     return _Known(asks_nothing, is_leaving=True)
 
 
 def _listed(pods: Mapping[str, _Known]) -> Listed:
-    running = {u: each.pod for u, each in pods.items() if each.pod and not each.is_leaving}
-    # Anybody may call a pod the mirror of another: who has the uid from the server comes last, and
-    # so wins it. The first of two mirrors does.
+    running = {u: known.pod for u, known in pods.items() if known.pod and not known.is_leaving}
+    # Any client may annotate a pod as the mirror of another. A pod with this uid from the server
+    # takes precedence, then the first of several mirrors.
     by_uid = {pod.uid: pod for _, pod in reversed(running.items())}
     by_uid |= {uid: pod for uid, pod in running.items() if pod.uid == uid}
     return Listed(
         tuple(by_uid.values()),
-        frozenset(uid for uid, each in pods.items() if each.pod is None),
-        tuple(each.pod for each in pods.values() if each.pod and each.is_leaving),
-        {each.pod.uid: uid for uid, each in pods.items() if each.pod},
+        frozenset(uid for uid, known in pods.items() if known.pod is None),
+        tuple(known.pod for known in pods.values() if known.pod and known.is_leaving),
+        {known.pod.uid: uid for uid, known in pods.items() if known.pod},
     )
 
 

@@ -1,4 +1,4 @@
-"""The agent's own Node object: its annotations as they are, and who has to hear of them."""
+"""The agent's own Node object: its annotations, and the callbacks for their changes."""
 
 import threading
 from collections.abc import Callable, Iterable, Mapping
@@ -15,16 +15,16 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 @frozen
 class NodeState:
-    """The node as last seen; ``uid`` is empty until it has been."""
+    """The last known state of the node. ``uid`` is empty before the first one."""
 
     uid: str = ""
     annotations: Mapping[str, str] = field(factory=dict)
 
 
 class NodeWatch:
-    """Follows one node; *obey* is given its annotations, on the watching thread, at each change.
+    """Follows one node. *obey* is called with its annotations on each change.
 
-    *told* hears of every change after that.
+    *told* is called after that. Both run on the watching thread.
     """
 
     def __init__(
@@ -40,25 +40,25 @@ class NodeWatch:
         self._lock = threading.Lock()
 
     def now(self) -> NodeState:
-        """Return the node as last seen."""
+        """Return the last known state of the node."""
         with self._lock:
             return self._state
 
     def replaced(self, items: Iterable[Json]) -> None:
-        """Know the node; where there is none, what it asked for last stands."""
-        found = list(items)
-        for item in found:
+        """Record the node. If there is none, its last annotations stay in force."""
+        nodes = list(items)
+        for item in nodes:
             self._saw(item)
-        if not found:
+        if not nodes:
             log.warning("node_not_found", node=self._name)
 
     def changed(self, kind: str, item: Json) -> None:
-        """Know that the node changed; one that is deleted keeps what it asked for last."""
+        """Record a change of the node. After a deletion its last annotations stay in force."""
         if kind != "DELETED":
             self._saw(item)
 
     def status_changed(self) -> None:
-        """Nothing hangs on whether the watch is up."""
+        """Nothing depends on whether the watch is up."""
 
     def _saw(self, item: Json) -> None:
         metadata = item.get("metadata")

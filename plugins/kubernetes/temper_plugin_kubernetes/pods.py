@@ -1,4 +1,4 @@
-"""The pod source ``kubernetes``: this node's pods by a watch, joined with the host's cgroups."""
+"""The pod source ``kubernetes``: this node's pods from a watch, joined with the host's cgroups."""
 
 import os
 import select
@@ -18,15 +18,15 @@ from temper_plugin_kubernetes.options import Options
 
 PODS = "/api/v1/pods"
 FIRST_ANSWER_S = 2.0
-"""How long the first answer waits for the API server: pods placed without it move soon after."""
+"""How long the first call waits for the API server, so that pods are not placed twice."""
 
 
 class KubernetesPods:
-    """The pods of one node; asking never waits for the API server, but for the first time.
+    """The pods of one node. Only the first call waits for the API server.
 
-    While the server is away its last word stands, but pods whose cgroups have vanished since are
-    gone, and new ones are told by their cgroups alone. Until it has answered once, the kubelet is
-    asked where the options name its view, and otherwise the cgroup tree tells all there is.
+    While the server does not answer, its last list stays in use. Pods whose cgroups have vanished
+    are left out, and new pods are read from their cgroups alone. Before the first answer, pods come
+    from the kubelet's read-only port if the options name one, and otherwise from the cgroup tree.
     """
 
     def __init__(
@@ -52,33 +52,35 @@ class KubernetesPods:
         self._pods: tuple[Pod, ...] = ()
 
     def fileno(self) -> int:
-        """Return the descriptor that is readable with news of the API server or of cgroups."""
+        """Return a descriptor that is readable after changes of listed pods or cgroups, or -1."""
         is_deaf = self._is_closed or (self._local is not None and self._heard < 0)
         return -1 if is_deaf else self._poll.fileno()
 
     def stale(self) -> Staleness | None:
-        """Return since when the API server has not been heard, and why; None while it is."""
-        found = self._status.stale(self._after_s)
-        if found is None or self._status.has_listed.is_set():
-            return found
-        told = "the kubelet" if self._kubelet and self._kubelet.has_answered else "cgroups alone"
-        return evolve(found, reason=f"{found.reason}; until it answers pods are told by {told}")
+        """Return for how long and why the API server has not answered. None if it is current."""
+        staleness = self._status.stale(self._after_s)
+        if staleness is None or self._status.has_listed.is_set():
+            return staleness
+        source = "the kubelet" if self._kubelet and self._kubelet.has_answered else "cgroups alone"
+        return evolve(
+            staleness, reason=f"{staleness.reason}; until it answers, pods come from {source}"
+        )
 
     def pods(self) -> tuple[Pod, ...]:
-        """Return the node's pods; the very same tuple while nothing has changed."""
+        """Return the node's pods. The tuple is identical until a pod changes."""
         self._start_once()
         with suppress(BlockingIOError):
             os.eventfd_read(self._bell)
-        found = self._local.pods() if self._local is not None else ()
+        local_pods = self._local.pods() if self._local is not None else ()
         self._hear()
         listed, is_away = self._known(), self._status.age_s > self._after_s
-        basis = (listed, found, is_away)
+        basis = (listed, local_pods, is_away)
         if not self._basis or any(a is not b for a, b in zip(basis, self._basis, strict=True)):
-            self._basis, self._pods = basis, self._joined(listed, found, is_away=is_away)
+            self._basis, self._pods = basis, self._joined(listed, local_pods, is_away=is_away)
         return self._pods
 
     def close(self) -> None:
-        """End the watch; a second time changes nothing."""
+        """End the watch. A second call has no effect."""
         self._watch.close()
         with self._lock:
             if self._is_closed:
@@ -100,18 +102,20 @@ class KubernetesPods:
             return self._kubelet.look()
         return self._listing.now()
 
-    def _joined(self, listed: Listed, found: tuple[Pod, ...], *, is_away: bool) -> tuple[Pod, ...]:
-        here = with_cgroups(found)
+    def _joined(
+        self, listed: Listed, local_pods: tuple[Pod, ...], *, is_away: bool
+    ) -> tuple[Pod, ...]:
+        here = with_cgroups(local_pods)
         vanished = self._had_cgroups - here if is_away else frozenset()
         self._had_cgroups |= here
         self._had_cgroups &= {pod.uid for pod in listed.pods} | here
         deleted = self._were_listed
         self._were_listed &= here
         self._were_listed |= {pod.uid for pod in (*listed.pods, *listed.leaving)}
-        return join(listed, found, vanished, deleted)
+        return join(listed, local_pods, vanished, deleted)
 
     def _hear(self) -> None:
-        """Hear of cgroups too, by whatever descriptor tells of them now."""
+        """Poll the current descriptor of cgroup changes too."""
         descriptor = self._local.fileno() if self._local is not None else -1
         if descriptor == self._heard:
             return
@@ -129,10 +133,10 @@ class KubernetesPods:
 
 
 def _local(context: PodSourceContext) -> LocalPods | None:
-    """Open the host's own view, without systemd's units: a node's services are no pods."""
+    """Open the host's cgroup view without systemd units: a node's services are not pods."""
     options = evolve(context.options, units=False)
     try:
         return LocalPods(evolve(context, options=options))
     except MachineError:
-        # Without cgroups pods can still be listed; only their exact paths are missing.
+        # Without cgroups pods can still be listed, without their exact paths.
         return None

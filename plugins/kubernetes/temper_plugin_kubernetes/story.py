@@ -1,4 +1,4 @@
-"""Which happenings are news: each is told when it begins, and not again while it goes on."""
+"""Selects new events: each is sent when its cause begins, and not again while it lasts."""
 
 from collections import deque
 from collections.abc import Iterable
@@ -6,13 +6,13 @@ from collections.abc import Iterable
 from temper_plugin_kubernetes.events import NodeEvent
 
 TELL_AGAIN_S = 300.0
-"""What ends and begins again is told once in so many seconds."""
+"""An event whose cause ends and begins again is sent once in this many seconds."""
 FORGET_S = 3600.0
 MOST_WAITING = 200
 
 
 class PendingEvents:
-    """Remembers what stands and what waits to be told; the oldest goes where too much waits."""
+    """Keeps the current causes and the unsent events, at most MOST_WAITING, newest last."""
 
     def __init__(self) -> None:
         self._standing: frozenset[tuple[str, str]] = frozenset()
@@ -20,8 +20,8 @@ class PendingEvents:
         self._waiting: deque[NodeEvent] = deque(maxlen=MOST_WAITING)
 
     def goes_on(self, happening_now: Iterable[NodeEvent], now: float) -> None:
-        """Know what stands at *now*; what is new waits to be told."""
-        current = {each.key: each for each in happening_now}
+        """Record the current events at *now*. New ones wait to be sent."""
+        current = {event.key: event for event in happening_now}
         for key, happening in current.items():
             long_ago = now - self._told_at.get(key, -FORGET_S) >= TELL_AGAIN_S
             if key not in self._standing and long_ago:
@@ -32,9 +32,9 @@ class PendingEvents:
 
     @property
     def next(self) -> NodeEvent | None:
-        """What to tell next; None where all is told."""
+        """The next event to send. None if there is none."""
         return self._waiting[0] if self._waiting else None
 
     def told(self) -> None:
-        """Know that the next one was told, or cannot be."""
+        """Drop the next event, after it was sent or refused."""
         self._waiting.popleft()

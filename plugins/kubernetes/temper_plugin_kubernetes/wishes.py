@@ -1,8 +1,8 @@
-"""What the node's annotations ask of the agent: safe mode, or to leave nothing on the host.
+"""Requests to the agent in the node's annotations: safe mode, or restoring of the host.
 
-``temper.codes/safe-mode-requested`` is the kill switch. ``temper.codes/restore-requested`` asks for
-safe mode and for the host to be restored; ``temper.codes/restored`` answers, with the time. While
-it stands an agent that starts does the same at once, and writes nothing on the host.
+``temper.codes/safe-mode-requested`` is the kill switch. ``temper.codes/restore-requested`` requests
+safe mode and restoring of the host. ``temper.codes/restored`` is the answer, with the time. While
+the request stands, a starting agent obeys it at once and writes nothing on the host.
 """
 
 import threading
@@ -25,10 +25,10 @@ from temper_plugin_kubernetes.annotations import (
 KILL_SWITCH = "temper.codes/safe-mode-requested"
 RESTORE = "temper.codes/restore-requested"
 UNINSTALL = "uninstall"
-"""The value by which whoever asks tells that the agent is about to be removed: once it is restored
-it tells the cluster nothing more, and stays as it is although the annotation goes."""
+"""The value of a request before the agent's removal: once the host is restored, the agent writes
+nothing more to the cluster, and stays in safe mode although the annotation is removed."""
 REFUSALS = ("", "false", "no", "off", "0")
-"""What counts as not asking; whatever else is written there errs on the safe side."""
+"""Values that count as no request. Every other value counts as one, to be safe."""
 LONGEST_VALUE = 100
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
@@ -36,17 +36,17 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 @frozen
 class _Wish:
-    """The annotation that counts, and its value; empty where nothing is asked for."""
+    """The annotation in force and its value. Empty without a request."""
 
     key: str = ""
     value: str = ""
 
 
 class AnnotationRequests:
-    """Obeys the annotations, on the thread that watches; knows what to answer, from any thread.
+    """Obeys the annotations on the watching thread. ``answer`` may be called from any thread.
 
-    Whoever asked is obeyed on each change and once at the beginning, since a request may be
-    remembered that was withdrawn while no agent ran. *answered* hears when there is an answer.
+    Annotations are applied on each change and once at the start, since the agent may have kept a
+    request that was withdrawn while it did not run. *answered* is called once there is an answer.
     """
 
     def __init__(
@@ -61,17 +61,17 @@ class AnnotationRequests:
 
     @property
     def is_leaving(self) -> bool:
-        """Whether the agent is about to be removed, and tells nothing of the node any more."""
+        """Whether the agent is about to be removed, and writes no more annotations."""
         return self._is_leaving
 
     def obey(self, annotations: Annotations) -> None:
-        """Do what the annotations ask for, where that is something else than before."""
+        """Apply the request in the annotations, if it has changed."""
         wish = _wish(annotations)
         if wish == self._obeyed or self._is_leaving:
             return
         self._obeyed = wish
         with self._lock:
-            self._done = {}  # whoever asks for the same again waits for another answer
+            self._done = {}  # the same request again needs another answer
         if wish.key == RESTORE:
             self._is_leaving = wish.value == UNINSTALL
             log.warning("restore_requested", value=wish.value[:LONGEST_VALUE])
@@ -82,21 +82,23 @@ class AnnotationRequests:
             self._context.release_safe_mode()
 
     def answer(self, present: Annotations) -> Patch:
-        """Return what to write over *present*: when the host was restored, and what was left.
+        """Return the patch of *present*: the time of restoring, and the leftovers.
 
-        Without a request there is no answer, and one that is there goes.
+        Without a request an existing answer is removed.
         """
         with self._lock:
-            said = self._done.get(_asked(present, RESTORE), {})
-        wanted = {key: said.get(key) for key in (RESTORED, LEFT)}
-        return {key: value for key, value in wanted.items() if present.get(key) != value}
+            done = self._done.get(_asked(present, RESTORE), {})
+        target = {key: done.get(key) for key in (RESTORED, LEFT)}
+        return {key: value for key, value in target.items() if present.get(key) != value}
 
-    def _note(self, wish: _Wish, found: Restored) -> None:
-        """Know that *wish* was fulfilled; one that was taken back meanwhile is not answered."""
+    def _note(self, wish: _Wish, restored: Restored) -> None:
+        """Record that *wish* was fulfilled. A withdrawn request is not answered."""
         if wish is not self._obeyed:
             return
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        left = "; ".join(f"{each.path}: {each.why}" for each in found.left)[:LONGEST_MESSAGE]
+        left = "; ".join(f"{leftover.path}: {leftover.why}" for leftover in restored.left)[
+            :LONGEST_MESSAGE
+        ]
         with self._lock:
             self._done = {wish.value: {RESTORED: now, LEFT: left or None}}
         self._answered()

@@ -1,4 +1,4 @@
-"""Writes to the API server, on a thread of their own: only what changed, and seldom."""
+"""Writes to the API server on a thread of its own: changed values only, at a bounded rate."""
 
 import threading
 import time
@@ -31,7 +31,7 @@ MERGE_PATCH = "application/merge-patch+json"
 EVENTS_AT_ONCE = 25
 LOOK_S = 60.0
 ANSWER_S = 1.0
-"""Somebody waits for an answer: it is not kept until other annotations are due."""
+"""Answers have a short interval of their own, because an operator waits for them."""
 CLOSE_S = 3.0
 FAREWELL_S = 2.0
 CONFLICT, NOT_FOUND = 409, 404
@@ -40,7 +40,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class WriteBackoff:
-    """When one kind of write may be tried next; a failure is told once until it is another."""
+    """The time of the next attempt of one kind of write. A repeated failure is logged once."""
 
     def __init__(self, name: str, every_s: float, account: Account) -> None:
         self._name = name
@@ -51,7 +51,7 @@ class WriteBackoff:
         self.due_at = 0.0
 
     def attempt(self, write: Callable[[], bool], now: float) -> None:
-        """Call *write*, which returns whether it wrote anything, if it is time for it."""
+        """Call *write* if it is due. It returns whether it wrote anything."""
         if now < self.due_at:
             return
         try:
@@ -77,10 +77,10 @@ class WriteBackoff:
 
 
 class Writer:
-    """Keeps the node's annotations and the events up to date with what it was last told.
+    """Keeps the node's annotations and the events up to date with the last snapshot.
 
-    It compares with what *node* returns, which a watch keeps: what is there is never written.
-    When it closes it takes the agent's annotations away.
+    It compares them with the state that *node* returns from a watch: values that are there already
+    are not written. ``close`` removes the agent's annotations.
     """
 
     def __init__(
@@ -109,20 +109,20 @@ class Writer:
         self._thread = threading.Thread(target=self._run, name="cluster-writer", daemon=True)
 
     def start(self) -> None:
-        """Begin; returns at once."""
+        """Begin. Returns at once."""
         self._thread.start()
 
     def tell(self, snapshot: Snapshot) -> None:
-        """Take note of the latest look; returns at once."""
+        """Record the latest snapshot. Returns at once."""
         self._snapshot = snapshot
         self._news.set()
 
     def look(self) -> None:
-        """Compare again: the node is another."""
+        """Compare again, because the node has changed."""
         self._news.set()
 
     def close(self) -> None:
-        """Take the annotations away and end; waits for a moment only."""
+        """Remove the annotations and end. Waits at most CLOSE_S."""
         self._closing.set()
         self._news.set()
         if self._thread.is_alive():
@@ -140,7 +140,7 @@ class Writer:
     def _survive(self, work: Callable[[], None]) -> None:
         try:
             work()
-        except Exception:  # whatever it is: the next turn may fare better
+        except Exception:  # a bug must not end the thread: the next turn may succeed
             log.exception("cluster_writer_failed")
             self._account.count(WRITES, "turn_failed")
             self._closing.wait(self._options.write_every_s)
@@ -149,7 +149,7 @@ class Writer:
         self._annotating.attempt(self._say_farewell, self._clock())
 
     def _rest_s(self) -> float:
-        """Return how long nothing is due; news end the rest, but bring nothing forward."""
+        """Return the seconds until the next write is due. News end the wait, but not a backoff."""
         paces = (self._annotating, self._answering, self._telling)
         moments = [pace.due_at for pace in paces]
         waiting = [at - self._clock() for at in moments if at > self._clock()]
@@ -204,16 +204,16 @@ class Writer:
             connection.ask("PATCH", path, body, media_type=MERGE_PATCH)
 
     def _tell_events(self) -> bool:
-        told = 0
+        sent = 0
         with Connection(self._access) as connection:
-            while told < EVENTS_AT_ONCE and (happening := self._story.next) is not None:
+            while sent < EVENTS_AT_ONCE and (happening := self._story.next) is not None:
                 self._tell_event(connection, happening)
                 self._story.told()
-                told += 1
-        return bool(told)
+                sent += 1
+        return bool(sent)
 
     def _tell_event(self, connection: Connection, happening: NodeEvent) -> None:
-        """Make the event, or bring the one of the same story up to date."""
+        """Create the event, or update the existing one of the same subject and reason."""
         body = event_object(happening, _now(), self._options.node)
         namespace = happening.subject.namespace or "default"
         path = f"/api/v1/namespaces/{namespace}/events"

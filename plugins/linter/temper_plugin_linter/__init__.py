@@ -1,32 +1,60 @@
-"""The invariants every Temper node is held against."""
+"""The linter: invariants that every snapshot of a node is checked against."""
 
 from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from temper_core import Command, Endpoint, Exporter, Invariant, fit_settings, hookimpl
+from temper_core import (
+    Command,
+    Endpoint,
+    Exporter,
+    Invariant,
+    MetricFamily,
+    SettingsTable,
+    fit_settings,
+    hookimpl,
+)
 from temper_plugin_linter.eye import Eye
 from temper_plugin_linter.limits import Limits
 from temper_plugin_linter.rules import RULES
-from temper_plugin_linter.standing import ages, violations
+from temper_plugin_linter.standing import AGE, ages, violations
 
 if TYPE_CHECKING:
     import click
 
-__all__ = ["temper_commands", "temper_endpoints", "temper_exporters", "temper_invariants"]
+__all__ = [
+    "temper_commands",
+    "temper_endpoints",
+    "temper_exporters",
+    "temper_invariants",
+    "temper_metrics",
+    "temper_settings",
+]
 
 
 @hookimpl
 def temper_invariants(settings: Mapping[str, Any]) -> list[Invariant]:
-    """Contribute the promises; ``[plugins.linter]`` holds their thresholds."""
+    """Contribute the invariants. ``[plugins.linter]`` has their thresholds."""
     eye = Eye(_limits(settings))
     return [invariant for rule in RULES if (invariant := rule.invariant(eye))]
 
 
 @hookimpl
 def temper_exporters() -> list[Exporter]:
-    """Contribute how long each promise has been broken."""
+    """Contribute the ages of violations."""
     return [Exporter("lint-age", ages)]
+
+
+@hookimpl
+def temper_metrics() -> list[MetricFamily]:
+    """Declare the age of violations."""
+    return [AGE]
+
+
+@hookimpl
+def temper_settings() -> list[SettingsTable]:
+    """Declare the thresholds."""
+    return [SettingsTable(Limits)]
 
 
 @hookimpl
@@ -37,7 +65,7 @@ def temper_endpoints(settings: Mapping[str, Any]) -> list[Endpoint]:
             "violations",
             "GET",
             "/violations",
-            "The violations that stand, oldest first.",
+            "The current violations, oldest first.",
             partial(violations, limits=_limits(settings)),
             parameters={
                 "invariant": "Only violations of this invariant.",
@@ -50,7 +78,7 @@ def temper_endpoints(settings: Mapping[str, Any]) -> list[Endpoint]:
 @hookimpl
 def temper_commands() -> list[Command]:
     """Contribute ``temper lint``."""
-    return [Command("lint", "Show where the node does not keep its promises.", _load_lint)]
+    return [Command("lint", "Show the node's violations of invariants.", _load_lint)]
 
 
 def _limits(settings: Mapping[str, Any]) -> Limits:

@@ -1,4 +1,4 @@
-"""``stale_affinity``: nobody is bound to CPUs where the plan does not want it."""
+"""``stale_affinity``: no thread is bound to CPUs that contradict the plan."""
 
 from collections.abc import Iterator
 
@@ -9,24 +9,24 @@ from temper_plugin_linter.names import busiest, by_subject, by_use, inferred, li
 from temper_plugin_linter.placement import Placement, cpu_used, pod_key
 
 UNBIND_FIX = (
-    "take the binding away (taskset -p, the program's own setting, numactl): the engine may not "
-    "run a thread where its affinity forbids it"
+    "remove the binding (taskset -p, the program's own setting, numactl): the engine cannot run a "
+    "thread on CPUs outside its affinity"
 )
 CPUSET_FIX = (
-    "take the cpuset away (kubelet's static CPU manager, --cpuset-cpus, cpuset.cpus), or keep the "
-    "pod off enforcing nodes: the engine may not run a thread where its cpuset forbids it"
+    "remove the cpuset (kubelet's static CPU manager, --cpuset-cpus, cpuset.cpus), or keep the pod "
+    "off enforcing nodes: the engine cannot run a thread on CPUs outside its cpuset"
 )
 
 
 @frozen
 class _Fences:
-    """What layers own: their CPUs at any time, and those of protected layers all the time."""
+    """CPUs of layers: owned at any time, and by protected layers all the time."""
 
     grounds: dict[str, frozenset[int]]
     fenced: dict[str, frozenset[int]]
 
     def fault(self, layer: str, allowed: frozenset[int]) -> str:
-        """Say what is wrong with a binding to *allowed*, for *layer*; empty where nothing is."""
+        """Return the fault of a binding to *allowed* in *layer*. Empty if there is none."""
         own = self.grounds.get(layer, frozenset())
         if own and own.isdisjoint(allowed) and layer in self.fenced:
             return f"may not run on any CPU of its layer {layer!r} ({listed(own)})"
@@ -38,10 +38,10 @@ class _Fences:
 
 
 def stale_affinity(placement: Placement) -> Iterator[Finding]:
-    """Find threads bound, and pods confined by a cpuset, to CPUs outside of their layer's.
+    """Find threads bound, and pods confined by a cpuset, to CPUs that their layer does not own.
 
-    Outside means: none of their own layer's where that is protected, or only those of another
-    protected layer. The kernel's own threads are bound by nature.
+    A binding is a fault if it excludes all CPUs of the thread's own protected layer, or allows only
+    CPUs of other protected layers. Kernel threads are not judged: many are bound by design.
     """
     if not placement.is_judged:
         return
@@ -49,10 +49,10 @@ def stale_affinity(placement: Placement) -> Iterator[Finding]:
     if not confined and not placement.threads.bound:
         return
     fences = _fences(placement)
-    told = {}
+    faulty_cpusets = {}
     for pod in confined:
         for finding in _confined(pod, fences, placement):
-            told[pod_key(pod)] = pod.cpuset
+            faulty_cpusets[pod_key(pod)] = pod.cpuset
             yield finding
     idle_cpu = placement.limits.idle_cpu
     bound = [
@@ -60,7 +60,7 @@ def stale_affinity(placement: Placement) -> Iterator[Finding]:
         for thread in placement.threads.bound
         if thread.cpu_used >= idle_cpu
         and not thread.is_kthread
-        and told.get(pod_key(thread)) != thread.affinity
+        and faulty_cpusets.get(pod_key(thread)) != thread.affinity
     ]
     for subject, threads in by_subject(bound).items():
         yield from _bound(subject, threads, fences)
@@ -86,17 +86,17 @@ def _bound(subject: str, threads: list[ThreadSample], fences: _Fences) -> Iterat
     ]
     if faults:
         worst, fault = faults[0]
-        found = [thread for thread, _ in faults]
+        culprits = [thread for thread, _ in faults]
         yield Finding(
             subject,
-            f"bound to CPUs {listed(worst.affinity)}, it {fault}: {busiest(found)}",
+            f"bound to CPUs {listed(worst.affinity)}, it {fault}: {busiest(culprits)}",
             UNBIND_FIX,
             {
                 "affinity": listed(worst.affinity),
                 "layer": worst.layer,
-                "threads": len(found),
-                "cpu_used": cpu_used(found),
-                **inferred(*found),
+                "threads": len(culprits),
+                "cpu_used": cpu_used(culprits),
+                **inferred(*culprits),
             },
         )
 

@@ -39,7 +39,7 @@ def antagonist(placement: Placement) -> Iterator[Finding]:
     """
     if not placement.is_judged:
         return
-    last, before = placement.snapshot.wakes, placement.past.wakes
+    last, before = placement.wakes, placement.past.wakes
     if last is not None and before is not None:
         yield from _watched(placement, last, before)
     else:

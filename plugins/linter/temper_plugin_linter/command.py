@@ -1,4 +1,4 @@
-"""``temper lint``: the violations that stand, from the running agent or from a saved answer."""
+"""``temper lint``: the current violations, from the running agent or from a saved answer."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -24,31 +24,31 @@ EXIT_VIOLATIONS = 1
 
 @frozen
 class _Source:
-    """Where the answer comes from: a file, or the agent that the settings name."""
+    """The source of the answer: a file, or the agent that the settings name."""
 
     settings: Path | None
     saved: Path | None
 
-    def answer(self) -> Any:  # noqa: ANN401 - JSON may say anything
-        """Return the answer; raise MachineError where no agent gives one."""
+    def answer(self) -> Any:  # noqa: ANN401 - any JSON value
+        """Return the answer. Raise MachineError if no agent answers."""
         if self.saved:
             return read_json(self.saved)
         settings = load_settings(self.settings)
         try:
             return ask_agent("/violations", settings=settings)
         except InputError as error:
-            told = ask_agent("/plugins", settings=settings)
-            if (why := _why_unjudged(told["plugins"])) is None:
+            answer = ask_agent("/plugins", settings=settings)
+            if (why := _why_unjudged(answer["plugins"])) is None:
                 raise
             raise MachineError(f"the agent runs without the plugin 'linter': {why}") from error
 
 
 def _why_unjudged(plugins: Iterable[Mapping[str, str]]) -> str | None:
-    """Return why the linter does not run in the agent that has *plugins*; None if it runs."""
+    """Return why the linter does not run in the agent with *plugins*. None if it runs."""
     for plugin in plugins:
         if plugin["name"] == "linter":
             return None if plugin["state"] == "active" else plugin["failure"]
-    return "install temper-plugin-linter where that agent is, and start it anew"
+    return "install temper-plugin-linter on the agent's node, and restart the agent"
 
 
 @click.command("lint")
@@ -57,13 +57,13 @@ def _why_unjudged(plugins: Iterable[Mapping[str, str]]) -> str | None:
     "--from",
     "saved",
     type=click.Path(path_type=Path, allow_dash=True),
-    help="A saved answer of /violations or /observe; - reads it from standard input.",
+    help="A saved answer of /violations or /observe. - reads standard input.",
 )
 @click.option("--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
 @click.option(
     "--explain",
     metavar="ID",
-    help="Say what an invariant, or a violation by its id, means and what to do; exit with 0.",
+    help="Explain an invariant, or a violation by its id, and exit with 0.",
 )
 @click.pass_context
 def lint(
@@ -73,26 +73,26 @@ def lint(
     output: str,
     explain: str | None,
 ) -> None:
-    """Show where the node does not keep its promises.
+    """Show the node's violations of invariants.
 
-    Exit code 1 where a violation stands, 0 where none does, 3 where no agent answers, or it has
-    not looked yet, or runs without the linter.
+    Exit code 1 if there are violations, 0 if there are none, 3 if no agent answers, or the agent
+    has no snapshot yet or runs without the linter.
     """
     source = _Source(settings, saved)
     if explain is not None:
         _explain(explain, source, output)
         return
-    found = _violations_in(source.answer())
+    violations = _violations_in(source.answer())
     if output == "json":
-        click.echo(json.dumps(found, indent=2))
-    elif found:
-        _print_table(found)
+        click.echo(json.dumps(violations, indent=2))
+    elif violations:
+        _print_table(violations)
     else:
-        click.echo("No violation stands.")
-    context.exit(EXIT_VIOLATIONS if found else 0)
+        click.echo("No violations.")
+    context.exit(EXIT_VIOLATIONS if violations else 0)
 
 
-def _explain(asked: str, source: _Source, output: str) -> None:
+def _explain(name: str, source: _Source, output: str) -> None:
     settings = load_settings(source.settings)
     limits = fit_settings(settings.plugins.get("linter", {}), Limits, plugin="linter")
     try:
@@ -100,15 +100,15 @@ def _explain(asked: str, source: _Source, output: str) -> None:
         standing = _violations_in(answer)
         limits = _limits_in(answer) or limits
     except MachineError:
-        if not is_invariant(asked):
+        if not is_invariant(name):
             raise
         standing = []
     rules = settings.lint
     windows = (
-        f"A violation stands after {rules.fire_after} such windows of {rules.windows}, and is "
-        f"gone after {rules.clear_after} clean ones in a row."
+        f"A violation is reported after {rules.fire_after} such windows of {rules.windows}, and "
+        f"cleared after {rules.clear_after} clean ones in a row."
     )
-    explained = find(asked, standing)
+    explained = find(name, standing)
     if output == "json":
         click.echo(json.dumps(explained_document(explained, limits, windows), indent=2))
     else:
@@ -116,28 +116,32 @@ def _explain(asked: str, source: _Source, output: str) -> None:
 
 
 def _limits_in(answer: Mapping[str, Any]) -> Limits | None:
-    """Return the thresholds that the agent told of; the settings here may be others."""
-    told = answer.get("thresholds")
-    if not isinstance(told, dict):
+    """Return the agent's thresholds in *answer*. The local settings may differ."""
+    thresholds = answer.get("thresholds")
+    if not isinstance(thresholds, dict):
         return None
-    known = {each.name: told[each.name] for each in fields(Limits) if each.name in told}
+    known = {
+        threshold.name: thresholds[threshold.name]
+        for threshold in fields(Limits)
+        if threshold.name in thresholds
+    }
     return fit_settings(known, Limits, plugin="linter")
 
 
 def _violations_in(answer: object) -> list[Mapping[str, Any]]:
     if not isinstance(answer, dict) or not isinstance(answer.get("violations"), list):
-        raise InputError("this is no answer of /violations or /observe: it has no 'violations'")
+        raise InputError("not an answer of /violations or /observe: it has no 'violations'")
     if answer.get("at") is None:
-        raise MachineError("the agent has not looked at the node yet; ask again in a few seconds")
-    found: list[Mapping[str, Any]] = answer["violations"]
-    if not all(isinstance(violation, dict) for violation in found):
-        raise InputError("this is no answer of /violations or /observe: a violation is no object")
-    return found
+        raise MachineError("the agent has no snapshot of the node yet; try again in a few seconds")
+    violations: list[Mapping[str, Any]] = answer["violations"]
+    if not all(isinstance(violation, dict) for violation in violations):
+        raise InputError("not an answer of /violations or /observe: a violation is not an object")
+    return violations
 
 
-def _print_table(found: list[Mapping[str, Any]]) -> None:
+def _print_table(violations: list[Mapping[str, Any]]) -> None:
     table = plain_table("id", "subject", "what", "what to do")
-    for violation in found:
+    for violation in violations:
         cells = (violation.get(key, "") for key in ("subject", "message", "fix"))
         table.add_row(*map(shown, (id_of(violation), *cells)))
     results_console().print(table)

@@ -1,4 +1,4 @@
-"""``temper lint --explain``: what an invariant means, and what to do about a violation of it."""
+"""``temper lint --explain``: the meaning of an invariant, and the remedy of a violation."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -15,7 +15,7 @@ Json = Mapping[str, Any]
 
 @frozen
 class Explained:
-    """An invariant (None where a plugin's own says nothing of itself), and who breaks it now."""
+    """An invariant (None for another plugin's, which has no rule here), and its violations."""
 
     rule: Rule | None
     standing: Sequence[Json] = ()
@@ -23,38 +23,40 @@ class Explained:
 
 
 def is_invariant(name: str) -> bool:
-    """Whether *name* is an invariant that can be explained without asking an agent."""
+    """Whether *name* is an invariant that can be explained without an agent."""
     return rule_named(name) is not None
 
 
 def find(asked: str, standing: Sequence[Json]) -> Explained:
-    """Find what *asked* names, among the violations that stand: an invariant, or one violation.
+    """Find the invariant or the violation that *asked* names, with the current violations.
 
-    Raises InputError where it is neither.
+    Raises InputError if it is neither.
     """
     rule = rule_named(asked)
     if rule is not None:
-        return Explained(rule, [each for each in standing if each.get("invariant") == asked])
-    found = [each for each in standing if id_of(each) == asked]
+        return Explained(
+            rule, [violation for violation in standing if violation.get("invariant") == asked]
+        )
+    matching = [violation for violation in standing if id_of(violation) == asked]
     invariant = asked.rpartition("-")[0]
-    if not found and not is_invariant(invariant):
-        known = ", ".join(each.name for each in (*RULES, PLUGIN_HEALTH))
+    if not matching and not is_invariant(invariant):
+        known = ", ".join(violation.name for violation in (*RULES, PLUGIN_HEALTH))
         raise InputError(
-            f"neither an invariant nor a violation that stands is called {asked!r}; "
+            f"{asked!r} is neither an invariant nor the id of a current violation; "
             f"the invariants are {known}"
         )
-    return Explained(rule_named(invariant), found, asked)
+    return Explained(rule_named(invariant), matching, asked)
 
 
 def id_of(violation: Json) -> str:
-    """Return a violation's id; an older answer has none, and it follows from the subject."""
-    known = violation.get("id")
+    """Return a violation's id. It is computed for answers of older agents, which have none."""
+    present_id = violation.get("id")
     invariant, subject = violation.get("invariant", ""), violation.get("subject", "")
-    return str(known) if known else violation_id(str(invariant), str(subject))
+    return str(present_id) if present_id else violation_id(str(invariant), str(subject))
 
 
 def explained_lines(explained: Explained, limits: Limits, windows: str) -> Iterator[str]:
-    """Yield the explanation line by line; *windows* says when a violation stands and clears."""
+    """Yield the explanation line by line. *windows* explains when violations begin and end."""
     if explained.rule is not None:
         yield from _rule_lines(explained.rule, limits, windows)
     for violation in explained.standing:
@@ -62,16 +64,16 @@ def explained_lines(explained: Explained, limits: Limits, windows: str) -> Itera
         yield from _violation_lines(violation)
     if not explained.standing:
         yield ""
-        asked = f" with the id {explained.asked_id}" if explained.asked_id else ""
-        yield f"No violation of it{asked} stands."
+        suffix = f" with the id {explained.asked_id}" if explained.asked_id else ""
+        yield f"No current violation{suffix}."
 
 
 def explained_document(explained: Explained, limits: Limits, windows: str) -> dict[str, Any]:
-    """Say the same in JSON."""
+    """Return the explanation as a JSON document."""
     rule = explained.rule
-    told = None
+    invariant = None
     if rule is not None:
-        told = {
+        invariant = {
             "name": rule.name,
             "severity": str(rule.severity),
             "judged": rule.judged,
@@ -82,7 +84,7 @@ def explained_document(explained: Explained, limits: Limits, windows: str) -> di
             "todo": rule.todo,
             "thresholds": {name: getattr(limits, name) for name in rule.thresholds},
         }
-    return {"invariant": told, "violations": list(explained.standing)}
+    return {"invariant": invariant, "violations": list(explained.standing)}
 
 
 def _rule_lines(rule: Rule, limits: Limits, windows: str) -> Iterator[str]:
@@ -102,10 +104,10 @@ def _violation_lines(violation: Json) -> Iterator[str]:
     yield f"  {shown(violation.get('message', ''))}"
     yield f"  since       {shown(violation.get('since', ''))}"
     evidence = violation.get("evidence")
-    for name, seen in evidence.items() if isinstance(evidence, Mapping) else ():
-        yield f"  {shown(name):11} {_number(seen)}"
+    for name, value in evidence.items() if isinstance(evidence, Mapping) else ():
+        yield f"  {shown(name):11} {_number(value)}"
     yield f"  what to do  {shown(violation.get('fix', ''))}"
 
 
-def _number(seen: object) -> str:
-    return f"{seen:.3g}" if isinstance(seen, float) else shown(seen)
+def _number(value: object) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else shown(value)

@@ -2,7 +2,7 @@
 
 from attrs import define, field
 
-from temper_core import Snapshot, WakeWindow
+from temper_core import Section, Snapshot, WakeWindow, read_wake_window
 from temper_plugin_linter.limits import Limits
 from temper_plugin_linter.placement import Placement, PlacementHistory, PlanFacts
 
@@ -16,6 +16,7 @@ class Eye:
     _basis: tuple[object, ...] = field(default=(), init=False)
     _changed_s: float = field(default=float("-inf"), init=False)
     _facts: PlanFacts = field(factory=lambda: PlanFacts(None), init=False)
+    _section: Section | None = field(default=None, init=False)
     _wakes: WakeWindow | None = field(default=None, init=False)
     _wakes_before: WakeWindow | None = field(default=None, init=False)
 
@@ -29,9 +30,9 @@ class Eye:
         if self._facts.plan is not snapshot.plan:
             self._facts = PlanFacts(snapshot.plan)
         self._note_change(snapshot)
-        self._note_wakes(snapshot.wakes)
+        self._note_wakes(snapshot.sections.get("tracer"))
         past = PlacementHistory(self._is_settled(snapshot), self._owned(), self._wakes_before)
-        return Placement(snapshot, self.limits, self._facts, past)
+        return Placement(snapshot, self.limits, self._facts, past, self._wakes)
 
     def _note_change(self, snapshot: Snapshot) -> None:
         status = snapshot.status
@@ -40,8 +41,12 @@ class Eye:
             self._changed_s = snapshot.monotonic_s
         self._basis = basis
 
-    def _note_wakes(self, wakes: WakeWindow | None) -> None:
-        """Keep the last two watched windows; one of them is told in several snapshots."""
+    def _note_wakes(self, section: Section | None) -> None:
+        """Keep the last two watched windows; several snapshots have the same one."""
+        if section is not None and self._wakes is not None and section == self._section:
+            return
+        wakes = read_wake_window(section)
+        self._section = section
         if wakes is None:
             self._wakes = self._wakes_before = None
         elif self._wakes is None or wakes.at != self._wakes.at:

@@ -1,4 +1,4 @@
-"""``protected_fallback`` and ``open_reserve``: fenced work stays in, and other work stays out."""
+"""``protected_fallback`` and ``open_reserve``: fenced work stays inside, other work outside."""
 
 from collections.abc import Iterator
 
@@ -7,12 +7,12 @@ from temper_plugin_linter.names import busiest, inferred, listed
 from temper_plugin_linter.placement import Placement, cpu_used
 
 FALLBACK_FIX = (
-    "look for affinities that contradict the fence (taskset, cpusets, numactl) in the threads "
-    "named; where the layer's own CPUs are all busy, raise the requests of its pods"
+    "look for affinities of the named threads that contradict the fence (taskset, cpusets, "
+    "numactl); if all CPUs of the layer are busy, raise the requests of its pods"
 )
 OPEN_FIX = (
-    "look for threads tied to these CPUs (taskset, cpusets), and for a protected layer that "
-    "has no work of its own"
+    "look for threads bound to these CPUs (taskset, cpusets), and for a protected layer without "
+    "work of its own"
 )
 RESERVE_FIX = (
     "raise [plan] reserve_cores, or lower the requests and limits of critical and high pods on "
@@ -21,11 +21,10 @@ RESERVE_FIX = (
 
 
 def protected_fallback(placement: Placement) -> Iterator[Finding]:
-    """Find Confined layers whose work runs beyond their fence.
+    """Find Confined layers whose work runs outside their fence.
 
-    Judged by the CPUs on which their threads were seen, each weighed with the CPU it used, and by
-    the scheduling events that the engine itself counted against the fence. CPUs that the layer
-    owned at the window's begin count as inside.
+    The measures are the CPUs of their threads, weighted with the CPU time used, and the engine's
+    own count of fallback events. CPUs that the layer owned at the window's begin count as inside.
     """
     if not placement.is_judged:
         return
@@ -51,7 +50,7 @@ def protected_fallback(placement: Placement) -> Iterator[Finding]:
 
 
 def open_reserve(placement: Placement) -> Iterator[Finding]:
-    """Find Open work on protected CPUs, and a node that leaves too few cores to it."""
+    """Find Open work on protected CPUs, and a node with too few cores for it."""
     if not placement.is_judged:
         return
     limits = placement.limits
@@ -77,17 +76,17 @@ def open_reserve(placement: Placement) -> Iterator[Finding]:
 
 def _missing_cores(placement: Placement) -> Iterator[Finding]:
     snapshot = placement.snapshot
-    # A layer without a tier is the system layer, which the reserve is for.
+    # A layer without a tier is the system layer, which may use the reserve.
     owned = {cpu for sample in snapshot.layers if sample.tier is not None for cpu in sample.cpus}
-    left = sum(owned.isdisjoint(siblings) for siblings in snapshot.machine.siblings)
-    if left < snapshot.reserve_cores:
+    free_cores = sum(owned.isdisjoint(siblings) for siblings in snapshot.machine.siblings)
+    if free_cores < snapshot.reserve_cores:
         yield Finding(
             "node",
-            f"{left} of {snapshot.machine.cores} cores are left to Open and system layers, where "
-            f"{snapshot.reserve_cores} should be",
+            f"{free_cores} of {snapshot.machine.cores} cores are left to Open and system layers, "
+            f"fewer than the reserve of {snapshot.reserve_cores}",
             RESERVE_FIX,
             {
-                "cores_left": left,
+                "cores_left": free_cores,
                 "reserve_cores": snapshot.reserve_cores,
                 "cores": snapshot.machine.cores,
             },

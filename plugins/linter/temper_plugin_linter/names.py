@@ -1,4 +1,4 @@
-"""What threads are called: in messages by their number, as subjects without any."""
+"""Names of threads: with their number in messages, without it in subjects."""
 
 import re
 from collections import defaultdict
@@ -11,36 +11,36 @@ NUMBER = re.compile(r"\d+")
 
 
 def thread_name(thread: ThreadSample) -> str:
-    """Name a thread as people look for it: its pod, its name, its number."""
+    """Return a thread's name in messages: its pod, its name, its number."""
     name = f"{thread.comm}[{thread.tid}]"
     return f"{pod_key(thread)} {name}" if thread.pod else name
 
 
 def owner_name(thread: ThreadSample) -> str:
-    """Name what a thread belongs to: its pod, or its process."""
+    """Return the owner of a thread: its pod, or its process."""
     return pod_key(thread) if thread.pod else thread.process or thread.comm
 
 
 def subject_of(thread: ThreadSample) -> str:
-    """Name the kind of thread, so that it keeps its name from window to window and restart.
+    """Return the kind of a thread, which is stable across windows and restarts.
 
-    A pool's threads are one kind whatever their number: ``shop/db-0 worker-#``.
+    All threads of a pool are one kind, without their numbers: ``shop/db-0 worker-#``.
     """
     return kind_of(pod_key(thread), thread.process, thread.comm)
 
 
 def kind_of(pod: str, process: str, comm: str) -> str:
-    """Name a kind of thread by its pod's key, or else its process, and its name without numbers."""
+    """Return a kind: the pod's key or else the process, and the thread's name without numbers."""
     kind = NUMBER.sub("#", comm)
     return f"{pod or process} {kind}" if pod or process not in ("", comm) else kind
 
 
 def by_subject(threads: Iterable[ThreadSample]) -> Mapping[str, list[ThreadSample]]:
-    """Put threads of one kind together."""
-    found: defaultdict[str, list[ThreadSample]] = defaultdict(list)
+    """Group threads by kind."""
+    by_kind: defaultdict[str, list[ThreadSample]] = defaultdict(list)
     for thread in threads:
-        found[subject_of(thread)].append(thread)
-    return found
+        by_kind[subject_of(thread)].append(thread)
+    return by_kind
 
 
 def by_use(threads: Iterable[ThreadSample]) -> list[ThreadSample]:
@@ -49,15 +49,15 @@ def by_use(threads: Iterable[ThreadSample]) -> list[ThreadSample]:
 
 
 def busiest(threads: Iterable[ThreadSample], most: int = 3) -> str:
-    """Name the busiest of *threads*, busiest first."""
+    """Return the names of the busiest of *threads*, busiest first."""
     return ", ".join(thread_name(thread) for thread in by_use(threads)[:most])
 
 
 def listed(cpus: Iterable[int]) -> str:
-    """List CPUs by their numbers."""
+    """Return the numbers of CPUs as text, in order."""
     return ", ".join(map(str, sorted(cpus))) or "(none)"
 
 
 def inferred(*threads: ThreadSample) -> dict[str, int]:
-    """Return the evidence that the layer of some thread is a guess; none where all are known."""
+    """Return the evidence that a thread's layer is only inferred. Empty if all are known."""
     return {} if all(thread.layer_is_known for thread in threads) else {"inferred": 1}

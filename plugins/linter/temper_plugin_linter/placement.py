@@ -1,4 +1,4 @@
-"""A snapshot as the invariants look at it: who is on which CPU, and whose CPU that is."""
+"""A snapshot prepared for the invariants: threads by CPU, and CPUs by layer."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
@@ -25,10 +25,10 @@ NONE_OWNED: Mapping[str, frozenset[int]] = {}
 
 @frozen
 class PlacementHistory:
-    """What is remembered of earlier windows: whether things have settled, and who owned what.
+    """The state of earlier windows: whether a plan has settled, and the CPUs of layers.
 
-    ``owned`` are the CPUs of each layer at the end of the window before. ``wakes`` is the watched
-    window before the last one, None where there was none.
+    ``owned`` are the CPUs of each layer at the end of the previous window. ``wakes`` is the watched
+    window before the last one, None if there was none.
     """
 
     is_settled: bool = True
@@ -38,23 +38,23 @@ class PlacementHistory:
 
 @define(slots=False)
 class PlanFacts:
-    """What follows from a plan alone; a plan lasts for many windows."""
+    """Facts that follow from a plan alone. A plan lasts for many windows."""
 
     plan: LayerPlan | None
 
     @cached_property
     def pinned(self) -> frozenset[str]:
-        """Layers that fence their CPUs off: tier layers as well as exclusive thread groups."""
+        """Layers that fence their CPUs: Confined tier layers and exclusive thread groups."""
         return self._named(lambda layer: layer.kind is LayerKind.CONFINED or layer.exclusive)
 
     @cached_property
     def protected(self) -> frozenset[str]:
-        """Layers that others keep off: the pinned, and those marked protected."""
+        """Layers whose CPUs other layers avoid: pinned ones, and those marked protected."""
         return self.pinned | self._named(lambda layer: layer.protected)
 
     @cached_property
     def layer_by_pod(self) -> Mapping[str, str]:
-        """Layer names by pod key, for the threads that no thread group takes."""
+        """Layer names by pod key, for threads outside thread groups."""
         return self.plan.layer_by_pod if self.plan else {}
 
     def _named(self, chosen: Callable[[Layer], bool]) -> frozenset[str]:
@@ -64,7 +64,7 @@ class PlanFacts:
 
 @define(eq=False)
 class SortedThreads:
-    """The threads of one window by what might be wrong with them; a thread may be in several."""
+    """The threads of one window by possible problem. A thread may be in several lists."""
 
     hot: list[ThreadSample] = field(factory=list)
     waiting: list[ThreadSample] = field(factory=list)
@@ -77,29 +77,33 @@ class SortedThreads:
 
 @define(slots=False)
 class Placement:
-    """One window of a node, held against ``limits``."""
+    """One window of a node, held against ``limits``.
+
+    ``wakes`` is the last watched window of wake-ups, None where none is watched.
+    """
 
     snapshot: Snapshot
     limits: Limits
     facts: PlanFacts
     past: PlacementHistory = PlacementHistory()
+    wakes: WakeWindow | None = None
 
     @cached_property
     def is_judged(self) -> bool:
-        """Whether there is a promise about placement that may be held against the node.
+        """Whether placement can be judged: an engine enforces a settled plan.
 
-        The stock scheduler makes none, and an engine needs a while to put a plan into force.
+        The default scheduler follows no plan, and an engine needs a few windows to apply one.
         """
         is_enforcing = self.snapshot.status.mode is Mode.ENFORCING
         return is_enforcing and self.snapshot.plan is not None and self.past.is_settled
 
     @cached_property
     def threads(self) -> SortedThreads:
-        """The threads, looked through once for all invariants: this runs on every tick."""
-        found, limits = SortedThreads(), self.limits
+        """The threads, sorted in one pass for all invariants: this runs on every tick."""
+        threads, limits = SortedThreads(), self.limits
         hot_cpu, starved_s = limits.hot_cpu, limits.starved_s
         waits = min(limits.antagonist_ratio, starved_s / max(self.snapshot.window_s, starved_s))
-        hot, waiting, by_layer = found.hot.append, found.waiting.append, found.by_layer
+        hot, waiting, by_layer = threads.hot.append, threads.waiting.append, threads.by_layer
         for thread in self.snapshot.threads:
             layer = thread.layer
             by_layer[layer].append(thread)
@@ -108,26 +112,26 @@ class Placement:
             if thread.run_delay_ratio >= waits or thread.waiting_s >= starved_s:
                 waiting(thread)
             if thread.policy in REAL_TIME:
-                found.real_time.append(thread)
+                threads.real_time.append(thread)
             if thread.affinity:
-                found.bound.append(thread)
+                threads.bound.append(thread)
             if layer != thread.expected_layer:
-                found.astray.append(thread)
+                threads.astray.append(thread)
             if not thread.layer_is_known:
-                found.guessed.append(thread)
-        return found
+                threads.guessed.append(thread)
+        return threads
 
     @cached_property
     def by_cpu(self) -> Mapping[int, list[ThreadSample]]:
-        """Threads by the CPU they were seen on."""
-        found: defaultdict[int, list[ThreadSample]] = defaultdict(list)
+        """Threads by their last known CPU."""
+        threads: defaultdict[int, list[ThreadSample]] = defaultdict(list)
         for thread in self.snapshot.threads:
-            found[thread.cpu].append(thread)
-        return found
+            threads[thread.cpu].append(thread)
+        return threads
 
     @cached_property
     def protected_cpus(self) -> frozenset[int]:
-        """CPUs that protected layers own now and owned before: the engine moves fences about."""
+        """CPUs that protected layers own now and owned before: the engine moves fences."""
         return frozenset(
             cpu
             for sample in self.snapshot.layers
@@ -136,11 +140,11 @@ class Placement:
         )
 
     def fence(self, sample: LayerSample) -> frozenset[int]:
-        """Return the CPUs that a layer owned all the time, as far as that is known."""
+        """Return the CPUs that a layer owned all the time, as far as known."""
         return self.past.owned.get(sample.name, frozenset(sample.cpus)) & frozenset(sample.cpus)
 
     def grounds(self, sample: LayerSample) -> frozenset[int]:
-        """Return the CPUs that a layer owned at any time, as far as that is known."""
+        """Return the CPUs that a layer owned at any time, as far as known."""
         return self.past.owned.get(sample.name, frozenset()) | frozenset(sample.cpus)
 
     def samples(self, kind: LayerKind) -> list[LayerSample]:
@@ -149,7 +153,7 @@ class Placement:
 
     @cached_property
     def pods(self) -> Mapping[str, PodSample]:
-        """The pods by their key, ``namespace/name``."""
+        """The pods by key, ``namespace/name``."""
         return {pod_key(pod): pod for pod in self.snapshot.pods}
 
 

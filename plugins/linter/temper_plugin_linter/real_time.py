@@ -1,4 +1,4 @@
-"""``rt_hog``: no real-time thread keeps a CPU for itself."""
+"""``rt_hog``: no real-time thread monopolises a CPU."""
 
 from collections.abc import Iterator
 
@@ -7,17 +7,17 @@ from temper_plugin_linter.names import busiest, by_subject, by_use
 from temper_plugin_linter.placement import Placement, cpu_used
 
 THREAD_FIX = (
-    "everybody else on that CPU waits for it, under the engine too: make it an ordinary thread of "
-    "a critical pod (chrt -o -p 0 TID), or let it sleep between its deadlines"
+    "all other threads of that CPU wait for it, under the engine too: make it an ordinary thread "
+    "of a critical pod (chrt -o -p 0 TID), or let it sleep between its deadlines"
 )
 KERNEL_FIX = (
-    "a thread of the kernel (an interrupt's, say) is that busy: spread the interrupts over more "
-    "CPUs (/proc/irq/*/smp_affinity), or lower their rate"
+    "it is a kernel thread (of an interrupt, for example): spread the interrupts over more CPUs "
+    "(/proc/irq/*/smp_affinity), or lower their rate"
 )
 
 
 def rt_hog(placement: Placement) -> Iterator[Finding]:
-    """Find FIFO and RR threads that use much of a CPU; no scheduler of ours comes before them."""
+    """Find FIFO and RR threads that use much of a CPU. They run before every sched_ext thread."""
     limit = placement.limits.rt_cpu
     hogs = [thread for thread in placement.threads.real_time if thread.cpu_used >= limit]
     for subject, threads in by_subject(hogs).items():

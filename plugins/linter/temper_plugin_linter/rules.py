@@ -1,4 +1,4 @@
-"""Every invariant with its words: what it promises, when it is broken, and what to do then."""
+"""Every invariant with its texts: its meaning, the condition of a violation, and the remedy."""
 
 from collections.abc import Callable, Iterable
 
@@ -26,7 +26,7 @@ Check = Callable[[Placement], Iterable[Finding]]
 
 @frozen
 class Rule:
-    """One invariant; ``when`` has the names of its ``thresholds`` in braces."""
+    """One invariant. ``when`` has the names of its ``thresholds`` in braces."""
 
     name: str
     severity: Severity
@@ -39,11 +39,11 @@ class Rule:
     check: Check | None = None
 
     def when_under(self, limits: Limits) -> str:
-        """Say when the promise counts as broken, with the numbers of *limits*."""
+        """Return the condition of a violation, with the numbers of *limits*."""
         return self.when.format_map(asdict(limits))
 
     def invariant(self, eye: Eye) -> Invariant | None:
-        """Return what the agent is to hold every snapshot against; None for the core's own."""
+        """Return the check that the agent applies to every snapshot. None for the core's own."""
         check = self.check
         if check is None:
             return None
@@ -59,14 +59,14 @@ RULES = (
         "smt_collision",
         Severity.WARNING,
         ENFORCING,
-        "A hot thread of a pinned layer has its physical core to itself. Pinned are Confined "
-        "tiers and exclusive thread groups of profiles alike.",
+        "A hot thread of a pinned layer has its physical core to itself. Confined tiers and "
+        "exclusive thread groups of profiles are pinned.",
         "a thread of a pinned layer uses {hot_cpu} CPUs or more, and on its CPU's SMT sibling "
         "other layers use {noisy_cpu} CPUs or more, or another thread of its own layer is as hot "
         "(sibling stacking)",
-        "A busy sibling takes up to half of the core that a fence was to keep whole.",
-        "Strangers: see in `temper explain` why the layer owns half a core. Stacking: give the hot "
-        "threads an exclusive thread group, or raise the pod's CPU request.",
+        "A busy sibling takes up to half of the fenced core.",
+        "Other layers: see in `temper explain` why the layer owns half a core. Stacking: give the "
+        "hot threads an exclusive thread group, or raise the pod's CPU request.",
         ("hot_cpu", "noisy_cpu"),
         smt_collision,
     ),
@@ -78,10 +78,10 @@ RULES = (
         "a share of {stray_ratio} or more of a Confined layer's CPU use (of at least {idle_cpu} "
         "CPUs) is on CPUs that it owned neither at the window's end nor at its begin, or the "
         "engine itself counts that share of the layer's scheduling events against its fence",
-        "Protected work outside its fence waits behind what the fence was to keep away.",
-        "Look for affinities that contradict the fence in the threads named: `taskset -p TID`, "
-        "cpusets, numactl. `stale_affinity` names them if that is it. If all CPUs of the layer are "
-        "busy, it has outgrown them, and a tier that preempts takes others': raise the requests.",
+        "Protected work outside its fence waits behind the work that the fence excludes.",
+        "Look for affinities of the named threads that contradict the fence: `taskset -p TID`, "
+        "cpusets, numactl. `stale_affinity` reports them. If all CPUs of the layer are busy, it "
+        "has outgrown them, and a preempting tier uses CPUs of others: raise the requests.",
         ("stray_ratio", "idle_cpu"),
         protected_fallback,
     ),
@@ -89,12 +89,12 @@ RULES = (
         "open_reserve",
         Severity.ERROR,
         ENFORCING,
-        "Best effort stays off protected CPUs, and finds a reserve of cores that nobody owns.",
+        "Best-effort work stays off protected CPUs, and has a reserve of cores that no layer owns.",
         "a share of {stray_ratio} or more of the Open layer's CPU use (of at least {idle_cpu} "
         "CPUs) is on CPUs that protected layers own, or fewer cores than `[plan] reserve_cores` "
         "are left to Open and system layers",
-        "Best effort on fenced CPUs is noise; without a reserve everybody else starves.",
-        "Look for best-effort threads tied to those CPUs. Too few cores left: raise "
+        "Best-effort work on fenced CPUs disturbs them. Without a reserve all other work starves.",
+        "Look for best-effort threads bound to those CPUs. Too few cores left: raise "
         "`reserve_cores`, or lower requests and limits of critical and high pods.",
         ("stray_ratio", "idle_cpu"),
         open_reserve,
@@ -103,15 +103,15 @@ RULES = (
         "layer_mismatch",
         Severity.WARNING,
         ENFORCING,
-        "Every thread is in the layer that the plan wants it in.",
+        "Every thread is in the layer of its plan.",
         "a thread older than {settle_windows} windows is in another layer than the plan's by the "
-        "engine's own record; where there is no record of single threads, the engine counts fewer "
+        "engine's own record; if there is no record of single threads, the engine counts fewer "
         "threads in a layer than belong there and ran, by more than a share of {missing_ratio} "
         "and more than one. Kernel threads and real-time threads are not judged",
         "A thread in another layer gets neither the CPUs nor the slice of its tier.",
-        "Renice a thread that never sleeps by +1 and back: the engine looks again at its next "
-        "wake-up. Else compare `temper explain` with the thread's cgroup, and see 'steering' in "
-        "`temper observe`.",
+        "Renice a thread that never sleeps by +1 and back: the engine reads it again at its next "
+        "wake-up. Otherwise compare `temper explain` with the thread's cgroup, and see 'steering' "
+        "in `temper observe`.",
         ("settle_windows", "missing_ratio"),
         layer_mismatch,
     ),
@@ -119,10 +119,10 @@ RULES = (
         "quota_unenforced",
         Severity.WARNING,
         ENFORCING,
-        "No pod relies on a CPU quota (`cpu.max`) that nobody enforces.",
+        "No pod exceeds its CPU quota (`cpu.max`), which is not enforced under the engine.",
         "a pod uses {quota_ratio} times its quota or more, and at least {idle_cpu} CPUs beyond it",
-        "The kernel enforces no CFS quota while a sched_ext scheduler is attached: that spares "
-        "latency its cliffs, but a limit meant as a wall is none.",
+        "The kernel enforces no CFS quota while a sched_ext scheduler is attached. That avoids "
+        "throttling, but a limit does not limit.",
         "Lower the pod's priority so that its tier yields, set the limit to what the pod uses, or "
         "keep it on nodes that only observe.",
         ("quota_ratio", "idle_cpu"),
@@ -132,13 +132,13 @@ RULES = (
         "weight_unenforced",
         Severity.WARNING,
         ENFORCING,
-        "Pods of one layer share it as their requests (`cpu.weight`) ask.",
+        "Pods of one layer share it in proportion to their requests (`cpu.weight`).",
         "at least two pods of a layer wait ({contended_cpu} threads or more on average), and one "
         "with a weight of its own lacks a share of {weight_shortfall} or more of what that "
         "entitles it to among them, and at least {idle_cpu} CPUs",
-        "The kernel enforces no cgroup weights while a sched_ext scheduler is attached; the "
-        "engine shares between layers, and inside one everybody gets the same.",
-        "Give the pod that must not go short a higher priority, or raise its request.",
+        "The kernel enforces no cgroup weights while a sched_ext scheduler is attached. The "
+        "engine divides CPUs between layers, and all threads inside a layer are equal.",
+        "Give a pod that needs more a higher priority, or raise its request.",
         ("contended_cpu", "weight_shortfall", "idle_cpu"),
         weight_unenforced,
     ),
@@ -146,10 +146,10 @@ RULES = (
         "rt_hog",
         Severity.ERROR,
         EVERY_MODE,
-        "No real-time thread keeps a CPU for itself.",
+        "No real-time thread monopolises a CPU.",
         "a thread of policy FIFO or RR uses {rt_cpu} CPUs or more",
-        "Real-time threads come before every other scheduler, ours included: whoever is bound to "
-        "that CPU starves, and after 30 s the kernel ejects the engine.",
+        "Real-time threads run before those of every other scheduling class, sched_ext included: "
+        "threads bound to that CPU starve, and after 30 s the kernel ejects the engine.",
         "Make it an ordinary thread of a critical pod (`chrt -o -p 0 TID`), or let it sleep "
         "between its deadlines. A busy interrupt thread: spread the interrupts.",
         ("rt_cpu",),
@@ -159,12 +159,12 @@ RULES = (
         "stale_affinity",
         Severity.WARNING,
         ENFORCING,
-        "Nobody is bound (`sched_setaffinity`), or confined by a cpuset, to CPUs where the plan "
-        "does not want it.",
+        "No thread is bound (`sched_setaffinity`), or confined by a cpuset, to CPUs that "
+        "contradict the plan.",
         "a thread or pod that uses {idle_cpu} CPUs or more may run on none of the CPUs of its "
         "own protected layer, or only on CPUs of other protected layers",
-        "An affinity is law to the engine: the thread either breaks a fence or waits at it.",
-        "Take the binding away: taskset, numactl, the program's own setting; for a cpuset the "
+        "The engine obeys affinities: the thread either breaks a fence or waits for its CPUs.",
+        "Remove the binding: taskset, numactl, the program's own setting, or for a cpuset the "
         "kubelet's static CPU manager or `--cpuset-cpus`.",
         ("idle_cpu",),
         stale_affinity,
@@ -175,10 +175,10 @@ RULES = (
         EVERY_MODE,
         "A pod's profile names every hot thread of it.",
         "a thread that uses {hot_cpu} CPUs or more matches no thread group of its pod's profile, "
-        "or only a last group that takes all others and yields. Where a title or behaviour "
-        "decides, it is not judged",
-        "Programs rename their threads between versions; a hot thread that the profile does not "
-        "know is treated as if it did not matter.",
+        "or only a last group that takes all others and yields. Groups matched by title or "
+        "behaviour are not judged",
+        "Programs rename their threads between versions, and a hot thread that the profile does "
+        "not name is treated as unimportant.",
         "Add a thread group for the name, or choose another profile.",
         ("hot_cpu",),
         unmatched_hot_thread,
@@ -187,24 +187,24 @@ RULES = (
         "profile_not_applied",
         Severity.WARNING,
         EVERY_MODE,
-        "A pod runs under the profile that its annotation, a detector or its image claims for it.",
-        "such a profile is not there (`unknown_id`), could not be loaded (`not_loaded`), was tuned "
-        "for other machines (`shape`) or is for other versions of the program (`version`)",
-        "Whoever named the profile counts on it; without it all threads of the pod are alike.",
-        "See `temper profiles explain`; the finding says what the reason asks for.",
+        "A pod runs under the profile that its annotation, a detector or its image selects.",
+        "such a profile does not exist (`unknown_id`), could not be loaded (`not_loaded`), was "
+        "tuned for other machines (`shape`) or is for other versions of the program (`version`)",
+        "Without its profile all threads of the pod are treated alike.",
+        "See `temper profiles explain`. The finding names the remedy for its reason.",
         check=profile_not_applied,
     ),
     Rule(
         "antagonist",
         Severity.WARNING,
         ENFORCING,
-        "Threads of protected layers do not wait behind others' work.",
+        "Threads of protected layers do not wait behind work of other pods.",
         "a thread of a protected layer waits a share of {antagonist_ratio} or more of the time "
-        "for CPUs that threads of other pods use: as watched, in the last two watched windows "
-        "(`temper observe --edges`); without those as inferred from who used the CPU where the "
-        "thread was seen, by their share of that use (`inferred`)",
-        "This is whom the protected thread has to thank for its latency.",
-        "Move the one named to a lower tier, or give the pod that waits whole cores.",
+        "for CPUs that threads of other pods use: in the last two watched windows "
+        "(`temper wakes`), or without those estimated from the CPU use of the threads on "
+        "its CPU (`inferred`)",
+        "The named threads cause the protected thread's latency.",
+        "Move the named pod to a lower tier, or give the waiting pod whole cores.",
         ("antagonist_ratio",),
         antagonist,
     ),
@@ -213,13 +213,13 @@ RULES = (
         Severity.ERROR,
         EVERY_MODE,
         "No runnable thread waits for a CPU for long.",
-        "a thread waits {starved_s} s or more at a time: it waits that long as of now, or its "
-        "waits in the window were that long on average; where runs are not counted, it waited "
-        "nearly all of the window and hardly ran. SCHED_IDLE threads and those of pods that the "
-        "kernel throttled are not judged",
-        "Work that stands still holds locks and misses deadlines; at 30 s the kernel ejects the "
+        "a thread waits {starved_s} s or more at a time: its current wait is that long, or its "
+        "waits in the window were that long on average; if runs are not counted, it waited nearly "
+        "all of the window and hardly ran. SCHED_IDLE threads and those of pods that the kernel "
+        "throttled are not judged",
+        "A starved thread holds locks and misses deadlines. After 30 s the kernel ejects the "
         "engine.",
-        "Look for `rt_hog` and `antagonist` on its CPU; where it is bound to CPUs, take that away.",
+        "Look for `rt_hog` and `antagonist` on its CPU. Remove its CPU binding, if it has one.",
         ("starved_s",),
         starvation,
     ),
@@ -230,12 +230,12 @@ PLUGIN_HEALTH = Rule(
     "always; by the agent itself, without windows",
     "Every plugin works.",
     "a plugin or a part of it was set aside, or an invariant of it failed in the last window",
-    "What a broken plugin was to judge, nobody judges.",
-    "Mend or remove the plugin and start the agent again. `GET /plugins` is the agent's account; "
-    "`temper plugins` only says whether it loads.",
+    "The invariants of a broken plugin are not checked.",
+    "Repair or remove the plugin and restart the agent. `GET /plugins` shows the agent's state. "
+    "`temper plugins` only shows whether the plugin loads.",
 )
 
 
 def rule_named(name: str) -> Rule | None:
-    """Return the rule of that name; None for an invariant of somebody else."""
+    """Return the rule of that name. None for another plugin's invariant."""
     return next((rule for rule in (*RULES, PLUGIN_HEALTH) if rule.name == name), None)

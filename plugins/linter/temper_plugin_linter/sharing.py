@@ -1,4 +1,4 @@
-"""``quota_unenforced`` and ``weight_unenforced``: what a cgroup asks for that no kernel gives.
+"""``quota_unenforced`` and ``weight_unenforced``: cgroup settings that the kernel does not enforce.
 
 While a sched_ext scheduler is attached the kernel enforces neither ``cpu.max`` nor ``cpu.weight``.
 """
@@ -11,12 +11,12 @@ from temper_plugin_linter.placement import Placement, pod_key
 
 KERNELS_OWN_WEIGHT = 100
 QUOTA_FIX = (
-    "expect no limit from cpu.max on an enforcing node: lower the pod's priority so that its tier "
-    "yields to others, set the limit to what it uses, or keep the pod on a node that only observes"
+    "cpu.max has no effect on an enforcing node: lower the pod's priority so that its tier yields "
+    "to others, set the limit to its actual use, or keep the pod on a node that only observes"
 )
 WEIGHT_FIX = (
-    "inside a layer everybody gets the same: give the pod that must not go short a higher "
-    "priority, so that its tier is served first, or raise its request, so that its tier owns more"
+    "all threads inside a layer are equal: give the pod a higher priority, so that its tier is "
+    "served first, or raise its request, so that its tier owns more CPUs"
 )
 
 
@@ -48,8 +48,7 @@ def quota_unenforced(placement: Placement) -> Iterator[Finding]:
 def weight_unenforced(placement: Placement) -> Iterator[Finding]:
     """Find pods that get less of a contended layer than their ``cpu.weight`` entitles them to.
 
-    Compared are pods of one layer that all wait for CPU: whoever wants no more goes short of
-    nothing.
+    Only waiting pods of one layer are compared: a pod that does not wait lacks no CPU.
     """
     if not placement.is_judged:
         return
@@ -67,18 +66,18 @@ def _short(layer: str, pods: Sequence[PodSample], placement: Placement) -> Itera
     used = sum(pod.cpu_used for pod in pods)
     weights = sum(_weight(pod) for pod in pods)
     for pod in pods:
-        entitled = min(used * _weight(pod) / weights, pod.cpu_used + pod.run_delay)
-        lacking = entitled - pod.cpu_used
-        is_short = lacking >= limits.weight_shortfall * entitled and lacking >= limits.idle_cpu
+        share = min(used * _weight(pod) / weights, pod.cpu_used + pod.run_delay)
+        lacking = share - pod.cpu_used
+        is_short = lacking >= limits.weight_shortfall * share and lacking >= limits.idle_cpu
         if pod.weight is not None and is_short:
             yield Finding(
                 pod_key(pod),
                 f"gets {pod.cpu_used:.2f} CPUs where its weight of {pod.weight} among the "
-                f"{len(pods)} waiting pods of layer {layer!r} entitles it to {entitled:.2f}",
+                f"{len(pods)} waiting pods of layer {layer!r} entitles it to {share:.2f}",
                 WEIGHT_FIX,
                 {
                     "cpu_used": pod.cpu_used,
-                    "entitled": entitled,
+                    "entitled": share,
                     "weight": pod.weight,
                     "weights": weights,
                     "run_delay": pod.run_delay,

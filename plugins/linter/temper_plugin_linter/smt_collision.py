@@ -9,8 +9,8 @@ from temper_plugin_linter.names import busiest, by_use, inferred, subject_of
 from temper_plugin_linter.placement import Placement, cpu_used
 
 FOREIGN_FIX = (
-    "see in 'temper explain' why the layer owns half a core; a layer of whole cores has no "
-    "strangers on its siblings"
+    "see in 'temper explain' why the layer owns half a core; a layer of whole cores has no other "
+    "layer on its siblings"
 )
 STACKED_FIX = (
     "give the hot threads an exclusive thread group in a profile (one whole core each), or raise "
@@ -30,16 +30,16 @@ class _Beside:
 def smt_collision(placement: Placement) -> Iterator[Finding]:
     """Find hot threads of pinned layers whose sibling CPU is busy.
 
-    Busy with another layer's work, or with another hot thread of the same layer: then two threads
-    share one core while the layer may have others (sibling stacking).
+    The sibling runs another layer's work, or another hot thread of the same layer. In the second
+    case two threads share one core while the layer may have other cores (sibling stacking).
     """
     if not placement.is_judged:
         return
-    told: set[str] = set()
+    reported: set[str] = set()
     for place in _places(placement):
         for finding in (*_disturbed(place, placement), *_stacked(place, placement)):
-            if finding.subject not in told:  # the busiest of a kind speaks for all of it
-                told.add(finding.subject)
+            if finding.subject not in reported:  # report only the busiest thread of a kind
+                reported.add(finding.subject)
                 yield finding
 
 

@@ -10,20 +10,20 @@ WILLING = frozenset({"idle"})
 ALMOST_ALL = 0.98
 ALMOST_NOTHING = 0.005
 BOUND_FIX = (
-    "it may run on CPUs {cpus} only, where others never let go: take the binding away, or look for "
-    "rt_hog there"
+    "it may run on CPUs {cpus} only, which other threads do not release: remove the binding, or "
+    "look for rt_hog there"
 )
 FIX = (
-    "look for rt_hog and antagonist on its CPU, and in 'temper top' for who has the CPUs; a thread "
-    "that waits 30 s makes the kernel eject the engine"
+    "look for rt_hog and antagonist on its CPU, and in 'temper top' for the threads that use the "
+    "CPUs; a thread that waits 30 s makes the kernel eject the engine"
 )
 
 
 def starvation(placement: Placement) -> Iterator[Finding]:
-    """Find threads that wait far too long at a time, whatever scheduler runs.
+    """Find threads that wait too long at a time, under any scheduler.
 
-    Threads that asked for it (SCHED_IDLE) are not starved, nor are those of a pod that the kernel
-    throttled in the window: their wait is their quota.
+    SCHED_IDLE threads are left out, because they run only on idle CPUs. So are threads of a pod
+    that the kernel throttled in the window, because they wait for their quota.
     """
     limit, window_s = placement.limits.starved_s, placement.snapshot.window_s
     waits = {
@@ -51,10 +51,10 @@ def starvation(placement: Placement) -> Iterator[Finding]:
 
 
 def longest_wait_s(thread: ThreadSample, window_s: float) -> float:
-    """Return how long the thread waited at a time, at least, as far as one sample tells.
+    """Return a lower bound of the thread's longest wait in one sample.
 
-    Where the tier of observation counts runs, that is the mean of its waits; without a count only
-    a thread that waited all the time and hardly ran counts.
+    If the tier of observation counts runs, it is the mean of the waits. Without a count, only a
+    thread that waited nearly all of the window and hardly ran has a wait.
     """
     delayed_s = thread.run_delay_ratio * window_s
     if thread.runs >= 0:

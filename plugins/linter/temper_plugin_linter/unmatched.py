@@ -1,4 +1,4 @@
-"""What profiles miss: hot threads that none of their groups names, and pods that got none."""
+"""Gaps of profiles: hot threads that no group names, and pods without their profile."""
 
 from collections.abc import Iterator
 
@@ -15,25 +15,25 @@ from temper_plugin_linter.names import busiest, by_subject, by_use
 from temper_plugin_linter.placement import Placement, cpu_used, pod_key
 
 FIX = (
-    "give the profile a thread group for this name ('temper profiles' shows the file; versions of "
-    "the program rename their threads), or another profile to the pod"
+    "add a thread group for this name to the profile ('temper profiles' shows the file; versions "
+    "of the program rename their threads), or give the pod another profile"
 )
 
 NOT_APPLIED_FIX = {
     "unknown_id": "correct the id, or give the node a profile of that id",
     "not_loaded": "correct the profile: 'temper profiles lint' names every mistake in it",
     "shape": "tune the profile on such a machine, and give it that machine_shape",
-    "version": "give the image a tag that tells its version, or name the profile in an annotation",
+    "version": "give the image a tag with its version, or name the profile in an annotation",
 }
-"""What to do, by the code of the reason."""
+"""The remedies by the code of the reason."""
 
 
 def unmatched_hot_thread(placement: Placement) -> Iterator[Finding]:
     """Find hot threads of profiled pods that no group of the profile names.
 
-    Threads left to a last group that takes everybody count where that group yields: it was meant
-    for threads that do little. A match by title or behaviour cannot be held against a sample, so
-    threads whose names it allows are not judged.
+    Threads of a last group that takes all others count if that group yields: it is meant for
+    threads that use little CPU. A match by title or behaviour cannot be evaluated from a sample, so
+    threads whose names fit such a match are not judged.
     """
     plan = placement.snapshot.plan
     if plan is None or not placement.threads.hot:
@@ -42,7 +42,9 @@ def unmatched_hot_thread(placement: Placement) -> Iterator[Finding]:
     hot = [thread for thread in placement.threads.hot if pod_key(thread) in profiled]
     if not hot:
         return
-    by_pod = {each.pod.key: each for each in plan.assignments if each.profile}
+    by_pod = {
+        assignment.pod.key: assignment for assignment in plan.assignments if assignment.profile
+    }
     unknown = [
         thread
         for thread in hot
@@ -53,13 +55,13 @@ def unmatched_hot_thread(placement: Placement) -> Iterator[Finding]:
 
 
 def profile_not_applied(placement: Placement) -> Iterator[Finding]:
-    """Find pods that a profile is claimed for and that run without one."""
+    """Find pods that select a profile and run without one."""
     for pod in placement.snapshot.pods:
         if pod.profile_code and not pod.profile:
             yield Finding(
                 pod_key(pod),
-                f"runs without the profile that is claimed for it: {pod.profile_reason}",
-                NOT_APPLIED_FIX.get(pod.profile_code, "see temper profiles explain"),
+                f"runs without its selected profile: {pod.profile_reason}",
+                NOT_APPLIED_FIX.get(pod.profile_code, "see 'temper profiles explain'"),
                 {"reason": pod.profile_code},
             )
 
@@ -75,7 +77,7 @@ def _is_unknown(thread: ThreadSample, assignment: Assignment) -> bool:
 
 
 def _is_meant(thread: ThreadSample, assignment: Assignment) -> bool:
-    """Whether the profile is about the thread's container; another's threads are none of it."""
+    """Whether the profile covers the thread's container, not a sidecar of the pod."""
     fingerprint = assignment.profile.profile.fingerprint if assignment.profile else None
     processes = fingerprint.processes if fingerprint else ()
     return len(assignment.pod.containers) <= 1 or thread.process in processes

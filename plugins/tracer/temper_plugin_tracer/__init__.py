@@ -1,9 +1,63 @@
 """Windows of wake-ups, waits and blocking between the threads of a node, seen by BPF."""
 
-from temper_core import Command, hookimpl
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from temper_core import (
+    Command,
+    Instrument,
+    InstrumentContext,
+    MetricFamily,
+    OpenInstrument,
+    SettingsTable,
+    fit_settings,
+    hookimpl,
+)
+from temper_plugin_tracer.families import FAMILIES
+from temper_plugin_tracer.options import Options
+
+if TYPE_CHECKING:
+    import click
+
+__all__ = ["temper_commands", "temper_instruments", "temper_metrics", "temper_settings"]
+
+NAME = "tracer"
+
+
+@hookimpl
+def temper_instruments(settings: Mapping[str, Any]) -> list[Instrument]:
+    """Contribute the windows: ``/wakes``, the section ``tracer`` and metrics of waits."""
+    options = fit_settings(settings, Options, plugin=NAME)
+    return [Instrument(NAME, partial(_open, options))]
+
+
+@hookimpl
+def temper_metrics() -> list[MetricFamily]:
+    """Declare the families of the windows."""
+    return list(FAMILIES)
+
+
+@hookimpl
+def temper_settings() -> list[SettingsTable]:
+    """Declare ``[plugins.tracer]``."""
+    return [SettingsTable(Options)]
 
 
 @hookimpl
 def temper_commands() -> list[Command]:
-    """Add no command yet."""
-    return []
+    """Contribute ``temper wakes``."""
+    summary = "Show which threads wake each other, and which wait for a CPU behind others."
+    return [Command("wakes", summary, _load_command)]
+
+
+def _open(options: Options, context: InstrumentContext) -> OpenInstrument:
+    from temper_plugin_tracer.instrument import Tracer  # noqa: PLC0415 - for an agent only
+
+    return Tracer.of(options, context)
+
+
+def _load_command() -> "click.Command":
+    from temper_plugin_tracer.command import command  # noqa: PLC0415 - slow
+
+    return command

@@ -1,9 +1,33 @@
 """Records the threads of a workload, and tests profiles on what was recorded."""
 
+from typing import TYPE_CHECKING
+
 from temper_core import Command, hookimpl
+
+if TYPE_CHECKING:
+    import click
+
+__all__ = ["temper_commands"]
+
+GROUP = "temper profiles"
 
 
 @hookimpl
 def temper_commands() -> list[Command]:
-    """Add no command yet."""
-    return []
+    """Contribute ``temper profiles record`` and ``temper profiles test``."""
+    return [
+        Command("record", "Record the threads of a live program.", _load_record, under=GROUP),
+        Command("test", "Test a profile on recorded threads.", _load_test, under=GROUP),
+    ]
+
+
+def _load_record() -> "click.Command":
+    from temper_plugin_trainer.commands.record import command  # noqa: PLC0415 - slow
+
+    return command
+
+
+def _load_test() -> "click.Command":
+    from temper_plugin_trainer.commands.test import command  # noqa: PLC0415 - slow
+
+    return command

@@ -9,10 +9,8 @@ COMMANDS = {
     "explain": "Say why a pod has its profile, and where its threads belong.",
     "lint": "Say what is wrong with profile files, or may be.",
     "list": "List every profile, and those that could not be loaded.",
-    "record": "Record the threads of a live program.",
     "schema": "Print the JSON Schema of profiles, for editors.",
     "show": "Show the profile of that id.",
-    "test": "Test a profile on recorded threads.",
 }
 
 

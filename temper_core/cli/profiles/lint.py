@@ -39,7 +39,7 @@ def command(
 
     Exit code 2 for a profile that the agent would not load, 1 for one with warnings.
     """
-    from temper_core.cli.profiles.completed import completed_files
+    from temper_core.profiles.completed_files import completed_files
 
     paths = list(each_file(files))
     found = completed_files(paths, settings=settings, directory=profiles)

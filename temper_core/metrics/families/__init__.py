@@ -13,9 +13,8 @@ from temper_core.metrics.families.node import (
     OVERHEAD,
     PRESSURE,
     STEERING,
-    WAKES,
 )
-from temper_core.metrics.families.pods import PODS, THREADS, WAITS
+from temper_core.metrics.families.pods import PODS, THREADS
 from temper_core.metrics.families.profiles import PROFILES
 from temper_core.metrics.families.reading import NEVER, Described, Family
 
@@ -31,7 +30,6 @@ OBSERVED = (
     *PRESSURE,
     *OBSERVING,
     *LAYERS,
-    *WAKES,
 )
 """Of the last observation."""
 
@@ -54,7 +52,6 @@ FAMILIES: tuple[Described, ...] = (
     *LIVE,
     *OBSERVED,
     *PODS,
-    *WAITS,
     *THREADS,
     SERIES,
     DROPPED,
@@ -68,5 +65,4 @@ __all__ = [
     "PODS",
     "SERIES",
     "THREADS",
-    "WAITS",
 ]

@@ -3,25 +3,21 @@
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 
-from temper_core.metrics.exposition import COUNTER, HISTOGRAM
+from temper_core.metrics.exposition import COUNTER
 from temper_core.metrics.families.reading import (
     NEVER,
     Family,
-    HistogramFamily,
     Per,
     Reading,
     Values,
 )
-from temper_core.metrics.totals import WAIT_BOUNDS, LayerTotals, TierTotals
-from temper_core.records.histogram import Histogram
+from temper_core.metrics.totals import LayerTotals, TierTotals
 from temper_core.records.snapshots import LayerSample, PodSample
 from temper_core.records.tiers import Tier
 
 CONTENTION_RATIO = 0.10
 MILLICORES = 1000
 NO_ENGINE = "while no engine runs"
-MOST_WAIT_SERIES = len(WAIT_BOUNDS) + 3
-"""The buckets, the one above them, the count and the sum."""
 
 
 def _by_tier(values: Mapping[Tier, float]) -> Values:
@@ -92,13 +88,6 @@ def _layer_kinds(reading: Reading) -> Values:
 def _layer_cpu(reading: Reading) -> Values:
     known = reading.sums.layers
     return [((each.name,), known.get(each.name, LayerTotals()).cpu_s) for each in reading.layers]
-
-
-def _layer_waits(reading: Reading) -> Iterator[tuple[tuple[str, ...], Histogram]]:
-    for layer in reading.layers:
-        waits = reading.sums.layers.get(layer.name, LayerTotals()).waits
-        if waits is not None:
-            yield (layer.name,), waits
 
 
 TIERS = (
@@ -225,17 +214,6 @@ LAYERS = (
         kind=COUNTER,
         unit="seconds",
         absent=NO_ENGINE,
-        per=Per.LAYER,
-    ),
-    HistogramFamily(
-        "temper_layer_wait_seconds",
-        "How long a layer's threads waited for a CPU, in the windows in which that was watched.",
-        _layer_waits,
-        labels=("layer",),
-        kind=HISTOGRAM,
-        unit="seconds",
-        absent="until wake-ups are watched",
-        most=MOST_WAIT_SERIES,
         per=Per.LAYER,
     ),
 )

@@ -3,11 +3,9 @@
 from collections import Counter
 from collections.abc import Callable, Iterator
 
-from temper_core.metrics.exposition import COUNTER, HISTOGRAM
+from temper_core.metrics.exposition import COUNTER
 from temper_core.metrics.families.agent import counted
-from temper_core.metrics.families.layers import MOST_WAIT_SERIES
-from temper_core.metrics.families.reading import Family, HistogramFamily, Per, Reading, Values
-from temper_core.records.histogram import Histogram
+from temper_core.metrics.families.reading import Family, Per, Reading, Values
 from temper_core.records.lint import Severity
 from temper_core.records.snapshots import InstrumentCost, Overhead, Snapshot
 from temper_core.records.steering import SteeringState
@@ -25,7 +23,6 @@ Each instrument adds up to ten: itself and four parts.
 MOST_INSTRUMENTS = 16
 NO_PSI = "without PSI in the kernel"
 NO_INSTRUMENT = "without instruments"
-NOT_WATCHED = "until wake-ups are watched"
 
 
 def _pressure_ratios(reading: Reading) -> Iterator[tuple[tuple[str, ...], float]]:
@@ -90,15 +87,6 @@ def _observation_tiers(reading: Reading) -> Values:
         return ()
     tier = reading.snapshot.observing.tier
     return [((each,), float(each == tier)) for each in dict.fromkeys((*OBSERVATION_TIERS, tier))]
-
-
-def _wakes(read: Callable[[Reading], float]) -> Callable[[Reading], Values]:
-    return lambda reading: [((), read(reading))] if reading.sums.wakes.windows else ()
-
-
-def _node_waits(reading: Reading) -> Iterator[tuple[tuple[str, ...], Histogram]]:
-    if reading.sums.wakes.waits is not None:
-        yield (), reading.sums.wakes.waits
 
 
 LINT = (
@@ -337,39 +325,5 @@ INSTRUMENTS = (
         unit="seconds",
         absent=NO_INSTRUMENT,
         most=MOST_INSTRUMENTS,
-    ),
-)
-
-WAKES = (
-    Family(
-        "temper_wake_windows_total",
-        "Windows in which every wake-up and switch was watched.",
-        _wakes(lambda r: r.sums.wakes.windows),
-        kind=COUNTER,
-        absent=NOT_WATCHED,
-    ),
-    Family(
-        "temper_wake_watched_seconds_total",
-        "Seconds that those windows lasted; what the wait histograms are a sample of.",
-        _wakes(lambda r: r.sums.wakes.watched_s),
-        kind=COUNTER,
-        unit="seconds",
-        absent=NOT_WATCHED,
-    ),
-    Family(
-        "temper_wake_edges_lost_total",
-        "Pairs of waker and wakee that found no room in those windows.",
-        _wakes(lambda r: r.sums.wakes.lost),
-        kind=COUNTER,
-        absent=NOT_WATCHED,
-    ),
-    HistogramFamily(
-        "temper_node_wait_seconds",
-        "How long threads of the node waited for a CPU, in the windows in which that was watched.",
-        _node_waits,
-        kind=HISTOGRAM,
-        unit="seconds",
-        absent=NOT_WATCHED,
-        most=MOST_WAIT_SERIES,
     ),
 )

@@ -3,14 +3,12 @@
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 
-from temper_core.metrics.exposition import COUNTER, HISTOGRAM
-from temper_core.metrics.families.layers import MOST_WAIT_SERIES
+from temper_core.metrics.exposition import COUNTER
 from temper_core.metrics.families.reading import (
     POD_LABELS,
     PodCountFamily,
     PodDetailFamily,
     PodFamily,
-    PodHistogramFamily,
     PodReading,
 )
 from temper_core.metrics.label_text import label, readable
@@ -157,18 +155,6 @@ PODS = (
         unit="seconds",
         absent="without PSI of the pod",
         most=MOST_STALLS,
-    ),
-)
-
-WAITS = (
-    PodHistogramFamily(
-        "temper_pod_wait_seconds",
-        "How long a pod's threads waited for a CPU, in the windows in which that was watched.",
-        lambda pod: pod.totals.waits,
-        kind=HISTOGRAM,
-        unit="seconds",
-        absent="until wake-ups are watched",
-        most=MOST_WAIT_SERIES,
     ),
 )
 

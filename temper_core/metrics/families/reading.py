@@ -196,25 +196,7 @@ class PodDetailFamily(Described):
         ]
 
 
-@frozen
-class PodHistogramFamily(Described):
-    """A family with a histogram for every pod, where there is one."""
-
-    read: Callable[[PodReading], Histogram | None]
-    labels: tuple[str, ...] = field(default=POD_LABELS, init=False)
-    per: Per = field(default=Per.POD, init=False)
-
-    def lines(self, pods: Iterable[PodReading]) -> list[str]:
-        """Write the samples of *pods*."""
-        return [
-            line
-            for pod in pods
-            if (histogram := self.read(pod)) is not None
-            for line in histogram_lines(self.name, pod.labels, histogram)
-        ]
-
-
-OfPods = PodFamily | PodCountFamily | PodDetailFamily | PodHistogramFamily
+OfPods = PodFamily | PodCountFamily | PodDetailFamily
 
 
 @lru_cache(maxsize=4096)

@@ -21,7 +21,7 @@ from pathlib import Path
 from attrs import evolve
 
 from temper_core.agent.assembly import assemble
-from temper_core.agent.waker import Wake
+from temper_core.agent.waker import LoopWaker
 from temper_core.errors import TemperError
 from temper_core.scheduler.host.roots import Roots
 from temper_core.settings import load
@@ -30,7 +30,7 @@ settings, machine = load(Path(sys.argv[1])).settings, Path(sys.argv[2])
 settings = evolve(settings, scheduler=evolve(settings.scheduler, enforce=sys.argv[3] == "enforce"))
 roots = Roots(sys=machine / "sys", run=Path(settings.run_directory), node=machine / "node")
 try:
-    assemble(settings, Wake(), roots).run()
+    assemble(settings, LoopWaker(), roots).run()
 except TemperError as error:
     sys.exit(f"temper: {error}")
 """

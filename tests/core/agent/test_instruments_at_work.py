@@ -22,7 +22,7 @@ import time
 from temper_core import HelperBounds, Instrument, OpenInstrument, hookimpl
 
 
-class Trainer(OpenInstrument):
+class Fitter(OpenInstrument):
     def __init__(self, context):
         self._context = context
         # Past write(), which would have refused the first.
@@ -30,8 +30,8 @@ class Trainer(OpenInstrument):
         time.sleep(0.01)
         (context.state.path / "model.json").write_bytes(b"x" * 1000)
         bounds = HelperBounds(memory_bytes=64 * 1024 * 1024)
-        self._done = context.helper("trainer_work:train", 20, bounds)
-        self._hanging = context.helper("trainer_work:hang", None, bounds)
+        self._done = context.helper("fitter_work:train", 20, bounds)
+        self._hanging = context.helper("fitter_work:hang", None, bounds)
 
     def section(self, snapshot):
         with self._context.charge("fit"):
@@ -44,7 +44,7 @@ class Trainer(OpenInstrument):
 
 @hookimpl
 def temper_instruments():
-    return [Instrument("trainer", Trainer, state_limit_bytes=50_000)]
+    return [Instrument("fitter", Fitter, state_limit_bytes=50_000)]
 """
 
 WORK = """
@@ -69,7 +69,7 @@ class Agent:
         self.path.write_text(
             f'run_directory = "{directory}/run"\nstate_directory = "{self.state}"\n'
             '[server]\nlisten = "127.0.0.1:0"\n[scheduler]\nenforce = false\n'
-            "[observe]\nperiod_s = 0.5\n[plugin_host]\nallow = ['trainer']\n"
+            "[observe]\nperiod_s = 0.5\n[plugin_host]\nallow = ['fitter']\n"
         )
         self.log = (directory / "log").open("w")
         environment = {**os.environ, "PYTHONPATH": str(plugins)}
@@ -95,7 +95,7 @@ class Agent:
 
         def settled(answer):
             overhead = answer.json()["overhead"]
-            cost = overhead["instruments"].get("trainer", {})
+            cost = overhead["instruments"].get("fitter", {})
             is_settled = cost.get("helpers") == 1 and cost.get("state_bytes") == 1000
             return overhead if is_settled and cost["helper_memory_bytes"] else None
 
@@ -115,12 +115,12 @@ class Agent:
 @pytest.fixture
 def agent(tmp_path):
     plugins = tmp_path / "plugins"
-    info = plugins / "trainer-1.0.dist-info"
+    info = plugins / "fitter-1.0.dist-info"
     info.mkdir(parents=True)
-    (plugins / "trainer_plugin.py").write_text(PLUGIN)
-    (plugins / "trainer_work.py").write_text(WORK)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: trainer\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[temper.plugins]\ntrainer = trainer_plugin\n")
+    (plugins / "fitter_plugin.py").write_text(PLUGIN)
+    (plugins / "fitter_work.py").write_text(WORK)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: fitter\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[temper.plugins]\nfitter = fitter_plugin\n")
     found = Agent(tmp_path, plugins)
     yield found
     found.close()
@@ -148,11 +148,11 @@ def test_what_an_instrument_costs_is_shown_and_its_state_is_kept_within_its_boun
     helpers = helpers_of(agent.process.pid)
 
     lines = {line for line in overhead["cpu_ratio"] if line.startswith("instrument_")}
-    assert {"instrument_trainer_user", "instrument_trainer_fit_user"} <= lines
-    assert overhead["instruments"]["trainer"]["state_limit_bytes"] == 50_000
-    assert 'temper_instrument_state_bytes{instrument="trainer"} 1000' in metrics
-    assert 'temper_overhead_cpu_ratio{part="instrument_trainer_fit_user"}' in metrics
-    assert any("trainer: state directory: 1 of its oldest" in each for each in document["defects"])
+    assert {"instrument_fitter_user", "instrument_fitter_fit_user"} <= lines
+    assert overhead["instruments"]["fitter"]["state_limit_bytes"] == 50_000
+    assert 'temper_instrument_state_bytes{instrument="fitter"} 1000' in metrics
+    assert 'temper_overhead_cpu_ratio{part="instrument_fitter_fit_user"}' in metrics
+    assert any("fitter: state directory: 1 of its oldest" in each for each in document["defects"])
     assert len(helpers) == 1
 
 
@@ -185,5 +185,5 @@ def test_a_restoration_removes_what_instruments_have_kept(agent):
     )
 
     removed = json.loads(done.stdout)["removed"]
-    assert str(agent.state / "instruments/trainer") in removed
+    assert str(agent.state / "instruments/fitter") in removed
     assert not agent.state.exists()

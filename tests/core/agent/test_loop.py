@@ -12,7 +12,7 @@ from temper_core.agent.waker import LoopWaker
 from temper_core.errors import MachineError
 from temper_core.records.plans import Generation
 from temper_core.records.profiles import ProfileFailure
-from temper_core.records.snapshots import InstrumentCost, Mode, Snapshot, Status
+from temper_core.records.snapshots import InstrumentCost, Mode, Section, Snapshot, Status
 from temper_core.records.steering import SteeringState
 from temper_core.scheduler.failure.endings import Diagnosis, EndKind
 from temper_core.settings.models import PodSettings, Settings
@@ -165,6 +165,7 @@ def agent_with(decider, steps=20, linter=None, helm=None, profiles=None, **more)
     )
     published = SimpleNamespace(
         series=7,
+        undeclared=(),
         turned=lambda: None,
         show_plan=lambda _plan: None,
         show_snapshot=lambda snapshot, _truth: shown.append(snapshot),
@@ -209,6 +210,15 @@ def test_a_decision_that_fails_is_told_tried_again_and_ends_nothing():
     assert shown[-1].defects == ()
     assert [entry["part"] for entry in logs if entry["event"] == "agent_part_failed"] == ["decide"]
     assert scheduler.is_closed
+
+
+def test_a_metric_that_was_not_declared_is_a_defect():
+    agent, _, shown = agent_with(FakeDecider(decision()), steps=3)
+    agent._parts.published.undeclared = ("plugin acme: its metric temper_acme is not declared",)
+
+    agent.run()
+
+    assert shown[-1].defects == agent._parts.published.undeclared
 
 
 def test_a_linter_that_fails_leaves_the_scheduler_stepping_and_is_logged_once():
@@ -388,39 +398,6 @@ def test_a_look_comes_before_its_time_where_the_observer_says_so(is_alarmed, loo
     assert len(shown) == looks
 
 
-class FakeWakes:
-    """Has a window that is as recent as one may ask."""
-
-    def __init__(self):
-        self.given = []
-        self.is_closed = False
-
-    def recent(self, _now, _period_s):
-        return "the last window"
-
-    def turn(self, _now, snapshot):
-        self.given.append(snapshot)
-
-    def defects(self, _now):
-        return ("wakes: because",)
-
-    def close(self):
-        self.is_closed = True
-
-
-def test_the_last_window_of_wakes_is_judged_and_shown_and_its_watch_given_the_snapshot():
-    wakes, judged = FakeWakes(), []
-    linter = SimpleNamespace(judge=lambda seen: judged.append(seen.wakes) or (), names=())
-    agent, _, shown = agent_with(FakeDecider(decision()), linter=linter, wakes=wakes)
-
-    agent.run()
-
-    assert judged[0] == shown[0].wakes == "the last window"
-    assert wakes.given == shown
-    assert "wakes: because" in shown[0].defects
-    assert wakes.is_closed
-
-
 def test_a_node_that_has_an_agent_is_left_alone():
     @contextmanager
     def taken():
@@ -474,7 +451,7 @@ class FakeInstruments:
         return {"cluster": InstrumentCost(helpers=1)}
 
     def with_sections(self, snapshot):
-        return snapshot
+        return evolve(snapshot, sections={"cluster": Section(1, {"pods": len(snapshot.pods)})})
 
     def tell(self, snapshot):
         self.told.append(snapshot)
@@ -497,3 +474,16 @@ def test_instruments_are_opened_before_anything_is_enforced_and_closed_after_the
     assert instruments.told == shown != []
     assert shown[-1].defects == instruments.defects
     assert shown[-1].overhead.instruments == instruments.costs()
+
+
+def test_the_linter_judges_by_the_sections_and_by_what_the_agent_knows():
+    judged = []
+    linter = SimpleNamespace(judge=lambda seen: judged.append(seen) or (), names=("calm",))
+    instruments = FakeInstruments([])
+    agent, _, shown = agent_with(FakeDecider(decision()), linter=linter, instruments=instruments)
+
+    agent.run()
+
+    assert judged[0].sections == {"cluster": Section(1, {"pods": 0})}
+    assert judged[0].defects == instruments.defects
+    assert shown[0] == evolve(judged[0], invariants=("calm",))

@@ -12,7 +12,7 @@ from temper_core.bpf.access import (
     AccessCode,
     BpfPrivileges,
     classify,
-    explain,
+    explain_bpf_error,
     probe,
     read_circumstances,
 )
@@ -135,7 +135,7 @@ def test_a_refusal_of_any_object_can_be_explained(load):
     with pytest.raises(BpfError) as raised:
         load("unknown_function")
 
-    access = explain(raised.value)
+    access = explain_bpf_error(raised.value)
 
     assert access.code is AccessCode.KERNEL_TOO_OLD
     assert access.reason == (
@@ -149,7 +149,7 @@ def test_the_verifiers_last_words_are_part_of_the_reason(load):
     with pytest.raises(BpfError) as raised:
         load("unknown_field")
 
-    access = explain(raised.value)
+    access = explain_bpf_error(raised.value)
 
     assert access.code is AccessCode.REFUSED
     assert access.reason.endswith(raised.value.log.splitlines()[-1] + ")")
@@ -159,7 +159,7 @@ def test_a_damaged_object_is_not_the_kernels_fault():
     with pytest.raises(BpfError) as raised:
         Skeleton.load(b"no object")
 
-    assert explain(raised.value).code is AccessCode.DAMAGED
+    assert explain_bpf_error(raised.value).code is AccessCode.DAMAGED
 
 
 def answer(*command):

@@ -26,10 +26,6 @@ def load_fakes():
     return load_beside("temper_fake_view", Path(__file__).parents[1] / "server" / "fake_view.py")
 
 
-for beside in ("observations", "pseudo_terminal"):
-    load_beside(f"temper_{beside}", Path(__file__).with_name(f"{beside}.py"))
-
-
 @frozen
 class Node:
     """A node's settings file, and what it names."""

@@ -129,16 +129,6 @@ def test_an_agent_is_asked_over_its_socket_for_what_it_has_seen(
     assert seen[0].threads == view.last.threads
 
 
-@pytest.mark.usefixtures("agent", "recorded_from")
-def test_edges_are_watched_while_a_recording_wants_them(temper, view, tmp_path):
-    options = ("--edges", "--looks", "2")
-
-    result = temper(observe.command, "--record", str(tmp_path / "node.rec"), *options)
-
-    assert result.exit_code == 0, result.output
-    assert view.wanted == [60.0]
-
-
 @pytest.mark.usefixtures("agent")
 def test_an_agent_that_goes_away_leaves_what_was_recorded_until_then(
     temper, view, recorded_from, tmp_path

@@ -179,11 +179,75 @@ def test_a_section_that_is_too_large_is_dropped_and_named_and_the_others_stay(in
     )
 
 
+def test_a_section_that_has_not_changed_is_the_same_object_and_one_that_has_is_new(instruments_of):
+    content = {"edges": [{"waker": 1}]}
+    instruments, _ = instruments_of(one=teller(content))
+
+    first, same = (instruments.with_sections(make_snapshot()).sections for _ in range(2))
+    content["edges"].append({"waker": 2})
+    changed = instruments.with_sections(make_snapshot()).sections
+
+    assert same["one"].content is first["one"].content
+    assert first["one"].content == {"edges": [{"waker": 1}]}
+    assert changed["one"].content == content
+
+
+@pytest.mark.parametrize(
+    ("value", "plain"),
+    [
+        (float("inf"), None),
+        (10**400, None),
+        ({3, 4}, [3, 4]),
+        ((1, "a"), [1, "a"]),
+        (b"x", "b'x'"),
+        ({1: None}, {"1": None}),
+    ],
+)
+def test_what_json_cannot_say_is_null_or_text_in_a_section(instruments_of, value, plain):
+    instruments, _ = instruments_of(one=teller({"a": value}))
+
+    snapshot = instruments.with_sections(make_snapshot())
+
+    assert snapshot.sections["one"].content == {"a": plain}
+
+
 @pytest.mark.parametrize("content", [7, [1], "text"])
 def test_a_section_that_is_no_mapping_is_the_plugins_failure(instruments_of, host, content):
     instruments, _ = instruments_of(odd=teller(content))
 
     assert instruments.with_sections(make_snapshot()).sections == {}
+    assert host.failures["plugin-odd"] == 1
+
+
+class Hindered(Listener):
+    """An instrument that is kept from its work by *reasons*."""
+
+    def __init__(self, context, reasons):
+        super().__init__(context)
+        self._reasons = reasons
+
+    def defects(self):
+        return iter(self._reasons)
+
+
+def hindered(*reasons):
+    return lambda context: Hindered(context, reasons)
+
+
+def test_what_keeps_it_from_its_work_is_a_defect_with_its_name(instruments_of):
+    instruments, _ = instruments_of(one=hindered("no CAP_BPF;\n run as root"), well=hindered())
+
+    snapshot = instruments.with_sections(make_snapshot(defects=("something",)))
+
+    assert snapshot.defects == ("something", "instrument one: no CAP_BPF; run as root")
+
+
+def test_defects_are_bounded_and_one_that_is_no_text_costs_its_own_only(instruments_of, host):
+    instruments, _ = instruments_of(many=hindered(*["x" * 900] * 20), odd=hindered("a", 7))
+
+    snapshot = instruments.with_sections(make_snapshot())
+
+    assert snapshot.defects == (f"instrument many: {'x' * 500}",) * 8
     assert host.failures["plugin-odd"] == 1
 
 

@@ -4,7 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from temper_core import HelperBounds, InputError, MachineError, PluginError
+from temper_core import (
+    HelperBounds,
+    InputError,
+    MachineError,
+    PluginError,
+    ThreadGroup,
+    WorkloadProfile,
+)
 from temper_core.testing import MadeContext
 
 FOLDER = Path(__file__).parent / "plugin"
@@ -68,3 +75,16 @@ def test_what_is_charged_is_kept(context):
 def test_without_a_folder_there_is_no_state():
     with pytest.raises(MachineError, match="folder=tmp_path"):
         _ = MadeContext().state
+
+
+def test_a_trial_is_kept_until_it_is_released():
+    context = MadeContext()
+    profile = WorkloadProfile("tuned", (ThreadGroup("all"),))
+
+    trial = context.try_profile(profile, ["shop/db-0"], 60.0)
+
+    was_active = trial.is_active()
+    trial.release()
+    assert context.trials == [trial]
+    assert (trial.profile, trial.pods, trial.seconds) == (profile, ("shop/db-0",), 60.0)
+    assert (was_active, trial.is_active()) == (True, False)

@@ -11,7 +11,7 @@ import pytest
 
 from temper_core import InputError, MachineError
 from temper_core.instruments.state_directory import InstrumentDirectory
-from temper_core.instruments.upkeep import StateDirectories
+from temper_core.instruments.upkeep import SWEEP_S, StateDirectories
 
 
 @pytest.fixture
@@ -265,3 +265,18 @@ def test_two_threads_may_write_at_once_and_both_stay_within_the_bound(state):
 
     assert state.used_bytes() == 100
     assert len(refused) == 30
+
+
+def test_a_directory_that_is_asked_for_later_is_measured_soon_too(tmp_path):
+    states = StateDirectories(tmp_path / "temper")
+    soon_s = SWEEP_S / 2
+
+    for name in ("early", "late"):
+        (states.of(name, 1000).path / "file").write_bytes(b"x" * 10)
+        deadline = time.monotonic() + soon_s
+        while name not in states.sizes():
+            assert time.monotonic() < deadline, name
+            time.sleep(0.02)
+    states.close()
+
+    assert {name: size for name, (size, _) in states.sizes().items()} == {"early": 10, "late": 10}

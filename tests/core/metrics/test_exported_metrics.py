@@ -56,7 +56,7 @@ def test_a_broken_exporter_costs_only_its_own_metrics(view, collect):
         "temper_series_dropped",
         "temper_series",
         "temper_pod_cpu_seconds",
-        "temper_pod_wait_seconds_sum",
+        "temper_reload_stock_seconds_sum",
     ],
 )
 def test_a_name_that_the_core_has_is_dropped_and_counted(view, name):

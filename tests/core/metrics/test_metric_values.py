@@ -26,7 +26,6 @@ from temper_core.records.snapshots import (
 )
 from temper_core.records.steering import SteeringState
 from temper_core.records.tiers import LayerKind, Tier
-from temper_core.records.wakes import WaitHistogram, WakeWindow
 from tests.core.server.scraping import OPENMETRICS
 from tests.prometheus import promtool
 
@@ -44,10 +43,6 @@ def a_busy_node(fakes):
     )  # fmt: skip
     batch = PodSample(
         "shop", "batch", "2", Tier.LOW, 3, 0.5, memory_bytes=-1, switches=-1, profile_code="shape"
-    )
-    waits = tuple(
-        WaitHistogram(subject, (3, 0, 0, 0, 0, 1, 0), 0.001)
-        for subject in ("node", "layer critical", "shop/web")
     )
     return fakes.a_snapshot(
         window_s=4.0,
@@ -74,7 +69,6 @@ def a_busy_node(fakes):
             Violation("smt_collision", Severity.ERROR, "shop/web", "shared", "move", {}, 0.0),
         ),
         defects=("a", "b"),
-        wakes=WakeWindow(1.0, 0.25, 10.0, 1e5, waits=waits, lost=6),
     )  # fmt: skip
 
 
@@ -198,28 +192,6 @@ def test_a_layer_is_told_of(value):
     assert value("temper_layer_tasks", layer="open") == 90
     assert value("temper_layer_fallback_ratio", layer="critical") == 0.01
     assert value("temper_layer_cpu_seconds_total", layer="critical") == 4
-
-
-@pytest.mark.parametrize(
-    ("name", "labels"),
-    [
-        ("temper_node_wait_seconds", {}),
-        ("temper_layer_wait_seconds", {"layer": "critical"}),
-        ("temper_pod_wait_seconds", WEB),
-    ],
-)
-def test_waits_are_histograms(value, name, labels):
-    assert value(f"{name}_bucket", **labels, le="1.6e-05") == 3
-    assert value(f"{name}_bucket", **labels, le="6.4e-05") == 4
-    assert value(f"{name}_bucket", **labels, le="+Inf") == 4
-    assert value(f"{name}_count", **labels) == 4
-    assert value(f"{name}_sum", **labels) == 0.001
-
-
-def test_the_windows_that_are_watched_are_told_of(value):
-    assert value("temper_wake_windows_total") == 1
-    assert value("temper_wake_watched_seconds_total") == 0.25
-    assert value("temper_wake_edges_lost_total") == 6
 
 
 def test_pressure_is_told_as_time_and_as_events(value):

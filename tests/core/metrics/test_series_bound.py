@@ -14,14 +14,13 @@ from prometheus_client.openmetrics.parser import (
 )
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
-from temper_core.metrics.families import DROPPED, FAMILIES, PODS, SERIES, THREADS, WAITS
+from temper_core.metrics.families import DROPPED, FAMILIES, PODS, SERIES, THREADS
 from temper_core.metrics.families.reading import Per
 from temper_core.metrics.scraper import UNBOUNDED_LABELS, Scraper
 from temper_core.metrics.totals import Totals, merged_pods
 from temper_core.records.contributions import Exporter, Metric, MetricSample
 from temper_core.records.snapshots import LayerSample, PodSample, ThreadSample
 from temper_core.records.tiers import LayerKind, Tier
-from temper_core.records.wakes import WaitHistogram, WakeWindow
 from tests.core.server.scraping import OPENMETRICS
 
 FIRST_TID = 4_190_000
@@ -43,7 +42,6 @@ populations = st.fixed_dictionaries(
         "layers": st.integers(0, 16),
         "exported": st.integers(0, 400),
         "names": st.lists(odd_text, min_size=1, max_size=12),
-        "watched": st.booleans(),
         "seed": st.integers(0, 2**32),
     }
 )
@@ -99,16 +97,11 @@ def observed(fakes, population, n):
         LayerSample(f"{each}-{name()}", LayerKind.GROUPED, (1,), 0.5, 0.5, 3)
         for each in range(population["layers"])
     )
-    subjects = ["node", *(f"layer {each.name}" for each in layers), *map("/".join, places)]
-    window = WakeWindow(
-        n, 0.1, 5.0, 1e5, waits=tuple(WaitHistogram(each, (1, 2, 3)) for each in subjects)
-    )
     return fakes.a_snapshot(
         monotonic_s=100.0 + 5 * n,
         threads=threads,
         pods=pods,
         layers=layers,
-        wakes=window if population["watched"] else None,
     )
 
 
@@ -169,13 +162,13 @@ def test_nothing_but_what_is_documented_is_told_and_no_more_of_it(fakes, populat
 def test_what_matters_less_is_left_out_first(fakes, limit):
     population = {
         "pods": 60, "threads": 1_000, "layers": 4, "exported": 300, "names": ["a", "bé", "c\n"],
-        "watched": True, "seed": 1,
+        "seed": 1,
     }  # fmt: skip
 
     _, kept, whole = scraped(fakes, population, limit)
 
     counts = [
-        (each.count_named(PLUGIN), *(each.count(families) for families in (THREADS, WAITS, PODS)))
+        (each.count_named(PLUGIN), *(each.count(families) for families in (THREADS, PODS)))
         for each in (kept, whole)
     ]
     for (less, _), (more, all_of_it) in pairwise(zip(*counts, strict=True)):

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from temper_core.metrics.label_text import REST
 from temper_core.metrics.thread_totals import CLEARLY_BUSIER, TOP_NAMES, PodThreads
-from temper_core.metrics.totals import FORGET_S, MOST_GONE, WAIT_BOUNDS, Totals, merged_pods
+from temper_core.metrics.totals import FORGET_S, MOST_GONE, Totals, merged_pods
 from temper_core.records.snapshots import LayerSample, Overhead, PodSample, ThreadSample
 from temper_core.records.tiers import LayerKind, Tier
-from temper_core.records.wakes import WaitHistogram, WakeWindow
+from temper_core.records.wakes import WaitHistogram
 
 WINDOW_S = 5.0
 WEB = ("shop", "web")
@@ -254,46 +254,3 @@ def test_layers_and_overhead_add_up(node):
     assert node.sums.layers["open"].cpu_s == pytest.approx(20)
     assert node.sums.overhead_s == pytest.approx({"observe_user": 0.01})
     assert node.sums.bpf_s == pytest.approx(0.02)
-
-
-def test_a_window_of_wakes_counts_once_however_many_snapshots_show_it(node):
-    layer = LayerSample("open", LayerKind.OPEN, (), 2.0, None, 1)
-    found = (waits("node", 0, 3), waits("shop/web", 0, 1, total_s=0.5), waits("layer open", 2))
-    window = WakeWindow(7.0, 0.25, 10.0, 1e4, waits=found, lost=4)
-    for _ in range(3):
-        node.observe(pod(), layers=(layer,), wakes=window)
-    node.observe(pod(), layers=(layer,), wakes=evolve(window, at=8.0))
-
-    wakes = node.sums.wakes
-    assert (wakes.windows, wakes.watched_s, wakes.lost) == (2, 0.5, 8)
-    assert sum(wakes.waits.counts) == 6
-    assert sum(node.sums.pods[WEB].waits.counts) == 2
-    assert node.sums.pods[WEB].waits.total == 1.0
-    assert sum(node.sums.layers["open"].waits.counts) == 4
-
-
-@pytest.mark.parametrize(
-    ("exponent", "bound"),
-    [(0, 16e-6), (4, 16e-6), (5, 64e-6), (6, 64e-6), (10, 1.024e-3), (22, 4.194304), (23, None)],
-)
-def test_a_wait_falls_into_the_smallest_bucket_that_holds_it(node, exponent, bound):
-    counts = [0] * 26
-    counts[exponent] = 1
-    node.observe(wakes=WakeWindow(1.0, 1.0, 1.0, 1.0, waits=(waits("node", *counts),)))
-
-    histogram = node.sums.wakes.waits
-    (slot,) = [n for n, count in enumerate(histogram.counts) if count]
-    assert slot == (len(WAIT_BOUNDS) if bound is None else WAIT_BOUNDS.index(bound))
-
-
-def test_waits_beyond_what_is_told_apart_are_above_every_bucket(node):
-    node.observe(wakes=WakeWindow(1.0, 1.0, 1.0, 1.0, waits=(waits("node", 0, 0, 5),)))
-
-    assert node.sums.wakes.waits.counts[-1] == 5
-
-
-def test_a_pod_without_a_namespace_has_its_waits_too(node):
-    window = WakeWindow(1.0, 1.0, 1.0, 1.0, waits=(waits("sshd.service", 1, 0),))
-    node.observe(pod("sshd.service", namespace=""), wakes=window)
-
-    assert sum(node.sums.pods["", "sshd.service"].waits.counts) == 1

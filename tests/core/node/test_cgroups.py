@@ -3,7 +3,13 @@ from pathlib import Path
 
 import pytest
 
-from temper_core.node.cgroups import CgroupMounts, CgroupTree, detect_cgroups, thread_cgroup
+from temper_core.node.cgroups import (
+    CgroupMounts,
+    CgroupTree,
+    detect_cgroups,
+    thread_cgroup,
+    thread_owner,
+)
 from tests.core.node.trees import make_cgroup, make_hierarchy, write_files
 
 HYBRID = """\
@@ -113,6 +119,24 @@ def test_the_hierarchies_of_this_machine_are_found():
 )
 def test_a_threads_cgroup_is_its_v2_path_or_the_best_other(text, cgroup):
     assert thread_cgroup(text) == cgroup
+
+
+@pytest.mark.parametrize(
+    ("text", "owner"),
+    [
+        (
+            "0::/kubepods.slice/kubepods-pod0a1b2c3d_1111_2222_3333_444455556666.slice\n",
+            "pod-0a1b2c3d",
+        ),
+        (f"0::/docker/{'0123456789abcdef' * 4}\n", "docker-0123456789ab"),
+        ("0::/system.slice/mysql.service\n", "mysql.service"),
+        ("0::/temper.slice/run-batch@low/worker\n", "batch"),
+        ("0::/\n", ""),
+        ("", ""),
+    ],
+)
+def test_a_threads_owner_is_named(text, owner):
+    assert thread_owner(text) == owner
 
 
 def test_a_tree_lists_every_directory(tmp_path):

@@ -30,7 +30,6 @@ from temper_core.records.snapshots import (
 )
 from temper_core.records.steering import SteeringState
 from temper_core.records.tiers import LayerKind, Tier
-from temper_core.records.wakes import Blocking, Party, WaitHistogram, WakeEdge, WakeWindow
 from temper_core.settings.models import Settings
 from temper_core.testing import make_snapshot, make_thread
 
@@ -39,7 +38,7 @@ SCHEMA = json.loads(
 )
 CONTRACT = {
     "": "schema_version at node mode reason generation engine machine layers threads pods"
-    " pressure violations plugins overhead observing pressure_events wakes sections",
+    " pressure violations plugins overhead observing pressure_events sections",
     "layer": "name kind cpus cpus_used util tasks demoted reason",
     "thread": "tid tgid comm namespace pod container tier layer expected_layer cpu cpu_used"
     " run_delay_ratio waiting_s runs voluntary involuntary migrations policy nice rt_priority"
@@ -373,25 +372,3 @@ def test_how_the_node_is_looked_at_and_what_the_kernel_told_of_is_in_the_documen
         "unlisted": 7,
     }
     assert document["pressure_events"] == {"cpu": 3, "io": 0, "memory": 0}
-
-
-def test_a_window_of_watched_wake_ups_is_told_and_nothing_where_nobody_watched():
-    db, web = Party(2, "db", "mysqld", "shop/db", "high"), Party(3, "web")
-    window = WakeWindow(
-        1.5e9,
-        0.5,
-        20.0,
-        1e4,
-        edges=(WakeEdge(web, db, 12),),
-        blockings=(Blocking(db, web, 2, 0.01),),
-        waits=(WaitHistogram("node", (1, 2, 3), 0.02),),
-        lost=1,
-    )
-
-    watched = observe_document(make_snapshot(wakes=window), 1)
-    unwatched = observe_document(make_snapshot(), 1)
-
-    assert list(misfits(watched, SCHEMA)) == []
-    assert watched["wakes"]["edges"][0]["wakee"]["pod"] == "shop/db"
-    assert watched["wakes"]["waits"][0]["counts"] == [1, 2, 3]
-    assert unwatched["wakes"] is None

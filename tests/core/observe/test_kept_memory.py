@@ -8,29 +8,21 @@ import pytest
 
 from temper_core import parse_profile
 from temper_core.observe.observer import Observer
-from temper_core.observe.places import Places
 from temper_core.observe.profile_coverage import ProfileCoverage
 from temper_core.observe.thread_rows import ThreadRow, ThreadRows
-from temper_core.observe.wakes.kernel import WindowCounts
-from temper_core.observe.wakes.kernel_records import PARTY, TID, Parties
-from temper_core.observe.wakes.roster import PartyRoster, ThreadCgroups
-from temper_core.observe.wakes.telling import tell_window
 from temper_core.plan import ProfileCatalogue, decide
 from temper_core.records.pods import Container
 from temper_core.records.profiles import LoadedProfile
 from temper_core.records.snapshots import Mode, Status
 from temper_core.settings.models import Settings
 from temper_core.testing import make_machine, make_pod, make_thread
-from tests.core.observe.wakes.people import PLAN, a_snapshot, record, sample
+from tests.tracer.people import PLAN
 
 MIB = 1 << 20
 MACHINE = make_machine(8)
 ENFORCING = Status(Mode.ENFORCING)
 A_LOOKS_ROWS = 256
 LOOKS = 100
-ROOM = 8_192
-"""Threads of one window, at most."""
-BATCH = 2_048
 PROFILE = """
 id = "db"
 fingerprint.images = ["db:*"]
@@ -109,26 +101,3 @@ def thread_of_a(tid):
     return make_thread(
         comm=f"job-{tid}", process="db", namespace="default", pod="a", container="main", cpu_used=1
     )
-
-
-def test_the_fullest_of_windows_is_told_without_a_copy_of_it(traced):
-    parties = Parties(full_batches())
-    packed = traced()
-    tracemalloc.reset_peak()
-
-    told = tell_window(
-        WindowCounts(1.0, parties=parties),
-        PartyRoster(parties, a_snapshot(sample(41)), Places(PLAN), ThreadCgroups("/nowhere")),
-        at=0.0,
-    )
-
-    assert sum(told.waits[0].counts) == ROOM
-    assert packed < 2.5 * MIB
-    assert tracemalloc.get_traced_memory()[1] - packed < MIB
-
-
-def full_batches():
-    for first in range(1, ROOM, BATCH):
-        tids = range(first, first + BATCH)
-        records = [record(f"job-{tid}", tgid=tid, process=f"job-{tid}", waits=(1,)) for tid in tids]
-        yield b"".join(map(TID.pack, tids)), b"".join(PARTY.pack(*each) for each in records)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from temper_core.bpf.access import explain
+from temper_core.bpf.access import explain_bpf_error
 from temper_core.errors import BpfError
 from temper_core.observe.descriptors import DescriptorBudget
 from temper_core.observe.kernel_side.kernel_threads import BpfThreads, IterThreads
@@ -61,7 +61,7 @@ def reader(request):
     try:
         reader = OPENERS[request.param]()
     except BpfError as error:
-        pytest.skip(f"{request.param}: {explain(error).reason}")
+        pytest.skip(f"{request.param}: {explain_bpf_error(error).reason}")
     yield reader
     reader.close()
 

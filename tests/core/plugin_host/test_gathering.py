@@ -4,6 +4,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from temper_core import (
+    Command,
     Endpoint,
     Invariant,
     PluginError,
@@ -231,3 +232,22 @@ def test_without_a_log_a_warning_goes_to_stderr_and_leaves_stdout_to_results(
     printed = capsys.readouterr()
     assert printed.out == ""
     assert printed.err == "temper: plugin 'broken': SystemExit: 1\n"
+
+
+@pytest.mark.parametrize(
+    ("groups", "count"),
+    [(("temper", "kubectl temper"), 2), (("temper", "temper"), 0)],
+    ids=["in two groups", "in one group"],
+)
+def test_a_plugin_may_give_one_name_to_a_command_of_each_group(host, groups, count):
+    class Commanding:
+        @hookimpl
+        def temper_commands(self):
+            return [Command("waits", "", lambda: None, under=group) for group in groups]
+
+    host.add(Commanding(), "commanding")
+
+    with capture_logs():
+        found = host.gather("temper_commands", Command)
+
+    assert len(found) == count

@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 
 from temper_core.errors import DocumentError
 from temper_core.records.snapshots import Section
+from temper_core.records.wakes import WaitHistogram, WakeWindow, read_wake_window
 from temper_core.rehearsal.recording_format import LARGEST_BYTES, LONGEST_LINE_BYTES
+from temper_core.settings.models import Settings
 from temper_core.testing import make_machine, make_thread
 
 
@@ -310,3 +312,37 @@ def test_sections_of_instruments_are_read_back_as_they_were(web, plan_of, look_o
     _, (moment,) = read_all(write(evolve(look_of(plan_of(web), 0), sections=sections)))
 
     assert moment.snapshot.sections == sections
+
+
+OLD_WINDOW = {
+    "at": 1_750_000_000.5,
+    "length_s": 0.25,
+    "every_s": 20.0,
+    "switches_per_s": 1e4,
+    "edges": [],
+    "blockings": [],
+    "waits": [{"subject": "node", "counts": [1, 2], "total_s": 0.5}],
+    "lost": 3,
+}
+
+
+def test_a_window_of_a_version_before_sections_is_read_as_the_section_of_the_tracer(
+    spoilt, read_all
+):
+    path = spoilt("look", put(OLD_WINDOW, "look", "wakes"))
+
+    _, (first, second) = read_all(path)
+
+    window = read_wake_window(first.snapshot.sections["tracer"])
+    assert window == WakeWindow(
+        1_750_000_000.5, 0.25, 20.0, 1e4, waits=(WaitHistogram("node", (1, 2), 0.5),), lost=3
+    )
+    assert second.snapshot.sections == {}
+
+
+def test_settings_and_looks_of_a_version_before_the_tracer_are_read(spoilt, read_all):
+    head, _ = read_all(spoilt("recording", put(False, "settings", "observe", "edges")))
+    _, moments = read_all(spoilt("look", put(None, "look", "wakes")))
+
+    assert head.settings == Settings()
+    assert [moment.snapshot.sections for moment in moments] == [{}, {}]

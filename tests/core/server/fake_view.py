@@ -122,8 +122,6 @@ class FakeView:
     no_swap: str = ""
     summed: Sums = Sums()
     series: int = 0
-    wanted: list[float] = field(factory=list)
-    window: dict[str, Any] | None = None
     slow: threading.Event | None = None
     happened: EventLog = field(factory=EventLog)
     requests: dict[str, dict[str, Any]] = field(factory=dict)
@@ -158,12 +156,6 @@ class FakeView:
 
     def recording_document(self) -> Any | None:
         return None
-
-    def wakes_document(self) -> Any:
-        return {"is_on": bool(self.wanted), "window": self.window}
-
-    def want_wakes(self, seconds: float) -> None:
-        self.wanted.append(seconds)
 
     def explain(self, pod: str | None) -> Any:
         if self.slow is not None:

@@ -148,11 +148,11 @@ def test_thresholds_are_those_of_the_settings(tmp_path):
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("", "-: holds no pod, and nothing that makes pods"),
+        ("", "-: has neither a Pod nor a pod template"),
         ("{", "-: is neither JSON nor YAML"),
         ("a: [", "-: is neither JSON nor YAML"),
         ("[" * 100_000, "-: is neither JSON nor YAML"),
-        ("a: &a [*a]", "-: holds no pod"),
+        ("a: &a [*a]", "-: has neither a Pod"),
         ("kind: Pod", "Pod default/unnamed: metadata: must be an object"),
         (yaml.safe_dump(pod(container(cpu="one"))), "'one' is no CPU quantity"),
     ],
@@ -208,10 +208,10 @@ def kubeconfig(tmp_path):
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("", "is no kubeconfig: it holds no keys"),
+        ("", "is not a kubeconfig: it has no keys"),
         ("x: 1", "no current-context"),
         ("[", "cannot be read as a kubeconfig"),
-        ("[]", "is no kubeconfig: it holds no keys"),
+        ("[]", "is not a kubeconfig: it has no keys"),
         ("current-context: a\nclusters: 3", "clusters: an entry needs 'name' and 'cluster'"),
         ("\xff", "cannot be read as a kubeconfig"),
         ("a: {b: {", "cannot be read as a kubeconfig"),

@@ -316,7 +316,7 @@ def test_replicas_that_are_always_first_are_told_of(memory):
 
     memory.meanwhile = somebody_else
 
-    with pytest.raises(MachineError, match="others were first 5 times"):
+    with pytest.raises(MachineError, match="other replicas wrote first 5 times"):
         keeper.check()
 
 

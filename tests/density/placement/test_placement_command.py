@@ -84,10 +84,10 @@ def test_without_an_api_server_to_be_found_nothing_is_served():
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "must hold one Pod, and holds 0"),
+        ("", "must have exactly one Pod, and has 0"),
         ("a: [", "is neither JSON nor YAML"),
-        ("kind: Deployment", "must hold one Pod, and holds 0"),
-        ("kind: Pod\n---\nkind: Pod", "must hold one Pod, and holds 2"),
+        ("kind: Deployment", "must have exactly one Pod, and has 0"),
+        ("kind: Pod\n---\nkind: Pod", "must have exactly one Pod, and has 2"),
     ],
 )
 def test_a_file_that_holds_no_pod_is_refused_in_one_line(tmp_path, text, said):

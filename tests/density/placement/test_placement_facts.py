@@ -75,7 +75,7 @@ def test_a_number_that_is_none_is_as_if_it_were_not_there_and_is_named(key, text
     node = read_node({"metadata": {"name": "node-1", "annotations": {key: text}}})
 
     assert (node.fenced_cores, node.budget_cores, node.core_cpus) == (None, None, None)
-    assert node.problems == (f"{key} is no whole number: {text!r}",)
+    assert node.problems == (f"{key} is not a whole number: {text!r}",)
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_a_time_that_is_none_is_as_if_it_were_not_there_and_is_named(text):
     node = read_node(node_object(tiers_updated=text))
 
     assert node.told_at is None
-    assert node.problems == (f"{read.UPDATED} is no RFC 3339 time: {text!r}",)
+    assert node.problems == (f"{read.UPDATED} is not an RFC 3339 time: {text!r}",)
 
 
 @pytest.mark.parametrize(

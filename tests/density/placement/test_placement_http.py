@@ -69,12 +69,12 @@ def test_no_nodes_have_no_scores(client):
 @pytest.mark.parametrize(
     ("body", "said"),
     [
-        (b"", "the body is no JSON: Expecting value"),
-        (b"{", "the body is no JSON"),
-        (b"\xff", "the body is no JSON"),
-        (b"[" * 50_000, "the body is no JSON"),
+        (b"", "the body is not JSON: Expecting value"),
+        (b"{", "the body is not JSON"),
+        (b"\xff", "the body is not JSON"),
+        (b"[" * 50_000, "the body is not JSON"),
         (b"[]", "the body must be a JSON object, not list"),
-        (b"{}", "Pod: must be a Pod object; the keys of ExtenderArgs are capitalised"),
+        (b"{}", "Pod: must be a Pod object (the keys of ExtenderArgs are capitalised)"),
         (b'{"Pod": {}, "NodeNames": []}', "Pod: "),
         (json.dumps({"Pod": CRITICAL}).encode(), "neither NodeNames nor Nodes"),
         (json.dumps({"Pod": CRITICAL, "NodeNames": "a"}).encode(), "NodeNames: must be a list"),
@@ -180,9 +180,7 @@ def test_the_last_answer_for_a_pod_is_explained_as_it_was(client, ledger):
     assert by_key["bound_to"] == "empty"
     best, other = by_key["nodes"]
     assert (best["node"], best["score"], best["rule"]) == ("empty", 9, "contention")
-    assert best["reason"] == (
-        "1 of 7 cores that can be fenced would be, 0 of them without this pod"
-    )
+    assert best["reason"] == ("1 of 7 fenceable cores would be fenced, 0 of them without this pod")
     assert other["inputs"]["fenced_told"] == 3
 
 
@@ -221,7 +219,7 @@ def test_it_lives_but_is_not_ready_before_everything_was_listed(client):
 
     assert client.get("/healthz").text == "ok\n"
     assert ready.status_code == 503
-    assert ready.text == "nodes: it has not been asked yet; pods: it has not been asked yet\n"
+    assert ready.text == "nodes: no request was sent yet; pods: no request was sent yet\n"
 
 
 def test_the_metrics_count_questions_and_scores_by_rule(client):

@@ -42,7 +42,7 @@ def test_a_fencing_pod_takes_whole_cores_of_the_budget(tier, millis, there, told
     assert found.rule == "contention"
     assert found.inputs["fenced_after"] == after
     assert found.points == pytest.approx(100 * (1 - after / 7))
-    assert f"{after} of 7 cores" in found.reason
+    assert f"{after} of 7 fenceable cores" in found.reason
 
 
 @pytest.mark.parametrize(

@@ -41,8 +41,8 @@ PARTS: Mapping[str, Sequence[str]] = {
             "a_thread_is_told_in_the_cgroup_it_lives_in_now",
         )
     ],
-    "wakes": [
-        f"{OBSERVE}/wakes/test_kernel.py::test_{name}"
+    "tracer": [
+        f"tests/tracer/test_kernel.py::test_{name}"
         for name in (
             "a_ping_pong_pair_wakes_each_other_as_often_as_they_slept",
             "histograms_add_up_to_the_kernels_own_counts_of_each_thread",

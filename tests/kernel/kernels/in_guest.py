@@ -14,7 +14,7 @@ import pytest
 
 from temper_core.bpf.access import probe
 from temper_core.observe.tiers import open_reader
-from temper_core.observe.wakes.kernel import WakeKernel
+from temper_plugin_tracer.kernel import WakeKernel
 
 ROOT = Path(__file__).parents[3]
 ANOTHER = ROOT / "tests/core/observe/kernel_side/as_another.py"

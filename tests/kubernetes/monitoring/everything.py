@@ -5,7 +5,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from attrs import evolve
 
-from deploy.monitoring.catalogue import pages_of_services
 from temper_core import Exporter
 from temper_core.metrics.scraper import Scraper
 from temper_core.records.snapshots import Mode, Status
@@ -13,6 +12,7 @@ from temper_plugin_kubernetes.accounts import UNREADABLE, WRITES, Account
 from temper_plugin_linter.standing import ages
 from tests.core.metrics.test_metric_values import make_busy
 from tests.core.server.conftest import load_fakes
+from tests.density.service_pages import pages_of_services
 
 
 class Eventful:

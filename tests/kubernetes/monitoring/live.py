@@ -58,7 +58,7 @@ class Scene:
         (self.directory / "agent.toml").write_text(
             f'run_directory = "{self.directory}"\nstate_directory = "{self.directory}"\n'
             f'node = "{NODE}"\n[pods]\nsource = "local"\nunits = false\npoll_s = 0.5\n'
-            f"[observe]\nperiod_s = 0.5\nbudget_cpu_ratio = 0.5\nedges = true\n"
+            f"[observe]\nperiod_s = 0.5\nbudget_cpu_ratio = 0.5\n[plugins.tracer]\nedges = true\n"
             f'[server]\nlisten = "127.0.0.1:{self.port}"\n[scheduler]\nenforce = false\n'
         )
         self.start([TEMPER, "agent", "--settings", str(self.directory / "agent.toml")])

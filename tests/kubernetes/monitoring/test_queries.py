@@ -2,19 +2,16 @@
 
 import pytest
 
-from deploy.monitoring.catalogue import catalogue, family_of
+from deploy.monitoring.catalogue import catalogue, declared, family_of
 from deploy.monitoring.queries import UnknownNameError, check_names, families_in
 from temper_core import Exporter
 from temper_core.metrics.families import FAMILIES
-from temper_core.plugin_host import load_host
-from temper_core.settings.models import PluginHostSettings, Settings
+from temper_core.plugin_host.first_party import first_party_host
 from temper_core.testing import make_snapshot
-
-OURS = ("builtin-profiles", "density", "kubernetes", "linter")
 
 
 def test_the_catalogue_has_every_family_of_the_core_and_of_the_plugins_that_come_with_it():
-    host = load_host(Settings(plugin_host=PluginHostSettings(allow=OURS, strict=True)))
+    host = first_party_host()
     snapshot = make_snapshot(invariants=("any",))
     exported = {
         metric.name
@@ -22,11 +19,15 @@ def test_the_catalogue_has_every_family_of_the_core_and_of_the_plugins_that_come
         for metric in host.call(contribution.plugin, contribution.record.collect, snapshot)
     }
 
-    known = {name for name in catalogue() if "_overcommit_" not in name}
+    not_asked = {  # services and instruments are opened in an agent only
+        family.name
+        for plugin, families in declared().items()
+        for family in families
+        if family.service or plugin == "tracer"
+    }
 
-    assert {name for name in known if "_placement_" not in name} == (
-        exported | {family.name for family in FAMILIES}
-    )
+    assert {"kubernetes", "linter", "tracer"} <= set(declared())
+    assert set(catalogue()) - not_asked == exported | {family.name for family in FAMILIES}
 
 
 def test_services_are_in_it_with_their_labels():

@@ -94,7 +94,7 @@ def test_what_a_node_says_it_has_left_does_not_steer_the_terminal_either(made, a
 
     done = ask("restore", "odd", "--timeout", "20")
 
-    assert done.stdout.startswith("odd: restored, but for what")
+    assert done.stdout.startswith("odd: restored, except for")
     assert "\x1b" not in done.stdout
 
 
@@ -119,7 +119,7 @@ def test_a_fleets_kubelets_are_asked_for_so_long_and_no_longer(made, ask, monkey
     told = json.loads(ask("doctor", "-o", "json").stdout)["unknown"]
 
     why = next(each["why"] for each in told if each["what"].startswith("the kubelets"))
-    assert why.startswith("not asked within")
+    assert why.startswith("not reached within")
     assert len([each for each in made.asked if each[1].endswith("configz")]) == 1
 
 

@@ -54,14 +54,15 @@ def test_without_any_kubeconfig_it_says_how_to_name_one(tmp_path):
     done = here("k8s", "status", HOME=str(tmp_path))
 
     assert done.returncode == 3
-    assert "no API server is known: name a kubeconfig with --kubeconfig" in done.stderr
+    assert "no API server is known: " in done.stderr
+    assert "name a kubeconfig with --kubeconfig" in done.stderr
 
 
 @pytest.mark.parametrize(
     ("text", "told"),
     [
         ("a: [", "cannot be read as a kubeconfig"),
-        ("- 1", "is no kubeconfig"),
+        ("- 1", "is not a kubeconfig"),
         ("clusters: [{nome: a}]", "clusters: an entry needs 'name' and 'cluster'"),
         ("current-context: a", "there is no context 'a'; there are: none"),
         ("kind: Config", "no current-context; `kubectl config use-context NAME` sets one"),
@@ -164,7 +165,7 @@ def test_kubectl_finds_the_plugin_and_it_is_the_same(cluster, k8s):
     assert help_text.stdout.startswith("Usage: kubectl temper ")
     assert (wrong.returncode, wrong.stderr) == (
         2,
-        "kubectl temper: name the nodes to restore, or say --all-nodes\n",
+        "kubectl temper: name the nodes to restore, or give --all-nodes\n",
     )
 
 

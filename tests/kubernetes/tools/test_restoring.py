@@ -257,8 +257,7 @@ def test_a_node_that_does_not_answer_is_told_and_its_request_stands(cluster, fle
 
     assert done.returncode == 1
     assert done.stdout == (
-        "deaf: no answer: within 0.5 s; the request stands, and is honoured once its agent hears "
-        "it\n"
+        "deaf: no answer: within 0.5 s; the request stays until the node's agent receives it\n"
     )
     assert ASKED in cluster.annotations("deaf")
 
@@ -287,8 +286,8 @@ def test_a_node_whose_agent_is_gone_is_cleaned_and_the_operator_told(cluster, fl
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        ((), "name the nodes to restore, or say --all-nodes"),
-        (("n1", "--all-nodes"), "name the nodes to restore, or say --all-nodes"),
+        ((), "name the nodes to restore, or give --all-nodes"),
+        (("n1", "--all-nodes"), "name the nodes to restore, or give --all-nodes"),
         (("--all-nodes", "--uninstall", "--release"), "exclude each other"),
         (("no-such-node",), "there is no node 'no-such-node' in this cluster"),
     ],

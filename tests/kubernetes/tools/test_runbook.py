@@ -62,4 +62,4 @@ def test_every_kubectl_temper_that_is_told_is_there(line):
 )
 def test_every_temper_that_is_told_is_there(name):
     assert temper.get_command(click.Context(temper), name) is not None
-    assert name in {*CORE_COMMANDS, "lint"}
+    assert name in {*CORE_COMMANDS, "diff", "lint", "map", "top"}

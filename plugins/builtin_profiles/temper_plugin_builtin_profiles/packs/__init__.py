@@ -1,4 +1,4 @@
-"""The profiles themselves: one TOML file each, read when they are asked for."""
+"""The profiles, one TOML file each."""
 
 from importlib.resources import files
 
@@ -6,10 +6,10 @@ from temper_core import WorkloadProfile, parse_profile
 
 
 def read_packs() -> list[WorkloadProfile]:
-    """Return every pack, by file name; raise DocumentError for one that does not fit."""
-    found = sorted(files(__name__).iterdir(), key=lambda file: file.name)
+    """Return every pack, by file name. Raise DocumentError for a malformed one."""
+    files_by_name = sorted(files(__name__).iterdir(), key=lambda file: file.name)
     return [
         parse_profile(file.read_text(encoding="utf-8"), file.name)
-        for file in found
+        for file in files_by_name
         if file.name.endswith(".toml")
     ]

@@ -1,1 +1,1 @@
-"""The overcommit admission webhook: CPU requests of pods are lowered as they are made."""
+"""The overcommit admission webhook: it lowers the CPU requests of pods at their creation."""

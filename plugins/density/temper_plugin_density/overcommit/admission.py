@@ -1,4 +1,4 @@
-"""An AdmissionReview in, an AdmissionReview out; no pod is ever refused."""
+"""Reads an AdmissionReview and answers with another. No pod is ever refused."""
 
 import base64
 import json
@@ -17,14 +17,14 @@ from temper_plugin_density.overcommit.policy import Policy
 API_VERSION = "admission.k8s.io/v1"
 LONGEST_REASON = 500
 MOST_VALUES = 100_000
-"""Objects and lists in one request: each takes 64 bytes at least, and two characters."""
+"""Objects and lists in one request. Each takes at least 64 bytes of memory and two characters."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 @frozen
 class Answer:
-    """What is answered to one call, and what came of it."""
+    """The response to one call, and the decision behind it."""
 
     body: bytes
     decision: AdmissionDecision
@@ -33,26 +33,26 @@ class Answer:
 
 @frozen
 class Call:
-    """One request of the API server; a field that does not fit is as good as missing."""
+    """One request of the API server. A field of the wrong type counts as missing."""
 
     uid: str = ""
     fields: Mapping[str, Any] = {}
 
     @property
     def is_dry_run(self) -> bool:
-        """Whether nothing will come of the pod."""
+        """Whether the API server will not persist the pod."""
         return self.fields.get("dryRun") is True
 
     def why_not_ours(self, policy: Policy) -> str:
-        """Say why this is nothing to decide about; empty where it is."""
+        """Return why the webhook makes no decision about this call. Empty if it makes one."""
         kind = self.fields.get("kind")
         if not isinstance(kind, dict) or (kind.get("group"), kind.get("kind")) != ("", "Pod"):
-            return "it is no pod"
+            return "it is not a Pod"
         if self.fields.get("operation") != "CREATE" or self.fields.get("subResource"):
-            return "no pod is being made"
+            return "it does not create a pod"
         namespace = self.fields.get("namespace")
         if isinstance(namespace, str) and namespace in policy.spared_namespaces:
-            return f"nothing is lowered in the namespace {namespace}"
+            return f"requests in the namespace {namespace} are never lowered"
         return ""
 
 
@@ -94,10 +94,10 @@ def _call(body: bytes) -> Call:
     try:
         review = json.loads(body)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"the request is no JSON: {error}") from error
+        raise InputError(f"the request is not JSON: {error}") from error
     request = review.get("request") if isinstance(review, dict) else None
     if not isinstance(request, dict):
-        raise InputError("the request is no AdmissionReview: it has no request")
+        raise InputError("the request is not an AdmissionReview: it has no field 'request'")
     uid = request.get("uid")
     return Call(uid if isinstance(uid, str) else "", request)
 

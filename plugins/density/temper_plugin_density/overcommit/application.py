@@ -1,4 +1,4 @@
-"""What is served: ``POST /mutate`` to the API server; health and metrics on a port of their own."""
+"""The HTTP applications: ``POST /mutate`` for the API server, and one for health and metrics."""
 
 from collections.abc import Callable
 from time import perf_counter
@@ -16,13 +16,13 @@ from temper_plugin_density.overcommit.tallies import Tallies
 from temper_plugin_density.serving.bodies import TOO_LARGE, WITHIN_S, BodyBudget, RefusedBodyError
 
 LARGEST_BYTES = 3 * 1024 * 1024
-"""What the API server itself takes of one object at most."""
+"""The API server's own limit for one object."""
 JSON = "application/json"
 METRICS = "text/plain; version=0.0.4; charset=utf-8"
 
 
 def webhook_app(policy: Policy, tallies: Tallies, body_s: float = WITHIN_S) -> Starlette:
-    """Return what the API server calls; a request may take *body_s* seconds to come."""
+    """Return the application that the API server calls. A request may take *body_s* s to arrive."""
     bodies = BodyBudget(LARGEST_BYTES, body_s)
 
     async def mutate(request: Request) -> Response:
@@ -49,14 +49,17 @@ def _refused(error: RefusedBodyError, tallies: Tallies) -> Response:
     decision = AdmissionDecision(Outcome.TOO_LARGE, str(error))
     if error.status == TOO_LARGE:
         _count(tallies, Answer(b"", decision))
-    # Not read to its end, so nothing can follow on this connection.
+    # The body was not read to its end, so the connection cannot be used again.
     body = answered("", decision)
     headers = {"connection": "close"}
     return Response(body, status_code=error.status, media_type=JSON, headers=headers)
 
 
 def observed_app(why_unready: Callable[[], str], tallies: Tallies) -> Starlette:
-    """Return what probes and Prometheus ask; *why_unready* gives nothing once pods are served."""
+    """Return the application for probes and Prometheus.
+
+    *why_unready* returns an empty text once pods are served.
+    """
 
     async def healthz(_: Request) -> Response:
         return PlainTextResponse("ok\n")

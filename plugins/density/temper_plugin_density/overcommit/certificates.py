@@ -1,6 +1,6 @@
-"""Certificates: authorities of our own, and what they sign, as strictly as Go and Python 3.13 read.
+"""Certificate authorities and the certificates they sign, valid for Go's and Python 3.13's checks.
 
-ECDSA with P-256. Instants are aware datetimes; certificates count whole seconds.
+Keys are ECDSA with P-256. Instants are aware datetimes. Certificates hold whole seconds.
 """
 
 from collections.abc import Iterable
@@ -20,7 +20,7 @@ Certificate = x509.Certificate
 Key = ec.EllipticCurvePrivateKey
 
 BACKDATED = timedelta(minutes=5)
-"""A certificate is valid from this long before it was made: clocks differ."""
+"""The start of validity lies this long before the creation of a certificate: clocks differ."""
 AUTHORITY_NAME = "temper-webhook authority"
 LONGEST_COMMON_NAME = 64
 MISFITS = (
@@ -31,12 +31,12 @@ MISFITS = (
     x509.InvalidVersion,
     x509.UnsupportedGeneralNameType,
 )
-"""What certificates and keys raise that are none, some of them only when a field is asked for."""
+"""Errors of malformed certificates and keys. Some are raised only when a field is read."""
 
 
 @frozen
 class ValidityPeriod:
-    """From when to when something is valid."""
+    """The period of validity of a certificate."""
 
     start: datetime
     end: datetime
@@ -53,13 +53,13 @@ def is_valid(certificate: Certificate, now: datetime) -> bool:
 
 
 def is_due(certificate: Certificate, now: datetime) -> bool:
-    """Whether two thirds of its life are over, so that the next one is to be made."""
+    """Whether two thirds of its life are over, so that it must be replaced."""
     start, end = begun(certificate), certificate.not_valid_after_utc
     return not is_valid(certificate, now) or now >= start + (end - start) * 2 / 3
 
 
 def fingerprint(certificate: Certificate) -> bytes:
-    """Return by what *certificate* is known again."""
+    """Return the SHA-256 digest that identifies *certificate*."""
     return certificate.fingerprint(hashes.SHA256())
 
 
@@ -81,11 +81,13 @@ def is_signed_by(certificate: Certificate, authority: Certificate) -> bool:
 def names_of(certificate: Certificate) -> frozenset[str]:
     """Return the names and addresses that *certificate* is for."""
     try:
-        found = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        alternatives = certificate.extensions.get_extension_for_class(
+            x509.SubjectAlternativeName
+        ).value
     except (x509.ExtensionNotFound, ValueError):
         return frozenset()
-    addresses = map(str, found.get_values_for_type(x509.IPAddress))
-    return frozenset([*found.get_values_for_type(x509.DNSName), *addresses])
+    addresses = map(str, alternatives.get_values_for_type(x509.IPAddress))
+    return frozenset([*alternatives.get_values_for_type(x509.DNSName), *addresses])
 
 
 def make_key() -> Key:
@@ -94,7 +96,7 @@ def make_key() -> Key:
 
 
 def make_authority(key: Key, span: ValidityPeriod) -> Certificate:
-    """Make a certificate authority that signs itself; each has a name of its own."""
+    """Make a self-signed certificate authority with a unique name."""
     serial = x509.random_serial_number()
     name = _name(f"{AUTHORITY_NAME} {serial:x}")
     usage = _usage(key_cert_sign=True, crl_sign=True)
@@ -107,7 +109,7 @@ def make_authority(key: Key, span: ValidityPeriod) -> Certificate:
 def make_certificate(
     key: Key, names: Iterable[str], span: ValidityPeriod, authority: Certificate, authority_key: Key
 ) -> Certificate:
-    """Make the certificate of a server of those *names*, valid for no longer than its authority."""
+    """Make the certificate of a server with *names*. It expires no later than its authority."""
     ordered = sorted(names)
     end = min(span.end, authority.not_valid_after_utc)
     serial = x509.random_serial_number()
@@ -115,7 +117,7 @@ def make_certificate(
     builder = _builder(subject, authority.subject, key, serial, ValidityPeriod(span.start, end))
     issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(authority_key.public_key())
     server = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH])
-    alternatives = x509.SubjectAlternativeName([_general_name(each) for each in ordered])
+    alternatives = x509.SubjectAlternativeName([_general_name(name) for name in ordered])
     builder = builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), True)
     builder = builder.add_extension(_usage(digital_signature=True), critical=True)
     for extension in (server, alternatives, issuer):
@@ -168,7 +170,9 @@ def _general_name(name: str) -> x509.GeneralName:
 
 def written(certificates: Iterable[Certificate]) -> bytes:
     """Return *certificates* as PEM."""
-    return b"".join(each.public_bytes(serialization.Encoding.PEM) for each in certificates)
+    return b"".join(
+        certificate.public_bytes(serialization.Encoding.PEM) for certificate in certificates
+    )
 
 
 def written_key(key: Key) -> bytes:
@@ -181,25 +185,25 @@ def written_key(key: Key) -> bytes:
 
 
 def read(pem: bytes, what: str) -> tuple[Certificate, ...]:
-    """Read PEM certificates, one at least; raise InputError naming *what* otherwise."""
+    """Read one or more PEM certificates. Raise InputError naming *what* if there are none."""
     try:
-        found = tuple(x509.load_pem_x509_certificates(pem))
-        for each in found:
-            _read_through(each)
+        certificates = tuple(x509.load_pem_x509_certificates(pem))
+        for certificate in certificates:
+            _read_through(certificate)
     except MISFITS as error:
         raise InputError(f"{what}: holds no certificate") from error
-    return found
+    return certificates
 
 
 def _read_through(certificate: Certificate) -> None:
-    """Ask for every field that is used: each is read only then, and may be rubbish."""
+    """Read every field that is used: fields are parsed on access, and may be malformed."""
     for name in ("subject", "issuer", "extensions", "not_valid_before_utc", "not_valid_after_utc"):
         getattr(certificate, name)
     certificate.public_key()
 
 
 def read_key(pem: bytes, what: str) -> Key:
-    """Read a PEM key; raise InputError naming *what* otherwise."""
+    """Read a PEM key. Raise InputError naming *what* if it is not an ECDSA key."""
     try:
         key = serialization.load_pem_private_key(pem, None)
     except MISFITS as error:

@@ -1,4 +1,4 @@
-"""The two objects that the webhook keeps in the cluster: its Secret, and its configuration."""
+"""The two objects that the webhook maintains in the cluster: its Secret and its configuration."""
 
 import base64
 import binascii
@@ -16,27 +16,27 @@ CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigura
 
 @frozen
 class StoredSecret:
-    """What the Secret holds, in which version."""
+    """The data of the Secret, and its version."""
 
     data: Mapping[str, bytes]
     version: str
     found: Json | None = field(default=None, eq=False, repr=False)
-    """The object itself: what others wrote into it stays there."""
+    """The object itself, so that an update keeps the fields of other writers."""
 
 
 @frozen
 class Configured:
-    """The bundles of the configuration's webhooks by name, in which version."""
+    """The CA bundles of the configuration's webhooks by name, and its version."""
 
     bundles: Mapping[str, bytes]
     version: str
 
 
 class Objects(Protocol):
-    """Access to the Secret and the configuration; every call may raise MachineError.
+    """Access to the Secret and the configuration. Every call may raise MachineError.
 
-    ``create_secret``, ``update_secret`` and ``set_bundles`` raise ConflictError where the object
-    is not what was seen.
+    ``create_secret``, ``update_secret`` and ``set_bundles`` raise ConflictError if the object
+    has changed since it was read.
     """
 
     def secret(self) -> StoredSecret | None:
@@ -52,12 +52,12 @@ class Objects(Protocol):
         """Return the configuration, None where there is none."""
 
     def set_bundles(self, seen: Configured, bundles: Mapping[str, bytes]) -> None:
-        """Replace bundles of the configuration that was *seen*."""
+        """Replace bundles of the configuration *seen*."""
 
 
 @frozen
 class ClusterObjects:
-    """The objects by those names, at the API server."""
+    """The objects of those names at the API server."""
 
     connect: Callable[[], ApiServer]
     namespace: str
@@ -67,11 +67,11 @@ class ClusterObjects:
     def secret(self) -> StoredSecret | None:
         """Return the Secret, None where there is none."""
         with about(f"secret {self.secret_name}"), self.connect() as server:
-            found = server.find(f"{self._secrets}/{self.secret_name}")
-        if found is None:
+            secret = server.find(f"{self._secrets}/{self.secret_name}")
+        if secret is None:
             return None
-        data = {key: _decoded(text) for key, text in (found.get("data") or {}).items()}
-        return StoredSecret(data, version_of(found), found)
+        data = {key: _decoded(text) for key, text in (secret.get("data") or {}).items()}
+        return StoredSecret(data, version_of(secret), secret)
 
     def create_secret(self, data: Mapping[str, bytes]) -> None:
         """Make the Secret."""
@@ -89,21 +89,21 @@ class ClusterObjects:
         """Return the configuration, None where there is none."""
         name = self.configuration_name
         with about(f"webhook configuration {name}"), self.connect() as server:
-            found = server.find(f"{CONFIGURATIONS}/{name}")
-        if found is None:
+            configuration = server.find(f"{CONFIGURATIONS}/{name}")
+        if configuration is None:
             return None
         bundles = {
-            each["name"]: _decoded(each["clientConfig"].get("caBundle") or "")
-            for each in found.get("webhooks") or ()
+            webhook["name"]: _decoded(webhook["clientConfig"].get("caBundle") or "")
+            for webhook in configuration.get("webhooks") or ()
         }
-        return Configured(bundles, version_of(found))
+        return Configured(bundles, version_of(configuration))
 
     def set_bundles(self, seen: Configured, bundles: Mapping[str, bytes]) -> None:
-        """Replace bundles of the configuration that was *seen*; its other fields stay."""
+        """Replace bundles of the configuration *seen*. Its other fields are kept."""
         name = self.configuration_name
         webhooks = [
-            {"name": each, "clientConfig": {"caBundle": _encoded(bundle)}}
-            for each, bundle in bundles.items()
+            {"name": webhook, "clientConfig": {"caBundle": _encoded(bundle)}}
+            for webhook, bundle in bundles.items()
         ]
         change = {"metadata": {"resourceVersion": seen.version}, "webhooks": webhooks}
         with about(f"webhook configuration {name}"), self.connect() as server:

@@ -15,21 +15,23 @@ FACTOR = click.option(
     callback=read_factor,
     default="0.7",
     show_default=True,
-    help="What share of a request is left.",
+    help="The share of a request that is left.",
 )
 
 
 @click.group("overcommit")
 def overcommit() -> None:
-    """Lower the CPU requests of pods as they are made, where a namespace asks for it."""
+    """Lower the CPU requests of new pods in namespaces that ask for it."""
 
 
 @overcommit.command("serve")
-@click.option("--listen", default="0.0.0.0:8443", show_default=True, help="Where TLS is served.")
+@click.option("--listen", default="0.0.0.0:8443", show_default=True, help="Address for TLS.")
 @click.option("--observe", default="0.0.0.0:8081", show_default=True, help="Health and metrics.")
 @click.option("--namespace", default=names.NAMESPACE, show_default=True, help="Its own namespace.")
 @click.option("--service", default=names.SERVICE, show_default=True, help="Its Service.")
-@click.option("--secret", default=names.SECRET, show_default=True, help="Where certificates are.")
+@click.option(
+    "--secret", default=names.SECRET, show_default=True, help="Its Secret for certificates."
+)
 @click.option(
     "--configuration",
     default=names.CONFIGURATION,
@@ -57,21 +59,21 @@ def overcommit() -> None:
     callback=read_duration,
     default="5m",
     show_default=True,
-    help="How long an authority is known before it signs.",
+    help="How long an authority is published before it signs.",
 )
 @click.option(
     "--check-every",
     callback=read_duration,
     default="30s",
     show_default=True,
-    help="How often the Secret and the configuration are looked at.",
+    help="How often the Secret and the configuration are checked.",
 )
 @click.option(
     "--drain",
     callback=read_pause,
     default="5s",
     show_default=True,
-    help="How long to answer on after SIGTERM.",
+    help="How long requests are still answered after SIGTERM.",
 )
 @LOG_LEVEL
 @KUBECONFIG
@@ -79,9 +81,9 @@ def overcommit() -> None:
 def serve(**given: Any) -> None:  # noqa: ANN401 - click's options, each of its type
     """Answer the API server until SIGTERM.
 
-    Every answer lets the pod start, lowered or not. The certificate, and the authority that the
-    API server trusts, are made here, kept in the Secret and renewed after two thirds of their
-    life; a new authority is known for --overlap before it is used.
+    Every answer admits the pod, lowered or not. This command makes the certificate and the
+    authority that the API server trusts, keeps both in the Secret, and renews them after two thirds
+    of their life. A new authority is published for --overlap before it is used.
     """
     from temper_plugin_density.overcommit.starting import ServeOptions, start  # noqa: PLC0415 - slow
 
@@ -95,7 +97,7 @@ def serve(**given: Any) -> None:  # noqa: ANN401 - click's options, each of its 
     "source",
     required=True,
     type=click.Path(path_type=Path, allow_dash=True),
-    help="Pods, or what makes pods, as YAML or JSON; - reads standard input.",
+    help="Pods or workloads with pod templates, as YAML or JSON. - reads standard input.",
 )
 @FACTOR
 @OUTPUT
@@ -103,8 +105,8 @@ def serve(**given: Any) -> None:  # noqa: ANN401 - click's options, each of its 
 def preview(source: Path, factor: Fraction, output: str, settings: Path | None) -> None:
     """Show what the webhook would do with pods, container by container, and why.
 
-    Nothing is asked of a cluster: namespaces are taken as labelled. Exit code 2 where the file
-    cannot be read.
+    No cluster is contacted: every namespace counts as labelled. Exit code 2 if the file cannot be
+    read.
     """
     from temper_plugin_density.overcommit.previewing import show  # noqa: PLC0415 - slow
 
@@ -118,8 +120,8 @@ def preview(source: Path, factor: Fraction, output: str, settings: Path | None) 
 def report(context: click.Context, output: str, kubeconfig: Path | None) -> None:
     """Show per namespace how many pods run lowered, and how much that frees.
 
-    Exit code 1 where a LimitRange of a labelled namespace may refuse lowered pods, 3 where the
-    cluster does not answer.
+    Exit code 1 if a LimitRange of a labelled namespace may refuse lowered pods, 3 if the cluster
+    does not answer.
     """
     from temper_plugin_density.overcommit.reporting import report_on  # noqa: PLC0415 - slow
 

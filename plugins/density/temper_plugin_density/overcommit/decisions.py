@@ -1,4 +1,4 @@
-"""Whether a pod's CPU requests are lowered, how far, and why: a Pod object in, a decision out."""
+"""Decides whether a pod's CPU requests are lowered, how far, and why."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -16,7 +16,7 @@ from temper_plugin_density.overcommit.sparing import why_spared
 
 @frozen
 class RequestChange:
-    """One container's request: what it was at first, what it is, and what it becomes."""
+    """One container's CPU request: the original, the current and the new value."""
 
     request: CpuRequest
     original: str
@@ -24,18 +24,18 @@ class RequestChange:
 
     @property
     def is_lowered(self) -> bool:
-        """Whether the pod runs, or will, with less than was asked for at first."""
+        """Whether the pod runs, or will run, with less than its original request."""
         return self.is_new or self.original != self.request.text
 
     @property
     def is_new(self) -> bool:
-        """Whether the request is lowered now."""
+        """Whether this decision lowers the request."""
         return self.after_millis != self.request.millis
 
 
 @frozen
 class AdmissionDecision:
-    """What is done with a pod, and why; without a patch nothing is."""
+    """The outcome for a pod, with its reason. Without a patch the pod stays unchanged."""
 
     outcome: Outcome
     reason: str
@@ -52,13 +52,13 @@ def decide(pod: PodObject, policy: Policy) -> AdmissionDecision:
     changes = tuple(
         _change(request, claims.get(request.container), policy) for request in pod.requests
     )
-    kept = {each.request.container: each.original for each in changes if each.is_lowered}
+    kept = {change.request.container: change.original for change in changes if change.is_lowered}
     if not kept:
         why = "the factor is 1" if policy.factor == 1 else f"none is more than {LEAST_MILLIS}m"
         reason = f"no CPU request can be lowered: {why}"
         return AdmissionDecision(Outcome.NOTHING_TO_LOWER, reason, changes=changes)
-    if not any(each.is_new for each in changes) and claims == kept:
-        reason = f"its requests are lowered already, as {ORIGINALS} says"
+    if not any(change.is_new for change in changes) and claims == kept:
+        reason = f"its requests are lowered already, according to {ORIGINALS}"
         return AdmissionDecision(Outcome.ALREADY_LOWERED, reason, changes=changes)
     return _lower(pod, policy, changes, originals.written(kept))
 
@@ -69,24 +69,24 @@ def _lower(
     if not originals.fits(pod.pod.annotations, annotation):
         reason = "its annotations leave no room for its original requests"
         return AdmissionDecision(Outcome.NO_ROOM, reason, changes=_untouched(pod.requests))
-    new = [each for each in changes if each.is_new]
-    patch = [replace_request(each.request.place, each.after_millis) for each in new]
+    new = [change for change in changes if change.is_new]
+    patch = [replace_request(change.request.place, change.after_millis) for change in new]
     patch.append(annotate(annotation, has_annotations=pod.has_annotations))
-    after = pod.millis_with({each.request.place: each.after_millis for each in new})
+    after = pod.millis_with({change.request.place: change.after_millis for change in new})
     freed = pod.pod.cpu_request_millis - after
     if not new:
         reason = f"its requests are lowered already; {ORIGINALS} is corrected"
         return AdmissionDecision(Outcome.ALREADY_LOWERED, reason, patch, changes)
-    said = f"{len(new)} of {len(changes)} CPU requests lowered to {float(policy.factor):g}"
-    return AdmissionDecision(Outcome.LOWERED, f"{said}: {freed}m freed", patch, changes, freed)
+    summary = f"{len(new)} of {len(changes)} CPU requests lowered to {float(policy.factor):g}"
+    return AdmissionDecision(Outcome.LOWERED, f"{summary}: {freed}m freed", patch, changes, freed)
 
 
 def _untouched(requests: Iterable[CpuRequest]) -> tuple[RequestChange, ...]:
-    return tuple(RequestChange(each, each.text, each.millis) for each in requests)
+    return tuple(RequestChange(request, request.text, request.millis) for request in requests)
 
 
 def _change(request: CpuRequest, claim: str | None, policy: Policy) -> RequestChange:
-    """Lower one request, unless it is what its annotated original was lowered to before."""
+    """Lower one request, unless it is already the lowered value of its annotated original."""
     millis = originals.claimed_millis(claim)
     is_lowered = (
         millis is not None and millis > request.millis and policy.lowered(millis) == request.millis

@@ -1,4 +1,4 @@
-"""Keep certificate and authorities in the cluster, and take up what another replica made."""
+"""Keeps the certificate and the authorities in the cluster, and adopts those of other replicas."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,7 +15,7 @@ from temper_plugin_density.overcommit.cluster import Configured, Objects, Stored
 from temper_plugin_density.overcommit.material import Material, Terms
 
 TRIES = 5
-"""So often replicas may get in each other's way in one check; each time one of them is done."""
+"""Conflicts between replicas that one check tolerates. Each conflict means one replica is done."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -23,40 +23,40 @@ Clock = Callable[[], datetime]
 
 
 def now() -> datetime:
-    """Return what time it is."""
+    """Return the current time."""
     return datetime.now(UTC)
 
 
 class CertificateKeeper:
-    """What is in force, as the Secret and the configuration agree.
+    """Keeps the material of this replica in line with the Secret and the configuration.
 
-    What it has it keeps: it goes on serving while the Secret is away, cannot be read, or is
-    rubbish, and writes it anew as soon as it may.
+    The material stays in force while the Secret is missing, unreadable or malformed. The Secret is
+    written again as soon as the API server permits it.
     """
 
     def __init__(self, objects: Objects, terms: Terms, clock: Clock = now) -> None:
         self._objects, self._terms, self._clock = objects, terms, clock
         self.material: Material | None = None
         self.is_trusted = False
-        """Whether the API server has once been seen to trust what is served."""
+        """Whether the configuration has once held the authorities of the served certificate."""
 
     def check(self) -> None:
-        """Bring everything in line once; raise MachineError with what could not be."""
+        """Bring both objects in line once. Raise MachineError with the problems that remain."""
         for _ in range(TRIES):
             try:
                 return self._agree()
             except ConflictError as error:
                 log.info("another_replica_was_first", object=str(error))
-        raise MachineError(f"others were first {TRIES} times in a row")
+        raise MachineError(f"other replicas wrote first {TRIES} times in a row")
 
     def _agree(self) -> None:
-        """Do whatever can be done: neither object is to wait for the other."""
+        """Do as much as possible: a problem with one object does not delay the other."""
         problems: list[str] = []
         configured = None
         with _noted(problems):
             configured = self._objects.configuration()
             if configured is None:
-                problems.append("there is no webhook configuration; nobody asks")
+                problems.append("there is no webhook configuration: no pod reaches the webhook")
         with _noted(problems):
             self._settle(configured)
         with _noted(problems):
@@ -68,77 +68,79 @@ class CertificateKeeper:
         """Agree on the material with the Secret."""
         trusted = None if configured is None else _trusted_by_all(configured)
         try:
-            held = self._objects.secret()
+            secret = self._objects.secret()
         except TemperError:
             self._renew_alone(trusted)
             raise
-        found = self._read(held)
-        wanted = self._wanted(self._fresher(found), trusted)
+        stored = self._read(secret)
+        target = self._wanted(self._fresher(stored), trusted)
         try:
-            self._write(held, found, wanted)
+            self._write(secret, stored, target)
         except ConflictError:
             raise
         except TemperError:
-            # What cannot be written can be served all the same, if it is not the first.
+            # Material that cannot be written can still be served, unless it is the first.
             if self.material is not None:
-                self._take_up(wanted)
+                self._take_up(target)
             raise
-        self._take_up(wanted)
+        self._take_up(target)
 
-    def _write(self, held: StoredSecret | None, found: Material | None, wanted: Material) -> None:
-        if held is None:
-            self._objects.create_secret(wanted.written())
+    def _write(
+        self, secret: StoredSecret | None, stored: Material | None, target: Material
+    ) -> None:
+        if secret is None:
+            self._objects.create_secret(target.written())
             log.info("secret_created")
-        elif wanted != found:
-            self._objects.update_secret(held, wanted.written())
+        elif target != stored:
+            self._objects.update_secret(secret, target.written())
             log.info("secret_updated")
 
-    def _fresher(self, found: Material | None) -> Material | None:
-        """Return what is in the Secret, or what this replica had to make without it."""
+    def _fresher(self, stored: Material | None) -> Material | None:
+        """Return the Secret's material, or this replica's own if that was renewed later."""
         own = self.material
-        if found is None or own is None or own.newest != found.newest:
-            return found or own
+        if stored is None or own is None or own.newest != stored.newest:
+            return stored or own
         clock = self._clock()
-        is_behind = x509.is_due(found.certificate, clock) and not x509.is_due(
+        is_behind = x509.is_due(stored.certificate, clock) and not x509.is_due(
             own.certificate, clock
         )
-        return own if is_behind else found
+        return own if is_behind else stored
 
     def _renew_alone(self, trusted: frozenset[bytes] | None) -> None:
-        """Go on with a certificate of the same authority where the Secret cannot be asked."""
+        """Renew with the same authority while the Secret cannot be read."""
         if self.material is not None:
             self._take_up(self._wanted(self.material, trusted))
 
-    def _wanted(self, found: Material | None, trusted: frozenset[bytes] | None) -> Material:
-        if found is None:
+    def _wanted(self, current: Material | None, trusted: frozenset[bytes] | None) -> Material:
+        if current is None:
             return materials.made(self._terms, self._clock())
-        return materials.renewed(found, self._terms, self._clock(), trusted)
+        return materials.renewed(current, self._terms, self._clock(), trusted)
 
-    def _read(self, held: StoredSecret | None) -> Material | None:
-        if held is None or not held.data:
+    def _read(self, secret: StoredSecret | None) -> Material | None:
+        if secret is None or not secret.data:
             return None
         try:
-            return materials.read(held.data)
+            return materials.read(secret.data)
         except InputError as error:
             log.warning("secret_was_rubbish", reason=str(error))
             return None
 
-    def _take_up(self, wanted: Material) -> None:
-        if self.material != wanted:
-            end = wanted.certificate.not_valid_after_utc
+    def _take_up(self, target: Material) -> None:
+        if self.material != target:
+            end = target.certificate.not_valid_after_utc
             log.info("certificate_taken_up", valid_until=end.isoformat())
-        self.material = wanted
+        self.material = target
 
     def _make_trusted(self, configured: Configured | None) -> None:
-        """Put the authorities into the configuration where they are not."""
+        """Add missing authorities to the configuration."""
         if self.material is None or configured is None:
             return
-        wanted = {
-            name: trust.bundle(self.material.authorities, found, self._clock())
-            for name, found in configured.bundles.items()
+        bundles = {
+            name: trust.bundle(self.material.authorities, bundle, self._clock())
+            for name, bundle in configured.bundles.items()
         }
         changed = {
-            name: bundle for name, bundle in wanted.items() if bundle != configured.bundles[name]
+            name: bundle for name, bundle in bundles.items() if bundle != configured.bundles[name]
         }
         if changed:
             self._objects.set_bundles(configured, changed)
@@ -158,8 +160,8 @@ def _noted(problems: list[str]) -> Iterator[None]:
 
 def _trusted_by_all(configured: Configured) -> frozenset[bytes]:
     """Return the fingerprints of the authorities that every webhook of the configuration has."""
-    found = [trust.fingerprints(bundle) for bundle in configured.bundles.values()]
-    return frozenset.intersection(*found) if found else frozenset()
+    fingerprints = [trust.fingerprints(bundle) for bundle in configured.bundles.values()]
+    return frozenset.intersection(*fingerprints) if fingerprints else frozenset()
 
 
 def expiry(certificate: x509.Certificate) -> float:

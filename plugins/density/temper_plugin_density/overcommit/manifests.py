@@ -1,4 +1,4 @@
-"""Pods in files: as objects, in lists, and as the templates of whatever makes pods."""
+"""Reads pods from files: as objects, in lists, and as pod templates of workloads."""
 
 import json
 import sys
@@ -21,28 +21,28 @@ KNOWN_CLASSES: Mapping[str, int] = {
     "temper-low": -100,
     "temper-background": -1000,
 }
-"""What Kubernetes and the chart install; the API server resolves any other."""
+"""Priorities of the classes that Kubernetes and the chart install. Others need an API server."""
 
 TEMPLATES = (("spec", "template"), ("spec", "jobTemplate", "spec", "template"))
 
 
 @frozen
 class Manifest:
-    """A pod, or the template of pods, and what it belongs to."""
+    """A pod or a pod template, with the kind and name of its object."""
 
     subject: str
     pod: Mapping[str, Any]
 
 
 def read_manifests(path: Path) -> tuple[Manifest, ...]:
-    """Return every pod of a file, - being standard input; raise DocumentError without any."""
+    """Return every pod of a file (``-`` is standard input). Raise DocumentError if it has none."""
     source = str(path)
-    found = tuple(
+    manifests = tuple(
         manifest for document in _documents(path, source) for manifest in _manifests(document)
     )
-    if not found:
-        raise DocumentError(source, ["holds no pod, and nothing that makes pods"])
-    return found
+    if not manifests:
+        raise DocumentError(source, ["has neither a Pod nor a pod template"])
+    return manifests
 
 
 def _documents(path: Path, source: str) -> list[Any]:
@@ -50,7 +50,7 @@ def _documents(path: Path, source: str) -> list[Any]:
     try:
         if text.lstrip().startswith(("{", "[")):
             return [json.loads(text)]
-        # Not libyaml's: what is nested too deeply would end the process there.
+        # Not libyaml's loader: deeply nested input would crash the process there.
         return list(yaml.safe_load_all(text))
     except (ValueError, LookupError, TypeError, RecursionError, yaml.YAMLError) as error:
         reason = " ".join(str(error).split())[:300] or type(error).__name__
@@ -60,17 +60,17 @@ def _documents(path: Path, source: str) -> list[Any]:
 def _text(path: Path, source: str) -> str:
     try:
         if source == "-":
-            given = sys.stdin.buffer.read(LARGEST_BYTES + 1)
+            content = sys.stdin.buffer.read(LARGEST_BYTES + 1)
         else:
             with path.open("rb") as file:
-                given = file.read(LARGEST_BYTES + 1)
-        if len(given) > LARGEST_BYTES:
+                content = file.read(LARGEST_BYTES + 1)
+        if len(content) > LARGEST_BYTES:
             raise DocumentError(source, [f"is larger than {LARGEST_BYTES} bytes"])
-        return given.decode("utf-8-sig")
+        return content.decode("utf-8-sig")
     except OSError as error:
         raise DocumentError(source, [error.strerror or str(error)]) from error
     except ValueError as error:
-        raise DocumentError(source, ["is no text in UTF-8"]) from error
+        raise DocumentError(source, ["is not UTF-8 text"]) from error
 
 
 def _manifests(document: object) -> Iterator[Manifest]:
@@ -78,7 +78,7 @@ def _manifests(document: object) -> Iterator[Manifest]:
         return
     if isinstance(document.get("items"), list):
         for item in document["items"]:
-            # The items of a PodList, as the API server answers it, do not say their kind.
+            # The items of a PodList from the API server have no kind.
             yield from _manifests({"kind": "Pod", **item} if isinstance(item, dict) else item)
     elif document.get("kind") == "Pod":
         yield Manifest(_subject(document), _as_admitted(document))
@@ -90,10 +90,10 @@ def _manifests(document: object) -> Iterator[Manifest]:
 
 
 def _below(document: Mapping[str, Any], steps: tuple[str, ...]) -> object:
-    found: object = document
+    value: object = document
     for step in steps:
-        found = found.get(step) if isinstance(found, dict) else None
-    return found
+        value = value.get(step) if isinstance(value, dict) else None
+    return value
 
 
 def _subject(document: Mapping[str, Any]) -> str:
@@ -104,7 +104,7 @@ def _subject(document: Mapping[str, Any]) -> str:
 
 
 def _as_admitted(pod: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Complete what the API server has completed before it asks the webhook."""
+    """Fill in the fields that the API server fills in before it calls the webhook."""
     spec = pod.get("spec")
     if not isinstance(spec, dict):
         return pod
@@ -116,10 +116,13 @@ def _as_admitted(pod: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _with_requests(containers: object) -> object:
-    """Let a container without a request ask for its limit, as Kubernetes does."""
+    """Set missing requests of containers to their limits, as Kubernetes does."""
     if not isinstance(containers, list):
         return containers
-    return [_with_request(each) if isinstance(each, dict) else each for each in containers]
+    return [
+        _with_request(container) if isinstance(container, dict) else container
+        for container in containers
+    ]
 
 
 def _with_request(container: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -128,5 +131,5 @@ def _with_request(container: Mapping[str, Any]) -> Mapping[str, Any]:
     if not isinstance(resources, dict) or not isinstance(limits, dict):
         return container
     requests = resources.get("requests")
-    asked = {**limits, **requests} if isinstance(requests, dict) else limits
-    return {**container, "resources": {**resources, "requests": asked}}
+    merged = {**limits, **requests} if isinstance(requests, dict) else limits
+    return {**container, "resources": {**resources, "requests": merged}}

@@ -1,7 +1,7 @@
-"""What the Secret holds: authorities, newest first, and the certificate that is served.
+"""The contents of the Secret: authorities, newest first, and the served certificate.
 
-``renewed`` says what is to be in force now. Everything is known from the material itself, so that
-several replicas come to the same: whoever writes the Secret first has made it.
+``renewed`` decides from the material alone, so that several replicas come to the same result. The
+first replica to write the Secret wins.
 """
 
 from collections.abc import Mapping
@@ -18,13 +18,13 @@ AUTHORITIES, AUTHORITY_KEY = "ca.crt", "ca.key"
 
 @frozen
 class Terms:
-    """For whom certificates are made, and for how long."""
+    """The names and the lifetimes of certificates."""
 
     names: frozenset[str]
     certificate_life: timedelta = timedelta(days=90)
     authority_life: timedelta = timedelta(days=3 * 365)
     overlap: timedelta = timedelta(minutes=5)
-    """How long the API server knows an authority before anything that it signed is served."""
+    """How long the API server knows an authority before a certificate that it signed is served."""
 
 
 @frozen
@@ -43,7 +43,7 @@ class Material:
 
     @property
     def is_of_newest(self) -> bool:
-        """Whether what is served was signed by the newest authority."""
+        """Whether the newest authority signed the served certificate."""
         return x509.is_signed_by(self.certificate, self.newest)
 
     def written(self) -> Mapping[str, bytes]:
@@ -57,7 +57,7 @@ class Material:
 
 
 def read(data: Mapping[str, bytes]) -> Material:
-    """Read the data of the Secret; raise InputError saying what is wrong with it."""
+    """Read the data of the Secret. Raise InputError naming the wrong entry."""
     material = Material(
         x509.read(data.get(AUTHORITIES, b""), AUTHORITIES),
         x509.read_key(data.get(AUTHORITY_KEY, b""), AUTHORITY_KEY),
@@ -68,13 +68,15 @@ def read(data: Mapping[str, bytes]) -> Material:
         raise InputError(f"{AUTHORITY_KEY}: is not the key of the first of {AUTHORITIES}")
     if material.certificate.public_key() != material.key.public_key():
         raise InputError(f"{KEY}: is not the key of {CERTIFICATE}")
-    if not any(x509.is_signed_by(material.certificate, each) for each in material.authorities):
+    if not any(
+        x509.is_signed_by(material.certificate, authority) for authority in material.authorities
+    ):
         raise InputError(f"{CERTIFICATE}: is signed by none of {AUTHORITIES}")
     return material
 
 
 def made(terms: Terms, now: datetime) -> Material:
-    """Make an authority and a certificate where there is nothing to go on from."""
+    """Make a first authority and certificate."""
     key, authority_key = x509.make_key(), x509.make_key()
     authority = x509.make_authority(authority_key, _span(now, terms.authority_life))
     span = _span(now, terms.certificate_life)
@@ -85,10 +87,9 @@ def made(terms: Terms, now: datetime) -> Material:
 def renewed(
     material: Material, terms: Terms, now: datetime, trusted: frozenset[bytes] | None
 ) -> Material:
-    """Return what is to be in force at *now*: *material* itself for as long as it does.
+    """Return the material to use at *now*: *material* itself until a part of it is due.
 
-    *trusted* are the fingerprints of the authorities that the API server takes, None where that is
-    not known.
+    *trusted* are the fingerprints of the authorities that the API server trusts, None if unknown.
     """
     staged = _with_authority(material, terms, now)
     current = staged.certificate
@@ -97,14 +98,16 @@ def renewed(
         return staged
     if x509.is_valid(current, now) and not _may_sign(staged, terms, now, trusted):
         return staged
-    # Of two replicas with different names neither takes away the other's.
+    # Two replicas with different names keep each other's.
     names = terms.names | x509.names_of(current) if lacks else terms.names
     return _with_certificate(staged, evolve(terms, names=names), now)
 
 
 def _with_authority(material: Material, terms: Terms, now: datetime) -> Material:
-    """Set a young authority before one that is due, and leave out what is over."""
-    kept = tuple(each for each in material.authorities[1:] if x509.is_valid(each, now))
+    """Put a new authority before one that is due, and drop expired ones."""
+    kept = tuple(
+        authority for authority in material.authorities[1:] if x509.is_valid(authority, now)
+    )
     if not x509.is_due(material.newest, now):
         return evolve(material, authorities=(material.newest, *kept))
     if x509.is_valid(material.newest, now):
@@ -117,7 +120,7 @@ def _with_authority(material: Material, terms: Terms, now: datetime) -> Material
 def _may_sign(
     material: Material, terms: Terms, now: datetime, trusted: frozenset[bytes] | None
 ) -> bool:
-    """Whether the API server will take what the newest authority signs."""
+    """Whether the API server will trust a certificate of the newest authority."""
     if material.is_of_newest:
         return True
     is_known = trusted is not None and x509.fingerprint(material.newest) in trusted

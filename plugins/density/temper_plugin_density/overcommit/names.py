@@ -1,12 +1,12 @@
-"""What the webhook and its objects are called in the cluster."""
+"""Names of the webhook's objects, labels and annotations in the cluster."""
 
 PREFIX = "temper.codes"
 CHOICE = f"{PREFIX}/overcommit"
-"""Of a namespace, as a label: ``enabled``. Of a pod that is to be spared, as an annotation."""
+"""A label of namespaces (``enabled``), and an annotation of pods to spare (``disabled``)."""
 ENABLED = "enabled"
 DISABLED = "disabled"
 ORIGINALS = f"{PREFIX}/original-cpu-requests"
-"""The annotation of a lowered pod: JSON, the request of each container as it was."""
+"""The annotation of a lowered pod: the original request of each container, as JSON."""
 
 NAMESPACE = "temper"
 SERVICE = "temper-webhook"

@@ -1,4 +1,4 @@
-"""The annotation that keeps what a lowered pod asked for, and what is believed of one found."""
+"""The annotation that holds the original requests of a lowered pod."""
 
 import json
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ from temper_core import InputError, cpu_millis
 from temper_plugin_density.overcommit.names import ORIGINALS
 
 MOST_BYTES = 256 * 1024
-"""Kubernetes takes no more of all annotations of an object together."""
+"""Kubernetes' limit for all annotations of an object together."""
 
 
 def written(originals: Mapping[str, str]) -> str:
@@ -16,24 +16,24 @@ def written(originals: Mapping[str, str]) -> str:
 
 
 def claimed(annotations: Mapping[str, str]) -> Mapping[str, str]:
-    """Return what the annotation claims; nothing where there is none, or where it is no such text.
+    """Return the requests in the annotation by container. Empty if it is missing or malformed.
 
-    Whoever makes a pod may write one: nothing is ever raised because of it.
+    Any creator of a pod may write the annotation, so malformed text raises no error.
     """
     text = annotations.get(ORIGINALS, "{}")
     if len(text) > MOST_BYTES:
         return {}
     try:
-        found = json.loads(text)
+        claims = json.loads(text)
     except (ValueError, RecursionError):
         return {}
-    if not isinstance(found, dict):
+    if not isinstance(claims, dict):
         return {}
-    return {key: text for key, text in found.items() if isinstance(text, str)}
+    return {key: text for key, text in claims.items() if isinstance(text, str)}
 
 
 def claimed_millis(text: str | None) -> int | None:
-    """Return a claim in millicores; None where it is no quantity."""
+    """Return a request of the annotation in millicores. None if it is not a quantity."""
     try:
         return None if text is None else cpu_millis(text)
     except InputError:
@@ -41,11 +41,11 @@ def claimed_millis(text: str | None) -> int | None:
 
 
 def fits(annotations: Mapping[str, str], text: str) -> bool:
-    """Whether *text* has room beside the *annotations* that the pod has already."""
+    """Whether *text* fits beside the pod's present *annotations*."""
     beside = {**annotations, ORIGINALS: text}
     return sum(_size(key) + _size(value) for key, value in beside.items()) <= MOST_BYTES
 
 
 def _size(text: str) -> int:
-    # JSON may have halves of surrogate pairs, which are no text in UTF-8.
+    # JSON may have lone surrogates, which UTF-8 cannot encode.
     return len(text.encode(errors="surrogatepass"))

@@ -1,10 +1,10 @@
-"""What can come of an admission."""
+"""Outcomes of an admission."""
 
 from enum import StrEnum
 
 
 class Outcome(StrEnum):
-    """What came of one admission; the label of its metric."""
+    """The outcome of one admission, and the label of its metric."""
 
     LOWERED = "lowered"
     ALREADY_LOWERED = "already_lowered"

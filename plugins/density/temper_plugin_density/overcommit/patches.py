@@ -15,12 +15,12 @@ def replace_request(place: Place, millis: int) -> Mapping[str, Any]:
 
 
 def annotate(text: str, *, has_annotations: bool) -> Mapping[str, Any]:
-    """Annotate the original requests; an object has no place for them before its first one."""
+    """Annotate the original requests. A pod without annotations first needs the whole table."""
     if not has_annotations:
         return {"op": "add", "path": "/metadata/annotations", "value": {ORIGINALS: text}}
     return {"op": "add", "path": f"/metadata/annotations/{escaped(ORIGINALS)}", "value": text}
 
 
 def escaped(key: str) -> str:
-    """Return *key* as it stands in a JSON pointer."""
+    """Return *key* escaped for a JSON pointer."""
     return key.replace("~", "~0").replace("/", "~1")

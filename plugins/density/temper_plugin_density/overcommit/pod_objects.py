@@ -8,16 +8,16 @@ from attrs import frozen
 from temper_core import InputError, Pod, cpu_millis, read_pod_object
 
 Place = tuple[str, int]
-"""Where a container stands in the spec: the list's key, and its number in it."""
+"""The position of a container in the spec: the list's key, and the index in that list."""
 
 KINDS_OF_CONTAINERS = ("initContainers", "containers")
 MOST_CONTAINERS = 1000
-"""What is asked about was not checked yet: without a bound one object takes a core for seconds."""
+"""Objects arrive before validation: without a bound, one of them takes a core for seconds."""
 
 
 @frozen
 class CpuRequest:
-    """What one container asks for: as it is written, and in millicores."""
+    """The CPU request of one container: its text, and in millicores."""
 
     place: Place
     container: str
@@ -28,7 +28,7 @@ class CpuRequest:
 
 @frozen
 class PodObject:
-    """What of a Pod object matters here; ``pod`` is its record as the core reads it."""
+    """The parts of a Pod object that decisions use. ``pod`` is the core's record of it."""
 
     pod: Pod
     spec: Mapping[str, Any]
@@ -41,9 +41,9 @@ class PodObject:
 
 
 def read(document: object) -> PodObject:
-    """Read a Pod object; raise InputError where it is none.
+    """Read a Pod object. Raise InputError for anything else.
 
-    Only what a pod is made of is believed: whoever makes one may write anything into its status.
+    Only metadata and spec are read: the creator of a pod may write anything into its status.
     """
     pod = _table(document, "pod")
     metadata, spec = _table(pod.get("metadata"), "metadata"), _table(pod.get("spec"), "spec")
@@ -54,11 +54,11 @@ def read(document: object) -> PodObject:
 
 
 def _record(spec: Mapping[str, Any], annotations: object) -> Pod:
-    # A pod that is being made has no name yet where it asks for a generated one.
+    # A new pod with a generateName has no name yet.
     metadata = {"name": "pod", "annotations": annotations}
     pod = read_pod_object({"kind": "Pod", "metadata": metadata, "spec": spec}, source="pod")
     if pod is None:
-        raise InputError("pod: has ended")
+        raise InputError("pod: has terminated")
     return pod
 
 
@@ -84,15 +84,15 @@ def _containers(spec: Mapping[str, Any]) -> Iterator[tuple[Place, Mapping[str, A
 def _requests(spec: Mapping[str, Any]) -> Iterator[CpuRequest]:
     for place, container in _containers(spec):
         resources = container.get("resources") or {}
-        asked = (resources.get("requests") or {}).get("cpu")
-        if asked is None:
+        request = (resources.get("requests") or {}).get("cpu")
+        if request is None:
             continue
         limit = (resources.get("limits") or {}).get("cpu")
         yield CpuRequest(
             place,
             str(container.get("name", "")),
-            str(asked),
-            cpu_millis(asked),
+            str(request),
+            cpu_millis(request),
             None if limit is None else cpu_millis(limit),
         )
 

@@ -1,4 +1,4 @@
-"""How far requests are lowered, and by whose rules a pod has its tier."""
+"""The operator's policy: how far requests are lowered, and how a pod gets its tier."""
 
 from collections.abc import Callable
 from fractions import Fraction
@@ -9,7 +9,7 @@ from temper_core import Pod, Tier
 from temper_plugin_density.overcommit.names import SYSTEM_NAMESPACE
 
 LEAST_MILLIS = 10
-"""No request is lowered below this: on a full node it is all that a pod is sure to get."""
+"""No request is lowered below this: on a full node a pod is sure of its request only."""
 
 TierRule = Callable[[Pod], tuple[Tier, str]]
 
@@ -21,14 +21,14 @@ def _is_share(_: object, __: object, factor: Fraction) -> None:
 
 @frozen
 class Policy:
-    """What the operator chose."""
+    """The operator's choices."""
 
     tier: TierRule
     factor: Fraction = field(default=Fraction(7, 10), validator=_is_share)
     spared_namespaces: frozenset[str] = frozenset({SYSTEM_NAMESPACE})
 
     def lowered(self, millis: int) -> int:
-        """Return what a request of so many millicores becomes, rounded up: never more."""
+        """Return the lowered value of a request of *millis*, rounded up. It never grows."""
         if millis <= LEAST_MILLIS:
             return millis
         product = millis * self.factor

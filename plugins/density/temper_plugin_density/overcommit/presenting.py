@@ -1,4 +1,4 @@
-"""TLS of the webhook: what it presents, and how a certificate is changed while it serves."""
+"""TLS of the webhook: its server context, and the change of certificate while it serves."""
 
 import os
 import ssl
@@ -18,9 +18,9 @@ def server_context() -> ssl.SSLContext:
 
 
 def present(context: ssl.SSLContext, material: Material) -> None:
-    """Let *context* serve this certificate from the next handshake on; open connections stay.
+    """Let *context* serve this certificate from the next handshake on. Open connections are kept.
 
-    To be called where handshakes are made, in between two of them.
+    Call it on the thread that makes handshakes.
     """
     pem = x509.written([material.certificate]) + x509.written_key(material.key)
     with _as_file(pem) as path:
@@ -29,8 +29,7 @@ def present(context: ssl.SSLContext, material: Material) -> None:
 
 @contextmanager
 def _as_file(data: bytes) -> Iterator[str]:
-    # Python takes a key from files only; this one is in memory, and the root file system may be
-    # read-only.
+    # Python reads keys from files only. A memfd needs no writable file system.
     number = os.memfd_create("temper-certificate", os.MFD_CLOEXEC)
     try:
         os.write(number, data)

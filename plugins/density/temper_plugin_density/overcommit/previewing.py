@@ -1,4 +1,4 @@
-"""``temper overcommit preview``: what the webhook would do with pods in a file."""
+"""``temper overcommit preview``: the webhook's decisions about the pods in a file."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,12 +20,12 @@ Decided = tuple[Manifest, AdmissionDecision]
 
 
 def show(source: Path, factor: Fraction, settings: Path | None, output: str) -> str:
-    """Return what would be done with the pods in *source*; raise InputError for bad input."""
+    """Return the decisions about the pods in *source* as text. Raise InputError for bad input."""
     mapping = load_settings(settings).priority_mapping
     policy = Policy(partial(tier_of, mapping=mapping), factor)
-    decided = [(each, _decide(each, policy)) for each in read_manifests(source)]
+    decided = [(manifest, _decide(manifest, policy)) for manifest in read_manifests(source)]
     if output == "json":
-        return json.dumps([_document(*each) for each in decided], indent=2)
+        return json.dumps([_document(*pair) for pair in decided], indent=2)
     return "\n".join(columns(HEADINGS, tuple(_rows(decided))))
 
 
@@ -49,12 +49,12 @@ def _rows(decided: Iterable[Decided]) -> Iterator[tuple[str, ...]]:
 
 
 def after(change: RequestChange) -> str:
-    """Return what the request becomes, as it is written where it stays what it is."""
+    """Return the new request, or the original text of an unchanged one."""
     return f"{change.after_millis}m" if change.is_new else change.request.text
 
 
 def why_kept(change: RequestChange) -> str:
-    """Say why one request stays as it is while others of its pod do not."""
+    """Return why one request stays unchanged while others of its pod are lowered."""
     if change.is_lowered:
         return f"lowered already, from {change.original}"
     return f"not above {LEAST_MILLIS}m"

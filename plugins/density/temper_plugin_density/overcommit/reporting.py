@@ -1,4 +1,4 @@
-"""``temper overcommit report``: what runs lowered in a cluster, and what may stand in its way."""
+"""``temper overcommit report``: lowered pods of a cluster, and obstacles to lowering."""
 
 import json
 from collections import defaultdict
@@ -23,7 +23,7 @@ HEADINGS = ("namespace", "asked for", "pods", "lowered", "freed", "what stands i
 
 @define
 class NamespaceStanding:
-    """One namespace: how many of its pods run, how many of them lowered, and what that frees."""
+    """One namespace: its running pods, how many of them are lowered, and the freed millicores."""
 
     namespace: str
     is_labelled: bool = False
@@ -35,7 +35,7 @@ class NamespaceStanding:
 
 @frozen
 class ClusterView:
-    """What the cluster was seen to have; objects as the API server writes them."""
+    """The objects of the cluster, as the API server returns them."""
 
     labelled: frozenset[str]
     pods: Iterable[Mapping[str, Any]]
@@ -43,36 +43,36 @@ class ClusterView:
 
 
 def report_on(kubeconfig: Path | None, output: str) -> tuple[str, bool]:
-    """Return the report, and whether it has findings; raise MachineError without an answer."""
+    """Return the report, and whether it has findings. Raise MachineError if no server answers."""
     with ApiServer(find_access(kubeconfig)) as server:
         standings = stand(_see(server))
     text = _as_json(standings) if output == "json" else _as_table(standings)
-    return text, any(each.findings for each in standings)
+    return text, any(standing.findings for standing in standings)
 
 
 def _see(server: ApiServer) -> ClusterView:
     labelled = server.list("/api/v1/namespaces", f"{CHOICE}={ENABLED}")
     return ClusterView(
-        frozenset(each["metadata"]["name"] for each in labelled),
-        # One after the other: all pods of a large cluster would not fit into memory.
+        frozenset(namespace["metadata"]["name"] for namespace in labelled),
+        # Read one by one: all pods of a large cluster would not fit into memory.
         server.each("/api/v1/pods"),
         tuple(server.list("/api/v1/limitranges")),
     )
 
 
 def stand(seen: ClusterView) -> tuple[NamespaceStanding, ...]:
-    """Count by namespace; those that neither ask for it nor have lowered pods are left out."""
-    found: defaultdict[str, NamespaceStanding] = defaultdict(lambda: NamespaceStanding(""))
+    """Count by namespace. Namespaces without the label and without lowered pods are left out."""
+    standings: defaultdict[str, NamespaceStanding] = defaultdict(lambda: NamespaceStanding(""))
     for pod in seen.pods:
         if (pod.get("status") or {}).get("phase") not in ENDED:
-            _count(found[pod["metadata"]["namespace"]], pod)
+            _count(standings[pod["metadata"]["namespace"]], pod)
     for name in seen.labelled:
-        found[name].is_labelled = True
+        standings[name].is_labelled = True
     for limit_range in seen.limit_ranges:
         if (name := limit_range["metadata"]["namespace"]) in seen.labelled:
-            found[name].findings.extend(_in_the_way(limit_range))
-    named = [evolve(each, namespace=name) for name, each in sorted(found.items())]
-    return tuple(each for each in named if each.is_labelled or each.lowered)
+            standings[name].findings.extend(_in_the_way(limit_range))
+    ordered = [evolve(standing, namespace=name) for name, standing in sorted(standings.items())]
+    return tuple(standing for standing in ordered if standing.is_labelled or standing.lowered)
 
 
 def _count(standing: NamespaceStanding, pod: Mapping[str, Any]) -> None:
@@ -83,7 +83,7 @@ def _count(standing: NamespaceStanding, pod: Mapping[str, Any]) -> None:
 
 
 def freed_millis(document: Mapping[str, Any]) -> int:
-    """Return by how much a pod asks for less than it did at first; 0 where it does not."""
+    """Return the difference between a pod's original and current requests. 0 if it has none."""
     try:
         pod = read(document)
     except InputError:
@@ -98,7 +98,7 @@ def freed_millis(document: Mapping[str, Any]) -> int:
 
 
 def _in_the_way(limit_range: Mapping[str, Any]) -> Iterator[str]:
-    """Name what would refuse a pod because its request is lowered."""
+    """Yield the constraints that would refuse a pod because of its lowered request."""
     name = limit_range["metadata"]["name"]
     for limit in (limit_range.get("spec") or {}).get("limits") or ():
         least = (limit.get("min") or {}).get("cpu")
@@ -111,14 +111,14 @@ def _in_the_way(limit_range: Mapping[str, Any]) -> Iterator[str]:
 def _as_table(standings: Iterable[NamespaceStanding]) -> str:
     rows = [
         (
-            each.namespace,
-            "yes" if each.is_labelled else "no",
-            str(each.pods),
-            str(each.lowered),
-            f"{each.freed_millis}m",
-            "; ".join(each.findings) or "-",
+            standing.namespace,
+            "yes" if standing.is_labelled else "no",
+            str(standing.pods),
+            str(standing.lowered),
+            f"{standing.freed_millis}m",
+            "; ".join(standing.findings) or "-",
         )
-        for each in standings
+        for standing in standings
     ]
     if not rows:
         return f"No namespace is labelled {CHOICE}={ENABLED}, and no pod runs lowered."
@@ -128,13 +128,13 @@ def _as_table(standings: Iterable[NamespaceStanding]) -> str:
 def _as_json(standings: Iterable[NamespaceStanding]) -> str:
     rows = [
         {
-            "namespace": each.namespace,
-            "is_labelled": each.is_labelled,
-            "pods": each.pods,
-            "lowered": each.lowered,
-            "freed_millis": each.freed_millis,
-            "findings": each.findings,
+            "namespace": standing.namespace,
+            "is_labelled": standing.is_labelled,
+            "pods": standing.pods,
+            "lowered": standing.lowered,
+            "freed_millis": standing.freed_millis,
+            "findings": standing.findings,
         }
-        for each in standings
+        for standing in standings
     ]
     return json.dumps(rows, indent=2)

@@ -1,4 +1,4 @@
-"""The webhook at work: two servers, and the certificate that is kept beside them."""
+"""Runs the webhook: two servers, and a task that keeps the certificate current."""
 
 import asyncio
 import signal
@@ -24,11 +24,11 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 @frozen
 class ServingPeriods:
-    """How often the cluster is looked at, and how long a stop waits."""
+    """How often the cluster is checked, and how long a stop waits."""
 
     check_every: timedelta = timedelta(seconds=30)
     drain: timedelta = timedelta(seconds=5)
-    """After SIGTERM the API server may take a moment to send its calls elsewhere."""
+    """After SIGTERM the API server may still send calls here for a moment."""
 
 
 class Webhook:
@@ -47,7 +47,7 @@ class Webhook:
         self._observed = BoundedServer(observed_app(self.why_unready, self._tallies), Bounds())
 
     def why_unready(self) -> str:
-        """Say why no pods are served; empty once they are, and until the stop."""
+        """Return why no pods are served. Empty while they are."""
         if self._stopping.is_set():
             return "stopping"
         if self._presented is None or not self._keeper.is_trusted:
@@ -55,19 +55,19 @@ class Webhook:
         return ""
 
     async def run(self, listening: socket, observed: socket) -> None:
-        """Serve until SIGTERM or SIGINT, and answer what is in progress then."""
+        """Serve until SIGTERM or SIGINT. Requests in progress are answered."""
         loop = asyncio.get_running_loop()
-        for each in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(each, self._stopping.set)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._stopping.set)
         keeping = asyncio.create_task(self._keep())
         serving = [
             asyncio.create_task(self._observed.serve([observed])),
             asyncio.create_task(self._serve(listening)),
         ]
-        told = asyncio.create_task(self._stopping.wait())
-        # Keeping never ends by itself: if it does, that is a mistake of ours, and a new start is
-        # better than a certificate that nobody renews.
-        await asyncio.wait([told, keeping, *serving], return_when=asyncio.FIRST_COMPLETED)
+        stopping = asyncio.create_task(self._stopping.wait())
+        # The keeping task ends only through a bug. The webhook then stops, so that a restart renews
+        # the certificate.
+        await asyncio.wait([stopping, keeping, *serving], return_when=asyncio.FIRST_COMPLETED)
         await self._stop(serving)
         if keeping.done():
             keeping.result()
@@ -92,14 +92,14 @@ class Webhook:
         await self._webhook.serve([listening])
 
     async def _keep(self) -> None:
-        """Look at the Secret and the configuration again and again."""
+        """Check the Secret and the configuration periodically."""
         failures = 0
         while True:
             failures = failures + 1 if await self._check() else 0
             await asyncio.sleep(self._pause_s(failures))
 
     def _pause_s(self, failures: int) -> float:
-        # A configuration that is made anew has no authority yet, and waits for it.
+        # A new configuration has no authority yet, so the first checks follow quickly.
         longest = self._rhythm.check_every.total_seconds()
         soon = FIRST_PAUSE_S * 2.0 ** min(failures - 1, 16)
         return min(soon, longest) if failures else longest

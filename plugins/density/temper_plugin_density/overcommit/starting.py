@@ -1,4 +1,4 @@
-"""``temper overcommit serve``: from the options to a webhook at work."""
+"""``temper overcommit serve``: starts the webhook from its options."""
 
 import asyncio
 from datetime import timedelta
@@ -48,7 +48,7 @@ class ServeOptions:
 
     @property
     def names(self) -> frozenset[str]:
-        """What the API server may call the webhook."""
+        """The DNS names of the webhook's Service."""
         of_service = f"{self.service}.{self.namespace}"
         return frozenset(
             [of_service, f"{of_service}.svc", f"{of_service}.svc.cluster.local", *self.also]
@@ -56,7 +56,7 @@ class ServeOptions:
 
     @property
     def terms(self) -> Terms:
-        """For whom certificates are made, and for how long."""
+        """The names and the lifetimes of certificates."""
         if self.certificate_life > self.authority_life / 3:
             raise InputError("--certificate-life must be at most a third of --authority-life")
         return Terms(self.names, self.certificate_life, self.authority_life, self.overlap)
@@ -64,50 +64,50 @@ class ServeOptions:
 
 @frozen
 class Replica:
-    """What one replica is made of."""
+    """The parts of one replica."""
 
     policy: Policy
     keeper: CertificateKeeper
     rhythm: ServingPeriods
 
 
-def start(asked: ServeOptions) -> None:
-    """Serve until SIGTERM; raise InputError or MachineError where that cannot begin."""
-    policy = _policy(asked)
-    keeper = CertificateKeeper(_objects(asked), asked.terms)
-    find_access(asked.kubeconfig)  # a mistake in it is reported at once, not at every check
-    wanted = {"--listen": asked.listen, "--observe": asked.observe}
-    addresses = {option: parse_address(text, option) for option, text in wanted.items()}
-    listening, observed = (listen_on(each, option) for option, each in addresses.items())
-    configure(asked.log_level)
-    # Two series more for each counter, which say when this replica started.
+def start(options: ServeOptions) -> None:
+    """Serve until SIGTERM. Raise InputError or MachineError if it cannot start."""
+    policy = _policy(options)
+    keeper = CertificateKeeper(_objects(options), options.terms)
+    find_access(options.kubeconfig)  # report a mistake in it now, not at every check
+    texts = {"--listen": options.listen, "--observe": options.observe}
+    addresses = {option: parse_address(text, option) for option, text in texts.items()}
+    listening, observed = (listen_on(address, option) for option, address in addresses.items())
+    configure(options.log_level)
+    # They would add series with the start time of this replica to each counter.
     prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]  # has no types
     log.info(
         "webhook_started",
         listening=listening.getsockname()[1],
         observed=observed.getsockname()[1],
-        factor=float(asked.factor),
+        factor=float(options.factor),
     )
-    rhythm = ServingPeriods(asked.check_every, asked.drain)
+    rhythm = ServingPeriods(options.check_every, options.drain)
     asyncio.run(_serve(Replica(policy, keeper, rhythm), listening, observed))
 
 
-def _policy(asked: ServeOptions) -> Policy:
-    mapping = load_settings(asked.settings).priority_mapping
-    spared = frozenset({SYSTEM_NAMESPACE, asked.namespace})
-    return Policy(partial(tier_of, mapping=mapping), asked.factor, spared)
+def _policy(options: ServeOptions) -> Policy:
+    mapping = load_settings(options.settings).priority_mapping
+    namespaces = frozenset({SYSTEM_NAMESPACE, options.namespace})
+    return Policy(partial(tier_of, mapping=mapping), options.factor, namespaces)
 
 
-def _objects(asked: ServeOptions) -> ClusterObjects:
-    connect = partial(_connect, asked.kubeconfig)
-    return ClusterObjects(connect, asked.namespace, asked.secret, asked.configuration)
+def _objects(options: ServeOptions) -> ClusterObjects:
+    connect = partial(_connect, options.kubeconfig)
+    return ClusterObjects(connect, options.namespace, options.secret, options.configuration)
 
 
 def _connect(kubeconfig: Path | None) -> ApiServer:
-    # The file is read anew each time: tokens and certificates in it change.
+    # The file is read each time: tokens and certificates in it change.
     return ApiServer(find_access(kubeconfig))
 
 
 async def _serve(replica: Replica, listening: socket, observed: socket) -> None:
-    # Made where its event loop is.
+    # The webhook must be made inside its event loop.
     await Webhook(replica.policy, replica.keeper, replica.rhythm).run(listening, observed)

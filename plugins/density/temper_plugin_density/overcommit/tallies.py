@@ -1,8 +1,9 @@
-"""What the webhook counts, as ``/metrics`` shows it."""
+"""The webhook's metrics at ``/metrics``."""
 
 from attrs import field, frozen
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
+from temper_plugin_density import families
 from temper_plugin_density.overcommit.outcomes import Outcome
 
 SECONDS = (0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.05, 0.25, 1.0, 2.0)
@@ -10,7 +11,7 @@ SECONDS = (0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.05, 0.25, 1.0, 2.0)
 
 @frozen
 class Tallies:
-    """The webhook's own metrics; each outcome stands at 0 from the start."""
+    """The webhook's own metrics. Every outcome starts with a sample of 0."""
 
     registry: CollectorRegistry = field(factory=CollectorRegistry)
     admissions: Counter = field(init=False)
@@ -24,8 +25,8 @@ class Tallies:
     @admissions.default
     def _admissions(self) -> Counter:
         counter = Counter(
-            "temper_overcommit_admissions",
-            "Pods that the API server asked about, by what came of it.",
+            families.ADMISSIONS.name,
+            families.ADMISSIONS.help,
             ["outcome"],
             registry=self.registry,
         )
@@ -36,16 +37,16 @@ class Tallies:
     @freed.default
     def _freed(self) -> Counter:
         return Counter(
-            "temper_overcommit_freed_millicores",
-            "Millicores by which the requests of admitted pods were lowered.",
+            families.FREED.name,
+            families.FREED.help,
             registry=self.registry,
         )
 
     @seconds.default
     def _seconds(self) -> Histogram:
         return Histogram(
-            "temper_overcommit_admission_seconds",
-            "Time in which an admission was decided, without reading the request.",
+            families.ADMISSION_SECONDS.name,
+            families.ADMISSION_SECONDS.help,
             buckets=SECONDS,
             registry=self.registry,
         )
@@ -53,35 +54,35 @@ class Tallies:
     @certificate_expiry.default
     def _certificate_expiry(self) -> Gauge:
         return Gauge(
-            "temper_overcommit_certificate_expiry_timestamp_seconds",
-            "When the certificate that is served expires.",
+            families.CERTIFICATE_EXPIRY.name,
+            families.CERTIFICATE_EXPIRY.help,
             registry=self.registry,
         )
 
     @authority_expiry.default
     def _authority_expiry(self) -> Gauge:
         return Gauge(
-            "temper_overcommit_authority_expiry_timestamp_seconds",
-            "When the newest certificate authority expires.",
+            families.AUTHORITY_EXPIRY.name,
+            families.AUTHORITY_EXPIRY.help,
             registry=self.registry,
         )
 
     @certificates.default
     def _certificates(self) -> Counter:
         return Counter(
-            "temper_overcommit_certificates_taken_up",
-            "Certificates that were taken up to be served, the first one included.",
+            families.CERTIFICATES.name,
+            families.CERTIFICATES.help,
             registry=self.registry,
         )
 
     @check_failures.default
     def _check_failures(self) -> Counter:
         return Counter(
-            "temper_overcommit_certificate_check_failures",
-            "Looks at the Secret and the configuration that failed.",
+            families.CHECK_FAILURES.name,
+            families.CHECK_FAILURES.help,
             registry=self.registry,
         )
 
     def page(self) -> bytes:
-        """Return all of it in Prometheus' text format."""
+        """Return all metrics in Prometheus' text format."""
         return generate_latest(self.registry)

@@ -1,4 +1,4 @@
-"""The bundle of authorities that the API server is to trust."""
+"""The CA bundle of authorities for the API server."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -10,28 +10,33 @@ MOST_KEPT = 4
 
 
 def bundle(authorities: Iterable[x509.Certificate], found: bytes, now: datetime) -> bytes:
-    """Return *authorities*, and those of ours that are in the bundle *found* and still valid.
+    """Return *authorities* and the valid authorities of other replicas in the bundle *found*.
 
-    A replica may serve what one of these signed, until it has read the Secret again.
+    A replica may serve a certificate of one of these until it reads the Secret again.
     """
     own = tuple(authorities)
-    known = {x509.fingerprint(each) for each in own}
+    known = {x509.fingerprint(certificate) for certificate in own}
     others = [
-        each
-        for each in _readable(found)
-        if x509.is_ours(each) and x509.is_valid(each, now) and x509.fingerprint(each) not in known
+        certificate
+        for certificate in _readable(found)
+        if x509.is_ours(certificate)
+        and x509.is_valid(certificate, now)
+        and x509.fingerprint(certificate) not in known
     ]
-    others.sort(key=lambda each: (each.not_valid_before_utc, x509.fingerprint(each)), reverse=True)
+    others.sort(
+        key=lambda certificate: (certificate.not_valid_before_utc, x509.fingerprint(certificate)),
+        reverse=True,
+    )
     return x509.written((*own, *others[:MOST_KEPT]))
 
 
 def fingerprints(found: bytes) -> frozenset[bytes]:
-    """Return the fingerprints of what is in a bundle; none where it holds no certificates."""
+    """Return the fingerprints of a bundle's certificates. Empty if it has none."""
     return frozenset(map(x509.fingerprint, _readable(found)))
 
 
-def _readable(found: bytes) -> tuple[x509.Certificate, ...]:
+def _readable(pem: bytes) -> tuple[x509.Certificate, ...]:
     try:
-        return x509.read(found, "caBundle")
+        return x509.read(pem, "caBundle")
     except InputError:
         return ()

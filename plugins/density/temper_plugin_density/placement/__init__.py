@@ -1,1 +1,1 @@
-"""The scheduler extender: nodes are scored by what their agents tell of them."""
+"""The scheduler extender: scores nodes by the annotations of their agents."""

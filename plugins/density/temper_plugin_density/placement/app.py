@@ -1,4 +1,4 @@
-"""The extender's HTTP application: what the scheduler asks, and what people and probes do."""
+"""The extender's HTTP application: endpoints for the scheduler, operators and probes."""
 
 import json
 import time
@@ -35,13 +35,13 @@ from temper_plugin_density.placement.watching import Watches
 from temper_plugin_density.serving.bodies import BodyBudget, RefusedBodyError
 
 MOST_BYTES = 32 * 1024 * 1024
-"""Without nodeCacheCapable a request has whole Node objects, of some 20 KiB each."""
+"""Without nodeCacheCapable a request has whole Node objects, of about 20 KiB each."""
 
 Handler = Callable[[Request], Awaitable[Response]]
 
 
 class Extender:
-    """Answers from what the watches wrote down; one event loop does all of it."""
+    """Answers from the ledger that the watches keep. Everything runs in one event loop."""
 
     def __init__(self, reader: PodReader, ledger: Ledger, most_bytes: int = MOST_BYTES) -> None:
         self._reader = reader
@@ -52,7 +52,7 @@ class Extender:
         self._measures = Measures(ledger, self._watches)
 
     def application(self, access: Access | None = None) -> Starlette:
-        """Return the application; it watches the cluster of *access* for as long as it is up."""
+        """Return the application. It watches the cluster of *access* while it runs."""
         routes = [
             Route("/prioritize", _refusing(self._prioritize), methods=["POST"]),
             Route("/debug/score", _refusing(self._recall), methods=["GET"]),
@@ -88,27 +88,27 @@ class Extender:
             raise
         scores = question.scores(self._ledger)
         self._decisions.keep(ScoreRecord(question.wish, scores, time.time()))
-        said = Response(answer(scores), media_type="application/json")
+        response = Response(answer(scores), media_type="application/json")
         self._measures.count_scores(scores)
         self._measures.requests.labels(WAS_ANSWERED).inc()
         self._measures.seconds.observe(time.perf_counter() - began)
-        return said
+        return response
 
     async def _recall(self, request: Request) -> Response:
-        """Explain a pod that the scheduler asked about, or that is bound."""
-        asked = request.query_params
-        pod = "/".join(filter(None, (asked.get("namespace"), asked.get("pod"))))
+        """Explain the scores of a recently scored or bound pod."""
+        parameters = request.query_params
+        pod = "/".join(filter(None, (parameters.get("namespace"), parameters.get("pod"))))
         decision, source = self._decisions.of(pod), ANSWERED
-        if decision is None and (found := self._ledger.find_pod(pod)):
-            scores = self._ledger.scores(found[1], self._ledger.nodes)
-            decision, source = ScoreRecord(found[1], scores, time.time()), RECKONED_AGAIN
+        if decision is None and (bound := self._ledger.find_pod(pod)):
+            scores = self._ledger.scores(bound[1], self._ledger.nodes)
+            decision, source = ScoreRecord(bound[1], scores, time.time()), RECKONED_AGAIN
         if decision is None:
-            message = "is neither bound nor was it asked about lately: POST the Pod object"
+            message = "is neither bound nor recently scored: POST the Pod object"
             return _line(404, f"{pod or '?pod=namespace/name'} {message}")
         return _document(explain(decision, self._ledger, source))
 
     async def _try(self, request: Request) -> Response:
-        """Explain how a pod that is sent would fare; nothing is remembered."""
+        """Explain the scores of the pod in the body. The result is not kept."""
         question = read_pod_or_question(await self._bodies.read(request), self._reader)
         decision = ScoreRecord(question.wish, question.scores(self._ledger), time.time())
         return _document(explain(decision, self._ledger, RECKONED))
@@ -118,9 +118,9 @@ class Extender:
 
     async def _readyz(self, _: Request) -> Response:
         waits = [
-            f"{each.resource}: {each.reason}"
-            for each in (self._watches.nodes, self._watches.pods)
-            if not each.has_listed.is_set()
+            f"{status.resource}: {status.reason}"
+            for status in (self._watches.nodes, self._watches.pods)
+            if not status.has_listed.is_set()
         ]
         return _line(503, "; ".join(waits)) if waits else _line(200, "ok")
 
@@ -129,28 +129,28 @@ class Extender:
 
 
 def _refusing(handler: Handler) -> Handler:
-    """Answer what is wrong with a request in one line."""
+    """Answer errors of a request in one line."""
 
-    async def answered(request: Request) -> Response:
+    async def guarded(request: Request) -> Response:
         try:
             return await handler(request)
         except RefusedBodyError as error:
             refusal = _line(error.status, str(error))
-            # Not read to its end, so nothing can follow on this connection.
+            # The body was not read to its end, so the connection cannot be used again.
             refusal.headers["connection"] = "close"
             return refusal
         except InputError as error:
             return _line(400, str(error))
 
-    return answered
+    return guarded
 
 
 def _line(status: int, text: str) -> Response:
     one_line = " ".join(text.split())
-    # A request may have halves of surrogate pairs, which are no text in UTF-8.
+    # A request may have lone surrogates, which UTF-8 cannot encode.
     return PlainTextResponse(f"{one_line}\n".encode(errors="replace"), status_code=status)
 
 
 def _document(values: Mapping[str, Any]) -> Response:
-    # Starlette's own would write such halves as they are, and fail.
+    # Starlette's JSONResponse would fail on lone surrogates.
     return Response(json.dumps(values), media_type="application/json")

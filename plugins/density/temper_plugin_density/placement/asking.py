@@ -1,4 +1,4 @@
-"""What one pod asks of a node: its tier and its CPU requests, read as the agents read them."""
+"""A pod's tier and CPU request, read from Pod objects as the agents read them."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,7 +13,7 @@ PACKING_TIERS = (Tier.LOW, Tier.BACKGROUND)
 
 @frozen
 class PodWish:
-    """A pod that wants a node; ``is_system`` ones live in the system layer and fence nothing."""
+    """A pod to place. Pods with ``is_system`` belong to the system layer and fence no cores."""
 
     pod: str
     tier: Tier
@@ -24,7 +24,7 @@ class PodWish:
 
 @frozen
 class BoundPod:
-    """A pod that has a node, and asks for CPUs there; what is on its way out asks for none."""
+    """A pod that is bound to a node and requests CPU there. Terminating pods are left out."""
 
     uid: str
     node: str
@@ -32,22 +32,22 @@ class BoundPod:
 
 
 class PodReader:
-    """Reads Pod objects by one mapping of priorities to tiers."""
+    """Reads Pod objects with one mapping of priorities to tiers."""
 
     def __init__(self, mapping: Any) -> None:  # noqa: ANN401 - settings are not public
         self._mapping = mapping
 
     def wish(self, item: Mapping[str, Any]) -> PodWish:
-        """Read a pod that is to be placed; raise InputError for what is no such pod."""
+        """Read a pod to place. Raise InputError for anything else."""
         pod = read_pod_object(item, source="Pod")
         if pod is None:
-            raise InputError("Pod: it has ended, or is being deleted")
+            raise InputError("Pod: has terminated, or is being deleted")
         return self._wish_of(pod)
 
     def bound(self, item: Mapping[str, Any]) -> BoundPod | None:
-        """Read a pod that is bound; None for one that asks for nothing any more.
+        """Read a bound pod. None if it is not bound, has terminated or is being deleted.
 
-        Raises InputError for what cannot be read.
+        Raises InputError for a malformed object.
         """
         pod = read_pod_object(item, source="Pod")
         node = item.get("spec", {}).get("nodeName")
@@ -62,6 +62,6 @@ class PodReader:
 
 
 def uid_of(item: Mapping[str, Any]) -> str:
-    """Return a pod object's own uid: that of its cgroup is another for static pods."""
+    """Return a pod object's own uid. A static pod's cgroup has a different one."""
     metadata = item.get("metadata")
     return str(metadata.get("uid", "")) if isinstance(metadata, Mapping) else ""

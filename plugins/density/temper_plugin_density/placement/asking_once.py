@@ -1,4 +1,4 @@
-"""``temper placement score``: everything is asked for once, and one pod is scored."""
+"""``temper placement score``: reads nodes and pods once, and scores one pod."""
 
 import sys
 import time
@@ -28,9 +28,9 @@ PRIORITY_CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 
 
 def score_once(pod: str, reader: PodReader, kubeconfig: Path | None) -> Mapping[str, Any]:
-    """Return why every node has its score for *pod*, a file or a [namespace/]name.
+    """Explain the score of every node for *pod*, a file or a [namespace/]name.
 
-    Raises InputError where there is no such pod, MachineError where the API server does not tell.
+    Raises InputError if there is no such pod, MachineError if the API server does not answer.
     """
     manifest = _read_file(pod) if _is_file(pod) else None
     with ApiServer(find_access(kubeconfig)) as server:
@@ -49,15 +49,19 @@ def _read_file(path: str) -> Mapping[str, Any]:
     source = "standard input" if path == STANDARD_INPUT else path
     try:
         text = sys.stdin.read() if path == STANDARD_INPUT else Path(path).read_text()
-        found = [each for each in yaml.safe_load_all(text) if each is not None]
+        documents = [document for document in yaml.safe_load_all(text) if document is not None]
     except OSError as error:
         raise InputError(f"{source}: {error.strerror or error}") from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         reason = " ".join(str(error).split())
         raise InputError(f"{source}: is neither JSON nor YAML: {reason[:300]}") from error
-    pods = [each for each in found if isinstance(each, dict) and each.get("kind") == "Pod"]
+    pods = [
+        document
+        for document in documents
+        if isinstance(document, dict) and document.get("kind") == "Pod"
+    ]
     if len(pods) != 1:
-        raise InputError(f"{source}: must hold one Pod, and holds {len(pods)}")
+        raise InputError(f"{source}: must have exactly one Pod, and has {len(pods)}")
     return pods[0]
 
 
@@ -69,7 +73,7 @@ def _found(server: ApiServer, pod: str) -> Mapping[str, Any]:
 
 
 def _completed(server: ApiServer, manifest: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Give a manifest the priority that the API server would give it at admission."""
+    """Set the priority of a manifest as the API server does at admission."""
     spec = manifest.get("spec")
     name = spec.get("priorityClassName") if isinstance(spec, dict) else None
     if not isinstance(spec, dict) or not isinstance(name, str) or "priority" in spec:

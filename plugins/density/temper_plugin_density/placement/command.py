@@ -1,4 +1,4 @@
-"""``temper placement``: the scheduler extender, and how it scores a node."""
+"""``temper placement``: the scheduler extender, and a command that shows its scores."""
 
 from pathlib import Path
 
@@ -13,15 +13,15 @@ def placement() -> None:
 
 
 @placement.command("serve")
-@click.option("--listen", default="0.0.0.0:8888", show_default=True, help="Where HTTP is served.")
+@click.option("--listen", default="0.0.0.0:8888", show_default=True, help="Address for HTTP.")
 @LOG_LEVEL
 @KUBECONFIG
 @SETTINGS
 def serve(listen: str, log_level: str, kubeconfig: Path | None, settings: Path | None) -> None:
     """Answer kube-scheduler as its extender, until SIGTERM or Ctrl-C.
 
-    It lists and watches nodes and pods, and writes nothing. Without an API server it goes on with
-    what it knows, and scores neutrally what is older than ten minutes.
+    It lists and watches nodes and pods, and writes nothing. Without an API server it uses the last
+    known state. Nodes whose annotations are older than ten minutes get a neutral score.
     """
     from temper_plugin_density.placement.starting import start  # noqa: PLC0415 - slow, for --help
 
@@ -40,8 +40,8 @@ def score(
     """Show how every node would be scored for POD, and why.
 
     POD is a file that ends in .yaml, .yml or .json (- reads standard input), or [namespace/]name
-    of a pod in the cluster. Exit code 1 where no node would be given a point, 2 for a pod that is
-    not there, 3 where the API server does not answer.
+    of a pod in the cluster. Exit code 1 if every node's score is 0, 2 if there is no such pod, 3
+    if the API server does not answer.
     """
     from temper_plugin_density.placement.starting import show  # noqa: PLC0415 - slow, for --help
 

@@ -1,7 +1,7 @@
-"""What kube-scheduler asks and is answered: ExtenderArgs and HostPriorityList.
+"""Requests and answers of kube-scheduler: ExtenderArgs and HostPriorityList.
 
-Facts: k8s.io/kube-scheduler/extender/v1. The keys of a request are capitalised, those of an answer
-are not; ``NodeNames`` comes with ``nodeCacheCapable``, ``Nodes`` without; scores are 0 to 10.
+Source: k8s.io/kube-scheduler/extender/v1. The keys of a request are capitalised, those of an answer
+are not. A request has ``NodeNames`` with ``nodeCacheCapable``, else ``Nodes``. Scores are 0 to 10.
 """
 
 import json
@@ -17,16 +17,16 @@ from temper_plugin_density.placement.ledger import Ledger
 from temper_plugin_density.placement.scoring import Score
 
 MOST_NODES = 65_000
-"""As many as the largest clusters have."""
+"""The size of the largest clusters."""
 MOST_VALUES = 500_000
-"""Objects and lists in one request: 1,000 whole nodes have some 200,000."""
+"""Objects and lists in one request. 1,000 whole Node objects have about 200,000."""
 
 
 @frozen
 class Question:
-    """A pod and the nodes that it may go to; None stands for all that are known.
+    """A pod and its candidate nodes. None stands for all known nodes.
 
-    ``strangers`` are nodes as the asker knows them, for those that no watch has told of.
+    ``strangers`` are nodes of the request, used for those that the watch has not reported yet.
     """
 
     wish: PodWish
@@ -40,11 +40,11 @@ class Question:
 
 
 def read_question(body: bytes, reader: PodReader) -> Question:
-    """Read ExtenderArgs; raise InputError, one line, for anything else."""
+    """Read ExtenderArgs. Raise InputError with one line for anything else."""
     values = _object(body)
     pod = values.get("Pod")
     if not isinstance(pod, dict):
-        raise InputError("Pod: must be a Pod object; the keys of ExtenderArgs are capitalised")
+        raise InputError("Pod: must be a Pod object (the keys of ExtenderArgs are capitalised)")
     names, nodes = values.get("NodeNames"), values.get("Nodes")
     wish = _wish(pod, reader)
     if names is not None:
@@ -54,7 +54,7 @@ def read_question(body: bytes, reader: PodReader) -> Question:
 
 
 def read_pod_or_question(body: bytes, reader: PodReader) -> Question:
-    """Read ExtenderArgs, or a Pod object, which may go to any node; raise InputError."""
+    """Read ExtenderArgs, or a Pod object for any node. Raise InputError for anything else."""
     values = _object(body)
     if "Pod" in values:
         return read_question(body, reader)
@@ -62,8 +62,8 @@ def read_pod_or_question(body: bytes, reader: PodReader) -> Question:
 
 
 def answer(scores: Iterable[Score]) -> bytes:
-    """Write a HostPriorityList."""
-    return f"[{','.join([each.answer for each in scores])}]".encode()
+    """Return the scores as a HostPriorityList."""
+    return f"[{','.join([score.answer for score in scores])}]".encode()
 
 
 def _object(body: bytes) -> dict[str, Any]:
@@ -73,7 +73,7 @@ def _object(body: bytes) -> dict[str, Any]:
         values = json.loads(body)
     except (ValueError, RecursionError) as error:
         reason = " ".join(str(error).split()) or type(error).__name__
-        raise InputError(f"the body is no JSON: {reason[:200]}") from error
+        raise InputError(f"the body is not JSON: {reason[:200]}") from error
     if not isinstance(values, dict):
         raise InputError(f"the body must be a JSON object, not {type(values).__name__}")
     return values
@@ -100,5 +100,5 @@ def _nodes(nodes: object) -> Iterable[NodeFacts]:
         raise InputError("neither NodeNames nor Nodes: there is nothing to score")
     if len(items) > MOST_NODES:
         raise InputError(f"Nodes: must be at most {MOST_NODES}")
-    found = [read_node(item) for item in items if isinstance(item, dict)]
-    return [facts for facts in found if facts is not None]
+    facts_of_nodes = [read_node(item) for item in items if isinstance(item, dict)]
+    return [facts for facts in facts_of_nodes if facts is not None]

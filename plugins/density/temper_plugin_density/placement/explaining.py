@@ -1,4 +1,4 @@
-"""Scores for people: what each node was given, of what numbers, and why."""
+"""Explanations of scores for operators: the score of each node, its inputs and its reason."""
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ RECKONED_AGAIN = "reckoned now, as if another such pod came"
 
 @frozen
 class ScoreRecord:
-    """What was answered for a pod, and when, in seconds since 1970."""
+    """The answer for a pod, and its time in seconds since the epoch."""
 
     wish: PodWish
     scores: tuple[Score, ...]
@@ -27,7 +27,7 @@ class ScoreRecord:
 
 
 class Decisions:
-    """The latest answers by pod, as many as hold MOST_SCORES_KEPT scores in all."""
+    """The latest answers by pod, at most MOST_SCORES_KEPT scores in all."""
 
     def __init__(self, most_scores: int = MOST_SCORES_KEPT) -> None:
         self._most_scores = most_scores
@@ -35,7 +35,7 @@ class Decisions:
         self._scores = 0
 
     def keep(self, decision: ScoreRecord) -> None:
-        """Keep an answer, and let go of the oldest where there are too many."""
+        """Keep an answer. Drop the oldest ones above the limit."""
         self._drop(decision.wish.pod)
         self._kept[decision.wish.pod] = decision
         self._scores += _weight(decision)
@@ -43,7 +43,7 @@ class Decisions:
             self._drop(next(iter(self._kept)))
 
     def of(self, pod: str) -> ScoreRecord | None:
-        """Return the last answer for the pod of that namespace/name."""
+        """Return the last answer for the pod with that namespace/name."""
         return self._kept.get(pod)
 
     def _drop(self, pod: str) -> None:
@@ -52,14 +52,14 @@ class Decisions:
 
 
 def _weight(decision: ScoreRecord) -> int:
-    # An answer without a score takes memory as well.
+    # An answer without scores takes memory too.
     return 1 + len(decision.scores)
 
 
 def explain(decision: ScoreRecord, ledger: Ledger, source: str) -> Mapping[str, Any]:
-    """Return why every node has its score, the best first."""
-    wish, found = decision.wish, ledger.find_pod(decision.wish.pod)
-    best_first = sorted(decision.scores, key=lambda each: (-each.points, each.node))
+    """Return every node's score with its reason, best first."""
+    wish, bound = decision.wish, ledger.find_pod(decision.wish.pod)
+    best_first = sorted(decision.scores, key=lambda score: (-score.points, score.node))
     return {
         "pod": wish.pod,
         "tier": str(wish.tier),
@@ -68,22 +68,22 @@ def explain(decision: ScoreRecord, ledger: Ledger, source: str) -> Mapping[str, 
         "cpu_millis": wish.millis,
         "source": source,
         "at": datetime.fromtimestamp(decision.at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "bound_to": found[0] if found else None,
+        "bound_to": bound[0] if bound else None,
         "nodes": explained_nodes(best_first, ledger),
     }
 
 
 def explained_nodes(scores: Sequence[Score], ledger: Ledger) -> list[Mapping[str, Any]]:
-    """Return each score with everything that it came of."""
+    """Return each score with its inputs and the problems of its node."""
     return [
         {
-            "node": each.node,
-            "points": round(each.points, 2),
-            "score": each.extender_score,
-            "rule": each.rule,
-            "reason": each.reason,
-            "inputs": dict(each.inputs),
-            "problems": list(facts.problems) if (facts := ledger.facts(each.node)) else [],
+            "node": score.node,
+            "points": round(score.points, 2),
+            "score": score.extender_score,
+            "rule": score.rule,
+            "reason": score.reason,
+            "inputs": dict(score.inputs),
+            "problems": list(facts.problems) if (facts := ledger.facts(score.node)) else [],
         }
-        for each in scores
+        for score in scores
     ]

@@ -1,7 +1,7 @@
-"""What one Node object says that a score depends on: read once, whatever it says.
+"""The fields of a Node object that scores depend on.
 
-The annotations are the agent's (docs/kubernetes.md). They are text that anybody with the right
-to patch nodes may have written: what cannot be read is as if it were not there, and named.
+The annotations are the agent's (docs/kubernetes.md). Every client with the right to patch nodes can
+write them: a malformed annotation counts as missing and is reported as a problem.
 """
 
 import re
@@ -21,7 +21,7 @@ BUDGET = f"{PREFIX}fence-budget-cores"
 CORE_CPUS = f"{PREFIX}threads-per-core"
 TIER_MILLIS = {tier: f"{PREFIX}tier-{tier}-cpu-millis" for tier in Tier}
 ENFORCING_MODES = ("enforcing", "reloading")
-"""Reloading is about 50 ms of stock scheduling: no reason to send a pod elsewhere."""
+"""A reload is about 50 ms without the policy, too short to affect placement."""
 
 LONGEST_QUOTE = 60
 _WHOLE = re.compile(r"[0-9]{1,15}", re.ASCII)
@@ -32,10 +32,10 @@ _TIME = re.compile(
 
 @frozen
 class NodeFacts:
-    """A node as it was last seen; what nobody told, or in no way that can be read, is None.
+    """The last known state of a node. Missing and malformed values are None.
 
-    ``told_at`` is when the agent last vouched for its numbers, in seconds since 1970. ``problems``
-    name the annotations that say something else than they should.
+    ``told_at`` is when the agent last updated its numbers, in seconds since the epoch. ``problems``
+    name the malformed annotations.
     """
 
     name: str
@@ -50,12 +50,12 @@ class NodeFacts:
 
     @property
     def is_enforcing(self) -> bool:
-        """Whether the agent said that fences stand on the node."""
+        """Whether fences are in force on the node, according to the agent."""
         return self.mode in ENFORCING_MODES
 
 
 def read_node(item: Mapping[str, Any]) -> NodeFacts | None:
-    """Read a Node object; None for what has no name. Never raises."""
+    """Read a Node object. None if it has no name. Never raises."""
     metadata, status = _table(item, "metadata"), _table(item, "status")
     name = metadata.get("name")
     if not isinstance(name, str) or not name:
@@ -77,15 +77,15 @@ def read_node(item: Mapping[str, Any]) -> NodeFacts | None:
 
 
 def _table(values: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    found = values.get(key)
-    return found if isinstance(found, Mapping) else {}
+    value = values.get(key)
+    return value if isinstance(value, Mapping) else {}
 
 
 def _whole(annotations: Mapping[str, Any], key: str, problems: list[str]) -> int | None:
     for text in _said(annotations, key):
         if _WHOLE.fullmatch(text):
             return int(text)
-        problems.append(f"{key} is no whole number: {text[:LONGEST_QUOTE]!r}")
+        problems.append(f"{key} is not a whole number: {text[:LONGEST_QUOTE]!r}")
     return None
 
 
@@ -95,13 +95,13 @@ def _told_at(annotations: Mapping[str, Any], problems: list[str]) -> float | Non
             if _TIME.fullmatch(text):
                 return datetime.fromisoformat(text).timestamp()
         except (ValueError, OverflowError):
-            pass  # no such day, or a zone a day wide
-        problems.append(f"{UPDATED} is no RFC 3339 time: {text[:LONGEST_QUOTE]!r}")
+            pass  # an invalid day, or a time zone of 24 h
+        problems.append(f"{UPDATED} is not an RFC 3339 time: {text[:LONGEST_QUOTE]!r}")
     return None
 
 
 def _said(annotations: Mapping[str, Any], key: str) -> Iterator[str]:
-    """Yield what is annotated under *key*, if anything is."""
+    """Yield the annotation *key*, if it exists."""
     if key in annotations:
         yield str(annotations[key])
 

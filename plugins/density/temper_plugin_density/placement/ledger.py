@@ -1,4 +1,4 @@
-"""What is known of the cluster: every node, and what the pods that are bound to it ask for."""
+"""The known state of the cluster: every node, with the CPU requests of its bound pods."""
 
 import time
 from collections import defaultdict
@@ -18,20 +18,20 @@ from temper_plugin_density.placement.scoring import (
 )
 
 MOST_REMEMBERED = 64
-"""Sizes of pods whose score a node remembers until something changes there."""
+"""Sizes of pods whose scores a node caches until it changes."""
 
 NOBODY: Mapping[str, NodeFacts] = {}
 
 _Kind = tuple[str, int, bool]
 _Known = tuple[Score, float]
-"""A score, and until when it holds if nothing changes on the node before."""
+"""A score, and the time until it is valid unless the node changes before."""
 
 
 @define
 class _Place:
-    """One node: what it said, what is bound to it, and its scores since either changed.
+    """One node: its facts, its bound pods, and the scores cached since either changed.
 
-    Without ``facts`` no watch has told of it, though one has told of pods that are bound to it.
+    ``facts`` is None while only the pod watch has reported the node.
     """
 
     facts: NodeFacts | None = None
@@ -41,32 +41,32 @@ class _Place:
 
     @property
     def bound(self) -> Bound:
-        """What the pods that are bound here ask for in all."""
+        """The total requests of the pods that are bound here."""
         if self._bound is None:
             self._bound = Bound.of(self.pods.values())
         return self._bound
 
     def changed(self) -> None:
-        """Forget what was reckoned."""
+        """Drop the cached sums and scores."""
         self._bound = None
         self.scores.clear()
 
     def score(self, wish: PodWish, facts: NodeFacts, kind: _Kind, now: float) -> Score:
-        """Score the node by its *facts*, or remember that nothing changed since."""
-        known = self.scores.get(kind)
-        if known is not None and now <= known[1]:
-            return known[0]
+        """Score the node by its *facts*. A score of an unchanged node comes from the cache."""
+        cached = self.scores.get(kind)
+        if cached is not None and now <= cached[1]:
+            return cached[0]
         if len(self.scores) >= MOST_REMEMBERED:
             self.scores.clear()
-        found = score(wish, facts, self.bound, now)
-        self.scores[kind] = (found, _holds_until(facts, now))
-        return found
+        fresh = score(wish, facts, self.bound, now)
+        self.scores[kind] = (fresh, _holds_until(facts, now))
+        return fresh
 
 
 class Ledger:
-    """Kept up to date by two watches, and asked for scores, all on one thread.
+    """Nodes and bound pods, updated by two watches. All calls come from one thread.
 
-    The watches know nothing of each other: pods of a node that is not known yet are kept.
+    The watches are independent: pods of a node that is not known yet are kept.
     """
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
@@ -76,50 +76,50 @@ class Ledger:
 
     @property
     def nodes(self) -> tuple[str, ...]:
-        """The names of all nodes that the API server has told of."""
+        """The names of all nodes that the node watch has reported."""
         return tuple(sorted(name for name, place in self._places.items() if place.facts))
 
     @property
     def pods(self) -> int:
-        """How many bound pods are known."""
+        """The number of known bound pods."""
         return len(self._node_of)
 
     def facts(self, name: str) -> NodeFacts | None:
-        """Return what a node said; None for one that is not known."""
+        """Return a node's facts. None for an unknown node."""
         return self._places[name].facts if name in self._places else None
 
     def replace_nodes(self, nodes: Iterable[NodeFacts]) -> None:
-        """Know that these are all nodes there are."""
-        given = {each.name: each for each in nodes}
-        for name in {*self._places} - {*given}:
+        """Replace all nodes."""
+        facts_by_name = {facts.name: facts for facts in nodes}
+        for name in {*self._places} - {*facts_by_name}:
             self.drop_node(name)
-        for each in given.values():
-            self.put_node(each)
+        for facts in facts_by_name.values():
+            self.put_node(facts)
 
     def put_node(self, facts: NodeFacts) -> None:
-        """Know a node, or that it changed."""
+        """Add or update a node."""
         place = self._places[facts.name]
-        if place.facts != facts:  # most of what a node says of itself moves no score
+        if place.facts != facts:  # most updates of a node do not affect its facts
             place.facts = facts
             place.changed()
 
     def drop_node(self, name: str) -> None:
-        """Know that a node is gone."""
+        """Remove a node."""
         place = self._places[name]
         place.facts = None
         place.changed()
         self._tidy(name)
 
     def replace_pods(self, pods: Iterable[BoundPod]) -> None:
-        """Know that these are all bound pods there are."""
-        given = {each.uid: each for each in pods}
-        for uid in {*self._node_of} - {*given}:
+        """Replace all bound pods."""
+        pods_by_uid = {pod.uid: pod for pod in pods}
+        for uid in {*self._node_of} - {*pods_by_uid}:
             self.drop_pod(uid)
-        for each in given.values():
-            self.put_pod(each)
+        for pod in pods_by_uid.values():
+            self.put_pod(pod)
 
     def put_pod(self, pod: BoundPod) -> None:
-        """Know a bound pod, or that it changed."""
+        """Add or update a bound pod."""
         if self._node_of.get(pod.uid, pod.node) != pod.node:
             self.drop_pod(pod.uid)
         self._node_of[pod.uid] = pod.node
@@ -129,7 +129,7 @@ class Ledger:
             place.changed()
 
     def drop_pod(self, uid: str) -> None:
-        """Know that a pod is gone, or asks for nothing any more."""
+        """Remove a pod that was deleted or has terminated."""
         name = self._node_of.pop(uid, None)
         if name is not None:
             place = self._places[name]
@@ -138,7 +138,7 @@ class Ledger:
             self._tidy(name)
 
     def find_pod(self, key: str) -> tuple[str, PodWish] | None:
-        """Return where the pod of that namespace/name is bound, and what it asks for."""
+        """Return the node of the bound pod with that namespace/name, and its request."""
         for name, place in self._places.items():
             for wish in place.pods.values():
                 if wish.pod == key:
@@ -151,19 +151,19 @@ class Ledger:
         names: Iterable[str],
         strangers: Mapping[str, NodeFacts] = NOBODY,
     ) -> tuple[Score, ...]:
-        """Score nodes; *strangers* are what the asker knows of those that no watch told of."""
+        """Score nodes. *strangers* are facts of nodes that the watch has not reported yet."""
         now, kind = self._clock(), (wish.tier.value, wish.millis, wish.is_system)
-        places, found = self._places, []
+        places, scored = self._places, []
         for name in names:
             place = places.get(name)
             if place is not None and place.facts is not None:
-                found.append(place.score(wish, place.facts, kind, now))
+                scored.append(place.score(wish, place.facts, kind, now))
             elif name in strangers:
                 there = place.bound if place else Bound()
-                found.append(score(wish, strangers[name], there, now))
+                scored.append(score(wish, strangers[name], there, now))
             else:
-                found.append(unknown(name))
-        return tuple(found)
+                scored.append(unknown(name))
+        return tuple(scored)
 
     def _tidy(self, name: str) -> None:
         place = self._places[name]
@@ -172,7 +172,7 @@ class Ledger:
 
 
 def _holds_until(facts: NodeFacts, now: float) -> float:
-    """Return until when a score of these facts holds by itself: until they are too old."""
+    """Return the time until which a score of these facts is valid: until they are too old."""
     if facts.told_at is None:
         return float("inf")
     if is_recent(facts.told_at, now):

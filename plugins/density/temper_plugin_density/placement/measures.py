@@ -1,4 +1,4 @@
-"""What the extender tells of itself at ``/metrics``."""
+"""The extender's own metrics at ``/metrics``."""
 
 from collections.abc import Iterable, Iterator
 from functools import partial
@@ -7,6 +7,8 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.core import CounterMetricFamily
 from prometheus_client.registry import Collector
 
+from temper_core import MetricFamily
+from temper_plugin_density import families
 from temper_plugin_density.placement.ledger import Ledger
 from temper_plugin_density.placement.scoring import Score
 from temper_plugin_density.placement.watching import Watches
@@ -21,67 +23,67 @@ class Measures:
     def __init__(self, ledger: Ledger, watches: Watches) -> None:
         self._registry = CollectorRegistry()
         self.requests = Counter(
-            "temper_placement_requests",
-            "Questions of the scheduler, by what came of them",
+            families.REQUESTS.name,
+            families.REQUESTS.help,
             ["outcome"],
             registry=self._registry,
         )
         self.seconds = Histogram(
-            "temper_placement_request_seconds",
-            "Seconds that an answer took",
+            families.REQUEST_SECONDS.name,
+            families.REQUEST_SECONDS.help,
             buckets=BUCKETS,
             registry=self._registry,
         )
         self._scores = Counter(
-            "temper_placement_scores",
-            "Nodes scored, by the rule that decided",
+            families.SCORES.name,
+            families.SCORES.help,
             ["rule"],
             registry=self._registry,
         )
         for outcome in (ANSWERED, REFUSED):
             self.requests.labels(outcome)
-        self._gauge("nodes", "Nodes known").set_function(lambda: len(ledger.nodes))
-        self._gauge("pods", "Bound pods known").set_function(lambda: ledger.pods)
+        self._gauge(families.NODES).set_function(lambda: len(ledger.nodes))
+        self._gauge(families.PODS).set_function(lambda: ledger.pods)
         self._add_watches(watches)
         self._registry.register(WatchCounts(watches))
 
     def count_scores(self, scores: Iterable[Score]) -> None:
         """Count scores by rule."""
         by_rule: dict[str, int] = {}
-        for each in scores:
-            by_rule[each.rule] = by_rule.get(each.rule, 0) + 1
+        for score in scores:
+            by_rule[score.rule] = by_rule.get(score.rule, 0) + 1
         for rule, times in by_rule.items():
             self._scores.labels(rule).inc(times)
 
     def text(self) -> bytes:
-        """Return everything in the Prometheus text format."""
+        """Return all metrics in the Prometheus text format."""
         return generate_latest(self._registry)
 
     def _add_watches(self, watches: Watches) -> None:
-        up = self._gauge("watch_up", "Whether the watch is up", "resource")
+        up = self._gauge(families.WATCH_UP)
         for status in (watches.nodes, watches.pods):
             up.labels(status.resource).set_function(partial(getattr, status, "is_up"))
 
-    def _gauge(self, name: str, help_text: str, *labels: str) -> Gauge:
-        return Gauge(f"temper_placement_{name}", help_text, labels, registry=self._registry)
+    def _gauge(self, family: MetricFamily) -> Gauge:
+        return Gauge(family.name, family.help, family.labels, registry=self._registry)
 
 
 class WatchCounts(Collector):
-    """What the watches count themselves."""
+    """Metrics of the watches."""
 
     def __init__(self, watches: Watches) -> None:
         self._watches = watches
 
     def collect(self) -> Iterator[CounterMetricFamily]:
-        """Give what has been counted until now."""
+        """Yield the current counts."""
         yield CounterMetricFamily(
-            "temper_placement_unreadable_pods",
-            "How often a pod could not be read",
+            families.UNREADABLE.name,
+            families.UNREADABLE.help,
             self._watches.unreadable,
         )
         lists = CounterMetricFamily(
-            "temper_placement_watch_lists",
-            "How often the whole collection was listed",
+            families.WATCH_LISTS.name,
+            families.WATCH_LISTS.help,
             labels=["resource"],
         )
         for status in (self._watches.nodes, self._watches.pods):

@@ -1,8 +1,8 @@
-"""How well a node suits a pod: pure arithmetic, and the sentence that says why.
+"""Scores of nodes for a pod, each with a sentence that gives the reason.
 
-critical, high    ``100 x (1 - fenced after / budget)``, in whole cores: the emptiest fence wins
-low, background   ``100 x requests after / allocatable``: the fullest node that has room wins
-normal            50, as is everything of which nothing, or nothing recent, is known
+critical, high    ``100 x (1 - fenced after / budget)``, in whole cores: the least fenced node wins
+low, background   ``100 x requests after / allocatable``: the fullest node with room wins
+normal            50, the same as nodes without recent numbers
 """
 
 import json
@@ -29,28 +29,28 @@ IDLE, FULL_FENCE, FULL_NODE = "not_enforcing", "fence_full", "node_full"
 CONTENTION, PACKING = "contention", "packing"
 
 SENTENCES: Mapping[str, str] = {
-    UNKNOWN: "the API server has told of no node of this name",
-    SYSTEM: "the pod lives in the system layer, which fences nothing: all nodes are equal to it",
-    NORMAL: "the pod's tier is normal: all nodes are equal to it",
-    UNTOLD: "no agent tells of this node",
-    UNDATED: "the agent does not say when its numbers were right",
-    OLD: "what the agent told is of {told_at}, more than {old_after_s:.0f} s from now",
-    UNSIZED: "the node does not say how much CPU can be allocated",
-    UNFENCED: "the agent does not say how many cores it can fence, or of how many CPUs",
-    IDLE: "the agent's mode is {mode}: nothing is fenced there",
-    FULL_FENCE: "{fenced_after} whole cores would be fenced, and {budget_cores} can be",
+    UNKNOWN: "the node watch has reported no node of this name",
+    SYSTEM: "the pod belongs to the system layer, which fences no cores: all nodes are equal",
+    NORMAL: "the pod's tier is normal: all nodes are equal",
+    UNTOLD: "the node has no annotations of an agent",
+    UNDATED: "the agent's annotations have no time of update",
+    OLD: "the agent's numbers are of {told_at}, more than {old_after_s:.0f} s from now",
+    UNSIZED: "the node has no allocatable CPU",
+    UNFENCED: "the agent's annotations lack the fence budget or the threads per core",
+    IDLE: "the agent's mode is {mode}: no cores are fenced",
+    FULL_FENCE: "{fenced_after} whole cores would be fenced, and the limit is {budget_cores}",
     FULL_NODE: "requests would be {requests_after}m of {allocatable_millis}m: no room",
-    CONTENTION: "{fenced_after} of {budget_cores} cores that can be fenced would be, "
+    CONTENTION: "{fenced_after} of {budget_cores} fenceable cores would be fenced, "
     "{fenced_now} of them without this pod",
     PACKING: "requests would be {requests_after}m of {allocatable_millis}m, "
     "{requests_now}m of them without this pod",
 }
-"""Why a node has its points, by rule; the numbers are the inputs."""
+"""The reasons by rule. The fields are a score's inputs."""
 
 
 @frozen
 class TierSum:
-    """How many pods of a tier are bound to a node, and what they request."""
+    """The number of pods of a tier that are bound to a node, and their requests."""
 
     pods: int = 0
     millis: int = 0
@@ -58,21 +58,21 @@ class TierSum:
     @classmethod
     def of(cls, millis: Iterable[int]) -> "TierSum":
         """Add up the requests of pods."""
-        each = tuple(millis)
-        return cls(len(each), sum(each))
+        requests = tuple(millis)
+        return cls(len(requests), sum(requests))
 
     def plus(self, millis: int) -> "TierSum":
         """Add a pod."""
         return TierSum(self.pods + 1, self.millis + millis)
 
     def cores(self, core_cpus: int) -> int:
-        """Return the whole cores that a layer of these pods is given, at least one."""
+        """Return the whole cores of a layer of these pods, at least one if there are pods."""
         return max(1, -(-self.millis // (MILLIS * core_cpus))) if self.pods else 0
 
 
 @frozen
 class Bound:
-    """What the pods that are bound to a node ask for, system pods in ``millis`` alone."""
+    """The requests of the pods that are bound to a node. System pods count in ``millis`` only."""
 
     millis: int = 0
     pods: int = 0
@@ -92,11 +92,11 @@ class Bound:
         )
 
     def cores(self, core_cpus: int) -> int:
-        """Return the whole cores that critical and high ask for."""
+        """Return the whole cores that critical and high pods request."""
         return self.critical.cores(core_cpus) + self.high.cores(core_cpus)
 
     def cores_with(self, wish: PodWish, core_cpus: int) -> int:
-        """Return the same with one more pod, which is critical or high."""
+        """Return the same with one more critical or high pod."""
         if wish.tier is Tier.CRITICAL:
             return self.critical.plus(wish.millis).cores(core_cpus) + self.high.cores(core_cpus)
         return self.critical.cores(core_cpus) + self.high.plus(wish.millis).cores(core_cpus)
@@ -104,9 +104,9 @@ class Bound:
 
 @frozen
 class Score:
-    """The points of one node for one pod, 0 to 100, and everything that they came of.
+    """The points of one node for one pod, 0 to 100, with their rule and inputs.
 
-    ``extender_score`` is what the scheduler takes them for, 0 to 10, and ``answer`` how it is told.
+    ``extender_score`` is the scheduler's score, 0 to 10, and ``answer`` its JSON.
     """
 
     node: str
@@ -126,12 +126,12 @@ class Score:
 
     @property
     def reason(self) -> str:
-        """Why, in a sentence."""
+        """The reason, as a sentence."""
         return SENTENCES[self.rule].format_map(self.inputs)
 
 
 def score(wish: PodWish, node: NodeFacts, bound: Bound, now: float) -> Score:
-    """Score *node* for *wish*; *now* in seconds since 1970. Never raises."""
+    """Score *node* for *wish*. *now* is in seconds since the epoch. Never raises."""
     if wish.is_system:
         return Score(node.name, NEUTRAL, SYSTEM)
     if wish.tier in FENCING_TIERS:
@@ -142,17 +142,17 @@ def score(wish: PodWish, node: NodeFacts, bound: Bound, now: float) -> Score:
 
 
 def unknown(name: str) -> Score:
-    """Score a node that nobody has told of."""
+    """Score a node that no watch has reported."""
     return Score(name, NEUTRAL, UNKNOWN)
 
 
 def is_recent(told_at: float, now: float) -> bool:
-    """Whether numbers of that time still count; a clock that is far ahead is as bad as old ones."""
+    """Whether numbers of that time still count. A time too far in the future does not."""
     return abs(now - told_at) <= OLD_AFTER_S
 
 
 def _unsettled(wish: PodWish, node: NodeFacts, now: float) -> Score | None:
-    """Score a node whose numbers do not count, or whose fences do not stand; None for others."""
+    """Score a node with unusable numbers or without fences in force. None for other nodes."""
     fences = wish.tier in FENCING_TIERS
     if not node.mode:
         return Score(node.name, 0.0 if fences else NEUTRAL, UNTOLD)
@@ -168,18 +168,21 @@ def _unsettled(wish: PodWish, node: NodeFacts, now: float) -> Score | None:
 def _contention(wish: PodWish, node: NodeFacts, bound: Bound) -> Score:
     if node.core_cpus is None or node.budget_cores is None:
         return Score(node.name, NEUTRAL, UNFENCED)
-    asked = bound.cores(node.core_cpus)
-    asked_after = bound.cores_with(wish, node.core_cpus)
-    # The agent knows what no request says (thread groups, workloads of the host); what was bound
-    # since it wrote, only the API server knows. Whoever counts more is right.
-    told = node.fenced_cores or 0
-    now, after = max(asked, told), max(asked_after, told + asked_after - asked)
+    requested = bound.cores(node.core_cpus)
+    requested_after = bound.cores_with(wish, node.core_cpus)
+    # The agent counts cores that no request shows (thread groups, workloads of the host). Only the
+    # API server knows the pods bound since the agent wrote. The larger of both counts is used.
+    annotated = node.fenced_cores or 0
+    now, after = (
+        max(requested, annotated),
+        max(requested_after, annotated + requested_after - requested),
+    )
     inputs = {
         "fenced_after": after,
         "fenced_now": now,
         "budget_cores": node.budget_cores,
         "fenced_told": node.fenced_cores,
-        "fenced_asked": asked,
+        "fenced_asked": requested,
         "core_cpus": node.core_cpus,
         "pod_millis": wish.millis,
     }
@@ -198,17 +201,17 @@ def _packing(wish: PodWish, node: NodeFacts, bound: Bound) -> Score:
     if not node.allocatable_millis:
         return Score(node.name, NEUTRAL, UNSIZED, sums)
     share = sums["requests_after"] / node.allocatable_millis
-    found = Score(node.name, min(HIGHEST, HIGHEST * share), PACKING, sums)
-    return _unless_full(found, wish, node, bound)
+    packed = Score(node.name, min(HIGHEST, HIGHEST * share), PACKING, sums)
+    return _unless_full(packed, wish, node, bound)
 
 
-def _unless_full(found: Score, wish: PodWish, node: NodeFacts, bound: Bound) -> Score:
-    """Return what was *found*, or 0 where the node has no room for the pod's requests."""
+def _unless_full(computed: Score, wish: PodWish, node: NodeFacts, bound: Bound) -> Score:
+    """Return *computed*, or a score of 0 if the node has no room for the pod's requests."""
     after = max(bound.millis, node.tier_millis) + wish.millis
     if node.allocatable_millis is None or after <= node.allocatable_millis:
-        return found
+        return computed
     sums = _requests(wish, node, bound)
-    return Score(node.name, 0.0, FULL_NODE, {**found.inputs, **sums})
+    return Score(node.name, 0.0, FULL_NODE, {**computed.inputs, **sums})
 
 
 def _requests(wish: PodWish, node: NodeFacts, bound: Bound) -> dict[str, int]:
@@ -224,5 +227,5 @@ def _requests(wish: PodWish, node: NodeFacts, bound: Bound) -> dict[str, int]:
 
 
 def _age(told_at: float) -> dict[str, object]:
-    said = datetime.fromtimestamp(told_at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    return {"told_at": said, "old_after_s": OLD_AFTER_S}
+    told_at_text = datetime.fromtimestamp(told_at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return {"told_at": told_at_text, "old_after_s": OLD_AFTER_S}

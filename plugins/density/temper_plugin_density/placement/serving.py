@@ -1,4 +1,4 @@
-"""Runs the extender until it is told to end; signals are this module's."""
+"""Runs the extender until a signal ends it."""
 
 import asyncio
 import signal
@@ -23,6 +23,6 @@ def serve(application: Starlette, listening: socket.socket) -> None:
 async def _serve(application: Starlette, listening: socket.socket) -> None:
     server = BoundedServer(application, Bounds(), has_lifespan=True)
     loop = asyncio.get_running_loop()
-    for each in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(each, server.tell_to_stop)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, server.tell_to_stop)
     await server.serve([listening])

@@ -14,7 +14,7 @@ PIPED_WIDTH = 10_000
 
 
 def table_text(document: Mapping[str, Any], width: int | None) -> str:
-    """Return the nodes with their scores, the best first; without *width* nothing is folded."""
+    """Return the nodes with their scores, best first. Without *width* no line is folded."""
     out = StringIO()
     console = Console(file=out, width=width or PIPED_WIDTH, markup=False, highlight=False)
     console.print(f"{document['pod']}: {document['cpu_millis']}m, tier {document['tier']}")

@@ -1,4 +1,4 @@
-"""What the commands of ``temper placement`` do, from their options to their results."""
+"""The work of ``temper placement``'s commands, from options to results."""
 
 import json
 import shutil
@@ -22,17 +22,17 @@ NARROWEST = 80
 
 
 def start(address: str, log_level: str, kubeconfig: Path | None, settings: Path | None) -> None:
-    """Serve until SIGTERM; raise InputError or MachineError where that cannot begin."""
+    """Serve until SIGTERM. Raise InputError or MachineError if it cannot start."""
     reader = PodReader(load_settings(settings).priority_mapping)
-    wanted = parse_address(address, LISTEN)
+    listening = parse_address(address, LISTEN)
     configure(log_level)
     prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
     access = find_access(kubeconfig)
-    serve(Extender(reader, Ledger()).application(access), listen_on(wanted, LISTEN))
+    serve(Extender(reader, Ledger()).application(access), listen_on(listening, LISTEN))
 
 
 def show(pod: str, output: str, kubeconfig: Path | None, settings: Path | None) -> tuple[str, bool]:
-    """Return the scores as text, and whether any node has a point."""
+    """Return the scores as text, and whether any node has a score above 0."""
     reader = PodReader(load_settings(settings).priority_mapping)
     document = score_once(pod, reader, kubeconfig)
     has_candidate = any(node["score"] for node in document["nodes"])

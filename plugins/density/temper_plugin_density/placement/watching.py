@@ -1,6 +1,6 @@
-"""Keeps a ledger up to date: two watches of the API server, of nodes and of bound pods.
+"""Keeps a ledger up to date with two watches of the API server: nodes and bound pods.
 
-Objects are read on the watches' threads, and the ledger is written to on its own, the event loop's.
+Objects are parsed on the watches' threads. The ledger is updated on the event loop's thread.
 """
 
 import asyncio
@@ -23,10 +23,10 @@ PODS = Query(
     fields="spec.nodeName!=,status.phase!=Failed,status.phase!=Succeeded",
     page=PAGE,
 )
-"""Pods that have a node, and may still want its CPUs."""
+"""Pods that are bound to a node and have not terminated."""
 
 Call = Callable[..., object]
-"""Calls a function of the ledger with its arguments, on the ledger's thread."""
+"""Calls a function of the ledger with its arguments on the ledger's thread."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -36,19 +36,19 @@ def _at_once(function: Call, *arguments: object) -> None:
 
 
 class NodeFollower:
-    """Writes down what nodes say."""
+    """Records nodes in the ledger."""
 
     def __init__(self, ledger: Ledger, call: Call = _at_once) -> None:
         self._ledger = ledger
         self._call = call
 
     def replaced(self, items: Iterable[Json]) -> None:
-        """Know all nodes."""
-        found: list[NodeFacts] = [facts for item in items if (facts := read_node(item))]
-        self._call(self._ledger.replace_nodes, found)
+        """Replace all nodes."""
+        nodes: list[NodeFacts] = [facts for item in items if (facts := read_node(item))]
+        self._call(self._ledger.replace_nodes, nodes)
 
     def changed(self, kind: str, item: Json) -> None:
-        """Know a node that came, changed or went."""
+        """Record a node that was added, modified or deleted."""
         facts = read_node(item)
         if facts is not None and kind == "DELETED":
             self._call(self._ledger.drop_node, facts.name)
@@ -60,7 +60,7 @@ class NodeFollower:
 
 
 class PodFollower:
-    """Writes down what bound pods ask for; one that cannot be read is counted, and left out."""
+    """Records bound pods in the ledger. Malformed objects are counted and left out."""
 
     def __init__(self, ledger: Ledger, reader: PodReader, call: Call = _at_once) -> None:
         self._ledger = ledger
@@ -69,12 +69,12 @@ class PodFollower:
         self.unreadable = 0
 
     def replaced(self, items: Iterable[Json]) -> None:
-        """Know all pods."""
-        found: list[BoundPod] = [pod for item in items if (pod := self._read(item))]
-        self._call(self._ledger.replace_pods, found)
+        """Replace all pods."""
+        pods: list[BoundPod] = [pod for item in items if (pod := self._read(item))]
+        self._call(self._ledger.replace_pods, pods)
 
     def changed(self, kind: str, item: Json) -> None:
-        """Know a pod that came, changed or went."""
+        """Record a pod that was added, modified or deleted."""
         pod = None if kind == "DELETED" else self._read(item)
         if pod is None:
             self._call(self._ledger.drop_pod, uid_of(item))
@@ -105,11 +105,11 @@ class Watches:
 
     @property
     def unreadable(self) -> int:
-        """How many times a pod could not be read."""
+        """The number of malformed pods so far."""
         return self._pod_follower.unreadable
 
     def start(self, access: Access) -> None:
-        """Begin; the ledger is written to in the running event loop."""
+        """Begin. The ledger is updated in the running event loop."""
         self._loop = asyncio.get_running_loop()
         self._running = [
             ListWatch(access, query, follower, status, logs_each_reason=True)

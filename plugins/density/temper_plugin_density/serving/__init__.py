@@ -1,1 +1,1 @@
-"""What both servers of this plugin stand on, besides the core's: bodies of requests."""
+"""Code that both servers of this plugin share: bodies of requests."""

@@ -1,4 +1,4 @@
-"""Bodies of requests, read within bounds of size and time, alone and together."""
+"""Reads bodies of requests within bounds of size and time, per request and in total."""
 
 import asyncio
 
@@ -7,56 +7,56 @@ from starlette.requests import ClientDisconnect, Request
 
 WITHIN_S = 10.0
 SMALL_BYTES = 64 * 1024
-"""What a connection may hold in any case: nearly all bodies are smaller."""
+"""Bytes of a connection that do not count towards the total. Nearly all bodies are smaller."""
 MOST_HELD_BYTES = 24 * 1024 * 1024
 TOO_SLOW, TOO_LARGE, TOO_MANY = 408, 413, 503
 
 
 @frozen
 class RefusedBodyError(Exception):
-    """A body that is not read to its end, with the HTTP status that says so."""
+    """A body that is not read to its end, with the HTTP status of the refusal."""
 
     status: int
     reason: str
 
     def __str__(self) -> str:
-        """Say why."""
+        """Return the reason."""
         return self.reason
 
 
 @define
 class BodyBudget:
-    """Reads bodies of at most ``most_bytes``, all that are in progress within one bound."""
+    """Reads bodies of at most ``most_bytes``, with one bound for all bodies in progress."""
 
     most_bytes: int
     within_s: float = WITHIN_S
     most_held_bytes: int = MOST_HELD_BYTES
     held_bytes: int = field(default=0, init=False)
-    """What is held now, beyond what is small."""
+    """Bytes held now, beyond SMALL_BYTES of each body."""
 
     async def read(self, request: Request) -> bytes:
-        """Return the body; raise RefusedBodyError, after which the connection must end."""
-        taken = bytearray()
+        """Return the body. Raise RefusedBodyError, after which the connection must end."""
+        body = bytearray()
         try:
             async with asyncio.timeout(self.within_s):
                 async for chunk in request.stream():
-                    self._take(taken, chunk)
+                    self._take(body, chunk)
         except (TimeoutError, ClientDisconnect) as error:
             reason = f"the body did not come within {self.within_s:g} s"
             raise RefusedBodyError(TOO_SLOW, reason) from error
         finally:
-            self.held_bytes -= _beyond_small(taken)
-        return bytes(taken)
+            self.held_bytes -= _beyond_small(body)
+        return bytes(body)
 
-    def _take(self, taken: bytearray, chunk: bytes) -> None:
-        before = _beyond_small(taken)
-        taken += chunk
-        self.held_bytes += _beyond_small(taken) - before
-        if len(taken) > self.most_bytes:
+    def _take(self, body: bytearray, chunk: bytes) -> None:
+        before = _beyond_small(body)
+        body += chunk
+        self.held_bytes += _beyond_small(body) - before
+        if len(body) > self.most_bytes:
             raise RefusedBodyError(TOO_LARGE, f"the body is larger than {self.most_bytes} bytes")
-        if self.held_bytes > self.most_held_bytes and len(taken) > SMALL_BYTES:
+        if self.held_bytes > self.most_held_bytes and len(body) > SMALL_BYTES:
             raise RefusedBodyError(TOO_MANY, "too many large bodies at once")
 
 
-def _beyond_small(taken: bytearray) -> int:
-    return max(0, len(taken) - SMALL_BYTES)
+def _beyond_small(body: bytearray) -> int:
+    return max(0, len(body) - SMALL_BYTES)

@@ -1,4 +1,4 @@
-"""The operator's tools, ``temper k8s`` and ``kubectl temper``; imported when they are called."""
+"""The operator's tools, ``temper k8s`` and ``kubectl temper``, imported on use."""
 
 import sys
 
@@ -6,9 +6,9 @@ PROGRAM = "kubectl temper"
 
 
 def kubectl_plugin() -> None:
-    """Run ``kubectl temper ...``, which is ``temper k8s ...``, and exit with its code."""
+    """Run ``kubectl temper ...``, the same as ``temper k8s ...``, and exit with its code."""
     from temper_core.standard_output import deliver  # noqa: PLC0415 - slow
     from temper_plugin_kubernetes.operators.kubectl import main  # noqa: PLC0415 - slow
 
-    # A reader that goes away, as head does, must not cut short what is done to the nodes.
+    # A reader that ends early, such as head, must not interrupt changes to the nodes.
     sys.exit(deliver(lambda: main(sys.argv[1:])))

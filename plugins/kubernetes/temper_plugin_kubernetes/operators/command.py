@@ -1,4 +1,4 @@
-"""``temper k8s``: a group whose commands are imported when they are called."""
+"""``temper k8s``: a group whose commands are imported on use."""
 
 from collections.abc import Mapping
 
@@ -8,8 +8,8 @@ from temper_core import CommandGroup
 
 COMMANDS: Mapping[str, str] = {
     "doctor": "Check the cluster, its nodes and Temper's installation.",
-    "restore": "Have nodes undo what Temper left on them.",
-    "status": "Show how every node fares, the worst first.",
+    "restore": "Make nodes undo Temper's changes.",
+    "status": "Show the state of every node, worst first.",
 }
 
 
@@ -22,8 +22,8 @@ COMMANDS: Mapping[str, str] = {
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 def command() -> None:
-    """Look after Temper in a Kubernetes cluster; kubectl temper is the same.
+    """Look after Temper in a Kubernetes cluster. Kubectl temper is the same.
 
-    Exit codes: 0 clean, 1 findings, 2 an error in what was given, 3 there is no API server, or a
-    right is missing.
+    Exit codes: 0 clean, 1 findings, 2 wrong options or input, 3 no API server, or a right is
+    missing.
     """

@@ -1,4 +1,4 @@
-"""``temper k8s doctor``: what is wrong in the cluster, each with what to do about it."""
+"""``temper k8s doctor``: problems of the cluster, each with a remedy."""
 
 import json
 from functools import partial
@@ -22,24 +22,24 @@ MARKS = {"error": "FAIL", "warning": "warn", "note": "note"}
 def command(
     kubeconfig: str, context: str, namespace: str, output: str, *, no_kubelets: bool
 ) -> int:
-    """Check the cluster, its nodes and Temper's installation; changes nothing.
+    """Check the cluster, its nodes and Temper's installation. Changes nothing.
 
-    What the nodes themselves know better, `temper doctor` tells there. What may not be looked at
-    is named with the right that it takes, and is no finding.
+    `temper doctor` checks more on a node itself. A check that lacks a right is listed with the
+    missing right, and is not a finding.
 
-    Exit codes: 0 nothing to be done, 1 findings, 2 wrong options, 3 no API server, or the right
-    to list nodes is missing.
+    Exit codes: 0 no findings, 1 findings, 2 wrong options, 3 no API server, or the right to list
+    nodes is missing.
     """
-    asked = asked_of(kubeconfig, context, namespace, output)
-    with ApiServer(asked.access) as api:
+    options = asked_of(kubeconfig, context, namespace, output)
+    with ApiServer(options.access) as api:
         fleet = read_fleet(api)
-        asking = kubelets.Kubelets({})
+        kubelet_answers = kubelets.Kubelets({})
         if not no_kubelets:
-            names = [each.name for each in fleet.nodes if each.is_ready]
-            asking = kubelets.ask_kubelets(asked.access, names)
-        checks = all_checks(api, asked.namespace, fleet, asking)
-        report = report_of(checks, (*fleet.unknown, *asking.unknown))
-    if asked.is_json:
+            names = [node.name for node in fleet.nodes if node.is_ready]
+            kubelet_answers = kubelets.ask_kubelets(options.access, names)
+        checks = all_checks(api, options.namespace, fleet, kubelet_answers)
+        report = report_of(checks, (*fleet.unknown, *kubelet_answers.unknown))
+    if options.is_json:
         _print_json(report)
     else:
         _print_lines(report, fleet)
@@ -49,7 +49,7 @@ def command(
 def all_checks(
     api: ApiServer, namespace: str, fleet: Fleet, asking: kubelets.Kubelets
 ) -> list[tuple[str, Check]]:
-    """Return every check, by what it looks at."""
+    """Return every check with the name of its subject."""
     own = installation
     return [
         ("the cluster's version", partial(own.cluster_version, api)),
@@ -73,34 +73,35 @@ def all_checks(
 
 
 def _print_lines(report: Report, fleet: Fleet) -> None:
-    width = max((len(each.check) for each in report.findings), default=0)
-    for each in report.findings:
-        click.echo(printable(f"{MARKS[each.severity]:<5} {each.check:<{width}}  {each.told}"))
-        click.echo(printable(f"{'':<5} {'':<{width}}  -> {each.remedy}"))
+    width = max((len(finding.check) for finding in report.findings), default=0)
+    for finding in report.findings:
+        click.echo(
+            printable(f"{MARKS[finding.severity]:<5} {finding.check:<{width}}  {finding.told}")
+        )
+        click.echo(printable(f"{'':<5} {'':<{width}}  -> {finding.remedy}"))
     for unknown in report.unknown:
-        click.echo(printable(f"?     not looked at: {unknown.what}: {unknown.why}"))
+        click.echo(printable(f"?     not checked: {unknown.what}: {unknown.why}"))
     click.echo(_conclusion(report, fleet))
 
 
 def _conclusion(report: Report, fleet: Fleet) -> str:
     counts = dict.fromkeys(MARKS, 0)
-    for each in report.findings:
-        counts[each.severity] += 1
-    told = ", ".join(f"{n} {name}s" if n != 1 else f"1 {name}" for name, n in counts.items() if n)
+    for finding in report.findings:
+        counts[finding.severity] += 1
+    totals = ", ".join(f"{n} {name}s" if n != 1 else f"1 {name}" for name, n in counts.items() if n)
     plural = "" if len(fleet.nodes) == 1 else "s"
-    return (
-        f"{len(fleet.nodes)} node{plural}, {len(report.checks)} checks: {told or 'nothing found'}"
-    )
+    checked = f"{len(fleet.nodes)} node{plural}, {len(report.checks)} checks"
+    return f"{checked}: {totals or 'nothing found'}"
 
 
 def _print_json(report: Report) -> None:
-    told = {
+    document = {
         "schema_version": 1,
         "is_clean": report.is_clean,
-        "findings": [_record(each) for each in report.findings],
-        "unknown": [{"what": each.what, "why": each.why} for each in report.unknown],
+        "findings": [_record(finding) for finding in report.findings],
+        "unknown": [{"what": unknown.what, "why": unknown.why} for unknown in report.unknown],
     }
-    click.echo(json.dumps(told, indent=2))
+    click.echo(json.dumps(document, indent=2))
 
 
 def _record(finding: Finding) -> dict[str, object]:

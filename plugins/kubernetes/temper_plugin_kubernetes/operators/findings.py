@@ -1,4 +1,4 @@
-"""What ``temper k8s doctor`` finds: one record each, with what to do about it."""
+"""Findings of ``temper k8s doctor``, each with a remedy."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
@@ -10,7 +10,7 @@ from temper_kube.failures import ForbiddenError, NotFoundError, RefusalError
 
 
 class FindingSeverity(StrEnum):
-    """How bad it is: an error keeps Temper from working, a warning may hurt, a note is to know."""
+    """An error keeps Temper from working, a warning may harm it, a note is information."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -19,7 +19,7 @@ class FindingSeverity(StrEnum):
 
 @frozen
 class Finding:
-    """One thing that is not as it should be; ``nodes`` are those it is true of, if it is of any."""
+    """One problem with its remedy. ``nodes`` are the affected nodes, if it concerns nodes."""
 
     check: str
     severity: FindingSeverity
@@ -37,23 +37,23 @@ class Finding:
 
 
 def error(check: str, detail: str, remedy: str, nodes: Sequence[str] = ()) -> Finding:
-    """Say what keeps Temper from working."""
+    """Return a finding that keeps Temper from working."""
     return Finding(check, FindingSeverity.ERROR, detail, remedy, tuple(nodes))
 
 
 def warning(check: str, detail: str, remedy: str, nodes: Sequence[str] = ()) -> Finding:
-    """Say what may hurt."""
+    """Return a finding that may harm Temper's work."""
     return Finding(check, FindingSeverity.WARNING, detail, remedy, tuple(nodes))
 
 
 def note(check: str, detail: str, remedy: str, nodes: Sequence[str] = ()) -> Finding:
-    """Say what is good to know."""
+    """Return a finding for information."""
     return Finding(check, FindingSeverity.NOTE, detail, remedy, tuple(nodes))
 
 
 @frozen
 class Unknown:
-    """Something that could not be looked at, and why."""
+    """A check that could not be made, and the reason."""
 
     what: str
     why: str
@@ -61,7 +61,7 @@ class Unknown:
 
 @frozen
 class Report:
-    """All findings, the worst first, and what could not be looked at."""
+    """All findings, worst first, and the checks that could not be made."""
 
     findings: tuple[Finding, ...] = ()
     unknown: tuple[Unknown, ...] = ()
@@ -69,17 +69,17 @@ class Report:
 
     @property
     def is_clean(self) -> bool:
-        """Whether there is nothing to be done."""
-        return all(each.severity is FindingSeverity.NOTE for each in self.findings)
+        """Whether there are no errors and no warnings."""
+        return all(finding.severity is FindingSeverity.NOTE for finding in self.findings)
 
 
 Check = Callable[[], Iterable[Finding]]
 
 
 def run_checks(checks: Iterable[tuple[str, Check]]) -> Iterator[tuple[Finding, ...] | Unknown]:
-    """Run each check; one that may not look is unknown, and keeps no other from being run.
+    """Run each check. A check that lacks a right is unknown, and the others still run.
 
-    Raises MachineError where there is no API server.
+    Raises MachineError if there is no API server.
     """
     for what, check in checks:
         try:
@@ -88,24 +88,24 @@ def run_checks(checks: Iterable[tuple[str, Check]]) -> Iterator[tuple[Finding, .
             yield Unknown(what, str(problem))
 
 
-def _joined(found: Iterable[Finding]) -> list[Finding]:
-    """Make one of those that say the same of several nodes: a fleet has thousands."""
+def _joined(findings: Iterable[Finding]) -> list[Finding]:
+    """Merge equal findings of several nodes: a fleet may have thousands."""
     joined: dict[Finding, list[str]] = {}
-    for each in found:
-        joined.setdefault(evolve(each, nodes=()), []).extend(each.nodes)
-    return [evolve(each, nodes=tuple(sorted(set(nodes)))) for each, nodes in joined.items()]
+    for finding in findings:
+        joined.setdefault(evolve(finding, nodes=()), []).extend(finding.nodes)
+    return [evolve(finding, nodes=tuple(sorted(set(nodes)))) for finding, nodes in joined.items()]
 
 
 def report_of(checks: Sequence[tuple[str, Check]], known: Sequence[Unknown] = ()) -> Report:
     """Run the checks and put their findings in order."""
-    found: list[Finding] = []
+    findings: list[Finding] = []
     unknown = list(known)
     for answer in run_checks(checks):
         if isinstance(answer, Unknown):
             unknown.append(answer)
         else:
-            found += answer
-    found = _joined(found)
+            findings += answer
+    findings = _joined(findings)
     order = list(FindingSeverity)
-    found.sort(key=lambda each: (order.index(each.severity), each.check, each.nodes))
-    return Report(tuple(found), tuple(unknown), tuple(what for what, _ in checks))
+    findings.sort(key=lambda finding: (order.index(finding.severity), finding.check, finding.nodes))
+    return Report(tuple(findings), tuple(unknown), tuple(what for what, _ in checks))

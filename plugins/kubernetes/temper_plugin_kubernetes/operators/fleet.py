@@ -1,4 +1,4 @@
-"""The fleet: every node with what its agent says of it, and the agent's own pod."""
+"""The fleet: every node with its agent's annotations and the agent's pod."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,13 +27,13 @@ from temper_plugin_kubernetes.wishes import RESTORE
 AGENTS = "app.kubernetes.io/name=temper,app.kubernetes.io/component=agent"
 CANARY = "temper-agent-canary"
 STALE_S = 600.0
-"""An agent writes at least every five minutes; density scores count older data for nothing."""
+"""An agent writes at least every five minutes. Density scores ignore older data."""
 NOT_RUNNING = ("CrashLoopBackOff", "ImagePullBackOff", "ErrImagePull", "CreateContainerConfigError",
                "CreateContainerError", "RunContainerError", "InvalidImageName")  # fmt: skip
 
 
 class NodeStanding(IntEnum):
-    """How a node fares, the worst first."""
+    """The state of a node, worst first."""
 
     FAILING = 0
     GONE = 1
@@ -48,12 +48,12 @@ class NodeStanding(IntEnum):
 
     @property
     def told(self) -> str:
-        """What to call it."""
+        """The state as text."""
         return _TOLD[self]
 
     @property
     def needs_a_look(self) -> bool:
-        """Whether it is as nobody asked for."""
+        """Whether the state is a problem that no operator requested."""
         return self <= NodeStanding.SILENT
 
 
@@ -93,12 +93,12 @@ class AgentPod:
 
     @property
     def is_failing(self) -> bool:
-        """Whether it cannot work."""
+        """Whether the pod cannot run."""
         return self.waiting in NOT_RUNNING or self.phase in ("Failed", "Unknown")
 
     @property
     def told(self) -> str:
-        """How it fares, in a word."""
+        """The pod's state in one word."""
         if self.waiting:
             return self.waiting
         return self.phase if self.is_ready or self.phase != "Running" else "NotReady"
@@ -106,9 +106,10 @@ class AgentPod:
 
 @frozen
 class FleetNode:
-    """A node; ``age_s`` is how old its numbers are, None without any.
+    """A node. ``age_s`` is the age of the agent's numbers, None if there are none.
 
-    ``are_pods_known`` is False where agents' pods may not be listed: no agent is missed then.
+    ``are_pods_known`` is False if the agents' pods may not be listed. A missing agent is then no
+    finding.
     """
 
     name: str
@@ -125,17 +126,17 @@ class FleetNode:
 
     @property
     def mode(self) -> str:
-        """The agent's mode; empty where it has said nothing."""
+        """The agent's mode. Empty if it has written none."""
         return self.annotations.get(STATUS, "").partition(":")[0]
 
     @property
     def reason(self) -> str:
-        """Why it is in that mode."""
+        """The reason of that mode."""
         return self.annotations.get(STATUS, "").partition(":")[2]
 
     @property
     def message(self) -> str:
-        """The same in a sentence."""
+        """The reason as a sentence."""
         return self.annotations.get(MESSAGE, "")
 
     @property
@@ -145,21 +146,21 @@ class FleetNode:
 
     @property
     def restore(self) -> tuple[str, str, str]:
-        """When restoring was asked for and done, and what was left."""
+        """The times at which restoring was requested and done, and the leftovers."""
         return tuple(self.annotations.get(key, "") for key in (RESTORE, RESTORED, LEFT))  # type: ignore[return-value]
 
     def number(self, tier: Tier, what: str) -> int | None:
-        """Return a tier's ``pods`` or ``cpu-millis``; None where no number is told."""
+        """Return a tier's ``pods`` or ``cpu-millis``. None if the annotation is no number."""
         return _number(self.annotations.get(tier_key(tier, what), ""))
 
     @property
     def generation_number(self) -> int | None:
-        """The same as a number; None where it is none."""
+        """The generation as a number. None if it is none."""
         return _number(self.generation)
 
     @property
     def standing(self) -> NodeStanding:
-        """How the node fares."""
+        """The state of the node."""
         agent, has_said = self.agent, bool(self.mode)
         if agent is not None and agent.is_failing:
             return NodeStanding.FAILING
@@ -169,15 +170,15 @@ class FleetNode:
             return NodeStanding.SILENT if agent is not None else NodeStanding.NO_AGENT
         if self.mode == "safe_mode" and self.reason == "requested":
             return NodeStanding.REQUESTED
-        found = _BY_MODE.get(self.mode, NodeStanding.SILENT)
-        if found is NodeStanding.SAFE_MODE:
-            return found
-        return NodeStanding.STALE if self.age_s is not None and self.age_s > STALE_S else found
+        state = _BY_MODE.get(self.mode, NodeStanding.SILENT)
+        if state is NodeStanding.SAFE_MODE:
+            return state
+        return NodeStanding.STALE if self.age_s is not None and self.age_s > STALE_S else state
 
 
 @frozen
 class Fleet:
-    """All nodes, the worst first, and what could not be looked at."""
+    """All nodes, worst first, and the parts that could not be read."""
 
     nodes: tuple[FleetNode, ...]
     unknown: tuple[Unknown, ...] = ()
@@ -189,59 +190,56 @@ class Fleet:
 
 
 def read_fleet(api: ApiServer, selector: str = "", *, now: datetime | None = None) -> Fleet:
-    """Read nodes and agents; raise ForbiddenError where nodes may not be listed."""
+    """Read nodes and agents. Raise ForbiddenError if nodes may not be listed."""
     now = now or datetime.now(UTC)
     nodes = list(api.list("/api/v1/nodes", selector))
     unknown: tuple[Unknown, ...] = ()
     agents: dict[str, AgentPod] | None = None
     try:
-        agents = by_node(agent_pod(each) for each in api.list("/api/v1/pods", AGENTS))
+        agents = by_node(agent_pod(item) for item in api.list("/api/v1/pods", AGENTS))
     except ForbiddenError as error:
         unknown = (Unknown("the agents' pods", str(error)),)
-    found = [_node(each, agents, now) for each in nodes]
-    return Fleet(tuple(sorted(found, key=lambda each: (each.standing, each.name))), unknown)
+    fleet_nodes = [_node(item, agents, now) for item in nodes]
+    return Fleet(tuple(sorted(fleet_nodes, key=lambda node: (node.standing, node.name))), unknown)
 
 
 def by_node(pods: Iterable[AgentPod]) -> dict[str, AgentPod]:
-    """Return the agents by node; of two on one node, during a roll, the one that is ready."""
-    found: dict[str, AgentPod] = {}
-    for pod in sorted(pods, key=lambda each: each.is_ready):
+    """Return the agents by node. A ready one takes precedence if a rollout runs two on a node."""
+    agents: dict[str, AgentPod] = {}
+    for pod in sorted(pods, key=lambda agent: agent.is_ready):
         if pod.node:
-            found[pod.node] = pod
-    return found
+            agents[pod.node] = pod
+    return agents
 
 
 def agent_pod(item: Json) -> AgentPod:
-    """Return what there is to know of an agent's pod."""
+    """Return the record of an agent's pod."""
     metadata, spec, status = item["metadata"], item.get("spec") or {}, item.get("status") or {}
     containers = status.get("containerStatuses") or ()
-    owners = [each.get("name", "") for each in metadata.get("ownerReferences") or ()]
-    images = [each.get("image", "") for each in spec.get("containers") or ()]
-    waiting = [(each.get("state") or {}).get("waiting") or {} for each in containers]
+    owners = [owner.get("name", "") for owner in metadata.get("ownerReferences") or ()]
+    images = [container.get("image", "") for container in spec.get("containers") or ()]
+    waiting = [(status.get("state") or {}).get("waiting") or {} for status in containers]
     return AgentPod(
         name=metadata["name"],
         namespace=metadata.get("namespace", ""),
         node=spec.get("nodeName") or _meant_for(spec),
         phase=status.get("phase", "Unknown"),
-        is_ready=any(
-            each.get("type") == "Ready" and each.get("status") == "True"
-            for each in status.get("conditions") or ()
-        ),
-        restarts=sum(int(each.get("restartCount", 0)) for each in containers),
+        is_ready=_is_ready(status.get("conditions") or ()),
+        restarts=sum(int(container.get("restartCount", 0)) for container in containers),
         version=version_of(images[0]) if images else "",
-        waiting=next((each["reason"] for each in waiting if each.get("reason")), ""),
+        waiting=next((state["reason"] for state in waiting if state.get("reason")), ""),
         is_canary=CANARY in owners or metadata["name"].startswith(f"{CANARY}-"),
     )
 
 
 def _meant_for(spec: Json) -> str:
-    """Return the node of a DaemonSet's pod that no scheduler has bound yet; empty without one."""
+    """Return the node of an unbound pod of a DaemonSet. Empty if its affinity names none."""
     affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
     required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
     for term in required.get("nodeSelectorTerms") or ():
-        for each in term.get("matchFields") or ():
-            if each.get("key") == "metadata.name" and each.get("operator") == "In":
-                return str(each["values"][0])
+        for match in term.get("matchFields") or ():
+            if match.get("key") == "metadata.name" and match.get("operator") == "In":
+                return str(match["values"][0])
     return ""
 
 
@@ -253,7 +251,7 @@ def version_of(image: str) -> str:
 
 
 def _number(text: str) -> int | None:
-    """Return the number; anybody who may write to a node may have written anything."""
+    """Return the number. None for other text: any client with the right can write annotations."""
     return int(text) if re.fullmatch(r"[0-9]{1,15}", text) else None
 
 
@@ -277,7 +275,10 @@ def _node(item: Json, agents: Mapping[str, AgentPod] | None, now: datetime) -> F
 
 
 def _is_ready(conditions: Sequence[Mapping[str, str]]) -> bool:
-    return any(each.get("type") == "Ready" and each.get("status") == "True" for each in conditions)
+    return any(
+        condition.get("type") == "Ready" and condition.get("status") == "True"
+        for condition in conditions
+    )
 
 
 def _age(text: str, now: datetime) -> float | None:

@@ -34,29 +34,29 @@ SOON_S = 7 * 86_400
 
 def cluster_version(api: ApiServer) -> Iterator[Finding]:
     """Find a cluster that is too old."""
-    told = api.get("/version")
-    digits = [re.match(r"\d+", str(told.get(key, ""))) for key in ("major", "minor")]
-    version = tuple(int(each[0]) for each in digits if each)
+    release = api.get("/version")
+    digits = [re.match(r"\d+", str(release.get(key, ""))) for key in ("major", "minor")]
+    version = tuple(int(digit[0]) for digit in digits if digit)
     if len(version) == len(OLDEST_CLUSTER) and version < OLDEST_CLUSTER:
         yield warning(
             "kubernetes",
-            f"Kubernetes {told.get('gitVersion')} is older than 1.33, with which Temper is tried",
+            f"Kubernetes {release.get('gitVersion')} is older than 1.33, the oldest tested version",
             "upgrade the cluster",
         )
 
 
 def objects(api: ApiServer, namespace: str) -> Iterator[Finding]:
-    """Find what of the chart is missing, or not as it should be."""
+    """Find missing objects of the chart, and agents that are not ready."""
     again = REINSTALL.format(namespace)
     for kind, path in _paths(namespace):
         if api.find(path) is None:
             yield error("installation", f"{kind} {path.rpartition('/')[2]} is missing", again)
     status = (api.find(f"{_daemon_sets(namespace)}/{AGENT}") or {}).get("status") or {}
-    wanted, ready = status.get("desiredNumberScheduled", 0), status.get("numberReady", 0)
-    if ready < wanted:
+    desired, ready = status.get("desiredNumberScheduled", 0), status.get("numberReady", 0)
+    if ready < desired:
         yield warning(
             "installation",
-            f"{ready} of {wanted} agents are ready",
+            f"{ready} of {desired} agents are ready",
             f"kubectl -n {namespace} get pods -l app.kubernetes.io/component=agent -o wide",
         )
 
@@ -72,7 +72,7 @@ def _daemon_sets(namespace: str) -> str:
 
 
 def rights(api: ApiServer, namespace: str) -> Iterator[Finding]:
-    """Find rights that the agents' account lacks, by asking the API server itself."""
+    """Find rights that the agents' account lacks, with a SubjectAccessReview for each."""
     user = f"system:serviceaccount:{namespace}:{_account(api, namespace)}"
     lacking = [
         f"{verb} {resource}"
@@ -84,17 +84,17 @@ def rights(api: ApiServer, namespace: str) -> Iterator[Finding]:
         yield error(
             "rights",
             f"{user} may not {', '.join(lacking)}",
-            f"{REINSTALL.format(namespace)} (rbac.create=true), or the same by other hands",
+            f"{REINSTALL.format(namespace)} (rbac.create=true), or grant the rights otherwise",
         )
 
 
 def _account(api: ApiServer, namespace: str) -> str:
-    """Return the agents' account: the chart takes one of another name, too."""
+    """Return the agents' service account, whose name is a value of the chart."""
     try:
-        found = api.find(f"{_daemon_sets(namespace)}/{AGENT}") or {}
+        daemon_set = api.find(f"{_daemon_sets(namespace)}/{AGENT}") or {}
     except ForbiddenError:
         return AGENT
-    pod = ((found.get("spec") or {}).get("template") or {}).get("spec") or {}
+    pod = ((daemon_set.get("spec") or {}).get("template") or {}).get("spec") or {}
     return str(pod.get("serviceAccountName") or AGENT)
 
 
@@ -110,45 +110,45 @@ def _may(api: ApiServer, user: str, what: Mapping[str, str]) -> bool:
 
 
 def priority_classes(api: ApiServer) -> Iterator[Finding]:
-    """Find PriorityClasses that are missing or say something else than the tiers take them for."""
+    """Find PriorityClasses that are missing or differ from the values of their tiers."""
     path = "/apis/scheduling.k8s.io/v1/priorityclasses"
-    present = {each["metadata"]["name"]: each for each in api.list(path)}
+    present = {item["metadata"]["name"]: item for item in api.list(path)}
     missing = [name for name in CLASSES if name not in present]
     if missing:
         yield warning(
             "priority_classes",
             f"missing: {', '.join(missing)}",
-            "priorityClasses.create=true, unless pods use classes of yours",
+            "set priorityClasses.create=true, unless pods use classes of your own",
         )
     for name, (value, policy) in CLASSES.items():
-        found = present.get(name)
-        if found is None:
+        present_class = present.get(name)
+        if present_class is None:
             continue
-        said = _of_class(found)
-        if said != (value, policy, False):
+        present_values = _of_class(present_class)
+        if present_values != (value, policy, False):
             yield error(
                 "priority_classes",
-                f"{name} has value {said[0]}, preemptionPolicy {said[1]}, globalDefault {said[2]}; "
-                f"it should have {value}, {policy}, False",
+                f"{name} has value {present_values[0]}, preemptionPolicy {present_values[1]}, "
+                f"globalDefault {present_values[2]}; it should have {value}, {policy}, False",
                 "delete it and run helm upgrade: values cannot be changed in place",
             )
 
 
-def _of_class(found: Json) -> tuple[int, str, bool]:
-    policy = found.get("preemptionPolicy") or "PreemptLowerPriority"
-    return int(found.get("value", 0)), policy, bool(found.get("globalDefault"))
+def _of_class(priority_class: Json) -> tuple[int, str, bool]:
+    policy = priority_class.get("preemptionPolicy") or "PreemptLowerPriority"
+    return int(priority_class.get("value", 0)), policy, bool(priority_class.get("globalDefault"))
 
 
 def pod_security(api: ApiServer, namespace: str) -> Iterator[Finding]:
     """Find a namespace whose Pod Security level refuses pods with the host's rights."""
-    found = api.find(f"/api/v1/namespaces/{namespace}")
-    if found is None:
+    namespace_object = api.find(f"/api/v1/namespaces/{namespace}")
+    if namespace_object is None:
         yield error(
             "installation", f"there is no namespace {namespace}", "name it with --namespace"
         )
         return
     label = "pod-security.kubernetes.io/enforce"
-    level = (found["metadata"].get("labels") or {}).get(label, "privileged")
+    level = (namespace_object["metadata"].get("labels") or {}).get(label, "privileged")
     if level != "privileged":
         yield error(
             "pod_security",
@@ -158,14 +158,14 @@ def pod_security(api: ApiServer, namespace: str) -> Iterator[Finding]:
 
 
 def webhook(api: ApiServer, namespace: str) -> Iterator[Finding]:
-    """Find a webhook that nobody answers for, or that the API server cannot trust."""
+    """Find a webhook without a pod, or one that the API server cannot trust."""
     path = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
-    found = api.find(f"{path}/{WEBHOOK}")
-    if found is None:
+    configuration = api.find(f"{path}/{WEBHOOK}")
+    if configuration is None:
         return
     effect = "pods start with their full requests meanwhile"
     log = f"kubectl -n {namespace} logs deploy/temper-webhook"
-    for hook in found.get("webhooks") or ():
+    for hook in configuration.get("webhooks") or ():
         yield from _trust(str((hook.get("clientConfig") or {}).get("caBundle") or ""), effect, log)
         if hook.get("failurePolicy") != "Ignore":
             yield error(
@@ -182,8 +182,8 @@ def _has_endpoint(api: ApiServer, namespace: str) -> bool:
     selector = "kubernetes.io/service-name=temper-webhook"
     return any(
         (point.get("conditions") or {}).get("ready", True)
-        for each in api.list(slices, selector)
-        for point in each.get("endpoints") or ()
+        for endpoint_slice in api.list(slices, selector)
+        for point in endpoint_slice.get("endpoints") or ()
     )
 
 
@@ -193,7 +193,7 @@ def _trust(bundle: str, effect: str, remedy: str) -> Iterator[Finding]:
         return
     expiry = _expiry(bundle)
     if expiry is None:
-        yield warning("webhook", f"its caBundle is no certificate; {effect}", remedy)
+        yield warning("webhook", f"its caBundle is not a certificate; {effect}", remedy)
     elif expiry < time.time():
         yield error("webhook", f"its certificate authority has expired; {effect}", remedy)
     elif expiry < time.time() + SOON_S:
@@ -204,11 +204,13 @@ def _trust(bundle: str, effect: str, remedy: str) -> Iterator[Finding]:
 
 
 def _expiry(bundle: str) -> float | None:
-    """Return when the last certificate of the bundle expires; None where there is none."""
+    """Return when the last certificate of the bundle expires. None if it has none."""
     try:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.load_verify_locations(cadata=base64.b64decode(bundle, validate=True).decode())
     except (ssl.SSLError, binascii.Error, ValueError):
         return None
-    told: list[Any] = [each.get("notAfter") for each in context.get_ca_certs()]
-    return max((ssl.cert_time_to_seconds(str(each)) for each in told if each), default=None)
+    expiries: list[Any] = [expiry.get("notAfter") for expiry in context.get_ca_certs()]
+    return max(
+        (ssl.cert_time_to_seconds(str(expiry)) for expiry in expiries if expiry), default=None
+    )

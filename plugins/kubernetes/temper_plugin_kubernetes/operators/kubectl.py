@@ -1,4 +1,4 @@
-"""``kubectl temper``: the commands of ``temper k8s`` under the name that kubectl gives them."""
+"""``kubectl temper``: the commands of ``temper k8s`` as a kubectl plugin."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ INTERRUPTED = 130
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the command and return its exit code; an error of ours is one line."""
+    """Run the command and return its exit code. A TemperError is printed without a traceback."""
     try:
         code = command.main(list(arguments), prog_name=PROGRAM, standalone_mode=False)
     except (click.exceptions.Abort, KeyboardInterrupt):

@@ -1,4 +1,4 @@
-"""Checks of the kubelets' own configuration, where they may be asked for it.
+"""Checks of the kubelets' own configuration, as far as it may be read.
 
 Source: the kubelet's ``/configz``, through the API server (``nodes/N/proxy/configz``).
 """
@@ -21,25 +21,25 @@ from temper_plugin_kubernetes.operators.findings import Finding, Unknown, error,
 AT_ONCE = 16
 ANSWER_S = 5.0
 ALL_S = 60.0
-"""So long the kubelets of a fleet are asked; those that were not come to are named."""
+"""The deadline for all kubelets of a fleet. Later ones are listed as unknown."""
 MOST_REASONS = 3
 
 
 @frozen
 class Kubelets:
-    """What every kubelet said, by node, and who could not be asked."""
+    """The kubelets' configurations by node, and the kubelets without an answer."""
 
     configurations: Mapping[str, Mapping[str, Any]]
     unknown: tuple[Unknown, ...] = ()
 
 
 def ask_kubelets(access: Access, nodes: Sequence[str]) -> Kubelets:
-    """Ask the kubelets of *nodes*, a few at a time; without the right, the first alone."""
-    said: dict[str, Mapping[str, Any]] = {}
+    """Read the configurations of *nodes*, AT_ONCE at a time. Stop at the first missing right."""
+    configurations: dict[str, Mapping[str, Any]] = {}
     silent: defaultdict[str, list[str]] = defaultdict(list)
     for node in nodes[:1]:
         try:
-            said[node] = _ask(access, node)
+            configurations[node] = _ask(access, node)
         except ForbiddenError as problem:
             return Kubelets({}, (Unknown("the kubelets' configuration", str(problem)),))
         except MachineError as problem:
@@ -48,23 +48,23 @@ def ask_kubelets(access: Access, nodes: Sequence[str]) -> Kubelets:
         if isinstance(answer, str):
             silent[answer].append(node)
         else:
-            said[node] = answer
-    return Kubelets(said, tuple(_unknown(silent)))
+            configurations[node] = answer
+    return Kubelets(configurations, tuple(_unknown(silent)))
 
 
 def _ask_all(access: Access, nodes: Sequence[str]) -> list[Mapping[str, Any] | str]:
-    """Return the answer of each, or why there is none; an interruption does not wait for them."""
+    """Return each answer, or why there is none. An interruption cancels the remaining requests."""
     deadline = time.monotonic() + ALL_S
     pool = ThreadPoolExecutor(AT_ONCE)
     try:
-        return list(pool.map(lambda each: _tried(access, each, deadline), nodes))
+        return list(pool.map(lambda node: _tried(access, node, deadline), nodes))
     finally:
         pool.shutdown(cancel_futures=True)
 
 
 def _unknown(silent: Mapping[str, Sequence[str]]) -> Iterator[Unknown]:
-    """Tell of the commonest reasons, and of how many more there are: each may name a node."""
-    commonest = sorted(silent.items(), key=lambda each: -len(each[1]))
+    """Yield the commonest reasons, and one entry for all others: each reason may name a node."""
+    commonest = sorted(silent.items(), key=lambda reason: -len(reason[1]))
     for why, which in commonest[:MOST_REASONS]:
         yield Unknown(f"the kubelets' configuration of {named(which)}", why)
     others = [node for _, which in commonest[MOST_REASONS:] for node in which]
@@ -76,13 +76,13 @@ def cpu_managers(kubelets: Kubelets) -> Iterator[Finding]:
     """Find kubelets that pin containers to CPUs themselves."""
     pinning = [
         node
-        for node, told in sorted(kubelets.configurations.items())
-        if told.get("cpuManagerPolicy", "none") == "static"
+        for node, configuration in sorted(kubelets.configurations.items())
+        if configuration.get("cpuManagerPolicy", "none") == "static"
     ]
     if pinning:
         yield error(
             "static_cpu_manager",
-            "the kubelet's static CPU manager pins containers to CPUs, behind the engine's back",
+            "the kubelet's static CPU manager pins containers to CPUs, unknown to the engine",
             "set cpuManagerPolicy: none (and remove /var/lib/kubelet/cpu_manager_state), or "
             "[scheduler] allow_static_cpu_manager = true",
             pinning,
@@ -90,24 +90,24 @@ def cpu_managers(kubelets: Kubelets) -> Iterator[Finding]:
 
 
 def cgroup_drivers(kubelets: Kubelets) -> Iterator[Finding]:
-    """Find kubelets that put up with cgroup v1, and fleets with both drivers."""
+    """Find kubelets that accept cgroup v1."""
     lax = [
         node
-        for node, told in sorted(kubelets.configurations.items())
-        if told.get("failCgroupV1") is False
+        for node, configuration in sorted(kubelets.configurations.items())
+        if configuration.get("failCgroupV1") is False
     ]
     if lax:
         yield note(
             "cgroup_v2",
-            "the kubelet is told to run on cgroup v1 too (failCgroupV1: false)",
-            "Temper needs cgroup v2; an agent on cgroup v1 says preflight",
+            "the kubelet is configured to run on cgroup v1 too (failCgroupV1: false)",
+            "Temper needs cgroup v2; an agent on cgroup v1 fails its preflight",
             lax,
         )
 
 
 def _tried(access: Access, node: str, deadline: float) -> Mapping[str, Any] | str:
     if time.monotonic() > deadline:
-        return f"not asked within {ALL_S:g} s; temper doctor on the node tells"
+        return f"not reached within {ALL_S:g} s; run `temper doctor` on the node"
     try:
         return _ask(access, node)
     except MachineError as problem:
@@ -116,5 +116,5 @@ def _tried(access: Access, node: str, deadline: float) -> Mapping[str, Any] | st
 
 def _ask(access: Access, node: str) -> Mapping[str, Any]:
     with ApiServer(access, ANSWER_S) as api:
-        told = api.get(f"/api/v1/nodes/{node}/proxy/configz").get("kubeletconfig")
-    return told if isinstance(told, dict) else {}
+        configuration = api.get(f"/api/v1/nodes/{node}/proxy/configz").get("kubeletconfig")
+    return configuration if isinstance(configuration, dict) else {}

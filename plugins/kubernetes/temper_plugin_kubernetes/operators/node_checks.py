@@ -1,4 +1,4 @@
-"""Checks of the nodes: from what the API server knows of them, and what their agents say."""
+"""Checks of the nodes, from their Node objects and their agents' annotations."""
 
 import re
 from collections import defaultdict
@@ -23,7 +23,7 @@ _REASONS = {
     ),
     "preflight": ("the agent's preflight fails", _ON_THE_NODE),
     "invalid_plan": ("the engine refuses the plan", "change the pods' tiers or the profile"),
-    "ejected": ("the engine was thrown out", f"{_ON_THE_NODE}: it names the cause"),
+    "ejected": ("the kernel ejected the engine", f"{_ON_THE_NODE}: it names the cause"),
     "crash_loop": (
         "the engine failed five times within an hour",
         "find the cause (agent's log, `temper doctor`), then set safe mode and release it",
@@ -41,19 +41,19 @@ _PREFLIGHT = {
 
 def kernels(fleet: Fleet) -> Iterator[Finding]:
     """Find kernels that are too old for sched_ext, which came with Linux 6.12."""
-    for kernel, nodes in _grouped(fleet.nodes, lambda each: each.kernel):
+    for kernel, nodes in _grouped(fleet.nodes, lambda node: node.kernel):
         version = _version(kernel)
         if version is not None and version < OLDEST_KERNEL:
             yield error(
                 "kernel",
                 f"kernel {kernel} has no sched_ext; it needs 6.12 or later",
-                "another node image; until then Temper only observes there",
+                "use another node image; until then Temper only observes there",
                 nodes,
             )
 
 
 def platforms(fleet: Fleet) -> Iterator[Finding]:
-    """Find platforms whose kernels or rules are known to keep the engine out."""
+    """Find platforms whose kernels or rules are known to exclude the engine."""
     for problem, nodes in _grouped(fleet.nodes, _platform):
         if problem:
             what, remedy = _PLATFORMS[problem]
@@ -87,7 +87,7 @@ def _platform(node: FleetNode) -> str:
 
 
 def agents(fleet: Fleet) -> Iterator[Finding]:
-    """Find nodes whose agent fails, is gone, silent or stale, and those without one."""
+    """Find nodes whose agent fails, is gone, silent or stale."""
     yield from _by_standing(
         fleet,
         NodeStanding.FAILING,
@@ -103,7 +103,7 @@ def agents(fleet: Fleet) -> Iterator[Finding]:
         NodeStanding.GONE,
         lambda nodes: error(
             "agent",
-            "the node says what an agent wrote, and has none: it was killed, or removed",
+            "the node has an agent's annotations but no agent: it was killed or removed",
             "bring the agent back, or run `temper k8s restore` for the node",
             nodes,
         ),
@@ -113,38 +113,38 @@ def agents(fleet: Fleet) -> Iterator[Finding]:
         NodeStanding.SILENT,
         lambda nodes: warning(
             "agent",
-            "the agent says nothing of its node",
-            "kubectl -n temper describe pod, and its log; it waits for a place, starts, or lacks "
-            "the rights of ClusterRole temper-agent",
+            "the agent has not annotated its node",
+            "kubectl -n temper describe pod, and its log; it is pending, starts, or lacks the "
+            "rights of ClusterRole temper-agent",
             nodes,
         ),
     )
     for node in fleet.nodes:
         if node.standing is NodeStanding.STALE:
-            detail = f"what the agent says is {age(node.age_s)} old"
+            detail = f"the agent's annotations are {age(node.age_s)} old"
             yield warning(
-                "agent", detail, "its log: it cannot write to the API server", [node.name]
+                "agent", detail, "see its log: it cannot write to the API server", [node.name]
             )
 
 
 def coverage(fleet: Fleet) -> Iterator[Finding]:
-    """Find nodes that have no agent, where others have one."""
+    """Find nodes without an agent, if others have one."""
     bare = [
-        each.name
-        for each in fleet.nodes
-        if each.standing is NodeStanding.NO_AGENT and each.labels.get(OS, "linux") == "linux"
+        node.name
+        for node in fleet.nodes
+        if node.standing is NodeStanding.NO_AGENT and node.labels.get(OS, "linux") == "linux"
     ]
     if bare and any(fleet.agents):
         yield note(
             "coverage",
-            "no agent runs there, so the stock scheduler does",
-            "agent.nodeSelector and agent.tolerations of the chart, if that is not meant",
+            "no agent runs there, so the kernel's default scheduler is in use",
+            "if that is not intended, see agent.nodeSelector and agent.tolerations of the chart",
             bare,
         )
 
 
 def modes(fleet: Fleet) -> Iterator[Finding]:
-    """Find nodes whose agent says why it does not enforce."""
+    """Find nodes whose agent does not enforce, with the agent's reason."""
     for node in fleet.nodes:
         if node.standing is NodeStanding.SAFE_MODE:
             yield from _safe_mode(node)
@@ -152,17 +152,22 @@ def modes(fleet: Fleet) -> Iterator[Finding]:
             yield error(
                 "sched_ext",
                 f"the kernel {node.kernel} was built without sched_ext",
-                "a kernel with CONFIG_SCHED_CLASS_EXT=y",
+                "boot a kernel with CONFIG_SCHED_CLASS_EXT=y",
                 [node.name],
             )
-    asked = [each.name for each in fleet.nodes if each.standing is NodeStanding.REQUESTED]
-    if asked:
+    requested = [
+        fleet_node.name
+        for fleet_node in fleet.nodes
+        if fleet_node.standing is NodeStanding.REQUESTED
+    ]
+    if requested:
         yield note(
             "safe_mode",
-            "in safe mode because somebody asked",
-            "`temper safe-mode status` on the node says who; the annotation "
-            "temper.codes/safe-mode-requested- releases the cluster's request",
-            asked,
+            "in safe mode on request",
+            "`temper safe-mode status` on the node names the requester; "
+            "kubectl annotate node NODE temper.codes/safe-mode-requested- releases the cluster's "
+            "request",
+            requested,
         )
 
 
@@ -171,7 +176,7 @@ def _safe_mode(node: FleetNode) -> Iterator[Finding]:
     if node.reason != "preflight":
         yield error(node.reason or "safe_mode", f"{what}: {node.message}", remedy, [node.name])
         return
-    # The agent joins what failed: "btf: no BTF; cgroup_v2: only cgroup v1 is mounted".
+    # The agent joins the failed checks with semicolons: ``btf: no BTF; cgroup_v2: only v1``.
     for part in filter(None, node.message.split("; ")):
         check, has_name, detail = part.partition(": ")
         is_check = bool(has_name) and re.fullmatch(r"[a-z0-9_]+", check) is not None
@@ -184,28 +189,30 @@ def _safe_mode(node: FleetNode) -> Iterator[Finding]:
 
 
 def versions(fleet: Fleet) -> Iterator[Finding]:
-    """Find agents of several versions, the canary left aside."""
-    found: defaultdict[str, list[str]] = defaultdict(list)
+    """Find agents of several versions, without the canary."""
+    nodes_by_version: defaultdict[str, list[str]] = defaultdict(list)
     for agent in fleet.agents:
         if not agent.is_canary:
-            found[agent.version].append(agent.node)
-    if len(found) > 1:
-        told = ", ".join(f"{len(nodes)} of {version}" for version, nodes in sorted(found.items()))
-        fewest = min(found.values(), key=len)
+            nodes_by_version[agent.version].append(agent.node)
+    if len(nodes_by_version) > 1:
+        totals = ", ".join(
+            f"{len(nodes)} of {version}" for version, nodes in sorted(nodes_by_version.items())
+        )
+        fewest = min(nodes_by_version.values(), key=len)
         yield warning(
             "version_skew",
-            f"agents of several versions: {told}",
+            f"agents of several versions: {totals}",
             "kubectl -n temper rollout status ds/temper-agent",
             sorted(fewest),
         )
 
 
 def _by_standing(
-    fleet: Fleet, standing: NodeStanding, found: Callable[[list[str]], Finding]
+    fleet: Fleet, standing: NodeStanding, finding_of: Callable[[list[str]], Finding]
 ) -> Iterator[Finding]:
-    nodes = [each.name for each in fleet.nodes if each.standing is standing]
+    nodes = [node.name for node in fleet.nodes if node.standing is standing]
     if nodes:
-        yield found(nodes)
+        yield finding_of(nodes)
 
 
 def _grouped(
@@ -219,5 +226,5 @@ def _grouped(
 
 
 def _version(kernel: str) -> tuple[int, int] | None:
-    found = re.match(r"(\d+)\.(\d+)", kernel)
-    return (int(found[1]), int(found[2])) if found else None
+    matched = re.match(r"(\d+)\.(\d+)", kernel)
+    return (int(matched[1]), int(matched[2])) if matched else None

@@ -1,4 +1,4 @@
-"""The options that every command of an operator takes, and the way to the cluster they name."""
+"""The options that all operator commands have, and the cluster they name."""
 
 import re
 from collections.abc import Callable
@@ -18,7 +18,7 @@ NAMESPACE_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 
 @frozen
 class ClusterOptions:
-    """Which cluster, where Temper is installed in it, and how to answer."""
+    """The cluster, Temper's namespace in it, and the form of the output."""
 
     access: Access
     namespace: str
@@ -26,7 +26,7 @@ class ClusterOptions:
 
 
 def cluster_options(function: Decorated) -> Decorated:
-    """Add --kubeconfig, --context, --namespace and --output; ``asked_of`` takes them."""
+    """Add --kubeconfig, --context, --namespace and --output. ``asked_of`` reads them."""
     options = (
         click.option("--kubeconfig", default="", metavar="FILE", help="Instead of KUBECONFIG."),
         click.option("--context", default="", help="Instead of the current one."),
@@ -40,7 +40,9 @@ def cluster_options(function: Decorated) -> Decorated:
 
 
 def asked_of(kubeconfig: str, context: str, namespace: str, output: str) -> ClusterOptions:
-    """Find the way to the cluster; raise InputError or MachineError where there is none."""
+    """Find the cluster's API server. Raise InputError or MachineError if there is none."""
     if not NAMESPACE_NAME.fullmatch(namespace):
-        raise InputError(f"--namespace {namespace!r}: lower-case letters, digits and '-', up to 63")
+        raise InputError(
+            f"--namespace {namespace!r}: must be up to 63 lower-case letters, digits and '-'"
+        )
     return ClusterOptions(find_access(kubeconfig, context), namespace, output == "json")

@@ -1,4 +1,4 @@
-"""``temper k8s restore``: have nodes undo what Temper left on them."""
+"""``temper k8s restore``: make nodes undo Temper's changes."""
 
 import json
 from contextlib import suppress
@@ -24,8 +24,8 @@ FINDINGS = 1
 @click.argument("nodes", nargs=-1)
 @click.option("--all-nodes", is_flag=True, help="Every node of the cluster.")
 @click.option("--timeout", default=60.0, show_default=True, help="Seconds to wait for answers.")
-@click.option("--uninstall", is_flag=True, help="The agents are about to go: keep nothing.")
-@click.option("--release", is_flag=True, help="Take the request back: the agents work again.")
+@click.option("--uninstall", is_flag=True, help="Before an uninstall: keep nothing.")
+@click.option("--release", is_flag=True, help="Withdraw the request: the agents work again.")
 def command(  # noqa: PLR0913 - one for each option
     kubeconfig: str,
     context: str,
@@ -38,44 +38,46 @@ def command(  # noqa: PLR0913 - one for each option
     uninstall: bool,
     release: bool,
 ) -> int:
-    """Have NODES, or with --all-nodes every node, undo what Temper left on them.
+    """Make NODES, or with --all-nodes every node, undo Temper's changes.
 
-    Each agent goes to safe mode, removes what it keeps on its host, and stays so until --release.
-    With --uninstall it tells the cluster nothing more either, and the annotations are removed.
+    Each agent enters safe mode, removes its state from the host, and stays in safe mode until
+    --release. With --uninstall the agents also stop writing to the cluster, and their annotations
+    are removed.
 
-    Exit codes: 0 restored (with --uninstall also where a node did not answer: an uninstall is
-    not held up by it), 1 something may be left somewhere, 2 wrong options or names, 3 no API
-    server, or a right is missing (nodes list, watch, patch; without pods list an agent is taken
-    to run where it has written annotations).
+    Exit codes: 0 restored (with --uninstall also if a node did not answer, so that an uninstall
+    goes on), 1 a node may not be fully restored, 2 wrong options or names, 3 no API server, or a
+    right is missing (nodes list, watch, patch; without pods list every node with an agent's
+    annotations counts as having an agent).
     """
     if bool(nodes) == all_nodes:
-        raise InputError("name the nodes to restore, or say --all-nodes")
+        raise InputError("name the nodes to restore, or give --all-nodes")
     if uninstall and release:
         raise InputError("--uninstall and --release exclude each other")
-    asked = asked_of(kubeconfig, context, namespace, output)
+    options = asked_of(kubeconfig, context, namespace, output)
 
     def tell(outcome: "RestoreOutcome") -> None:
-        if not asked.is_json:
+        if not options.is_json:
             with suppress(ReaderGone):  # the nodes are restored all the same
                 click.echo(printable(outcome.told))
 
-    with ApiServer(asked.access) as api:
+    with ApiServer(options.access) as api:
         outcomes = (
             release_nodes(api, nodes, tell)
             if release
             else restore_nodes(api, nodes, timeout_s=timeout, is_uninstall=uninstall, tell=tell)
         )
-    if asked.is_json:
+    if options.is_json:
         _print_json(outcomes)
-    has_findings = any(each.needs_a_look for each in outcomes)
+    has_findings = any(outcome.needs_a_look for outcome in outcomes)
     return FINDINGS if has_findings and not uninstall else 0
 
 
 def _print_json(outcomes: "list[RestoreOutcome]") -> None:
-    told = {
+    document = {
         "schema_version": 1,
         "nodes": [
-            {"node": each.node, "state": each.state, "detail": each.detail} for each in outcomes
+            {"node": outcome.node, "state": outcome.state, "detail": outcome.detail}
+            for outcome in outcomes
         ],
     }
-    click.echo(json.dumps(told, indent=2))
+    click.echo(json.dumps(document, indent=2))

@@ -1,4 +1,4 @@
-"""Asking nodes to be restored, and waiting for each to say that it was."""
+"""Requests restoring of nodes, and waits for the answer of each."""
 
 import threading
 import time
@@ -24,7 +24,7 @@ STEP_S = 0.2
 
 @frozen
 class RestoreOutcome:
-    """What came of one node: a word, and the rest of the sentence."""
+    """The outcome for one node: a word, and details."""
 
     node: str
     state: str
@@ -32,32 +32,32 @@ class RestoreOutcome:
 
     @property
     def needs_a_look(self) -> bool:
-        """Whether something may be left."""
+        """Whether the node may not be fully restored."""
         return self.state in ("unanswered", "no_agent", "restored_in_part", "refused")
 
     @property
     def told(self) -> str:
-        """The line for people."""
+        """The outcome as a line of text."""
         return f"{self.node}: {_TOLD[self.state]}{f': {self.detail}' if self.detail else ''}"
 
 
 _TOLD = {
     "restored": "restored",
-    "restored_in_part": "restored, but for what is not Temper's or could not be removed",
+    "restored_in_part": "restored, except for foreign or unremovable parts",
     "no_agent": "no agent runs here; its annotations were removed",
-    "nothing": "nothing of Temper's is known here",
+    "nothing": "the node has no agent and no annotations of one",
     "unanswered": "no answer",
     "released": "released; the agent works again",
-    "not_requested": "nothing was asked of it",
+    "not_requested": "it has no request to withdraw",
     "refused": "the request cannot be written",
-    "vanished": "the node is no more",
+    "vanished": "the node was deleted",
 }
 
 Tell = Callable[[RestoreOutcome], None]
 
 
 class _Answers:
-    """Follows the nodes; keeps the annotations of each, and says when they change."""
+    """Follows the nodes. Keeps the annotations of each, and signals changes."""
 
     def __init__(self, asked: str) -> None:
         self.asked = asked
@@ -69,14 +69,14 @@ class _Answers:
         return set(self.annotations.get(name, ()))
 
     def replaced(self, items: Iterable[Json]) -> None:
-        """Know all nodes."""
-        found = list(items)
+        """Replace all nodes."""
+        nodes = list(items)
         self.annotations = {}
-        for item in found:
+        for item in nodes:
             self._saw(item)
 
     def changed(self, kind: str, item: Json) -> None:
-        """Know that a node changed."""
+        """Record a change of a node."""
         if kind == "DELETED":
             self.annotations.pop(item["metadata"]["name"], None)
             self.changed_at.set()
@@ -84,7 +84,7 @@ class _Answers:
             self._saw(item)
 
     def status_changed(self) -> None:
-        """Nothing hangs on whether the watch is up."""
+        """Nothing depends on whether the watch is up."""
 
     def _saw(self, item: Json) -> None:
         metadata = item["metadata"]
@@ -95,10 +95,10 @@ class _Answers:
 def restore_nodes(
     api: ApiServer, names: Collection[str], *, timeout_s: float, is_uninstall: bool, tell: Tell
 ) -> list[RestoreOutcome]:
-    """Ask the nodes called *names*, or all without any, and wait for their answers.
+    """Request restoring of the nodes called *names* (empty: all), and wait for their answers.
 
-    With *is_uninstall* nothing is left on any Node object, answered or not: the agents are about
-    to go. Raises InputError for a name that no node has.
+    With *is_uninstall* all annotations are removed from the Node objects, with or without an
+    answer: the agents are about to be removed. Raises InputError for an unknown node.
     """
     present = _chosen(api, names)
     agents = _with_agents(api)
@@ -118,7 +118,7 @@ def restore_nodes(
                 waiting.add(name)
             elif not has_agent:
                 note(_without_agent(api, name, annotations))
-        except RefusalError as error:  # some policy of the cluster's; other nodes are not held up
+        except RefusalError as error:  # a policy of the cluster must not delay the other nodes
             note(RestoreOutcome(name, "refused", str(error)))
     answers = _Answers(value)
     for name, state, detail in _awaited(api, waiting, answers, timeout_s):
@@ -129,7 +129,7 @@ def restore_nodes(
 
 
 def release_nodes(api: ApiServer, names: Collection[str], tell: Tell) -> list[RestoreOutcome]:
-    """Take the request back, so that the agents work again."""
+    """Withdraw the request, so that the agents work again."""
     outcomes = []
     for name, annotations in sorted(_chosen(api, names).items()):
         if RESTORE in annotations:
@@ -144,28 +144,28 @@ def release_nodes(api: ApiServer, names: Collection[str], tell: Tell) -> list[Re
 
 
 def _chosen(api: ApiServer, names: Collection[str]) -> dict[str, Mapping[str, str]]:
-    """Return the annotations of the nodes that are meant."""
-    found = {
-        each["metadata"]["name"]: each["metadata"].get("annotations") or {}
-        for each in api.list(NODES, accept=METADATA)
+    """Return the annotations of the chosen nodes."""
+    annotations_by_node = {
+        node["metadata"]["name"]: node["metadata"].get("annotations") or {}
+        for node in api.list(NODES, accept=METADATA)
     }
-    strangers = sorted(set(names) - set(found))
+    strangers = sorted(set(names) - set(annotations_by_node))
     if strangers:
         raise InputError(f"there is no node {', '.join(map(repr, strangers))} in this cluster")
-    return {name: found[name] for name in names or found}
+    return {name: annotations_by_node[name] for name in names or annotations_by_node}
 
 
 def _with_agents(api: ApiServer) -> set[str] | None:
-    """Return the nodes on which an agent runs; None where pods may not be listed."""
+    """Return the nodes with a running agent. None if pods may not be listed."""
     try:
-        pods = [agent_pod(each) for each in api.list("/api/v1/pods", AGENTS)]
+        pods = [agent_pod(item) for item in api.list("/api/v1/pods", AGENTS)]
     except ForbiddenError:
         return None
     return {pod.node for pod in pods if not pod.is_failing and pod.phase == "Running"}
 
 
 def _without_agent(api: ApiServer, name: str, annotations: Mapping[str, str]) -> RestoreOutcome:
-    """Take away what an agent that is gone left on the Node object."""
+    """Remove a former agent's annotations from the Node object."""
     ours = _removable(annotations)
     if not ours:
         return RestoreOutcome(name, "nothing")
@@ -174,12 +174,12 @@ def _without_agent(api: ApiServer, name: str, annotations: Mapping[str, str]) ->
 
 
 def _removable(annotations: Iterable[str]) -> list[str]:
-    """Return our keys; the kill switch is the operator's own."""
+    """Return Temper's keys, except the kill switch, which belongs to the operator."""
     return [key for key in annotations if key.startswith(PREFIX) and key != KILL_SWITCH]
 
 
 def _patch(api: ApiServer, name: str, change: Mapping[str, str | None]) -> bool:
-    """Change annotations; say whether the node is still there."""
+    """Change annotations. Return whether the node still exists."""
     try:
         api.patch(f"{NODES}/{name}", {"metadata": {"annotations": change}})
     except NotFoundError:
@@ -190,7 +190,7 @@ def _patch(api: ApiServer, name: str, change: Mapping[str, str | None]) -> bool:
 def _awaited(
     api: ApiServer, waiting: set[str], answers: _Answers, timeout_s: float
 ) -> Iterable[tuple[str, str, str]]:
-    """Yield (node, state, detail) as answers come, and after the time-out who gave none."""
+    """Yield (node, state, detail) for each answer, and after the time-out for the other nodes."""
     if not waiting:
         return
     status = WatchStatus("nodes")
@@ -214,17 +214,17 @@ def _awaited(
 def _answered(
     waiting: Collection[str], answers: _Answers, status: WatchStatus
 ) -> list[tuple[str, str, str]]:
-    found = []
+    outcomes = []
     for name in sorted(waiting):
         annotations = answers.annotations.get(name)
         if annotations is None:
             if status.has_listed.is_set():
-                found.append((name, "vanished", ""))
+                outcomes.append((name, "vanished", ""))
         elif RESTORED in annotations and annotations.get(RESTORE) == answers.asked:
-            # The first list may be older than the request, and show the answer to one before.
+            # The first list may be older than the request, and show the answer to a former one.
             left = annotations.get(LEFT, "")
-            found.append((name, "restored_in_part" if left else "restored", left))
-    return found
+            outcomes.append((name, "restored_in_part" if left else "restored", left))
+    return outcomes
 
 
 def _with_advice(state: str, detail: str, *, is_uninstall: bool) -> str:
@@ -232,4 +232,4 @@ def _with_advice(state: str, detail: str, *, is_uninstall: bool) -> str:
         return detail
     if is_uninstall:
         return f"{detail}; {FILES_MAY_REMAIN}"
-    return f"{detail}; the request stands, and is honoured once its agent hears it"
+    return f"{detail}; the request stays until the node's agent receives it"

@@ -1,4 +1,4 @@
-"""Software in the cluster that moves threads between CPUs as well, or sizes the same pods."""
+"""Checks for other software in the cluster that places threads or sizes pods."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,7 +24,7 @@ HORIZONTAL = "/apis/autoscaling/v2/horizontalpodautoscalers"
 
 @frozen
 class Rival:
-    """A program, by what its workloads, images and resources are called."""
+    """A program, recognised by the names of its workloads, images and resources."""
 
     check: str
     name: str
@@ -42,7 +42,7 @@ RIVALS = (
         r"koordlet|koord-manager|koord-scheduler",
         ("koordinator.sh",),
         "koordlet writes cpusets, quotas and cpu.idle of the same pods",
-        "switch its CPU strategies off (slo-controller-config), or keep the two on other nodes",
+        "switch its CPU strategies off (slo-controller-config), or run the two on different nodes",
     ),
     Rival(
         "katalyst",
@@ -50,14 +50,14 @@ RIVALS = (
         r"katalyst-(agent|controller|scheduler)",
         ("katalyst.kubewharf.io",),
         "its agent assigns cpusets to the same pods",
-        "keep the two on other nodes",
+        "run the two on different nodes",
     ),
     Rival(
         "nri",
         "NRI resource policies",
         r"nri-resource-policy|nri-plugins|cri-resource-manager|cri-rm\b",
         ("config.nri", "criresmgr.intel.com"),
-        "balloons and topology-aware policies pin containers, and pins outlive them",
+        "balloons and topology-aware policies pin containers, and pins outlast the policy",
         "remove the policy, then restart the pods that it has pinned",
     ),
     Rival(
@@ -66,7 +66,7 @@ RIVALS = (
         r"\btuned\b|cluster-node-tuning-operator",
         ("tuned.openshift.io",),
         "its scheduler plugin changes policies and affinities of threads by command line",
-        "a profile without [scheduler] and isolated cores on the nodes of Temper",
+        "use a profile without [scheduler] and isolated cores on Temper's nodes",
     ),
     Rival(
         "irqbalance",
@@ -82,23 +82,23 @@ RIVALS = (
         r"cpu-pooler|cpu-device-plugin|\bcmk\b|cpu-control-plane|craned\b|crane-agent",
         (),
         "it pins containers to CPUs, and affinities break layers",
-        "keep the two on other nodes",
+        "run the two on different nodes",
     ),
     Rival(
         "foreign_scheduler",
         "another sched_ext scheduler",
         r"gthulhu|\bscx[-_](?!layered\b.*temper)",
         ("gthulhu.io",),
-        "one scheduler at a time can be attached; Temper never touches another one's",
-        "remove it from the nodes of Temper",
+        "only one scheduler can be attached at a time; Temper never detaches another one",
+        "remove it from Temper's nodes",
         is_foreign_scheduler=True,
     ),
 )
 
 
 def conflicting_software(api: ApiServer, namespace: str) -> Iterator[Finding]:
-    """Find rivals by their workloads, those of Temper's own namespace left aside."""
-    found: dict[str, list[str]] = {}
+    """Find rivals by their workloads outside Temper's own namespace."""
+    places: dict[str, list[str]] = {}
     for kind, path in WORKLOADS:
         for item in api.list(path):
             metadata = item["metadata"]
@@ -108,26 +108,26 @@ def conflicting_software(api: ApiServer, namespace: str) -> Iterator[Finding]:
             for rival in RIVALS:
                 if re.search(rival.pattern, text):
                     where = f"{kind} {metadata.get('namespace')}/{metadata['name']}"
-                    found.setdefault(rival.check, []).append(where)
-    yield from (_conflict(rival, found[rival.check]) for rival in RIVALS if rival.check in found)
+                    places.setdefault(rival.check, []).append(where)
+    yield from (_conflict(rival, places[rival.check]) for rival in RIVALS if rival.check in places)
 
 
 def resource_definitions(api: ApiServer) -> Iterator[Finding]:
-    """Find rivals by the kinds of objects that they brought: they may be there, or have been."""
+    """Find rivals by their resource definitions, which may be left from an earlier installation."""
     names = [item["metadata"]["name"] for item in api.list(DEFINITIONS)]
     for rival in RIVALS:
         kinds = [name for name in names if name.endswith(tuple(f".{g}" for g in rival.groups))]
         if kinds and rival.groups:
             yield note(
                 f"{rival.check}_resources",
-                f"{rival.name} has brought resource definitions: {named(kinds)}",
-                f"if it runs on nodes of Temper: {rival.remedy}",
+                f"resource definitions of {rival.name}: {named(kinds)}",
+                f"if it runs on Temper's nodes: {rival.remedy}",
             )
 
 
 def autoscalers(api: ApiServer) -> Iterator[Finding]:
     """Find autoscalers in the namespaces in which the webhook lowers CPU requests."""
-    namespaces = [each["metadata"]["name"] for each in api.list("/api/v1/namespaces", OVERCOMMIT)]
+    namespaces = [item["metadata"]["name"] for item in api.list("/api/v1/namespaces", OVERCOMMIT)]
     for namespace in namespaces:
         vertical = _in_namespace(api, AUTOSCALERS, namespace)
         if vertical:
@@ -142,15 +142,16 @@ def autoscalers(api: ApiServer) -> Iterator[Finding]:
         if horizontal:
             yield note(
                 "hpa",
-                f"HPA goes by CPU utilisation in {namespace}, a share of the lowered requests: "
+                f"HPA scales by CPU utilisation in {namespace}, a share of the lowered requests: "
                 f"{named(horizontal)}",
-                "it scales out sooner; raise the target by the webhook's factor if not wanted",
+                "it scales out sooner; if that is not intended, divide the target by the webhook's "
+                "factor",
             )
 
 
 def _conflict(rival: Rival, where: Sequence[str]) -> Finding:
-    say = error if rival.is_foreign_scheduler else warning
-    return say(rival.check, f"{rival.name} runs ({named(where)}): {rival.why}", rival.remedy)
+    make = error if rival.is_foreign_scheduler else warning
+    return make(rival.check, f"{rival.name} runs ({named(where)}): {rival.why}", rival.remedy)
 
 
 def _is_ours(metadata: Mapping[str, Any]) -> bool:
@@ -159,7 +160,7 @@ def _is_ours(metadata: Mapping[str, Any]) -> bool:
 
 def _names(item: Json) -> list[str]:
     pod = item["spec"]["template"]["spec"]
-    images = [each.get("image", "") for each in pod.get("containers") or ()]
+    images = [container.get("image", "") for container in pod.get("containers") or ()]
     return [item["metadata"]["name"], *images]
 
 
@@ -167,14 +168,14 @@ def _in_namespace(
     api: ApiServer,
     path: str,
     namespace: str,
-    wanted: Any = None,  # noqa: ANN401
+    is_wanted: Any = None,  # noqa: ANN401
 ) -> list[str]:
     base, _, resource = path.rpartition("/")
     try:
         items = list(api.list(f"{base}/namespaces/{namespace}/{resource}"))
     except NotFoundError:  # the cluster has no such kind
         return []
-    return [each["metadata"]["name"] for each in items if wanted is None or wanted(each)]
+    return [item["metadata"]["name"] for item in items if is_wanted is None or is_wanted(item)]
 
 
 def _goes_by_cpu(item: Json) -> bool:

@@ -1,4 +1,4 @@
-"""``temper k8s status``: the fleet in a table, the worst first."""
+"""``temper k8s status``: the fleet as a table, worst first."""
 
 import json
 from collections import Counter
@@ -27,54 +27,54 @@ HEADS = (
 def command(
     kubeconfig: str, context: str, namespace: str, output: str, selector: str, not_enforcing: bool
 ) -> int:
-    """Show how every node fares, the worst first.
+    """Show the state of every node, worst first.
 
-    Kernel, mode and why, generation, pods and requested CPUs by tier (critical, high, normal,
-    low, background), how old these numbers are, and the agent's pod.
+    Columns: kernel, mode and reason, generation, pods and requested CPUs by tier (critical, high,
+    normal, low, background), the age of these numbers, and the agent's pod.
 
-    Exit codes: 0 all is as it was asked for, 1 a node needs a look: its agent fails, is gone or
-    silent, its numbers are old, or it is in safe mode although nobody asked, 2 wrong options,
-    3 no API server, or the right to list nodes is missing.
+    Exit codes: 0 no problem, 1 a node has a problem: its agent fails, is gone or silent, its
+    numbers are old, or it is in safe mode without a request, 2 wrong options, 3 no API server, or
+    the right to list nodes is missing.
     """
-    asked = asked_of(kubeconfig, context, namespace, output)
-    with ApiServer(asked.access) as api:
+    options = asked_of(kubeconfig, context, namespace, output)
+    with ApiServer(options.access) as api:
         fleet = read_fleet(api, selector)
-    shown = [each for each in fleet.nodes if not (not_enforcing and each.mode == "enforcing")]
-    if asked.is_json:
-        click.echo(json.dumps(document(fleet, shown), indent=2))
+    nodes = [node for node in fleet.nodes if not (not_enforcing and node.mode == "enforcing")]
+    if options.is_json:
+        click.echo(json.dumps(document(fleet, nodes), indent=2))
     else:
-        for line in table(shown):
+        for line in table(nodes):
             click.echo(line)
         click.echo(summary(fleet))
-    for each in fleet.unknown:
-        click.echo(printable(f"not known: {each.what}: {each.why}"), err=True)
-    return FINDINGS if any(each.standing.needs_a_look for each in fleet.nodes) else 0
+    for node in fleet.unknown:
+        click.echo(printable(f"not known: {node.what}: {node.why}"), err=True)
+    return FINDINGS if any(node.standing.needs_a_look for node in fleet.nodes) else 0
 
 
 def table(nodes: Sequence[FleetNode]) -> list[str]:
-    """Return the lines of the table; none without nodes."""
-    return columns(HEADS, [_row(each) for each in nodes]) if nodes else []
+    """Return the lines of the table. Empty without nodes."""
+    return columns(HEADS, [_row(node) for node in nodes]) if nodes else []
 
 
 def summary(fleet: Fleet) -> str:
-    """Return how many nodes there are of each standing, in one line."""
-    counts = Counter(each.standing for each in fleet.nodes)
+    """Return the number of nodes by state, in one line."""
+    counts = Counter(node.standing for node in fleet.nodes)
     parts = [f"{counts[standing]} {standing.told}" for standing in sorted(counts, reverse=True)]
-    canaries = sum(each.is_canary for each in fleet.agents)
+    canaries = sum(agent.is_canary for agent in fleet.agents)
     number = f"{len(fleet.nodes)} node{'' if len(fleet.nodes) == 1 else 's'}"
-    told = f"{number}: {', '.join(parts)}" if parts else "no nodes"
-    return f"{told}; {canaries} of the canary" if canaries else told
+    text = f"{number}: {', '.join(parts)}" if parts else "no nodes"
+    return f"{text}; {canaries} of the canary" if canaries else text
 
 
 def document(fleet: Fleet, nodes: Sequence[FleetNode]) -> dict[str, Any]:
-    """Return the same for machines."""
-    counts = Counter(each.standing.name.lower() for each in fleet.nodes)
+    """Return the table and the summary as a JSON document."""
+    counts = Counter(node.standing.name.lower() for node in fleet.nodes)
     return {
         "schema_version": 1,
         "nodes_in_all": len(fleet.nodes),
         "standings": dict(sorted(counts.items())),
-        "nodes": [_record(each) for each in nodes],
-        "unknown": [{"what": each.what, "why": each.why} for each in fleet.unknown],
+        "nodes": [_record(node) for node in nodes],
+        "unknown": [{"what": unknown.what, "why": unknown.why} for unknown in fleet.unknown],
     }
 
 
@@ -96,9 +96,9 @@ def _row(node: FleetNode) -> tuple[str, ...]:
 
 
 def _reason(node: FleetNode) -> str:
-    asked, done, _ = node.restore
+    requested, done, _ = node.restore
     parts = [node.reason or ""]
-    if asked:
+    if requested:
         parts.append("restored" if done else "restoring")
     if not node.is_ready:
         parts.append("node not ready")
@@ -120,7 +120,7 @@ def _cpus(millis: int | None) -> str:
 
 
 def _record(node: FleetNode) -> dict[str, Any]:
-    asked, done, left = node.restore
+    requested, done, left = node.restore
     return {
         "name": node.name,
         "kernel": node.kernel,
@@ -138,7 +138,7 @@ def _record(node: FleetNode) -> dict[str, Any]:
             for tier in Tier
         },
         "age_s": node.age_s,
-        "restore": {"requested": asked, "restored": done, "left": left},
+        "restore": {"requested": requested, "restored": done, "left": left},
         "agent": _agent_record(node.agent),
     }
 

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from temper_core.bpf.access import explain
+from temper_core.bpf.access import explain_bpf_error
 from temper_core.errors import BpfError
 from temper_core.observe.kernel_side.kernel_threads import BpfThreads, IterThreads
 from tests.core.observe.kernel_side.proc_reads import BUSY, stat_of, threads_of
@@ -23,7 +23,7 @@ def open_tier(request):
             try:
                 reader = kind.open(detail_threads, **options)
             except BpfError as error:
-                pytest.skip(f"{kind.tier}: {explain(error).reason}")
+                pytest.skip(f"{kind.tier}: {explain_bpf_error(error).reason}")
             opened.callback(reader.close)
             return reader
 

@@ -1,7 +1,7 @@
-"""Ask every agent behind a headless service for /readyz; exit 1 where one says no or none is there.
+"""Request /readyz of every agent behind a headless service. Exit 1 if one fails or there is none.
 
-helm hands this text to the interpreter of the image, with the service's name and port.
-"""  # noqa: INP001 - it is no module
+helm passes this text to the interpreter of the image, with the service's name and port.
+"""  # noqa: INP001 - it is not a module
 
 import socket
 import sys
@@ -12,14 +12,14 @@ ANSWER_S = 10
 
 
 def main(host: str, port: str) -> int:
-    """Say one line for each agent and return the exit status."""
+    """Print one line for each agent and return the exit status."""
     try:
-        found = socket.getaddrinfo(host, int(port), type=socket.SOCK_STREAM)
+        entries = socket.getaddrinfo(host, int(port), type=socket.SOCK_STREAM)
     except socket.gaierror as error:
         sys.stdout.write(f"{host}: no agent is there ({error.strerror})\n")
         return 1
     answers = {
-        address: _refusal(address, port) for address in {str(entry[4][0]) for entry in found}
+        address: _refusal(address, port) for address in {str(entry[4][0]) for entry in entries}
     }
     for address, refusal in sorted(answers.items()):
         sys.stdout.write(f"{address} is {f'not ready: {refusal}' if refusal else 'ready'}\n")

@@ -1,0 +1,20 @@
+"""What a snapshot holds about run delay: the time that threads were runnable, but had no CPU."""
+
+from collections.abc import Mapping
+
+from temper_core import PodSample, Snapshot
+
+
+def delays_of(snapshot: Snapshot) -> Mapping[str, float]:
+    """Return the run delay of each pod, in CPUs, by the pod's key."""
+    return {_key(pod): pod.run_delay for pod in snapshot.pods}
+
+
+def slow_pods(delays: Mapping[str, float], waiting: float) -> frozenset[str]:
+    """Return the pods whose threads together wait for more than *waiting* CPUs."""
+    return frozenset(pod for pod, delay in delays.items() if delay > waiting)
+
+
+def _key(pod: PodSample) -> str:
+    """Return the key by which a context knows the pod; a workload of one host has no namespace."""
+    return f"{pod.namespace}/{pod.pod}" if pod.namespace else pod.pod

@@ -1,0 +1,55 @@
+"""Logs in the instrument's state directory: one JSON object a line, one line a snapshot."""
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from attrs import define
+
+from temper_core import InputError, StateDirectory
+
+NAME = re.compile(r"delays-[0-9]{1,15}\.jsonl")
+
+
+@define
+class Logs:
+    """The log that is written, and those before it.
+
+    Lines are appended directly, so the agent trims the directory where they become too many.
+    """
+
+    state: StateDirectory
+    largest_bytes: int
+    _current: str = ""
+
+    def append(self, at: float, delays: Mapping[str, float]) -> str:
+        """Append a line; return the name of the log that this closed, or nothing."""
+        self._current = self._current or f"delays-{int(at * 1000)}.jsonl"
+        file = self.state.path / self._current
+        with file.open("a", encoding="utf-8") as log:
+            log.write(json.dumps({"at": at, "delays": dict(delays)}) + "\n")
+            is_full = log.tell() > self.largest_bytes
+        closed, self._current = (self._current, "") if is_full else ("", self._current)
+        return closed
+
+    def sizes(self) -> dict[str, int]:
+        """Return the size of each log by its name, oldest first."""
+        files = sorted(file for file in self.state.path.iterdir() if NAME.fullmatch(file.name))
+        return {file.name: file.stat().st_size for file in files}
+
+    def file(self, name: str) -> Path:
+        """Return the path of a log; raise InputError for what is no name of one."""
+        if not NAME.fullmatch(name):
+            raise InputError(f"{name!r} is no name of a log")
+        return self.state.path / name
+
+    def remove(self, name: str) -> bool:
+        """Remove a log; return whether there was one."""
+        file = self.file(name)
+        if not file.is_file():
+            return False
+        file.unlink()
+        if name == self._current:
+            self._current = ""
+        return True

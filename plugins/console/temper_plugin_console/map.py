@@ -1,0 +1,157 @@
+"""``temper map``: the CPUs by socket, NUMA node, cache and core, with who runs there."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import attrs
+import click
+
+from temper_core import MachineError, ask_observation, read_machine
+from temper_core.console import (
+    output_option,
+    print_json,
+    read_settings,
+    settings_option,
+    sys_root_option,
+)
+from temper_plugin_console.occupants import Occupant, running_threads
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from temper_core import Cpu, MachineShape
+
+SCHEMA_VERSION = 1
+THREADS_ASKED_FOR = 1_000
+THREADS_SHOWN = 3
+
+
+@click.command("map")
+@sys_root_option
+@settings_option
+@output_option
+def command(sys_root: Path, settings_path: Path | None, output: str) -> None:
+    """Draw the CPUs by core, with the threads that run there and the layer that owns them.
+
+    Asks the agent where one answers. Without an agent it shows which threads run at this very
+    moment.
+    """
+    machine = read_machine(sys_root)
+    source, layers, threads = _seen(settings_path)
+    if output == "json":
+        print_json(_document(machine, source, layers, threads))
+        return
+    from temper_core.console import results_console
+
+    results_console().print(_table(machine, layers, threads))
+    click.echo(_CAPTIONS[source])
+
+
+_CAPTIONS = {
+    "agent": "threads: the busiest of the agent's last window, with the CPUs each used",
+    "proc": "threads: those that run at this moment; no agent answers",
+}
+
+Threads = Mapping[int, Sequence[Occupant]]
+
+
+def _seen(settings_path: Path | None) -> tuple[str, Mapping[int, str], Threads]:
+    """Return where it is from, the owning layer by CPU, and the threads by CPU."""
+    settings = read_settings(settings_path)
+    try:
+        document = ask_observation(settings, THREADS_ASKED_FOR)
+    except MachineError:
+        return "proc", {}, _by_cpu(running_threads())
+    layers = {
+        cpu: str(layer.get("name", ""))
+        for layer in document.get("layers") or ()
+        for cpu in layer.get("cpus") or ()
+    }
+    return "agent", layers, _by_cpu(map(_observed, document.get("threads") or ()))
+
+
+def _observed(thread: Mapping[str, Any]) -> Occupant:
+    return Occupant(
+        cpu=int(thread.get("cpu", -1)),
+        tid=int(thread.get("tid", 0)),
+        tgid=int(thread.get("tgid", 0)),
+        comm=str(thread.get("comm", "")),
+        pod="/".join(str(thread[key]) for key in ("namespace", "pod") if thread.get(key)),
+        layer=str(thread.get("layer") or ""),
+        cpu_used=float(thread.get("cpu_used") or 0.0),
+    )
+
+
+def _by_cpu(threads: Iterable[Occupant]) -> Threads:
+    found: defaultdict[int, list[Occupant]] = defaultdict(list)
+    for thread in threads:
+        found[thread.cpu].append(thread)
+    return {
+        cpu: sorted(here, key=lambda thread: -(thread.cpu_used or 0.0))
+        for cpu, here in found.items()
+    }
+
+
+def _document(
+    machine: "MachineShape", source: str, layers: Mapping[int, str], threads: Threads
+) -> dict[str, Any]:
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "source": source,
+        "cpus": [
+            {
+                **attrs.asdict(cpu),
+                "layer": layers.get(cpu.id, ""),
+                "threads": [attrs.asdict(thread) for thread in threads.get(cpu.id, ())],
+            }
+            for cpu in _in_order(machine)
+        ],
+        "offline": list(machine.offline),
+        "isolated": list(machine.isolated),
+    }
+
+
+def _in_order(machine: "MachineShape") -> "list[Cpu]":
+    return sorted(machine.cpus, key=lambda cpu: (cpu.socket, cpu.node, cpu.llc, cpu.core, cpu.id))
+
+
+def _table(machine: "MachineShape", layers: Mapping[int, str], threads: Threads) -> "Table":
+    from rich.table import Table
+    from rich.text import Text
+
+    capacity = ["capacity"] if machine.is_hybrid else []
+    table = Table(box=None, pad_edge=False)
+    for name in ("socket", "node", "cache", "core", "cpu", *capacity, "layer", "threads"):
+        table.add_column(name, no_wrap=True, overflow="ellipsis")
+    above: tuple[int, ...] = ()
+    for cpu in _in_order(machine):
+        place = (cpu.socket, cpu.node, cpu.llc, cpu.core)
+        cells = [*_without_repeats(above, place), str(cpu.id)]
+        cells += [str(cpu.capacity)] if machine.is_hybrid else []
+        isolated = " (isolated)" if cpu.id in machine.isolated else ""
+        cells += [layers.get(cpu.id, "-") + isolated, _threads_text(threads.get(cpu.id, ()))]
+        table.add_row(*map(Text, cells))
+        above = place
+    return table
+
+
+def _without_repeats(above: Sequence[int], place: Sequence[int]) -> list[str]:
+    """Leave a place out where it is the same as in the row above, as all the outer ones are."""
+    same = 0
+    while same < len(above) and above[same] == place[same]:
+        same += 1
+    return ["" if column < same else str(number) for column, number in enumerate(place)]
+
+
+def _threads_text(threads: Sequence[Occupant]) -> str:
+    from temper_core.console import shown
+
+    said = []
+    for thread in threads[:THREADS_SHOWN]:
+        used = "" if thread.cpu_used is None else f" {thread.cpu_used:.2f}"
+        pod = f" [{thread.pod}]" if thread.pod else ""
+        said.append(shown(f"{thread.comm}{pod}{used}"))
+    more = len(threads) - THREADS_SHOWN
+    return ", ".join(said) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,64 @@
+"""Who is on which CPU right now, from ``/proc``; for hosts where no agent answers."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from attrs import frozen
+
+from temper_core import thread_owner
+
+# proc_pid_stat(5), counted from the field after the name: 3 is the state, 39 the CPU.
+_STATE, _PROCESSOR = 0, 36
+
+
+@frozen
+class Occupant:
+    """A thread on a CPU; ``cpu_used`` in CPUs is known only where an agent measured it."""
+
+    cpu: int
+    tid: int
+    tgid: int
+    comm: str
+    pod: str = ""
+    layer: str = ""
+    cpu_used: float | None = None
+
+
+def running_threads(proc_root: Path = Path("/proc")) -> list[Occupant]:
+    """Return the threads that run or wait for a CPU at this moment, except our own."""
+    own = str(os.getpid())
+    tgids = [pid for pid in _numbers_in(proc_root) if pid != own]
+    found = (_occupant(proc_root, tgid, tid) for tgid in tgids for tid in _tids(proc_root, tgid))
+    return sorted(filter(None, found), key=lambda thread: (thread.cpu, thread.tid))
+
+
+def _numbers_in(directory: Path) -> list[str]:
+    try:
+        return [entry.name for entry in directory.iterdir() if entry.name.isdecimal()]
+    except OSError:
+        # A process may end between two looks at it.
+        return []
+
+
+def _tids(proc_root: Path, tgid: str) -> Iterator[str]:
+    yield from _numbers_in(proc_root / tgid / "task")
+
+
+def _occupant(proc_root: Path, tgid: str, tid: str) -> Occupant | None:
+    directory = proc_root / tgid / "task" / tid
+    # The name may hold anything, brackets and newlines included.
+    before, _, after = _text(directory / "stat").rpartition(")")
+    fields = after.split()
+    if len(fields) <= _PROCESSOR or fields[_STATE] != "R":
+        return None
+    comm = before.partition("(")[2]
+    pod = thread_owner(_text(directory / "cgroup"))
+    return Occupant(int(fields[_PROCESSOR]), int(tid), int(tgid), comm, pod)
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""

@@ -1,0 +1,83 @@
+"""``temper top``: the node's CPUs, layers, pods, threads and waits on one live screen."""
+
+import os
+import time
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from temper_core import ask_observation
+from temper_core.console import FiniteRange, read_settings, settings_option
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from temper_plugin_console.top.looks import Ask, ObservationPoller
+
+WIDE_ENOUGH = 10_000
+TERMINALS_WITHOUT_CURSOR = ("", "dumb", "unknown")
+
+
+@click.command("top")
+@click.option(
+    "--interval",
+    type=FiniteRange(min=0.2, max=86_400),
+    default=2.0,
+    show_default=True,
+    help="Seconds between two looks.",
+)
+@click.option("--once", is_flag=True, help="Print one screen and end.")
+@click.option("--iterations", type=click.IntRange(min=1), help="End after so many screens.")
+@settings_option
+def command(
+    interval: float, once: bool, iterations: int | None, settings_path: Path | None
+) -> None:
+    """Watch CPUs, layers, pods, threads and waits; q or Ctrl-C ends it, ? lists the keys.
+
+    In a pipe, or on a terminal without cursor, every screen is printed in full below the last
+    one. Exit code 3 where no agent answers at the start; an agent that goes away later is waited
+    for.
+    """
+    settings = read_settings(settings_path)
+    most = 1 if once else iterations
+    try:
+        _show(lambda threads: ask_observation(settings, threads), interval, most)
+    except KeyboardInterrupt:
+        return
+
+
+def _show(ask: "Ask", interval: float, most: int | None) -> None:
+    from rich.console import Console
+
+    from temper_plugin_console.top.looks import FEW, ObservationPoller
+
+    console = Console(highlight=False, markup=False, emoji=False)
+    looks = ObservationPoller.begin(ask, FEW)
+    width = console.width if console.is_terminal else WIDE_ENOUGH
+    if console.is_terminal and os.environ.get("TERM", "") in TERMINALS_WITHOUT_CURSOR:
+        console = Console(highlight=False, markup=False, emoji=False, force_terminal=False)
+    if most == 1 or not console.is_terminal:
+        _print_each(console, looks, interval, most, width)
+        return
+    from temper_plugin_console.top.watching import watch
+
+    watch(console, looks, interval, most)
+
+
+def _print_each(
+    console: "Console", looks: "ObservationPoller", interval: float, most: int | None, width: int
+) -> None:
+    from rich.text import Text
+
+    from temper_plugin_console.top.screen import whole_text
+
+    for number in count(1):
+        text = Text("\n").join(whole_text(looks.seen, width))
+        console.print(text, soft_wrap=True)
+        if number == most:
+            return
+        time.sleep(interval)
+        looks.look()
+        console.print()

@@ -1,0 +1,128 @@
+"""The CPU map: every core with its siblings, whose they are, how busy, and who is on them."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from attrs import frozen
+
+from temper_core.observed import (
+    Row,
+    integers,
+    is_thread,
+    number,
+    pod_key,
+    rows,
+    table,
+    text,
+    whole_numbers,
+)
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+CELL = 38
+WIDEST = 160
+LAYER_CELLS = 10
+BUSY, HALF = 0.9, 0.5
+COLOURS = ("green", "cyan", "yellow", "magenta", "blue", "bright_green", "bright_cyan")
+
+
+@frozen
+class _Sight:
+    """What is known of the CPUs: their owner, how busy, and the busiest thread last seen there."""
+
+    owners: Mapping[int, str]
+    busy: Mapping[int, float]
+    guessed: Mapping[int, float]
+    occupants: Mapping[int, Row]
+    colours: Mapping[str, str]
+
+
+def map_lines(document: Row, busy: Mapping[int, float], width: int) -> "list[Text]":
+    """Draw the cores in *width* cells, a core's siblings beside each other and joined by ``|``.
+
+    *busy* is what the kernel counted, by CPU. Without it the threads that were last seen there
+    are added up, and marked by ``~``: one that wanders counts for its last CPU alone.
+    """
+    from rich.text import Text
+
+    cores = _cores(document)
+    if not cores:
+        return [Text("the observation tells of no CPU")]
+    seen = _sight(document, busy)
+    slots = max(1, min(width, WIDEST) // CELL)
+    widest = max(map(len, cores))
+    if widest > slots:
+        parts = [core[at : at + slots] for core in cores for at in range(0, len(core), slots)]
+        return [_line([part], seen) for part in parts]
+    beside = slots // widest
+    return [_line(cores[at : at + beside], seen) for at in range(0, len(cores), beside)]
+
+
+def _cores(document: Row) -> list[tuple[int, ...]]:
+    found = table(document, "machine").get("siblings")
+    given = [each for each in found if isinstance(each, list)] if isinstance(found, list) else []
+    return [core for each in given if (core := tuple(integers(each)))]
+
+
+def _sight(document: Row, busy: Mapping[int, float]) -> _Sight:
+    owners: dict[int, str] = {}
+    colours: dict[str, str] = {}
+    for layer in rows(document, "layers"):
+        name = text(layer, "name")
+        colours[name] = COLOURS[len(colours) % len(COLOURS)]
+        for cpu in whole_numbers(layer, "cpus"):
+            owners[cpu] = f"{owners[cpu]},{name}" if cpu in owners else name
+    occupants: dict[int, Row] = {}
+    guessed: dict[int, float] = {}
+    for thread in filter(is_thread, rows(document, "threads")):
+        place, used = number(thread, "cpu"), number(thread, "cpu_used") or 0.0
+        if place is None:
+            continue
+        cpu = int(place)
+        guessed[cpu] = guessed.get(cpu, 0.0) + used
+        known = occupants.get(cpu)
+        if known is None or used > (number(known, "cpu_used") or 0.0):
+            occupants[cpu] = thread
+    return _Sight(owners, busy, guessed, occupants, colours)
+
+
+def _line(cores: Sequence[Sequence[int]], seen: _Sight) -> "Text":
+    from rich.text import Text
+
+    line = Text()
+    for core in cores:
+        for number_of_sibling, cpu in enumerate(core):
+            if number_of_sibling:
+                line.append("|", "dim")
+            elif line:
+                line.append(" ")
+            for part, style in _cell(cpu, seen):
+                line.append(part, style)
+    line.rstrip()
+    return line
+
+
+def _cell(cpu: int, seen: _Sight) -> Iterator[tuple[str, str]]:
+    """Write one CPU in CELL - 1 cells."""
+    from temper_core.console import shown
+    from temper_plugin_console.top.columns import fitted
+
+    owner = seen.owners.get(cpu, "")
+    share = seen.busy.get(cpu)
+    told = share if share is not None else min(1.0, seen.guessed.get(cpu, 0.0))
+    mark = " " if share is not None else "~"
+    style = "red" if told >= BUSY else "yellow" if told >= HALF else ""
+    head = f"{cpu:>4} "
+    yield head, "bold"
+    yield fitted(shown(owner or "-"), LAYER_CELLS), seen.colours.get(owner, "dim")
+    yield f"{mark}{told:>4.0%} ", style
+    rest = CELL - 1 - len(head) - LAYER_CELLS - len("~100% ")
+    yield fitted(shown(_who(seen.occupants.get(cpu))), rest), ""
+
+
+def _who(thread: Row | None) -> str:
+    if thread is None:
+        return ""
+    pod = pod_key(thread)
+    return f"{text(thread, 'comm')} [{pod}]" if pod else text(thread, "comm")

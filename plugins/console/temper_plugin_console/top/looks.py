@@ -1,0 +1,123 @@
+"""Looks at the agent, one after the other, without holding up whoever watches the screen."""
+
+import time
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from threading import Thread
+from typing import Any
+
+from attrs import define, evolve, field
+
+from temper_core import TemperError
+from temper_core.observed import Row, number, table, text
+from temper_plugin_console.top.cpu_times import CpuTimes, busy_between, read_cpu_times
+from temper_plugin_console.top.pane_boxes import PaneInput
+from temper_plugin_console.top.view import View
+
+FEW, MANY = 50, 500
+"""Threads to ask for: for the busiest, and to choose from by another order or by a filter."""
+
+SETTLING_S = 0.1
+"""Time for the agent to publish what it has seen."""
+
+Ask = Callable[[int], Mapping[str, Any]]
+
+
+def threads_for(view: View, height: int) -> int:
+    """Say how many threads are needed to show *view* on so many lines."""
+    if view.pane == "threads" and (view.sort != "cpu" or view.filter or view.first):
+        return MANY
+    return max(FEW, height)
+
+
+@define
+class ObservationPoller:
+    """Asks the agent in the background; ``seen`` is what was last seen."""
+
+    _ask: Ask
+    seen: PaneInput
+    _answered: Callable[[], None] = lambda: None
+    _threads: int = FEW
+    _asking: Thread | None = None
+    _answer: PaneInput | None = None
+    _times: CpuTimes = field(factory=read_cpu_times)
+    _last: float = field(factory=time.monotonic)
+    _news_in: float = 0.0
+
+    @classmethod
+    def begin(cls, ask: Ask, threads: int) -> "ObservationPoller":
+        """Look for the first time; raises what *ask* raises."""
+        seen = PaneInput(ask(threads))
+        return cls(ask, seen, threads=threads, news_in=news_in(seen.document))
+
+    def look(self) -> PaneInput:
+        """Look now, and wait for the answer; an agent that does not answer is told in it."""
+        self._take(self._asked(self._threads))
+        return self.seen
+
+    def call_back(self, answered: Callable[[], None]) -> None:
+        """Call *answered*, from another thread, after every answer."""
+        self._answered = answered
+
+    def due_in(self, interval: float, threads: int) -> float:
+        """Return the seconds until the next look: not before the agent itself has looked again.
+
+        None where more threads are needed than were asked for.
+        """
+        if self._asking is not None:  # its answer rings, but a thread that died may not
+            return interval
+        if threads > self._threads:
+            return 0.0
+        return max(0.0, self._last + max(interval, self._news_in) - time.monotonic())
+
+    def start(self, threads: int) -> None:
+        """Begin to look, unless one look is still on its way."""
+        if self._asking is None:
+            self._threads = threads
+            self._asking = Thread(target=self._run, args=(threads,), daemon=True)
+            self._asking.start()
+
+    def take_answer(self) -> bool:
+        """Take the answer over if there is one; raise RuntimeError if asking failed by a bug."""
+        if self._asking is None or (self._answer is None and self._asking.is_alive()):
+            return False
+        self._asking.join()
+        answer, self._asking, self._answer = self._answer, None, None
+        if answer is None:
+            raise RuntimeError("the thread that asks the agent ended without an answer")
+        self._take(answer)
+        return True
+
+    def _run(self, threads: int) -> None:
+        try:
+            self._answer = self._asked(threads)
+        finally:
+            self._answered()
+
+    def _asked(self, threads: int) -> PaneInput:
+        try:
+            return PaneInput(self._ask(threads))
+        except TemperError as error:
+            return evolve(self.seen, trouble=str(error))
+
+    def _take(self, answer: PaneInput) -> None:
+        times = read_cpu_times()
+        machine = answer.document.get("machine")
+        cpus = machine.get("cpus") if isinstance(machine, Mapping) else None
+        # In a container the kernel's file may be of other CPUs than the agent's.
+        busy = busy_between(self._times, times) if cpus == len(times) else {}
+        self.seen = evolve(answer, busy=busy)
+        self._times, self._last = times, time.monotonic()
+        self._news_in = 0.0 if answer.trouble else news_in(answer.document)
+
+
+def news_in(document: Row) -> float:
+    """Return the seconds until the agent will have looked again; 0 where that is not known."""
+    observing, overhead = table(document, "observing"), table(document, "overhead")
+    period = number(observing, "period_s") or number(overhead, "period_s") or 0.0
+    try:
+        at = datetime.fromisoformat(text(document, "at")).timestamp()
+    except (ValueError, OverflowError):
+        return 0.0
+    # Somebody may have set the clock in between.
+    return min(max(0.0, at + period + SETTLING_S - time.time()), max(0.0, period))

@@ -1,0 +1,88 @@
+"""Panes as boxes: how many lines each needs, and the lines for as many as it gets."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from attrs import field, frozen
+
+from temper_core.observed import Row
+from temper_plugin_console.top.columns import table_lines
+from temper_plugin_console.top.cpu_map import map_lines
+from temper_plugin_console.top.panes import COLUMNS, listed
+from temper_plugin_console.top.view import PANES, View
+from temper_plugin_console.top.waits import window_of
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+NO_WINDOW = "no wake-ups were watched; that is off by default: temper wakes"
+NOBODY = "nothing to show"
+
+
+@frozen
+class PaneInput:
+    """What there is to draw: the last observation, why there is no newer one, how busy CPUs are."""
+
+    document: Row
+    trouble: str = ""
+    busy: Mapping[int, float] = field(factory=dict)
+
+
+@frozen
+class PaneBox:
+    """One pane: a title, and either rows of a table or lines that are ready."""
+
+    name: str
+    title: "Text"
+    width: int
+    rows: Sequence[Row] = ()
+    ready: "Sequence[Text] | None" = None
+
+    @property
+    def needed(self) -> int:
+        """Lines for everything there is, titles included."""
+        return self._titles + (len(self.rows) if self.ready is None else len(self.ready))
+
+    @property
+    def _titles(self) -> int:
+        return 2 if self.ready is None else 1
+
+    def last_start(self, height: int) -> int:
+        """Say how many rows may be scrolled away so that *height* lines are still full."""
+        return max(0, self.needed - max(height, self._titles))
+
+    def lines(self, height: int, first: int = 0) -> "list[Text]":
+        """Return at most *height* lines, the first *first* rows scrolled away."""
+        room = max(0, height - self._titles)
+        if self.ready is not None:
+            return [self.title, *self.ready[first : first + room]][:height]
+        shown = self.rows[first : first + room]
+        return [self.title, *table_lines(COLUMNS[self.name], shown, self.width)][:height]
+
+
+def boxes(seen: PaneInput, view: View, panes: Sequence[str], width: int) -> list[PaneBox]:
+    """Return the boxes of *panes*, each *width* cells wide."""
+    return [_box(pane, seen, view, width) for pane in panes]
+
+
+def _box(pane: str, seen: PaneInput, view: View, width: int) -> PaneBox:
+    from rich.text import Text
+
+    if pane == "cpus":
+        ready = map_lines(seen.document, seen.busy, width)
+        return PaneBox(pane, _title(pane, "", view), width, ready=ready)
+    if pane == "waits" and not window_of(seen.document):
+        return PaneBox(pane, _title(pane, "", view), width, ready=[Text(NO_WINDOW, "dim")])
+    found = listed(pane, seen.document, view)
+    filtered = f", only {view.filter!r}" if view.filter else ""
+    title = _title(pane, f"{len(found)} by {view.sort}{filtered}", view)
+    if not found:
+        return PaneBox(pane, title, width, ready=[Text(NOBODY, "dim")])
+    return PaneBox(pane, title, width, found)
+
+
+def _title(pane: str, remark: str, view: View) -> "Text":
+    from rich.text import Text
+
+    told = f"{PANES.index(pane) + 1} {pane}  {remark}".rstrip()
+    return Text(told, "reverse" if pane == view.pane else "underline")

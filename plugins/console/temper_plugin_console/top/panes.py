@@ -1,0 +1,188 @@
+"""What the panes list of an observation: which rows, in which order, in which columns."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from temper_core.observed import (
+    Row,
+    count,
+    cpu_list,
+    is_thread,
+    layer_of,
+    number,
+    pod_key,
+    pressure_of,
+    rows,
+    text,
+    thread_name,
+    whole_numbers,
+)
+from temper_plugin_console.top.columns import Column
+from temper_plugin_console.top.view import View
+from temper_plugin_console.top.waits import WAITS, wait_rows, window_of
+
+NOTHING = "-"
+BUSY, TIGHT = 0.5, 0.1
+"""Shares from which a wait or a throttling is bad, and worth a look."""
+THOUSAND = 1_000.0
+
+Order = Callable[[Row], tuple[float, str]]
+
+
+def listed(pane: str, document: Row, view: View) -> list[Row]:
+    """Return the rows of *pane* that the filter leaves, in the order that was asked for."""
+    wanted = view.filter.casefold()
+    found = [row for row in _all_rows(pane, document) if _holds(row, wanted)]
+    return sorted(found, key=_ORDERS[pane][view.sort])
+
+
+def _all_rows(pane: str, document: Row) -> list[Row]:
+    if pane == "waits":
+        return wait_rows(window_of(document))
+    window_s = number(document, "window_s") or 0.0
+    if pane == "pods":
+        return [_with_pressure(row, document) for row in rows(document, pane)]
+    return [{**row, "window_s": window_s} for row in rows(document, pane)]
+
+
+def _with_pressure(row: Row, document: Row) -> Row:
+    return {**row, "pressure": pressure_of(document, pod_key(row))}
+
+
+def _holds(row: Row, wanted: str) -> bool:
+    """Whether *wanted* is in what a row is called, its pod's name or a layer's included."""
+    if not wanted:
+        return True
+    names = [text(row, key) for key in ("name", "comm", "process", "layer", "tier", "profile")]
+    others = [text(row, key) for key in ("who", "whose", "other", "others")]
+    return any(wanted in each.casefold() for each in (pod_key(row), *names, *others))
+
+
+def share_text(value: float | None) -> str:
+    """Write a ratio in percent; None says that nobody can tell."""
+    return NOTHING if value is None else f"{value:.1%}"
+
+
+def number_text(value: float | None) -> str:
+    """Write a number of CPUs."""
+    return NOTHING if value is None else f"{value:.2f}"
+
+
+def count_text(value: int | None) -> str:
+    """Write a count."""
+    return NOTHING if value is None else str(value)
+
+
+def _share(key: str) -> Callable[[Row], str]:
+    return lambda row: share_text(number(row, key))
+
+
+def _number(key: str) -> Callable[[Row], str]:
+    return lambda row: number_text(number(row, key))
+
+
+def _count(key: str) -> Callable[[Row], str]:
+    return lambda row: count_text(count(row, key))
+
+
+def _text(key: str) -> Callable[[Row], str]:
+    return lambda row: text(row, key)
+
+
+def _switches(row: Row) -> str:
+    """Switches per second, both kinds together."""
+    voluntary, involuntary = count(row, "voluntary"), count(row, "involuntary")
+    window_s = number(row, "window_s") or 0.0
+    if voluntary is None or involuntary is None or window_s <= 0:
+        return NOTHING
+    rate = (voluntary + involuntary) / window_s
+    return f"{rate / THOUSAND:.1f}k" if rate >= THOUSAND else f"{rate:.0f}"
+
+
+def _waiting(row: Row) -> str:
+    """How long a thread had waited when it was looked at."""
+    waited = number(row, "waiting_s") or 0.0
+    return f"{waited * THOUSAND:.0f} ms" if waited > 0 else ""
+
+
+def _by_share(key: str) -> Callable[[Row], str]:
+    def style(row: Row) -> str:
+        share = number(row, key) or 0.0
+        return "red" if share >= BUSY else "yellow" if share >= TIGHT else ""
+
+    return style
+
+
+def _layer_style(row: Row) -> str:
+    layer = text(row, "layer")
+    if not layer:
+        return "dim"
+    return "cyan" if text(row, "expected_layer") in ("", layer) else "red"
+
+
+def _falling(key: str) -> Order:
+    return lambda row: (-(number(row, key) or 0.0), _name_of(row))
+
+
+def _name_of(row: Row) -> str:
+    return f"{pod_key(row)}/{text(row, 'name')}{thread_name(row)}{text(row, 'who')}"
+
+
+def _by_name(row: Row) -> tuple[float, str]:
+    named = text(row, "name") or text(row, "comm") or text(row, "who") or pod_key(row)
+    return (0.0 if is_thread(row) or not row.get("comm") else 1.0, named.casefold())
+
+
+_ORDERS: Mapping[str, Mapping[str, Order]] = {
+    "layers": {
+        "cpu": _falling("cpus_used"),
+        "wait": _falling("fallback_ratio"),
+        "name": _by_name,
+    },
+    "pods": {"cpu": _falling("cpu_used"), "wait": _falling("run_delay"), "name": _by_name},
+    "threads": {
+        "cpu": _falling("cpu_used"),
+        "wait": _falling("run_delay_ratio"),
+        "name": _by_name,
+    },
+    "waits": {"cpu": _falling("times"), "wait": _falling("waited_s"), "name": _by_name},
+}
+LAYERS: Sequence[Column] = (
+    Column("layer", _text("name"), least=8, style=lambda _: "cyan"),
+    Column("kind", _text("kind"), rank=2),
+    Column("cpus", lambda row: cpu_list(whole_numbers(row, "cpus")) or NOTHING),
+    Column("used", _number("cpus_used"), right=True),
+    Column("util", _share("util"), right=True),
+    Column("tasks", _count("tasks"), right=True),
+    Column("fallback", _share("fallback_ratio"), right=True, style=_by_share("fallback_ratio")),
+    Column("demoted", lambda row: "yes" if row.get("demoted") is True else "", rank=3),
+    Column("reason", _text("reason"), rank=4),
+)
+PODS: Sequence[Column] = (
+    Column("pod", pod_key, least=14),
+    Column("tier", _text("tier"), least=6),
+    Column("profile", _text("profile"), rank=2),
+    Column("used", _number("cpu_used"), right=True),
+    Column("delay", _number("run_delay"), right=True, style=_by_share("run_delay")),
+    Column("throttled", _share("throttled_ratio"), right=True, style=_by_share("throttled_ratio")),
+    Column("pressure", _share("pressure"), right=True, style=_by_share("pressure")),
+    Column("threads", _count("threads"), right=True),
+)
+THREADS: Sequence[Column] = (
+    Column("tid", _count("tid"), right=True),
+    Column("thread", thread_name, least=15),
+    Column("pod", pod_key, least=12, rank=1),
+    Column("cpu", _count("cpu"), right=True, rank=2),
+    Column("used", _number("cpu_used"), right=True),
+    Column("wait", _share("run_delay_ratio"), right=True, style=_by_share("run_delay_ratio")),
+    Column("sw/s", _switches, right=True, rank=3),
+    Column("migr", _count("migrations"), right=True, rank=4),
+    Column("layer", layer_of, least=10, style=_layer_style),
+    Column("waiting", _waiting, right=True, rank=5, style=lambda _: "red"),
+    Column("process", _text("process"), rank=6),
+)
+COLUMNS: Mapping[str, Sequence[Column]] = {
+    "layers": LAYERS,
+    "pods": PODS,
+    "threads": THREADS,
+    "waits": WAITS,
+}

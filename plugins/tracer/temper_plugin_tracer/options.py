@@ -1,0 +1,18 @@
+"""The settings of the tracer: the table ``[plugins.tracer]``."""
+
+from attrs import frozen
+from attrs.validators import instance_of
+
+from temper_core import setting
+
+
+@frozen
+class Options:
+    """What the tracer does without a request."""
+
+    edges: bool = setting(
+        False,
+        "Whether wake-ups and waits are watched in short windows from the start, not only on "
+        "request.",
+        validator=instance_of(bool),
+    )

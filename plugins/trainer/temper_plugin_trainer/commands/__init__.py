@@ -1,0 +1,1 @@
+"""``temper profiles record`` and ``temper profiles test``."""

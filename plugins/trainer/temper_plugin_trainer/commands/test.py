@@ -1,0 +1,208 @@
+"""``temper profiles test``: what a profile makes of the recorded threads of a real program."""
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import attrs
+import click
+
+from temper_core import InputError, completed_profiles
+from temper_core.console import EXIT_FINDINGS, FiniteRange, plain_table, results_console, shown
+from temper_plugin_trainer.coverage import Coverage, Judged, judge
+from temper_plugin_trainer.thread_tables import TableThread, ThreadTable, read_thread_table
+
+MOST_NAMES = 6
+"""Names of threads shown per group; JSON has all."""
+LONGEST_TITLE = 60
+
+
+@click.command("test")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option(
+    "--threads",
+    "recordings",
+    metavar="RECORDING",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    required=True,
+    help="A thread table of temper profiles record; several may be given.",
+)
+@click.option(
+    "--container",
+    "containers",
+    metavar="NAME",
+    multiple=True,
+    help="Of a pod's recording: a container that the profile is for; all by default.",
+)
+@click.option("--static", "is_static", is_flag=True, help="Judge as on a node without steering.")
+@click.option(
+    "--least",
+    type=FiniteRange(0, 1),
+    default=0.9,
+    show_default=True,
+    help="Share of the CPU time that groups with a match are to take.",
+)
+@click.option(
+    "--profiles",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="Directory of profiles that FILE may extend.",
+)
+@click.option("--settings", type=click.Path(path_type=Path), help="Settings file (TOML).")
+@click.option("--output", type=click.Choice(["table", "json"]), default="table")
+def command(
+    file: Path,
+    recordings: tuple[Path, ...],
+    output: str,
+    least: float,
+    **given: Any,  # noqa: ANN401 - options of click
+) -> None:
+    """Test the profile FILE on recorded threads, judged as the agent judges live ones.
+
+    Shows which group takes which threads, how much of the CPU time is covered by groups that have
+    a match, and hot threads that none of those takes. Exit code 1 where less than --least is.
+    """
+    containers = given["containers"]
+    tables = [(path, _narrowed(path, read_thread_table(path), containers)) for path in recordings]
+    judged = [
+        (path, judge(profile, table, is_static=given["is_static"]))
+        for profile in completed_profiles(
+            file, settings=given["settings"], directory=given["profiles"]
+        )
+        for path, table in tables
+    ]
+    if output == "json":
+        documents = [_document(path, coverage) for path, coverage in judged]
+        told = {"file": str(file), "static": given["is_static"], "least": least}
+        click.echo(json.dumps({**told, "recordings": documents}, indent=2))
+    else:
+        for path, coverage in judged:
+            _print(path, coverage)
+    is_short = any(coverage.covered_share < least for _, coverage in judged)
+    click.get_current_context().exit(EXIT_FINDINGS if is_short else 0)
+
+
+def _narrowed(path: Path, table: ThreadTable, containers: tuple[str, ...]) -> ThreadTable:
+    """Return *table* with the threads of *containers* alone; raise InputError for one it lacks."""
+    there = sorted({thread.container for thread in table.threads} - {""})
+    for name in containers:
+        if name not in there:
+            raise InputError(f"{path}: no container {name!r}; there are: {', '.join(there) or '-'}")
+    kept = tuple(each for each in table.threads if not containers or each.container in containers)
+    return attrs.evolve(table, threads=kept)
+
+
+def _document(path: Path, coverage: Coverage) -> dict[str, Any]:
+    table = coverage.table
+    return {
+        "profile": coverage.profile.id,
+        "recording": str(path),
+        "program": table.program,
+        "version": table.version,
+        "is_about_version": coverage.is_about_version,
+        "cpus_used": round(table.cpus_used, 6),
+        "unseen_cpus": table.unseen_cpus,
+        "coverage": round(coverage.covered_share, 6),
+        "taken": round(coverage.taken_share, 6),
+        "groups": [
+            {"name": name, "treatment": treatment, **_members(coverage, name)}
+            for name, treatment in _groups(coverage)
+        ],
+        "unmatched": _members(coverage, None),
+        "hot_unmatched": [_row(each) for each in coverage.hot_unmatched],
+        "in_several_groups": [_row(each) for each in coverage.judged if each.others],
+    }
+
+
+def _groups(coverage: Coverage) -> Iterator[tuple[str, str]]:
+    for group in coverage.profile.thread_groups:
+        yield group.name, str(group.treatment)
+
+
+def _members(coverage: Coverage, name: str | None) -> dict[str, Any]:
+    rows = coverage.of_group(name)
+    return {
+        "threads": sum(row.thread.count for row in rows),
+        "share": round(coverage.share_of(name), 6),
+        "names": list(dict.fromkeys(row.thread.comm for row in rows)),
+    }
+
+
+def _row(judged: Judged) -> dict[str, Any]:
+    thread = judged.thread
+    return {
+        "comm": thread.comm,
+        "process": thread.process,
+        "title": thread.title,
+        "leader": thread.leader,
+        "count": thread.count,
+        "cpus_used": round(thread.cpus_used, 6),
+        "group": judged.group.name if judged.group else None,
+        "other_groups": list(judged.others),
+    }
+
+
+def _print(path: Path, coverage: Coverage) -> None:
+    table, console = coverage.table, results_console()
+    console.print(
+        f"{path}: {table.program} {shown(table.version)}, {table.cpus_used:.2f} CPUs used in "
+        f"{table.seconds:.1f} s; {_percent(coverage.covered_share)} covered by "
+        f"{coverage.profile.id}, {_percent(coverage.taken_share)} in any group"
+    )
+    result = plain_table("group", "treatment", "threads", "CPU time", "names")
+    for name, treatment in (*_groups(coverage), (None, "")):
+        members = _members(coverage, name)
+        if name is None and not members["threads"]:
+            continue
+        named = ", ".join(map(shown, members["names"][:MOST_NAMES]))
+        more = len(members["names"]) - MOST_NAMES
+        named += f" and {more} more" if more > 0 else ""
+        threads, share = str(members["threads"]), _percent(members["share"])
+        result.add_row(name or "none", treatment, threads, share, named)
+    console.print(result)
+    for line in _remarks(coverage):
+        console.print(shown(line))
+
+
+def _remarks(coverage: Coverage) -> Iterator[str]:
+    total = coverage.table.cpus_used
+    there = sorted({each.container for each in coverage.table.threads} - {""})
+    if len(there) > 1:
+        yield (
+            f"several containers: {', '.join(there)}; a profile is for those that its fingerprint "
+            "recognises, which --container names"
+        )
+    if coverage.is_about_version is False:
+        versions = " ".join(coverage.profile.fingerprint.versions)
+        yield f"not for this version: the profile says that it is for versions {versions}"
+    for thread, (count, cpus_used) in _alike(coverage.hot_unmatched).items():
+        where = f" of process {thread.process}" if thread.process != thread.comm else ""
+        times = f", {count} threads" if count > 1 else ""
+        cut = "…" if len(thread.title) > LONGEST_TITLE else ""
+        titled = f" ({thread.title[:LONGEST_TITLE]}{cut})" if thread.title else ""
+        share = _percent(cpus_used / total)
+        yield f"unmatched and hot: {thread.comm}{where}{times}, {share} of the CPU time{titled}"
+    for each in coverage.judged:
+        if each.others:
+            others = ", ".join(name or "none" for name in each.others)
+            own = each.group.name if each.group else "none"
+            name = each.thread.comm
+            yield f"in several groups: {name} is in {own}, by its other names in {others}"
+    if coverage.table.unseen_cpus:
+        unseen = _percent(coverage.table.unseen_cpus / (total + coverage.table.unseen_cpus))
+        yield f"not recorded: {unseen} of the CPU time was of threads too short-lived to be seen"
+
+
+def _alike(judged: Iterable[Judged]) -> dict[TableThread, tuple[int, float]]:
+    """Return the first thread of each name, process and title, with how many and CPUs in all."""
+    found: dict[tuple[str, ...], tuple[TableThread, int, float]] = {}
+    for thread in (each.thread for each in judged):
+        key = thread.comm, thread.process, thread.title
+        first, count, cpus_used = found.get(key, (thread, 0, 0.0))
+        found[key] = first, count + thread.count, cpus_used + thread.cpus_used
+    return {first: (count, cpus_used) for first, count, cpus_used in found.values()}
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"

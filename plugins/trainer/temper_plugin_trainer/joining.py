@@ -1,0 +1,73 @@
+"""From what was seen of threads to the rows of a table: alike short-lived ones become one row."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+
+from temper_plugin_trainer.sampling import SeenThread, ThreadCounters
+from temper_plugin_trainer.thread_tables import MOST_THREADS, TableThread
+
+MOST_ALIKE = 64
+"""So many threads of one kind have a row each; more of them are joined."""
+SHORT_LIVED = 0.5
+"""Threads that lived for less of the recording are joined with others of their kind."""
+MOST_NAMES = 64
+LEAST_SHARE = 1e-6
+NS_PER_S = 1_000_000_000
+NS_PER_US = 1_000
+
+_NUMBER = re.compile(r"\d+")
+
+
+def table_threads(seen: Iterable[SeenThread], seconds: float) -> tuple[TableThread, ...]:
+    """Return the rows of a recording of *seconds*, the busiest first."""
+    rows = [_row(alike, seconds) for alike in _grouped(seen, seconds)]
+    rows.sort(key=lambda row: (row.container, -row.cpus_used, row.process, row.comm))
+    if len(rows) > MOST_THREADS:
+        rows = sorted(rows, key=lambda row: -row.cpus_used)[:MOST_THREADS]
+    return tuple(rows)
+
+
+def _grouped(seen: Iterable[SeenThread], seconds: float) -> Iterator[Sequence[SeenThread]]:
+    kinds: defaultdict[object, list[SeenThread]] = defaultdict(list)
+    for thread in seen:
+        kinds[_kind(thread)].append(thread)
+    for alike in kinds.values():
+        if len(alike) > MOST_ALIKE:
+            yield alike
+            continue
+        short = [each for each in alike if each.lived_s < SHORT_LIVED * seconds]
+        if short:
+            yield short
+        yield from ([each] for each in alike if each.lived_s >= SHORT_LIVED * seconds)
+
+
+def _kind(thread: SeenThread) -> object:
+    # Titles hold process ids, ports and counts; no thread is of another kind for them.
+    title = _NUMBER.sub("0", thread.title)
+    return thread.container, thread.process, title, thread.leader, thread.comm
+
+
+def _row(alike: Sequence[SeenThread], seconds: float) -> TableThread:
+    first = alike[0]
+    lived_s = sum(each.lived_s for each in alike)
+    used = ThreadCounters(*map(sum, zip(*(each.used for each in alike), strict=True)))
+    names = dict.fromkeys(name for each in alike for name in each.names)
+    return TableThread(
+        comm=first.comm,
+        process=first.process,
+        title=first.title,
+        leader=first.leader,
+        cpu_share=_share(used.run_ns / NS_PER_S / lived_s),
+        wait_share=_share(used.delay_ns / NS_PER_S / lived_s),
+        wakeups_per_s=round(used.runs / lived_s, 2),
+        run_us=round(used.run_ns / NS_PER_US / used.runs, 1) if used.runs else 0.0,
+        count=len(alike),
+        container=first.container,
+        names=tuple(names)[:MOST_NAMES],
+        lived_share=max(LEAST_SHARE, _share(lived_s / len(alike) / seconds)),
+    )
+
+
+def _share(value: float) -> float:
+    return round(min(1.0, max(0.0, value)), 6)

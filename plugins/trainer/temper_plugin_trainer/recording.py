@@ -1,0 +1,64 @@
+"""From what a sampler saw to a thread table, with what it was made on."""
+
+import platform
+import re
+from datetime import UTC, datetime
+
+from attrs import evolve
+
+from temper_core import InputError, MachineError, MachineShape
+from temper_plugin_trainer.joining import table_threads
+from temper_plugin_trainer.sampling import ThreadSampler
+from temper_plugin_trainer.thread_tables import TableMachine, TableThread, ThreadTable
+
+UNKNOWN = "unknown"
+
+_RELEASE = re.compile(r"[\d.]*\d|")
+_NO_PROGRAM = re.compile(r"[^a-z0-9._+-]+")
+
+
+def drafted_table(
+    machine: MachineShape, *, program: str, version: str, command: str
+) -> ThreadTable:
+    """Return the table that is to be filled; raise InputError where none can say that.
+
+    Without *program*, the busiest process will name it.
+    """
+    try:
+        return ThreadTable(
+            program=program or UNKNOWN,
+            version=version,
+            command=command,
+            machine=TableMachine(machine.cores, machine.threads_per_core, machine.architecture),
+            kernel=_kernel(platform.release()),
+            seconds=1.0,
+            date=datetime.now(UTC).date().isoformat(),
+            threads=(TableThread("", ""),),
+        )
+    except ValueError as error:
+        raise InputError(f"no recording can say so: {error.args[0]}") from error
+
+
+def recorded_table(draft: ThreadTable, sampler: ThreadSampler) -> ThreadTable:
+    """Return *draft* with what *sampler* saw; raise MachineError where it saw nothing."""
+    rows = table_threads(sampler.seen(), sampler.seconds)
+    if not rows:
+        raise MachineError("nothing was recorded: no thread lived from one look to the next")
+    return evolve(
+        draft,
+        program=_program_of(rows) if draft.program == UNKNOWN else draft.program,
+        seconds=round(sampler.seconds, 3),
+        threads=rows,
+        unseen_cpus=round(sampler.unseen_cpus, 6),
+    )
+
+
+def _program_of(rows: tuple[TableThread, ...]) -> str:
+    busiest = max(rows, key=lambda row: row.cpus_used)
+    return _NO_PROGRAM.sub("-", busiest.process.lower()).strip("-._+") or UNKNOWN
+
+
+def _kernel(release: str) -> str:
+    """Return the version alone: what follows may name who built it, and where."""
+    found = _RELEASE.match(release)
+    return found.group() if found else ""

@@ -1,0 +1,267 @@
+"""Looks at processes now and then, and keeps what each of their threads did meanwhile.
+
+Read per thread and look: ``schedstat`` (fs/proc/base.c, ``proc_pid_schedstat``: time on a CPU,
+time waiting for one, times it was given one) and ``comm``.
+"""
+
+import os
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from attrs import define, field, frozen
+
+from temper_core import MachineError
+from temper_plugin_trainer.proc_files import PF_KTHREAD, TICKS_PER_S, read_once
+from temper_plugin_trainer.process_trees import ProcessSource
+from temper_plugin_trainer.titles import clean_title
+
+NS_PER_S = 1_000_000_000
+LONGEST_COMMAND_LINE = 4_096
+_STAT_SIZE = 1_024
+# Positions counted after the closing parenthesis of the name (proc_pid_stat(5)).
+_STATE, _FLAGS, _THREADS, _START = 0, 6, 17, 19
+_OWN_TIMES, _CHILDREN_TIMES = slice(11, 13), slice(13, 15)
+
+
+class ThreadCounters(NamedTuple):
+    """What a thread has used since it began: ns on a CPU, ns waiting for one, times it got one."""
+
+    run_ns: int = 0
+    delay_ns: int = 0
+    runs: int = 0
+
+
+@frozen
+class SeenThread:
+    """What was seen of one thread in ``lived_s`` seconds; ``names`` are its other names."""
+
+    comm: str
+    names: tuple[str, ...]
+    process: str
+    title: str
+    leader: bool
+    container: str
+    used: ThreadCounters
+    lived_s: float
+
+
+@define(eq=False)
+class _Thread:
+    base: ThreadCounters
+    since_s: float
+    last: ThreadCounters
+    last_s: float
+    names: Counter[str] = field(factory=Counter)
+
+    def seen(self, process: "_Process", *, leader: bool) -> SeenThread:
+        comm, *others = [name for name, _ in self.names.most_common()]
+        used = ThreadCounters(*(now - then for now, then in zip(self.last, self.base, strict=True)))
+        return SeenThread(
+            comm,
+            tuple(others),
+            process.name,
+            process.title,
+            leader,
+            process.container,
+            used,
+            self.last_s - self.since_s,
+        )
+
+
+@define(eq=False)
+class _Process:
+    """One process, kept when it has ended; times are in seconds of CPU, its children's apart."""
+
+    pid: int
+    container: str
+    start_s: float
+    base_s: float
+    used_s: float = 0.0
+    threads: dict[int, _Thread] = field(factory=dict)
+    ended: list[_Thread] = field(factory=list)
+    names: Counter[str] = field(factory=Counter)
+    titles: Counter[str] = field(factory=Counter)
+
+    @property
+    def name(self) -> str:
+        return self.names.most_common(1)[0][0] if self.names else ""
+
+    @property
+    def title(self) -> str:
+        return self.titles.most_common(1)[0][0] if self.titles else ""
+
+    def seen(self) -> Iterator[SeenThread]:
+        for tid, thread in self.threads.items():
+            yield thread.seen(self, leader=tid == self.pid)
+        for thread in self.ended:
+            yield thread.seen(self, leader=False)
+
+
+class ThreadSampler:
+    """Samples the threads of the processes that *source* names; MachineError where it cannot.
+
+    The first look is the baseline. *host* is the name that no title shall tell.
+    """
+
+    def __init__(
+        self,
+        source: ProcessSource,
+        *,
+        host: str = "",
+        proc_root: Path | str = Path("/proc"),
+        clock: Callable[[], float] = lambda: time.clock_gettime(time.CLOCK_BOOTTIME),
+    ) -> None:
+        self._source = source
+        self._host = host
+        self._root = str(proc_root)
+        self._clock = clock
+        self._began_s: float | None = None
+        self._ends_s = 0.0
+        self._alive: dict[int, _Process] = {}
+        self._ended: list[_Process] = []
+
+    @property
+    def seconds(self) -> float:
+        """Seconds between the first look and the last."""
+        return self._ends_s - (self._began_s or 0.0)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether none of the processes lives any more."""
+        return not self._alive
+
+    @property
+    def unseen_cpus(self) -> float:
+        """CPUs used by threads that came and went between two looks; as exact as clock ticks."""
+        processes = [*self._alive.values(), *self._ended]
+        used_s = sum(process.used_s for process in self._alive.values())
+        used_s -= sum(process.base_s for process in self._ended)
+        seen_s = sum(row.used.run_ns for process in processes for row in process.seen()) / NS_PER_S
+        return max(0.0, used_s - seen_s) / self.seconds if self.seconds else 0.0
+
+    def look(self) -> None:
+        """Look once at all threads there are."""
+        now = self._clock()
+        if self._began_s is None:
+            self._require_counters()
+            self._began_s = now
+        found = self._source.processes()
+        for pid in [pid for pid in self._alive if pid not in found]:
+            self._ended.append(self._alive.pop(pid))
+        for pid, container in found.items():
+            process = self._met(pid, container)
+            if process is not None:
+                self._look_at(process, now)
+        self._ends_s = now
+
+    def seen(self) -> Iterator[SeenThread]:
+        """Yield every thread that was seen for some time."""
+        for process in (*self._alive.values(), *self._ended):
+            yield from (thread for thread in process.seen() if thread.lived_s > 0)
+
+    def _require_counters(self) -> None:
+        try:
+            read_once(f"{self._root}/self/schedstat", _STAT_SIZE)
+        except OSError as error:
+            why = "the kernel keeps no such counters (CONFIG_SCHED_INFO)"
+            raise MachineError(f"{self._root}/self/schedstat: {why}") from error
+
+    def _met(self, pid: int, container: str) -> _Process | None:
+        """Return the process of that id, None where it is gone; a reused id makes another one."""
+        stat = self._stat(f"{self._root}/{pid}")
+        known = self._alive.get(pid)
+        if known is not None and (stat is None or stat.start_s != known.start_s):
+            self._ended.append(self._alive.pop(pid))
+            known = None
+        if stat is None:
+            return None
+        if known is None:
+            base_s = 0.0 if self._is_young(stat.start_s) else stat.used_s
+            known = self._alive[pid] = _Process(pid, container, stat.start_s, base_s)
+        known.used_s = stat.used_s - known.base_s
+        known.names[stat.comm] += 1
+        if title := self._title(pid):
+            known.titles[title] += 1
+        return known
+
+    def _look_at(self, process: _Process, now: float) -> None:
+        folder = f"{self._root}/{process.pid}/task"
+        alive = set()
+        for tid in _numbers(folder):
+            try:
+                self._note(process, tid, f"{folder}/{tid}", now)
+            except OSError:  # it has just ended
+                continue
+            alive.add(tid)
+        for tid in process.threads.keys() - alive - {process.pid}:
+            process.ended.append(process.threads.pop(tid))
+
+    def _note(self, process: _Process, tid: int, home: str, now: float) -> None:
+        words = read_once(f"{home}/schedstat", _STAT_SIZE).split()
+        counters = ThreadCounters(*map(int, words[:3]))
+        comm = read_once(f"{home}/comm", _STAT_SIZE).decode("utf-8", "replace").removesuffix("\n")
+        known = process.threads.get(tid)
+        if known is not None and counters.run_ns < known.last.run_ns:  # the id is in use again
+            process.ended.append(process.threads.pop(tid))
+            known = None
+        if known is None:
+            known = process.threads[tid] = self._begun(home, counters, now)
+        known.last, known.last_s = counters, now
+        known.names[comm] += 1
+
+    def _begun(self, home: str, counters: ThreadCounters, now: float) -> _Thread:
+        stat = self._stat(home)
+        if stat is not None and self._is_young(stat.start_s):
+            return _Thread(ThreadCounters(), max(stat.start_s, self._began_s or 0.0), counters, now)
+        return _Thread(counters, now, counters, now)
+
+    def _is_young(self, start_s: float) -> bool:
+        """Whether what was not there at the first look has begun since, and was not just hidden."""
+        # The kernel tells the start in whole ticks, rounded down.
+        is_first_look = self._ends_s == 0
+        began_s = self._began_s or 0.0
+        return not is_first_look and start_s + 1 / TICKS_PER_S > began_s
+
+    def _title(self, pid: int) -> str:
+        try:
+            raw = read_once(f"{self._root}/{pid}/cmdline", LONGEST_COMMAND_LINE)
+        except OSError:
+            return ""
+        text = raw.decode("utf-8", "replace").replace("\0", " ").strip()
+        return clean_title(text, self._host)
+
+    def _stat(self, home: str) -> "_Stat | None":
+        """Read a ``stat``; None for what has ended, waited for or not, and for kernel threads."""
+        try:
+            return _parsed(read_once(f"{home}/stat", _STAT_SIZE))
+        except OSError:
+            return None
+
+
+class _Stat(NamedTuple):
+    comm: str
+    start_s: float
+    used_s: float
+
+
+def _parsed(stat: bytes) -> _Stat | None:
+    opening, closing = stat.find(b"("), stat.rfind(b")")
+    fields = stat[closing + 1 :].split()
+    if opening < 0 or len(fields) <= _START or int(fields[_FLAGS]) & PF_KTHREAD:
+        return None
+    # A leader may end before its threads do.
+    if fields[_STATE] in (b"Z", b"X") and int(fields[_THREADS]) <= 1:
+        return None
+    ticks = sum(map(int, (*fields[_OWN_TIMES], *fields[_CHILDREN_TIMES])))
+    comm = stat[opening + 1 : closing].decode("utf-8", "replace")
+    return _Stat(comm, int(fields[_START]) / TICKS_PER_S, ticks / TICKS_PER_S)
+
+
+def _numbers(folder: str) -> list[int]:
+    try:
+        return [int(name) for name in os.listdir(folder) if name.isdigit()]  # noqa: PTH208 - thousands of names, twice a second
+    except OSError:
+        return []

@@ -1,0 +1,189 @@
+"""Thread tables: the threads of one real program under load, as profiles are tested on them.
+
+A table is a JSON document that ``temper profiles record`` writes, one line per thread. It names no
+host and no user, and no path of a machine. In the file the titles stand once, in a list of their
+own: a thread's ``title`` is a number that counts them from 0.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from attrs import asdict, field, fields, frozen
+from attrs.validators import and_, deep_iterable, ge, gt, in_, le, matches_re, max_len, min_len
+
+from temper_core import (
+    DocumentError,
+    ThreadBehaviour,
+    ThreadIdentity,
+    fit,
+    parse_json,
+    read_text,
+)
+
+SCHEMA_VERSION = 1
+LONGEST_COMM = 15
+LONGEST_TITLE = 1_024
+"""Characters of a command line that matchers look at."""
+MOST_THREADS = 10_000
+LARGEST_CHARACTERS = 4 * 1024 * 1024
+LONGEST_PROBLEM = 240
+REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+
+_SHARE = and_(ge(0.0), le(1.0))
+_RATE = and_(ge(0.0), le(1e9))
+
+
+@frozen
+class TableMachine:
+    """What the recording was made on, as far as it may shape the program's threads."""
+
+    cores: int = field(validator=and_(ge(1), le(4_096)))
+    threads_per_core: int = field(default=1, validator=and_(ge(1), le(64)))
+    architecture: str = field(default="x86_64", validator=matches_re(r"[a-z0-9_]{1,32}"))
+
+
+@frozen
+class TableThread:
+    """One thread, or ``count`` alike ones; the rates are means of one thread while it lived.
+
+    ``comm`` is the name it had most often, ``names`` the others it had. ``process`` is the name of
+    its process's leading thread, ``title`` that process's command line with paths cut to their
+    last part. ``cpu_share`` and ``wait_share`` (runnable, without a CPU) are in CPUs; ``run_us``
+    is microseconds on a CPU per run, 0 where it did not run; ``wakeups_per_s`` how often it began
+    to. ``lived_share`` is the part of the recording in which it lived.
+    """
+
+    comm: str = field(validator=max_len(LONGEST_COMM))
+    process: str = field(validator=max_len(LONGEST_COMM))
+    title: str = field(default="", validator=max_len(LONGEST_TITLE))
+    leader: bool = False
+    cpu_share: float = field(default=0.0, validator=_SHARE)
+    wait_share: float = field(default=0.0, validator=_SHARE)
+    wakeups_per_s: float = field(default=0.0, validator=_RATE)
+    run_us: float = field(default=0.0, validator=_RATE)
+    count: int = field(default=1, validator=and_(ge(1), le(1_000_000)))
+    container: str = field(default="", validator=max_len(253))
+    names: tuple[str, ...] = field(
+        default=(), validator=[max_len(64), deep_iterable(max_len(LONGEST_COMM))]
+    )
+    lived_share: float = field(default=1.0, validator=and_(gt(0.0), le(1.0)))
+
+    @property
+    def cpus_used(self) -> float:
+        """CPUs that all ``count`` threads used together, on average over the recording."""
+        return self.cpu_share * self.lived_share * self.count
+
+    def identity(self, comm: str | None = None) -> ThreadIdentity:
+        """Return what matchers look at, under its name or under *comm*; the cgroup is unknown."""
+        return ThreadIdentity(
+            cgroup="",
+            comm=self.comm if comm is None else comm,
+            process=self.process,
+            is_leader=self.leader,
+            title=self.title,
+            behaviour=ThreadBehaviour(self.cpu_share, self.run_us or None, self.wakeups_per_s),
+        )
+
+
+@frozen
+class ThreadTable:
+    """The threads of one program under load.
+
+    ``command`` repeats the recording, ``seconds`` is how long it took, ``date`` ISO 8601.
+    ``unseen_cpus`` are the CPUs used by threads that came and went between two looks.
+    """
+
+    program: str = field(validator=matches_re(r"[a-z0-9][a-z0-9._+-]{0,62}"))
+    version: str = field(validator=and_(min_len(1), max_len(64)))
+    command: str = field(validator=and_(min_len(1), max_len(1_000)))
+    machine: TableMachine
+    kernel: str = field(validator=max_len(128))
+    seconds: float = field(validator=and_(gt(0.0), le(86_400.0)))
+    date: str = field(validator=matches_re(r"\d{4}-\d{2}-\d{2}"))
+    threads: tuple[TableThread, ...] = field(validator=[min_len(1), max_len(MOST_THREADS)])
+    schema_version: int = field(default=SCHEMA_VERSION, validator=in_([SCHEMA_VERSION]))
+    unseen_cpus: float = field(default=0.0, validator=and_(ge(0.0), le(1e6)))
+
+    @property
+    def cpus_used(self) -> float:
+        """CPUs that all threads with a row used together, on average."""
+        return sum(thread.cpus_used for thread in self.threads)
+
+
+def read_thread_table(path: Path) -> ThreadTable:
+    """Read the table at *path*; raise DocumentError, one line, where it is none."""
+    return parse_thread_table(read_text(path), source=str(path))
+
+
+def parse_thread_table(text: str, *, source: str) -> ThreadTable:
+    """Read a table from its JSON; raise DocumentError, one line that names *source*."""
+    if len(text) > LARGEST_CHARACTERS:
+        raise DocumentError(source, [f"is longer than {LARGEST_CHARACTERS} characters"])
+    try:
+        document = _with_titles(parse_json(text, source=source), source)
+        table = fit(document, ThreadTable, source=source)
+    except DocumentError as error:
+        raise _in_one_line(source, error.problems) from error
+    problems = list(_misfits(table))
+    if problems:
+        raise _in_one_line(source, problems)
+    return table
+
+
+def thread_table_text(table: ThreadTable) -> str:
+    """Write *table* as JSON with one thread per line; defaults of threads are left out."""
+    apart = ("schema_version", "threads")
+    titles = list(dict.fromkeys(filter(None, (thread.title for thread in table.threads))))
+    head = {
+        "schema_version": table.schema_version,
+        **asdict(table, filter=lambda field, _: field.name not in apart),
+        "titles": titles,
+    }
+    numbers = {title: number for number, title in enumerate(titles)}
+    rows = [json.dumps(_without_defaults(thread, numbers)) for thread in table.threads]
+    lines = json.dumps(head, indent=2).removesuffix("\n}")
+    return f'{lines},\n  "threads": [\n    ' + ",\n    ".join(rows) + "\n  ]\n}\n"
+
+
+def _without_defaults(thread: TableThread, titles: Mapping[str, int]) -> dict[str, Any]:
+    defaults = {each.name: each.default for each in fields(TableThread)}
+    told = asdict(thread, filter=lambda field, value: value != defaults[field.name])
+    return {key: titles[value] if key == "title" else value for key, value in told.items()}
+
+
+def _with_titles(document: object, source: str) -> object:
+    """Put the titles where their numbers stand; raise DocumentError for one that is not there."""
+    if not isinstance(document, dict) or not isinstance(document.get("threads"), list):
+        return document
+    titles = document.pop("titles", [])
+    if not isinstance(titles, list):
+        raise DocumentError(source, ["titles: must be a list of strings"])
+    threads = [_with_title(row, titles, source) for row in document["threads"]]
+    return {**document, "threads": threads}
+
+
+def _with_title(row: object, titles: Sequence[object], source: str) -> object:
+    if not isinstance(row, dict) or type(row.get("title")) is not int:
+        return row
+    if not 0 <= row["title"] < len(titles):
+        raise DocumentError(source, [f"title: {row['title']} is none of the {len(titles)} titles"])
+    return {**row, "title": titles[row["title"]]}
+
+
+def _misfits(table: ThreadTable) -> Iterator[str]:
+    for number, thread in enumerate(table.threads):
+        for name in ("comm", "process"):
+            # The kernel keeps 15 bytes; one that is no UTF-8 stands as a longer replacement.
+            length = len(getattr(thread, name).replace(REPLACEMENT, "?").encode(errors="replace"))
+            if length > LONGEST_COMM:
+                yield f"threads[{number}].{name}: must be at most {LONGEST_COMM} bytes of UTF-8"
+
+
+def _in_one_line(source: str, problems: Sequence[str]) -> DocumentError:
+    said = "".join(each if each.isprintable() else REPLACEMENT for each in problems[0])
+    if len(said) > LONGEST_PROBLEM:
+        said = f"{said[:LONGEST_PROBLEM]}…"
+    more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+    return DocumentError(source, [said + more])

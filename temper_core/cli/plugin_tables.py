@@ -1,0 +1,86 @@
+"""The tables ``[plugins.<name>]`` as the plugins declare them."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from attrs import evolve
+
+from temper_core.errors import DocumentError, PluginError
+from temper_core.records.declarations import SettingsTable
+from temper_core.settings.reader import Effective, Origin, origins_of
+
+if TYPE_CHECKING:
+    from temper_core.plugin_host import PluginHost
+
+
+def plugin_origins(effective: Effective) -> list[Origin]:
+    """Return every setting of every plugin that declares its table; others as they were given.
+
+    Raises DocumentError with every misfit of every table.
+    """
+    host = _host(effective)
+    models = declared_models(host)
+    given = effective.given.get("plugins", {})
+    found: list[Origin] = []
+    problems: list[str] = []
+    for name in sorted({*models, *given}):
+        table = given.get(name, {})
+        try:
+            found += _origins(host, name, models, table, effective.source)
+        except DocumentError as error:
+            problems += [_below(name, problem) for problem in error.problems]
+    if problems:
+        raise DocumentError(effective.source, problems)
+    return found
+
+
+def declared_models(host: "PluginHost") -> Mapping[str, type[Any]]:
+    """Return the settings class of each plugin that declares one."""
+    tables = host.gather("temper_settings", SettingsTable)
+    return {contribution.plugin: contribution.record.model for contribution in tables}
+
+
+def _origins(
+    host: "PluginHost",
+    name: str,
+    models: Mapping[str, type[Any]],
+    table: Mapping[str, Any],
+    source: str,
+) -> list[Origin]:
+    as_given = [Origin(f"plugins.{name}", table, source)] if table else []
+    if name not in models:
+        return as_given
+    try:
+        # Converters and validators are the plugin's code.
+        return host.call(name, _fitted, name, models[name], table, source, allows=(DocumentError,))
+    except DocumentError:
+        raise
+    except PluginError:  # the host has named the plugin
+        return as_given
+
+
+def _fitted(name: str, model: type[Any], table: Mapping[str, Any], source: str) -> list[Origin]:
+    from temper_core import documents
+    from temper_core.plain_json import plain_value
+
+    settings = documents.fit(dict(table), model, source=source)
+    origins = origins_of(settings, model(), table, source, f"plugins.{name}.")
+    return [
+        evolve(each, value=plain_value(each.value), default=plain_value(each.default))
+        for each in origins
+    ]
+
+
+def _below(name: str, problem: str) -> str:
+    path, _, why = problem.partition(": ")
+    below = f"plugins.{name}" if path == "document" else f"plugins.{name}.{path}"
+    return f"{below}: {why}"
+
+
+def _host(effective: Effective) -> "PluginHost":
+    from temper_core.plugin_host import load_host
+
+    settings = effective.settings
+    # One broken plugin must not keep the settings of all others from the operator.
+    lenient = evolve(settings.plugin_host, strict=False)
+    return load_host(evolve(settings, plugin_host=lenient))

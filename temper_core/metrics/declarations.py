@@ -1,0 +1,79 @@
+"""The families that plugins declare, held against what they export."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import Any
+
+import structlog
+from attrs import evolve
+
+from temper_core.metrics.exposition import COUNTER, TOTAL
+from temper_core.records.contributions import Exporter, Metric
+from temper_core.records.declarations import MetricFamily
+from temper_core.records.snapshots import Snapshot
+
+MOST_DEFECTS = 8
+"""Per plugin: the names in them are the plugin's."""
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+class Declarations:
+    """Names what a plugin exports and has not declared; a plugin that declares nothing is exempt.
+
+    Any thread may call every method.
+    """
+
+    def __init__(self, declared: Iterable[tuple[str, MetricFamily]] = ()) -> None:
+        self._families: defaultdict[str, dict[str, MetricFamily]] = defaultdict(dict)
+        self._defects: defaultdict[str, dict[str, str]] = defaultdict(dict)
+        for plugin, family in declared:
+            self._families[plugin][family.name] = family
+
+    @property
+    def defects(self) -> tuple[str, ...]:
+        """What has been exported so far against a declaration, one line per family."""
+        return tuple(
+            line for lines in list(self._defects.values()) for line in list(lines.values())
+        )
+
+    def held(self, plugin: str, exporter: Exporter) -> Exporter:
+        """Return *exporter* with its metrics held against what *plugin* declares."""
+        if plugin not in self._families:
+            return exporter
+        return evolve(exporter, collect=partial(self._collect, plugin, exporter.collect))
+
+    def _collect(
+        self, plugin: str, collect: Callable[[Snapshot], Iterable[Any]], snapshot: Snapshot
+    ) -> Iterator[Any]:
+        for metric in collect(snapshot):
+            if not isinstance(metric, Metric):  # the scrape refuses it
+                yield metric
+                continue
+            whole = evolve(metric, samples=tuple(metric.samples))
+            if problem := self._problem(plugin, whole):
+                self._note(plugin, whole.name, problem)
+            yield whole
+
+    def _problem(self, plugin: str, metric: Metric) -> str:
+        family = self._families[plugin].get(_exported_name(metric))
+        if family is None:
+            return "is not declared by temper_metrics"
+        if metric.kind != family.kind:
+            return f"is a {metric.kind}, and declared as a {family.kind}"
+        labels = {label for sample in metric.samples for label in sample.labels}
+        unknown = sorted(map(str, labels - set(family.labels)))
+        return f"has labels that are not declared: {', '.join(unknown)}" if unknown else ""
+
+    def _note(self, plugin: str, name: str, problem: str) -> None:
+        lines = self._defects[plugin]
+        if name in lines or len(lines) >= MOST_DEFECTS:
+            return
+        lines[name] = f"plugin {plugin}: its metric {name} {problem}"
+        log.warning("metric_not_as_declared", plugin=plugin, metric=name, reason=problem)
+
+
+def _exported_name(metric: Metric) -> str:
+    is_bare = metric.kind == COUNTER and not metric.name.endswith(TOTAL)
+    return f"{metric.name}{TOTAL}" if is_bare else metric.name

@@ -1,1 +1,0 @@
-"""Recording thread tables from live processes, and judging them against profiles."""

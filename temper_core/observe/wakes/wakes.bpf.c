@@ -1,5 +1,0 @@
-// SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
-// For kernels that give away where the count of interrupts is (CONFIG_KALLSYMS_ALL), and for all
-// machines that keep it with the thread.
-#define ASKS_FOR_SYMBOLS
-#include "temper_core/observe/wakes/wakes.h"

@@ -1,0 +1,8 @@
+from tests.core.cli_client.conftest import (  # noqa: F401 - pytest finds fixtures by name
+    agent,
+    lasting_agent,
+    lasting_view,
+    node,
+    temper,
+    view,
+)

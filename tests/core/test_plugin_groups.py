@@ -1,0 +1,170 @@
+"""Commands that plugins add to ``temper profiles``, ``temper k8s`` and ``kubectl temper``."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.core.test_command_line import install, temper
+
+KUBECTL_TEMPER = str(Path(sys.executable).with_name("kubectl-temper"))
+
+CAFE = """
+import click
+from temper_core import Command, hookimpl
+
+@click.command()
+def brew():
+    "Make coffee."
+    click.echo("coffee")
+
+@click.group()
+def beans():
+    "Look after beans."
+
+@beans.command("list")
+@click.option("--kind", default="arabica")
+def list_beans(kind):
+    "List the beans."
+    click.echo(f"beans: {{kind}}")
+
+@hookimpl
+def temper_commands():
+    return [
+        Command("brew", "Make coffee.", lambda: brew, under="{under}"),
+        Command("beans", "Look after beans.", lambda: beans, under="{under}"),
+    ]
+"""
+GROUPS = {
+    "temper profiles": ("profiles",),
+    "kubectl temper": ("k8s",),
+}
+
+
+def both(under):
+    return pytest.param(under, GROUPS[under], id=under)
+
+
+EVERY = [both(under) for under in GROUPS]
+
+
+def one(name, under, summary="Make coffee.", body="lambda: None"):
+    return (
+        "from temper_core import Command, hookimpl\n"
+        "@hookimpl\ndef temper_commands():\n"
+        f"    return [Command({name!r}, {summary!r}, {body}, under={under!r})]\n"
+    )
+
+
+@pytest.mark.parametrize(("under", "group"), EVERY)
+def test_a_plugin_adds_a_command_and_a_group_that_the_help_lists(tmp_path, under, group):
+    environment = install(tmp_path, "cafe", CAFE.format(under=under))
+
+    told = temper(*group, "--help", env=environment)
+    brewed = temper(*group, "brew", env=environment)
+    listed = temper(*group, "beans", "list", "--kind", "robusta", env=environment)
+    explained = temper(*group, "beans", "--help", env=environment)
+
+    assert "  brew " in told.stdout
+    assert "Look after beans." in told.stdout
+    assert (brewed.returncode, brewed.stdout) == (0, "coffee\n")
+    assert (listed.returncode, listed.stdout) == (0, "beans: robusta\n")
+    assert "List the beans." in explained.stdout
+    assert "brew" not in temper("--help", env={**environment, "XDG_CACHE_HOME": "/none"}).stdout
+
+
+def test_kubectl_temper_has_the_same_commands(tmp_path):
+    environment = install(tmp_path, "cafe", CAFE.format(under="kubectl temper"))
+
+    def kubectl(*arguments):
+        return subprocess.run(
+            [KUBECTL_TEMPER, *arguments],
+            check=False,
+            capture_output=True,
+            text=True,
+            env=environment,
+        )
+
+    assert "  beans " in kubectl("--help").stdout
+    assert kubectl("brew").stdout == "coffee\n"
+    assert kubectl("beans", "list").stdout == "beans: arabica\n"
+
+
+@pytest.mark.parametrize(("under", "group"), EVERY)
+@pytest.mark.parametrize(
+    "source",
+    [
+        "raise ImportError('no beans here')",
+        "from temper_core import hookimpl\n@hookimpl\ndef temper_commands():\n    1 / 0\n",
+        one("brew", "kubectl brew"),
+        one("brew", "temper", body="3"),
+    ],
+    ids=["import", "hook", "unknown group", "nothing to load"],
+)
+def test_a_broken_plugin_is_named_and_hurts_no_other_command(tmp_path, under, group, source):
+    install(tmp_path, "broken", source)
+    environment = install(tmp_path, "cafe", CAFE.format(under=under))
+
+    told = temper(*group, "--help", env=environment)
+    missed = temper(*group, "drip", env=environment)
+
+    assert told.returncode == 0
+    assert "  brew " in told.stdout
+    assert temper(*group, "brew", env=environment).stdout == "coffee\n"
+    assert "plugin 'broken'" in told.stderr
+    assert missed.returncode == 2
+    assert "no plugin offers 'drip'; plugin 'broken' is set aside: " in missed.stderr
+
+
+@pytest.mark.parametrize(("under", "group"), EVERY)
+def test_a_command_that_cannot_be_loaded_names_its_plugin(tmp_path, under, group):
+    environment = install(tmp_path, "broken", one("brew", under, body="lambda: 1 / 0"))
+
+    done = temper(*group, "brew", env=environment)
+
+    assert done.returncode == 2
+    assert "plugin 'broken'" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("under", "group", "own"),
+    [
+        ("temper profiles", ("profiles",), "check"),
+        ("kubectl temper", ("k8s",), "status"),
+    ],
+)
+def test_an_own_command_wins_over_a_plugins_of_the_same_name(tmp_path, under, group, own):
+    environment = install(tmp_path, "rival", one(own, under, "Something else."))
+    bare = temper(*group, own, "--help")
+
+    done = temper(*group, own, "--help", env=environment)
+
+    assert done.stdout == bare.stdout
+    assert "Something else." not in temper(*group, "--help", env=environment).stdout
+
+
+@pytest.mark.parametrize(("under", "group"), EVERY)
+def test_a_name_that_two_plugins_claim_in_a_group_goes_to_neither(tmp_path, under, group):
+    install(tmp_path, "acme", one("brew", under))
+    environment = install(tmp_path, "zeta", one("brew", under))
+
+    told = temper(*group, "--help", env=environment)
+    done = temper(*group, "brew", env=environment)
+
+    assert told.returncode == 0
+    assert "brew" not in told.stdout
+    assert done.returncode == 2
+    assert f"'{under} brew' is claimed by acme and zeta, and goes to neither" in done.stderr
+
+
+def test_the_same_name_in_two_groups_is_two_commands(tmp_path):
+    install(tmp_path, "acme", CAFE.format(under="temper profiles"))
+    environment = install(tmp_path, "zeta", CAFE.format(under="kubectl temper"))
+
+    profiles = temper("profiles", "brew", env=environment)
+    cluster = temper("k8s", "brew", env=environment)
+
+    assert (profiles.stdout, profiles.stderr) == ("coffee\n", "")
+    assert (cluster.stdout, cluster.stderr) == ("coffee\n", "")

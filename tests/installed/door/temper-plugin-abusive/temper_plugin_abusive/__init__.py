@@ -1,0 +1,1 @@
+"""Plugins that abuse one part of an instrument each."""
