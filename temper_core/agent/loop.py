@@ -235,7 +235,7 @@ class Agent:
             parts.pods.pods,
             generation.plan if generation is not None else None,
             steered=basis.can_steer,
-            can_swap=not scheduler.why_no_swap,
+            can_swap=not scheduler.swap_obstacle,
             now=now,
         )
         self._tell_notes(decision.by_now)

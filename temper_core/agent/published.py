@@ -131,8 +131,8 @@ class Published:
         generation = self._scheduler.generation
         if generation is None:
             return None
-        why_not = self._scheduler.why_no_swap
-        swap = {"can_swap": not why_not, "why_no_swap": why_not}
+        obstacle = self._scheduler.swap_obstacle
+        swap = {"can_swap": not obstacle, "why_no_swap": obstacle}
         return {**plan_document(generation.plan, generation.number), **swap}
 
     def status(self) -> Status:
