@@ -46,7 +46,7 @@ def ask_agent(
 ) -> Any:  # noqa: ANN401 - JSON may say anything
     """Ask the agent for *path* and return what it says: parsed JSON, or text such as metrics.
 
-    The local socket is tried first, then the address of ``[server] listen``; without *settings*
+    The local socket is tried first, then the address of ``[server] listen``. Without *settings*
     those of the default file. Raises InputError where the agent refuses the request, MachineError
     where it cannot do it, NoAgentError (a MachineError) where no agent answers.
     """
@@ -92,7 +92,7 @@ def stream_agent(
 
 @contextmanager
 def _begun(way: "_Way", path: str, query: Mapping[str, str] | None) -> "Iterator[httpx2.Response]":
-    """Give the head of an agent's answer; raise OSError where none comes."""
+    """Give the head of an agent's answer. Raise OSError where none comes."""
     import httpx2  # noqa: PLC0415 - slow
 
     with way.client() as client:
@@ -119,7 +119,7 @@ def _streamed(coming: "httpx2.Response") -> Iterator[str]:
 
 
 def _lines(pieces: Iterator[bytes]) -> Iterator[str]:
-    """Yield whole lines; raise OSError for one that does not end."""
+    """Yield whole lines. Raise OSError for one that does not end."""
     rest = b""
     for piece in pieces:
         *lines, rest = (rest + piece).split(b"\n")
@@ -136,7 +136,7 @@ def _no_agent(failures: Sequence[str]) -> NoAgentError:
 
 
 def ask_observation(settings: "Settings", top: int | None = None) -> Mapping[str, Any]:
-    """Ask the agent for ``/observe`` with its *top* busiest threads; raise as ``ask_agent``."""
+    """Ask the agent for ``/observe`` with its *top* busiest threads. Raise as ``ask_agent``."""
     query = {} if top is None else {"top": str(top)}
     document = ask_agent("/observe", query, settings=settings)
     if not isinstance(document, dict):
@@ -146,21 +146,21 @@ def ask_observation(settings: "Settings", top: int | None = None) -> Mapping[str
 
 @frozen
 class _Way:
-    """One way to the agent; ``socket`` is empty where it is TCP."""
+    """One way to the agent. ``socket`` is empty where it is TCP."""
 
     name: str
     base_url: str
     socket: str = ""
 
     def client(self) -> "httpx2.Client":
-        """Make the client; raise OSError where nobody listens on the socket."""
+        """Make the client. Raise OSError where nobody listens on the socket."""
         import ssl  # noqa: PLC0415 - slow
 
         import httpx2  # noqa: PLC0415 - slow
 
         if self.socket:
             _knock(self.socket)
-        # Nothing here is TLS; an empty context spares reading every certificate of the system.
+        # Nothing here is TLS. An empty context spares reading every certificate of the system.
         unused = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         transport = httpx2.HTTPTransport(uds=self.socket or None, verify=unused)
         return httpx2.Client(

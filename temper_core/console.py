@@ -55,11 +55,11 @@ Row = Mapping[str, Any]
 Column = tuple[str, Callable[[Row], object]]
 
 NARROWEST = 80
-"""Columns; a narrower terminal folds lines itself, and rich would leave columns out."""
+"""Columns. A narrower terminal folds lines itself, and rich would leave columns out."""
 PIPED_WIDTH = 10_000
 """Columns of a console without a terminal: nothing is folded where a program reads it."""
 FOLDED = frozenset({"reason", "message", "fix", "what", "what to do"})
-"""Columns of ``table_of`` whose text is folded; the others are kept on one line."""
+"""Columns of ``table_of`` whose text is folded. The others are kept on one line."""
 MOST_NAMED = 5
 MINUTE_S, HOUR_S, DAY_S = 60, 3600, 86_400
 INTERRUPTIONS = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
@@ -83,7 +83,7 @@ output_option = click.option(
 
 
 def read_settings(path: Path | None) -> "Settings":
-    """Read the settings at *path*, or the default ones; raise DocumentError for mistakes."""
+    """Read the settings at *path*, or the default ones. Raise DocumentError for mistakes."""
     from temper_core.settings import load  # noqa: PLC0415 - slow
 
     return load(path).settings
@@ -98,7 +98,7 @@ class FiniteRange(click.FloatRange):
         param: click.Parameter | None,
         ctx: click.Context | None,
     ) -> float:
-        """Return the number; fail where it is none, or out of range."""
+        """Return the number. Fail where it is none, or out of range."""
         number = float(super().convert(value, param, ctx))
         if math.isnan(number):
             self.fail(f"{value} is no number", param, ctx)
@@ -188,7 +188,7 @@ def table_of(title: str, columns: Sequence[Column], rows: Sequence[Row]) -> "Tab
 
 
 def columns(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return lines in which each column is as wide as its widest cell; needs no rich."""
+    """Return lines in which each column is as wide as its widest cell. Needs no rich."""
     cells = [[printable(cell) for cell in row] for row in (heads, *rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     lines = (
@@ -236,7 +236,7 @@ def held_interruptions() -> Iterator[None]:
 
 
 def is_interrupted(wait_s: float) -> bool:
-    """Wait for so many seconds, or until an interruption; return whether there was one."""
+    """Wait for so many seconds, or until an interruption. Return whether there was one."""
     return signal.sigtimedwait(_interruptions(), max(0.0, wait_s)) is not None
 
 

@@ -10,7 +10,7 @@ from attrs import field, frozen
 
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 DEEPEST = 32
-"""Levels of directories; each takes a descriptor while the tree is read."""
+"""Levels of directories. Each takes a descriptor while the tree is read."""
 MOST_ENTRIES = 100_000
 """Entries of one tree that are looked at, or removed, at once."""
 
@@ -26,7 +26,7 @@ class TreeFile:
 
 @frozen
 class TreeSize:
-    """The regular files of a tree; ``is_whole`` is false where not all of it could be read."""
+    """The regular files of a tree. ``is_whole`` is false where not all of it could be read."""
 
     files: int = 0
     size_bytes: int = 0
@@ -66,12 +66,12 @@ class _Reading:
 
 
 def open_directory(path: Path | str, parent: int | None = None) -> int:
-    """Open a directory that is no link; raise OSError otherwise."""
+    """Open a directory that is no link. Raise OSError otherwise."""
     return os.open(path, DIRECTORY, dir_fd=parent)
 
 
 def files_of(directory: int) -> Iterator[TreeFile]:
-    """Yield the regular files below an open directory; what cannot be read is left out."""
+    """Yield the regular files below an open directory. What cannot be read is left out."""
     yield from _Reading(os.fstat(directory).st_dev).files(directory)
 
 
@@ -104,7 +104,7 @@ def remove_file(directory: int, place: tuple[str, ...]) -> bool:
 
 
 def remove_tree(parent: int, name: str) -> None:
-    """Remove the directory *name* of an open one with all below it; raise OSError at a misfit."""
+    """Remove the directory *name* of an open one with all below it. Raise OSError at a misfit."""
     device = os.fstat(parent).st_dev
     _remove_below(parent, name, device, 0, [0])
 
@@ -137,7 +137,7 @@ def _entered(name: str, parent: int, device: int, depth: int) -> Iterator[int]:
 
 
 def _names(directory: int) -> Iterator[str]:
-    """Yield the names in an open directory; listing shares its position, so it is a new one."""
+    """Yield the names in an open directory. Listing shares its position, so it is a new one."""
     again = os.open(".", DIRECTORY, dir_fd=directory)
     try:
         with os.scandir(again) as entries:

@@ -1,6 +1,6 @@
 """Reads the list of a JSON document item by item as its bytes come, so that it is never whole.
 
-A list of 500 pods is 7 MB of text and four times that once it is parsed; a single pod is 15 kB.
+A list of 500 pods is 7 MB of text and four times that once it is parsed. A single pod is 15 kB.
 """
 
 import codecs
@@ -17,7 +17,7 @@ Read = Callable[[int], bytes]
 
 
 class JsonItems:
-    """The values below the key ``items`` of the JSON object that *read* gives; iterate once.
+    """The values below the key ``items`` of the JSON object that *read* gives. Iterate once.
 
     ``rest`` holds the other keys, and is whole after the last item. Where ``items`` is no list, it
     is one of them, and ``has_list`` stays false. Iterating raises ValueError for what is no JSON
@@ -77,7 +77,7 @@ class _ComingText:
         self._has_ended = False
 
     def next(self) -> str:
-        """Return the next character that is no white space; "" at the end."""
+        """Return the next character that is no white space. "" at the end."""
         while True:
             for at in range(self._at, len(self._held)):
                 if self._held[at] not in _WHITE:
@@ -95,7 +95,7 @@ class _ComingText:
         return True
 
     def take(self, character: str) -> None:
-        """Take *character*; raise ValueError where the next is another."""
+        """Take *character*. Raise ValueError where the next is another."""
         if not self.takes(character):
             raise ValueError(f"{character!r} is missing in the JSON object")
 

@@ -1,6 +1,6 @@
 """Start a command as a local workload: a cgroup of its own whose name says tier and profile.
 
-The name is ``temper.slice/run-<name>@<tier>[@<profile>]``; the local pod source reads it back.
+The name is ``temper.slice/run-<name>@<tier>[@<profile>]``. The local pod source reads it back.
 The cgroup lives as long as a process in it. Whatever is left empty, because ``temper run`` was
 killed or the command's children outlived it, the next ``temper run`` removes.
 """
@@ -61,7 +61,7 @@ class Workload:
         cpu_request: str | None,
         cpu_limit: str | None,
     ) -> "Workload":
-        """Read what the command line says; raise InputError naming the option and its value."""
+        """Read what the command line says. Raise InputError naming the option and its value."""
         for option, value in (("--name", name), ("--profile", profile)):
             if value is not None and not NAME.fullmatch(value):
                 raise InputError(f"{option}: {value!r} must be {NAME_RULE}")
@@ -90,7 +90,7 @@ class CommandEnd:
 
 
 def name_of_command(command: str) -> str:
-    """Return the name a workload has by default; raise InputError where *command* gives none."""
+    """Return the name a workload has by default. Raise InputError where *command* gives none."""
     name = command.rpartition("/")[2]
     if not NAME.fullmatch(name):
         raise InputError(
@@ -107,7 +107,7 @@ def run(
     proc_root: Path = Path("/proc"),
     warn: Warn = lambda _line: None,
 ) -> CommandEnd:
-    """Run *argv* in the workload's cgroup and wait; signals that reach us go to the command.
+    """Run *argv* in the workload's cgroup and wait. Signals that reach us go to the command.
 
     Raises MachineError where no cgroup can be made, InputError where a workload of that name runs.
     *warn* is told what could not be done as asked.
@@ -131,7 +131,7 @@ def run(
 
 
 def remove_left_behind(*, is_dry: bool = False) -> tuple[list[Path], list[Path]]:
-    """Remove the cgroups where no command lives any more; return those, and those where one does.
+    """Remove the cgroups where no command lives any more. Return those, and those where one does.
 
     With *is_dry* nothing is removed. Raises MachineError where the hierarchy stays locked.
     """
@@ -148,7 +148,7 @@ def remove_left_behind(*, is_dry: bool = False) -> tuple[list[Path], list[Path]]
 
 
 class CommandFailed(InputError):  # noqa: N818 - reads as the fact it reports
-    """The command could not be started; exits as a shell would."""
+    """The command could not be started. Exits as a shell would."""
 
     def __init__(self, message: str, exit_code: int) -> None:
         super().__init__(message)
@@ -219,14 +219,14 @@ def _refuse_second(name: str, parent: Path) -> None:
 def _delegate_cpu(parent: Path) -> None:
     """Let the workload have CPU files of its own, where the hierarchy has the controller."""
     for directory in (parent.parent, parent):
-        # A root that holds processes, as in a container, may not delegate; the notes remain.
+        # A root that holds processes, as in a container, may not delegate. The notes remain.
         with suppress(OSError):
             if "cpu" in (directory / "cgroup.controllers").read_text().split():
                 (directory / "cgroup.subtree_control").write_text("+cpu")
 
 
 def keep_sizes(workload: Workload, cgroup: Path) -> tuple[str, ...]:
-    """Keep the sizes with *cgroup*; return the options for which there is no way to.
+    """Keep the sizes with *cgroup*. Return the options for which there is no way to.
 
     They are noted exactly for Temper, and written as the kubelet does for the stock scheduler.
     """
@@ -274,7 +274,7 @@ def _joining(cgroup: Path, mask: set[int]) -> Callable[[], None]:
         descriptor = os.open(procs, os.O_WRONLY)
         os.write(descriptor, b"0")
         os.close(descriptor)
-        # The engine matches a moved thread again when it next wakes up; one that never sleeps
+        # The engine matches a moved thread again when it next wakes up. One that never sleeps
         # would stay in the layer of whoever called us.
         time.sleep(SETTLE_S)
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
@@ -315,7 +315,7 @@ def _is_for_command(received: signal.struct_siginfo) -> bool:
 def _processes(cgroup: Path) -> tuple[int, ...]:
     found: set[int] = set()
     for directory, _, _ in os.walk(cgroup):
-        # A cgroup may vanish meanwhile; a threaded one does not list its processes.
+        # A cgroup may vanish meanwhile. A threaded one does not list its processes.
         with suppress(OSError):
             found.update(map(int, Path(directory, "cgroup.procs").read_text().split()))
     return tuple(sorted(found))

@@ -27,7 +27,7 @@ with _without("rich"):
 
 
 def configure(level: str = "info") -> None:
-    """Set structlog up for this process; called once, by the command that runs the agent."""
+    """Set structlog up for this process. Called once, by the command that runs the agent."""
     renderer: structlog.typing.Processor = (
         structlog.dev.ConsoleRenderer()
         if sys.stderr.isatty()

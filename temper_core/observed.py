@@ -57,7 +57,7 @@ def integers(found: Iterable[object]) -> Iterator[int]:
 
 
 def pod_key(row: Row) -> str:
-    """Name the pod of a row: ``namespace/name``, or a workload's bare name; empty without one."""
+    """Name the pod of a row: ``namespace/name``, or a workload's bare name. Empty without one."""
     return "/".join(part for key in ("namespace", "pod") if (part := text(row, key)))
 
 

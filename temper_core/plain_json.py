@@ -34,7 +34,7 @@ def plain_scalar(value: object) -> str | int | float | bool | None:
 
 
 def plain_value(value: object, above: tuple[int, ...] = ()) -> Any:  # noqa: ANN401 - JSON
-    """Say *value* in JSON, containers included; *above* are the ids of those it is in.
+    """Say *value* in JSON, containers included. *above* are the ids of those it is in.
 
     What contains itself, or is nested deeper than ``DEEPEST``, becomes text.
     """

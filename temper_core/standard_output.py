@@ -37,7 +37,7 @@ def leave_plugin_thread() -> None:
 
 
 def deliver(command: Callable[[], int]) -> int:
-    """Run *command* with ``sys.stdout`` guarded; return its exit code, or 3 if output was lost.
+    """Run *command* with ``sys.stdout`` guarded. Return its exit code, or 3 if output was lost.
 
     A reader that goes away is no error: the command goes on to its end and its code counts, but
     one that still writes GRACE_S later, and may never end, is cut short with code 0.
@@ -124,7 +124,7 @@ class _Results(io.TextIOWrapper):
         )
 
     def write(self, text: str) -> int:
-        """Write *text* where it belongs; raise ReaderGone or ResultLost, once, if it cannot."""
+        """Write *text* where it belongs. Raise ReaderGone or ResultLost, once, if it cannot."""
         if get_ident() not in _plugin_threads:
             return super().write(text)
         return len(text) if sys.stderr is None else sys.stderr.write(text)

@@ -48,7 +48,7 @@ def assert_keeps_contract(
 ) -> None:
     """Fail unless *plugin* fits the hooks and keeps what it promises.
 
-    Every hook is asked twice and must name the same records; then what it contributed is called
+    Every hook is asked twice and must name the same records. Then what it contributed is called
     with samples: detectors, invariants, exporters, commands, and endpoints that only read.
     """
     given = {name: dict(settings or {})}
@@ -64,14 +64,14 @@ def assert_keeps_contract(
 
 
 def make_pod(name: str = "web", namespace: str = "default", **changes: Any) -> Pod:  # noqa: ANN401 - any field
-    """Return a pod of one container; *changes* are fields of Pod."""
+    """Return a pod of one container. *changes* are fields of Pod."""
     containers = (Container("main", image="registry.example/web:1", processes=("web",)),)
     pod = Pod(uid=f"uid-{namespace}-{name}", namespace=namespace, name=name, containers=containers)
     return attrs.evolve(pod, **changes)
 
 
 def make_machine(cores: int = 4, threads_per_core: int = 2, **shape: Any) -> MachineShape:  # noqa: ANN401 - any argument
-    """Return a machine of equal cores; *shape* as for ``MachineShape.uniform``."""
+    """Return a machine of equal cores. *shape* as for ``MachineShape.uniform``."""
     return MachineShape.uniform(cores, threads_per_core, **shape)
 
 
@@ -99,7 +99,7 @@ def make_snapshot(
 ) -> Snapshot:
     """Return what an enforcing node saw in five seconds.
 
-    *layers* are those of the plan, each with the CPUs it owns; *changes* are fields of Snapshot.
+    *layers* are those of the plan, each with the CPUs it owns. *changes* are fields of Snapshot.
     """
     machine = machine or make_machine()
     owned = layers or {}
@@ -145,11 +145,11 @@ class MadeContext:
         on_release: Called for each release.
         on_restore: Called with the reason of each wish to restore, and what to call afterwards.
         recorded: Kind, subject and reason of each event.
-        folder: Where the agent's state directory is to be; ``state`` is a real one below it.
+        folder: Where the agent's state directory is to be. ``state`` is a real one below it.
         state_limit_bytes: The bound on ``state``.
         with_processes: Whether a helper is a real process, which ``close()`` ends. Otherwise it is
             a call in this process, to the same rules for what it is given and returns.
-        charged: The parts that were charged; the empty name for none.
+        charged: The parts that were charged. The empty name for none.
         trials: The trial profiles, with those that were released.
 
     """
@@ -211,7 +211,7 @@ class MadeContext:
         self._processes.close()
 
     def charge(self, part: str = "") -> AbstractContextManager[None]:
-        """Remember the part; raise InputError where it is no name of one."""
+        """Remember the part. Raise InputError where it is no name of one."""
         return InstrumentCharges(self._charged)("under-test", part)
 
     def _charged(self, line: str) -> AbstractContextManager[None]:
@@ -225,7 +225,7 @@ class MadeContext:
     def try_profile(
         self, profile: WorkloadProfile, pods: Sequence[str], seconds: float
     ) -> MadeTrial:
-        """Remember the trial; which pods and profiles the agent takes is not judged."""
+        """Remember the trial. Which pods and profiles the agent takes is not judged."""
         trial = MadeTrial(str(len(self.trials) + 1), profile, tuple(pods), seconds)
         self.trials.append(trial)
         return trial

@@ -47,7 +47,7 @@ from temper_core.steering.steerer import Steerer
 
 
 def assemble(settings: Settings, wake: LoopWaker, roots: Roots | None = None) -> Agent:
-    """Return an agent for this node that sleeps in *wake*; nothing has been started or written.
+    """Return an agent for this node that sleeps in *wake*. Nothing has been started or written.
 
     Raises InputError or MachineError for what the settings ask and the node does not have.
     """
@@ -132,7 +132,7 @@ def assemble(settings: Settings, wake: LoopWaker, roots: Roots | None = None) ->
 
 
 def open_steering(settings: Settings, roots: Roots | None = None) -> Steerer:
-    """Open steering where there can be an engine; raise MachineError where there is none to be.
+    """Open steering where there can be an engine. Raise MachineError where there is none to be.
 
     Then what an agent that was killed left pinned is taken away as well.
     """

@@ -14,7 +14,7 @@ class Readable(Protocol):
 
 
 class ChangeSource:
-    """Hears of one thing, every *rest_s* seconds at most; its descriptor may be another any time.
+    """Hears of one thing, every *rest_s* seconds at most. Its descriptor may be another any time.
 
     Whoever is told that there were news must look before the next sleep: looking takes them from
     the descriptor.
@@ -28,7 +28,7 @@ class ChangeSource:
 
     @property
     def is_listening(self) -> bool:
-        """Whether news will be heard; where not, only looking helps."""
+        """Whether news will be heard. Where not, only looking helps."""
         return self._watched is not None
 
     def taken(self) -> bool:

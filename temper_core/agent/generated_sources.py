@@ -19,5 +19,5 @@ class SourceCache(dict[str, Any]):
 
 
 def forget_generated_sources() -> None:
-    """Keep no more of these texts in this process; called before records are imported."""
+    """Keep no more of these texts in this process. Called before records are imported."""
     linecache.cache = cast("dict[str, Any]", SourceCache(linecache.cache))

@@ -1,4 +1,4 @@
-"""The agent's loop: pods, profiles, plan, scheduler, steering, observation, lint; each when due."""
+"""The agent's loop: pods, profiles, plan, scheduler, steering, observation, lint. Each when due."""
 
 import gc
 import time
@@ -43,7 +43,7 @@ BRAKE_REST_S = 0.2
 """How often the file that asks for safe mode is looked at, at most, where it comes and goes."""
 
 MOST_FAILURES_TOLD = 20
-"""In the defects; the log and the metrics have all profiles that could not be loaded."""
+"""In the defects. The log and the metrics have all profiles that could not be loaded."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -100,12 +100,12 @@ class Agent:
         self._next_window_s = FIRST_WINDOW_S
 
     def stop(self) -> None:
-        """Ask the loop to end; may be called from a signal handler."""
+        """Ask the loop to end. May be called from a signal handler."""
         self._is_stopping = True
         self._wake.set()
 
     def run(self) -> None:
-        """Serve and turn until ``stop``; then end the engine and let everything go.
+        """Serve and turn until ``stop``. Then end the engine and let everything go.
 
         Raises MachineError where another agent runs on this node.
         """
@@ -138,7 +138,7 @@ class Agent:
         log.info("agent_stopped")
 
     def _turn(self, now: float) -> float:
-        """Do what is due; return in how many seconds something will be."""
+        """Do what is due. Return in how many seconds something will be."""
         parts = self._parts
         parts.published.turned()
         self._restore()
@@ -192,7 +192,7 @@ class Agent:
 
     @property
     def _hears_all(self) -> bool:
-        """Whether pods and profiles tell of every change; only looking helps where they do not."""
+        """Whether pods and profiles tell of every change. Only looking helps where they do not."""
         ears = (self._pod_news, self._profile_news)
         return self._parts.profiles.is_heard and all(ear.is_listening for ear in ears)
 

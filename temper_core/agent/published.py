@@ -34,14 +34,14 @@ from temper_core.settings.models import Settings
 from temper_core.steering.truth import Truths
 
 STALE_S = 60.0
-"""A loop that has not turned for so long counts as hung; one turn takes milliseconds, but a plugin
+"""A loop that has not turned for so long counts as hung. One turn takes milliseconds, but a plugin
 may use up its deadline several times."""
 
 Returned = TypeVar("Returned")
 
 
 class Published:
-    """Implements the server's ``AgentView``; the agent's loop fills it."""
+    """Implements the server's ``AgentView``. The agent's loop fills it."""
 
     def __init__(
         self,
@@ -152,7 +152,7 @@ class Published:
         return recording_document(self._snapshot, self._settings, self._profiles.catalogue)
 
     def explain(self, pod: str | None) -> Any:  # noqa: ANN401 - JSON
-        """Return why *pod*, or every pod, is where it is; raise InputError for an unknown pod.
+        """Return why *pod*, or every pod, is where it is. Raise InputError for an unknown pod.
 
         One pod comes with its threads: where plan, hint and the engine's own record have them.
         """
@@ -173,7 +173,7 @@ class Published:
         return {name: attrs.asdict(request) for name, request in self._requests.active().items()}
 
     def request_safe_mode(self, requester: str, reason: str) -> None:
-        """Remember that *requester* asks for safe mode; never fails."""
+        """Remember that *requester* asks for safe mode. Never fails."""
         self._requests.add(requester, reason)
 
     def release_safe_mode(self, requester: str) -> bool:
@@ -215,7 +215,7 @@ class Published:
         *arguments: Any,  # noqa: ANN401 - whatever the function takes
         part: str = "",
     ) -> Returned:
-        """Call into *part* of *plugin* within its deadline; its complaints about a request pass."""
+        """Call into *part* of *plugin* within its deadline. Its complaints about a request pass."""
         return self._host.call(plugin, function, *arguments, allows=(InputError,), part=part)
 
     def note_end(self, plugin: str, part: str, failure: str = "", *, is_hung: bool = False) -> None:
@@ -223,7 +223,7 @@ class Published:
         self._host.note_end(plugin, part, failure, is_hung=is_hung)
 
     def why_lost(self, plugin: str, part: str) -> str:
-        """Return why *part* of *plugin* was set aside; empty where it was not."""
+        """Return why *part* of *plugin* was set aside. Empty where it was not."""
         return self._host.why_lost(plugin, part)
 
     def exporters(self) -> Sequence[tuple[str, Exporter]]:

@@ -35,11 +35,11 @@ class SteeredGeneration:
 
 
 class SteeringControl:
-    """Steers while an engine with a steered plan runs; implements the scheduler's ``HintMap``.
+    """Steers while an engine with a steered plan runs. Implements the scheduler's ``HintMap``.
 
     Belongs to the agent's main thread. Where steering is not to be had it is static, says why in
     ``state``, and tries again every minute. Without an engine nobody reads hints, so that there
-    are no walks; ``ready`` makes up for them before the next one starts.
+    are no walks. ``ready`` makes up for them before the next one starts.
     """
 
     def __init__(self, open_steering: Callable[[], Steerer], path: Path) -> None:
@@ -75,7 +75,7 @@ class SteeringControl:
         return self._path
 
     def try_again(self, now: float) -> None:
-        """Open steering, or mend what kept it from being ready; once a minute at most."""
+        """Open steering, or mend what kept it from being ready. Once a minute at most."""
         if self._is_away or self.can_steer or now < self._retry_at:
             return
         self._retry_at = now + RETRY_S
@@ -95,7 +95,7 @@ class SteeringControl:
     def ready(self, plan: LayerPlan) -> None:
         """Pin the map, and give every thread the hint that *plan* wants.
 
-        Raises MachineError where that is impossible; from then on plans are static for a while.
+        Raises MachineError where that is impossible. From then on plans are static for a while.
         """
         if self._steering is None:
             raise MachineError(self._reason)
@@ -136,7 +136,7 @@ class SteeringControl:
         self._news_from = now + max(NEWS_S, REST * took_s)
 
     def turn(self, now: float, scheduler: Scheduler) -> float:
-        """Steer if it is time to; return in how many seconds at the latest it will be again."""
+        """Steer if it is time to. Return in how many seconds at the latest it will be again."""
         self.try_again(now)
         generation = scheduler.generation
         plan = self.plan_for(generation) if generation is not None else None

@@ -11,7 +11,7 @@ from types import FrameType
 from attrs import define, field
 
 SHORTEST_POLL_S = 0.01
-"""epoll_wait(2) takes whole milliseconds; what is shorter than this is slept to its end."""
+"""epoll_wait(2) takes whole milliseconds. What is shorter than this is slept to its end."""
 READ_AT_ONCE = 4096
 MOST_AT_ONCE = 16
 _NEWS = select.EPOLLIN | select.EPOLLONESHOT
@@ -19,10 +19,10 @@ _NEWS = select.EPOLLIN | select.EPOLLONESHOT
 
 @define(eq=False)
 class WatchedDescriptor:
-    """A descriptor that is slept on; ``has_news`` stays set until ``taken`` is called.
+    """A descriptor that is slept on. ``has_news`` stays set until ``taken`` is called.
 
-    News end no second sleep within *rest_s* seconds, so that no storm of them keeps the loop busy;
-    what came meanwhile ends the sleep then.
+    News end no second sleep within *rest_s* seconds, so that no storm of them keeps the loop busy.
+    What came meanwhile ends the sleep then.
     """
 
     descriptor: int
@@ -73,11 +73,11 @@ class LoopWaker:
                 self._poll.unregister(watched.descriptor)
 
     def hears(self, watched: WatchedDescriptor) -> bool:
-        """Whether there will be news of *watched*; none of what was closed for good."""
+        """Whether there will be news of *watched*. None of what was closed for good."""
         return watched.deaf_until is not None or self._listens(watched)
 
     def wait(self, timeout_s: float) -> bool:
-        """Sleep so long at most; return whether something ended it before its time."""
+        """Sleep so long at most. Return whether something ended it before its time."""
         timeout_s = self._listen_again(time.monotonic(), timeout_s)
         if timeout_s < SHORTEST_POLL_S:
             time.sleep(max(0.0, timeout_s))
@@ -106,7 +106,7 @@ class LoopWaker:
             signal.set_wakeup_fd(before)
 
     def close(self) -> None:
-        """Let go of the pipe; nobody may call ``set`` any more."""
+        """Let go of the pipe. Nobody may call ``set`` any more."""
         self._poll.close()
         os.close(self._reading)
         os.close(self._writing)
@@ -121,7 +121,7 @@ class LoopWaker:
         watched.deaf_until = time.monotonic() + watched.rest_s
 
     def _listen_again(self, now: float, timeout_s: float) -> float:
-        """Hear those again whose rest is over; return by when at the latest to do so next."""
+        """Hear those again whose rest is over. Return by when at the latest to do so next."""
         for watched in self._watched.values():
             if watched.deaf_until is None or watched.has_news:
                 continue

@@ -8,7 +8,7 @@ import click
 def command(shell: str) -> None:
     """Print the completion script of a shell.
 
-    Bash: add ``eval "$(temper completion bash)"`` to ~/.bashrc; zsh and fish likewise.
+    Bash: add ``eval "$(temper completion bash)"`` to ~/.bashrc. Zsh and fish likewise.
     """
     click.echo(completion_script(shell))
 

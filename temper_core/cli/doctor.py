@@ -59,7 +59,7 @@ def command(path: Path | None, output: str) -> None:
 
 
 def _ask_agent(settings: "Settings") -> dict[str, Any]:
-    """Return the state of the agent that runs here; ``mode`` is None where none answers."""
+    """Return the state of the agent that runs here. ``mode`` is None where none answers."""
     from temper_core.client import NoAgentError, ask_observation
     from temper_core.errors import TemperError
 
@@ -74,7 +74,7 @@ def _ask_agent(settings: "Settings") -> dict[str, Any]:
 
 
 def _ask_checks(settings: "Settings") -> list[dict[str, str]]:
-    """Return what the agent's plugins have checked; nothing where it cannot tell."""
+    """Return what the agent's plugins have checked. Nothing where it cannot tell."""
     from temper_core.client import ask_agent
     from temper_core.errors import TemperError
 
@@ -137,7 +137,7 @@ def _print_table(checks: Sequence["Check"], hold: "Hold | None") -> None:
 
 
 def _print_checks(checks: Sequence[Mapping[str, str]]) -> None:
-    """Print what plugins have checked; what failed there does not keep the engine from starting."""
+    """Print what plugins have checked. What failed there does not keep the engine from starting."""
     _print_lines(
         [
             (each["state"], f"{each['plugin']}: {each['name']}", each["detail"], each["remedy"])

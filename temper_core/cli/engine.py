@@ -68,10 +68,10 @@ def check_command(
 
     With --binary the engine itself is asked, after Temper's own rules: it reads and verifies the
     configuration, and attaches nothing. Where the kernel has sched_ext it only reads it, unless
-    --load lets it load behind a gate that is never opened; that takes root and a minute.
+    --load lets it load behind a gate that is never opened. That takes root and a minute.
 
-    Exit 2 where the engine would refuse it, crash on it or be ejected for it, or does refuse it;
-    1 where it would silently ignore or misread something; 3 where the engine cannot be asked here;
+    Exit 2 where the engine would refuse it, crash on it or be ejected for it, or does refuse it.
+    1 where it would silently ignore or misread something. 3 where the engine cannot be asked here.
     0 otherwise.
     """
     asked = _Asked(**options)

@@ -62,7 +62,7 @@ def command(
 
 
 def followed(settings: "Settings", query: Mapping[str, str], last: int) -> Iterator[dict[str, Any]]:
-    """Yield every event after number *last*; when the stream ends, ask for another."""
+    """Yield every event after number *last*. When the stream ends, ask for another."""
     from temper_core.client import stream_agent
 
     filters = {"kind": query["kind"]} if "kind" in query else {}

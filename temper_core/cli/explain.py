@@ -25,7 +25,7 @@ def command(
 ) -> None:
     """Say why POD (namespace/name, or a name that is unique) is placed where it is.
 
-    With --pods it is planned from files, as by temper plan; without, the agent of this node is
+    With --pods it is planned from files, as by temper plan. Without, the agent of this node is
     asked, which also shows the pod's threads: where the plan wants each, what its hint says, and
     where the engine has it. Exit code 2 for a pod that is not there, 3 where no agent answers.
     """
@@ -39,7 +39,7 @@ def command(
 
 
 def explanation(pod: str, given: Mapping[str, Any], *, steered: bool) -> Mapping[str, Any]:
-    """Return why *pod* is where it is, from files or from the agent; raises as the command says."""
+    """Return why *pod* is where it is, from files or from the agent. Raises as the command says."""
     if given["pods"] is not None:
         return _planned(pod, PlanInput(**given), steered=steered)
     if steered:
@@ -96,7 +96,7 @@ def _print_place(console: "Console", place: Mapping[str, Any]) -> None:
 
 
 def _print_threads(console: "Console", threads: Sequence[Mapping[str, Any]] | None) -> None:
-    """Show the threads of a pod; only an agent knows them."""
+    """Show the threads of a pod. Only an agent knows them."""
     from temper_core.console import table_of
 
     if threads is None:
@@ -118,7 +118,7 @@ def _print_threads(console: "Console", threads: Sequence[Mapping[str, Any]] | No
 
 
 def _engine_layer(row: Mapping[str, Any]) -> str:
-    """Name the layer where the engine has a thread; by its matchers where nobody has asked it."""
+    """Name the layer where the engine has a thread. By its matchers where nobody has asked it."""
     layer = str(row.get("layer") or "-")
     return layer if layer == "-" or row.get("layer_is_known") else f"{layer} (inferred)"
 

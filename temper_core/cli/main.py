@@ -64,7 +64,7 @@ def main() -> None:
 
 
 def run() -> int:
-    """Run ``temper`` and return its exit code; print an error of ours as one line."""
+    """Run ``temper`` and return its exit code. Print an error of ours as one line."""
     try:
         code = temper.main(standalone_mode=False)
     except (click.exceptions.Abort, KeyboardInterrupt):

@@ -38,7 +38,7 @@ class RecordingOptions:
 
 
 def recording_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Add the options of a recording; they come as ``record``, ``seconds``, ``looks``, ..."""
+    """Add the options of a recording. They come as ``record``, ``seconds``, ``looks``, ..."""
     options = (
         click.option(
             "--record",
@@ -99,7 +99,7 @@ def record(wish: RecordingOptions, settings: "Settings") -> None:
 
 
 class _Eye(Protocol):
-    """What is recorded from; ``look`` returns nothing where there is nothing new."""
+    """What is recorded from. ``look`` returns nothing where there is nothing new."""
 
     source: str
 
@@ -172,7 +172,7 @@ class _OwnEye:
 
 
 def _asked(settings: "Settings") -> dict[str, Any]:
-    """Ask the agent for ``/recording``; raise as ``ask_agent``."""
+    """Ask the agent for ``/recording``. Raise as ``ask_agent``."""
     from temper_core.client import ask_agent
     from temper_core.errors import MachineError
 
@@ -185,7 +185,7 @@ def _asked(settings: "Settings") -> dict[str, Any]:
 def _looks(
     eye: _Eye, writer: "RecordingWriter", wish: RecordingOptions, progress: "Progress"
 ) -> str:
-    """Take looks until it is time to end; return why it is."""
+    """Take looks until it is time to end. Return why it is."""
     ends_at = math.inf if wish.seconds is None else time.monotonic() + wish.seconds
     progress.show(_recorded(writer))
     while True:

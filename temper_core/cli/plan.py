@@ -49,8 +49,8 @@ def command(
     """Show the plan that the agent would make of the pods in a PodList.
 
     Nothing is touched: any user can run it, on any machine. The output engine is exactly what
-    scx_layered is given. Exit code 0 whenever a plan could be made, whatever its notes say; 2
-    where a file does not fit; 3 where no machine file is given and this machine cannot be read.
+    scx_layered is given. Exit code 0 whenever a plan could be made, whatever its notes say. 2
+    where a file does not fit. 3 where no machine file is given and this machine cannot be read.
 
     With --diff: which of the three ways the change takes (hints, warm swap, cold restart), why,
     and which pods move. Exit code 0 where hints do, 1 where an engine has to load, 3 where no

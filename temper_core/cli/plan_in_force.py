@@ -26,9 +26,9 @@ Model = TypeVar("Model")
 
 @frozen
 class PlanInForce:
-    """The plan that a change starts from; ``plan`` is None where no engine runs.
+    """The plan that a change starts from. ``plan`` is None where no engine runs.
 
-    ``can_swap`` is None where the source does not say; ``remark`` says why there is no plan, or
+    ``can_swap`` is None where the source does not say. ``remark`` says why there is no plan, or
     why none can be swapped.
     """
 
@@ -40,7 +40,7 @@ class PlanInForce:
 
 
 def ask_in_force(settings: "Settings", machine: MachineShape) -> PlanInForce:
-    """Ask the agent of this node; raise NoAgentError where none answers.
+    """Ask the agent of this node. Raise NoAgentError where none answers.
 
     *machine* is taken for the agent's where the counts are the same.
     """
@@ -59,7 +59,7 @@ def ask_in_force(settings: "Settings", machine: MachineShape) -> PlanInForce:
 
 
 def read_in_force(file: Path, machine: MachineShape) -> PlanInForce:
-    """Read what ``temper plan --output json`` wrote; raise DocumentError where that is no plan."""
+    """Read what ``temper plan --output json`` wrote. Raise DocumentError where that is no plan."""
     from temper_core.documents import read_json
 
     return _in_force(read_json(file), machine, str(file))

@@ -26,7 +26,7 @@ NODE_IN_YAML = re.compile(r"""^[ -]*nodeName *: *["']?([\w.-]+)""", re.MULTILINE
 
 @frozen
 class PlanInput:
-    """What a plan is made from; no machine file means this machine, no node the settings' own."""
+    """What a plan is made from. No machine file means this machine, no node the settings' own."""
 
     pods: str
     machine: Path | None = None
@@ -70,7 +70,7 @@ class PlanningInputs:
 
 
 def make_plan(given: PlanInput, *, steered: bool = False) -> "tuple[LayerPlan, Settings]":
-    """Decide as the agent does, from files; raises as ``prepare``."""
+    """Decide as the agent does, from files. Raises as ``prepare``."""
     ready = prepare(given)
     return ready.decider.decide(ready.pods, steered=steered).wanted, ready.settings
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def plugin_origins(effective: Effective) -> list[Origin]:
-    """Return every setting of every plugin that declares its table; others as they were given.
+    """Return every setting of every plugin that declares its table. Others as they were given.
 
     Raises DocumentError with every misfit of every table.
     """

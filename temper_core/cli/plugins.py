@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def command(path: Path | None, strict_plugins: bool, output: str) -> None:
     """List the installed plugins and their state.
 
-    Every plugin is loaded into this process and asked for its records; the agent need not run,
+    Every plugin is loaded into this process and asked for its records. The agent need not run,
     and its own account is at /plugins. A plugin that was set aside is no error of this command,
     unless --strict-plugins or [plugin_host] strict says so: then the exit code is 2.
     """

@@ -1,6 +1,6 @@
 """Small texts remembered from one start to the next, until something is installed or removed.
 
-Importing click and asking every plugin costs four times what Python itself needs to start; the
+Importing click and asking every plugin costs four times what Python itself needs to start. The
 help says the same each time. A text is kept in the user's cache directory under a stamp that
 changes with every install and with the default settings, which may keep plugins out, and is only
 a copy: whatever is wrong with it, it is made anew.
@@ -26,7 +26,7 @@ def recall(name: str) -> str | None:
 
 
 def remember(name: str, text: str) -> None:
-    """Keep *text* as *name*; where that cannot be done, the next start is slower and no more."""
+    """Keep *text* as *name*. Where that cannot be done, the next start is slower and no more."""
     path, stamp = _path(name), _stamp()
     partial = f"{path}.{os.getpid()}"
     try:

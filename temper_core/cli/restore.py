@@ -22,7 +22,7 @@ def command(path: Path | None, dry_run: bool, with_switch: bool, output: str) ->
     """Undo everything that Temper may have left on this host.
 
     Ends an engine that outlived its agent, and removes the pin, sockets, notes and state files
-    that the settings name. Only what Temper itself makes is touched; what else lies there is
+    that the settings name. Only what Temper itself makes is touched. What else lies there is
     named. The file by which an operator asks for safe mode stays, unless --all is given.
 
     Exit codes: 0 nothing of Temper's is left, 1 something unknown was found and stays,
@@ -45,7 +45,7 @@ def command(path: Path | None, dry_run: bool, with_switch: bool, output: str) ->
 
 
 def _with_cgroups(files: "Restored", *, is_dry: bool) -> "Restored":
-    """Remove what ``temper run`` left, too; a command that still runs is somebody's work."""
+    """Remove what ``temper run`` left, too. A command that still runs is somebody's work."""
     from temper_core.launch import remove_left_behind
     from temper_core.records.restored import Leftover, Restored
 

@@ -25,7 +25,7 @@ Requests = Mapping[str, Mapping[str, Any]]
 
 @frozen
 class SafeModeOutcome:
-    """What was done, and who asks for safe mode now; ``failure`` is why no agent was heard."""
+    """What was done, and who asks for safe mode now. ``failure`` is why no agent was heard."""
 
     done: str
     requests: Requests = field(factory=dict)
@@ -51,7 +51,7 @@ def command(
 
     Where no agent takes the request, 'on' leaves a file on this host that every agent honours,
     and 'off' takes it away again. Exit codes: 1 where 'off' leaves the requests of others
-    standing; 3 where nothing could be done, or where no agent answers 'status'.
+    standing. 3 where nothing could be done, or where no agent answers 'status'.
     """
     settings = read_settings(settings_path)
     if wish == "on":
@@ -69,7 +69,7 @@ def command(
 
 
 def switch_on(settings: "Settings", requester: str, reason: str) -> SafeModeOutcome:
-    """Ask the agent for safe mode; where that fails for whatever reason, leave the file.
+    """Ask the agent for safe mode. Where that fails for whatever reason, leave the file.
 
     Raises InputError for a name or reason that cannot be, MachineError where both ways fail.
     """
@@ -86,7 +86,7 @@ def switch_on(settings: "Settings", requester: str, reason: str) -> SafeModeOutc
 
 
 def switch_off(settings: "Settings", requester: str) -> SafeModeOutcome:
-    """Withdraw *requester*'s request from the agent and from the file; others still stand."""
+    """Withdraw *requester*'s request from the agent and from the file. Others still stand."""
     from temper_core.client import NoAgentError, ask_agent
     from temper_core.safe_mode.request_document import parse_safe_mode_request
 
@@ -112,7 +112,7 @@ def switch_off(settings: "Settings", requester: str) -> SafeModeOutcome:
 
 
 def look(settings: "Settings") -> SafeModeOutcome:
-    """Ask the agent who wants safe mode; where none answers, read what the next one will find."""
+    """Ask the agent who wants safe mode. Where none answers, read what the next one will find."""
     from temper_core.client import NoAgentError, ask_agent
 
     try:
@@ -134,7 +134,7 @@ def _leave_file(
 
 
 def _once_noticed(settings: "Settings", answer: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Give the agent the time to see that the file is gone; return what it says then."""
+    """Give the agent the time to see that the file is gone. Return what it says then."""
     from temper_core.client import ask_agent
 
     deadline = time.monotonic() + settings.safe_mode.poll_s + NOTICE_S

@@ -33,7 +33,7 @@ Json = dict[str, Any]
 
 
 def simulation_document(told: "Simulation") -> Json:
-    """Return the simulation ready for JSON; ``docs/recordings.md`` says what each key means."""
+    """Return the simulation ready for JSON. ``docs/recordings.md`` says what each key means."""
     from temper_core.observe.moments import rfc3339
 
     return {
@@ -232,7 +232,7 @@ def _print_violations(console: "Console", told: "Simulation") -> None:
 def _print_table(
     console: "Console", columns: tuple[str, ...], rows: Iterable[tuple[object, ...]]
 ) -> None:
-    """Print a table with a blank line above; nothing where there are no rows."""
+    """Print a table with a blank line above. Nothing where there are no rows."""
     table = plain_table(*columns)
     for row in rows:
         table.add_row(*("-" if cell in ("", None) else shown(cell) for cell in row))

@@ -108,7 +108,7 @@ def _read(file: Path) -> Mapping[str, Any]:
 
 
 def _checked(document: object, source: str) -> Mapping[str, Any]:
-    """Return *document* if it is an observation; raise DocumentError where it is none."""
+    """Return *document* if it is an observation. Raise DocumentError where it is none."""
     if not isinstance(document, dict):
         raise DocumentError(source, ["is no observation: must be an object"])
     version = document.get("schema_version")

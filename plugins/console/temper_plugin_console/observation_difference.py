@@ -1,4 +1,4 @@
-"""What has changed from one observation to another; pure.
+"""What has changed from one observation to another. Pure.
 
 Numbers that are never the same twice (CPU time, pressure) count from a threshold on. Threads are
 compared as far as both observations list them: each lists only the busiest.
@@ -52,7 +52,7 @@ class ChangedItem:
 
 @frozen
 class ObservationDifference:
-    """Everything that is different; names where something arrived or left."""
+    """Everything that is different. Names where something arrived or left."""
 
     node: tuple[ValueChange, ...] = ()
     layers_added: tuple[str, ...] = ()
@@ -73,7 +73,7 @@ class ObservationDifference:
 
 
 def difference(before: Row, after: Row, least: Thresholds) -> ObservationDifference:
-    """Compare two observations; whatever is not in them, or of another type, is not compared."""
+    """Compare two observations. Whatever is not in them, or of another type, is not compared."""
     layers = _both(before, after, "layers", lambda row: (text(row, "name"),))
     pods = _both(before, after, "pods", lambda row: (pod_key(row),))
     threads = _both(before, after, "threads", _thread_key)
@@ -130,7 +130,7 @@ def _first(key: Key, _: Row) -> str:
 
 
 def _thread_key(row: Row) -> Key | None:
-    """Tell a thread; a number that another process has now is another thread."""
+    """Tell a thread. A number that another process has now is another thread."""
     if not is_thread(row):
         return None
     return (count(row, "tid"), count(row, "tgid"), text(row, "process"))
@@ -196,7 +196,7 @@ def _pressure_changes(before: Row, after: Row, least: Thresholds) -> Iterator[Ch
 
 
 def _resource_changes(subject: str, before: Row, after: Row, least: float) -> Iterator[ChangedItem]:
-    """Compare the 10 s averages; those of longer times follow them."""
+    """Compare the 10 s averages. Those of longer times follow them."""
     found: list[ValueChange] = []
     for resource in after:
         for kind in ("some", "full"):

@@ -1,4 +1,4 @@
-"""Who is on which CPU right now, from ``/proc``; for hosts where no agent answers."""
+"""Who is on which CPU right now, from ``/proc``. For hosts where no agent answers."""
 
 import os
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ _STATE, _PROCESSOR = 0, 36
 
 @frozen
 class Occupant:
-    """A thread on a CPU; ``cpu_used`` in CPUs is known only where an agent measured it."""
+    """A thread on a CPU. ``cpu_used`` in CPUs is known only where an agent measured it."""
 
     cpu: int
     tid: int

@@ -1,4 +1,4 @@
-"""``temper profiles``: list, show and check workload profiles; one module per sub-command."""
+"""``temper profiles``: list, show and check workload profiles. One module per sub-command."""
 
 import click
 
@@ -31,4 +31,4 @@ class _ListByDefault(CommandGroup):
     own=COMMANDS,
 )
 def command() -> None:
-    """List, show, check and test workload profiles; without a sub-command, list them."""
+    """List, show, check and test workload profiles. Without a sub-command, list them."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 )
 @click.pass_context
 def command(context: click.Context, files: tuple[Path, ...]) -> None:
-    """Check profile files, and the *.toml of directories; exit code 2 where one is wrong."""
+    """Check profile files, and the *.toml of directories. Exit code 2 where one is wrong."""
     from temper_core.errors import DocumentError
     from temper_core.profiles.documents import parse_profile
     from temper_core.profiles.files import read_profile_text
@@ -35,7 +35,7 @@ def command(context: click.Context, files: tuple[Path, ...]) -> None:
 
 
 def each_file(paths: tuple[Path, ...]) -> Iterator[Path]:
-    """Yield the files, and those of directories; raise DocumentError where a directory has none."""
+    """Yield the files, and those of directories. Raise DocumentError where a directory has none."""
     from temper_core.errors import DocumentError
     from temper_core.profiles.files import profile_files
 
@@ -53,7 +53,7 @@ def each_file(paths: tuple[Path, ...]) -> Iterator[Path]:
 
 
 def _is_directory(path: Path) -> bool:
-    """Whether *path* is known to be one; where it cannot be known, reading it says why."""
+    """Whether *path* is known to be one. Where it cannot be known, reading it says why."""
     try:
         return path.is_dir()
     except OSError:

@@ -30,7 +30,7 @@ def command(
 ) -> None:
     """Say why POD has its profile or none, and what becomes of each thread group.
 
-    With --pods it is planned from files, as by temper plan; without, the agent of this node is
+    With --pods it is planned from files, as by temper plan. Without, the agent of this node is
     asked. Exit code 2 for a pod that is not there, 3 where no agent answers.
     """
     document = explanation(pod, given, steered=steered)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @click.argument("profile_id", metavar="ID")
 @profile_sources
 def command(profile_id: str, settings: Path | None, profiles: Path | None, output: str) -> None:
-    """Show the profile of that id; several where it was tuned for several machines."""
+    """Show the profile of that id. Several where it was tuned for several machines."""
     catalogue = load_profiles(settings, profiles)
     found = [loaded for loaded in catalogue.profiles if loaded.profile.id == profile_id]
     if not found:

@@ -24,7 +24,7 @@ def profile_sources(function: Callable[..., None]) -> Callable[..., None]:
 
 
 def load_profiles(settings: Path | None, directory: Path | None) -> "ProfileCatalogue":
-    """Load the profiles of the settings and plugins; *directory* in place of the settings' own."""
+    """Load the profiles of the settings and plugins. *directory* in place of the settings' own."""
     from temper_core.plugin_host import load_host
     from temper_core.profiles.loading import load_catalogue
     from temper_core.settings import load

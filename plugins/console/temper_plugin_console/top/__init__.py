@@ -34,10 +34,10 @@ TERMINALS_WITHOUT_CURSOR = ("", "dumb", "unknown")
 def command(
     interval: float, once: bool, iterations: int | None, settings_path: Path | None
 ) -> None:
-    """Watch CPUs, layers, pods, threads and waits; q or Ctrl-C ends it, ? lists the keys.
+    """Watch CPUs, layers, pods, threads and waits. Q or Ctrl-C ends it, ? lists the keys.
 
     In a pipe, or on a terminal without cursor, every screen is printed in full below the last
-    one. Exit code 3 where no agent answers at the start; an agent that goes away later is waited
+    one. Exit code 3 where no agent answers at the start. An agent that goes away later is waited
     for.
     """
     settings = read_settings(settings_path)

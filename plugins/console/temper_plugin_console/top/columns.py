@@ -25,7 +25,7 @@ def _plain(_: Row) -> str:
 class Column:
     """One column: what it reads of a row, and the style of its cell.
 
-    ``least`` is the width, in cells, to which it may be shortened; the title's by default.
+    ``least`` is the width, in cells, to which it may be shortened. The title's by default.
     ``rank`` says how early it is left out: the highest first, 0 never.
     """
 

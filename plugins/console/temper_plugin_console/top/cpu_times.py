@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 FIELDS = 8
-"""user nice system idle iowait irq softirq steal; a guest's time is part of user and nice."""
+"""user nice system idle iowait irq softirq steal. A guest's time is part of user and nice."""
 IDLE, IOWAIT, STEAL = 3, 4, 7
 
 CpuTimes = Mapping[int, tuple[int, int]]
@@ -12,7 +12,7 @@ CpuTimes = Mapping[int, tuple[int, int]]
 
 
 def read_cpu_times(proc_root: str = "/proc") -> CpuTimes:
-    """Read the ticks of every online CPU; nothing where the file cannot be read."""
+    """Read the ticks of every online CPU. Nothing where the file cannot be read."""
     try:
         lines = Path(proc_root, "stat").read_text("ascii", "replace").splitlines()
     except OSError:
@@ -29,7 +29,7 @@ def read_cpu_times(proc_root: str = "/proc") -> CpuTimes:
 
 
 def busy_between(before: CpuTimes, after: CpuTimes) -> Mapping[int, float]:
-    """Return the share 0..1 for which each CPU was busy; nothing of a CPU that was just added."""
+    """Return the share 0..1 for which each CPU was busy. Nothing of a CPU that was just added."""
     found: dict[int, float] = {}
     for cpu, (busy, total) in after.items():
         busy_before, total_before = before.get(cpu, (0, total))

@@ -30,7 +30,7 @@ LONGEST_SEQUENCE = 16
 
 @define
 class KeyReader:
-    """Turns what was read of a terminal into keys; keeps what is not complete for the next time.
+    """Turns what was read of a terminal into keys. Keeps what is not complete for the next time.
 
     An escape at the very end of what was read is the key: terminals send a sequence at once.
     """

@@ -32,7 +32,7 @@ def threads_for(view: View, height: int) -> int:
 
 @define
 class ObservationPoller:
-    """Asks the agent in the background; ``seen`` is what was last seen."""
+    """Asks the agent in the background. ``seen`` is what was last seen."""
 
     _ask: Ask
     seen: PaneInput
@@ -46,12 +46,12 @@ class ObservationPoller:
 
     @classmethod
     def begin(cls, ask: Ask, threads: int) -> "ObservationPoller":
-        """Look for the first time; raises what *ask* raises."""
+        """Look for the first time. Raises what *ask* raises."""
         seen = PaneInput(ask(threads))
         return cls(ask, seen, threads=threads, news_in=news_in(seen.document))
 
     def look(self) -> PaneInput:
-        """Look now, and wait for the answer; an agent that does not answer is told in it."""
+        """Look now, and wait for the answer. An agent that does not answer is told in it."""
         self._take(self._asked(self._threads))
         return self.seen
 
@@ -78,7 +78,7 @@ class ObservationPoller:
             self._asking.start()
 
     def take_answer(self) -> bool:
-        """Take the answer over if there is one; raise RuntimeError if asking failed by a bug."""
+        """Take the answer over if there is one. Raise RuntimeError if asking failed by a bug."""
         if self._asking is None or (self._answer is None and self._asking.is_alive()):
             return False
         self._asking.join()
@@ -112,7 +112,7 @@ class ObservationPoller:
 
 
 def news_in(document: Row) -> float:
-    """Return the seconds until the agent will have looked again; 0 where that is not known."""
+    """Return the seconds until the agent will have looked again. 0 where that is not known."""
     observing, overhead = table(document, "observing"), table(document, "overhead")
     period = number(observing, "period_s") or number(overhead, "period_s") or 0.0
     try:

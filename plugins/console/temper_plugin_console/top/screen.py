@@ -1,4 +1,4 @@
-"""The whole screen as lines: header, violations, panes, keys; no I/O."""
+"""The whole screen as lines: header, violations, panes, keys. No I/O."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -138,7 +138,7 @@ def _observing(document: Row) -> str:
 
 
 def _helpers(overhead: Row) -> str:
-    """Say what helper processes of instruments cost on top; empty where none run."""
+    """Say what helper processes of instruments cost on top. Empty where none run."""
     costs = overhead.get("instruments")
     rows = [each for each in costs.values() if isinstance(each, Mapping)] if costs else []
     helpers = sum(count(each, "helpers") or 0 for each in rows)
@@ -185,7 +185,7 @@ def arranged(needed: Mapping[str, int], chosen: str, height: int) -> Mapping[str
 
 
 def _stacked(panes: Sequence[PaneBox], view: View, height: int) -> "tuple[list[Text], int]":
-    """Put *panes* below one another; return how far the chosen one is scrolled, too."""
+    """Put *panes* below one another. Return how far the chosen one is scrolled, too."""
     given = arranged({box.name: box.needed for box in panes}, view.pane, height)
     lines, first = [], 0
     for box in panes:

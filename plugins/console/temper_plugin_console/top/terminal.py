@@ -33,7 +33,7 @@ MOST_DIGITS = 4
 
 
 class EndedBySignal(BaseException):
-    """The process was told to end; ``number`` is the signal. Nothing but ``full_screen`` knows."""
+    """The process was told to end. ``number`` is the signal. Nothing but ``full_screen`` knows."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -60,7 +60,7 @@ def _given(name: str) -> int:
 
 @define
 class Terminal:
-    """Draws lines and reads keys; only lines that differ from those on it are written again."""
+    """Draws lines and reads keys. Only lines that differ from those on it are written again."""
 
     _console: "Console"
     _bell: socket.socket
@@ -75,7 +75,7 @@ class Terminal:
         return size_of(sys.stdout.fileno())
 
     def enter(self) -> None:
-        """Take the terminal over; what it shows now comes back when it is left."""
+        """Take the terminal over. What it shows now comes back when it is left."""
         if self._keys_from is not None and self._before is None:
             self._before = termios.tcgetattr(self._keys_from)
             tty.setcbreak(self._keys_from, termios.TCSANOW)
@@ -83,7 +83,7 @@ class Terminal:
         self._write(ENTER)
 
     def leave(self) -> None:
-        """Give it back; a terminal that is gone needs nothing."""
+        """Give it back. A terminal that is gone needs nothing."""
         if self._keys_from is not None and self._before is not None:
             with contextlib.suppress(termios.error):
                 termios.tcsetattr(self._keys_from, termios.TCSANOW, self._before)
@@ -91,7 +91,7 @@ class Terminal:
         self._write(LEAVE)
 
     def draw(self, lines: "Sequence[Text]") -> None:
-        """Write *lines* from the top; nothing is written where nothing has changed."""
+        """Write *lines* from the top. Nothing is written where nothing has changed."""
         size = self.size()
         written = "" if size == self._size else CLEAR
         drawn = [] if written else self._drawn
@@ -114,7 +114,7 @@ class Terminal:
         return found
 
     def _noted(self) -> list[str]:
-        """Answer the signals that came; each is a byte, and a ring of the bell is a 0."""
+        """Answer the signals that came. Each is a byte, and a ring of the bell is a 0."""
         numbers = set(self._bell.recv(READ_BYTES))
         if signal.SIGTSTP in numbers:
             self.leave()
@@ -149,14 +149,14 @@ class WakeupPipe:
     _end: socket.socket
 
     def ring(self) -> None:
-        """Have the wait end; a bell that is already ringing, or gone, needs no second ring."""
+        """Have the wait end. A bell that is already ringing, or gone, needs no second ring."""
         with contextlib.suppress(OSError):
             self._end.send(b"\0")
 
 
 @contextlib.contextmanager
 def full_screen(console: "Console") -> Iterator[tuple[Terminal, WakeupPipe]]:
-    """Take the terminal over; it is given back at any end, a signal's included.
+    """Take the terminal over. It is given back at any end, a signal's included.
 
     A process that SIGTERM or SIGHUP ends still ends by that signal, with its terminal restored.
     """

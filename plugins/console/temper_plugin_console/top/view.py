@@ -1,4 +1,4 @@
-"""How the screen is looked at, and what a key changes of that; no I/O."""
+"""How the screen is looked at, and what a key changes of that. No I/O."""
 
 from collections.abc import Callable, Mapping
 
@@ -34,7 +34,7 @@ class View:
 
 
 def after_key(view: View, key: str) -> View:
-    """Return how *view* is after *key*; one that means nothing changes nothing."""
+    """Return how *view* is after *key*. One that means nothing changes nothing."""
     if view.typed is not None:
         return _typed(view, view.typed, key)
     if key in _MEANINGS:

@@ -16,12 +16,12 @@ NOBODY = "an interrupt"
 
 
 def window_of(document: Row) -> Row:
-    """Return the last window of an observation; empty where none was watched."""
+    """Return the last window of an observation. Empty where none was watched."""
     return table(table(document, "sections"), "tracer")
 
 
 def wait_rows(window: Row) -> list[Row]:
-    """Return the rows of the section ``tracer``; none where no window was watched."""
+    """Return the rows of the section ``tracer``. None where no window was watched."""
     found = [*_blockings(window), *_edges(window), *_histograms(window)]
     return list(found)
 

@@ -44,7 +44,7 @@ class _Watching:
                 self._draw()
 
     def _listen(self) -> bool:
-        """Wait for a key, an answer or the next look; return whether there is another screen."""
+        """Wait for a key, an answer or the next look. Return whether there is another screen."""
         keys = self._terminal.wait(self._pause())
         for key in keys:
             if key == HUNG_UP:
