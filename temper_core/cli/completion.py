@@ -21,5 +21,5 @@ def completion_script(shell: str) -> str:
 
     completion = get_completion_class(shell)
     if completion is None:
-        raise click.UsageError(f"click knows no completion for {shell}")
+        raise click.UsageError(f"click has no completion for {shell}")
     return completion(temper, {}, "temper", "_TEMPER_COMPLETE").source()

@@ -1,4 +1,4 @@
-"""``temper engine``: judge configurations of the engine."""
+"""``temper engine``: check configurations of the engine."""
 
 import sys
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,7 @@ SCHEMA_VERSION = 1
 
 @click.group("engine")
 def command() -> None:
-    """Judge a configuration of the engine, scx_layered."""
+    """Check a configuration of the engine, scx_layered."""
 
 
 @command.command("check")
@@ -41,7 +41,7 @@ def command() -> None:
     is_flag=False,
     flag_value="",
     metavar="[PATH]",
-    help="Let the engine itself judge it too: PATH, or the one that [scheduler] engine names.",
+    help="Check with the engine itself too: PATH, or the binary that [scheduler] engine names.",
 )
 @click.option(
     "--load",
@@ -64,15 +64,15 @@ def check_command(
     output: str,
     **options: Any,  # noqa: ANN401 - those of _Asked
 ) -> None:
-    """Say what scx_layered would make of the configuration in FILE.
+    """Check whether scx_layered would take the configuration in FILE.
 
-    With --binary the engine itself is asked, after Temper's own rules: it reads and verifies the
-    configuration, and attaches nothing. Where the kernel has sched_ext it only reads it, unless
-    --load lets it load behind a gate that is never opened. That takes root and a minute.
+    With --binary the engine itself checks it too, after Temper's own rules: it reads and verifies
+    the configuration, and attaches nothing. Where the kernel has sched_ext it only reads it. With
+    --load it also loads, behind a gate that is never opened. That takes root and a minute.
 
-    Exit 2 where the engine would refuse it, crash on it or be ejected for it, or does refuse it.
-    1 where it would silently ignore or misread something. 3 where the engine cannot be asked here.
-    0 otherwise.
+    Exit code 2 if the engine would refuse the configuration, crash on it or be ejected for it, or
+    if the binary refuses it. 1 if the engine would silently ignore or misread a part of it. 3 if
+    the engine cannot run here. 0 otherwise.
     """
     asked = _Asked(**options)
     if file is None:
@@ -105,7 +105,7 @@ class _Asked:
 
     @property
     def why_no_file(self) -> str:
-        """Say that FILE is missing, and whether --binary has taken it for the engine's path."""
+        """The error for a missing FILE, with a hint if --binary took it for the engine's path."""
         missing = "Missing argument 'FILE|-'."
         if not self.binary:
             return missing
@@ -121,7 +121,7 @@ class _Asked:
 
 @frozen
 class _Judged:
-    """What the rules say of a configuration, and the engine itself if it was asked."""
+    """The verdict of the rules on a configuration, and of the engine if it was run."""
 
     problems: tuple[Problem, ...]
     capabilities: "Capabilities"
@@ -144,7 +144,7 @@ def _find(name: str) -> "EngineBinary":
 
 
 def _judge(text: str, asked: _Asked, engine: "EngineBinary | None") -> _Judged:
-    """Hold *text* against Temper's own rules."""
+    """Check *text* by Temper's own rules."""
     from temper_core.engine.capabilities import capabilities_of
     from temper_core.engine.configuration_check import check
     from temper_core.engine.dry_run import with_hint_map
@@ -156,7 +156,7 @@ def _judge(text: str, asked: _Asked, engine: "EngineBinary | None") -> _Judged:
 
 
 def _rehearse(text: str, asked: _Asked, engine: "EngineBinary") -> "DryRun":
-    """Let the engine itself judge *text*."""
+    """Check *text* with the engine itself."""
     if not asked.load:
         from temper_core.engine.dry_run import rehearse
 
@@ -189,9 +189,12 @@ def _print_json(judged: _Judged) -> None:
         "problems": [attrs.asdict(problem) for problem in judged.problems],
     }
     if judged.engine is not None and judged.rehearsal is not None:
-        told = {"path": str(judged.engine.path), "stage": judged.rehearsal.stage.value}
-        said = {"taken": judged.rehearsal.is_taken, "said": judged.rehearsal.said}
-        document["engine"] = {**told, **said}
+        document["engine"] = {
+            "path": str(judged.engine.path),
+            "stage": judged.rehearsal.stage.value,
+            "taken": judged.rehearsal.is_taken,
+            "said": judged.rehearsal.said,
+        }
     click.echo(json.dumps(document, indent=2))
 
 

@@ -1,4 +1,4 @@
-"""``temper profiles show``: what one profile says."""
+"""``temper profiles show``: one profile."""
 
 import json
 from pathlib import Path
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 @click.argument("profile_id", metavar="ID")
 @profile_sources
 def command(profile_id: str, settings: Path | None, profiles: Path | None, output: str) -> None:
-    """Show the profile of that id. Several where it was tuned for several machines."""
+    """Show the profile ID, and each variant if it was tuned for several machines."""
     catalogue = load_profiles(settings, profiles)
-    found = [loaded for loaded in catalogue.profiles if loaded.profile.id == profile_id]
-    if not found:
+    matching = [loaded for loaded in catalogue.profiles if loaded.profile.id == profile_id]
+    if not matching:
         raise _unknown(profile_id, catalogue)
     if output == "json":
-        click.echo(json.dumps([profile_document(loaded) for loaded in found], indent=2))
+        click.echo(json.dumps([profile_document(loaded) for loaded in matching], indent=2))
         return
-    for loaded in found:
+    for loaded in matching:
         _print_profile(loaded)
 
 

@@ -32,7 +32,7 @@ def test_off_withdraws_and_is_clean_when_nobody_asks_any_more(temper, view):
 
     assert result.exit_code == 0
     assert "withdrawn from the agent" in result.output
-    assert "nobody asks for safe mode" in result.output
+    assert "no request for safe mode stands" in result.output
     assert view.requests == {}
 
 
@@ -53,7 +53,7 @@ def test_off_without_a_request_says_so(temper):
     result = temper(safe_mode.command, "off", "--requester", "bob")
 
     assert result.exit_code == 0
-    assert "'bob' had not asked" in result.output
+    assert "'bob' had not requested it" in result.output
 
 
 @pytest.mark.usefixtures("agent")
