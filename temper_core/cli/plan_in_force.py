@@ -51,7 +51,7 @@ def ask_in_force(settings: "Settings", machine: MachineShape) -> PlanInForce:
     except InputError as error:
         if NONE_IN_FORCE not in str(error):
             raise
-        return PlanInForce(THE_AGENT, None, remark=str(error).removeprefix("the agent says: "))
+        return PlanInForce(THE_AGENT, None, remark=str(error).removeprefix("the agent answers: "))
     try:
         return _in_force(document, machine, THE_AGENT)
     except InputError as error:
@@ -133,7 +133,7 @@ def _without_news(document: object) -> object:
     return known
 
 
-def _known(table: Any, model: type[Any]) -> Any:  # noqa: ANN401 - JSON may say anything
+def _known(table: Any, model: type[Any]) -> Any:  # noqa: ANN401 - any JSON
     if not isinstance(table, Mapping):
         return table
     return {key: value for key, value in table.items() if key in fields_dict(model)}

@@ -152,7 +152,7 @@ def _file(settings: "Settings") -> SafeModeFile:
     return SafeModeFile(Path(settings.safe_mode.file))
 
 
-def _said(answer: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON may say anything
+def _said(answer: Any) -> dict[str, Any]:  # noqa: ANN401 - any JSON
     if not isinstance(answer, dict) or not isinstance(answer.get("requests"), dict):
         raise MachineError("the agent's answer to /safe-mode is malformed")
     return {"requests": answer["requests"], "mode": str(answer.get("mode", ""))}
