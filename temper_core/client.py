@@ -83,11 +83,11 @@ def stream_agent(
     for way in _ways(server):
         with ExitStack() as ending:
             try:
-                coming = ending.enter_context(_begun(way, path, query))
+                response = ending.enter_context(_begun(way, path, query))
             except OSError as error:
                 failures.append(f"{way.name} ({_why(error)})")
                 continue
-            yield from _streamed(coming)
+            yield from _streamed(response)
             return
     raise _no_agent(failures)
 
@@ -99,23 +99,23 @@ def _begun(way: "_Way", path: str, query: Mapping[str, str] | None) -> "Iterator
 
     with way.client() as client:
         try:
-            coming = client.send(client.build_request("GET", path, params=query), stream=True)
+            response = client.send(client.build_request("GET", path, params=query), stream=True)
         except httpx2.HTTPError as error:
             raise OSError(_why(error)) from error
-        with closing(coming):
-            if not coming.headers.get("server", "").startswith("temper/"):
+        with closing(response):
+            if not response.headers.get("server", "").startswith("temper/"):
                 raise OSError("another program answers there")
-            yield coming
+            yield response
 
 
-def _streamed(coming: "httpx2.Response") -> Iterator[str]:
+def _streamed(response: "httpx2.Response") -> Iterator[str]:
     import httpx2  # noqa: PLC0415 - slow
 
     try:
-        if coming.status_code >= FIRST_ERROR:
-            coming.read()
-            _said(coming)
-        yield from _lines(coming.iter_raw())
+        if response.status_code >= FIRST_ERROR:
+            response.read()
+            _said(response)
+        yield from _lines(response.iter_raw())
     except (httpx2.HTTPError, OSError) as error:
         raise MachineError(f"the agent's stream broke off: {_why(error)}") from error
 
@@ -220,10 +220,10 @@ def _answer(client: "httpx2.Client", request: "httpx2.Request") -> "httpx2.Respo
     import httpx2  # noqa: PLC0415 - slow
 
     ends_at, pieces, size = time.monotonic() + WHOLE_ANSWER_S, list[bytes](), 0
-    with closing(client.send(request, stream=True)) as coming:
-        if not coming.headers.get("server", "").startswith("temper/"):
+    with closing(client.send(request, stream=True)) as response:
+        if not response.headers.get("server", "").startswith("temper/"):
             return None
-        for piece in coming.iter_raw():
+        for piece in response.iter_raw():
             pieces.append(piece)
             size += len(piece)
             if time.monotonic() > ends_at:
@@ -231,7 +231,7 @@ def _answer(client: "httpx2.Client", request: "httpx2.Request") -> "httpx2.Respo
             if size > LARGEST_ANSWER_BYTES:
                 raise OSError(f"an answer of more than {LARGEST_ANSWER_BYTES >> 20} MiB")
     return httpx2.Response(
-        coming.status_code, headers=coming.headers, content=b"".join(pieces), request=request
+        response.status_code, headers=response.headers, content=b"".join(pieces), request=request
     )
 
 

@@ -51,9 +51,9 @@ def whole_numbers(row: Row, key: str) -> tuple[int, ...]:
     return tuple(integers(value)) if isinstance(value, list) else ()
 
 
-def integers(found: Iterable[object]) -> Iterator[int]:
-    """Yield the whole numbers among *found*."""
-    return (value for value in found if isinstance(value, int) and not isinstance(value, bool))
+def integers(values: Iterable[object]) -> Iterator[int]:
+    """Yield the whole numbers among *values*."""
+    return (value for value in values if isinstance(value, int) and not isinstance(value, bool))
 
 
 def pod_key(row: Row) -> str:

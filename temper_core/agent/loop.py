@@ -262,9 +262,9 @@ class Agent:
         return _Basis(number, self._parts.helm.can_steer, self._parts.trials.profiles())
 
     def _tell_notes(self, plan: LayerPlan) -> None:
-        known = set(self._plan.notes) if self._plan is not None else set()
+        old_notes = set(self._plan.notes) if self._plan is not None else set()
         for note in plan.notes:
-            if note not in known:
+            if note not in old_notes:
                 log.info("plan_noted", code=note.code, subject=note.subject, message=note.message)
 
     def _look(self) -> None:
@@ -286,10 +286,10 @@ class Agent:
         snapshot = parts.instruments.with_sections(self._described(snapshot))
         with parts.observer.cost.part("lint"):
             violations = parts.linter.judge(snapshot)
-            judged = evolve(snapshot, violations=violations, invariants=parts.linter.names)
+            linted = evolve(snapshot, violations=violations, invariants=parts.linter.names)
         with parts.observer.cost.part("publish"):
-            parts.published.show_snapshot(judged, truth)
-        parts.instruments.tell(judged)
+            parts.published.show_snapshot(linted, truth)
+        parts.instruments.tell(linted)
 
     def _described(self, snapshot: Snapshot) -> Snapshot:
         """Return *snapshot* with the state of the agent's other parts."""

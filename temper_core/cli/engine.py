@@ -74,22 +74,22 @@ def check_command(
     if the binary refuses it. 1 if the engine would silently ignore or misread a part of it. 3 if
     the engine cannot run here. 0 otherwise.
     """
-    asked = _Asked(**options)
+    request = _Asked(**options)
     if file is None:
-        raise click.UsageError(asked.why_no_file)
-    asked.ensure_sense()
-    engine = None if asked.binary is None else _find(asked.binary)
+        raise click.UsageError(request.why_no_file)
+    request.ensure_sense()
+    engine = None if request.binary is None else _find(request.binary)
     text = _read(file)
-    judged = _judge(text, asked, engine)
+    verdict = _judge(text, request, engine)
     if engine is not None:
-        judged = evolve(judged, rehearsal=_rehearse(text, asked, engine))
-    if judged.capabilities.assumed:
-        click.echo(judged.capabilities.assumption, err=True)
+        verdict = evolve(verdict, rehearsal=_rehearse(text, request, engine))
+    if verdict.capabilities.assumed:
+        click.echo(verdict.capabilities.assumption, err=True)
     if output == "json":
-        _print_json(judged)
+        _print_json(verdict)
     else:
-        _print_lines(judged)
-    context.exit(judged.exit_code)
+        _print_lines(verdict)
+    context.exit(verdict.exit_code)
 
 
 @frozen
@@ -143,27 +143,27 @@ def _find(name: str) -> "EngineBinary":
     return find_engine(name or load(None).settings.scheduler.engine)
 
 
-def _judge(text: str, asked: _Asked, engine: "EngineBinary | None") -> _Judged:
+def _judge(text: str, request: _Asked, engine: "EngineBinary | None") -> _Judged:
     """Check *text* by Temper's own rules."""
     from temper_core.engine.capabilities import capabilities_of
     from temper_core.engine.configuration_check import check
     from temper_core.engine.dry_run import with_hint_map
 
-    capabilities = capabilities_of(asked.engine_version if engine is None else engine.version)
-    options = asked.arguments if engine is None else with_hint_map(text, asked.arguments)
-    problems = check(text, capabilities, arguments=options, cpus=asked.cpus)
+    capabilities = capabilities_of(request.engine_version if engine is None else engine.version)
+    options = request.arguments if engine is None else with_hint_map(text, request.arguments)
+    problems = check(text, capabilities, arguments=options, cpus=request.cpus)
     return _Judged(problems, capabilities, engine)
 
 
-def _rehearse(text: str, asked: _Asked, engine: "EngineBinary") -> "DryRun":
+def _rehearse(text: str, request: _Asked, engine: "EngineBinary") -> "DryRun":
     """Check *text* with the engine itself."""
-    if not asked.load:
+    if not request.load:
         from temper_core.engine.dry_run import rehearse
 
-        return rehearse(engine, text, asked.arguments, timeout_s=asked.timeout_s or VERIFY_S)
+        return rehearse(engine, text, request.arguments, timeout_s=request.timeout_s or VERIFY_S)
     from temper_core.scheduler.engine.load_trial import load_once
 
-    return load_once(engine.path, text, asked.arguments, timeout_s=asked.timeout_s or LOAD_S)
+    return load_once(engine.path, text, request.arguments, timeout_s=request.timeout_s or LOAD_S)
 
 
 def _read(file: str) -> str:
@@ -176,34 +176,34 @@ def _read(file: str) -> str:
     return read_stream(sys.stdin.buffer, source="-")
 
 
-def _print_json(judged: _Judged) -> None:
+def _print_json(verdict: _Judged) -> None:
     import json
 
     import attrs
 
     document = {
         "schema_version": SCHEMA_VERSION,
-        "engine_version": judged.capabilities.version,
-        "judged_as": judged.capabilities.known_as,
-        "accepted": judged.exit_code != EXIT_INPUT,
-        "problems": [attrs.asdict(problem) for problem in judged.problems],
+        "engine_version": verdict.capabilities.version,
+        "judged_as": verdict.capabilities.known_as,
+        "accepted": verdict.exit_code != EXIT_INPUT,
+        "problems": [attrs.asdict(problem) for problem in verdict.problems],
     }
-    if judged.engine is not None and judged.rehearsal is not None:
+    if verdict.engine is not None and verdict.rehearsal is not None:
         document["engine"] = {
-            "path": str(judged.engine.path),
-            "stage": judged.rehearsal.stage.value,
-            "taken": judged.rehearsal.is_taken,
-            "said": judged.rehearsal.said,
+            "path": str(verdict.engine.path),
+            "stage": verdict.rehearsal.stage.value,
+            "taken": verdict.rehearsal.is_taken,
+            "said": verdict.rehearsal.said,
         }
     click.echo(json.dumps(document, indent=2))
 
 
-def _print_lines(judged: _Judged) -> None:
-    for problem in judged.problems:
+def _print_lines(verdict: _Judged) -> None:
+    for problem in verdict.problems:
         click.echo(f"{problem.severity.value}  {problem.line}")
-    version = judged.capabilities.version
-    if judged.rehearsal is not None:
-        prefix = f"scx_layered {version}: " if judged.rehearsal.is_taken else ""
-        click.echo(f"{prefix}{judged.rehearsal.line}")
-    elif not judged.problems:
+    version = verdict.capabilities.version
+    if verdict.rehearsal is not None:
+        prefix = f"scx_layered {version}: " if verdict.rehearsal.is_taken else ""
+        click.echo(f"{prefix}{verdict.rehearsal.line}")
+    elif not verdict.problems:
         click.echo(f"scx_layered {version} would take it as it is written")

@@ -21,7 +21,7 @@ def command(
     pod: str,
     output: str,
     steered: bool,
-    **given: Any,  # noqa: ANN401 - a PlanInput's options
+    **inputs: Any,  # noqa: ANN401 - a PlanInput's options
 ) -> None:
     """Explain why POD (namespace/name, or a unique name) is placed where it is.
 
@@ -30,7 +30,7 @@ def command(
     layer of its hint, and the layer in the engine. Exit code 2 for an unknown pod, 3 if no agent
     answers.
     """
-    document = explanation(pod, given, steered=steered)
+    document = explanation(pod, inputs, steered=steered)
     if output == "json":
         import json
 
@@ -39,34 +39,34 @@ def command(
         _print(document)
 
 
-def explanation(pod: str, given: Mapping[str, Any], *, steered: bool) -> Mapping[str, Any]:
+def explanation(pod: str, inputs: Mapping[str, Any], *, steered: bool) -> Mapping[str, Any]:
     """Return why *pod* is where it is, from files or from the agent.
 
     Raises InputError for an unknown pod, NoAgentError if no agent answers.
     """
-    if given["pods"] is not None:
-        return _planned(pod, PlanInput(**given), steered=steered)
+    if inputs["pods"] is not None:
+        return _planned(pod, PlanInput(**inputs), steered=steered)
     if steered:
         raise click.UsageError("--steered needs --pods: the agent plans as it steers")
-    return _asked(pod, given)
+    return _asked(pod, inputs)
 
 
-def _planned(pod: str, given: PlanInput, *, steered: bool) -> Mapping[str, Any]:
+def _planned(pod: str, inputs: PlanInput, *, steered: bool) -> Mapping[str, Any]:
     from temper_core.plan import explain, explanation_document
 
-    plan, settings = make_plan(given, steered=steered)
+    plan, settings = make_plan(inputs, steered=steered)
     return explanation_document(explain(plan, settings, pod))
 
 
-def _asked(pod: str, given: Mapping[str, Any]) -> Mapping[str, Any]:
+def _asked(pod: str, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
     from temper_core.client import ask_agent
     from temper_core.errors import MachineError
     from temper_core.settings import load
 
-    if any(given[name] is not None for name in ("machine", "profiles", "node")):
+    if any(inputs[name] is not None for name in ("machine", "profiles", "node")):
         message = "--machine, --profiles and --node need --pods: the agent has its own"
         raise click.UsageError(message)
-    document = ask_agent("/explain", {"pod": pod}, settings=load(given["settings"]).settings)
+    document = ask_agent("/explain", {"pod": pod}, settings=load(inputs["settings"]).settings)
     if not isinstance(document, dict) or "places" not in document:
         raise MachineError("the agent's answer to /explain is not an explanation")
     return document

@@ -61,18 +61,20 @@ def recording_options(function: Callable[..., None]) -> Callable[..., None]:
     return function
 
 
-def wish_in(given: Mapping[str, Any]) -> RecordingOptions | None:
+def wish_in(options: Mapping[str, Any]) -> RecordingOptions | None:
     """Return the options of a recording, None without --record.
 
     Raises UsageError for options that do not go together.
     """
-    if given["record"] is None:
-        if given["seconds"] is not None or given["looks"] is not None:
+    if options["record"] is None:
+        if options["seconds"] is not None or options["looks"] is not None:
             raise click.UsageError("--seconds and --looks are for --record")
         return None
-    if given["seconds"] is not None and given["looks"] is not None:
+    if options["seconds"] is not None and options["looks"] is not None:
         raise click.UsageError("--seconds and --looks exclude each other")
-    return RecordingOptions(given["record"], given["seconds"], given["looks"], given["max_bytes"])
+    return RecordingOptions(
+        options["record"], options["seconds"], options["looks"], options["max_bytes"]
+    )
 
 
 def record(wish: RecordingOptions, settings: "Settings") -> None:

@@ -44,7 +44,7 @@ def command(
     steered: bool,
     diff: bool,
     against: Path | None,
-    **given: Any,  # noqa: ANN401 - the options of a PlanInput
+    **inputs: Any,  # noqa: ANN401 - the options of a PlanInput
 ) -> None:
     """Show the plan that the agent would make of the pods in a PodList.
 
@@ -56,10 +56,10 @@ def command(
     pods move. Exit code 0 if hints suffice, 1 if an engine has to load, 3 if no agent answers.
     """
     if diff:
-        context.exit(_differ(PlanInput(**given), output, against, steered=steered))
+        context.exit(_differ(PlanInput(**inputs), output, against, steered=steered))
     if against is not None:
         raise click.UsageError("--against is for --diff")
-    plan, _ = make_plan(PlanInput(**given), steered=steered)
+    plan, _ = make_plan(PlanInput(**inputs), steered=steered)
     if output == "engine":
         _print_engine(plan)
     elif output == "json":
@@ -72,13 +72,13 @@ def command(
         _print_table(plan)
 
 
-def _differ(given: PlanInput, output: str, against: Path | None, *, steered: bool) -> int:
+def _differ(inputs: PlanInput, output: str, against: Path | None, *, steered: bool) -> int:
     if output == "engine":
         raise click.UsageError("--diff has no output engine")
     from temper_core.cli.plan_difference import difference, difference_document, print_difference
     from temper_core.console import print_json
 
-    change = difference(prepare(given), against, steered=steered)
+    change = difference(prepare(inputs), against, steered=steered)
     if output == "json":
         print_json(difference_document(change))
     else:

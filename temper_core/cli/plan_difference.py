@@ -177,8 +177,8 @@ def _as_known(old: LayerPlan, wanted: LayerPlan) -> LayerPlan:
     The agent's matchers hold the cgroups of its pods, which a PodList does not have.
     """
     layers = [
-        evolve(layer, matches=known.matches)
-        if (known := old.layer_named(layer.name)) and _who(known) == _who(layer)
+        evolve(layer, matches=old_layer.matches)
+        if (old_layer := old.layer_named(layer.name)) and _who(old_layer) == _who(layer)
         else layer
         for layer in wanted.layers
     ]

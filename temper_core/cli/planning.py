@@ -70,13 +70,13 @@ class PlanningInputs:
     decider: "Decider"
 
 
-def make_plan(given: PlanInput, *, steered: bool = False) -> "tuple[LayerPlan, Settings]":
+def make_plan(inputs: PlanInput, *, steered: bool = False) -> "tuple[LayerPlan, Settings]":
     """Return the plan that the agent would decide on, and the settings. Raises as ``prepare``."""
-    ready = prepare(given)
+    ready = prepare(inputs)
     return ready.decider.decide(ready.pods, steered=steered).wanted, ready.settings
 
 
-def prepare(given: PlanInput) -> PlanningInputs:
+def prepare(inputs: PlanInput) -> PlanningInputs:
     """Read the files of a plan.
 
     Warns on stderr of profiles that could not be read, and of pods of several nodes.
@@ -89,11 +89,11 @@ def prepare(given: PlanInput) -> PlanningInputs:
     from temper_core.profiles.loading import load_catalogue
     from temper_core.settings import load
 
-    settings = load(given.settings).settings
-    pods, machine = _pods(given.pods, given.node or settings.node), _machine(given.machine)
-    _require_directory(given.profiles)
+    settings = load(inputs.settings).settings
+    pods, machine = _pods(inputs.pods, inputs.node or settings.node), _machine(inputs.machine)
+    _require_directory(inputs.profiles)
     host = load_host(settings)
-    catalogue = load_catalogue(settings, host, given.profiles)
+    catalogue = load_catalogue(settings, host, inputs.profiles)
     _tell_failures(catalogue)
     return PlanningInputs(pods, machine, settings, Decider(settings, machine, host, catalogue))
 
@@ -167,5 +167,5 @@ def _require_directory(directory: Path | None) -> None:
 
 def _tell_failures(catalogue: "ProfileCatalogue") -> None:
     for failure in catalogue.failures:
-        named = f" (profile {failure.profile!r})" if failure.profile else ""
-        click.echo(f"temper: {failure.source}{named}: {failure.reason}", err=True)
+        profile = f" (profile {failure.profile!r})" if failure.profile else ""
+        click.echo(f"temper: {failure.source}{profile}: {failure.reason}", err=True)

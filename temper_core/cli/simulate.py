@@ -23,7 +23,7 @@ FILE = click.Path(path_type=Path)
 @click.option("--steered", is_flag=True, help="Plan for hints, as where the kernel allows them.")
 @click.option("--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
 @click.pass_context
-def command(context: click.Context, /, file: Path, output: str, **given: Any) -> None:  # noqa: ANN401 - the overrides
+def command(context: click.Context, /, file: Path, output: str, **overrides: Any) -> None:  # noqa: ANN401 - the overrides
     """Plan and lint again the node that 'temper observe --record FILE' has recorded.
 
     Shows the plan with the reason of every pod, how each change of the pods would take effect, the
@@ -37,7 +37,7 @@ def command(context: click.Context, /, file: Path, output: str, **given: Any) ->
 
     # The linter logs its violations, which are printed below.
     configure("critical")
-    simulation = simulate(file, _given(**given))
+    simulation = simulate(file, _given(**overrides))
     if output == "json":
         import json
 

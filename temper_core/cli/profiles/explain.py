@@ -26,14 +26,14 @@ def command(
     pod: str,
     output: str,
     steered: bool,
-    **given: Any,  # noqa: ANN401 - a PlanInput's options
+    **inputs: Any,  # noqa: ANN401 - a PlanInput's options
 ) -> None:
     """Explain why POD has its profile or none, and what becomes of each thread group.
 
     With --pods the plan is made from files, as by temper plan. Without it the agent of this node
     answers. Exit code 2 for an unknown pod, 3 if no agent answers.
     """
-    document = explanation(pod, given, steered=steered)
+    document = explanation(pod, inputs, steered=steered)
     parts = {key: document.get(key) for key in PROFILE_KEYS}
     if output == "json":
         import json

@@ -29,8 +29,8 @@ def command(
     else:
         _print_catalogue(catalogue)
     for failure in catalogue.failures:
-        named = f" (profile {failure.profile!r})" if failure.profile else ""
-        click.echo(f"temper: {failure.source}{named}: {failure.reason}", err=True)
+        profile = f" (profile {failure.profile!r})" if failure.profile else ""
+        click.echo(f"temper: {failure.source}{profile}: {failure.reason}", err=True)
     context.exit(EXIT_FINDINGS if catalogue.failures else 0)
 
 

@@ -37,8 +37,8 @@ def _unknown(profile_id: str, catalogue: "ProfileCatalogue") -> Exception:
         if failure.profile == profile_id:
             reason = f"{failure.source}: {failure.reason}"
             return InputError(f"profile {profile_id!r} could not be loaded: {reason}")
-    known = ", ".join(sorted({loaded.profile.id for loaded in catalogue.profiles})) or "none"
-    return InputError(f"no profile is called {profile_id!r}; there are: {known}")
+    ids = ", ".join(sorted({loaded.profile.id for loaded in catalogue.profiles})) or "none"
+    return InputError(f"no profile is called {profile_id!r}; there are: {ids}")
 
 
 def _print_profile(loaded: "LoadedProfile") -> None:

@@ -83,8 +83,8 @@ def _sight(document: Row, busy: Mapping[int, float]) -> _Sight:
             continue
         cpu = int(place)
         guessed[cpu] = guessed.get(cpu, 0.0) + used
-        known = occupants.get(cpu)
-        if known is None or used > (number(known, "cpu_used") or 0.0):
+        busiest = occupants.get(cpu)
+        if busiest is None or used > (number(busiest, "cpu_used") or 0.0):
             occupants[cpu] = thread
     return _Sight(owners, busy, guessed, occupants, colours)
 

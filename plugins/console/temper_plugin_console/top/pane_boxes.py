@@ -60,20 +60,20 @@ class PaneBox:
         return [self.title, *table_lines(COLUMNS[self.name], shown, self.width)][:height]
 
 
-def boxes(seen: PaneInput, view: View, panes: Sequence[str], width: int) -> list[PaneBox]:
+def boxes(pane_input: PaneInput, view: View, panes: Sequence[str], width: int) -> list[PaneBox]:
     """Return the boxes of *panes*, each *width* cells wide."""
-    return [_box(pane, seen, view, width) for pane in panes]
+    return [_box(pane, pane_input, view, width) for pane in panes]
 
 
-def _box(pane: str, seen: PaneInput, view: View, width: int) -> PaneBox:
+def _box(pane: str, pane_input: PaneInput, view: View, width: int) -> PaneBox:
     from rich.text import Text
 
     if pane == "cpus":
-        ready = map_lines(seen.document, seen.busy, width)
+        ready = map_lines(pane_input.document, pane_input.busy, width)
         return PaneBox(pane, _title(pane, "", view), width, ready=ready)
-    if pane == "waits" and not window_of(seen.document):
+    if pane == "waits" and not window_of(pane_input.document):
         return PaneBox(pane, _title(pane, "", view), width, ready=[Text(NO_WINDOW, "dim")])
-    listed_rows = listed(pane, seen.document, view)
+    listed_rows = listed(pane, pane_input.document, view)
     filtered = f", only {view.filter!r}" if view.filter else ""
     title = _title(pane, f"{len(listed_rows)} by {view.sort}{filtered}", view)
     if not listed_rows:

@@ -30,8 +30,8 @@ Order = Callable[[Row], tuple[float, str]]
 
 def listed(pane: str, document: Row, view: View) -> list[Row]:
     """Return the rows of *pane* that match the filter of *view*, in its order."""
-    wanted = view.filter.casefold()
-    matching = [row for row in _all_rows(pane, document) if _holds(row, wanted)]
+    pattern = view.filter.casefold()
+    matching = [row for row in _all_rows(pane, document) if _holds(row, pattern)]
     return sorted(matching, key=_ORDERS[pane][view.sort])
 
 
@@ -48,13 +48,13 @@ def _with_pressure(row: Row, document: Row) -> Row:
     return {**row, "pressure": pressure_of(document, pod_key(row))}
 
 
-def _holds(row: Row, wanted: str) -> bool:
-    """Whether *wanted* is in one of a row's names, such as its pod or its layer."""
-    if not wanted:
+def _holds(row: Row, pattern: str) -> bool:
+    """Whether *pattern* is in one of a row's names, such as its pod or its layer."""
+    if not pattern:
         return True
     names = [text(row, key) for key in ("name", "comm", "process", "layer", "tier", "profile")]
     others = [text(row, key) for key in ("who", "whose", "other", "others")]
-    return any(wanted in name.casefold() for name in (pod_key(row), *names, *others))
+    return any(pattern in name.casefold() for name in (pod_key(row), *names, *others))
 
 
 def share_text(value: float | None) -> str:
@@ -128,8 +128,8 @@ def _name_of(row: Row) -> str:
 
 
 def _by_name(row: Row) -> tuple[float, str]:
-    named = text(row, "name") or text(row, "comm") or text(row, "who") or pod_key(row)
-    return (0.0 if is_thread(row) or not row.get("comm") else 1.0, named.casefold())
+    name = text(row, "name") or text(row, "comm") or text(row, "who") or pod_key(row)
+    return (0.0 if is_thread(row) or not row.get("comm") else 1.0, name.casefold())
 
 
 _ORDERS: Mapping[str, Mapping[str, Order]] = {

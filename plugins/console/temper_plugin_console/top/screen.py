@@ -43,25 +43,25 @@ class Screen:
     first: int = 0
 
 
-def whole_text(seen: PaneInput, width: int) -> "list[Text]":
+def whole_text(pane_input: PaneInput, width: int) -> "list[Text]":
     """Return every pane in full, for a pipe or a single look."""
-    lines = _header(seen.document)
-    for box in boxes(seen, View(), PANES, width):
+    lines = _header(pane_input.document)
+    for box in boxes(pane_input, View(), PANES, width):
         lines += [_blank(), *box.lines(box.needed)]
-    return [_trouble(seen), *lines] if seen.trouble else lines
+    return [_trouble(pane_input), *lines] if pane_input.trouble else lines
 
 
-def screen(seen: PaneInput, view: View, width: int, height: int) -> Screen:
+def screen(pane_input: PaneInput, view: View, width: int, height: int) -> Screen:
     """Return exactly *height* lines of at most *width* cells."""
-    header = _header(seen.document)
+    header = _header(pane_input.document)
     body, first = max(0, height - len(header) - 1), 0
     if view.is_helping:
         lines = _fill(_help(), body)
     elif width >= SIDE_BY_SIDE:
-        lines, first = _beside(seen, view, width, body)
+        lines, first = _beside(pane_input, view, width, body)
     else:
-        lines, first = _stacked(boxes(seen, view, PANES, width), view, body)
-    whole = [*[*header, *lines][: max(0, height - 1)], _footer(seen, view)][:height]
+        lines, first = _stacked(boxes(pane_input, view, PANES, width), view, body)
+    whole = [*[*header, *lines][: max(0, height - 1)], _footer(pane_input, view)][:height]
     for line in whole:
         line.truncate(width, overflow="ellipsis")
     return Screen(whole, first)
@@ -83,12 +83,12 @@ def _fill(lines: "list[Text]", height: int) -> "list[Text]":
     return lines[:height] + [_blank() for _ in range(height - len(lines))]
 
 
-def _trouble(seen: PaneInput) -> "Text":
+def _trouble(pane_input: PaneInput) -> "Text":
     from rich.text import Text
 
     from temper_core.console import shown
 
-    return Text(f"{shown(seen.trouble)} (below is the last observation)", "red")
+    return Text(f"{shown(pane_input.trouble)} (below is the last observation)", "red")
 
 
 def _header(document: Row) -> "list[Text]":
@@ -149,13 +149,13 @@ def _helpers(overhead: Row) -> str:
     return f"{helpers} helpers {share:.2%}, {memory:.0f} MiB"
 
 
-def _footer(seen: PaneInput, view: View) -> "Text":
+def _footer(pane_input: PaneInput, view: View) -> "Text":
     from rich.text import Text
 
     if view.typed is not None:
         return Text(f"/{view.typed}_", "bold")
-    if seen.trouble:
-        return _trouble(seen)
+    if pane_input.trouble:
+        return _trouble(pane_input)
     return Text(
         f"PAUSED  {KEYS}" if view.is_paused else KEYS, "yellow" if view.is_paused else "dim"
     )
@@ -196,14 +196,14 @@ def _stacked(panes: Sequence[PaneBox], view: View, height: int) -> "tuple[list[T
     return _fill(lines, height), first
 
 
-def _beside(seen: PaneInput, view: View, width: int, height: int) -> "tuple[list[Text], int]":
+def _beside(pane_input: PaneInput, view: View, width: int, height: int) -> "tuple[list[Text], int]":
     """Put the chosen pane on the left, and all others on the right."""
     from rich.text import Text
 
     left_width = int(width * LEFT_SHARE)
     others = [pane for pane in PANES if pane != view.pane]
-    left, first = _stacked(boxes(seen, view, (view.pane,), left_width), view, height)
-    right, _ = _stacked(boxes(seen, view, others, width - left_width - GAP), view, height)
+    left, first = _stacked(boxes(pane_input, view, (view.pane,), left_width), view, height)
+    right, _ = _stacked(boxes(pane_input, view, others, width - left_width - GAP), view, height)
     lines = []
     for left_line, right_line in zip(left, right, strict=True):
         left_line.truncate(left_width, overflow="ellipsis", pad=True)

@@ -43,12 +43,12 @@ class EndedBySignal(BaseException):
 def size_of(descriptor: int) -> tuple[int, int]:
     """Return columns and lines: the terminal's, else COLUMNS and LINES, else 80 x 24."""
     try:
-        found = os.get_terminal_size(descriptor)
+        terminal = os.get_terminal_size(descriptor)
     except OSError:
-        found = os.terminal_size((0, 0))
+        terminal = os.terminal_size((0, 0))
     width, height = (
         size or _given(name) or default
-        for size, name, default in zip(found, ("COLUMNS", "LINES"), DEFAULT_SIZE, strict=True)
+        for size, name, default in zip(terminal, ("COLUMNS", "LINES"), DEFAULT_SIZE, strict=True)
     )
     return width, height
 
