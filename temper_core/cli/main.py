@@ -26,7 +26,7 @@ CORE_COMMANDS: Mapping[str, str] = {
     "profiles": "List, show and check workload profiles.",
     "restore": "Undo what Temper may have left on this host.",
     "run": "Start a command as a workload with a tier.",
-    "safe-mode": "Ask for the stock scheduler, or withdraw the request.",
+    "safe-mode": "Request the stock scheduler, or withdraw the request.",
     "settings": "Print the effective settings and where each came from.",
     "simulate": "Decide and judge a recorded node again.",
 }

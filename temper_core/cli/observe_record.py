@@ -78,7 +78,7 @@ def wish_in(options: Mapping[str, Any]) -> RecordingOptions | None:
 
 
 def record(wish: RecordingOptions, settings: "Settings") -> None:
-    """Record as *wish* asks: from the agent or, if none answers, by observing the node here.
+    """Record within the bounds of *wish*: from the agent or, if none answers, by observing the node here.
 
     Ctrl-C and SIGTERM end it with a complete file. Raises InputError if the file cannot be made,
     MachineError if the node cannot be observed.
@@ -199,14 +199,14 @@ def _looks(
         if is_interrupted(wait_s):
             return "it was interrupted"
         if left_s - wait_s <= 0 and wait_s < LEAST_WINDOW_S and writer.looks:
-            return f"{wish.seconds:g} seconds were asked for"
+            return f"--seconds {wish.seconds:g} is reached"
         document = eye.look()
         full = writer.add(document) if document is not None else ""
         if full:
             return full
         progress.show(_recorded(writer))
         if writer.looks == wish.looks:
-            return f"{wish.looks} looks were asked for"
+            return f"--looks {wish.looks} is reached"
 
 
 def _recorded(writer: "RecordingWriter") -> str:

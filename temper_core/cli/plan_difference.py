@@ -200,5 +200,5 @@ def _swap_text(in_force: PlanInForce, kind: ChangeKind, *, can_swap: bool) -> st
         return ""
     if in_force.can_swap is None:
         why = "is" if can_swap else "is not"
-        return f"not known: {in_force.source} does not say; [scheduler] warm_swap {why} set"
+        return f"not known: {in_force.source} does not have it; [scheduler] warm_swap {why} set"
     return "the agent can" if can_swap else f"the agent cannot: {in_force.remark}"

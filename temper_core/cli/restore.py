@@ -16,7 +16,9 @@ NOTHING = "nothing of Temper's is on this host"
 @click.command("restore")
 @click.option("--settings", "path", type=click.Path(path_type=Path), help="Settings file (TOML).")
 @click.option("--dry-run", is_flag=True, help="List what would be removed, and change nothing.")
-@click.option("--all", "with_switch", is_flag=True, help="Remove the file that asks for safe mode.")
+@click.option(
+    "--all", "with_switch", is_flag=True, help="Remove the file that requests safe mode too."
+)
 @click.option("--output", type=click.Choice(["table", "json"]), default="table")
 def command(path: Path | None, dry_run: bool, with_switch: bool, output: str) -> None:
     """Undo everything that Temper may have left on this host.

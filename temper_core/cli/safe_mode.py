@@ -130,8 +130,8 @@ def _leave_file(
     try:
         _file(settings).add(requester, reason)
     except MachineError as second:
-        raise MachineError(f"safe mode could not be asked for: {error}; {second}") from second
-    done = f"{error}; so {settings.safe_mode.file} now asks every agent of this host for safe mode"
+        raise MachineError(f"safe mode could not be requested: {error}; {second}") from second
+    done = f"{error}; so {settings.safe_mode.file} now requests safe mode from every agent of this host"
     return SafeModeOutcome(done, _remembered(settings), failure=error)
 
 
@@ -190,4 +190,4 @@ def _print_request(name: str, request: Mapping[str, Any]) -> None:
     is_time = isinstance(since, int | float) and 0 < since < LATEST_S
     when = time.strftime(" since %Y-%m-%d %H:%M:%S", time.localtime(since)) if is_time else ""
     reason = f": {request['reason']}" if request.get("reason") else ""
-    click.echo(f"{shown(name)} asks for safe mode{when}{shown(reason)}")
+    click.echo(f"{shown(name)} requests safe mode{when}{shown(reason)}")

@@ -132,7 +132,7 @@ def _observe_both(
     time.sleep(seconds)
     after = ask_observation(settings, THREADS_ASKED_FOR)
     if before.get("at") == after.get("at"):
-        click.echo("temper: both observations are the same one of the agent: wait longer", err=True)
+        click.echo("temper: the agent made no new observation meanwhile; wait longer", err=True)
     return before, after
 
 

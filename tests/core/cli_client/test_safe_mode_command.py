@@ -74,7 +74,7 @@ def test_on_without_an_agent_leaves_the_file_with_who_when_and_why(temper, node)
     (line,) = node.file.read_text().splitlines()
     assert result.exit_code == 0
     assert "no agent answers at" in result.output
-    assert f"{node.file} now asks every agent of this host" in result.output
+    assert f"{node.file} now requests safe mode from every agent of this host" in result.output
     assert line.startswith(f"temper safe-mode on by alice (uid {os.getuid()}) at 20")
     assert line.endswith("Z: benchmark")
     assert stat.S_IMODE(node.file.stat().st_mode) & 0o022 == 0
