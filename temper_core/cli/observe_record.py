@@ -78,7 +78,7 @@ def wish_in(options: Mapping[str, Any]) -> RecordingOptions | None:
 
 
 def record(wish: RecordingOptions, settings: "Settings") -> None:
-    """Record within the bounds of *wish*: from the agent or, if none answers, by observing the node here.
+    """Record within the bounds of *wish*, from the agent or, if none answers, from the node.
 
     Ctrl-C and SIGTERM end it with a complete file. Raises InputError if the file cannot be made,
     MachineError if the node cannot be observed.

@@ -131,7 +131,8 @@ def _leave_file(
         _file(settings).add(requester, reason)
     except MachineError as second:
         raise MachineError(f"safe mode could not be requested: {error}; {second}") from second
-    done = f"{error}; so {settings.safe_mode.file} now requests safe mode from every agent of this host"
+    file = settings.safe_mode.file
+    done = f"{error}; so {file} now requests safe mode from every agent of this host"
     return SafeModeOutcome(done, _remembered(settings), failure=error)
 
 

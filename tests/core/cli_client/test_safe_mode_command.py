@@ -44,7 +44,7 @@ def test_off_tells_who_else_asks_and_exits_with_findings(temper, view):
     result = temper(safe_mode.command, "off")
 
     assert result.exit_code == 1
-    assert "alice asks for safe mode since 1970-01-01" in result.output
+    assert "alice requests safe mode since 1970-01-01" in result.output
     assert "incident 7" in result.output
 
 
@@ -63,7 +63,7 @@ def test_status_tells_mode_and_requests_for_people_and_machines(temper, view):
     table = temper(safe_mode.command, "status")
     document = json.loads(temper(safe_mode.command, "status", "--output", "json").output)
 
-    assert table.output.startswith("mode: enforcing\nalice asks for safe mode")
+    assert table.output.startswith("mode: enforcing\nalice requests safe mode")
     assert document["mode"] == "enforcing"
     assert set(document["requests"]) == {"alice"}
 
@@ -129,7 +129,7 @@ def test_a_file_that_somebody_else_made_is_never_removed(temper, node, content):
     result = temper(safe_mode.command, "off")
 
     assert result.exit_code == 1
-    assert "file asks for safe mode" in result.output
+    assert "file requests safe mode" in result.output
     assert node.file.read_bytes() == content.encode("latin-1")
 
 
@@ -167,7 +167,7 @@ def test_what_a_dead_agent_remembers_is_told(temper, node):
     result = temper(safe_mode.command, "off")
 
     assert result.exit_code == 1
-    assert "alice asks for safe mode since 1970" in result.output
+    assert "alice requests safe mode since 1970" in result.output
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ def test_a_state_that_cannot_be_read_counts_as_a_request(temper, node, state):
     result = temper(safe_mode.command, "off")
 
     assert result.exit_code == 1
-    assert "unreadable-state asks for safe mode" in result.output
+    assert "unreadable-state requests safe mode" in result.output
 
 
 def test_status_without_an_agent_tells_what_the_next_one_finds_and_fails(temper):

@@ -12,7 +12,7 @@ CpuTimes = Mapping[int, tuple[int, int]]
 
 
 def read_cpu_times(proc_root: str = "/proc") -> CpuTimes:
-    """Read the ticks of every online CPU. Return none if the file cannot be read."""
+    """Read the ticks of every online CPU. Return no CPU if the file cannot be read."""
     try:
         lines = Path(proc_root, "stat").read_text("ascii", "replace").splitlines()
     except OSError:
