@@ -67,7 +67,7 @@ class Workload:
                 raise InputError(f"{option}: {value!r} must be {NAME_RULE}")
         request, limit = _millis("--cpu-request", cpu_request), _millis("--cpu-limit", cpu_limit)
         if limit == 0:
-            raise InputError("--cpu-limit: must be more than 0; leave it out for no limit")
+            raise InputError("--cpu-limit: must be more than 0, not 0; leave it out for no limit")
         if request is not None and limit is not None and request > limit:
             raise InputError(
                 f"--cpu-request: {cpu_request} is more than --cpu-limit {cpu_limit} allows"

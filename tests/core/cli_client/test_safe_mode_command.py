@@ -259,4 +259,4 @@ def test_adding_and_removing_a_line_leaves_what_was_there(tmp_path, name, other,
 
 
 def test_help_names_the_exit_codes(temper):
-    assert "Exit codes: 1 where" in temper(safe_mode.command, "--help").output
+    assert "Exit codes: 1 if" in temper(safe_mode.command, "--help").output
