@@ -57,7 +57,7 @@ class Account:
 
 
 def start(name: str, command: Sequence[str], environment: Mapping[str, str]) -> Account:
-    """Start *command* in a new cgroup; raise SystemExit where this user cannot make one."""
+    """Start *command* in a new cgroup. Raise SystemExit where this user cannot make one."""
     unified = detect_cgroups().unified
     if unified is None or not os.access(unified, os.W_OK):
         raise SystemExit("bench: needs a cgroup v2 hierarchy that it may write to (root)")

@@ -1,7 +1,7 @@
 """Admissions over TLS: the overcommit webhook against a server that allows whatever it is asked.
 
 Both are the same server, held to one core and asked in turn over connections that stay open, so
-that their ratio holds on a busy machine; admissions per second come from the CPU time they cost.
+that their ratio holds on a busy machine. Admissions per second come from the CPU time they cost.
 
 python bench/admissions.py [--rounds N] [--calls N]
 """
@@ -42,7 +42,7 @@ from temper_plugin_density.overcommit.tallies import Tallies
 
 CONNECTIONS = 16
 SAMPLED = 6
-"""Pods that are asked about in turn; they differ in containers and requests."""
+"""Pods that are asked about in turn. They differ in containers and requests."""
 BARE = b'{"response":{"uid":"1","allowed":true}}'
 TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 KINDS = ("allows all", "webhook")
@@ -102,7 +102,7 @@ class Served:
         ]
 
     def ask(self, calls: int, bodies: list[bytes]) -> tuple[float, float]:
-        """Ask so often; return the CPU seconds that it cost the server, and the wall seconds."""
+        """Ask so often. Return the CPU seconds that it cost the server, and the wall seconds."""
         head = "POST /mutate HTTP/1.1\r\nhost: webhook\r\ncontent-length: {}\r\n\r\n"
         requests = [head.format(len(body)).encode() + body for body in bodies]
         used, began = self._cpu_s(), time.perf_counter()

@@ -29,7 +29,7 @@ def counted_by_kernel() -> Iterator[None]:
 
 
 def mean_run_ns(program: int) -> int:
-    """Return what the kernel counted per run of the program of this descriptor; 0 without runs."""
+    """Return what the kernel counted per run of the program of this descriptor. 0 without runs."""
     text = Path(f"/proc/self/fdinfo/{program}").read_text()
     fields = dict(re.findall(r"^(run_time_ns|run_cnt):\s*(\d+)", text, re.MULTILINE))
     runs = int(fields.get("run_cnt", 0))

@@ -2,7 +2,7 @@
 
     python bench/memory.py [--pods N] [--threads N] [--settle S]
 
-Each case is an agent of its own with every plugin that is installed; the figure is the kernel's
+Each case is an agent of its own with every plugin that is installed. The figure is the kernel's
 peak (``VmHWM``). Pods come from an API server in this process, and from a file. As root, where the
 unified cgroup tree can be written, each pod has a cgroup with a process in it.
 """
@@ -39,7 +39,7 @@ class Pods(BaseHTTPRequestHandler):
     answer = b"{}"
 
     def do_GET(self) -> None:
-        """Give the list, or keep the watch open; of nodes there are none."""
+        """Give the list, or keep the watch open. Of nodes there are none."""
         if "watch=1" in self.path:
             self.send_response(200)
             self.send_header("Transfer-Encoding", "chunked")
@@ -58,7 +58,7 @@ class Pods(BaseHTTPRequestHandler):
 
 @contextmanager
 def api_server(pods: bytes, directory: Path) -> Iterator[str]:
-    """Serve *pods*; yield the settings of an agent that asks for them."""
+    """Serve *pods*. Yield the settings of an agent that asks for them."""
     handler = type("Handler", (Pods,), {"answer": pods})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     server.daemon_threads = True
@@ -88,7 +88,7 @@ def api_server(pods: bytes, directory: Path) -> Iterator[str]:
 
 @contextmanager
 def cgroups_of(uids: list[str]) -> Iterator[bool]:
-    """Give each pod a cgroup with a process in it; yield whether that can be done here."""
+    """Give each pod a cgroup with a process in it. Yield whether that can be done here."""
     root = next((path for path in UNIFIED if (path / "cgroup.procs").exists()), None)
     if root is None or os.geteuid() != 0:
         yield False
@@ -113,7 +113,7 @@ def _remove(top: Path, folders: list[Path]) -> None:
 
 
 def peak_mb(directory: Path, settings: str, settle_s: float, is_ready: Callable[[], bool]) -> float:
-    """Run an agent for *settle_s* seconds after it is ready; return its peak."""
+    """Run an agent for *settle_s* seconds after it is ready. Return its peak."""
     path = directory / "agent.toml"
     path.write_text(
         f'{settings}[safe_mode]\nfile = "{directory}/safe-mode"\n'

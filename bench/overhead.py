@@ -35,7 +35,7 @@ Connections = Sequence[tuple[Tool, HTTPConnection]]
 
 
 def measure(tools: Sequence[Tool], threads: int, pause_s: float, seconds: float) -> Any:  # noqa: ANN401 - JSON
-    """Run all *tools* beside that many threads; return what each used, by its name."""
+    """Run all *tools* beside that many threads. Return what each used, by its name."""
     with ExitStack() as running:
         running.enter_context(threads_running(threads, pause_s, THREADS_PER_PROCESS))
         accounts = {tool.name: running.enter_context(_running(tool)) for tool in tools}
@@ -79,7 +79,7 @@ def _running(tool: Tool) -> Iterator[Account]:
 def _wait_scraping(
     accounts: Mapping[str, Account], connections: Connections, seconds: float
 ) -> str:
-    """Scrape now and then for so long; return the tier that the agent tells."""
+    """Scrape now and then for so long. Return the tier that the agent tells."""
     until, tier = time.monotonic() + seconds, ""
     while (left := until - time.monotonic()) > 0:
         time.sleep(min(SCRAPE_EVERY_S, left))

@@ -1,7 +1,7 @@
 """How many questions of a scheduler about 1,000 nodes the extender answers, and what they cost.
 
 One connection, one question after the other, as kube-scheduler asks. The CPU time is the server's
-own; ``/healthz`` is what HTTP alone costs in the same run, and ``json.loads`` what reading does.
+own. ``/healthz`` is what HTTP alone costs in the same run, and ``json.loads`` what reading does.
 """
 
 import http.client
@@ -68,7 +68,7 @@ def bound(number: int) -> BoundPod:
 
 
 def run_server(listener: socket.socket) -> None:
-    """Serve a full cluster; before each question one more pod was bound."""
+    """Serve a full cluster. Before each question one more pod was bound."""
     ledger = Ledger()
     ledger.replace_nodes(filter(None, (read_node(node(name)) for name in NAMES)))
     ledger.replace_pods(bound(number) for number in range(NODES * PODS_PER_NODE))
@@ -91,7 +91,7 @@ class Asker:
         self._schedstat = Path(f"/proc/{pid}/schedstat")
 
     def spend(self, times: int, ask: Callable[[], tuple[str, str, bytes]]) -> dict[str, float]:
-        """Ask so often; return milliseconds of a question, the server's and the wall's."""
+        """Ask so often. Return milliseconds of a question, the server's and the wall's."""
         walls, before = [], self._cpu_ns()
         for _ in range(times):
             method, path, body = ask()

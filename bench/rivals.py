@@ -20,7 +20,7 @@ AGENT_PORT, EXPORTER_PORT, NETDATA_PORT = 19_131, 19_132, 19_133
 class Tool:
     """A program to measure, which Prometheus may ask every 15 s.
 
-    ``port`` and ``path`` are where it does, 0 for nowhere; ``detail`` says what it tells, and how
+    ``port`` and ``path`` are where it does, 0 for nowhere. ``detail`` says what it tells, and how
     often.
     """
 
@@ -43,7 +43,7 @@ def agent() -> Tool:
 
 
 def rivals() -> list[Tool]:
-    """Return the others, unpacked into the cache; none, and the reason printed, if they cannot."""
+    """Return the others, unpacked into the cache. None, and the reason printed, if they cannot."""
     fetched = subprocess.run([FETCH], stdout=subprocess.PIPE, text=True, check=False)
     if fetched.returncode:
         print("bench: nothing to compare with: the tools could not be fetched, see above")

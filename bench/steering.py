@@ -2,8 +2,8 @@
 
     python bench/steering.py [--threads N] [--rounds N] [--json]
 
-Needs root and a kernel that lets it load BPF; no engine takes part, for hints cost the same
-without one. Forks and renames are timed with and without the hooks in turn, in this one run; the
+Needs root and a kernel that lets it load BPF. No engine takes part, for hints cost the same
+without one. Forks and renames are timed with and without the hooks in turn, in this one run. The
 kernel's own count of the hooks' time (kernel.bpf_stats_enabled) stands beside it.
 """
 
@@ -60,7 +60,7 @@ def opened() -> SteeringKernel:
 
 
 def with_and_without(work: Callable[[], float], rounds: int) -> dict[str, float]:
-    """Time *work* with and without the hooks in turn; medians, and their ratio."""
+    """Time *work* with and without the hooks in turn. Medians, and their ratio."""
     without, hooked = [], []
     for _ in range(rounds):
         without.append(work())

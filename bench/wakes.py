@@ -2,7 +2,7 @@
 
     python bench/wakes.py [--rounds N] [--trips N] [--threads N] [--json]
 
-Needs root and a kernel that lets it load BPF. Two processes on one CPU pass a byte to and fro; a
+Needs root and a kernel that lets it load BPF. Two processes on one CPU pass a byte to and fro. A
 round trip is two switches and up to two wake-ups. It is played in turn without our programs, with
 them attached to a window that is over, and with an open one. What counts is the CPU time of both
 processes, in which the programs run, so other work on the machine matters little.
@@ -58,7 +58,7 @@ os.wait()
 
 @contextmanager
 def pong(trips: int) -> Iterator[subprocess.Popen[str]]:
-    """Start the pair; it plays so many round trips whenever it is told to."""
+    """Start the pair. It plays so many round trips whenever it is told to."""
     command = [sys.executable, "-S", "-c", PONG, str(trips)]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -68,7 +68,7 @@ def pong(trips: int) -> Iterator[subprocess.Popen[str]]:
 
 
 def ns_per_trip(playing: subprocess.Popen[str]) -> float:
-    """Have the pair play; return the CPU time of both per round trip."""
+    """Have the pair play. Return the CPU time of both per round trip."""
     assert playing.stdin is not None  # noqa: S101 - for the type checker
     assert playing.stdout is not None  # noqa: S101 - for the type checker
     playing.stdin.write("go\n")

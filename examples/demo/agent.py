@@ -83,7 +83,7 @@ class Agent:
             return {}
 
     def metric(self, name: str, label: str) -> float:
-        """Return the sample of that name with that value of its label; 0 without one."""
+        """Return the sample of that name with that value of its label. 0 without one."""
         with urllib.request.urlopen(f"http://{ADDRESS}/metrics", timeout=30) as answer:
             for line in answer.read().decode().splitlines():
                 if line.startswith(f"{name}{{") and f'"{label}"' in line:
@@ -91,7 +91,7 @@ class Agent:
         return 0.0
 
     def wait_for(self, mode: str, generation: int = 0) -> Any:  # noqa: ANN401 - JSON may say anything
-        """Wait until the agent is in *mode*; return that observation, or raise NotInTime."""
+        """Wait until the agent is in *mode*. Return that observation, or raise NotInTime."""
         start, seen = time.monotonic(), {}
         while time.monotonic() - start < self._pace.enforcing_s:
             if self._process.poll() is not None:
@@ -116,7 +116,7 @@ class Agent:
         self._process.wait()
 
     def stop(self) -> int:
-        """End the agent as an operator would; return its exit code."""
+        """End the agent as an operator would. Return its exit code."""
         self._process.terminate()
         try:
             return self._process.wait(60)
@@ -125,7 +125,7 @@ class Agent:
 
 
 def temper(*arguments: str) -> str:
-    """Run a ``temper`` command; return what it prints, errors included."""
+    """Run a ``temper`` command. Return what it prints, errors included."""
     ended = subprocess.run(  # noqa: S603 - this checkout's own command
         [TEMPER, *arguments], capture_output=True, text=True, check=False
     )

@@ -19,7 +19,7 @@ def state() -> str:
 
 
 def operations() -> str:
-    """Return the name of the scheduler that is attached; empty without one."""
+    """Return the name of the scheduler that is attached. Empty without one."""
     try:
         return (SCHED_EXT / "root/ops").read_text().strip()
     except OSError:
@@ -32,7 +32,7 @@ def attaches() -> int:
 
 
 def engines() -> list[int]:
-    """Return the process ids of all running engines; what has ended and waits is not one."""
+    """Return the process ids of all running engines. What has ended and waits is not one."""
     return [int(entry.name) for entry in Path("/proc").iterdir() if _is_engine(entry)]
 
 
@@ -54,7 +54,7 @@ def last_cpu(pid: int) -> int:
 
 
 def wait_until(what: str, holds: Callable[[], object], within_s: float) -> float:
-    """Wait until *holds*; return the seconds it took, or raise NotInTime."""
+    """Wait until *holds*. Return the seconds it took, or raise NotInTime."""
     start = time.monotonic()
     while not holds():
         if time.monotonic() - start > within_s:
@@ -73,7 +73,7 @@ class StateWatch:
         self._thread.start()
 
     def end(self) -> float:
-        """Stop watching; return the seconds in which the state was not ``enabled``."""
+        """Stop watching. Return the seconds in which the state was not ``enabled``."""
         self._is_over.set()
         self._thread.join()
         return self._without_s

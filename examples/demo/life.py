@@ -11,11 +11,11 @@ RAISED = 200_000
 GROWN = "4"
 # How much shorter than a cold start the stock window of a warm swap has to be.
 COLD_TO_WARM = 10
-# By hints a pod moves at once; the emulator's agent has to get round to it.
+# By hints a pod moves at once. The emulator's agent has to get round to it.
 MOVED_S = 60.0
 LOOK_S = 0.5
 SPINNERS = 8
-# Emulated, a CPU may stand still for a while; on real hardware these are milliseconds.
+# Emulated, a CPU may stand still for a while. On real hardware these are milliseconds.
 SERVED_S = 1.0
 WAITED_S = 5.0
 REVERTED_S = 2.0
@@ -43,7 +43,7 @@ def raise_priority(node: Node) -> None:
 
 
 def _wait_for_layer(node: Node, pod: str, layer: str) -> float:
-    """Wait until the engine itself has every thread of a pod there; return the seconds."""
+    """Wait until the engine itself has every thread of a pod there. Return the seconds."""
 
     def is_there() -> bool:
         time.sleep(LOOK_S)  # every answer takes emulated CPU time from the agent's loop

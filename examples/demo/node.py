@@ -15,7 +15,7 @@ FENCED = ("payments", "api")
 
 
 class Node:
-    """One agent and its pods, one of each tier; ends with everybody ended."""
+    """One agent and its pods, one of each tier. Ends with everybody ended."""
 
     def __init__(self, report: Report, engine: Path, pace: Pace = BRISK) -> None:
         self.report = report
@@ -42,7 +42,7 @@ class Node:
         return self
 
     def __exit__(self, _kind: object, problem: object, _trace: object) -> bool:
-        """End everybody; what did not happen in time is told, and goes no further."""
+        """End everybody. What did not happen in time is told, and goes no further."""
         is_ours = isinstance(problem, kernel.NotInTime)
         if is_ours:
             self.report.give_up(f"{problem}; the agents' log ends with\n{last_words()}")
@@ -54,7 +54,7 @@ class Node:
         write_podlist(PODLIST, self.pods.values())
 
     def start_agent(self) -> Json:
-        """Start an agent; return the first observation in which it enforces."""
+        """Start an agent. Return the first observation in which it enforces."""
         self.agent = Agent(self._pace)
         seen: Json = self.agent.wait_for("enforcing")
         return seen

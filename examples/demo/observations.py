@@ -45,7 +45,7 @@ def size_faults(seen: Json, sizes: Mapping[str, tuple[int, int]]) -> list[str]:
 
 
 def layer_of(seen: Json, pod: str) -> Json:
-    """Return the layer that all of a pod's threads are in; an empty one where they disagree."""
+    """Return the layer that all of a pod's threads are in. An empty one where they disagree."""
     names = {thread["layer"] for thread in seen["threads"] if thread["pod"] == pod}
     for layer in seen["layers"]:
         if names == {layer["name"]}:

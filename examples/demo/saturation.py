@@ -1,4 +1,4 @@
-"""Every tier wants more CPUs than there are; tells who is served and who waits."""
+"""Every tier wants more CPUs than there are. Tells who is served and who waits."""
 
 import os
 import time

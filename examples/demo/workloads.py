@@ -20,7 +20,7 @@ SETTLE_S = 0.2
 
 @dataclass
 class Pod:
-    """One pod of the list; ``cpu`` is its request and limit, empty for best effort."""
+    """One pod of the list. ``cpu`` is its request and limit, empty for best effort."""
 
     name: str
     priority: int
@@ -75,7 +75,7 @@ class Pod:
 
 
 class Sleeper:
-    """A process that sleeps and knows how late it was woken; it dozes while nobody measures."""
+    """A process that sleeps and knows how late it was woken. It dozes while nobody measures."""
 
     def __init__(self, cgroup: Path, name: str) -> None:
         # when it is to wake up, how long it is to sleep, the longest it was late, how often it woke
@@ -89,7 +89,7 @@ class Sleeper:
         self._shared[2] = self._shared[3] = 0.0
 
     def doze(self) -> None:
-        """Sleep longer from now on; what was measured can still be read."""
+        """Sleep longer from now on. What was measured can still be read."""
         self._shared[1] = UNMEASURED_S
 
     @property
@@ -132,7 +132,7 @@ class Crowd:
             sleeper.measure()
 
     def latest(self) -> dict[str, float]:
-        """End the measurement; return by how many seconds each was late at most."""
+        """End the measurement. Return by how many seconds each was late at most."""
         late = {pod.name: max(s.latest_s for s in pod.members) for pod in self.pods.values()}
         for sleeper in self.sleepers:
             sleeper.doze()

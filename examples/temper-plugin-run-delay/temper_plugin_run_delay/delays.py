@@ -16,5 +16,5 @@ def slow_pods(delays: Mapping[str, float], waiting: float) -> frozenset[str]:
 
 
 def _key(pod: PodSample) -> str:
-    """Return the key by which a context knows the pod; a workload of one host has no namespace."""
+    """Return the key by which a context knows the pod. A workload of one host has no namespace."""
     return f"{pod.namespace}/{pod.pod}" if pod.namespace else pod.pod

@@ -30,7 +30,7 @@ BOUNDS = (0.001, 0.01, 0.1, 0.5, 1.0, 2.0, 4.0)
 
 
 class RunDelay(OpenInstrument):
-    """Logs the run delay of pods; see the README for all that it offers."""
+    """Logs the run delay of pods. See the README for all that it offers."""
 
     def __init__(self, context: InstrumentContext, limits: Limits) -> None:
         self._context = context
@@ -87,7 +87,7 @@ class RunDelay(OpenInstrument):
         yield EventKind("run_delay_high", summary, EventLevel.WARNING)
 
     def close(self) -> None:
-        """End streams and trials; the agent ends the helper."""
+        """End streams and trials. The agent ends the helper."""
         self._live.close()
         self._trials.release()
 

@@ -16,7 +16,7 @@ class Trials:
     _trials: list[Trial] = field(factory=list)
 
     def begin(self, request: Request) -> dict[str, Any]:
-        """Begin a trial; the body is ``{"pod": "namespace/name", "seconds": 60}``."""
+        """Begin a trial. The body is ``{"pod": "namespace/name", "seconds": 60}``."""
         body = request.json()
         match body:
             case {"pod": str(pod), "seconds": int() | float() as seconds}:

@@ -32,7 +32,7 @@ class _Guess:
 
 
 def antagonist(placement: Placement) -> Iterator[Finding]:
-    """Name who ran while protected threads waited; their own pod does not count.
+    """Name who ran while protected threads waited. Their own pod does not count.
 
     By what was watched where wake-ups are watched: then in the last two watched windows alike.
     Otherwise inferred from who used the CPU on which the thread was seen.
@@ -113,7 +113,7 @@ def _inferred(placement: Placement) -> Iterator[Finding]:
 
 
 def _guess(thread: ThreadSample, on_cpu: Iterable[ThreadSample]) -> _Guess:
-    """Share the thread's wait out among those that used its CPU; its own pod bears its part."""
+    """Share the thread's wait out among those that used its CPU. Its own pod bears its part."""
     own, own_used, others = owner_name(thread), 0.0, []
     for other in on_cpu:
         if owner_name(other) != own:

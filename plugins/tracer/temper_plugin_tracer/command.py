@@ -52,7 +52,7 @@ MOST_ROWS = 5_000
 def command(seconds: float, top: int, settings_path: Path | None, output: str) -> None:
     """Show which threads wake each other, and which wait for a CPU behind others.
 
-    The agent watches wake-ups and waits in short windows for --seconds; its next window is shown.
+    The agent watches wake-ups and waits in short windows for --seconds. Its next window is shown.
     Exit code 3 where no agent answers, where nothing can be watched, or no window came in time.
     """
     document = _watched(settings_path, seconds)

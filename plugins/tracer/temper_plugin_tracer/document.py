@@ -14,7 +14,7 @@ Json = dict[str, Any]
 
 
 def wakes_document(state: WakeState) -> Json:
-    """Say in JSON how watching stands; ``until`` is null where nobody has set an end."""
+    """Say in JSON how watching stands. ``until`` is null where nobody has set an end."""
     left_s = state.wanted_until - time.monotonic()
     has_end = left_s > 0 and not math.isinf(left_s)
     return {

@@ -22,11 +22,11 @@ from temper_plugin_tracer.wait_totals import WaitTotals
 from temper_plugin_tracer.watch import WakeWatch
 
 LARGEST_SECTION_BYTES = 192 * 1024
-"""Of a section as JSON; the agent drops one of more than 256 KiB."""
+"""Of a section as JSON. The agent drops one of more than 256 KiB."""
 
 
 class Tracer(OpenInstrument):
-    """Publishes what a ``WakeWatch`` sees; *totals* add its windows up."""
+    """Publishes what a ``WakeWatch`` sees. *totals* add its windows up."""
 
     def __init__(self, watch: WakeWatch, totals: WaitTotals) -> None:
         self._watch = watch
@@ -44,7 +44,7 @@ class Tracer(OpenInstrument):
         return cls(watch, totals)
 
     def tell(self, snapshot: Snapshot) -> None:
-        """Begin to watch where that is wanted; *snapshot* names the threads of the next window."""
+        """Begin to watch where that is wanted. *snapshot* names the threads of the next window."""
         self._last = snapshot
         self._watch.turn(time.monotonic(), snapshot)
 

@@ -75,8 +75,8 @@ class WindowCounts:
     """All that was counted in a window of ``length_s``.
 
     ``edges`` are wakes by waker and wakee, ``blockings`` waits and their ns by waiter and runner,
-    of either the most only, where ``end`` was told how many; ``parties`` are the threads by their
-    tid; tid 0 as one end is nobody. ``lost`` edges and blockings
+    of either the most only, where ``end`` was told how many. ``parties`` are the threads by their
+    tid. Tid 0 as one end is nobody. ``lost`` edges and blockings
     and ``nameless`` threads found no room. ``kernel_s`` is the CPU time that counting took, of
     whatever was running.
     """
@@ -95,7 +95,7 @@ class WindowCounts:
 
 
 class WakeKernel:
-    """The loaded object; ``open`` makes one, ``begin`` and ``end`` a window, and ``close`` it."""
+    """The loaded object. ``open`` makes one, ``begin`` and ``end`` a window, and ``close`` it."""
 
     def __init__(self, skeleton: Skeleton, cpus: int) -> None:
         self._skeleton = skeleton
@@ -111,7 +111,7 @@ class WakeKernel:
 
     @classmethod
     def open(cls, room: Room | None = None, *, sys_root: str = "/sys") -> Self:
-        """Load the object, in some 20 to 40 ms; raises ``BpfError``. Nothing is attached."""
+        """Load the object, in some 20 to 40 ms. Raises ``BpfError``. Nothing is attached."""
         cpus = _possible_cpus(sys_root)
         room = room or Room()
         sizes = {
@@ -155,7 +155,7 @@ class WakeKernel:
         OPEN.pack_into(self._control, STATE_AT, 1)
 
     def end(self, *, most: RowLimits = ALL) -> WindowCounts:
-        """Detach, and take what was counted since ``begin``; raises ``BpfError``."""
+        """Detach, and take what was counted since ``begin``. Raises ``BpfError``."""
         OPEN.pack_into(self._control, STATE_AT, 0)
         length_s = min(self._length_s, time.monotonic() - self._began_s)
         self._detach()
@@ -178,7 +178,7 @@ class WakeKernel:
         return counted
 
     def close(self) -> None:
-        """Detach and let go of everything; a second time does nothing."""
+        """Detach and let go of everything. A second time does nothing."""
         self._detach()
         self._memories.close()
         self._skeleton.close()
@@ -219,7 +219,7 @@ def _load(sizes: Mapping[str, int]) -> Skeleton:
     """Load the object that tells interrupts best, or where the kernel will not have it, the other.
 
     Where the count of interrupts lies is a symbol that kernels without CONFIG_KALLSYMS_ALL keep
-    back; then the load fails with ENOENT (check_pseudo_btf_id, as of Linux 6.18).
+    back. Then the load fails with ENOENT (check_pseudo_btf_id, as of Linux 6.18).
     """
     with suppress(BpfError):
         return load_object(__package__, "wakes", max_entries=sizes)

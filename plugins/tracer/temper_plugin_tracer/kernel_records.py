@@ -40,7 +40,7 @@ class State(NamedTuple):
 
 
 class CpuCounts(NamedTuple):
-    """What was counted on one CPU; times in ns.
+    """What was counted on one CPU. Times in ns.
 
     ``passed`` are events outside of the window, ``timed`` those whose cost was measured, ``lost``
     edges and ``nameless`` threads that found no room.
@@ -58,7 +58,7 @@ class CpuCounts(NamedTuple):
 class PartyRecord(NamedTuple):
     """A thread as it was when it was first seen in the window, and its waits.
 
-    ``flags`` are ``task_struct``'s, ``uid`` is the effective one; ``counts`` is packed, 32 bits
+    ``flags`` are ``task_struct``'s, ``uid`` is the effective one. ``counts`` is packed, 32 bits
     for each bucket.
     """
 
@@ -76,7 +76,7 @@ class Parties(Mapping[int, PartyRecord]):
     """Threads by their tid, kept as the kernel packs them, at a third of what records take.
 
     Thousands come with one window, and most of them are looked at once. *packed* is keys and
-    values, in the batches in which a map is emptied; a tid comes once.
+    values, in the batches in which a map is emptied. A tid comes once.
     """
 
     def __init__(self, packed: Iterable[tuple[bytes, bytes]]) -> None:
@@ -89,7 +89,7 @@ class Parties(Mapping[int, PartyRecord]):
                 self._places[tid] = at + place * PARTY.size
 
     def __getitem__(self, tid: int) -> PartyRecord:
-        """Return a thread's record; raises KeyError for one that is not known."""
+        """Return a thread's record. Raises KeyError for one that is not known."""
         return PartyRecord._make(PARTY.unpack_from(self._values, self._places[tid]))
 
     def __iter__(self) -> Iterator[int]:

@@ -18,7 +18,7 @@ MOST_PODS = 128
 
 
 def wait_metrics(totals: WaitTotals, snapshot: Snapshot | None) -> Iterator[Metric]:
-    """Yield every family; without a sample until wake-ups were watched."""
+    """Yield every family. Without a sample until wake-ups were watched."""
     sums, by_subject = totals.sums, totals.by_subject()
     for family, value in (
         (WINDOWS, sums.windows),

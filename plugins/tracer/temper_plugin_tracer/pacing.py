@@ -11,7 +11,7 @@ USUAL_EVERY_S = 20.0
 SOONEST_S = 5.0
 LATEST_S = 120.0
 FIRST_COST_NS = 400.0
-"""Cost of a switch with its wake-up, until it has been measured; ``bench/wakes.py`` has 350."""
+"""Cost of a switch with its wake-up, until it has been measured. ``bench/wakes.py`` has 350."""
 FIRST_FIXED_S = 0.004
 """Cost of attaching, reading and naming, until it has been measured."""
 LEAST_COST_NS = 50.0
@@ -20,7 +20,7 @@ NS_PER_S = 1_000_000_000
 
 @frozen
 class WindowPlan:
-    """A window of ``length_s`` and what it should cost; ``length_s`` is 0 where there can be none.
+    """A window of ``length_s`` and what it should cost. ``length_s`` is 0 where there can be none.
 
     ``every_s`` is the time from its beginning to the next one's, ``reason`` why there is none.
     """
@@ -50,7 +50,7 @@ class WakePace:
         """Choose the longest window whose cost *share* pays for in ``USUAL_EVERY_S``.
 
         Where reading and naming are dear, counting gets as much as they, and windows come less
-        often; so they do where ``LEAST_S`` costs more. Less often than every ``LATEST_S`` there
+        often. So they do where ``LEAST_S`` costs more. Less often than every ``LATEST_S`` there
         are none.
         """
         if share <= 0:

@@ -29,5 +29,5 @@ class WakesRequest:
 
 
 def parse_wakes_request(body: Any) -> WakesRequest:  # noqa: ANN401 - JSON
-    """Read a request's *body*, which may be left out; raise InputError for what does not fit."""
+    """Read a request's *body*, which may be left out. Raise InputError for what does not fit."""
     return fit_body(body, WakesRequest, source=SOURCE, example='{"seconds": 60}')

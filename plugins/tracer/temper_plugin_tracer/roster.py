@@ -1,6 +1,6 @@
 """Who the threads of a window are: names as the kernel side saw them, pods and layers by the plan.
 
-Threads that came and went between two snapshots have names too; a pod only if their cgroup is
+Threads that came and went between two snapshots have names too. A pod only if their cgroup is
 known from others, or they still live.
 """
 
@@ -23,11 +23,11 @@ from temper_plugin_tracer.kernel_records import PartyRecord
 
 PF_KTHREAD = 0x0020_0000
 ROOT_CGROUP = 1
-"""Its number; on a hybrid host everybody is there, and lives elsewhere in the v1 hierarchies."""
+"""Its number. On a hybrid host everybody is there, and lives elsewhere in the v1 hierarchies."""
 MOST_READ = 256
 """Files of /proc that are read for the cgroups of one window, at some 15 µs each."""
 MOST_NAMED = 1_024
-"""Threads of a window that are remembered; the edges and blockings that are told name fewer."""
+"""Threads of a window that are remembered. The edges and blockings that are told name fewer."""
 NOBODY = Party(0, "")
 MOST_REMEMBERED = 4_096
 """Cgroups, by their numbers."""
@@ -51,7 +51,7 @@ class ThreadCgroups:
         self._left = MOST_READ
 
     def of(self, tid: int, record: PartyRecord, sample: ThreadSample | None) -> str:
-        """Return a thread's cgroup as the engine spells it; empty where it cannot be told."""
+        """Return a thread's cgroup as the engine spells it. Empty where it cannot be told."""
         if record.flags & PF_KTHREAD:
             return "/"
         known, key = self._known, record.cgroup
@@ -100,7 +100,7 @@ class PartyRoster:
         return self._samples.keys()
 
     def party(self, tid: int) -> Party:
-        """Return who *tid* was; without a name where neither side had room for one."""
+        """Return who *tid* was. Without a name where neither side had room for one."""
         found = self._known.get(tid)
         if found is None:
             found = self._named(tid) if tid else NOBODY

@@ -6,7 +6,7 @@ from temper_core import MachineError
 
 
 def read_switches(proc_root: str = "/proc") -> int:
-    """Return the switches of all CPUs since boot; raise MachineError where they are not told.
+    """Return the switches of all CPUs since boot. Raise MachineError where they are not told.
 
     The line ``ctxt`` of /proc/stat (fs/proc/stat.c).
     """

@@ -16,7 +16,7 @@ MOST_BLOCKINGS = 128
 MOST_PODS = 64
 """What one window tells: the most frequent edges, the longest blockings, who waited longest."""
 MOST_KINDS = 1_024
-"""Kinds of threads whose waits are added up beside each other; threads may all have other names."""
+"""Kinds of threads whose waits are added up beside each other. Threads may all have other names."""
 NODE = "node"
 NO_WAITS = bytes(COUNTS.size)
 
@@ -25,7 +25,7 @@ NO_WAITS = bytes(COUNTS.size)
 class _Waits:
     """Waits added up. ``packed`` is one number that holds every bucket's count in 32 bits.
 
-    So adding the histograms of thousands of threads takes one addition each; no bucket of one
+    So adding the histograms of thousands of threads takes one addition each. No bucket of one
     window comes near to 2^32.
     """
 
@@ -44,7 +44,7 @@ class _Waits:
 
 
 def tell_window(counted: WindowCounts, roster: PartyRoster, *, at: float) -> WakeWindow:
-    """Return what was counted, the most of it first; *at* is the wall-clock end."""
+    """Return what was counted, the most of it first. *at* is the wall-clock end."""
     frequent = nlargest(MOST_EDGES, counted.edges.items(), key=lambda edge: edge[1])
     longest = nlargest(MOST_BLOCKINGS, counted.blockings.items(), key=lambda pair: pair[1][1])
     return WakeWindow(
@@ -89,7 +89,7 @@ def _histograms(counted: WindowCounts, roster: PartyRoster) -> Iterator[WaitHist
 def _alike(counted: WindowCounts, roster: PartyRoster) -> Iterator[tuple[int, _Waits]]:
     """Yield waits added up by threads that belong to the same layer and pod, with one of them.
 
-    Thousands of threads are of a few dozen kinds; naming each took ten times as long.
+    Thousands of threads are of a few dozen kinds. Naming each took ten times as long.
     """
     kinds: dict[object, tuple[int, _Waits]] = {}
     for tid, record in counted.parties.items():

@@ -10,17 +10,17 @@ from attrs import evolve, frozen
 from temper_core import Histogram, WaitHistogram, WakeWindow
 
 MOST_SUBJECTS = 512
-"""Pods and layers whose waits are kept; those that waited in no window for longest go first."""
+"""Pods and layers whose waits are kept. Those that waited in no window for longest go first."""
 US_PER_S = 1_000_000
 WAIT_BOUNDS_US = tuple(4**n for n in range(2, 12))
 WAIT_BOUNDS = tuple(bound / US_PER_S for bound in WAIT_BOUNDS_US)
-"""Seconds, 16 µs to 4.2 s; every one is also a bound of the windows'."""
+"""Seconds, 16 µs to 4.2 s. Every one is also a bound of the windows'."""
 NODE = "node"
 
 
 @frozen
 class WindowSums:
-    """What the windows add up to; ``waits`` are those of the whole node."""
+    """What the windows add up to. ``waits`` are those of the whole node."""
 
     windows: int = 0
     watched_s: float = 0.0
@@ -29,7 +29,7 @@ class WindowSums:
 
 
 class WaitTotals:
-    """Adds windows up; any thread may read."""
+    """Adds windows up. Any thread may read."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -18,19 +18,19 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 LONGEST_WANTED_S = 3_600.0
 LINGER_S = 300.0
-"""How long the kernel side stays loaded when nobody wants it any more; it takes some 3 MB."""
+"""How long the kernel side stays loaded when nobody wants it any more. It takes some 3 MB."""
 RETRY_S = 300.0
-"""After the kernel refused, or a fault; asking anew tries at once."""
+"""After the kernel refused, or a fault. Asking anew tries at once."""
 BROKEN = "watching ended by a fault of its own, which standard error tells"
 FRESH_PERIODS = 3
 OPEN_S = 0.5
-"""Loading the kernel side takes some 20 to 40 ms; who asks waits so long for the answer."""
+"""Loading the kernel side takes some 20 to 40 ms. Who asks waits so long for the answer."""
 
 Charge = Callable[[], AbstractContextManager[None]]
 
 
 class WakeWatch:
-    """Off until ``want`` is called, or *is_wanted*; then it looks when it may.
+    """Off until ``want`` is called, or *is_wanted*. Then it looks when it may.
 
     Nothing is loaded while it is off. ``want`` and ``state`` are for any thread, all else for the
     agent's loop. *charge* books CPU time of the calling thread, and *take* is called with each
@@ -107,7 +107,7 @@ class WakeWatch:
         return (f"wakes: {reason}",) if reason and now < self.wanted_until else ()
 
     def close(self) -> None:
-        """Stop watching; when this returns nothing is attached or loaded any more."""
+        """Stop watching. When this returns nothing is attached or loaded any more."""
         with self._starting:
             self._closing.set()
             self._news.set()

@@ -15,7 +15,7 @@ from temper_plugin_tracer.telling import MOST_BLOCKINGS, MOST_EDGES, tell_window
 RATE_OVER_S = 0.25
 """The rate of switches is taken from so much time right before a window."""
 AGAIN_S = 30.0
-"""After no window could be had; the node may have become quieter."""
+"""After no window could be had. The node may have become quieter."""
 
 
 @frozen
@@ -34,7 +34,7 @@ class WindowResult:
 
 
 class Windows:
-    """Watches one window at a time; *closing* ends one before its time."""
+    """Watches one window at a time. *closing* ends one before its time."""
 
     def __init__(self, closing: threading.Event, proc_root: str = "/proc") -> None:
         self.pace = WakePace()
@@ -44,7 +44,7 @@ class Windows:
         self._places = Places(None)
 
     def watch(self, kernel: WakeKernel, snapshot: Snapshot | None) -> WindowResult:
-        """Watch for as long as the budget allows; *snapshot* names threads. Raises ``BpfError``."""
+        """Watch for as long as the budget allows. *snapshot* names threads. Raises ``BpfError``."""
         began_s = time.thread_time()
         try:
             rate = self._switches_per_s()

@@ -30,7 +30,7 @@ class Judged:
 
 @frozen
 class Coverage:
-    """What one profile makes of one table; shares are of the CPU time of all its threads."""
+    """What one profile makes of one table. Shares are of the CPU time of all its threads."""
 
     profile: WorkloadProfile
     table: ThreadTable
@@ -79,7 +79,7 @@ class Coverage:
 
 
 def judge(profile: WorkloadProfile, table: ThreadTable, *, is_static: bool = False) -> Coverage:
-    """Judge every row as the agent judges live threads; *is_static* as it does without steering."""
+    """Judge every row as the agent judges live threads. *is_static* as it does without steering."""
     judged = tuple(
         _judged(profile.thread_groups, row, is_static=is_static) for row in table.threads
     )

@@ -8,7 +8,7 @@ from temper_plugin_trainer.sampling import SeenThread, ThreadCounters
 from temper_plugin_trainer.thread_tables import MOST_THREADS, TableThread
 
 MOST_ALIKE = 64
-"""So many threads of one kind have a row each; more of them are joined."""
+"""So many threads of one kind have a row each. More of them are joined."""
 SHORT_LIVED = 0.5
 """Threads that lived for less of the recording are joined with others of their kind."""
 MOST_NAMES = 64
@@ -43,7 +43,7 @@ def _grouped(seen: Iterable[SeenThread], seconds: float) -> Iterator[Sequence[Se
 
 
 def _kind(thread: SeenThread) -> object:
-    # Titles hold process ids, ports and counts; no thread is of another kind for them.
+    # Titles hold process ids, ports and counts. No thread is of another kind for them.
     title = _NUMBER.sub("0", thread.title)
     return thread.container, thread.process, title, thread.leader, thread.comm
 

@@ -7,7 +7,7 @@ PF_KTHREAD = 0x0020_0000
 
 
 def read_once(path: str, size: int) -> bytes:
-    """Open *path*, read up to *size* bytes and close it; raise OSError where that fails."""
+    """Open *path*, read up to *size* bytes and close it. Raise OSError where that fails."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         return os.read(descriptor, size)

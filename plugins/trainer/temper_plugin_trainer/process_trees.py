@@ -22,7 +22,7 @@ class ProcessSource(Protocol):
 
 
 class ProcessTrees:
-    """Processes and all that they start; who is found once stays, whoever adopts him.
+    """Processes and all that they start. Who is found once stays, whoever adopts him.
 
     Raises InputError for a process that is not there.
     """
@@ -36,7 +36,7 @@ class ProcessTrees:
                 raise InputError(f"--pid {pid}: there is no such process")
 
     def processes(self) -> Mapping[int, str]:
-        """Return those that live now; they are in no container that is known."""
+        """Return those that live now. They are in no container that is known."""
         alive = {int(name) for name in os.listdir(self._root) if name.isdigit()}  # noqa: PTH208 - thousands of names, twice a second
         for pid in self._parents.keys() - alive:
             del self._parents[pid]
@@ -66,7 +66,7 @@ class ProcessTrees:
 
 
 class CgroupProcesses:
-    """All processes of some cgroups and of those below; *container* names one by its directory."""
+    """All processes of some cgroups and of those below. *container* names one by its directory."""
 
     def __init__(
         self, directories: Iterable[Path], container: Callable[[Path], str] = lambda _: ""

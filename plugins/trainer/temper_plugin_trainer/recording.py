@@ -20,7 +20,7 @@ _NO_PROGRAM = re.compile(r"[^a-z0-9._+-]+")
 def drafted_table(
     machine: MachineShape, *, program: str, version: str, command: str
 ) -> ThreadTable:
-    """Return the table that is to be filled; raise InputError where none can say that.
+    """Return the table that is to be filled. Raise InputError where none can say that.
 
     Without *program*, the busiest process will name it.
     """
@@ -40,7 +40,7 @@ def drafted_table(
 
 
 def recorded_table(draft: ThreadTable, sampler: ThreadSampler) -> ThreadTable:
-    """Return *draft* with what *sampler* saw; raise MachineError where it saw nothing."""
+    """Return *draft* with what *sampler* saw. Raise MachineError where it saw nothing."""
     rows = table_threads(sampler.seen(), sampler.seconds)
     if not rows:
         raise MachineError("nothing was recorded: no thread lived from one look to the next")

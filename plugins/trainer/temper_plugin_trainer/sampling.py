@@ -36,7 +36,7 @@ class ThreadCounters(NamedTuple):
 
 @frozen
 class SeenThread:
-    """What was seen of one thread in ``lived_s`` seconds; ``names`` are its other names."""
+    """What was seen of one thread in ``lived_s`` seconds. ``names`` are its other names."""
 
     comm: str
     names: tuple[str, ...]
@@ -73,7 +73,7 @@ class _Thread:
 
 @define(eq=False)
 class _Process:
-    """One process, kept when it has ended; times are in seconds of CPU, its children's apart."""
+    """One process, kept when it has ended. Times are in seconds of CPU, its children's apart."""
 
     pid: int
     container: str
@@ -135,7 +135,7 @@ class ThreadSampler:
 
     @property
     def unseen_cpus(self) -> float:
-        """CPUs used by threads that came and went between two looks; as exact as clock ticks."""
+        """CPUs used by threads that came and went between two looks. As exact as clock ticks."""
         processes = [*self._alive.values(), *self._ended]
         used_s = sum(process.used_s for process in self._alive.values())
         used_s -= sum(process.base_s for process in self._ended)
@@ -170,7 +170,7 @@ class ThreadSampler:
             raise MachineError(f"{self._root}/self/schedstat: {why}") from error
 
     def _met(self, pid: int, container: str) -> _Process | None:
-        """Return the process of that id, None where it is gone; a reused id makes another one."""
+        """Return the process of that id, None where it is gone. A reused id makes another one."""
         stat = self._stat(f"{self._root}/{pid}")
         known = self._alive.get(pid)
         if known is not None and (stat is None or stat.start_s != known.start_s):

@@ -46,12 +46,12 @@ class TableMachine:
 
 @frozen
 class TableThread:
-    """One thread, or ``count`` alike ones; the rates are means of one thread while it lived.
+    """One thread, or ``count`` alike ones. The rates are means of one thread while it lived.
 
     ``comm`` is the name it had most often, ``names`` the others it had. ``process`` is the name of
     its process's leading thread, ``title`` that process's command line with paths cut to their
-    last part. ``cpu_share`` and ``wait_share`` (runnable, without a CPU) are in CPUs; ``run_us``
-    is microseconds on a CPU per run, 0 where it did not run; ``wakeups_per_s`` how often it began
+    last part. ``cpu_share`` and ``wait_share`` (runnable, without a CPU) are in CPUs. ``run_us``
+    is microseconds on a CPU per run, 0 where it did not run. ``wakeups_per_s`` how often it began
     to. ``lived_share`` is the part of the recording in which it lived.
     """
 
@@ -76,7 +76,7 @@ class TableThread:
         return self.cpu_share * self.lived_share * self.count
 
     def identity(self, comm: str | None = None) -> ThreadIdentity:
-        """Return what matchers look at, under its name or under *comm*; the cgroup is unknown."""
+        """Return what matchers look at, under its name or under *comm*. The cgroup is unknown."""
         return ThreadIdentity(
             cgroup="",
             comm=self.comm if comm is None else comm,
@@ -113,12 +113,12 @@ class ThreadTable:
 
 
 def read_thread_table(path: Path) -> ThreadTable:
-    """Read the table at *path*; raise DocumentError, one line, where it is none."""
+    """Read the table at *path*. Raise DocumentError, one line, where it is none."""
     return parse_thread_table(read_text(path), source=str(path))
 
 
 def parse_thread_table(text: str, *, source: str) -> ThreadTable:
-    """Read a table from its JSON; raise DocumentError, one line that names *source*."""
+    """Read a table from its JSON. Raise DocumentError, one line that names *source*."""
     if len(text) > LARGEST_CHARACTERS:
         raise DocumentError(source, [f"is longer than {LARGEST_CHARACTERS} characters"])
     try:
@@ -133,7 +133,7 @@ def parse_thread_table(text: str, *, source: str) -> ThreadTable:
 
 
 def thread_table_text(table: ThreadTable) -> str:
-    """Write *table* as JSON with one thread per line; defaults of threads are left out."""
+    """Write *table* as JSON with one thread per line. Defaults of threads are left out."""
     apart = ("schema_version", "threads")
     titles = list(dict.fromkeys(filter(None, (thread.title for thread in table.threads))))
     head = {
@@ -154,7 +154,7 @@ def _without_defaults(thread: TableThread, titles: Mapping[str, int]) -> dict[st
 
 
 def _with_titles(document: object, source: str) -> object:
-    """Put the titles where their numbers stand; raise DocumentError for one that is not there."""
+    """Put the titles where their numbers stand. Raise DocumentError for one that is not there."""
     if not isinstance(document, dict) or not isinstance(document.get("threads"), list):
         return document
     titles = document.pop("titles", [])
@@ -175,7 +175,7 @@ def _with_title(row: object, titles: Sequence[object], source: str) -> object:
 def _misfits(table: ThreadTable) -> Iterator[str]:
     for number, thread in enumerate(table.threads):
         for name in ("comm", "process"):
-            # The kernel keeps 15 bytes; one that is no UTF-8 stands as a longer replacement.
+            # The kernel keeps 15 bytes. One that is no UTF-8 stands as a longer replacement.
             length = len(getattr(thread, name).replace(REPLACEMENT, "?").encode(errors="replace"))
             if length > LONGEST_COMM:
                 yield f"threads[{number}].{name}: must be at most {LONGEST_COMM} bytes of UTF-8"

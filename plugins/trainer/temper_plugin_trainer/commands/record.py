@@ -41,9 +41,9 @@ def command(
 ) -> None:
     """Record the threads of a live program, by process or by pod, while it is under load.
 
-    Names, CPU time, waits and wake-ups of every thread, sampled twice a second; children and
+    Names, CPU time, waits and wake-ups of every thread, sampled twice a second. Children and
     threads that come and go included. Paths are cut to their last part, and what is a secret or
-    a user by its name is left out; look at the file before you publish it all the same.
+    a user by its name is left out. Look at the file before you publish it all the same.
     Ctrl-C ends it early, and what was recorded until then is kept.
     """
     if bool(pids) == (pod is not None):
@@ -85,7 +85,7 @@ def _draft(program: str | None, version: str, repeated_by: str) -> ThreadTable:
 
 @contextmanager
 def _reserved(output: Path) -> Iterator[None]:
-    """Make the file before anything is recorded in vain; where nothing was, it is gone again."""
+    """Make the file before anything is recorded in vain. Where nothing was, it is gone again."""
     if str(output) == "-":
         yield
         return

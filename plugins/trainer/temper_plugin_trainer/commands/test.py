@@ -84,7 +84,7 @@ def command(
 
 
 def _narrowed(path: Path, table: ThreadTable, containers: tuple[str, ...]) -> ThreadTable:
-    """Return *table* with the threads of *containers* alone; raise InputError for one it lacks."""
+    """Return *table* with the threads of *containers* alone. Raise InputError for one it lacks."""
     there = sorted({thread.container for thread in table.threads} - {""})
     for name in containers:
         if name not in there:
