@@ -82,6 +82,7 @@ class WindowCounts:
         lost: Edges and blockings that exceeded the capacity.
         nameless: Threads that exceeded the capacity.
         kernel_s: CPU time of counting, spent in the threads that were running.
+
     """
 
     length_s: float
