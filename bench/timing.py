@@ -1,4 +1,4 @@
-"""Compare commands fairly on a noisy machine: in turn, several rounds, medians and their ratios."""
+"""Compares commands on a noisy machine: alternately, in several rounds, by ratios of medians."""
 
 import resource
 import statistics
@@ -31,7 +31,7 @@ def _children_cpu_s() -> float:
 
 
 def median_ms(work: Any, rounds: int) -> float:  # noqa: ANN401 - any callable without arguments
-    """Call *work* so often. Return the median wall milliseconds of a call."""
+    """Call *work* repeatedly. Return the median wall milliseconds of a call."""
     taken = []
     for _ in range(rounds):
         began = time.perf_counter()

@@ -1,11 +1,11 @@
-"""What watching wake-ups and waits costs: per event, per window, and for loading it once.
+"""The cost of watching wake-ups and waits: per event, per window, and of loading.
 
     python bench/wakes.py [--rounds N] [--trips N] [--threads N] [--json]
 
-Needs root and a kernel that lets it load BPF. Two processes on one CPU pass a byte to and fro. A
-round trip is two switches and up to two wake-ups. It is played in turn without our programs, with
-them attached to a window that is over, and with an open one. What counts is the CPU time of both
-processes, in which the programs run, so other work on the machine matters little.
+It needs root and a kernel that allows BPF. Two processes on one CPU pass a byte to and fro. A
+round trip is two switches and up to two wake-ups. It runs alternately without the programs, with
+them attached to a window that is over, and with an open one. The figure is the CPU time of both
+processes, in which the programs run, so other work on the machine has little effect.
 """
 
 import statistics
@@ -58,7 +58,7 @@ os.wait()
 
 @contextmanager
 def pong(trips: int) -> Iterator[subprocess.Popen[str]]:
-    """Start the pair. It plays so many round trips whenever it is told to."""
+    """Start the pair, which makes so many round trips on each command."""
     command = [sys.executable, "-S", "-c", PONG, str(trips)]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -68,7 +68,7 @@ def pong(trips: int) -> Iterator[subprocess.Popen[str]]:
 
 
 def ns_per_trip(playing: subprocess.Popen[str]) -> float:
-    """Have the pair play. Return the CPU time of both per round trip."""
+    """Run the pair once. Return the CPU time of both per round trip."""
     assert playing.stdin is not None  # noqa: S101 - for the type checker
     assert playing.stdout is not None  # noqa: S101 - for the type checker
     playing.stdin.write("go\n")
@@ -77,7 +77,7 @@ def ns_per_trip(playing: subprocess.Popen[str]) -> float:
 
 
 def in_turn(kernel: WakeKernel, rounds: int, trips: int) -> dict[str, float]:
-    """Play without programs, beside a window that is over, and in an open one, in turn."""
+    """Run it without programs, beside a window that is over, and in an open one, alternately."""
     spent: dict[str, list[float]] = {"without": [], "over": [], "open": []}
     counts: list[WindowCounts] = []
     with pong(trips) as playing:
@@ -110,7 +110,7 @@ def _lower_quartile(values: list[float]) -> float:
 
 
 def kernels_count(kernel: WakeKernel, trips: int) -> dict[str, int]:
-    """Return the mean ns that the kernel itself counts per run of each program."""
+    """Return the kernel's mean ns per run of each program."""
     with counted_by_kernel(), pong(trips) as playing:
         kernel.begin(LONG_S)
         ns_per_trip(playing)
@@ -120,7 +120,7 @@ def kernels_count(kernel: WakeKernel, trips: int) -> dict[str, int]:
 
 
 def window_ms(kernel: WakeKernel, rounds: int) -> dict[str, float]:
-    """Return what one window of a second costs besides counting, and what it found."""
+    """Return the cost of a window of one second besides counting, and the size of its result."""
     begun, ended, told = [], [], []
     homes, places = ThreadCgroups(), Places(None)
     counted = WindowCounts(0.0)
@@ -147,7 +147,7 @@ def window_ms(kernel: WakeKernel, rounds: int) -> dict[str, float]:
 
 
 def load_ms(rounds: int) -> dict[str, float]:
-    """Return the CPU time of loading the object, which is done once."""
+    """Return the CPU time of loading the object once."""
     taken = []
     for _ in range(rounds):
         began = time.thread_time()

@@ -1,4 +1,4 @@
-"""Reads what the agent observes and what the engine was given, and looks for leftovers."""
+"""Reads the agent's observations and the engine's configuration, and finds leftovers."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Any
 
 Json = dict[str, Any]
 
-# Where an agent or an engine could leave something behind.
+# Places in which an agent or an engine could leave files.
 CGROUPS = "/sys/fs/cgroup"
 PLACES = ("/run", "/etc/temper", "/var/lib/temper", "/sys/fs/bpf", CGROUPS)
 OWN = Path("/run/demo")
@@ -26,7 +26,7 @@ def planned_sizes(config: Sequence[Json]) -> dict[str, tuple[int, int]]:
 
 
 def size_faults(seen: Json, sizes: Mapping[str, tuple[int, int]]) -> list[str]:
-    """Name the layers that own too many or too few CPUs, torn cores, or others' CPUs."""
+    """Return the layers that own too many or too few CPUs, split cores, or others' CPUs."""
     faults: list[str] = []
     owned: set[int] = set()
     for layer in seen["layers"]:
@@ -45,7 +45,7 @@ def size_faults(seen: Json, sizes: Mapping[str, tuple[int, int]]) -> list[str]:
 
 
 def layer_of(seen: Json, pod: str) -> Json:
-    """Return the layer that all of a pod's threads are in. An empty one where they disagree."""
+    """Return the layer of all threads of a pod, or an empty string if they differ."""
     names = {thread["layer"] for thread in seen["threads"] if thread["pod"] == pod}
     for layer in seen["layers"]:
         if names == {layer["name"]}:

@@ -1,4 +1,4 @@
-"""Every tier wants more CPUs than there are. Tells who is served and who waits."""
+"""Every tier demands more CPUs than there are. Reports the CPU time and waits of each."""
 
 import os
 import time
@@ -9,7 +9,7 @@ from node import Node, lateness, milliseconds
 
 
 def saturate(node: Node, seconds: float) -> None:
-    """Let all tiers want all CPUs at once, and judge who is served."""
+    """Let all tiers demand all CPUs at once, and check which are served."""
     report, attaches, engine = node.report, kernel.attaches(), kernel.engines()
     cpus = os.cpu_count() or 1
     wanted = {"payments": 2, "api": 2, "web": cpus, "reports": cpus, "backup": 2 * cpus}

@@ -10,7 +10,7 @@ from temper_core import InputError, InstrumentContext, Request, Trial, parse_pro
 
 @define
 class Trials:
-    """Tries the profile on pods, and releases every trial in the end."""
+    """Tries the profile on pods, and releases every trial on close."""
 
     context: InstrumentContext
     _trials: list[Trial] = field(factory=list)
@@ -29,7 +29,7 @@ class Trials:
         return {"trial": trial.id}
 
     def active(self) -> list[Trial]:
-        """Return the trials that are in force."""
+        """Return the active trials."""
         return [trial for trial in self._trials if trial.is_active()]
 
     def release(self, _request: Request | None = None) -> dict[str, Any]:
