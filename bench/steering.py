@@ -80,8 +80,8 @@ def hook_ns() -> dict[str, int]:
         us_per_rename()
         us_per_fork()
         programs = kernel._skeleton.programs  # noqa: SLF001 - nothing but a bench asks for these
-        found = {name: mean_run_ns(fd) for name, fd in programs.items()}
-    return {name: mean for name, mean in found.items() if mean}
+        means = {name: mean_run_ns(fd) for name, fd in programs.items()}
+    return {name: mean for name, mean in means.items() if mean}
 
 
 def us_per_hint() -> dict[str, float]:

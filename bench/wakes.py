@@ -94,8 +94,8 @@ def in_turn(kernel: WakeKernel, rounds: int, trips: int) -> dict[str, float]:
                     spent[name].append(taken)
     found = {f"{name}_ns": round(_lower_quartile(taken), 1) for name, taken in spent.items()}
     base = found["without_ns"]
-    events = statistics.median(each.switches + each.wakes for each in counts) / trips
-    own_ns = [each.kernel_s * 1e9 / (each.switches + each.wakes) for each in counts]
+    events = statistics.median(window.switches + window.wakes for window in counts) / trips
+    own_ns = [window.kernel_s * 1e9 / (window.switches + window.wakes) for window in counts]
     return found | {
         "events_per_trip": round(events, 2),
         "over_ns_per_event": round((found["over_ns"] - base) / events, 1),
@@ -121,7 +121,7 @@ def kernels_count(kernel: WakeKernel, trips: int) -> dict[str, int]:
 
 def window_ms(kernel: WakeKernel, rounds: int) -> dict[str, float]:
     """Return the cost of a window of one second besides counting, and the size of its result."""
-    begun, ended, told = [], [], []
+    begin_ms, end_ms, name_ms = [], [], []
     homes, places = ThreadCgroups(), Places(None)
     counted = WindowCounts(0.0)
     for _ in range(rounds):
@@ -133,15 +133,15 @@ def window_ms(kernel: WakeKernel, rounds: int) -> dict[str, float]:
         marks.append(time.thread_time())
         tell_window(counted, PartyRoster(counted.parties, None, places, homes), at=time.time())
         marks.append(time.thread_time())
-        for spent, (one, other) in zip((begun, ended, told), pairwise(marks), strict=True):
-            spent.append((other - one) * 1e3)
+        for spent, (start, end) in zip((begin_ms, end_ms, name_ms), pairwise(marks), strict=True):
+            spent.append((end - start) * 1e3)
     return {
         "threads": len(counted.parties),
         "edges": len(counted.edges),
         "switches": counted.switches,
-        "attach_ms": round(statistics.median(begun), 2),
-        "detach_and_read_ms": round(statistics.median(ended), 2),
-        "name_ms": round(statistics.median(told), 2),
+        "attach_ms": round(statistics.median(begin_ms), 2),
+        "detach_and_read_ms": round(statistics.median(end_ms), 2),
+        "name_ms": round(statistics.median(name_ms), 2),
         "counting_ms": round(counted.kernel_s * 1e3, 2),
     }
 

@@ -128,9 +128,9 @@ def spin(node: Node, seconds: float) -> None:
         (kernel.attaches(), kernel.engines(), kernel.state()) == (attaches, engine, "enabled"),
         f"engine {engine} attached throughout; mode {seen.get('mode')}",
     )
-    found = [f"{each['invariant']}: {each['message']}" for each in seen.get("violations", [])]
-    misplaced = [line for line in found if line.startswith("layer_mismatch")]
-    report.claim("in_place", not misplaced, "; ".join(found) or "no violation stands")
+    violations = [f"{row['invariant']}: {row['message']}" for row in seen.get("violations", [])]
+    misplaced = [line for line in violations if line.startswith("layer_mismatch")]
+    report.claim("in_place", not misplaced, "; ".join(violations) or "no violation stands")
 
 
 def kill(node: Node) -> None:
