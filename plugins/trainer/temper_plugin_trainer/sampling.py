@@ -73,7 +73,7 @@ class _Thread:
 
 @define(eq=False)
 class _Process:
-    """One process, kept when it has ended. Times are CPU seconds without its children's."""
+    """One process, kept when it has ended. ``used_s`` includes the CPU time of reaped children."""
 
     pid: int
     container: str
@@ -219,7 +219,7 @@ class ThreadSampler:
         return _Thread(counters, now, counters, now)
 
     def _is_young(self, start_s: float) -> bool:
-        """Whether a process or thread has started since the first sample."""
+        """Whether it has started since the first sample, and not only become visible."""
         # The kernel reports the start in whole ticks, rounded down.
         is_first_look = self._ends_s == 0
         began_s = self._began_s or 0.0
