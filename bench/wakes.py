@@ -30,7 +30,7 @@ SHORT_S = 1e-6
 PONG = """
 import os, sys, time
 os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-there, back, told = os.pipe(), os.pipe(), os.pipe()
+there, back, results = os.pipe(), os.pipe(), os.pipe()
 child = os.fork()
 is_ping = child != 0
 read_from, write_to = (back[0], there[1]) if is_ping else (there[0], back[1])
@@ -47,9 +47,9 @@ trips = int(sys.argv[1])
 if not is_ping:
     os.close(there[1])
     while True:
-        os.write(told[1], play(trips).to_bytes(8, "little"))
+        os.write(results[1], play(trips).to_bytes(8, "little"))
 for line in sys.stdin:
-    spent = play(trips) + int.from_bytes(os.read(told[0], 8), "little")
+    spent = play(trips) + int.from_bytes(os.read(results[0], 8), "little")
     print(spent / trips, flush=True)
 os.kill(child, 9)
 os.wait()
@@ -92,15 +92,15 @@ def in_turn(kernel: WakeKernel, rounds: int, trips: int) -> dict[str, float]:
             if round_number:  # the first round warms the caches
                 for name, taken in zip(spent, (without, over, opened), strict=True):
                     spent[name].append(taken)
-    found = {f"{name}_ns": round(_lower_quartile(taken), 1) for name, taken in spent.items()}
-    base = found["without_ns"]
+    figures = {f"{name}_ns": round(_lower_quartile(taken), 1) for name, taken in spent.items()}
+    base = figures["without_ns"]
     events = statistics.median(window.switches + window.wakes for window in counts) / trips
     own_ns = [window.kernel_s * 1e9 / (window.switches + window.wakes) for window in counts]
-    return found | {
+    return figures | {
         "events_per_trip": round(events, 2),
-        "over_ns_per_event": round((found["over_ns"] - base) / events, 1),
-        "open_ns_per_event": round((found["open_ns"] - base) / events, 1),
-        "open_ratio": round(found["open_ns"] / base, 3),
+        "over_ns_per_event": round((figures["over_ns"] - base) / events, 1),
+        "open_ns_per_event": round((figures["open_ns"] - base) / events, 1),
+        "open_ratio": round(figures["open_ns"] / base, 3),
         "charged_ns_per_event": round(statistics.median(own_ns), 1),
     }
 

@@ -92,15 +92,17 @@ class Agent:
 
     def wait_for(self, mode: str, generation: int = 0) -> Any:  # noqa: ANN401 - JSON may say anything
         """Wait until the agent is in *mode*. Return that observation, or raise NotInTime."""
-        start, seen = time.monotonic(), {}
+        start, observation = time.monotonic(), {}
         while time.monotonic() - start < self._pace.enforcing_s:
             if self._process.poll() is not None:
                 raise NotInTime(f"the agent has ended with exit code {self._process.returncode}")
-            seen = self.ask("/observe?top=500")
-            if seen.get("mode") == mode and seen["generation"] >= generation:
-                return seen
+            observation = self.ask("/observe?top=500")
+            if observation.get("mode") == mode and observation["generation"] >= generation:
+                return observation
             time.sleep(self._pace.ask_s)
-        raise NotInTime(f"not {mode} within {self._pace.enforcing_s:.0f} s: {_mode_of(seen)}")
+        raise NotInTime(
+            f"not {mode} within {self._pace.enforcing_s:.0f} s: {_mode_of(observation)}"
+        )
 
     def settled(self) -> Any:  # noqa: ANN401 - JSON may say anything
         """Return an observation whose window lies wholly after this call."""
@@ -137,5 +139,5 @@ def last_words() -> str:
     return "\n".join(LOG.read_text(errors="replace").splitlines()[-LOG_LINES:])
 
 
-def _mode_of(seen: dict[str, Any]) -> str:
-    return " ".join(str(seen.get(key, "")) for key in ("mode", "reason", "detail")).strip()
+def _mode_of(observation: dict[str, Any]) -> str:
+    return " ".join(str(observation.get(key, "")) for key in ("mode", "reason", "detail")).strip()

@@ -24,15 +24,15 @@ REVERTED_S = 2.0
 def raise_priority(node: Node) -> None:
     """Raise a pod's priority, and check that its threads move by hints only."""
     report, web, attaches = node.report, node.pods["web"], kernel.attaches()
-    seen = node.agent.ask("/observe?top=500")
-    old, target = layer_of(seen, "web"), layer_of(seen, "api")
+    observation = node.agent.ask("/observe?top=500")
+    old, target = layer_of(observation, "web"), layer_of(observation, "api")
     report.step(f"The priority of web rises from {web.priority} to {RAISED}")
     web.priority = RAISED
     node.list_pods()
     took = _wait_for_layer(node, "web", target["name"])
-    seen = node.agent.settled()
-    node.show_layers(seen)
-    new = layer_of(seen, "web")
+    observation = node.agent.settled()
+    node.show_layers(observation)
+    new = layer_of(observation, "web")
     report.claim(
         "moved",
         new["name"] == target["name"] != old["name"] and new["tasks"] >= len(web.members),
@@ -76,11 +76,13 @@ def grow(node: Node) -> None:
         swap(node)
     finally:
         without_s = watch.end()
-    seen = node.agent.settled()
-    node.show_layers(seen)
-    own, engine = (seen["overhead"][key] >> 20 for key in ("memory_bytes", "engine_memory_bytes"))
+    observation = node.agent.settled()
+    node.show_layers(observation)
+    own, engine = (
+        observation["overhead"][key] >> 20 for key in ("memory_bytes", "engine_memory_bytes")
+    )
     report.tell(f"memory: the agent {own} MiB, the engine {engine} MiB")
-    faults = size_faults(seen, planned_sizes(node.agent.ask("/config")))
+    faults = size_faults(observation, planned_sizes(node.agent.ask("/config")))
     report.claim("grown", not faults, "; ".join(faults) or "every layer has its CPUs")
     report.claim(
         "swap_window",
@@ -96,15 +98,15 @@ def go_through_safe_mode(node: Node) -> None:
     node.crowd.measure()
     report.tell(temper("safe-mode", "on", "--reason", "demo", "--settings", str(SETTINGS)))
     took = kernel.wait_until("disabled", lambda: kernel.state() == "disabled", 60)
-    seen = node.agent.wait_for("safe_mode")
+    observation = node.agent.wait_for("safe_mode")
     report.claim(
         "safe_mode_on",
-        seen["reason"] == "requested" and not kernel.engines(),
-        f"{kernel.state()} {took:.1f} s after; {seen['reason']}: {seen['detail']}",
+        observation["reason"] == "requested" and not kernel.engines(),
+        f"{kernel.state()} {took:.1f} s after; {observation['reason']}: {observation['detail']}",
     )
     report.claim("safe_mode_workloads", node.crowd.is_well, lateness(node.crowd.latest()))
     report.tell(temper("safe-mode", "off", "--settings", str(SETTINGS)))
-    seen = node.agent.wait_for("enforcing")
+    observation = node.agent.wait_for("enforcing")
     report.claim("safe_mode_off", kernel.state() == "enabled", f"{kernel.state()}")
 
 
@@ -116,7 +118,7 @@ def spin(node: Node, seconds: float) -> None:
     node.crowd.measure()
     time.sleep(seconds)
     late = node.crowd.latest()
-    seen = node.agent.ask("/observe?top=500")
+    observation = node.agent.ask("/observe?top=500")
     node.pods["backup"].rest()
     system, rest = late.pop("system"), max(late.values())
     report.claim("system_not_starved", system < SERVED_S, f"at most {milliseconds(system)} late")
@@ -126,9 +128,11 @@ def spin(node: Node, seconds: float) -> None:
     report.claim(
         "not_ejected",
         (kernel.attaches(), kernel.engines(), kernel.state()) == (attaches, engine, "enabled"),
-        f"engine {engine} attached throughout; mode {seen.get('mode')}",
+        f"engine {engine} attached throughout; mode {observation.get('mode')}",
     )
-    violations = [f"{row['invariant']}: {row['message']}" for row in seen.get("violations", [])]
+    violations = [
+        f"{row['invariant']}: {row['message']}" for row in observation.get("violations", [])
+    ]
     misplaced = [line for line in violations if line.startswith("layer_mismatch")]
     report.claim("in_place", not misplaced, "; ".join(violations) or "no violation stands")
 

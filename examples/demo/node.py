@@ -56,15 +56,15 @@ class Node:
     def start_agent(self) -> Json:
         """Start an agent. Return the first observation in which it enforces."""
         self.agent = Agent(self._pace)
-        seen: Json = self.agent.wait_for("enforcing")
-        return seen
+        observation: Json = self.agent.wait_for("enforcing")
+        return observation
 
     def attach(self) -> None:
         """Start the first agent, and check that the kernel runs its plan."""
         report, attaches = self.report, kernel.attaches()
         report.step("The agent starts: it plans, checks, and attaches the engine (half a minute)")
         began = time.monotonic()
-        seen = self.start_agent()
+        observation = self.start_agent()
         self.cold_s = time.monotonic() - began
         attached, state, operations = (
             kernel.attaches() - attaches,
@@ -78,18 +78,19 @@ class Node:
         )
         report.claim(
             "proven",
-            bool(seen["engine"]) and seen["generation"] == 1,
-            f"{seen['mode']}, {seen['engine']}, generation {seen['generation']}",
+            bool(observation["engine"]) and observation["generation"] == 1,
+            f"{observation['mode']}, {observation['engine']}, "
+            f"generation {observation['generation']}",
         )
 
     def judge_layers(self) -> None:
         """Check that the layers have the CPUs and the threads of the plan."""
-        report, seen = self.report, self.agent.settled()
+        report, observation = self.report, self.agent.settled()
         sizes = planned_sizes(self.agent.ask("/config"))
-        self.show_layers(seen)
-        faults = size_faults(seen, sizes)
+        self.show_layers(observation)
+        faults = size_faults(observation, sizes)
         report.claim("cpus_as_planned", bool(sizes) and not faults, "; ".join(faults) or f"{sizes}")
-        layers = {name: layer_of(seen, name) for name in self.pods}
+        layers = {name: layer_of(observation, name) for name in self.pods}
         report.claim(
             "placed",
             all(layers[name]["tasks"] == len(self.pods[name].members) for name in FENCED)
@@ -99,9 +100,9 @@ class Node:
         fenced, used = set(layers["payments"]["cpus"]), self._cpus_used_by("payments")
         report.claim("confined", used <= fenced, f"ran on {used}, fenced are {fenced}")
 
-    def show_layers(self, seen: Json) -> None:
+    def show_layers(self, observation: Json) -> None:
         """Report the CPUs of the layers and the number of their threads."""
-        for layer in seen["layers"]:
+        for layer in observation["layers"]:
             cpus = ",".join(map(str, layer["cpus"])) or "none of its own"
             name, kind, tasks = layer["name"], layer["kind"], layer["tasks"]
             self.report.tell(f"layer {name:10} {kind:9} CPUs {cpus:15} {tasks} tasks")

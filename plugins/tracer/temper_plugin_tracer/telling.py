@@ -37,7 +37,7 @@ class _Waits:
         self.packed += packed
         self.total_ns += total_ns
 
-    def told(self, subject: str) -> WaitHistogram:
+    def histogram(self, subject: str) -> WaitHistogram:
         """Return the histogram of *subject*."""
         counts = COUNTS.unpack(self.packed.to_bytes(4 * BUCKETS, "little"))
         return WaitHistogram(subject, counts, self.total_ns / NS_PER_S)
@@ -79,11 +79,11 @@ def _histograms(counted: WindowCounts, roster: PartyRoster) -> Iterator[WaitHist
             layers[party.layer].add(waits.packed, waits.total_ns)
         if party.pod:
             pods[party.pod].add(waits.packed, waits.total_ns)
-    yield node.told(NODE)
+    yield node.histogram(NODE)
     for layer in sorted(layers):
-        yield layers[layer].told(f"layer {layer}")
+        yield layers[layer].histogram(f"layer {layer}")
     for pod in nlargest(MOST_PODS, pods, key=lambda name: (pods[name].total_ns, name)):
-        yield pods[pod].told(pod)
+        yield pods[pod].histogram(pod)
 
 
 def _alike(counted: WindowCounts, roster: PartyRoster) -> Iterator[tuple[int, _Waits]]:
