@@ -18,7 +18,7 @@ PROGRAMS = (
 
 
 def main() -> int:
-    """Run each program in a process of its own; return the number that failed."""
+    """Run each program in a process of its own. Return the number that failed."""
     failed = 0
     for program in PROGRAMS:
         print(f"\n## {program}", flush=True)

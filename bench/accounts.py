@@ -1,4 +1,4 @@
-"""What a program and all it starts use: CPU time by a cgroup of its own, and resident memory."""
+"""CPU time, by a cgroup, and resident memory of a program and its children."""
 
 import os
 import subprocess
@@ -16,7 +16,7 @@ END_S = 15.0
 
 @define
 class Account:
-    """A program that runs in a cgroup of its own, so that no child of it is forgotten."""
+    """A program in a cgroup of its own, which includes all its children."""
 
     cgroup: Path
     launch: "Callable[[], subprocess.Popen[bytes]]"
@@ -25,24 +25,24 @@ class Account:
 
     @property
     def cpu_s(self) -> float:
-        """CPU seconds since the start, of children that have ended too."""
+        """CPU seconds since the start, including ended children."""
         lines = (self.cgroup / "cpu.stat").read_text().splitlines()
         return int(dict(line.split() for line in lines)["usage_usec"]) / 1e6
 
     @property
     def resident_mib(self) -> float:
-        """What all its processes have in memory, shared pages counted for each."""
+        """Resident memory of all its processes, with shared pages counted for each."""
         pids = (self.cgroup / "cgroup.procs").read_text().split()
         pages = sum(map(_resident_pages, pids))
         return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
     def keep_running(self) -> None:
-        """Start the program again if it has ended, as whatever supervises it would."""
+        """Restart the program if it has ended, as a supervisor would."""
         if self.process.poll() is not None:
             self.process, self.restarts = self.launch(), self.restarts + 1
 
     def end(self) -> None:
-        """End the program and whatever it has started."""
+        """End the program and its children."""
         self.process.terminate()
         with suppress(subprocess.TimeoutExpired):
             self.process.wait(END_S)
@@ -57,7 +57,7 @@ class Account:
 
 
 def start(name: str, command: Sequence[str], environment: Mapping[str, str]) -> Account:
-    """Start *command* in a new cgroup; raise SystemExit where this user cannot make one."""
+    """Start *command* in a new cgroup. Raise SystemExit if this user cannot create one."""
     unified = detect_cgroups().unified
     if unified is None or not os.access(unified, os.W_OK):
         raise SystemExit("bench: needs a cgroup v2 hierarchy that it may write to (root)")

@@ -1,7 +1,7 @@
-"""Admissions over TLS: the overcommit webhook against a server that allows whatever it is asked.
+"""Admissions over TLS: the overcommit webhook against a server that allows every request.
 
-Both are the same server, held to one core and asked in turn over connections that stay open, so
-that their ratio holds on a busy machine; admissions per second come from the CPU time they cost.
+Both are the same server, pinned to one core and queried alternately over open connections, so
+that their ratio holds on a busy machine. Admissions per second come from the CPU time they cost.
 
 python bench/admissions.py [--rounds N] [--calls N]
 """
@@ -42,25 +42,27 @@ from temper_plugin_density.overcommit.tallies import Tallies
 
 CONNECTIONS = 16
 SAMPLED = 6
-"""Pods that are asked about in turn; they differ in containers and requests."""
+"""Number of different pods, which differ in containers and requests."""
 BARE = b'{"response":{"uid":"1","allowed":true}}'
 TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 KINDS = ("allows all", "webhook")
 
 
 def reviews() -> list[bytes]:
-    """Return calls of the API server about pods as they are made, without a status."""
-    made = runpy.run_path(str(Path(__file__).parents[1] / "tests" / "podlists.py"))
-    pods = [{**each, "status": {}} for each in made["make_podlist"](SAMPLED)["items"]]
+    """Return the API server's requests for new pods, which have no status yet."""
+    podlists = runpy.run_path(str(Path(__file__).parents[1] / "tests" / "podlists.py"))
+    pods = [{**pod, "status": {}} for pod in podlists["make_podlist"](SAMPLED)["items"]]
     for pod in pods:
         pod["spec"]["priority"] = 0
     kind = {"group": "", "version": "v1", "kind": "Pod"}
-    asked = [{"uid": "1", "kind": kind, "operation": "CREATE", "object": pod} for pod in pods]
-    return [json.dumps({"kind": "AdmissionReview", "request": each}).encode() for each in asked]
+    requests = [{"uid": "1", "kind": kind, "operation": "CREATE", "object": pod} for pod in pods]
+    return [
+        json.dumps({"kind": "AdmissionReview", "request": request}).encode() for request in requests
+    ]
 
 
 async def allow(scope: Scope, receive: Receive, send: Send) -> None:
-    """Read a call to its end and allow it, whatever it is: an ASGI application."""
+    """Read a request to its end and allow it: an ASGI application."""
     assert scope["type"] == "http"  # noqa: S101 - nothing else is asked here
     while (await receive()).get("more_body"):
         pass
@@ -70,16 +72,16 @@ async def allow(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 def serve(kind: str) -> None:
-    """Serve on a free port, which is printed with the authority, until the process is ended."""
+    """Serve on a free port until the process is killed. Print port and authority."""
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     tier = partial(tier_of, mapping=load_settings(None).priority_mapping)
     app: ASGIApp = webhook_app(Policy(tier), Tallies()) if kind == KINDS[1] else allow
-    made = material.made(material.Terms(frozenset({"127.0.0.1"})), datetime.now(UTC))
+    authority = material.made(material.Terms(frozenset({"127.0.0.1"})), datetime.now(UTC))
     context = server_context()
-    present(context, made)
+    present(context, authority)
     listening = listen_on(Address("127.0.0.1", 0), "--listen")
     port = listening.getsockname()[1]
-    print(json.dumps([port, certificates.written(made.authorities).decode()]), flush=True)
+    print(json.dumps([port, certificates.written(authority.authorities).decode()]), flush=True)
 
     async def run() -> None:
         await BoundedServer(app, Bounds(), context=context).serve([listening])
@@ -102,7 +104,7 @@ class Served:
         ]
 
     def ask(self, calls: int, bodies: list[bytes]) -> tuple[float, float]:
-        """Ask so often; return the CPU seconds that it cost the server, and the wall seconds."""
+        """Send so many requests. Return the server's CPU seconds and the wall seconds."""
         head = "POST /mutate HTTP/1.1\r\nhost: webhook\r\ncontent-length: {}\r\n\r\n"
         requests = [head.format(len(body)).encode() + body for body in bodies]
         used, began = self._cpu_s(), time.perf_counter()
@@ -133,7 +135,7 @@ def _answer(connection: ssl.SSLSocket) -> None:
 
 @contextmanager
 def running() -> Iterator[dict[str, Served]]:
-    """Start both servers, and end them."""
+    """Start both servers, and stop them on exit."""
     servers: dict[str, Served] = {}
     try:
         for kind in KINDS:
@@ -146,7 +148,7 @@ def running() -> Iterator[dict[str, Served]]:
 
 
 def measure(rounds: int, calls: int) -> dict[str, Any]:
-    """Return what an admission costs in CPU time, and how many a second that and the clock make."""
+    """Return CPU time per admission, and admissions per second by CPU time and by wall time."""
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     bodies, spent = reviews(), {kind: list[tuple[float, float]]() for kind in KINDS}
     with running() as servers:
@@ -166,8 +168,8 @@ def measure(rounds: int, calls: int) -> dict[str, Any]:
 
 
 def _row(taken: list[tuple[float, float]], calls: int) -> dict[str, float]:
-    cpu_s = statistics.median(each[0] for each in taken) / calls
-    wall_s = statistics.median(each[1] for each in taken) / calls
+    cpu_s = statistics.median(cpu_s for cpu_s, _ in taken) / calls
+    wall_s = statistics.median(wall_s for _, wall_s in taken) / calls
     return {
         "cpu_us": round(cpu_s * 1e6),
         "per_core_s": round(1 / cpu_s),
@@ -176,16 +178,16 @@ def _row(taken: list[tuple[float, float]], calls: int) -> dict[str, float]:
 
 
 def main() -> None:
-    """Measure, or serve what is measured."""
+    """Measure, or run one of the measured servers."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--calls", type=int, default=2000)
     parser.add_argument("--serve", choices=KINDS, help=argparse.SUPPRESS)
-    asked = parser.parse_args()
-    if asked.serve:
-        serve(asked.serve)
+    options = parser.parse_args()
+    if options.serve:
+        serve(options.serve)
     else:
-        print(json.dumps(measure(asked.rounds, asked.calls), indent=1))
+        print(json.dumps(measure(options.rounds, options.calls), indent=1))
 
 
 if __name__ == "__main__":

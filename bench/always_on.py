@@ -21,7 +21,7 @@ SETTLE_S = 8
 
 
 def measure(seconds: float, threads: int) -> dict[str, Any]:
-    """Run the agent observing, scraped every 15 s, and say what it used after it settled."""
+    """Run the agent observing, scraped every 15 s, and return its use after it settled."""
     with tempfile.TemporaryDirectory() as directory, threads_running(threads, pause_s=1.0):
         agent = _start(Path(directory))
         try:
@@ -73,5 +73,5 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="What the agent costs while it only watches.")
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--threads", type=int, default=1_000)
-    given = parser.parse_args()
-    print(json.dumps(measure(given.seconds, given.threads), indent=1))
+    options = parser.parse_args()
+    print(json.dumps(measure(options.seconds, options.threads), indent=1))

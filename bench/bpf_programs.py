@@ -1,4 +1,4 @@
-"""Measure BPF programs: the kernel's own count of their time, and a report in figures."""
+"""Measures BPF programs by the kernel's own count of their time, and prints the figures."""
 
 import argparse
 import json
@@ -29,7 +29,7 @@ def counted_by_kernel() -> Iterator[None]:
 
 
 def mean_run_ns(program: int) -> int:
-    """Return what the kernel counted per run of the program of this descriptor; 0 without runs."""
+    """Return the kernel's mean ns per run of the program of this descriptor, 0 without runs."""
     text = Path(f"/proc/self/fdinfo/{program}").read_text()
     fields = dict(re.findall(r"^(run_time_ns|run_cnt):\s*(\d+)", text, re.MULTILINE))
     runs = int(fields.get("run_cnt", 0))
@@ -37,23 +37,23 @@ def mean_run_ns(program: int) -> int:
 
 
 def report(about: str, measure: Callable[..., Figures], **defaults: int) -> int:
-    """Measure by the numbers of the command line, and print the figures.
+    """Measure with the options of the command line, and print the figures.
 
-    Returns an exit code: 0 also where this machine cannot, which is then said.
+    Returns an exit code. It is 0 also if this machine cannot measure, for the printed reason.
     """
     parser = argparse.ArgumentParser(description=about.splitlines()[0])
     for name, default in defaults.items():
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--json", action="store_true")
-    given = vars(parser.parse_args())
-    wants_json = given.pop("json")
+    options = vars(parser.parse_args())
+    wants_json = options.pop("json")
     access = probe()
     if not access.is_allowed or os.geteuid():
         reason = access.reason or "the kernel counts for root only"
         print(f"not measured: {reason}; {access.remedy or 'run it as root'}")
         return 0
     try:
-        figures = measure(**given)
+        figures = measure(**options)
     except BpfError as error:
         print(f"failed: {error}", file=sys.stderr)
         return 1

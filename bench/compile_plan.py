@@ -1,4 +1,4 @@
-"""Deciding for 250 pods on 64 CPUs against parsing the PodList they come in."""
+"""Deciding for 250 pods on 64 CPUs against parsing their PodList."""
 
 import json
 from typing import Any
@@ -17,7 +17,7 @@ from temper_core.settings.models import Settings
 
 ROUNDS = 25
 MORE_MILLIS = 300
-"""Added to every request, so that the layers in force do not do and a held plan is made too."""
+"""Added to every request, so that the layers in force are too small and a held plan is made."""
 
 
 def measure() -> dict[str, Any]:
@@ -39,7 +39,7 @@ def measure() -> dict[str, Any]:
 
 
 def _steered(pods: tuple[Pod, ...], machine: MachineShape, settings: Settings) -> dict[str, Any]:
-    """Measure what the agent does where hints are allowed: once or twice, against what runs."""
+    """Measure deciding with hints: one or two plans, against the plan in force."""
     decider = Decider(settings, machine, PluginHost(), ProfileCatalogue())
     in_force = decider.decide(pods, steered=True).wanted
     larger = [evolve(pod, cpu_request_millis=pod.cpu_request_millis + MORE_MILLIS) for pod in pods]

@@ -1,9 +1,9 @@
-"""What an agent keeps resident: alone, beside 1,000 threads, and with the pods of a full node.
+"""Resident memory of an agent: alone, beside 1,000 threads, and with the pods of a full node.
 
     python bench/memory.py [--pods N] [--threads N] [--settle S]
 
-Each case is an agent of its own with every plugin that is installed; the figure is the kernel's
-peak (``VmHWM``). Pods come from an API server in this process, and from a file. As root, where the
+Each case runs its own agent with every installed plugin. The figure is the kernel's
+peak (``VmHWM``). Pods come from an API server in this process, and from a file. As root, if the
 unified cgroup tree can be written, each pod has a cgroup with a process in it.
 """
 
@@ -33,13 +33,13 @@ PATIENCE_S = 60
 
 
 class Pods(BaseHTTPRequestHandler):
-    """Answers as an API server with one node's pods, and no change of them."""
+    """Answers as an API server with one node's pods, which do not change."""
 
     protocol_version = "HTTP/1.1"
     answer = b"{}"
 
     def do_GET(self) -> None:
-        """Give the list, or keep the watch open; of nodes there are none."""
+        """Return the list, or keep the watch open. There are no nodes."""
         if "watch=1" in self.path:
             self.send_response(200)
             self.send_header("Transfer-Encoding", "chunked")
@@ -53,12 +53,12 @@ class Pods(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 @contextmanager
 def api_server(pods: bytes, directory: Path) -> Iterator[str]:
-    """Serve *pods*; yield the settings of an agent that asks for them."""
+    """Serve *pods*. Yield the settings of an agent that reads them."""
     handler = type("Handler", (Pods,), {"answer": pods})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     server.daemon_threads = True
@@ -88,7 +88,7 @@ def api_server(pods: bytes, directory: Path) -> Iterator[str]:
 
 @contextmanager
 def cgroups_of(uids: list[str]) -> Iterator[bool]:
-    """Give each pod a cgroup with a process in it; yield whether that can be done here."""
+    """Give each pod a cgroup with a process in it. Yield whether that is possible here."""
     root = next((path for path in UNIFIED if (path / "cgroup.procs").exists()), None)
     if root is None or os.geteuid() != 0:
         yield False
@@ -113,7 +113,7 @@ def _remove(top: Path, folders: list[Path]) -> None:
 
 
 def peak_mb(directory: Path, settings: str, settle_s: float, is_ready: Callable[[], bool]) -> float:
-    """Run an agent for *settle_s* seconds after it is ready; return its peak."""
+    """Run an agent for *settle_s* seconds after it is ready. Return its peak."""
     path = directory / "agent.toml"
     path.write_text(
         f'{settings}[safe_mode]\nfile = "{directory}/safe-mode"\n'
@@ -157,14 +157,14 @@ def _pods_told() -> int:
 def measure(pods: int, threads: int, settle_s: float) -> dict[str, Any]:
     """Return the peak of each case, in MB, and its ratio to an agent alone."""
     text = podlist(pods)
-    uids = [each["metadata"]["uid"] for each in json.loads(text)["items"]]
-    found: dict[str, float] = {}
+    uids = [pod["metadata"]["uid"] for pod in json.loads(text)["items"]]
+    peaks: dict[str, float] = {}
 
     def case(name: str, settings: str, least_pods: int = 0) -> None:
         def is_ready() -> bool:
             return "temper_" in _scraped() and _pods_told() >= least_pods
 
-        found[name] = peak_mb(directory, settings, settle_s, is_ready)
+        peaks[name] = peak_mb(directory, settings, settle_s, is_ready)
 
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
@@ -180,10 +180,10 @@ def measure(pods: int, threads: int, settle_s: float) -> dict[str, Any]:
             case(f"{pods} pods, file", from_file, least)
             with api_server(text.encode(), directory) as settings:
                 case(f"{pods} pods, API server", settings, least)
-    alone = found["alone"]
+    alone = peaks["alone"]
     rows = {
         name: {"peak_mb": peak, "ratio": round(peak / alone, 2), "aim_mb": AIMS_MB.get(name)}
-        for name, peak in found.items()
+        for name, peak in peaks.items()
     }
     return {"list_mb": round(len(text) / MB, 1), "pods_have_cgroups": has_cgroups, "cases": rows}
 
@@ -193,5 +193,5 @@ if __name__ == "__main__":
     parser.add_argument("--pods", type=int, default=500)
     parser.add_argument("--threads", type=int, default=1_000)
     parser.add_argument("--settle", type=float, default=20)
-    given = parser.parse_args()
-    print(json.dumps(measure(given.pods, given.threads, given.settle), indent=1))
+    options = parser.parse_args()
+    print(json.dumps(measure(options.pods, options.threads, options.settle), indent=1))

@@ -1,9 +1,9 @@
-"""What one tick of observation costs, at 100, 1,000 and 5,000 real threads.
+"""The cost of one tick of observation, at 100, 1,000 and 5,000 real threads.
 
     python bench/observe_tick.py [--threads N ...] [--tier T] [--pause S] [--ticks N] [--json]
 
 Each size is measured in a process of its own: the whole ``Observer.tick`` on the real /proc, with
-a wait before every tick so that caches are as cold as in an agent. CPU time, not wall time.
+a wait before every tick so that caches are as cold as in an agent. It is CPU time, not wall time.
 """
 
 import argparse
@@ -55,7 +55,7 @@ def threads_running(
 
 
 def a_plan() -> LayerPlan:
-    """Return a plan that has something to match, so that the tick places threads too."""
+    """Return a plan with matchers, so that the tick places threads too."""
     blocks = tuple((Matcher("CgroupPrefix", f"kubepods.slice/pod{n}/"),) for n in range(20))
     layers = (
         Layer("normal", LayerKind.GROUPED, blocks, cpus_min=1, cpus_max=2),
@@ -65,7 +65,7 @@ def a_plan() -> LayerPlan:
 
 
 def measure(pause_s: float, ticks: int, wait_s: float, tier: str) -> dict[str, Any]:
-    """Look at this machine *ticks* times and say what it cost."""
+    """Run *ticks* ticks on this machine and return their cost."""
     settings = Settings(observe=ObserveSettings(tier=tier))
     plan, status = a_plan(), Status(Mode.ENFORCING)
     observer = Observer(plan.machine, settings, node="bench")
@@ -124,7 +124,7 @@ def main() -> None:
 
 
 def table(results: list[dict[str, Any]]) -> str:
-    """Lay the results out in columns."""
+    """Format the results in columns."""
     lines = [list(results[0]), *([str(value) for value in row.values()] for row in results)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join(

@@ -1,10 +1,10 @@
-"""What watching a node costs: the whole agent beside the tools that people use for it, in one run.
+"""The cost of watching a node: the whole agent beside other tools, in one run.
 
     python bench/overhead.py [--threads N ...] [--seconds S] [--only NAME ...] [--json]
 
 For each number of threads, twenty to a process, asleep for good and waking thrice in two seconds,
-all tools run at the same time, those that can are scraped every 15 s, and each is charged with the
-CPU time of its own cgroup after it settled. One that ends is started again. As
+all tools run at the same time. Exporters are scraped every 15 s. Each tool is charged with the
+CPU time of its own cgroup after it settled. A tool that ends is restarted. Run it as
 root: the agent's best tier needs BPF, and the accounts are cgroups.
 """
 
@@ -35,7 +35,7 @@ Connections = Sequence[tuple[Tool, HTTPConnection]]
 
 
 def measure(tools: Sequence[Tool], threads: int, pause_s: float, seconds: float) -> Any:  # noqa: ANN401 - JSON
-    """Run all *tools* beside that many threads; return what each used, by its name."""
+    """Run all *tools* beside that many threads. Return the use of each by name."""
     with ExitStack() as running:
         running.enter_context(threads_running(threads, pause_s, THREADS_PER_PROCESS))
         accounts = {tool.name: running.enter_context(_running(tool)) for tool in tools}
@@ -44,7 +44,10 @@ def measure(tools: Sequence[Tool], threads: int, pause_s: float, seconds: float)
             connection.timeout = ANSWER_S
             running.callback(connection.close)
         _wait_scraping(accounts, connections, SETTLE_S)
-        before, began = {name: each.cpu_s for name, each in accounts.items()}, time.monotonic()
+        before, began = (
+            {name: account.cpu_s for name, account in accounts.items()},
+            time.monotonic(),
+        )
         tier = _wait_scraping(accounts, connections, seconds)
         window_s = time.monotonic() - began
         return {
@@ -54,11 +57,11 @@ def measure(tools: Sequence[Tool], threads: int, pause_s: float, seconds: float)
             "tier": tier,
             "tools": {
                 name: {
-                    "core_percent": round(100 * (each.cpu_s - before[name]) / window_s, 4),
-                    "rss_mib": round(each.resident_mib, 1),
-                    "restarts": each.restarts,
+                    "core_percent": round(100 * (account.cpu_s - before[name]) / window_s, 4),
+                    "rss_mib": round(account.resident_mib, 1),
+                    "restarts": account.restarts,
                 }
-                for name, each in accounts.items()
+                for name, account in accounts.items()
             },
         }
 
@@ -79,7 +82,7 @@ def _running(tool: Tool) -> Iterator[Account]:
 def _wait_scraping(
     accounts: Mapping[str, Account], connections: Connections, seconds: float
 ) -> str:
-    """Scrape now and then for so long; return the tier that the agent tells."""
+    """Scrape periodically for so long. Return the agent's tier of observation."""
     until, tier = time.monotonic() + seconds, ""
     while (left := until - time.monotonic()) > 0:
         time.sleep(min(SCRAPE_EVERY_S, left))
@@ -91,7 +94,7 @@ def _wait_scraping(
 
 
 def _scrape(tool: Tool, connection: HTTPConnection) -> str:
-    """Ask as Prometheus does: over one connection, as long as the tool lets that live."""
+    """Scrape as Prometheus does: over one connection, until the tool closes it."""
     for _ in range(2):
         try:
             connection.request("GET", tool.path, headers={"Accept": "text/plain"})
@@ -105,12 +108,12 @@ def _scrape(tool: Tool, connection: HTTPConnection) -> str:
 def _tier_in(metrics: str) -> str:
     start_of, end = 'temper_observe_tier{tier="', '"} 1.0'
     lines = (line for line in metrics.splitlines() if line.startswith(start_of))
-    found = (line[len(start_of) : -len(end)] for line in lines if line.endswith(end))
-    return next(found, "")
+    tiers = (line[len(start_of) : -len(end)] for line in lines if line.endswith(end))
+    return next(tiers, "")
 
 
 def table(results: Sequence[Any], tools: Sequence[Tool]) -> str:
-    """Lay the results out as a Markdown table: per cent of a core, and how many times ours."""
+    """Format the results as a Markdown table: per cent of a core, and multiples of the agent's."""
     heads = ["threads", "", *(tool.name for tool in tools)]
     lines = ["| " + " | ".join(heads) + " |", "| --: | --- |" + " --: |" * len(tools)]
     for result in results:
@@ -136,17 +139,17 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--only", nargs="+", help="tools by the beginning of their names")
     parser.add_argument("--json", action="store_true")
-    given = parser.parse_args()
-    tools = [agent(), *([] if given.only == ["temper"] else rivals())]
-    if given.only:
-        tools = [tool for tool in tools if tool.name.startswith(tuple(given.only))]
+    options = parser.parse_args()
+    tools = [agent(), *([] if options.only == ["temper"] else rivals())]
+    if options.only:
+        tools = [tool for tool in tools if tool.name.startswith(tuple(options.only))]
     results = []
-    for threads in given.threads:
+    for threads in options.threads:
         for pause_s in (0.0, BUSY_PAUSE_S):
-            results.append(measure(tools, threads, pause_s, given.seconds))
-            if not given.json:
+            results.append(measure(tools, threads, pause_s, options.seconds))
+            if not options.json:
                 print(table(results[-1:], tools).split("\n\n")[0].splitlines()[-1], flush=True)
-    print(json.dumps(results, indent=1) if given.json else f"\n{table(results, tools)}")
+    print(json.dumps(results, indent=1) if options.json else f"\n{table(results, tools)}")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""How many questions of a scheduler about 1,000 nodes the extender answers, and what they cost.
+"""The extender's rate of answers to a scheduler about 1,000 nodes, and their cost.
 
-One connection, one question after the other, as kube-scheduler asks. The CPU time is the server's
-own; ``/healthz`` is what HTTP alone costs in the same run, and ``json.loads`` what reading does.
+Requests come one at a time over one connection, as kube-scheduler's do. CPU time is the server's
+own. ``/healthz`` is the cost of HTTP in the same run, and ``json.loads`` that of parsing.
 """
 
 import http.client
@@ -32,25 +32,25 @@ PODS_PER_NODE = 30
 QUESTIONS = 300
 WHOLE_NODE_QUESTIONS = 10
 NODE_BYTES = 20_000
-"""About what a Node object has: most of it names of images."""
+"""Approximate size of a Node object, mostly names of images."""
 NAMES = [f"ip-10-0-{n // 256}-{n % 256}.eu-central-1.compute.internal" for n in range(NODES)]
 
 
 def node(name: str) -> dict[str, Any]:
-    """Return the Node object of one on which an agent enforces."""
+    """Return the Node object of a node on which an agent enforces."""
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    said = {"agent-mode": "enforcing", "tiers-updated": now, "fenced-cores": "2"}
-    said |= {"fence-budget-cores": "7", "threads-per-core": "2"}
-    annotations = {f"temper.codes/{key}": value for key, value in said.items()}
+    values = {"agent-mode": "enforcing", "tiers-updated": now, "fenced-cores": "2"}
+    values |= {"fence-budget-cores": "7", "threads-per-core": "2"}
+    annotations = {f"temper.codes/{key}": value for key, value in values.items()}
     images = [{"names": ["x" * NODE_BYTES]}]
     status = {"allocatable": {"cpu": "15890m"}, "images": images}
     return {"metadata": {"name": name, "annotations": annotations}, "status": status}
 
 
 def pod(millis: int) -> dict[str, Any]:
-    """Return a critical pod as the API server has it."""
-    made = runpy.run_path(str(Path(__file__).parents[1] / "tests" / "podlists.py"))
-    (item,) = made["make_podlist"](1)["items"]
+    """Return a critical pod object of the API server."""
+    podlists = runpy.run_path(str(Path(__file__).parents[1] / "tests" / "podlists.py"))
+    (item,) = podlists["make_podlist"](1)["items"]
     item["status"] = {"phase": "Pending", "qosClass": "Burstable"}
     item["metadata"].pop("deletionTimestamp", None)
     item["spec"] |= {"priority": 1_000_000, "priorityClassName": "temper-critical"}
@@ -62,13 +62,13 @@ def pod(millis: int) -> dict[str, Any]:
 
 
 def bound(number: int) -> BoundPod:
-    """Return a pod that was bound."""
+    """Return a bound pod."""
     key, name = f"team/app-{number}", NAMES[number % NODES]
     return BoundPod(f"uid-{number}", name, PodWish(key, Tier.CRITICAL, 100))
 
 
 def run_server(listener: socket.socket) -> None:
-    """Serve a full cluster; before each question one more pod was bound."""
+    """Serve a full cluster, in which one more pod is bound before each request."""
     ledger = Ledger()
     ledger.replace_nodes(filter(None, (read_node(node(name)) for name in NAMES)))
     ledger.replace_pods(bound(number) for number in range(NODES * PODS_PER_NODE))
@@ -84,14 +84,14 @@ def run_server(listener: socket.socket) -> None:
 
 
 class Asker:
-    """One connection to the server, as a scheduler keeps it."""
+    """One persistent connection to the server, like a scheduler's."""
 
     def __init__(self, port: int, pid: int) -> None:
         self._connection = http.client.HTTPConnection("127.0.0.1", port)
         self._schedstat = Path(f"/proc/{pid}/schedstat")
 
     def spend(self, times: int, ask: Callable[[], tuple[str, str, bytes]]) -> dict[str, float]:
-        """Ask so often; return milliseconds of a question, the server's and the wall's."""
+        """Send so many requests. Return CPU and wall milliseconds of one."""
         walls, before = [], self._cpu_ns()
         for _ in range(times):
             method, path, body = ask()
@@ -115,13 +115,13 @@ def question(millis: int) -> bytes:
 
 
 def whole_nodes() -> bytes:
-    """Return ExtenderArgs as one without sends them."""
+    """Return ExtenderArgs as a scheduler without it sends them."""
     nodes = {"metadata": {}, "items": [node(name) for name in NAMES]}
     return json.dumps({"Pod": pod(1000), "Nodes": nodes, "NodeNames": None}).encode()
 
 
 def measure() -> dict[str, Any]:
-    """Return milliseconds and questions a second, and ratios within this run."""
+    """Return milliseconds and requests a second, and ratios within this run."""
     listener = listen_on(Address("127.0.0.1", 0), "--listen")
     server = multiprocessing.get_context("fork").Process(target=run_server, args=(listener,))
     server.start()

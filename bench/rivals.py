@@ -1,7 +1,7 @@
-"""The agent, and the tools that people watch threads and processes with: how each is started.
+"""The agent and other tools that watch threads and processes: how each is started.
 
-All are told to do no more than can be compared: to look every five seconds, or when asked.
-netdata looks every second if nobody tells it otherwise, so it is there twice.
+All are configured to be comparable: they sample every five seconds, or on request.
+netdata samples every second by default, so it is measured twice.
 """
 
 import subprocess
@@ -18,10 +18,10 @@ AGENT_PORT, EXPORTER_PORT, NETDATA_PORT = 19_131, 19_132, 19_133
 
 @frozen
 class Tool:
-    """A program to measure, which Prometheus may ask every 15 s.
+    """A program to measure, which may be scraped every 15 s.
 
-    ``port`` and ``path`` are where it does, 0 for nowhere; ``detail`` says what it tells, and how
-    often.
+    ``port`` (0 if it is not scraped) and ``path`` are its endpoint. ``detail`` describes its data
+    and period.
     """
 
     name: str
@@ -33,7 +33,7 @@ class Tool:
 
 
 def agent() -> Tool:
-    """Return the whole agent, with every plugin, as it only watches."""
+    """Return the whole agent, with every plugin, in observe-only mode."""
     return Tool(
         "temper",
         "threads one by one, all in sums by pod; waits, switches, pressure; every 5 s; linted",
@@ -43,7 +43,7 @@ def agent() -> Tool:
 
 
 def rivals() -> list[Tool]:
-    """Return the others, unpacked into the cache; none, and the reason printed, if they cannot."""
+    """Return the other tools, unpacked into the cache. If that fails, print why and return none."""
     fetched = subprocess.run([FETCH], stdout=subprocess.PIPE, text=True, check=False)
     if fetched.returncode:
         print("bench: nothing to compare with: the tools could not be fetched, see above")

@@ -16,8 +16,8 @@ ROUNDS = 15
 
 def podlist(count: int = PODS) -> str:
     """Return a PodList as kubectl prints it."""
-    made = runpy.run_path(str(Path(__file__).parents[1] / "tests" / "podlists.py"))
-    return json.dumps(made["make_podlist"](count), indent=4)
+    podlists = runpy.run_path(str(Path(__file__).parents[1] / "tests" / "podlists.py"))
+    return json.dumps(podlists["make_podlist"](count), indent=4)
 
 
 def measure() -> dict[str, Any]:

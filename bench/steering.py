@@ -1,10 +1,10 @@
-"""What steering costs the node: hooks per fork and rename, hints per second, a whole re-steer.
+"""The cost of steering: hooks per fork and rename, hints per second, a whole re-steer.
 
     python bench/steering.py [--threads N] [--rounds N] [--json]
 
-Needs root and a kernel that lets it load BPF; no engine takes part, for hints cost the same
-without one. Forks and renames are timed with and without the hooks in turn, in this one run; the
-kernel's own count of the hooks' time (kernel.bpf_stats_enabled) stands beside it.
+It needs root and a kernel that allows BPF. It runs no engine, since hints cost the same
+without one. Forks and renames are timed with and without the hooks alternately, in one run. The
+kernel's own count of the hooks' time (kernel.bpf_stats_enabled) is printed beside it.
 """
 
 import ctypes
@@ -31,7 +31,7 @@ RULES = tuple(KernelRule(number, comm=f"prefix-{number:02}-") for number in rang
 
 
 def us_per_rename() -> float:
-    """Return what one change of this thread's name takes, in µs."""
+    """Return the time of one change of this thread's name, in µs."""
     began = time.perf_counter()
     for _ in range(RENAMES):
         LIBC.prctl(PR_SET_NAME, b"bench-renames", 0, 0, 0)
@@ -39,7 +39,7 @@ def us_per_rename() -> float:
 
 
 def us_per_fork() -> float:
-    """Return what a fork, the child's exit and the wait for it take, in µs."""
+    """Return the time of a fork, the child's exit and the wait for it, in µs."""
     began = time.perf_counter()
     for _ in range(FORKS):
         child = os.fork()
@@ -50,7 +50,7 @@ def us_per_fork() -> float:
 
 
 def opened() -> SteeringKernel:
-    """Load the object with a table as full as a pod's can be, so that all its rules are tried."""
+    """Load the object with a full table of rules for a pod, so that all are evaluated."""
     kernel = SteeringKernel.open()
     own_cgroup = Path("/proc/self/cgroup").read_text().splitlines()[-1].rpartition(":")[2]
     root = Path("/sys/fs/cgroup/unified")
@@ -60,7 +60,7 @@ def opened() -> SteeringKernel:
 
 
 def with_and_without(work: Callable[[], float], rounds: int) -> dict[str, float]:
-    """Time *work* with and without the hooks in turn; medians, and their ratio."""
+    """Time *work* with and without the hooks alternately. Return the medians and their ratio."""
     without, hooked = [], []
     for _ in range(rounds):
         without.append(work())
@@ -75,17 +75,17 @@ def with_and_without(work: Callable[[], float], rounds: int) -> dict[str, float]
 
 
 def hook_ns() -> dict[str, int]:
-    """Return the mean ns that the kernel itself counts per run of each hook."""
+    """Return the kernel's mean ns per run of each hook."""
     with counted_by_kernel(), opened() as kernel:
         us_per_rename()
         us_per_fork()
         programs = kernel._skeleton.programs  # noqa: SLF001 - nothing but a bench asks for these
-        found = {name: mean_run_ns(fd) for name, fd in programs.items()}
-    return {name: mean for name, mean in found.items() if mean}
+        means = {name: mean_run_ns(fd) for name, fd in programs.items()}
+    return {name: mean for name, mean in means.items() if mean}
 
 
 def us_per_hint() -> dict[str, float]:
-    """Return what one hint costs by pidfd and by our program, for existing threads, in µs."""
+    """Return the cost of one hint by pidfd and by the BPF program, for existing threads, in µs."""
     with opened() as kernel:
         kernel.walk()
         rows = [row for row in kernel.records() if not row.flags & 1][:WRITES]
@@ -116,7 +116,7 @@ def _hint_by_pidfd(hints: int, tid: int, hint: int) -> None:
 
 
 def resteer_ms(rounds: int) -> dict[str, float]:
-    """Return what it takes to give every thread another hint, and to find that all are right."""
+    """Return the time of giving every thread another hint, and of a walk without changes."""
     changed, unchanged, python = [], [], []
     with opened() as kernel:
         for number in range(rounds):

@@ -1,4 +1,4 @@
-"""Make sleeping threads until stdin ends: ``thread_maker.py THREADS PAUSE_S`` (0: for good)."""
+"""Runs sleeping threads until stdin ends: ``thread_maker.py THREADS PAUSE_S`` (0: never wake)."""
 
 import contextlib
 import sys
@@ -7,13 +7,13 @@ import time
 
 
 def nap(pause_s: float) -> None:
-    """Wake every *pause_s* seconds, do next to nothing, and sleep again."""
+    """Wake every *pause_s* seconds and sleep again."""
     while True:
         time.sleep(pause_s)
 
 
 def main() -> None:
-    """Start the threads, say so, and stay until standard input ends."""
+    """Start the threads, report it, and wait until standard input ends."""
     count, pause_s = int(sys.argv[1]), float(sys.argv[2])
     threading.stack_size(64 * 1024)
     for _ in range(count - 1):

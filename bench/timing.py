@@ -1,4 +1,4 @@
-"""Compare commands fairly on a noisy machine: in turn, several rounds, medians and their ratios."""
+"""Compares commands on a noisy machine: alternately, in several rounds, by ratios of medians."""
 
 import resource
 import statistics
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def cpu_ms_in_turn(commands: Mapping[str, Sequence[str]], rounds: int) -> dict[str, float]:
-    """Run every command once per round; return the median CPU milliseconds of each."""
+    """Run every command once per round. Return the median CPU milliseconds of each."""
     spent: dict[str, list[float]] = {name: [] for name in commands}
     for round_number in range(rounds + 1):
         for name, command in commands.items():
@@ -31,7 +31,7 @@ def _children_cpu_s() -> float:
 
 
 def median_ms(work: Any, rounds: int) -> float:  # noqa: ANN401 - any callable without arguments
-    """Call *work* so often; return the median wall milliseconds of a call."""
+    """Call *work* repeatedly. Return the median wall milliseconds of a call."""
     taken = []
     for _ in range(rounds):
         began = time.perf_counter()

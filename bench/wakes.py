@@ -1,11 +1,11 @@
-"""What watching wake-ups and waits costs: per event, per window, and for loading it once.
+"""The cost of watching wake-ups and waits: per event, per window, and of loading.
 
     python bench/wakes.py [--rounds N] [--trips N] [--threads N] [--json]
 
-Needs root and a kernel that lets it load BPF. Two processes on one CPU pass a byte to and fro; a
-round trip is two switches and up to two wake-ups. It is played in turn without our programs, with
-them attached to a window that is over, and with an open one. What counts is the CPU time of both
-processes, in which the programs run, so other work on the machine matters little.
+It needs root and a kernel that allows BPF. Two processes on one CPU pass a byte to and fro. A
+round trip is two switches and up to two wake-ups. It runs alternately without the programs, with
+them attached to a window that is over, and with an open one. The figure is the CPU time of both
+processes, in which the programs run, so other work on the machine has little effect.
 """
 
 import statistics
@@ -30,7 +30,7 @@ SHORT_S = 1e-6
 PONG = """
 import os, sys, time
 os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-there, back, told = os.pipe(), os.pipe(), os.pipe()
+there, back, results = os.pipe(), os.pipe(), os.pipe()
 child = os.fork()
 is_ping = child != 0
 read_from, write_to = (back[0], there[1]) if is_ping else (there[0], back[1])
@@ -47,9 +47,9 @@ trips = int(sys.argv[1])
 if not is_ping:
     os.close(there[1])
     while True:
-        os.write(told[1], play(trips).to_bytes(8, "little"))
+        os.write(results[1], play(trips).to_bytes(8, "little"))
 for line in sys.stdin:
-    spent = play(trips) + int.from_bytes(os.read(told[0], 8), "little")
+    spent = play(trips) + int.from_bytes(os.read(results[0], 8), "little")
     print(spent / trips, flush=True)
 os.kill(child, 9)
 os.wait()
@@ -58,7 +58,7 @@ os.wait()
 
 @contextmanager
 def pong(trips: int) -> Iterator[subprocess.Popen[str]]:
-    """Start the pair; it plays so many round trips whenever it is told to."""
+    """Start the pair, which makes so many round trips on each command."""
     command = [sys.executable, "-S", "-c", PONG, str(trips)]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -68,7 +68,7 @@ def pong(trips: int) -> Iterator[subprocess.Popen[str]]:
 
 
 def ns_per_trip(playing: subprocess.Popen[str]) -> float:
-    """Have the pair play; return the CPU time of both per round trip."""
+    """Run the pair once. Return the CPU time of both per round trip."""
     assert playing.stdin is not None  # noqa: S101 - for the type checker
     assert playing.stdout is not None  # noqa: S101 - for the type checker
     playing.stdin.write("go\n")
@@ -77,7 +77,7 @@ def ns_per_trip(playing: subprocess.Popen[str]) -> float:
 
 
 def in_turn(kernel: WakeKernel, rounds: int, trips: int) -> dict[str, float]:
-    """Play without programs, beside a window that is over, and in an open one, in turn."""
+    """Run it without programs, beside a window that is over, and in an open one, alternately."""
     spent: dict[str, list[float]] = {"without": [], "over": [], "open": []}
     counts: list[WindowCounts] = []
     with pong(trips) as playing:
@@ -92,15 +92,15 @@ def in_turn(kernel: WakeKernel, rounds: int, trips: int) -> dict[str, float]:
             if round_number:  # the first round warms the caches
                 for name, taken in zip(spent, (without, over, opened), strict=True):
                     spent[name].append(taken)
-    found = {f"{name}_ns": round(_lower_quartile(taken), 1) for name, taken in spent.items()}
-    base = found["without_ns"]
-    events = statistics.median(each.switches + each.wakes for each in counts) / trips
-    own_ns = [each.kernel_s * 1e9 / (each.switches + each.wakes) for each in counts]
-    return found | {
+    figures = {f"{name}_ns": round(_lower_quartile(taken), 1) for name, taken in spent.items()}
+    base = figures["without_ns"]
+    events = statistics.median(window.switches + window.wakes for window in counts) / trips
+    own_ns = [window.kernel_s * 1e9 / (window.switches + window.wakes) for window in counts]
+    return figures | {
         "events_per_trip": round(events, 2),
-        "over_ns_per_event": round((found["over_ns"] - base) / events, 1),
-        "open_ns_per_event": round((found["open_ns"] - base) / events, 1),
-        "open_ratio": round(found["open_ns"] / base, 3),
+        "over_ns_per_event": round((figures["over_ns"] - base) / events, 1),
+        "open_ns_per_event": round((figures["open_ns"] - base) / events, 1),
+        "open_ratio": round(figures["open_ns"] / base, 3),
         "charged_ns_per_event": round(statistics.median(own_ns), 1),
     }
 
@@ -110,7 +110,7 @@ def _lower_quartile(values: list[float]) -> float:
 
 
 def kernels_count(kernel: WakeKernel, trips: int) -> dict[str, int]:
-    """Return the mean ns that the kernel itself counts per run of each program."""
+    """Return the kernel's mean ns per run of each program."""
     with counted_by_kernel(), pong(trips) as playing:
         kernel.begin(LONG_S)
         ns_per_trip(playing)
@@ -120,8 +120,8 @@ def kernels_count(kernel: WakeKernel, trips: int) -> dict[str, int]:
 
 
 def window_ms(kernel: WakeKernel, rounds: int) -> dict[str, float]:
-    """Return what one window of a second costs besides counting, and what it found."""
-    begun, ended, told = [], [], []
+    """Return the cost of a window of one second besides counting, and the size of its result."""
+    begin_ms, end_ms, name_ms = [], [], []
     homes, places = ThreadCgroups(), Places(None)
     counted = WindowCounts(0.0)
     for _ in range(rounds):
@@ -133,21 +133,21 @@ def window_ms(kernel: WakeKernel, rounds: int) -> dict[str, float]:
         marks.append(time.thread_time())
         tell_window(counted, PartyRoster(counted.parties, None, places, homes), at=time.time())
         marks.append(time.thread_time())
-        for spent, (one, other) in zip((begun, ended, told), pairwise(marks), strict=True):
-            spent.append((other - one) * 1e3)
+        for spent, (start, end) in zip((begin_ms, end_ms, name_ms), pairwise(marks), strict=True):
+            spent.append((end - start) * 1e3)
     return {
         "threads": len(counted.parties),
         "edges": len(counted.edges),
         "switches": counted.switches,
-        "attach_ms": round(statistics.median(begun), 2),
-        "detach_and_read_ms": round(statistics.median(ended), 2),
-        "name_ms": round(statistics.median(told), 2),
+        "attach_ms": round(statistics.median(begin_ms), 2),
+        "detach_and_read_ms": round(statistics.median(end_ms), 2),
+        "name_ms": round(statistics.median(name_ms), 2),
         "counting_ms": round(counted.kernel_s * 1e3, 2),
     }
 
 
 def load_ms(rounds: int) -> dict[str, float]:
-    """Return the CPU time of loading the object, which is done once."""
+    """Return the CPU time of loading the object once."""
     taken = []
     for _ in range(rounds):
         began = time.thread_time()

@@ -1,1 +1,1 @@
-"""A walk through the agent's life on a real sched_ext kernel; ``run`` boots one for it."""
+"""A walk through the agent's life on a real sched_ext kernel. ``run`` boots one for it."""

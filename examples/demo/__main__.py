@@ -15,7 +15,7 @@ SATURATION_S = 30.0
 
 
 def main() -> None:
-    """Walk; exit with 1 where something was not as claimed."""
+    """Run the walk. Exit with 1 if a claim does not hold."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--engine", type=Path, required=True, help="the scx_layered to run")
     parser.add_argument("--walk", choices=sorted(WALKS), default="life")

@@ -1,4 +1,4 @@
-"""The agent as an operator meets it: the ``temper`` command, its settings file, its HTTP port."""
+"""The agent as an operator uses it: the ``temper`` command, its settings file, its HTTP port."""
 
 import json
 import subprocess
@@ -22,7 +22,7 @@ LOG_LINES = 25
 
 @dataclass(frozen=True)
 class Pace:
-    """How long an agent may take to enforce a plan, and how often it looks and is asked."""
+    """Deadline of an agent for enforcing a plan, and periods of ticks and requests, in seconds."""
 
     enforcing_s: float
     loading_s: float
@@ -32,7 +32,7 @@ class Pace:
 
 # An attach takes half a minute in the emulator, and the agent waits before it reloads.
 BRISK = Pace(enforcing_s=300.0, loading_s=240.0, look_s=5.0, ask_s=1.0)
-# On a busy host it takes many minutes, of which every look and every answer takes its share.
+# On a busy host it takes many minutes. Every tick and every answer adds to it.
 PATIENT = Pace(enforcing_s=1200.0, loading_s=1000.0, look_s=60.0, ask_s=5.0)
 
 
@@ -75,7 +75,7 @@ class Agent:
             )
 
     def ask(self, path: str) -> Any:  # noqa: ANN401 - JSON may say anything
-        """Return the agent's answer, or an empty table while it does not give one."""
+        """Return the agent's answer, or an empty table while there is none."""
         try:
             with urllib.request.urlopen(f"http://{ADDRESS}{path}", timeout=30) as answer:
                 return json.load(answer)
@@ -83,7 +83,7 @@ class Agent:
             return {}
 
     def metric(self, name: str, label: str) -> float:
-        """Return the sample of that name with that value of its label; 0 without one."""
+        """Return the sample of that name and label value, 0 without one."""
         with urllib.request.urlopen(f"http://{ADDRESS}/metrics", timeout=30) as answer:
             for line in answer.read().decode().splitlines():
                 if line.startswith(f"{name}{{") and f'"{label}"' in line:
@@ -91,16 +91,18 @@ class Agent:
         return 0.0
 
     def wait_for(self, mode: str, generation: int = 0) -> Any:  # noqa: ANN401 - JSON may say anything
-        """Wait until the agent is in *mode*; return that observation, or raise NotInTime."""
-        start, seen = time.monotonic(), {}
+        """Wait until the agent is in *mode*. Return that observation, or raise NotInTime."""
+        start, observation = time.monotonic(), {}
         while time.monotonic() - start < self._pace.enforcing_s:
             if self._process.poll() is not None:
                 raise NotInTime(f"the agent has ended with exit code {self._process.returncode}")
-            seen = self.ask("/observe?top=500")
-            if seen.get("mode") == mode and seen["generation"] >= generation:
-                return seen
+            observation = self.ask("/observe?top=500")
+            if observation.get("mode") == mode and observation["generation"] >= generation:
+                return observation
             time.sleep(self._pace.ask_s)
-        raise NotInTime(f"not {mode} within {self._pace.enforcing_s:.0f} s: {_mode_of(seen)}")
+        raise NotInTime(
+            f"not {mode} within {self._pace.enforcing_s:.0f} s: {_mode_of(observation)}"
+        )
 
     def settled(self) -> Any:  # noqa: ANN401 - JSON may say anything
         """Return an observation whose window lies wholly after this call."""
@@ -116,7 +118,7 @@ class Agent:
         self._process.wait()
 
     def stop(self) -> int:
-        """End the agent as an operator would; return its exit code."""
+        """End the agent as an operator would. Return its exit code."""
         self._process.terminate()
         try:
             return self._process.wait(60)
@@ -125,7 +127,7 @@ class Agent:
 
 
 def temper(*arguments: str) -> str:
-    """Run a ``temper`` command; return what it prints, errors included."""
+    """Run a ``temper`` command. Return what it prints, errors included."""
     ended = subprocess.run(  # noqa: S603 - this checkout's own command
         [TEMPER, *arguments], capture_output=True, text=True, check=False
     )
@@ -137,5 +139,5 @@ def last_words() -> str:
     return "\n".join(LOG.read_text(errors="replace").splitlines()[-LOG_LINES:])
 
 
-def _mode_of(seen: dict[str, Any]) -> str:
-    return " ".join(str(seen.get(key, "")) for key in ("mode", "reason", "detail")).strip()
+def _mode_of(observation: dict[str, Any]) -> str:
+    return " ".join(str(observation.get(key, "")) for key in ("mode", "reason", "detail")).strip()

@@ -1,4 +1,4 @@
-"""What the walks show, each as a sentence; ``tests/kernel`` asserts the very same ones."""
+"""The claims of the walks, each as a sentence. ``tests/kernel`` asserts the same ones."""
 
 ATTACH = {
     "attached": "the kernel runs the engine: enabled, its own operations, one attach more",

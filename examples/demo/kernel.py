@@ -1,4 +1,4 @@
-"""What the kernel says of its scheduler."""
+"""Reads the state of the kernel's scheduler."""
 
 import threading
 import time
@@ -10,7 +10,7 @@ ENGINE = "scx_layered"
 
 
 class NotInTime(Exception):  # noqa: N818 - reads as the fact it reports
-    """Something that should have happened did not."""
+    """Raised when an expected state is not reached in time."""
 
 
 def state() -> str:
@@ -19,7 +19,7 @@ def state() -> str:
 
 
 def operations() -> str:
-    """Return the name of the scheduler that is attached; empty without one."""
+    """Return the name of the attached scheduler, or an empty string."""
     try:
         return (SCHED_EXT / "root/ops").read_text().strip()
     except OSError:
@@ -27,12 +27,12 @@ def operations() -> str:
 
 
 def attaches() -> int:
-    """Return how many schedulers have been attached since the boot."""
+    """Return the number of schedulers attached since boot."""
     return int((SCHED_EXT / "enable_seq").read_text())
 
 
 def engines() -> list[int]:
-    """Return the process ids of all running engines; what has ended and waits is not one."""
+    """Return the process ids of all running engines, without zombies."""
     return [int(entry.name) for entry in Path("/proc").iterdir() if _is_engine(entry)]
 
 
@@ -54,7 +54,7 @@ def last_cpu(pid: int) -> int:
 
 
 def wait_until(what: str, holds: Callable[[], object], within_s: float) -> float:
-    """Wait until *holds*; return the seconds it took, or raise NotInTime."""
+    """Wait until *holds*. Return the seconds it took, or raise NotInTime."""
     start = time.monotonic()
     while not holds():
         if time.monotonic() - start > within_s:
@@ -64,7 +64,7 @@ def wait_until(what: str, holds: Callable[[], object], within_s: float) -> float
 
 
 class StateWatch:
-    """Adds up the time without a scheduler of ours, from now on, to some milliseconds."""
+    """Measures the time without a sched_ext scheduler, to some milliseconds."""
 
     def __init__(self) -> None:
         self._without_s = 0.0
@@ -73,7 +73,7 @@ class StateWatch:
         self._thread.start()
 
     def end(self) -> float:
-        """Stop watching; return the seconds in which the state was not ``enabled``."""
+        """Stop watching. Return the seconds in which the state was not ``enabled``."""
         self._is_over.set()
         self._thread.join()
         return self._without_s

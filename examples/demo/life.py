@@ -1,4 +1,4 @@
-"""The agent's life, part by part, and what must be true after each."""
+"""The agent's life in parts, each with the claims that must hold after it."""
 
 import time
 
@@ -9,30 +9,30 @@ from observations import EVENTS, layer_of, leftovers, planned_sizes, size_faults
 
 RAISED = 200_000
 GROWN = "4"
-# How much shorter than a cold start the stock window of a warm swap has to be.
+# The stock window of a warm swap has to be shorter than a cold start by this factor.
 COLD_TO_WARM = 10
-# By hints a pod moves at once; the emulator's agent has to get round to it.
+# With hints a pod moves at once, but the emulated agent may be late to write them.
 MOVED_S = 60.0
 LOOK_S = 0.5
 SPINNERS = 8
-# Emulated, a CPU may stand still for a while; on real hardware these are milliseconds.
+# An emulated CPU may stall for a while. On real hardware these are milliseconds.
 SERVED_S = 1.0
 WAITED_S = 5.0
 REVERTED_S = 2.0
 
 
 def raise_priority(node: Node) -> None:
-    """Let a pod rise by its priority, and judge whether its threads move by hints alone."""
+    """Raise a pod's priority, and check that its threads move by hints only."""
     report, web, attaches = node.report, node.pods["web"], kernel.attaches()
-    seen = node.agent.ask("/observe?top=500")
-    old, target = layer_of(seen, "web"), layer_of(seen, "api")
+    observation = node.agent.ask("/observe?top=500")
+    old, target = layer_of(observation, "web"), layer_of(observation, "api")
     report.step(f"The priority of web rises from {web.priority} to {RAISED}")
     web.priority = RAISED
     node.list_pods()
     took = _wait_for_layer(node, "web", target["name"])
-    seen = node.agent.settled()
-    node.show_layers(seen)
-    new = layer_of(seen, "web")
+    observation = node.agent.settled()
+    node.show_layers(observation)
+    new = layer_of(observation, "web")
     report.claim(
         "moved",
         new["name"] == target["name"] != old["name"] and new["tasks"] >= len(web.members),
@@ -43,7 +43,7 @@ def raise_priority(node: Node) -> None:
 
 
 def _wait_for_layer(node: Node, pod: str, layer: str) -> float:
-    """Wait until the engine itself has every thread of a pod there; return the seconds."""
+    """Wait until the engine's record has every thread of a pod in the layer. Return the seconds."""
 
     def is_there() -> bool:
         time.sleep(LOOK_S)  # every answer takes emulated CPU time from the agent's loop
@@ -54,7 +54,7 @@ def _wait_for_layer(node: Node, pod: str, layer: str) -> float:
 
 
 def swap(node: Node) -> None:
-    """Let a pod outgrow its layer, and judge whether one warm swap of the engine follows."""
+    """Let a pod outgrow its layer, and check that one warm swap of the engine follows."""
     report, payments, attaches = node.report, node.pods["payments"], kernel.attaches()
     generation = node.agent.ask("/observe?top=1")["generation"]
     report.step(f"The request of payments grows from {payments.cpu} to {GROWN} CPUs")
@@ -70,17 +70,19 @@ def swap(node: Node) -> None:
 
 
 def grow(node: Node) -> None:
-    """Swap the engine, and judge what the node has of the new plan."""
+    """Swap the engine, and check that the node has the new plan."""
     report, watch = node.report, kernel.StateWatch()
     try:
         swap(node)
     finally:
         without_s = watch.end()
-    seen = node.agent.settled()
-    node.show_layers(seen)
-    own, engine = (seen["overhead"][key] >> 20 for key in ("memory_bytes", "engine_memory_bytes"))
+    observation = node.agent.settled()
+    node.show_layers(observation)
+    own, engine = (
+        observation["overhead"][key] >> 20 for key in ("memory_bytes", "engine_memory_bytes")
+    )
     report.tell(f"memory: the agent {own} MiB, the engine {engine} MiB")
-    faults = size_faults(seen, planned_sizes(node.agent.ask("/config")))
+    faults = size_faults(observation, planned_sizes(node.agent.ask("/config")))
     report.claim("grown", not faults, "; ".join(faults) or "every layer has its CPUs")
     report.claim(
         "swap_window",
@@ -90,33 +92,33 @@ def grow(node: Node) -> None:
 
 
 def go_through_safe_mode(node: Node) -> None:
-    """Enter and leave safe mode as an operator does, by the command line."""
+    """Enter and leave safe mode with the command line, as an operator does."""
     report = node.report
     report.step("An operator asks for the stock scheduler, and takes it back")
     node.crowd.measure()
     report.tell(temper("safe-mode", "on", "--reason", "demo", "--settings", str(SETTINGS)))
     took = kernel.wait_until("disabled", lambda: kernel.state() == "disabled", 60)
-    seen = node.agent.wait_for("safe_mode")
+    observation = node.agent.wait_for("safe_mode")
     report.claim(
         "safe_mode_on",
-        seen["reason"] == "requested" and not kernel.engines(),
-        f"{kernel.state()} {took:.1f} s after; {seen['reason']}: {seen['detail']}",
+        observation["reason"] == "requested" and not kernel.engines(),
+        f"{kernel.state()} {took:.1f} s after; {observation['reason']}: {observation['detail']}",
     )
     report.claim("safe_mode_workloads", node.crowd.is_well, lateness(node.crowd.latest()))
     report.tell(temper("safe-mode", "off", "--settings", str(SETTINGS)))
-    seen = node.agent.wait_for("enforcing")
+    observation = node.agent.wait_for("enforcing")
     report.claim("safe_mode_off", kernel.state() == "enabled", f"{kernel.state()}")
 
 
 def spin(node: Node, seconds: float) -> None:
-    """Let best effort want every CPU, and judge whether anybody waits for it."""
+    """Let best effort use every CPU, and check that no other pod waits for it."""
     report, attaches, engine = node.report, kernel.attaches(), kernel.engines()
     report.step(f"{SPINNERS} best-effort threads want all CPUs for {seconds:.0f} s")
     node.pods["backup"].spin(SPINNERS)
     node.crowd.measure()
     time.sleep(seconds)
     late = node.crowd.latest()
-    seen = node.agent.ask("/observe?top=500")
+    observation = node.agent.ask("/observe?top=500")
     node.pods["backup"].rest()
     system, rest = late.pop("system"), max(late.values())
     report.claim("system_not_starved", system < SERVED_S, f"at most {milliseconds(system)} late")
@@ -126,15 +128,17 @@ def spin(node: Node, seconds: float) -> None:
     report.claim(
         "not_ejected",
         (kernel.attaches(), kernel.engines(), kernel.state()) == (attaches, engine, "enabled"),
-        f"engine {engine} attached throughout; mode {seen.get('mode')}",
+        f"engine {engine} attached throughout; mode {observation.get('mode')}",
     )
-    found = [f"{each['invariant']}: {each['message']}" for each in seen.get("violations", [])]
-    misplaced = [line for line in found if line.startswith("layer_mismatch")]
-    report.claim("in_place", not misplaced, "; ".join(found) or "no violation stands")
+    violations = [
+        f"{row['invariant']}: {row['message']}" for row in observation.get("violations", [])
+    ]
+    misplaced = [line for line in violations if line.startswith("layer_mismatch")]
+    report.claim("in_place", not misplaced, "; ".join(violations) or "no violation stands")
 
 
 def kill(node: Node) -> None:
-    """Kill the agent, and judge what becomes of the kernel and the workloads."""
+    """Kill the agent, and check the kernel and the workloads."""
     report = node.report
     report.step("The agent is killed")
     node.crowd.measure()
@@ -151,14 +155,14 @@ def kill(node: Node) -> None:
 
 
 def restart(node: Node) -> None:
-    """Start an agent after one that was killed."""
+    """Start an agent after another was killed."""
     node.report.step("Another agent takes over")
     node.start_agent()
     node.report.claim("restarted", kernel.state() == "enabled", kernel.state())
 
 
 def stop(node: Node) -> None:
-    """Stop the agent, and look for what is left."""
+    """Stop the agent, and check that nothing is left."""
     report = node.report
     report.step("The agent is stopped")
     start = time.monotonic()
@@ -176,5 +180,5 @@ def stop(node: Node) -> None:
 
 
 def _left(node: Node) -> list[str]:
-    """Return the files, sockets, cgroups and engines that there were not before."""
+    """Return the files, sockets, cgroups and engines that did not exist before."""
     return sorted(set(leftovers()) - node.before) + [f"pid {pid}" for pid in kernel.engines()]

@@ -1,4 +1,4 @@
-"""The node that is walked through: its pods, its agent, and how both begin and end."""
+"""The node of the walk: starts and ends its pods and its agent."""
 
 import time
 from pathlib import Path
@@ -15,7 +15,7 @@ FENCED = ("payments", "api")
 
 
 class Node:
-    """One agent and its pods, one of each tier; ends with everybody ended."""
+    """One agent and its pods, one of each tier. All are ended on exit."""
 
     def __init__(self, report: Report, engine: Path, pace: Pace = BRISK) -> None:
         self.report = report
@@ -42,7 +42,7 @@ class Node:
         return self
 
     def __exit__(self, _kind: object, problem: object, _trace: object) -> bool:
-        """End everybody; what did not happen in time is told, and goes no further."""
+        """End all processes. A timeout is reported and not raised."""
         is_ours = isinstance(problem, kernel.NotInTime)
         if is_ours:
             self.report.give_up(f"{problem}; the agents' log ends with\n{last_words()}")
@@ -50,21 +50,21 @@ class Node:
         return is_ours
 
     def list_pods(self) -> None:
-        """Let the agent's pod source say what the pods are now."""
+        """Write the current pods to the agent's pod source."""
         write_podlist(PODLIST, self.pods.values())
 
     def start_agent(self) -> Json:
-        """Start an agent; return the first observation in which it enforces."""
+        """Start an agent. Return the first observation in which it enforces."""
         self.agent = Agent(self._pace)
-        seen: Json = self.agent.wait_for("enforcing")
-        return seen
+        observation: Json = self.agent.wait_for("enforcing")
+        return observation
 
     def attach(self) -> None:
-        """Start the first agent, and judge whether the kernel runs what it planned."""
+        """Start the first agent, and check that the kernel runs its plan."""
         report, attaches = self.report, kernel.attaches()
         report.step("The agent starts: it plans, checks, and attaches the engine (half a minute)")
         began = time.monotonic()
-        seen = self.start_agent()
+        observation = self.start_agent()
         self.cold_s = time.monotonic() - began
         attached, state, operations = (
             kernel.attaches() - attaches,
@@ -78,18 +78,19 @@ class Node:
         )
         report.claim(
             "proven",
-            bool(seen["engine"]) and seen["generation"] == 1,
-            f"{seen['mode']}, {seen['engine']}, generation {seen['generation']}",
+            bool(observation["engine"]) and observation["generation"] == 1,
+            f"{observation['mode']}, {observation['engine']}, "
+            f"generation {observation['generation']}",
         )
 
     def judge_layers(self) -> None:
-        """Judge whether the layers have the CPUs and the threads that the plan gives them."""
-        report, seen = self.report, self.agent.settled()
+        """Check that the layers have the CPUs and the threads of the plan."""
+        report, observation = self.report, self.agent.settled()
         sizes = planned_sizes(self.agent.ask("/config"))
-        self.show_layers(seen)
-        faults = size_faults(seen, sizes)
+        self.show_layers(observation)
+        faults = size_faults(observation, sizes)
         report.claim("cpus_as_planned", bool(sizes) and not faults, "; ".join(faults) or f"{sizes}")
-        layers = {name: layer_of(seen, name) for name in self.pods}
+        layers = {name: layer_of(observation, name) for name in self.pods}
         report.claim(
             "placed",
             all(layers[name]["tasks"] == len(self.pods[name].members) for name in FENCED)
@@ -99,9 +100,9 @@ class Node:
         fenced, used = set(layers["payments"]["cpus"]), self._cpus_used_by("payments")
         report.claim("confined", used <= fenced, f"ran on {used}, fenced are {fenced}")
 
-    def show_layers(self, seen: Json) -> None:
-        """Tell which CPUs the layers own and how many threads are in them."""
-        for layer in seen["layers"]:
+    def show_layers(self, observation: Json) -> None:
+        """Report the CPUs of the layers and the number of their threads."""
+        for layer in observation["layers"]:
             cpus = ",".join(map(str, layer["cpus"])) or "none of its own"
             name, kind, tasks = layer["name"], layer["kind"], layer["tasks"]
             self.report.tell(f"layer {name:10} {kind:9} CPUs {cpus:15} {tasks} tasks")
@@ -117,11 +118,11 @@ class Node:
 
 
 def milliseconds(seconds: float) -> str:
-    """Say a short time."""
+    """Format a short time."""
     return f"{seconds * 1000:.0f} ms"
 
 
 def lateness(late: dict[str, float]) -> str:
-    """Say how late each was at most."""
+    """Format the longest delay of each."""
     shown = (f"{name} {milliseconds(seconds)}" for name, seconds in late.items())
     return f"latest: {', '.join(shown)}"

@@ -1,4 +1,4 @@
-"""Reads what the agent observes and what the engine was given, and looks for leftovers."""
+"""Reads the agent's observations and the engine's configuration, and finds leftovers."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Any
 
 Json = dict[str, Any]
 
-# Where an agent or an engine could leave something behind.
+# Places in which an agent or an engine could leave files.
 CGROUPS = "/sys/fs/cgroup"
 PLACES = ("/run", "/etc/temper", "/var/lib/temper", "/sys/fs/bpf", CGROUPS)
 OWN = Path("/run/demo")
@@ -25,18 +25,21 @@ def planned_sizes(config: Sequence[Json]) -> dict[str, tuple[int, int]]:
     return sizes
 
 
-def size_faults(seen: Json, sizes: Mapping[str, tuple[int, int]]) -> list[str]:
-    """Name the layers that own too many or too few CPUs, torn cores, or others' CPUs."""
+def size_faults(observation: Json, sizes: Mapping[str, tuple[int, int]]) -> list[str]:
+    """Return the layers that own too many or too few CPUs, split cores, or others' CPUs."""
     faults: list[str] = []
     owned: set[int] = set()
-    for layer in seen["layers"]:
+    for layer in observation["layers"]:
         name, cpus = layer["name"], set(layer["cpus"])
         if name not in sizes:
             continue
         least, most = sizes[name]
         if not least <= len(cpus) <= most:
             faults.append(f"{name} has {len(cpus)} CPUs, not {least} to {most}")
-        if any(cpus & set(core) not in (set(), set(core)) for core in seen["machine"]["siblings"]):
+        if any(
+            cpus & set(core) not in (set(), set(core))
+            for core in observation["machine"]["siblings"]
+        ):
             faults.append(f"{name} tears a core: {sorted(cpus)}")
         if owned & cpus:
             faults.append(f"{name} shares {sorted(owned & cpus)}")
@@ -44,10 +47,10 @@ def size_faults(seen: Json, sizes: Mapping[str, tuple[int, int]]) -> list[str]:
     return faults
 
 
-def layer_of(seen: Json, pod: str) -> Json:
-    """Return the layer that all of a pod's threads are in; an empty one where they disagree."""
-    names = {thread["layer"] for thread in seen["threads"] if thread["pod"] == pod}
-    for layer in seen["layers"]:
+def layer_of(observation: Json, pod: str) -> Json:
+    """Return the layer of all threads of a pod, or an empty string if they differ."""
+    names = {thread["layer"] for thread in observation["threads"] if thread["pod"] == pod}
+    for layer in observation["layers"]:
         if names == {layer["name"]}:
             return dict(layer)
     return {"name": f"not one layer: {sorted(names)}", "cpus": [], "tasks": 0}

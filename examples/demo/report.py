@@ -1,4 +1,4 @@
-"""Tells what happens: to people on a terminal, or to a test in a file."""
+"""Reports the walk: on a terminal, or to a test in a file."""
 
 import json
 import sys
@@ -9,9 +9,9 @@ from claims import CLAIMS
 
 
 class Report:
-    """Collects which claims hold, with what was measured, as soon as it is known.
+    """Collects the outcomes of claims with their measurements, as soon as they are known.
 
-    With a *path* every outcome is also a line of JSON there, which survives the guest's death.
+    With a *path* every outcome is also written there as a line of JSON, which survives the guest.
     """
 
     def __init__(self, path: Path | None) -> None:
@@ -23,7 +23,7 @@ class Report:
 
     @property
     def exit_code(self) -> int:
-        """1 where a claim did not hold, else 0."""
+        """1 if a claim did not hold, else 0."""
         return 1 if self._failed else 0
 
     def step(self, title: str) -> None:
@@ -31,18 +31,18 @@ class Report:
         self._say(f"\n[{time.monotonic() - self._from:5.1f} s] {title}")
 
     def tell(self, fact: str) -> None:
-        """Mention something on the way."""
+        """Print a remark."""
         self._say(f"    {fact}")
 
     def claim(self, name: str, holds: bool, measured: str) -> None:
-        """Say whether the claim of that name holds, and what it was judged by."""
+        """Record whether the claim of that name holds, with its evidence."""
         self._failed += not holds
         self._say(f"  {'ok    ' if holds else 'FAILED'} {CLAIMS[name]}")
         self._say(f"           {measured}")
         self._write({"claim": name, "holds": holds, "measured": measured})
 
     def give_up(self, why: str) -> None:
-        """Say why the walk ends before its time."""
+        """Record why the walk ends early."""
         self._failed += 1
         self._say(f"  FAILED {why}")
 

@@ -1,4 +1,4 @@
-"""Every tier wants more CPUs than there are; tells who is served and who waits."""
+"""Every tier demands more CPUs than there are. Reports the CPU time and waits of each."""
 
 import os
 import time
@@ -9,12 +9,14 @@ from node import Node, lateness, milliseconds
 
 
 def saturate(node: Node, seconds: float) -> None:
-    """Let all tiers want all CPUs at once, and judge who is served."""
+    """Let all tiers demand all CPUs at once, and check which are served."""
     report, attaches, engine = node.report, kernel.attaches(), kernel.engines()
     cpus = os.cpu_count() or 1
-    wanted = {"payments": 2, "api": 2, "web": cpus, "reports": cpus, "backup": 2 * cpus}
-    report.step(f"{sum(wanted.values())} threads of all tiers want {cpus} CPUs for {seconds:.0f} s")
-    for name, count in wanted.items():
+    spinners = {"payments": 2, "api": 2, "web": cpus, "reports": cpus, "backup": 2 * cpus}
+    report.step(
+        f"{sum(spinners.values())} threads of all tiers want {cpus} CPUs for {seconds:.0f} s"
+    )
+    for name, count in spinners.items():
         node.pods[name].spin(count)
     node.crowd.measure()
     time.sleep(seconds)

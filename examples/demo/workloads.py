@@ -11,16 +11,16 @@ from pathlib import Path
 
 CGROUPS = Path("/sys/fs/cgroup")
 SYSTEM_CGROUP = CGROUPS / "init.scope"
-# How long a sleeper sleeps while it is measured, and otherwise: the emulator has little to give.
+# Seconds of sleep while a sleeper is measured, and otherwise: the emulator is slow.
 MEASURED_S = 0.02
 UNMEASURED_S = 0.5
-# Whoever changes its cgroup is sorted into its layer when it next wakes up, so it must sleep once.
+# A process that changes its cgroup gets its layer when it next wakes up, so it must sleep once.
 SETTLE_S = 0.2
 
 
 @dataclass
 class Pod:
-    """One pod of the list; ``cpu`` is its request and limit, empty for best effort."""
+    """One pod of the list. ``cpu`` is its request and limit, empty for best effort."""
 
     name: str
     priority: int
@@ -75,10 +75,10 @@ class Pod:
 
 
 class Sleeper:
-    """A process that sleeps and knows how late it was woken; it dozes while nobody measures."""
+    """A process that measures how late it wakes from sleep. It sleeps longer when not measured."""
 
     def __init__(self, cgroup: Path, name: str) -> None:
-        # when it is to wake up, how long it is to sleep, the longest it was late, how often it woke
+        # time of the next wake-up, length of the sleep, longest delay, number of wake-ups
         self._shared = memoryview(mmap.mmap(-1, mmap.PAGESIZE)).cast("d")
         self.doze()
         self.pid = _fork(cgroup, name, self._sleep)
@@ -89,17 +89,17 @@ class Sleeper:
         self._shared[2] = self._shared[3] = 0.0
 
     def doze(self) -> None:
-        """Sleep longer from now on; what was measured can still be read."""
+        """Sleep longer from now on. The last measurement can still be read."""
         self._shared[1] = UNMEASURED_S
 
     @property
     def woken(self) -> int:
-        """How often it woke up in this measurement."""
+        """Number of wake-ups in this measurement."""
         return int(self._shared[3])
 
     @property
     def latest_s(self) -> float:
-        """The longest it was late, the wait that it may be in right now included."""
+        """The longest delay, including a current one."""
         due = self._shared[0]
         return max(self._shared[2], time.monotonic() - due if due else 0.0)
 
@@ -112,7 +112,7 @@ class Sleeper:
 
 
 class Crowd:
-    """Everybody who is on the node: the pods by name, and a process of the system's own."""
+    """All processes on the node: the pods by name, and a system process."""
 
     def __init__(self, pods: Iterable[Pod]) -> None:
         self.pods = {pod.name: pod for pod in pods}
@@ -127,12 +127,12 @@ class Crowd:
         return [self._system, *(member for pod in self.pods.values() for member in pod.members)]
 
     def measure(self) -> None:
-        """Let everybody begin a new measurement."""
+        """Begin a new measurement of all sleepers."""
         for sleeper in self.sleepers:
             sleeper.measure()
 
     def latest(self) -> dict[str, float]:
-        """End the measurement; return by how many seconds each was late at most."""
+        """End the measurement. Return the longest delay of each in seconds."""
         late = {pod.name: max(s.latest_s for s in pod.members) for pod in self.pods.values()}
         for sleeper in self.sleepers:
             sleeper.doze()
@@ -140,18 +140,18 @@ class Crowd:
 
     @property
     def is_well(self) -> bool:
-        """Whether everybody lives and has been awake since the measurement began."""
+        """Whether all are alive and have been awake since the measurement began."""
         return all(sleeper.woken and _is_alive(sleeper.pid) for sleeper in self.sleepers)
 
     def end(self) -> None:
-        """Kill everybody."""
+        """Kill all processes."""
         for pod in self.pods.values():
             pod.rest()
         end(sleeper.pid for sleeper in self.sleepers)
 
 
 def end(pids: Iterable[int]) -> None:
-    """Kill processes of ours and wait until they are gone."""
+    """Kill child processes and wait until they have ended."""
     for pid in pids:
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
@@ -176,7 +176,7 @@ def _spin() -> None:
 
 
 def _fork(cgroup: Path, name: str, body: Callable[[], None]) -> int:
-    """Start a process in *cgroup* that runs *body* for ever."""
+    """Start a process in *cgroup* that runs *body* forever."""
     cgroup.mkdir(exist_ok=True)
     pid = os.fork()
     if pid:

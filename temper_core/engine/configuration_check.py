@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from temper_core.engine.capabilities import Capabilities
 from temper_core.engine.config_layers import read_layers
-from temper_core.engine.judged import JudgedConfiguration
+from temper_core.engine.judged_configuration import JudgedConfiguration
 from temper_core.engine.layer_rules import LAYER_RULES
 from temper_core.engine.matcher_rules import MATCHER_RULES
 from temper_core.engine.plan_rules import PLAN_RULES

@@ -7,7 +7,7 @@ from typing import Any
 from temper_core.engine.capabilities import LARGEST_PERF, LAST_LLC, LAST_NUMA_NODE
 from temper_core.engine.config_layers import LayerText
 from temper_core.engine.config_types import variant_of
-from temper_core.engine.judged import JudgedConfiguration, Rule
+from temper_core.engine.judged_configuration import JudgedConfiguration, Rule
 from temper_core.engine.problems import Problem, ignored, refused
 from temper_core.engine.regex_syntax import regex_fault
 

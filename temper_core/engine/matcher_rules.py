@@ -11,7 +11,7 @@ from temper_core.engine.capabilities import (
     LONGEST_JOIN_BYTES,
 )
 from temper_core.engine.config_layers import WHOLE, Block, Condition, LayerText
-from temper_core.engine.judged import JudgedConfiguration, Rule
+from temper_core.engine.judged_configuration import JudgedConfiguration, Rule
 from temper_core.engine.problems import Problem, ignored, refused
 from temper_core.engine.regex_syntax import regex_fault
 

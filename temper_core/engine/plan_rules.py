@@ -9,7 +9,7 @@ from temper_core.engine.capabilities import (
     all_cli_fields,
 )
 from temper_core.engine.config_layers import WHOLE, Block, LayerText
-from temper_core.engine.judged import JudgedConfiguration, Rule
+from temper_core.engine.judged_configuration import JudgedConfiguration, Rule
 from temper_core.engine.problems import Problem, ignored, refused
 
 ALWAYS_TRUE_WHEN_EMPTY = ("CgroupPrefix", "CgroupContains", "CommPrefix", "PcommPrefix")

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from attrs import frozen
 
+from temper_core.plan.addressed_pods import AddressedPods
 from temper_core.plan.addresses import AddressedPod, locate
 from temper_core.plan.blocks import LayerDraft, system_draft
 from temper_core.plan.capacity import Capacity
@@ -20,7 +21,6 @@ from temper_core.plan.remarks import (
     profile_notes,
     yield_notes,
 )
-from temper_core.plan.roll import AddressedPods
 from temper_core.plan.shapes import judged
 from temper_core.plan.shares import Shares, share_out
 from temper_core.plan.steered import compile_steered

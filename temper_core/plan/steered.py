@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from attrs import evolve, frozen
 
 from temper_core.engine.capabilities import LARGEST_LAYER_COUNT
+from temper_core.plan.addressed_pods import AddressedPods
 from temper_core.plan.addresses import AddressedPod
 from temper_core.plan.blocks import Block, LayerDraft, system_draft
 from temper_core.plan.capacity import Capacity
@@ -14,7 +15,6 @@ from temper_core.plan.held import held_shares
 from temper_core.plan.layers import Compiled, build_layers
 from temper_core.plan.places import GroupPlacement, places_of
 from temper_core.plan.remarks import adrift_notes, process_notes, yield_notes
-from temper_core.plan.roll import AddressedPods
 from temper_core.plan.rounds import Spare
 from temper_core.plan.shares import Shares, share_out
 from temper_core.records.layers import Layer

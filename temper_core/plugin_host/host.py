@@ -13,7 +13,13 @@ from attrs import define, field, frozen
 from temper_core.errors import NameClash, PluginError, TemperError
 from temper_core.plugin_host import answers
 from temper_core.plugin_host.answers import Contested, Reader, Record
-from temper_core.plugin_host.guest import Busy, HostedPlugin, Hung, NotActive, PluginStanding
+from temper_core.plugin_host.hosted_plugin import (
+    Busy,
+    HostedPlugin,
+    Hung,
+    NotActive,
+    PluginStanding,
+)
 from temper_core.plugin_host.installed import Installed, installed_plugins
 from temper_core.records.snapshots import PluginState
 from temper_core.settings.models import Settings

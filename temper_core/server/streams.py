@@ -13,7 +13,7 @@ from typing import Any
 from attrs import define, field
 
 from temper_core.errors import MachineError
-from temper_core.plugin_host.guest import describe
+from temper_core.plugin_host.hosted_plugin import describe
 from temper_core.plugin_host.worker import AbandonedCall, interrupt
 from temper_core.standard_output import enter_plugin_thread, leave_plugin_thread
 

@@ -15,7 +15,7 @@ from temper_core.records.steering import SYSTEM, ScopeKind, SteeredPlace
 from temper_core.records.threads import ThreadBehaviour, ThreadIdentity
 from temper_core.steering.kernel import ThreadRecord
 from temper_core.steering.scopes import PlacedCgroups
-from temper_core.steering.sight import ThreadProbe
+from temper_core.steering.thread_probe import ThreadProbe
 
 MOST_REMEMBERED = 16_384
 LASTS_S = 30.0

@@ -10,8 +10,8 @@ from temper_core.steering.kernel import SteeringKernel
 from temper_core.steering.kicking import Kicker, may_renice
 from temper_core.steering.pin import PinPlace
 from temper_core.steering.scopes import CgroupIds
-from temper_core.steering.sight import ThreadProbe
 from temper_core.steering.steerer import KernelSide, Steerer
+from temper_core.steering.thread_probe import ThreadProbe
 
 FIRST_PID_NAMESPACE = "pid:[4026531836]"
 """``PROC_PID_INIT_INO`` (include/linux/proc_ns.h)."""

@@ -30,7 +30,7 @@ from temper_plugin_kubernetes.annotations import (
     status_text,
 )
 from temper_plugin_kubernetes.events import EventSubject, event_object, happenings
-from temper_plugin_kubernetes.story import MOST_WAITING, TELL_AGAIN_S, PendingEvents
+from temper_plugin_kubernetes.pending_events import MOST_WAITING, TELL_AGAIN_S, PendingEvents
 
 NODE = EventSubject("Node", "node-1", "node-uid")
 DB = make_pod("db", "shop", cpu_request_millis=1500)

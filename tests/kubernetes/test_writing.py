@@ -5,8 +5,8 @@ from structlog.testing import capture_logs
 from temper_core.testing import MadeContext, make_snapshot
 from temper_kube.access import Access
 from temper_plugin_kubernetes.accounts import WRITES, Account
+from temper_plugin_kubernetes.annotation_requests import AnnotationRequests
 from temper_plugin_kubernetes.options import Options
-from temper_plugin_kubernetes.wishes import AnnotationRequests
 from temper_plugin_kubernetes.writing import Writer
 from tests.control_plane.cluster import wait_until
 

@@ -27,7 +27,7 @@ def test_a_kernel_that_does_not_tell_is_named_with_its_file(tmp_path, content):
     if content is not None:
         (tmp_path / "stat").write_text(content)
 
-    with pytest.raises(MachineError, match="stat does not tell the number of switches") as told:
+    with pytest.raises(MachineError, match="stat has no count of switches") as told:
         read_switches(str(tmp_path))
 
     assert os.fspath(tmp_path) in str(told.value)

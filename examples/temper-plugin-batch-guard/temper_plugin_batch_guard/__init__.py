@@ -1,4 +1,4 @@
-"""What this plugin adds to Temper, all about batch jobs: detector, exporter, invariant."""
+"""A detector, an exporter and an invariant for batch jobs."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -21,21 +21,21 @@ from temper_plugin_batch_guard.recognise import recognise
 
 @hookimpl
 def temper_detectors(settings: Mapping[str, Any]) -> list[Detector]:
-    """Contribute what tells batch jobs from services."""
+    """Contribute the detector of batch jobs."""
     limits = fit_settings(settings, Limits, plugin="batch-guard")
     return [Detector("batch-jobs", partial(recognise, limits=limits))]
 
 
 @hookimpl
 def temper_exporters(settings: Mapping[str, Any]) -> list[Exporter]:
-    """Contribute how much of the node batch jobs use."""
+    """Contribute the metrics of batch jobs."""
     limits = fit_settings(settings, Limits, plugin="batch-guard")
     return [Exporter("batch-usage", partial(batch_usage, limits=limits))]
 
 
 @hookimpl
 def temper_metrics() -> list[MetricFamily]:
-    """Declare what the exporter exports."""
+    """Declare the exporter's metrics."""
     return [PODS, CPUS_USED]
 
 
@@ -47,7 +47,7 @@ def temper_settings() -> list[SettingsTable]:
 
 @hookimpl
 def temper_invariants(settings: Mapping[str, Any]) -> list[Invariant]:
-    """Contribute the promise that batch jobs keep nobody important waiting."""
+    """Contribute the invariant that batch jobs do not delay important threads."""
     limits = fit_settings(settings, Limits, plugin="batch-guard")
     why = "a batch job can wait, and whoever answers somebody cannot"
     return [Invariant("batch_in_the_way", partial(batch_in_the_way, limits=limits), why)]

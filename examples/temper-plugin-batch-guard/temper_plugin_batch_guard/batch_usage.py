@@ -1,4 +1,4 @@
-"""The exporter: a snapshot in, two metrics out."""
+"""The exporter, which converts a snapshot to two metrics."""
 
 from collections.abc import Iterator
 
@@ -14,7 +14,7 @@ CPUS_USED = MetricFamily(
 
 
 def batch_usage(snapshot: Snapshot, limits: Limits) -> Iterator[Metric]:
-    """Yield how many batch jobs there are, and how many CPUs they used in the last window."""
+    """Yield the number of batch jobs, and the CPUs they used in the last window."""
     jobs = [pod for pod in snapshot.pods if pod.profile == limits.profile]
     yield PODS.metric([MetricSample(len(jobs))])
     yield CPUS_USED.metric([MetricSample(sum(pod.cpu_used for pod in jobs))])

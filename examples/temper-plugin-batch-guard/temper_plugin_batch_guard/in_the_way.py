@@ -1,4 +1,4 @@
-"""The invariant: a snapshot in, a finding out for each thread that waits for a batch job."""
+"""The invariant, which yields a finding for each thread that waits for a batch job."""
 
 from collections import defaultdict
 from collections.abc import Iterator

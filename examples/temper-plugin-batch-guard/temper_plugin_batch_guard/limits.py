@@ -8,7 +8,7 @@ from temper_core import setting
 
 @frozen
 class Limits:
-    """What counts as a batch job, and when it is in the way."""
+    """The conditions for a batch job and for a finding."""
 
     profile: str = setting("batch", "The profile that batch jobs get.")
     names: tuple[str, ...] = setting(

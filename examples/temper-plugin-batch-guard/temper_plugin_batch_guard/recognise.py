@@ -1,4 +1,4 @@
-"""The detector: a pod in, the profile of batch jobs out if it is one."""
+"""The detector, which returns the profile of batch jobs for a pod that is one."""
 
 from fnmatch import fnmatchcase
 
@@ -9,7 +9,7 @@ JOB_LABELS = ("batch.kubernetes.io/job-name", "job-name")
 
 
 def recognise(pod: Pod, limits: Limits) -> Detection | None:
-    """Recognise what a Job owns, surely, and what only has the name of one, less surely."""
+    """Recognise pods of a Job with high confidence, and those named like one with less."""
     if pod.owner.startswith("Job/"):
         return Detection(limits.profile, 0.9, f"its owner {pod.owner}")
     for label in JOB_LABELS:

@@ -1,4 +1,4 @@
-"""``temper run-delay``, which asks the agent."""
+"""``temper run-delay``, which queries the agent."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What a snapshot holds about run delay: the time that threads were runnable, but had no CPU."""
+"""The run delay in a snapshot: the time that threads were runnable without a CPU."""
 
 from collections.abc import Mapping
 
@@ -16,5 +16,5 @@ def slow_pods(delays: Mapping[str, float], waiting: float) -> frozenset[str]:
 
 
 def _key(pod: PodSample) -> str:
-    """Return the key by which a context knows the pod; a workload of one host has no namespace."""
+    """Return the pod's key in a context. A workload of a plain host has no namespace."""
     return f"{pod.namespace}/{pod.pod}" if pod.namespace else pod.pod

@@ -1,4 +1,4 @@
-"""The instrument: one object that holds the parts, and passes each call on to one of them."""
+"""The instrument, which delegates each call to one of its parts."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -30,7 +30,7 @@ BOUNDS = (0.001, 0.01, 0.1, 0.5, 1.0, 2.0, 4.0)
 
 
 class RunDelay(OpenInstrument):
-    """Logs the run delay of pods; see the README for all that it offers."""
+    """Logs the run delay of pods. The README lists its features."""
 
     def __init__(self, context: InstrumentContext, limits: Limits) -> None:
         self._context = context
@@ -57,7 +57,7 @@ class RunDelay(OpenInstrument):
         self._record_changes(delays)
 
     def section(self, snapshot: Snapshot) -> Mapping[str, Any]:
-        """Return the delays, the pods that wait too long, and the helper that runs."""
+        """Return the delays, the pods that wait too long, and the running helper."""
         delays = delays_of(snapshot)
         slow = sorted(slow_pods(delays, self._limits.waiting))
         return {"delays": delays, "slow": slow, "helper": self._summaries.pid}
@@ -87,7 +87,7 @@ class RunDelay(OpenInstrument):
         yield EventKind("run_delay_high", summary, EventLevel.WARNING)
 
     def close(self) -> None:
-        """End streams and trials; the agent ends the helper."""
+        """End streams and trials. The agent ends the helper."""
         self._live.close()
         self._trials.release()
 

@@ -10,8 +10,8 @@ class Limits:
 
     Attributes:
         log_kib: A log larger than this is closed, and the next begins.
-        state_kib: The bound on all logs together; the agent removes the oldest.
-        waiting: CPUs' worth of run delay from which on a pod is too slow.
+        state_kib: The bound on all logs together. The agent removes the oldest.
+        waiting: Run delay in CPUs from which a pod is too slow.
         summary_s: The time that a summary may take.
 
     """

@@ -32,7 +32,7 @@ class Live:
             self._changed.notify_all()
 
     def events(self) -> Iterator[bytes]:
-        """Yield an event for each snapshot, and an empty piece where none comes for a while."""
+        """Yield an event for each snapshot, and an empty piece after a while without one."""
         seen = 0
         while True:
             with self._changed:

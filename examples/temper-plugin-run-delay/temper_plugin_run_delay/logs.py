@@ -14,9 +14,9 @@ NAME = re.compile(r"delays-[0-9]{1,15}\.jsonl")
 
 @define
 class Logs:
-    """The log that is written, and those before it.
+    """The current log and the earlier ones.
 
-    Lines are appended directly, so the agent trims the directory where they become too many.
+    Lines are appended directly, so the agent trims the directory if it becomes too large.
     """
 
     state: StateDirectory
@@ -24,7 +24,7 @@ class Logs:
     _current: str = ""
 
     def append(self, at: float, delays: Mapping[str, float]) -> str:
-        """Append a line; return the name of the log that this closed, or nothing."""
+        """Append a line. Return the name of the log that this closed, or an empty string."""
         self._current = self._current or f"delays-{int(at * 1000)}.jsonl"
         file = self.state.path / self._current
         with file.open("a", encoding="utf-8") as log:
@@ -39,13 +39,13 @@ class Logs:
         return {file.name: file.stat().st_size for file in files}
 
     def file(self, name: str) -> Path:
-        """Return the path of a log; raise InputError for what is no name of one."""
+        """Return the path of a log. Raise InputError if the name is invalid."""
         if not NAME.fullmatch(name):
             raise InputError(f"{name!r} is no name of a log")
         return self.state.path / name
 
     def remove(self, name: str) -> bool:
-        """Remove a log; return whether there was one."""
+        """Remove a log. Return whether it existed."""
         file = self.file(name)
         if not file.is_file():
             return False

@@ -25,7 +25,7 @@ POD = {
 
 @frozen
 class Routes:
-    """Joins paths to what answers them; ``acts`` marks those that need the socket or a token."""
+    """Maps paths to handlers. ``acts`` marks those that need the socket or a token."""
 
     live: Live
     logs: Logs

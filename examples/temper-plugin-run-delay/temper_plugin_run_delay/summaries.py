@@ -22,7 +22,7 @@ ENTRY_POINT = "temper_plugin_run_delay.summary:summarize"
 
 @define
 class Summaries:
-    """Starts one helper at a time, and shows what became of the last."""
+    """Starts one helper at a time, and shows the state of the last."""
 
     context: InstrumentContext
     logs: Logs
@@ -31,12 +31,12 @@ class Summaries:
 
     @property
     def pid(self) -> int | None:
-        """The process that runs now."""
+        """The id of the running process."""
         helper = self._helper
         return helper.pid if helper is not None and helper.is_running() else None
 
     def begin(self, request: Request) -> Answer:
-        """Start a helper for the log that the path names."""
+        """Start a helper for the log in the path."""
         if self.pid is not None:
             raise InputError("a summary is being made")
         file = self.logs.file(request.query["name"])
@@ -45,7 +45,7 @@ class Summaries:
         return Answer(b'{"state": "running"}\n', status=ACCEPTED)
 
     def show(self, _request: Request) -> dict[str, Any]:
-        """Return the state of the last summary, with its result or why there is none."""
+        """Return the state of the last summary, with its result or error."""
         if self._helper is None:
             return {"state": "none"}
         try:

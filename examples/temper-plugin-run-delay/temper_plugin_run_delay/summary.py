@@ -1,4 +1,4 @@
-"""The function that runs in a helper process: it reads a whole log, which may be large."""
+"""The function of the helper process, which reads a whole log."""
 
 import json
 from collections import defaultdict

@@ -10,13 +10,13 @@ from temper_core import InputError, InstrumentContext, Request, Trial, parse_pro
 
 @define
 class Trials:
-    """Tries the profile on pods, and releases every trial in the end."""
+    """Tries the profile on pods, and releases every trial on close."""
 
     context: InstrumentContext
     _trials: list[Trial] = field(factory=list)
 
     def begin(self, request: Request) -> dict[str, Any]:
-        """Begin a trial; the body is ``{"pod": "namespace/name", "seconds": 60}``."""
+        """Begin a trial. The body is ``{"pod": "namespace/name", "seconds": 60}``."""
         body = request.json()
         match body:
             case {"pod": str(pod), "seconds": int() | float() as seconds}:
@@ -29,7 +29,7 @@ class Trials:
         return {"trial": trial.id}
 
     def active(self) -> list[Trial]:
-        """Return the trials that are in force."""
+        """Return the active trials."""
         return [trial for trial in self._trials if trial.is_active()]
 
     def release(self, _request: Request | None = None) -> dict[str, Any]:

@@ -6,9 +6,9 @@ from temper_core import InstrumentContext, OpenInstrument, Snapshot
 from temper_kube.access import Access
 from temper_kube.list_watch import ListWatch, Query
 from temper_plugin_kubernetes.accounts import Account
+from temper_plugin_kubernetes.annotation_requests import AnnotationRequests
 from temper_plugin_kubernetes.node import NODES, NodeWatch
 from temper_plugin_kubernetes.options import Options
-from temper_plugin_kubernetes.wishes import AnnotationRequests
 from temper_plugin_kubernetes.writing import Writer
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)

@@ -14,6 +14,7 @@ from temper_kube.connection import Connection
 from temper_kube.failures import RefusalError, UnreachableError
 from temper_kube.list_pages import Json
 from temper_plugin_kubernetes.accounts import WRITES, Account
+from temper_plugin_kubernetes.annotation_requests import AnnotationRequests
 from temper_plugin_kubernetes.annotations import (
     LEFT,
     RESTORED,
@@ -24,8 +25,7 @@ from temper_plugin_kubernetes.annotations import (
 from temper_plugin_kubernetes.events import EventSubject, NodeEvent, event_object, happenings
 from temper_plugin_kubernetes.node import NODES, NodeState
 from temper_plugin_kubernetes.options import Options
-from temper_plugin_kubernetes.story import PendingEvents
-from temper_plugin_kubernetes.wishes import AnnotationRequests
+from temper_plugin_kubernetes.pending_events import PendingEvents
 
 MERGE_PATCH = "application/merge-patch+json"
 EVENTS_AT_ONCE = 25

@@ -1,4 +1,4 @@
-"""``antagonist``: who ran while a protected thread waited for a CPU."""
+"""``antagonist``: threads that ran while a protected thread waited for a CPU."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,7 +17,7 @@ FIX = (
 
 @frozen
 class _Wait:
-    """What the threads of one subject waited behind others in one watched window."""
+    """The wait of one subject's threads behind others in one watched window."""
 
     waited_s: float
     worst: Blocking
@@ -25,17 +25,17 @@ class _Wait:
 
 @frozen
 class _Guess:
-    """Who may have kept a thread waiting, and for which share of the window."""
+    """The threads that may have kept another waiting, and for which share of the window."""
 
     runners: list[ThreadSample]
     blamed: float
 
 
 def antagonist(placement: Placement) -> Iterator[Finding]:
-    """Name who ran while protected threads waited; their own pod does not count.
+    """Report threads of other pods that ran while protected threads waited.
 
-    By what was watched where wake-ups are watched: then in the last two watched windows alike.
-    Otherwise inferred from who used the CPU on which the thread was seen.
+    If wake-ups are watched, the wait must exceed the limit in both of the last two watched windows.
+    Otherwise the runners are inferred from the use of the CPU on which the thread was sampled.
     """
     if not placement.is_judged:
         return
@@ -51,8 +51,8 @@ def _watched(placement: Placement, last: WakeWindow, before: WakeWindow) -> Iter
     earlier = _waits(placement, before)
     for subject, wait in _waits(placement, last).items():
         ratio = wait.waited_s / last.length_s
-        was = earlier.get(subject)
-        if was is None or min(ratio, was.waited_s / before.length_s) < limit:
+        previous = earlier.get(subject)
+        if previous is None or min(ratio, previous.waited_s / before.length_s) < limit:
             continue
         yield Finding(
             subject,
@@ -71,7 +71,7 @@ def _watched(placement: Placement, last: WakeWindow, before: WakeWindow) -> Iter
 
 
 def _waits(placement: Placement, window: WakeWindow) -> Mapping[str, _Wait]:
-    """Return what protected threads waited behind others, the worst thread of each subject."""
+    """Return the waits of protected threads behind others, the worst thread of each subject."""
     behind: defaultdict[tuple[str, int], list[Blocking]] = defaultdict(list)
     layers = {thread.tid: thread.layer for thread in placement.snapshot.threads}
     for blocking in window.blockings:
@@ -80,12 +80,13 @@ def _waits(placement: Placement, window: WakeWindow) -> Mapping[str, _Wait]:
         if layer in placement.facts.protected and not _is_own(blocking):
             subject = kind_of(waiter.pod, waiter.process, waiter.comm)
             behind[subject, waiter.tid].append(blocking)
-    found: dict[str, _Wait] = {}
+    worst: dict[str, _Wait] = {}
     for (subject, _), blockings in behind.items():
         waited_s = sum(blocking.waited_s for blocking in blockings)
-        if subject not in found or waited_s > found[subject].waited_s:
-            found[subject] = _Wait(waited_s, max(blockings, key=lambda each: each.waited_s))
-    return found
+        if subject not in worst or waited_s > worst[subject].waited_s:
+            longest = max(blockings, key=lambda blocking: blocking.waited_s)
+            worst[subject] = _Wait(waited_s, longest)
+    return worst
 
 
 def _is_own(blocking: Blocking) -> bool:
@@ -105,15 +106,15 @@ def _inferred(placement: Placement) -> Iterator[Finding]:
         and thread.policy not in REAL_TIME
     ]
     for subject, threads in by_subject(victims).items():
-        for thread in sorted(threads, key=lambda each: -each.run_delay_ratio):
+        for thread in sorted(threads, key=lambda thread: -thread.run_delay_ratio):
             guess = _guess(thread, placement.by_cpu.get(thread.cpu, ()))
             if guess.blamed >= limit:
-                yield _told(subject, thread, guess, limit)
+                yield _finding(subject, thread, guess, limit)
                 break
 
 
 def _guess(thread: ThreadSample, on_cpu: Iterable[ThreadSample]) -> _Guess:
-    """Share the thread's wait out among those that used its CPU; its own pod bears its part."""
+    """Attribute the thread's wait to the users of its CPU, its own pod in proportion."""
     own, own_used, others = owner_name(thread), 0.0, []
     for other in on_cpu:
         if owner_name(other) != own:
@@ -123,14 +124,14 @@ def _guess(thread: ThreadSample, on_cpu: Iterable[ThreadSample]) -> _Guess:
     foreign = cpu_used(others)
     if foreign == 0.0:
         return _Guess([], 0.0)
-    # Nobody can have kept it waiting for much longer than he used the CPU.
+    # The others cannot have kept it waiting for much longer than they used the CPU.
     blamed = min(thread.run_delay_ratio * foreign / (foreign + own_used), 2 * foreign)
     return _Guess(others, blamed)
 
 
-def _told(subject: str, thread: ThreadSample, guess: _Guess, limit: float) -> Finding:
+def _finding(subject: str, thread: ThreadSample, guess: _Guess, limit: float) -> Finding:
     runners = guess.runners
-    runner = max(runners, key=lambda each: each.cpu_used)
+    runner = max(runners, key=lambda runner: runner.cpu_used)
     return Finding(
         subject,
         f"{thread.comm}[{thread.tid}] waited {thread.run_delay_ratio:.0%} of the window; its CPU "

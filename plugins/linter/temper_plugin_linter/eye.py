@@ -1,4 +1,4 @@
-"""Looks at each snapshot once for all invariants, and remembers what the next needs to know."""
+"""Prepares each snapshot once for all invariants, and keeps the history they need."""
 
 from attrs import define, field
 
@@ -9,7 +9,7 @@ from temper_plugin_linter.placement import Placement, PlacementHistory, PlanFact
 
 @define(eq=False)
 class Eye:
-    """One plugin's view of the node; asked from the plugin's own thread only."""
+    """One plugin's view of the node. It may be used on the plugin's own thread only."""
 
     limits: Limits
     _seen: Placement | None = field(default=None, init=False)
@@ -21,7 +21,7 @@ class Eye:
     _wakes_before: WakeWindow | None = field(default=None, init=False)
 
     def look(self, snapshot: Snapshot) -> Placement:
-        """Return the snapshot as the invariants look at it; the same one for the same snapshot."""
+        """Return the placement of a snapshot. Repeated calls return the same object."""
         if self._seen is None or self._seen.snapshot is not snapshot:
             self._seen = self._next(snapshot)
         return self._seen
@@ -42,7 +42,7 @@ class Eye:
         self._basis = basis
 
     def _note_wakes(self, section: Section | None) -> None:
-        """Keep the last two watched windows; several snapshots have the same one."""
+        """Keep the last two watched windows. Consecutive snapshots may have the same one."""
         if section is not None and self._wakes is not None and section == self._section:
             return
         wakes = read_wake_window(section)

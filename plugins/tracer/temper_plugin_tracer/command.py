@@ -1,4 +1,4 @@
-"""``temper wakes``: have the agent watch wake-ups and waits, and show a window of them."""
+"""``temper wakes``: request windows of wake-ups and waits from the agent, and show one."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -52,8 +52,8 @@ MOST_ROWS = 5_000
 def command(seconds: float, top: int, settings_path: Path | None, output: str) -> None:
     """Show which threads wake each other, and which wait for a CPU behind others.
 
-    The agent watches wake-ups and waits in short windows for --seconds; its next window is shown.
-    Exit code 3 where no agent answers, where nothing can be watched, or no window came in time.
+    The agent watches wake-ups and waits in short windows for --seconds. Its next window is shown.
+    The exit code is 3 if no agent answers, nothing can be watched, or no window came in time.
     """
     document = _watched(settings_path, seconds)
     if output == "json":
@@ -63,7 +63,7 @@ def command(seconds: float, top: int, settings_path: Path | None, output: str) -
 
 
 def _watched(settings_path: Path | None, seconds: float) -> Row:
-    """Return what ``/wakes`` says once it has a window that it had not when we asked."""
+    """Return the answer of ``/wakes`` once it holds a window newer than the first answer's."""
     settings = read_settings(settings_path)
     ends_at = time.monotonic() + seconds
     document = _asked(settings, seconds)
@@ -89,7 +89,7 @@ def _asked(settings: Any, seconds: float | None = None) -> Row:  # noqa: ANN401 
     else:
         document = ask_agent("/wakes", method="PUT", body={"seconds": seconds}, settings=settings)
     if not isinstance(document, Mapping) or "window" not in document:
-        raise MachineError("the agent's answer to /wakes is none that this version knows")
+        raise MachineError("the agent's answer to /wakes has no window: is its version another?")
     return document
 
 
@@ -107,7 +107,8 @@ def edge_tables(document: Row, top: int) -> "Group":
         ),
         table_of("waits for a CPU", _WAITS, rows(window, "waits")[:top]),
     ]
-    return Group(Text(_headline(window, length_s)), *(each for each in tables if each is not None))
+    shown = (table for table in tables if table is not None)
+    return Group(Text(_headline(window, length_s)), *shown)
 
 
 def _headline(window: Row, length_s: float) -> str:
@@ -119,17 +120,17 @@ def _headline(window: Row, length_s: float) -> str:
     )
 
 
-def _party(role: str, nobody: str) -> Callable[[Row], object]:
+def _party(role: str, empty: str) -> Callable[[Row], object]:
     def read(row: Row) -> object:
         party = table(row, role)
         name, tid = text(party, "comm"), party.get("tid")
-        return f"{name}[{tid}]" if tid else nobody
+        return f"{name}[{tid}]" if tid else empty
 
     return read
 
 
 def _home(role: str) -> Callable[[Row], object]:
-    """Say where a thread lives: its pod, or else its process; and its layer."""
+    """Return the cell of a thread's pod, or of its process without one, and its layer."""
 
     def read(row: Row) -> object:
         party = table(row, role)

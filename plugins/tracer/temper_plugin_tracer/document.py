@@ -1,4 +1,4 @@
-"""The JSON of ``/wakes``: how watching stands, and the last window."""
+"""The JSON of ``/wakes``: the state of watching, and the last window."""
 
 import math
 import time
@@ -14,7 +14,7 @@ Json = dict[str, Any]
 
 
 def wakes_document(state: WakeState) -> Json:
-    """Say in JSON how watching stands; ``until`` is null where nobody has set an end."""
+    """Return the state of watching as JSON. ``until`` is null if watching has no end."""
     left_s = state.wanted_until - time.monotonic()
     has_end = left_s > 0 and not math.isinf(left_s)
     return {
@@ -30,7 +30,7 @@ def wakes_document(state: WakeState) -> Json:
 
 
 def window_document(window: WakeWindow) -> Json:
-    """Say one window in JSON."""
+    """Return one window as JSON."""
     return {
         "at": rfc3339(window.at),
         "length_s": round(window.length_s, DIGITS),
@@ -57,14 +57,13 @@ def window_document(window: WakeWindow) -> Json:
 def bound_us(counts: Sequence[int], share: float) -> int | None:
     """Return the microseconds that *share* of the waits stayed under, a power of two.
 
-    None where there were no waits, or where the one in question is among the longest, which have
-    no bound.
+    The result is None without waits, or if the quantile is in the last bucket, which is unbounded.
     """
-    asked = share * sum(counts)
-    seen = 0
+    rank = share * sum(counts)
+    total = 0
     for power, count in enumerate(counts[:-1]):
-        seen += count
-        if asked and seen >= asked:
+        total += count
+        if rank and total >= rank:
             return 1 << power
     return None
 

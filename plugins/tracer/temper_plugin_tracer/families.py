@@ -1,4 +1,4 @@
-"""The metric families of the windows, and how dashboards draw them."""
+"""The metric families of the windows, and their dashboard panels."""
 
 from temper_core import MetricFamily, PanelHint
 

@@ -22,11 +22,11 @@ from temper_plugin_tracer.wait_totals import WaitTotals
 from temper_plugin_tracer.watch import WakeWatch
 
 LARGEST_SECTION_BYTES = 192 * 1024
-"""Of a section as JSON; the agent drops one of more than 256 KiB."""
+"""Size of the section as JSON. The agent drops a section of more than 256 KiB."""
 
 
 class Tracer(OpenInstrument):
-    """Publishes what a ``WakeWatch`` sees; *totals* add its windows up."""
+    """Publishes the windows of a ``WakeWatch``. *totals* accumulates them."""
 
     def __init__(self, watch: WakeWatch, totals: WaitTotals) -> None:
         self._watch = watch
@@ -36,7 +36,7 @@ class Tracer(OpenInstrument):
 
     @classmethod
     def of(cls, options: Options, context: InstrumentContext) -> Self:
-        """Make one whose windows are charged to its line of the agent's overhead."""
+        """Create a tracer whose windows are charged to its line of the agent's overhead."""
         totals = WaitTotals()
         watch = WakeWatch(
             is_wanted=options.edges, charge=lambda: context.charge("windows"), take=totals.add
@@ -44,7 +44,7 @@ class Tracer(OpenInstrument):
         return cls(watch, totals)
 
     def tell(self, snapshot: Snapshot) -> None:
-        """Begin to watch where that is wanted; *snapshot* names the threads of the next window."""
+        """Start watching if requested. *snapshot* names the threads of the next window."""
         self._last = snapshot
         self._watch.turn(time.monotonic(), snapshot)
 
@@ -59,7 +59,7 @@ class Tracer(OpenInstrument):
         return self._shown[1]
 
     def defects(self) -> Iterable[str]:
-        """Return what keeps windows from being had, while they are wanted."""
+        """Return why no windows can be taken, while they are requested."""
         return self._watch.defects(time.monotonic())
 
     def endpoints(self) -> Iterable[Endpoint]:
@@ -84,11 +84,11 @@ class Tracer(OpenInstrument):
         )
 
     def metrics(self) -> Iterable[Metric]:
-        """Return what the windows add up to, of the pods and layers of the last snapshot."""
+        """Return the sums of all windows, for the pods and layers of the last snapshot."""
         return wait_metrics(self._totals, self._last)
 
     def close(self) -> None:
-        """End the window that is open, and unload the kernel side."""
+        """End the open window and unload the BPF object."""
         self._watch.close()
 
     def _begin(self, request: Request) -> Any:  # noqa: ANN401 - JSON
@@ -97,9 +97,9 @@ class Tracer(OpenInstrument):
 
 
 def fitting(document: Mapping[str, Any], largest_bytes: int) -> Mapping[str, Any]:
-    """Return a window's document with fewer edges and blockings where it is too large as JSON.
+    """Return a window's document, with fewer edges and blockings if its JSON is too large.
 
-    Both are listed from the most to the least, so the least go.
+    Both lists are sorted in descending order, so the smallest are dropped.
     """
     while (document["edges"] or document["blockings"]) and (
         len(json.dumps(document)) > largest_bytes

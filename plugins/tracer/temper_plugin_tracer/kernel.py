@@ -1,7 +1,7 @@
-"""The kernel side of wakes: our BPF object, attached in windows only.
+"""The BPF object that records wake-ups and waits, attached during windows only.
 
-It is loaded while somebody wants to know, and costs nothing between two windows. Nothing of it
-outlives this process, and a window ends by itself.
+It is loaded while windows are requested, and costs nothing between two windows. It is unloaded with
+this process, and a window ends by itself.
 """
 
 import mmap
@@ -42,8 +42,8 @@ from temper_plugin_tracer.kernel_records import (
 NS_PER_S = 1_000_000_000
 LONG_WAIT_S = 0.001
 OUTSIDE_NS = 85
-"""What an event costs besides the program, the way into it and back: ``bench/wakes.py`` had 50 to
-94 for events outside of the window."""
+"""Cost of an event besides the program itself: entering it and returning. ``bench/wakes.py``
+measured 50 to 94 for events outside of the window."""
 PROGRAMS = ("on_switch", "on_waking")
 MOST_CPUS = 8_192
 
@@ -52,7 +52,7 @@ Pair = tuple[int, int]
 
 @frozen
 class Room:
-    """How many threads, edges and blockings one window has room for."""
+    """Capacity of one window: threads, edges and blockings."""
 
     parties: int = 8_192
     edges: int = 8_192
@@ -61,7 +61,7 @@ class Room:
 
 @frozen
 class RowLimits:
-    """How many of the edges and blockings of a window are taken: the greatest ones."""
+    """Number of edges and blockings that are read from a window, the greatest ones."""
 
     edges: int
     blockings: int
@@ -72,13 +72,17 @@ ALL = RowLimits(sys.maxsize, sys.maxsize)
 
 @frozen
 class WindowCounts:
-    """All that was counted in a window of ``length_s``.
+    """The counts of a window of ``length_s``.
 
-    ``edges`` are wakes by waker and wakee, ``blockings`` waits and their ns by waiter and runner,
-    of either the most only, where ``end`` was told how many; ``parties`` are the threads by their
-    tid; tid 0 as one end is nobody. ``lost`` edges and blockings
-    and ``nameless`` threads found no room. ``kernel_s`` is the CPU time that counting took, of
-    whatever was running.
+    Attributes:
+        edges: Wakes by the tids of waker and wakee. Tid 0 stands for no thread.
+        blockings: Waits and their ns by the tids of waiter and runner. ``end`` may limit edges and
+            blockings to the greatest ones.
+        parties: The threads by tid.
+        lost: Edges and blockings that exceeded the capacity.
+        nameless: Threads that exceeded the capacity.
+        kernel_s: CPU time of counting, spent in the threads that were running.
+
     """
 
     length_s: float
@@ -95,7 +99,7 @@ class WindowCounts:
 
 
 class WakeKernel:
-    """The loaded object; ``open`` makes one, ``begin`` and ``end`` a window, and ``close`` it."""
+    """The loaded object. ``begin`` starts a window, ``end`` returns it, ``close`` unloads."""
 
     def __init__(self, skeleton: Skeleton, cpus: int) -> None:
         self._skeleton = skeleton
@@ -111,7 +115,7 @@ class WakeKernel:
 
     @classmethod
     def open(cls, room: Room | None = None, *, sys_root: str = "/sys") -> Self:
-        """Load the object, in some 20 to 40 ms; raises ``BpfError``. Nothing is attached."""
+        """Load the object, in some 20 to 40 ms, without attaching it. Raises ``BpfError``."""
         cpus = _possible_cpus(sys_root)
         room = room or Room()
         sizes = {
@@ -128,13 +132,14 @@ class WakeKernel:
 
     @property
     def is_open(self) -> bool:
-        """Whether a window has begun and was not ended."""
+        """Whether a window is open."""
         return bool(self._links)
 
     def begin(self, length_s: float, *, long_wait_s: float = LONG_WAIT_S) -> None:
-        """Attach and count from now on, for *length_s* at most, whenever ``end`` is called.
+        """Attach, and count for *length_s* at most, even if ``end`` is called later.
 
-        Waits of *long_wait_s* or more are told with who ran meanwhile. Raises ``BpfError``.
+        Waits of *long_wait_s* or more are recorded with the threads that ran meanwhile.
+        Raises ``BpfError``.
         """
         self._detach()
         if self._is_dirty:
@@ -155,13 +160,13 @@ class WakeKernel:
         OPEN.pack_into(self._control, STATE_AT, 1)
 
     def end(self, *, most: RowLimits = ALL) -> WindowCounts:
-        """Detach, and take what was counted since ``begin``; raises ``BpfError``."""
+        """Detach, and return the counts since ``begin``. Raises ``BpfError``."""
         OPEN.pack_into(self._control, STATE_AT, 0)
         length_s = min(self._length_s, time.monotonic() - self._began_s)
         self._detach()
         state = State(*STATE.unpack_from(self._control, STATE_AT))
         tally = self._tally()
-        counted = WindowCounts(
+        counts = WindowCounts(
             length_s=length_s,
             switches=tally.switches,
             wakes=tally.wakes,
@@ -175,10 +180,10 @@ class WakeKernel:
             knows_interrupts=bool(state.knows_interrupts),
         )
         self._is_dirty = False
-        return counted
+        return counts
 
     def close(self) -> None:
-        """Detach and let go of everything; a second time does nothing."""
+        """Detach and unload. A second call does nothing."""
         self._detach()
         self._memories.close()
         self._skeleton.close()
@@ -197,7 +202,7 @@ class WakeKernel:
             os.close(self._links.pop())
 
     def _empty(self) -> None:
-        """Forget what a window left that was begun and not ended."""
+        """Discard the counts of a window that was not ended."""
         for name, key, value in (("edges", PAIR, COUNT), ("blockings", PAIR, WAITS)):
             deque(self._skeleton.drain(name, key.size, value.size), maxlen=0)
         deque(self._skeleton.drain("parties", TID.size, PARTY.size), maxlen=0)
@@ -211,15 +216,15 @@ class WakeKernel:
             yield from zip(PAIR.iter_unpack(keys), value.iter_unpack(values), strict=True)
 
     def _most(self, name: str, value: struct.Struct, most: int) -> list[tuple[Pair, Any]]:
-        """Empty a map, and return its *most* by the last of the numbers in it."""
-        return nlargest(most, self._pairs(name, value), key=lambda found: found[1][-1])
+        """Empty a map, and return the *most* entries with the largest last number."""
+        return nlargest(most, self._pairs(name, value), key=lambda entry: entry[1][-1])
 
 
 def _load(sizes: Mapping[str, int]) -> Skeleton:
-    """Load the object that tells interrupts best, or where the kernel will not have it, the other.
+    """Load the object that reads the interrupt count, or the plain one if the kernel refuses it.
 
-    Where the count of interrupts lies is a symbol that kernels without CONFIG_KALLSYMS_ALL keep
-    back; then the load fails with ENOENT (check_pseudo_btf_id, as of Linux 6.18).
+    The interrupt count is a symbol that kernels without CONFIG_KALLSYMS_ALL do not export.
+    The load then fails with ENOENT (check_pseudo_btf_id, as of Linux 6.18).
     """
     with suppress(BpfError):
         return load_object(__package__, "wakes", max_entries=sizes)
@@ -227,14 +232,14 @@ def _load(sizes: Mapping[str, int]) -> Skeleton:
 
 
 def _kernel_s(tally: CpuCounts) -> float:
-    """Return what all events cost, by those that were measured."""
+    """Return the cost of all events, extrapolated from the timed ones."""
     events = tally.switches + tally.wakes
     mean_ns = tally.timed_ns / tally.timed if tally.timed else 0.0
     return (events * mean_ns + (events + tally.passed) * OUTSIDE_NS) / NS_PER_S
 
 
 def _possible_cpus(sys_root: str) -> int:
-    """Return one more than the highest number a CPU can have here."""
+    """Return the highest possible CPU number plus one."""
     try:
         text = Path(sys_root, "devices/system/cpu/possible").read_text()
         highest = int(re.split("[-,]", text.strip())[-1])

@@ -1,4 +1,4 @@
-"""What is said with the kernel side of wakes, byte by byte: ``wakes.h`` has the same layouts."""
+"""The byte layouts shared with the BPF object. ``wakes.h`` declares the same ones."""
 
 import struct
 from collections.abc import Iterable, Iterator, Mapping
@@ -6,17 +6,17 @@ from typing import NamedTuple
 
 BUCKETS = 24
 REST = 0
-"""The tid under which waits are counted of threads that found no room."""
+"""The tid that collects the waits of threads beyond the capacity."""
 
 CONTROL_BYTES = 40
 LIMITS = struct.Struct("<QQ")
-"""Length of the window and of a wait that is told with who ran meanwhile, in ns."""
+"""Length of the window, and of the shortest wait recorded with its runners, in ns."""
 STATE = struct.Struct("<IIQII")
 STATE_AT = 16
 OPEN = struct.Struct("<I")
 
 TURNS_BYTES = 8 + 8 * 16
-"""The turns of a CPU are for the kernel side alone."""
+"""The turns of a CPU, used by the BPF program only."""
 TALLY = struct.Struct(f"<QQQQQQQ{TURNS_BYTES}x")
 
 TID = struct.Struct("<I")
@@ -30,7 +30,7 @@ COUNTS = struct.Struct(f"<{BUCKETS}I")
 
 
 class State(NamedTuple):
-    """What the kernel side says of the last window, by a clock of its own."""
+    """The BPF program's state of the last window. ``began`` is in its own clock."""
 
     is_open: int
     is_over: int
@@ -40,10 +40,10 @@ class State(NamedTuple):
 
 
 class CpuCounts(NamedTuple):
-    """What was counted on one CPU; times in ns.
+    """The counts of one CPU. Times are in ns.
 
-    ``passed`` are events outside of the window, ``timed`` those whose cost was measured, ``lost``
-    edges and ``nameless`` threads that found no room.
+    ``passed`` counts events outside of the window, ``timed`` those whose cost was measured.
+    ``lost`` counts edges and ``nameless`` threads beyond the capacity.
     """
 
     switches: int
@@ -58,7 +58,7 @@ class CpuCounts(NamedTuple):
 class PartyRecord(NamedTuple):
     """A thread as it was when it was first seen in the window, and its waits.
 
-    ``flags`` are ``task_struct``'s, ``uid`` is the effective one; ``counts`` is packed, 32 bits
+    ``flags`` are ``task_struct``'s, ``uid`` is the effective one. ``counts`` is packed, 32 bits
     for each bucket.
     """
 
@@ -73,10 +73,10 @@ class PartyRecord(NamedTuple):
 
 
 class Parties(Mapping[int, PartyRecord]):
-    """Threads by their tid, kept as the kernel packs them, at a third of what records take.
+    """Threads by tid, kept in the kernel's packed form, a third of the memory of records.
 
-    Thousands come with one window, and most of them are looked at once. *packed* is keys and
-    values, in the batches in which a map is emptied; a tid comes once.
+    A window has thousands, and most of them are read once. *packed* holds keys and values, in the
+    batches in which a map is emptied. Each tid occurs once.
     """
 
     def __init__(self, packed: Iterable[tuple[bytes, bytes]]) -> None:
@@ -89,7 +89,7 @@ class Parties(Mapping[int, PartyRecord]):
                 self._places[tid] = at + place * PARTY.size
 
     def __getitem__(self, tid: int) -> PartyRecord:
-        """Return a thread's record; raises KeyError for one that is not known."""
+        """Return a thread's record. Raises KeyError for an unknown tid."""
         return PartyRecord._make(PARTY.unpack_from(self._values, self._places[tid]))
 
     def __iter__(self) -> Iterator[int]:
@@ -97,5 +97,5 @@ class Parties(Mapping[int, PartyRecord]):
         return iter(self._places)
 
     def __len__(self) -> int:
-        """Return how many threads there are."""
+        """Return the number of threads."""
         return len(self._places)

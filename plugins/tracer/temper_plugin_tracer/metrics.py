@@ -1,4 +1,4 @@
-"""What the windows so far add up to, as metrics."""
+"""The sums of all windows, as metrics."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -14,11 +14,11 @@ from temper_plugin_tracer.families import (
 from temper_plugin_tracer.wait_totals import WaitTotals
 
 MOST_PODS = 128
-"""Pods with a histogram, 13 series each: those that waited longest."""
+"""Pods with a histogram of 13 series, the ones that waited longest."""
 
 
 def wait_metrics(totals: WaitTotals, snapshot: Snapshot | None) -> Iterator[Metric]:
-    """Yield every family; without a sample until wake-ups were watched."""
+    """Yield every family. The families have no samples before the first window."""
     sums, by_subject = totals.sums, totals.by_subject()
     for family, value in (
         (WINDOWS, sums.windows),
@@ -41,20 +41,20 @@ def _of_layers(
     snapshot: Snapshot | None, waits: Mapping[str, Histogram]
 ) -> Iterator[tuple[Mapping[str, str], Histogram]]:
     for layer in snapshot.layers if snapshot is not None else ():
-        if (found := waits.get(f"layer {layer.name}")) is not None:
-            yield {"layer": layer.name}, found
+        if (histogram := waits.get(f"layer {layer.name}")) is not None:
+            yield {"layer": layer.name}, histogram
 
 
 def _of_pods(
     snapshot: Snapshot | None, waits: Mapping[str, Histogram]
 ) -> list[tuple[Mapping[str, str], Histogram]]:
-    """Return the pods that are there, those that waited longest first."""
+    """Return the pods of the snapshot, the longest waits first."""
     pods = {(pod.namespace, pod.pod) for pod in snapshot.pods} if snapshot is not None else set()
-    found = [
+    histograms = [
         (key, waits[subject]) for key in pods if (subject := "/".join(filter(None, key))) in waits
     ]
-    found.sort(key=lambda pair: (-pair[1].total, pair[0]))
+    histograms.sort(key=lambda pair: (-pair[1].total, pair[0]))
     return [
         ({"namespace": namespace, "pod": pod}, histogram)
-        for (namespace, pod), histogram in found[:MOST_PODS]
+        for (namespace, pod), histogram in histograms[:MOST_PODS]
     ]

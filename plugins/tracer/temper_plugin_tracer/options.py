@@ -8,7 +8,7 @@ from temper_core import setting
 
 @frozen
 class Options:
-    """What the tracer does without a request."""
+    """The tracer's settings."""
 
     edges: bool = setting(
         False,

@@ -1,28 +1,28 @@
-"""How long to watch, and how long to rest after it, so that watching stays within its budget."""
+"""The length and period of windows that keep watching within its budget."""
 
 from attrs import frozen
 
 AIM_CPU_RATIO = 0.000_5
-"""Share of one core that watching may cost, if the budget of observing leaves as much."""
+"""Share of one core that watching may cost, if the observing budget leaves as much."""
 LEAST_S = 0.02
-"""Shorter windows say little: a thread that runs every 20 ms is seen once."""
+"""A thread that runs every 20 ms is seen once in a window of this length."""
 MOST_S = 1.0
 USUAL_EVERY_S = 20.0
 SOONEST_S = 5.0
 LATEST_S = 120.0
 FIRST_COST_NS = 400.0
-"""Cost of a switch with its wake-up, until it has been measured; ``bench/wakes.py`` has 350."""
+"""Initial cost of a switch with its wake-up. ``bench/wakes.py`` measured 350."""
 FIRST_FIXED_S = 0.004
-"""Cost of attaching, reading and naming, until it has been measured."""
+"""Initial cost of attaching, reading and naming."""
 LEAST_COST_NS = 50.0
 NS_PER_S = 1_000_000_000
 
 
 @frozen
 class WindowPlan:
-    """A window of ``length_s`` and what it should cost; ``length_s`` is 0 where there can be none.
+    """A window of ``length_s``, 0 if there can be none for ``reason``.
 
-    ``every_s`` is the time from its beginning to the next one's, ``reason`` why there is none.
+    ``every_s`` is the time from its beginning to the next one's.
     """
 
     length_s: float
@@ -31,7 +31,7 @@ class WindowPlan:
 
 
 class WakePace:
-    """Chooses windows from the rate of switches, and learns from each what they cost."""
+    """Chooses windows from the rate of switches and the measured cost of earlier windows."""
 
     def __init__(self) -> None:
         self._cost_ns = FIRST_COST_NS
@@ -39,19 +39,19 @@ class WakePace:
 
     @property
     def cost_ns(self) -> float:
-        """What one switch, with its part of the wake-ups, was last seen to cost."""
+        """The last measured cost of a switch with its part of the wake-ups."""
         return self._cost_ns
 
     def share(self, left_cpu_ratio: float) -> float:
-        """Return the share of a core for windows where observing leaves *left_cpu_ratio*."""
+        """Return the share of a core for windows if observing leaves *left_cpu_ratio*."""
         return min(AIM_CPU_RATIO, max(0.0, left_cpu_ratio))
 
     def plan(self, switches_per_s: float, share: float) -> WindowPlan:
         """Choose the longest window whose cost *share* pays for in ``USUAL_EVERY_S``.
 
-        Where reading and naming are dear, counting gets as much as they, and windows come less
-        often; so they do where ``LEAST_S`` costs more. Less often than every ``LATEST_S`` there
-        are none.
+        If reading and naming are expensive, counting gets as much as they cost, and windows are
+        less frequent. The same holds if a window of ``LEAST_S`` costs more. There are none if the
+        period would exceed ``LATEST_S``.
         """
         if share <= 0:
             return WindowPlan(0.0, reason="nothing is left of the budget ([observe] budget)")
@@ -72,11 +72,11 @@ class WakePace:
         return WindowPlan(length_s, every_s)
 
     def every_s(self, cost_s: float, share: float) -> float:
-        """Return after how long, from beginning to beginning, a window of *cost_s* is paid for."""
+        """Return the period, from beginning to beginning, of windows that cost *cost_s*."""
         return max(SOONEST_S, cost_s / share)
 
     def learn(self, switches: int, kernel_s: float, fixed_s: float) -> None:
-        """Take in what a window cost: *kernel_s* for counting, *fixed_s* for all the rest."""
+        """Record the cost of a window: *kernel_s* for counting, *fixed_s* for all the rest."""
         self._fixed_s = fixed_s
         if switches:
             self._cost_ns = max(LEAST_COST_NS, kernel_s / switches * NS_PER_S)

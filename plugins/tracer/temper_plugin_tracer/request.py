@@ -1,4 +1,4 @@
-"""The body of ``PUT /wakes``: for how long to watch."""
+"""The body of ``PUT /wakes``: the duration of watching."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -23,11 +23,11 @@ SCHEMA: Mapping[str, Any] = {
 
 @frozen
 class WakesRequest:
-    """For how many seconds from now on wake-ups are to be watched."""
+    """A request to watch wake-ups for ``seconds``."""
 
     seconds: float = field(default=USUAL_S, validator=[ge(1.0), le(LONGEST_S)])
 
 
 def parse_wakes_request(body: Any) -> WakesRequest:  # noqa: ANN401 - JSON
-    """Read a request's *body*, which may be left out; raise InputError for what does not fit."""
+    """Read a request's *body*, which may be empty. Raise InputError if it is invalid."""
     return fit_body(body, WakesRequest, source=SOURCE, example='{"seconds": 60}')

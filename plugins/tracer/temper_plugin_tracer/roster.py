@@ -1,7 +1,7 @@
-"""Who the threads of a window are: names as the kernel side saw them, pods and layers by the plan.
+"""Identifies the threads of a window: names from the BPF object, pods and layers from the plan.
 
-Threads that came and went between two snapshots have names too; a pod only if their cgroup is
-known from others, or they still live.
+Threads that lived between two snapshots have names too. They have a pod only if their cgroup is
+known from other threads, or if they are still alive.
 """
 
 from collections.abc import Mapping
@@ -23,21 +23,21 @@ from temper_plugin_tracer.kernel_records import PartyRecord
 
 PF_KTHREAD = 0x0020_0000
 ROOT_CGROUP = 1
-"""Its number; on a hybrid host everybody is there, and lives elsewhere in the v1 hierarchies."""
+"""Id of the root cgroup. On a hybrid host it holds all threads, which are in v1 hierarchies."""
 MOST_READ = 256
-"""Files of /proc that are read for the cgroups of one window, at some 15 µs each."""
+"""Files of /proc read for the cgroups of one window, at some 15 µs each."""
 MOST_NAMED = 1_024
-"""Threads of a window that are remembered; the edges and blockings that are told name fewer."""
+"""Parties of a window that are cached. The published edges and blockings name fewer."""
 NOBODY = Party(0, "")
 MOST_REMEMBERED = 4_096
-"""Cgroups, by their numbers."""
+"""Cgroup ids whose path is cached."""
 
 Key = TypeVar("Key")
 Answer = TypeVar("Answer")
 
 
 class ThreadCgroups:
-    """The cgroups of threads by the kernel's number, as far as they were learnt so far."""
+    """A cache of cgroup paths by the kernel's cgroup id."""
 
     def __init__(self, proc_root: str = "/proc") -> None:
         self._proc_root = proc_root
@@ -46,23 +46,23 @@ class ThreadCgroups:
         self._left = 0
 
     def new_window(self) -> None:
-        """Forget what may have changed since the last one."""
+        """Discard the entries that may have changed since the last window."""
         self._of_processes.clear()
         self._left = MOST_READ
 
     def of(self, tid: int, record: PartyRecord, sample: ThreadSample | None) -> str:
-        """Return a thread's cgroup as the engine spells it; empty where it cannot be told."""
+        """Return a thread's cgroup as the engine spells it, or "" if it is unknown."""
         if record.flags & PF_KTHREAD:
             return "/"
         known, key = self._known, record.cgroup
         if key == ROOT_CGROUP:
             known, key = self._of_processes, record.tgid
-        found = known.get(key)
-        if found is None:
-            found = sample.cgroup if sample is not None else self._read(tid)
-            if found:
-                remember(known, key, found)
-        return found
+        cgroup = known.get(key)
+        if cgroup is None:
+            cgroup = sample.cgroup if sample is not None else self._read(tid)
+            if cgroup:
+                remember(known, key, cgroup)
+        return cgroup
 
     def _read(self, tid: int) -> str:
         if self._left <= 0:
@@ -75,7 +75,7 @@ class ThreadCgroups:
 
 
 class PartyRoster:
-    """Names the parties of one window, each once."""
+    """Identifies the parties of one window, each once."""
 
     def __init__(
         self,
@@ -96,16 +96,16 @@ class PartyRoster:
 
     @property
     def sampled(self) -> AbstractSet[int]:
-        """The tids of the threads that the snapshot tells of one by one."""
+        """The tids of the threads that the snapshot lists."""
         return self._samples.keys()
 
     def party(self, tid: int) -> Party:
-        """Return who *tid* was; without a name where neither side had room for one."""
-        found = self._known.get(tid)
-        if found is None:
-            found = self._named(tid) if tid else NOBODY
-            remember(self._known, tid, found, MOST_NAMED)
-        return found
+        """Return the party of *tid*, without a name if neither side had room for it."""
+        party = self._known.get(tid)
+        if party is None:
+            party = self._named(tid) if tid else NOBODY
+            remember(self._known, tid, party, MOST_NAMED)
+        return party
 
     def _named(self, tid: int) -> Party:
         record, sample = self._records.get(tid), self._samples.get(tid)
@@ -125,21 +125,21 @@ class PartyRoster:
         return Party(tid, comm, process, self._places.of(cgroup, process).key, layer)
 
     def _layer_of(self, thread: ThreadIdentity) -> str:
-        """Return the layer in which a thread is while the plan is enforced, which is inferred."""
+        """Return the layer that an enforced plan gives a thread, or "" without one."""
         if not self._is_enforcing or self._places.plan is None or not thread.cgroup:
             return ""
-        found = self._layers.get(thread)
-        if found is None:
+        name = self._layers.get(thread)
+        if name is None:
             layer = layer_of(self._places.plan, thread)
-            found = layer.name if layer is not None else ""
-            remember(self._layers, thread, found, MOST_NAMED)
-        return found
+            name = layer.name if layer is not None else ""
+            remember(self._layers, thread, name, MOST_NAMED)
+        return name
 
 
 def remember(
     answers: dict[Key, Answer], key: Key, answer: Answer, most: int = MOST_REMEMBERED
 ) -> None:
-    """Keep an answer, and forget all others once there are *most*."""
+    """Cache an answer. All others are discarded first once there are *most*."""
     if len(answers) >= most:
         answers.clear()
     answers[key] = answer

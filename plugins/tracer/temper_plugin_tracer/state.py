@@ -1,4 +1,4 @@
-"""How the watching of wakes stands, as others may see it."""
+"""The state of watching, as it is published."""
 
 from attrs import frozen
 
@@ -7,10 +7,10 @@ from temper_core import WakeWindow
 
 @frozen
 class WakeState:
-    """How watching stands: until when it is wanted (monotonic seconds), and what is in the way.
+    """The state of watching, which is requested until ``wanted_until`` (monotonic seconds).
 
-    ``windows`` were watched so far, which cost ``kernel_s`` in whatever was running and ``own_s``
-    in this process.
+    ``reason`` is why nothing can be watched. ``windows`` is the number of windows so far. They cost
+    ``kernel_s`` in the threads that were running and ``own_s`` in this process.
     """
 
     wanted_until: float

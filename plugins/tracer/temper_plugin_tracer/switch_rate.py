@@ -1,4 +1,4 @@
-"""How many switches a second the node makes, by the kernel's own count of them."""
+"""The kernel's count of context switches, for the node's rate of switches."""
 
 from pathlib import Path
 
@@ -6,13 +6,13 @@ from temper_core import MachineError
 
 
 def read_switches(proc_root: str = "/proc") -> int:
-    """Return the switches of all CPUs since boot; raise MachineError where they are not told.
+    """Return the switches of all CPUs since boot. Raise MachineError if the count is missing.
 
-    The line ``ctxt`` of /proc/stat (fs/proc/stat.c).
+    It is the line ``ctxt`` of /proc/stat (fs/proc/stat.c).
     """
     path = Path(proc_root, "stat")
     try:
         content = path.read_bytes()
         return int(content[content.index(b"\nctxt ") + 6 :].split(None, 1)[0])
     except (OSError, ValueError, IndexError) as error:
-        raise MachineError(f"{path} does not tell the number of switches: {error}") from error
+        raise MachineError(f"{path} has no count of switches: {error}") from error

@@ -1,4 +1,4 @@
-"""From what was counted to a ``WakeWindow``: the most of it, with names."""
+"""Converts the counts of a window to a ``WakeWindow`` with the names of its greatest entries."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -14,37 +14,37 @@ from temper_plugin_tracer.roster import PartyRoster
 MOST_EDGES = 256
 MOST_BLOCKINGS = 128
 MOST_PODS = 64
-"""What one window tells: the most frequent edges, the longest blockings, who waited longest."""
+"""Entries of one window: the most frequent edges, the longest blockings and pods' waits."""
 MOST_KINDS = 1_024
-"""Kinds of threads whose waits are added up beside each other; threads may all have other names."""
+"""Kinds of threads whose waits are summed at a time. Every thread may have another name."""
 NODE = "node"
 NO_WAITS = bytes(COUNTS.size)
 
 
 @define
 class _Waits:
-    """Waits added up. ``packed`` is one number that holds every bucket's count in 32 bits.
+    """A sum of waits. ``packed`` is one number that holds every bucket's count in 32 bits.
 
-    So adding the histograms of thousands of threads takes one addition each; no bucket of one
-    window comes near to 2^32.
+    Adding a thread's histogram therefore takes one addition. No bucket of one window comes near to
+    2^32.
     """
 
     packed: int = 0
     total_ns: int = 0
 
     def add(self, packed: int, total_ns: int) -> None:
-        """Take in other waits."""
+        """Add other waits."""
         self.packed += packed
         self.total_ns += total_ns
 
-    def told(self, subject: str) -> WaitHistogram:
-        """Return them as those of *subject*."""
+    def histogram(self, subject: str) -> WaitHistogram:
+        """Return the histogram of *subject*."""
         counts = COUNTS.unpack(self.packed.to_bytes(4 * BUCKETS, "little"))
         return WaitHistogram(subject, counts, self.total_ns / NS_PER_S)
 
 
 def tell_window(counted: WindowCounts, roster: PartyRoster, *, at: float) -> WakeWindow:
-    """Return what was counted, the most of it first; *at* is the wall-clock end."""
+    """Return the window of these counts, the greatest first. *at* is its wall-clock end."""
     frequent = nlargest(MOST_EDGES, counted.edges.items(), key=lambda edge: edge[1])
     longest = nlargest(MOST_BLOCKINGS, counted.blockings.items(), key=lambda pair: pair[1][1])
     return WakeWindow(
@@ -66,7 +66,7 @@ def tell_window(counted: WindowCounts, roster: PartyRoster, *, at: float) -> Wak
 
 
 def _histograms(counted: WindowCounts, roster: PartyRoster) -> Iterator[WaitHistogram]:
-    """Yield the node's waits, then those of the layers, then of the pods that waited longest."""
+    """Yield the waits of the node, of the layers, and of the pods that waited longest."""
     pods: defaultdict[str, _Waits] = defaultdict(_Waits)
     layers: defaultdict[str, _Waits] = defaultdict(_Waits)
     node = _Waits()
@@ -79,21 +79,21 @@ def _histograms(counted: WindowCounts, roster: PartyRoster) -> Iterator[WaitHist
             layers[party.layer].add(waits.packed, waits.total_ns)
         if party.pod:
             pods[party.pod].add(waits.packed, waits.total_ns)
-    yield node.told(NODE)
+    yield node.histogram(NODE)
     for layer in sorted(layers):
-        yield layers[layer].told(f"layer {layer}")
+        yield layers[layer].histogram(f"layer {layer}")
     for pod in nlargest(MOST_PODS, pods, key=lambda name: (pods[name].total_ns, name)):
-        yield pods[pod].told(pod)
+        yield pods[pod].histogram(pod)
 
 
 def _alike(counted: WindowCounts, roster: PartyRoster) -> Iterator[tuple[int, _Waits]]:
-    """Yield waits added up by threads that belong to the same layer and pod, with one of them.
+    """Yield one tid and the sum of waits for each group of threads of the same layer and pod.
 
-    Thousands of threads are of a few dozen kinds; naming each took ten times as long.
+    Thousands of threads are of a few dozen kinds. Naming each thread took ten times as long.
     """
     kinds: dict[object, tuple[int, _Waits]] = {}
     for tid, record in counted.parties.items():
-        if record.counts == NO_WAITS:  # woke others, and has had its CPU all along
+        if record.counts == NO_WAITS:  # woke others and never waited
             continue
         if len(kinds) >= MOST_KINDS:
             yield from kinds.values()

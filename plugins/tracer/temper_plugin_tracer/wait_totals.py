@@ -1,4 +1,4 @@
-"""Counters of all windows so far: how many there were, and how long threads waited in them."""
+"""The sums of all windows: their number and the waits in them."""
 
 import threading
 from bisect import bisect_left
@@ -10,17 +10,17 @@ from attrs import evolve, frozen
 from temper_core import Histogram, WaitHistogram, WakeWindow
 
 MOST_SUBJECTS = 512
-"""Pods and layers whose waits are kept; those that waited in no window for longest go first."""
+"""Pods and layers whose waits are kept. The least recently updated is dropped first."""
 US_PER_S = 1_000_000
 WAIT_BOUNDS_US = tuple(4**n for n in range(2, 12))
 WAIT_BOUNDS = tuple(bound / US_PER_S for bound in WAIT_BOUNDS_US)
-"""Seconds, 16 µs to 4.2 s; every one is also a bound of the windows'."""
+"""Seconds, 16 µs to 4.2 s. Every bound is also one of the windows' histograms."""
 NODE = "node"
 
 
 @frozen
 class WindowSums:
-    """What the windows add up to; ``waits`` are those of the whole node."""
+    """The sums of all windows. ``waits`` is the histogram of the whole node."""
 
     windows: int = 0
     watched_s: float = 0.0
@@ -29,7 +29,7 @@ class WindowSums:
 
 
 class WaitTotals:
-    """Adds windows up; any thread may read."""
+    """Accumulates windows. Safe to read from any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -38,7 +38,7 @@ class WaitTotals:
 
     @property
     def sums(self) -> WindowSums:
-        """What all windows so far add up to."""
+        """The sums of all windows so far."""
         return self._sums
 
     def by_subject(self) -> Mapping[str, Histogram]:
@@ -47,10 +47,10 @@ class WaitTotals:
             return dict(self._by_subject)
 
     def add(self, window: WakeWindow) -> None:
-        """Take in a window."""
-        found = {waits.subject: waits for waits in window.waits}
+        """Add a window."""
+        by_subject = {waits.subject: waits for waits in window.waits}
         sums = self._sums
-        node = found.pop(NODE, None)
+        node = by_subject.pop(NODE, None)
         with self._lock:
             self._sums = evolve(
                 sums,
@@ -59,7 +59,7 @@ class WaitTotals:
                 lost=sums.lost + window.lost,
                 waits=sums.waits if node is None else _with_waits(sums.waits, node),
             )
-            for subject, waits in found.items():
+            for subject, waits in by_subject.items():
                 self._by_subject[subject] = _with_waits(self._by_subject.get(subject), waits)
                 self._by_subject.move_to_end(subject)
             while len(self._by_subject) > MOST_SUBJECTS:
@@ -67,7 +67,7 @@ class WaitTotals:
 
 
 def _with_waits(old: Histogram | None, waits: WaitHistogram) -> Histogram:
-    """Add a window's waits, by powers of two, to the fewer buckets that are exported."""
+    """Add a window's waits, in buckets of powers of two, to the fewer exported buckets."""
     old = old or Histogram(WAIT_BOUNDS)
     counts = [*old.counts]
     for exponent, count in enumerate(waits.counts[:-1]):

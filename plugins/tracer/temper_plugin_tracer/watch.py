@@ -1,4 +1,4 @@
-"""Watches wake-ups and waits in windows, on a thread of its own, while somebody wants to know."""
+"""Watches wake-ups and waits in windows, on a thread of its own, while that is requested."""
 
 import math
 import threading
@@ -18,23 +18,23 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 LONGEST_WANTED_S = 3_600.0
 LINGER_S = 300.0
-"""How long the kernel side stays loaded when nobody wants it any more; it takes some 3 MB."""
+"""How long the BPF object, some 3 MB, stays loaded after the last request has expired."""
 RETRY_S = 300.0
-"""After the kernel refused, or a fault; asking anew tries at once."""
-BROKEN = "watching ended by a fault of its own, which standard error tells"
+"""Delay after a refusal of the kernel or a fault. A new request retries at once."""
+BROKEN = "watching ended by a fault of its own, see standard error"
 FRESH_PERIODS = 3
 OPEN_S = 0.5
-"""Loading the kernel side takes some 20 to 40 ms; who asks waits so long for the answer."""
+"""How long a request waits for the BPF object. Loading it takes some 20 to 40 ms."""
 
 Charge = Callable[[], AbstractContextManager[None]]
 
 
 class WakeWatch:
-    """Off until ``want`` is called, or *is_wanted*; then it looks when it may.
+    """Takes windows as the budget allows, from the first ``want`` on, or at once if *is_wanted*.
 
-    Nothing is loaded while it is off. ``want`` and ``state`` are for any thread, all else for the
-    agent's loop. *charge* books CPU time of the calling thread, and *take* is called with each
-    window.
+    Nothing is loaded before. ``want`` and ``state`` may be used by any thread, all else by the
+    agent's loop only. *charge* accounts CPU time of the calling thread, and *take* is called with
+    each window.
     """
 
     def __init__(
@@ -65,30 +65,31 @@ class WakeWatch:
 
     @property
     def last(self) -> WakeWindow | None:
-        """The last window there was; None before the first."""
+        """The last window, None before the first."""
         return self._state.window
 
     @property
     def state(self) -> WakeState:
-        """How watching stands now."""
+        """The state of watching."""
         return evolve(self._state, wanted_until=self.wanted_until)
 
     def want(self, seconds: float) -> None:
-        """Keep watching for *seconds* from now on, or longer where somebody wants that.
+        """Watch for *seconds* from now on, or longer if that was requested before.
 
-        Waits, a moment at most, until it is known whether the kernel allows it, for ``state``.
+        Waits up to ``OPEN_S`` until the kernel has loaded or refused the object, so that ``state``
+        has the result.
         """
         now = time.monotonic()
-        with self._starting:  # two may ask at once, and the longer wish holds
+        with self._starting:  # of concurrent requests the longer one holds
             self.wanted_until = max(self.wanted_until, now + min(seconds, LONGEST_WANTED_S))
         self._retry_at = 0.0
         self._start(now)
         self._opened.wait(OPEN_S)
 
     def turn(self, now: float, snapshot: Snapshot | None) -> None:
-        """Take the last snapshot, which names threads, and begin to watch if that is wanted.
+        """Take the last snapshot, which names threads, and start watching if requested.
 
-        Takes microseconds: all that takes longer is done on a thread of its own.
+        This takes microseconds. Slower work is done on a thread of its own.
         """
         self._snapshot = snapshot
         if self._retry_at <= now < self.wanted_until and not self._is_working:
@@ -102,12 +103,12 @@ class WakeWatch:
         return window
 
     def defects(self, now: float) -> tuple[str, ...]:
-        """Say what is in the way of watching, while that is wanted."""
+        """Return why nothing can be watched, while that is requested."""
         reason = self._state.reason
         return (f"wakes: {reason}",) if reason and now < self.wanted_until else ()
 
     def close(self) -> None:
-        """Stop watching; when this returns nothing is attached or loaded any more."""
+        """Stop watching, and return once the BPF object is detached and unloaded."""
         with self._starting:
             self._closing.set()
             self._news.set()
@@ -136,17 +137,17 @@ class WakeWatch:
                 self._watch(kernel)
             why = ""
         except BpfError as error:
-            told = explain_bpf_error(error, self._proc_root)
-            why = "; ".join(filter(None, [told.reason, told.remedy]))
+            explanation = explain_bpf_error(error, self._proc_root)
+            why = "; ".join(filter(None, [explanation.reason, explanation.remedy]))
         finally:
             if why:
                 self._retry_at = time.monotonic() + RETRY_S
                 self._say(why)
-            self._is_working = False  # before anybody hears why, who may then ask again at once
+            self._is_working = False  # first, for a caller may retry as soon as it has the reason
             self._opened.set()
 
     def _watch(self, kernel: WakeKernel) -> None:
-        """Watch whenever a window is due, until nobody has wanted one for a while."""
+        """Watch whenever a window is due, until ``LINGER_S`` after the last request's end."""
         while not self._closing.is_set():
             now = time.monotonic()
             rest_s = self._due - now
@@ -159,24 +160,24 @@ class WakeWatch:
                 self._news.clear()
                 continue
             with self._charge():
-                watched = self._windows.watch(kernel, self._snapshot)
-            self._due = now + watched.rest_s
-            self._take(watched)
+                result = self._windows.watch(kernel, self._snapshot)
+            self._due = now + result.rest_s
+            self._take(result)
 
-    def _take(self, watched: WindowResult) -> None:
-        self._say(watched.reason)
-        if watched.window is None:
+    def _take(self, result: WindowResult) -> None:
+        self._say(result.reason)
+        if result.window is None:
             return
-        self._take_window(watched.window)
+        self._take_window(result.window)
         self._ended = time.monotonic()
         before = self._state
         self._state = evolve(
             before,
-            window=watched.window,
+            window=result.window,
             windows=before.windows + 1,
-            kernel_s=before.kernel_s + watched.kernel_s,
-            own_s=before.own_s + watched.own_s,
-            knows_interrupts=watched.knows_interrupts,
+            kernel_s=before.kernel_s + result.kernel_s,
+            own_s=before.own_s + result.own_s,
+            knows_interrupts=result.knows_interrupts,
         )
 
     def _say(self, reason: str) -> None:

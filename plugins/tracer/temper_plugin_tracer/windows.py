@@ -1,4 +1,4 @@
-"""One window after the other: how long it may be, what it tells, and what it cost."""
+"""Takes one window at a time, within the budget, and measures its cost."""
 
 import threading
 import time
@@ -13,16 +13,16 @@ from temper_plugin_tracer.switch_rate import read_switches
 from temper_plugin_tracer.telling import MOST_BLOCKINGS, MOST_EDGES, tell_window
 
 RATE_OVER_S = 0.25
-"""The rate of switches is taken from so much time right before a window."""
+"""The rate of switches is measured for so long right before a window."""
 AGAIN_S = 30.0
-"""After no window could be had; the node may have become quieter."""
+"""Delay after a window was not possible. The node may have become quieter."""
 
 
 @frozen
 class WindowResult:
-    """A window, or why there was none, and in how many seconds the next one is due.
+    """A window, or the reason why there was none. The next one is due in ``rest_s``.
 
-    It cost ``kernel_s`` in whatever was running while it was open, and ``own_s`` of this thread.
+    The window cost ``kernel_s`` in the threads that were running, and ``own_s`` in this one.
     """
 
     rest_s: float
@@ -34,7 +34,7 @@ class WindowResult:
 
 
 class Windows:
-    """Watches one window at a time; *closing* ends one before its time."""
+    """Watches one window at a time. Setting *closing* ends it early."""
 
     def __init__(self, closing: threading.Event, proc_root: str = "/proc") -> None:
         self.pace = WakePace()
@@ -44,7 +44,7 @@ class Windows:
         self._places = Places(None)
 
     def watch(self, kernel: WakeKernel, snapshot: Snapshot | None) -> WindowResult:
-        """Watch for as long as the budget allows; *snapshot* names threads. Raises ``BpfError``."""
+        """Watch for as long as the budget allows. *snapshot* names threads. Raises ``BpfError``."""
         began_s = time.thread_time()
         try:
             rate = self._switches_per_s()
@@ -55,26 +55,26 @@ class Windows:
         plan = self.pace.plan(rate, share)
         if not plan.length_s:
             return WindowResult(AGAIN_S, reason=plan.reason)
-        counted = self._count(kernel, plan.length_s)
+        counts = self._count(kernel, plan.length_s)
         if self._closing.is_set():
             return WindowResult(AGAIN_S)
-        window = self._tell(counted, snapshot)
+        window = self._tell(counts, snapshot)
         own_s = time.thread_time() - began_s
-        self.pace.learn(counted.switches, counted.kernel_s, own_s)
-        every_s = self.pace.every_s(counted.kernel_s + own_s, share)
+        self.pace.learn(counts.switches, counts.kernel_s, own_s)
+        every_s = self.pace.every_s(counts.kernel_s + own_s, share)
         return WindowResult(
             every_s,
             evolve(window, every_s=every_s, switches_per_s=rate),
-            kernel_s=counted.kernel_s,
+            kernel_s=counts.kernel_s,
             own_s=own_s,
-            knows_interrupts=counted.knows_interrupts,
+            knows_interrupts=counts.knows_interrupts,
         )
 
     def _switches_per_s(self) -> float:
         before, since = read_switches(self._proc_root), time.monotonic()
         self._closing.wait(RATE_OVER_S)
-        made = read_switches(self._proc_root) - before
-        return made / max(time.monotonic() - since, RATE_OVER_S / 2)
+        switches = read_switches(self._proc_root) - before
+        return switches / max(time.monotonic() - since, RATE_OVER_S / 2)
 
     def _count(self, kernel: WakeKernel, length_s: float) -> WindowCounts:
         kernel.begin(length_s)
@@ -90,6 +90,6 @@ class Windows:
 
 
 def observing_ratio(snapshot: Snapshot | None) -> float:
-    """Return the share of a core that looking costs without this, by the agent's own count."""
+    """Return the share of a core that observing costs apart from windows, as the agent counts."""
     ratios = snapshot.overhead.cpu_ratio if snapshot is not None else {}
     return sum(ratio for part, ratio in ratios.items() if part.startswith(("observe", "lint")))

@@ -1,4 +1,4 @@
-"""Records the threads of a workload, and tests profiles on what was recorded."""
+"""Records the threads of a workload, and tests profiles on recordings."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Judging a thread table against a profile: which group gets whom, and how much that covers."""
+"""Judges a thread table against a profile: the group of each thread, and the share covered."""
 
 from collections.abc import Iterable, Sequence
 
@@ -8,14 +8,14 @@ from temper_core import ThreadGroup, ThreadIdentity, WorkloadProfile, matches, s
 from temper_plugin_trainer.thread_tables import TableThread, ThreadTable
 
 HOT_SHARE = 0.01
-"""Of the recording's CPU time: what a thread of no group must use to be worth a group."""
+"""Share of the recording's CPU time from which a thread of no group is reported as hot."""
 
 
 @frozen
 class Judged:
-    """One row of the table and the group that takes it; None where no group does.
+    """One row of the table and the group that takes it, or None.
 
-    ``others`` are groups that take it under another of its names.
+    ``others`` are the groups that take the thread under its other names.
     """
 
     thread: TableThread
@@ -24,13 +24,13 @@ class Judged:
 
     @property
     def is_covered(self) -> bool:
-        """Whether a group with a ``match`` takes it: the rest group takes whatever is left."""
+        """Whether a group with a ``match`` takes it, not the rest group."""
         return self.group is not None and bool(self.group.match)
 
 
 @frozen
 class Coverage:
-    """What one profile makes of one table; shares are of the CPU time of all its threads."""
+    """The result of one profile on one table. Shares are of the CPU time of all its threads."""
 
     profile: WorkloadProfile
     table: ThreadTable
@@ -39,47 +39,45 @@ class Coverage:
 
     @property
     def covered_share(self) -> float:
-        """The share of those that a group with a ``match`` takes."""
-        return self._share(each for each in self.judged if each.is_covered)
+        """The share of the threads in groups with a ``match``."""
+        return self._share(row for row in self.judged if row.is_covered)
 
     @property
     def taken_share(self) -> float:
-        """The share of those that any group takes, the rest group included."""
-        return self._share(each for each in self.judged if each.group is not None)
+        """The share of the threads in any group, the rest group included."""
+        return self._share(row for row in self.judged if row.group is not None)
 
     @property
     def hot_unmatched(self) -> tuple[Judged, ...]:
-        """The threads of no group with a ``match`` that are worth one, the busiest first."""
+        """The hot threads of no group with a ``match``, the busiest first."""
         least = HOT_SHARE * self.table.cpus_used
-        found = [
-            each
-            for each in self.judged
-            if not each.is_covered and each.thread.cpus_used > 0 and each.thread.cpus_used >= least
+        hot = [
+            row
+            for row in self.judged
+            if not row.is_covered and row.thread.cpus_used > 0 and row.thread.cpus_used >= least
         ]
-        return tuple(sorted(found, key=lambda each: -each.thread.cpus_used))
+        return tuple(sorted(hot, key=lambda row: -row.thread.cpus_used))
 
     @property
     def is_about_version(self) -> bool | None:
-        """Whether the profile is for the recorded version; None where either does not say."""
+        """Whether the profile is for the recorded version, None if either names no version."""
         return satisfies(self.table.version, self.profile.fingerprint.versions)
 
     def of_group(self, name: str | None) -> tuple[Judged, ...]:
-        """Return the rows that the group of that *name* takes; None for those of no group."""
-        return tuple(
-            each for each in self.judged if (each.group.name if each.group else None) == name
-        )
+        """Return the rows of the group *name*, or of no group if it is None."""
+        return tuple(row for row in self.judged if (row.group.name if row.group else None) == name)
 
     def share_of(self, name: str | None) -> float:
-        """Return the share of the threads in the group of that *name*; None for no group."""
+        """Return the share of the threads in the group *name*, or in no group if it is None."""
         return self._share(self.of_group(name))
 
     def _share(self, judged: Iterable[Judged]) -> float:
         total = self.table.cpus_used
-        return sum(each.thread.cpus_used for each in judged) / total if total else 0.0
+        return sum(row.thread.cpus_used for row in judged) / total if total else 0.0
 
 
 def judge(profile: WorkloadProfile, table: ThreadTable, *, is_static: bool = False) -> Coverage:
-    """Judge every row as the agent judges live threads; *is_static* as it does without steering."""
+    """Judge every row as the agent judges live threads, without steering if *is_static*."""
     judged = tuple(
         _judged(profile.thread_groups, row, is_static=is_static) for row in table.threads
     )
@@ -89,7 +87,7 @@ def judge(profile: WorkloadProfile, table: ThreadTable, *, is_static: bool = Fal
 def _judged(groups: Sequence[ThreadGroup], row: TableThread, *, is_static: bool) -> Judged:
     group = _group_of(groups, row.identity(), is_static=is_static)
     elsewhere = (_group_of(groups, row.identity(name), is_static=is_static) for name in row.names)
-    others = {found.name if found else "" for found in elsewhere} - {group.name if group else ""}
+    others = {other.name if other else "" for other in elsewhere} - {group.name if group else ""}
     return Judged(row, group, tuple(sorted(others)))
 
 
@@ -98,8 +96,8 @@ def _group_of(
 ) -> ThreadGroup | None:
     """Return the first group that takes *thread*.
 
-    Without steering only names count, and the rest group takes nothing once a group before it
-    needs more than names: those threads stay in the layer of the pod's tier.
+    Without steering only names count. The rest group then takes nothing if a group before it needs
+    more than names, and those threads stay in the layer of the pod's tier.
     """
     is_blind = False
     for group in groups:

@@ -1,4 +1,4 @@
-"""From what was seen of threads to the rows of a table: alike short-lived ones become one row."""
+"""Converts sampled threads to the rows of a table. Alike short-lived ones become one row."""
 
 import re
 from collections import defaultdict
@@ -8,9 +8,9 @@ from temper_plugin_trainer.sampling import SeenThread, ThreadCounters
 from temper_plugin_trainer.thread_tables import MOST_THREADS, TableThread
 
 MOST_ALIKE = 64
-"""So many threads of one kind have a row each; more of them are joined."""
+"""Threads of one kind that have a row each. A greater number is joined to one row."""
 SHORT_LIVED = 0.5
-"""Threads that lived for less of the recording are joined with others of their kind."""
+"""Share of the recording. Threads that lived for less are joined with others of their kind."""
 MOST_NAMES = 64
 LEAST_SHARE = 1e-6
 NS_PER_S = 1_000_000_000
@@ -36,23 +36,23 @@ def _grouped(seen: Iterable[SeenThread], seconds: float) -> Iterator[Sequence[Se
         if len(alike) > MOST_ALIKE:
             yield alike
             continue
-        short = [each for each in alike if each.lived_s < SHORT_LIVED * seconds]
+        short = [thread for thread in alike if thread.lived_s < SHORT_LIVED * seconds]
         if short:
             yield short
-        yield from ([each] for each in alike if each.lived_s >= SHORT_LIVED * seconds)
+        yield from ([thread] for thread in alike if thread.lived_s >= SHORT_LIVED * seconds)
 
 
 def _kind(thread: SeenThread) -> object:
-    # Titles hold process ids, ports and counts; no thread is of another kind for them.
+    # Process ids, ports and counts in titles make no difference of kind.
     title = _NUMBER.sub("0", thread.title)
     return thread.container, thread.process, title, thread.leader, thread.comm
 
 
 def _row(alike: Sequence[SeenThread], seconds: float) -> TableThread:
     first = alike[0]
-    lived_s = sum(each.lived_s for each in alike)
-    used = ThreadCounters(*map(sum, zip(*(each.used for each in alike), strict=True)))
-    names = dict.fromkeys(name for each in alike for name in each.names)
+    lived_s = sum(thread.lived_s for thread in alike)
+    used = ThreadCounters(*map(sum, zip(*(thread.used for thread in alike), strict=True)))
+    names = dict.fromkeys(name for thread in alike for name in thread.names)
     return TableThread(
         comm=first.comm,
         process=first.process,

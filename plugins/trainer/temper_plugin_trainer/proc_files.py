@@ -1,4 +1,4 @@
-"""Files of /proc, as the sampler reads them, and the constants of ``stat`` (proc_pid_stat(5))."""
+"""Reading of /proc files, and the constants of ``stat`` (proc_pid_stat(5))."""
 
 import os
 
@@ -7,7 +7,7 @@ PF_KTHREAD = 0x0020_0000
 
 
 def read_once(path: str, size: int) -> bytes:
-    """Open *path*, read up to *size* bytes and close it; raise OSError where that fails."""
+    """Return up to *size* bytes of *path*. Raise OSError if it cannot be read."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         return os.read(descriptor, size)

@@ -1,4 +1,4 @@
-"""Which processes a recording is of: trees below some processes, or those in some cgroups."""
+"""Selects the processes of a recording: trees below root processes, or the members of cgroups."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -14,17 +14,17 @@ _STAT_SIZE = 1024
 
 
 class ProcessSource(Protocol):
-    """Says which processes are to be recorded."""
+    """Selects the processes to record."""
 
     def processes(self) -> Mapping[int, str]:
-        """Return the processes there are now, each with its container's name or nothing."""
+        """Return the current process ids, each with its container's name or an empty string."""
         ...
 
 
 class ProcessTrees:
-    """Processes and all that they start; who is found once stays, whoever adopts him.
+    """Processes and their descendants, which stay members if they are reparented.
 
-    Raises InputError for a process that is not there.
+    Raises InputError for a process that does not exist.
     """
 
     def __init__(self, roots: Iterable[int], proc_root: Path | str = Path("/proc")) -> None:
@@ -36,11 +36,11 @@ class ProcessTrees:
                 raise InputError(f"--pid {pid}: there is no such process")
 
     def processes(self) -> Mapping[int, str]:
-        """Return those that live now; they are in no container that is known."""
+        """Return the live members. Their containers are unknown."""
         alive = {int(name) for name in os.listdir(self._root) if name.isdigit()}  # noqa: PTH208 - thousands of names, twice a second
         for pid in self._parents.keys() - alive:
             del self._parents[pid]
-        # Parents are read once: a new one only tells that the first has ended.
+        # Parents are read once. A later change only means that the first parent has ended.
         for pid in alive - self._parents.keys():
             self._parents[pid] = self._parent(pid)
         self._members &= alive
@@ -48,11 +48,11 @@ class ProcessTrees:
         return dict.fromkeys(self._members - {os.getpid()}, "")
 
     def _descends(self, pid: int) -> bool:
-        seen = set()
-        while pid and pid not in seen:
+        path = set()
+        while pid and pid not in path:
             if pid in self._members:
                 return True
-            seen.add(pid)
+            path.add(pid)
             pid = self._parents.get(pid, 0)
         return False
 
@@ -66,7 +66,7 @@ class ProcessTrees:
 
 
 class CgroupProcesses:
-    """All processes of some cgroups and of those below; *container* names one by its directory."""
+    """The processes in cgroups and their descendants. *container* maps a directory to its name."""
 
     def __init__(
         self, directories: Iterable[Path], container: Callable[[Path], str] = lambda _: ""
@@ -75,7 +75,7 @@ class CgroupProcesses:
         self._container = container
 
     def processes(self) -> Mapping[int, str]:
-        """Return the processes there are now, by container."""
+        """Return the current process ids with their containers."""
         own = os.getpid()
         return {
             pid: self._container(directory)
@@ -93,7 +93,7 @@ class CgroupProcesses:
 def _processes_in(directory: Path) -> list[int]:
     try:
         words = (directory / "cgroup.procs").read_text(encoding="ascii", errors="replace").split()
-    except OSError:  # it has just been removed, or is a threaded one, whose parent lists all
+    except OSError:  # just removed, or threaded: then the parent cgroup lists the processes
         return []
-    # A process of a pid namespace that we cannot see reads as 0.
+    # Processes of pid namespaces outside of ours read as 0.
     return [int(word) for word in words if word.isdecimal() and word != "0"]

@@ -1,4 +1,4 @@
-"""From what a sampler saw to a thread table, with what it was made on."""
+"""Converts the threads of a sampler to a thread table with the machine and kernel."""
 
 import platform
 import re
@@ -20,9 +20,9 @@ _NO_PROGRAM = re.compile(r"[^a-z0-9._+-]+")
 def drafted_table(
     machine: MachineShape, *, program: str, version: str, command: str
 ) -> ThreadTable:
-    """Return the table that is to be filled; raise InputError where none can say that.
+    """Return a table to be filled. Raise InputError if an argument is invalid.
 
-    Without *program*, the busiest process will name it.
+    Without *program*, the name of the busiest process is used later.
     """
     try:
         return ThreadTable(
@@ -36,14 +36,14 @@ def drafted_table(
             threads=(TableThread("", ""),),
         )
     except ValueError as error:
-        raise InputError(f"no recording can say so: {error.args[0]}") from error
+        raise InputError(f"invalid recording: {error.args[0]}") from error
 
 
 def recorded_table(draft: ThreadTable, sampler: ThreadSampler) -> ThreadTable:
-    """Return *draft* with what *sampler* saw; raise MachineError where it saw nothing."""
+    """Return *draft* with the threads of *sampler*. Raise MachineError if there are none."""
     rows = table_threads(sampler.seen(), sampler.seconds)
     if not rows:
-        raise MachineError("nothing was recorded: no thread lived from one look to the next")
+        raise MachineError("nothing was recorded: no thread lived from one sample to the next")
     return evolve(
         draft,
         program=_program_of(rows) if draft.program == UNKNOWN else draft.program,
@@ -59,6 +59,6 @@ def _program_of(rows: tuple[TableThread, ...]) -> str:
 
 
 def _kernel(release: str) -> str:
-    """Return the version alone: what follows may name who built it, and where."""
-    found = _RELEASE.match(release)
-    return found.group() if found else ""
+    """Return the version without its suffix. The suffix may name the builder and its host."""
+    version = _RELEASE.match(release)
+    return version.group() if version else ""

@@ -1,7 +1,7 @@
-"""Looks at processes now and then, and keeps what each of their threads did meanwhile.
+"""Samples processes periodically and accumulates the counters of their threads.
 
-Read per thread and look: ``schedstat`` (fs/proc/base.c, ``proc_pid_schedstat``: time on a CPU,
-time waiting for one, times it was given one) and ``comm``.
+A sample reads two files per thread: ``schedstat`` (fs/proc/base.c, ``proc_pid_schedstat``: time on
+a CPU, time waiting for one, number of runs) and ``comm``.
 """
 
 import os
@@ -27,7 +27,7 @@ _OWN_TIMES, _CHILDREN_TIMES = slice(11, 13), slice(13, 15)
 
 
 class ThreadCounters(NamedTuple):
-    """What a thread has used since it began: ns on a CPU, ns waiting for one, times it got one."""
+    """A thread's counters since it began: ns on a CPU, ns waiting for one, number of runs."""
 
     run_ns: int = 0
     delay_ns: int = 0
@@ -36,7 +36,7 @@ class ThreadCounters(NamedTuple):
 
 @frozen
 class SeenThread:
-    """What was seen of one thread in ``lived_s`` seconds; ``names`` are its other names."""
+    """One sampled thread, which lived for ``lived_s``. ``names`` are its other names."""
 
     comm: str
     names: tuple[str, ...]
@@ -73,7 +73,7 @@ class _Thread:
 
 @define(eq=False)
 class _Process:
-    """One process, kept when it has ended; times are in seconds of CPU, its children's apart."""
+    """One process, kept when it has ended. ``used_s`` includes the CPU time of reaped children."""
 
     pid: int
     container: str
@@ -101,9 +101,9 @@ class _Process:
 
 
 class ThreadSampler:
-    """Samples the threads of the processes that *source* names; MachineError where it cannot.
+    """Samples the threads of the processes of *source*. ``look`` may raise MachineError.
 
-    The first look is the baseline. *host* is the name that no title shall tell.
+    The first sample is the baseline. *host* is the host name that is hidden in titles.
     """
 
     def __init__(
@@ -125,17 +125,17 @@ class ThreadSampler:
 
     @property
     def seconds(self) -> float:
-        """Seconds between the first look and the last."""
+        """Seconds between the first and the last sample."""
         return self._ends_s - (self._began_s or 0.0)
 
     @property
     def is_over(self) -> bool:
-        """Whether none of the processes lives any more."""
+        """Whether all processes have ended."""
         return not self._alive
 
     @property
     def unseen_cpus(self) -> float:
-        """CPUs used by threads that came and went between two looks; as exact as clock ticks."""
+        """CPUs used by threads that lived between two samples, as exact as clock ticks."""
         processes = [*self._alive.values(), *self._ended]
         used_s = sum(process.used_s for process in self._alive.values())
         used_s -= sum(process.base_s for process in self._ended)
@@ -143,22 +143,22 @@ class ThreadSampler:
         return max(0.0, used_s - seen_s) / self.seconds if self.seconds else 0.0
 
     def look(self) -> None:
-        """Look once at all threads there are."""
+        """Sample all threads once."""
         now = self._clock()
         if self._began_s is None:
             self._require_counters()
             self._began_s = now
-        found = self._source.processes()
-        for pid in [pid for pid in self._alive if pid not in found]:
+        processes = self._source.processes()
+        for pid in [pid for pid in self._alive if pid not in processes]:
             self._ended.append(self._alive.pop(pid))
-        for pid, container in found.items():
+        for pid, container in processes.items():
             process = self._met(pid, container)
             if process is not None:
                 self._look_at(process, now)
         self._ends_s = now
 
     def seen(self) -> Iterator[SeenThread]:
-        """Yield every thread that was seen for some time."""
+        """Yield every thread of at least two samples, or whose start is known."""
         for process in (*self._alive.values(), *self._ended):
             yield from (thread for thread in process.seen() if thread.lived_s > 0)
 
@@ -170,7 +170,7 @@ class ThreadSampler:
             raise MachineError(f"{self._root}/self/schedstat: {why}") from error
 
     def _met(self, pid: int, container: str) -> _Process | None:
-        """Return the process of that id, None where it is gone; a reused id makes another one."""
+        """Return the process of that id, None if it is gone. A reused id is another process."""
         stat = self._stat(f"{self._root}/{pid}")
         known = self._alive.get(pid)
         if known is not None and (stat is None or stat.start_s != known.start_s):
@@ -219,8 +219,8 @@ class ThreadSampler:
         return _Thread(counters, now, counters, now)
 
     def _is_young(self, start_s: float) -> bool:
-        """Whether what was not there at the first look has begun since, and was not just hidden."""
-        # The kernel tells the start in whole ticks, rounded down.
+        """Whether it has started since the first sample, and not only become visible."""
+        # The kernel reports the start in whole ticks, rounded down.
         is_first_look = self._ends_s == 0
         began_s = self._began_s or 0.0
         return not is_first_look and start_s + 1 / TICKS_PER_S > began_s
@@ -234,7 +234,7 @@ class ThreadSampler:
         return clean_title(text, self._host)
 
     def _stat(self, home: str) -> "_Stat | None":
-        """Read a ``stat``; None for what has ended, waited for or not, and for kernel threads."""
+        """Read a ``stat``. The result is None for kernel threads and for ended ones and zombies."""
         try:
             return _parsed(read_once(f"{home}/stat", _STAT_SIZE))
         except OSError:

@@ -1,8 +1,8 @@
-"""Thread tables: the threads of one real program under load, as profiles are tested on them.
+"""Thread tables: the threads of one real program under load, for testing profiles.
 
-A table is a JSON document that ``temper profiles record`` writes, one line per thread. It names no
-host and no user, and no path of a machine. In the file the titles stand once, in a list of their
-own: a thread's ``title`` is a number that counts them from 0.
+A table is a JSON document that ``temper profiles record`` writes, one line per thread. It contains
+no host names, user names and paths. Titles are stored once, in a list of their own. A thread's
+``title`` in the file is an index into it.
 """
 
 import json
@@ -25,7 +25,7 @@ from temper_core import (
 SCHEMA_VERSION = 1
 LONGEST_COMM = 15
 LONGEST_TITLE = 1_024
-"""Characters of a command line that matchers look at."""
+"""Characters of a command line that matchers compare."""
 MOST_THREADS = 10_000
 LARGEST_CHARACTERS = 4 * 1024 * 1024
 LONGEST_PROBLEM = 240
@@ -37,7 +37,7 @@ _RATE = and_(ge(0.0), le(1e9))
 
 @frozen
 class TableMachine:
-    """What the recording was made on, as far as it may shape the program's threads."""
+    """The recording machine's properties that may affect the program's threads."""
 
     cores: int = field(validator=and_(ge(1), le(4_096)))
     threads_per_core: int = field(default=1, validator=and_(ge(1), le(64)))
@@ -46,13 +46,13 @@ class TableMachine:
 
 @frozen
 class TableThread:
-    """One thread, or ``count`` alike ones; the rates are means of one thread while it lived.
+    """One thread, or ``count`` alike ones. The rates are means per thread while it lived.
 
-    ``comm`` is the name it had most often, ``names`` the others it had. ``process`` is the name of
-    its process's leading thread, ``title`` that process's command line with paths cut to their
-    last part. ``cpu_share`` and ``wait_share`` (runnable, without a CPU) are in CPUs; ``run_us``
-    is microseconds on a CPU per run, 0 where it did not run; ``wakeups_per_s`` how often it began
-    to. ``lived_share`` is the part of the recording in which it lived.
+    ``comm`` is its most frequent name, ``names`` are the others. ``process`` is the name of its
+    process's leading thread, ``title`` that process's command line with paths cut to their
+    last part. ``cpu_share`` and ``wait_share`` (runnable, without a CPU) are in CPUs. ``run_us``
+    is microseconds on a CPU per run, 0 without runs. ``wakeups_per_s`` is the rate of runs.
+    ``lived_share`` is the part of the recording in which it lived.
     """
 
     comm: str = field(validator=max_len(LONGEST_COMM))
@@ -76,7 +76,7 @@ class TableThread:
         return self.cpu_share * self.lived_share * self.count
 
     def identity(self, comm: str | None = None) -> ThreadIdentity:
-        """Return what matchers look at, under its name or under *comm*; the cgroup is unknown."""
+        """Return the properties that matchers compare, with *comm* for its name if given."""
         return ThreadIdentity(
             cgroup="",
             comm=self.comm if comm is None else comm,
@@ -91,8 +91,8 @@ class TableThread:
 class ThreadTable:
     """The threads of one program under load.
 
-    ``command`` repeats the recording, ``seconds`` is how long it took, ``date`` ISO 8601.
-    ``unseen_cpus`` are the CPUs used by threads that came and went between two looks.
+    ``command`` repeats the recording, ``seconds`` is its length, ``date`` is ISO 8601.
+    ``unseen_cpus`` are the CPUs used by threads that lived between two samples.
     """
 
     program: str = field(validator=matches_re(r"[a-z0-9][a-z0-9._+-]{0,62}"))
@@ -113,12 +113,12 @@ class ThreadTable:
 
 
 def read_thread_table(path: Path) -> ThreadTable:
-    """Read the table at *path*; raise DocumentError, one line, where it is none."""
+    """Read the table at *path*. Raise DocumentError, one line, if it is invalid."""
     return parse_thread_table(read_text(path), source=str(path))
 
 
 def parse_thread_table(text: str, *, source: str) -> ThreadTable:
-    """Read a table from its JSON; raise DocumentError, one line that names *source*."""
+    """Read a table from its JSON. Raise DocumentError, one line that names *source*."""
     if len(text) > LARGEST_CHARACTERS:
         raise DocumentError(source, [f"is longer than {LARGEST_CHARACTERS} characters"])
     try:
@@ -133,7 +133,7 @@ def parse_thread_table(text: str, *, source: str) -> ThreadTable:
 
 
 def thread_table_text(table: ThreadTable) -> str:
-    """Write *table* as JSON with one thread per line; defaults of threads are left out."""
+    """Return *table* as JSON with one thread per line. Defaults of threads are omitted."""
     apart = ("schema_version", "threads")
     titles = list(dict.fromkeys(filter(None, (thread.title for thread in table.threads))))
     head = {
@@ -148,13 +148,13 @@ def thread_table_text(table: ThreadTable) -> str:
 
 
 def _without_defaults(thread: TableThread, titles: Mapping[str, int]) -> dict[str, Any]:
-    defaults = {each.name: each.default for each in fields(TableThread)}
-    told = asdict(thread, filter=lambda field, value: value != defaults[field.name])
-    return {key: titles[value] if key == "title" else value for key, value in told.items()}
+    defaults = {attribute.name: attribute.default for attribute in fields(TableThread)}
+    values = asdict(thread, filter=lambda field, value: value != defaults[field.name])
+    return {key: titles[value] if key == "title" else value for key, value in values.items()}
 
 
 def _with_titles(document: object, source: str) -> object:
-    """Put the titles where their numbers stand; raise DocumentError for one that is not there."""
+    """Replace the indexes of titles by the titles. Raise DocumentError for an invalid index."""
     if not isinstance(document, dict) or not isinstance(document.get("threads"), list):
         return document
     titles = document.pop("titles", [])
@@ -175,15 +175,15 @@ def _with_title(row: object, titles: Sequence[object], source: str) -> object:
 def _misfits(table: ThreadTable) -> Iterator[str]:
     for number, thread in enumerate(table.threads):
         for name in ("comm", "process"):
-            # The kernel keeps 15 bytes; one that is no UTF-8 stands as a longer replacement.
+            # The kernel keeps 15 bytes. A byte that is not UTF-8 is read as a longer replacement.
             length = len(getattr(thread, name).replace(REPLACEMENT, "?").encode(errors="replace"))
             if length > LONGEST_COMM:
                 yield f"threads[{number}].{name}: must be at most {LONGEST_COMM} bytes of UTF-8"
 
 
 def _in_one_line(source: str, problems: Sequence[str]) -> DocumentError:
-    said = "".join(each if each.isprintable() else REPLACEMENT for each in problems[0])
-    if len(said) > LONGEST_PROBLEM:
-        said = f"{said[:LONGEST_PROBLEM]}…"
+    problem = "".join(char if char.isprintable() else REPLACEMENT for char in problems[0])
+    if len(problem) > LONGEST_PROBLEM:
+        problem = f"{problem[:LONGEST_PROBLEM]}…"
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-    return DocumentError(source, [said + more])
+    return DocumentError(source, [problem + more])

@@ -1,6 +1,6 @@
-"""Titles (command lines of processes) without what says where, for whom and with what secret.
+"""Removes paths, hosts, users and secrets from titles (command lines of processes).
 
-A process chooses its title, so every step here takes time in proportion to it and no more.
+A process chooses its title, so every step here takes linear time.
 """
 
 import re
@@ -16,16 +16,16 @@ _BREAK = re.compile(r"([=:,;\"'()\[\]{}|<>])")
 _SECRET = re.compile(r"token|secret|passw|passphrase|credential|api[-_]?key|private|auth")
 _USER = frozenset(("user", "username", "login", "owner"))
 _GLUED = 2
-"""Letters of an option that its value follows at once: ``-I/usr/include``."""
+"""Length of an option that is directly followed by its value: ``-I/usr/include``."""
 _PARTS_OF_A_PATH = 3
-"""Parts that make a path of what does not begin like one: ``17/main`` may be a name."""
+"""Parts from which a word without a path's beginning is a path: ``17/main`` may be a name."""
 
 
 def clean_title(title: str, host: str = "") -> str:
-    """Return *title* with its paths cut to their last part, fit to be published.
+    """Return *title* fit to be published, with paths cut to their last part.
 
-    What follows ``scheme://`` is hidden, and so are values of options that are secrets or users
-    by their names, mail addresses, IP addresses but loopback's, and the name of the *host*.
+    These are hidden: the rest after ``scheme://``, values of options whose names mean a secret or
+    a user, mail addresses, IP addresses except loopback, and the name of the *host*.
     """
     option = ""
     cleaned = []
@@ -71,7 +71,7 @@ def _last_part(path: str) -> str:
 
 
 def _is_foreign(text: str) -> bool:
-    """Whether *text* is an IP address of another machine than this one as it sees itself."""
+    """Whether *text* is an IP address other than loopback and unspecified."""
     try:
         address = IPv6Address(text) if ":" in text else IPv4Address(text)
     except AddressValueError:

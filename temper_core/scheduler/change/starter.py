@@ -13,9 +13,9 @@ from temper_core.records.plans import Generation, LayerPlan
 from temper_core.scheduler.change.plan_book import Candidate
 from temper_core.scheduler.engine.access import EngineAccess
 from temper_core.scheduler.engine.engine_run import EngineRun, Limits
+from temper_core.scheduler.engine.environment import EngineEnvironment
 from temper_core.scheduler.engine.leftovers import remove_leftovers
 from temper_core.scheduler.engine.process import Launch, spawn
-from temper_core.scheduler.engine.surroundings import EngineEnvironment
 from temper_core.scheduler.hint_map import HintMap
 from temper_core.scheduler.host.kernel import KernelLog
 from temper_core.scheduler.host.roots import Roots

@@ -10,9 +10,9 @@ import pytest
 from temper_core import Leftover, Mode, Restored, Status
 from temper_core.testing import MadeContext, make_snapshot
 from temper_plugin_kubernetes.accounts import Account
+from temper_plugin_kubernetes.annotation_requests import AnnotationRequests as ObeyedWishes
 from temper_plugin_kubernetes.instrument import ClusterInstrument
 from temper_plugin_kubernetes.options import Options
-from temper_plugin_kubernetes.wishes import AnnotationRequests as ObeyedWishes
 from tests.control_plane.cluster import wait_until
 from tests.kubernetes.tools.conftest import TEMPER, here, told_by_an_agent
 from tests.machine_paths.watch import NOTES

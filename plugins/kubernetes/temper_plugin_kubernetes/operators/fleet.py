@@ -12,6 +12,7 @@ from temper_core import Tier
 from temper_kube.api_server import ApiServer
 from temper_kube.failures import ForbiddenError
 from temper_kube.list_pages import Json
+from temper_plugin_kubernetes.annotation_requests import RESTORE
 from temper_plugin_kubernetes.annotations import (
     GENERATION,
     LEFT,
@@ -22,7 +23,6 @@ from temper_plugin_kubernetes.annotations import (
     tier_key,
 )
 from temper_plugin_kubernetes.operators.findings import Unknown
-from temper_plugin_kubernetes.wishes import RESTORE
 
 AGENTS = "app.kubernetes.io/name=temper,app.kubernetes.io/component=agent"
 CANARY = "temper-agent-canary"

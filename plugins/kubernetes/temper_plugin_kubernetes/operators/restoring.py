@@ -13,10 +13,10 @@ from temper_kube.failures import ForbiddenError, NotFoundError, RefusalError
 from temper_kube.list_pages import Json
 from temper_kube.list_watch import ListWatch, Query
 from temper_kube.watch_status import WatchStatus
+from temper_plugin_kubernetes.annotation_requests import KILL_SWITCH, RESTORE, UNINSTALL
 from temper_plugin_kubernetes.annotations import LEFT, PREFIX, RESTORED, STATUS
 from temper_plugin_kubernetes.node import NODES
 from temper_plugin_kubernetes.operators.fleet import AGENTS, agent_pod
-from temper_plugin_kubernetes.wishes import KILL_SWITCH, RESTORE, UNINSTALL
 
 FILES_MAY_REMAIN = "files may remain on the node: run `temper restore` there"
 STEP_S = 0.2

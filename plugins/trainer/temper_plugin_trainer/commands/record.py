@@ -1,4 +1,4 @@
-"""``temper profiles record``: the threads of a live program, in a file to test profiles on."""
+"""``temper profiles record``: write the threads of a live program to a file, to test profiles."""
 
 import platform
 import sys
@@ -37,20 +37,20 @@ def command(
     pod: str | None,
     seconds: float,
     output: Path,
-    **given: Any,  # noqa: ANN401 - options of click
+    **options: Any,  # noqa: ANN401 - options of click
 ) -> None:
     """Record the threads of a live program, by process or by pod, while it is under load.
 
-    Names, CPU time, waits and wake-ups of every thread, sampled twice a second; children and
-    threads that come and go included. Paths are cut to their last part, and what is a secret or
-    a user by its name is left out; look at the file before you publish it all the same.
-    Ctrl-C ends it early, and what was recorded until then is kept.
+    Samples names, CPU time, waits and wake-ups of every thread twice a second, including children
+    and short-lived threads. Paths are cut to their last part. Values of options whose names mean a
+    secret or a user are hidden. Still review the file before you publish it.
+    Ctrl-C ends the recording early and keeps the samples.
     """
     if bool(pids) == (pod is not None):
         raise click.UsageError("name the program by --pid or by --pod")
-    draft = _draft(given["program"], given["version"], given["repeated_by"])
+    draft = _draft(options["program"], options["version"], options["repeated_by"])
     with _reserved(output):
-        sampler = _sampled(_source(pids, pod, given["settings"]), seconds)
+        sampler = _sampled(_source(pids, pod, options["settings"]), seconds)
         _write(recorded_table(draft, sampler), output)
 
 
@@ -79,20 +79,21 @@ def _sampled(source: ProcessSource, seconds: float) -> ThreadSampler:
 
 
 def _draft(program: str | None, version: str, repeated_by: str) -> ThreadTable:
-    named = {"program": program or "", "version": version, "command": repeated_by}
-    return drafted_table(read_machine(), **named)
+    return drafted_table(
+        read_machine(), program=program or "", version=version, command=repeated_by
+    )
 
 
 @contextmanager
 def _reserved(output: Path) -> Iterator[None]:
-    """Make the file before anything is recorded in vain; where nothing was, it is gone again."""
+    """Create the file before recording, and remove it if nothing was recorded."""
     if str(output) == "-":
         yield
         return
     try:
         output.touch(exist_ok=False)
     except FileExistsError as error:
-        why = "is there already; remove it or name another file"
+        why = "already exists; remove it or name another file"
         raise InputError(f"{output}: {why}") from error
     except OSError as error:
         raise InputError(f"{output}: {error.strerror or error}") from error

@@ -1,4 +1,4 @@
-"""``temper profiles test``: what a profile makes of the recorded threads of a real program."""
+"""``temper profiles test``: apply a profile to the recorded threads of a real program."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -56,26 +56,26 @@ def command(
     recordings: tuple[Path, ...],
     output: str,
     least: float,
-    **given: Any,  # noqa: ANN401 - options of click
+    **options: Any,  # noqa: ANN401 - options of click
 ) -> None:
     """Test the profile FILE on recorded threads, judged as the agent judges live ones.
 
-    Shows which group takes which threads, how much of the CPU time is covered by groups that have
-    a match, and hot threads that none of those takes. Exit code 1 where less than --least is.
+    Shows the threads of each group, the share of the CPU time covered by groups with a match, and
+    hot threads outside of them. The exit code is 1 if the share is below --least.
     """
-    containers = given["containers"]
+    containers = options["containers"]
     tables = [(path, _narrowed(path, read_thread_table(path), containers)) for path in recordings]
     judged = [
-        (path, judge(profile, table, is_static=given["is_static"]))
+        (path, judge(profile, table, is_static=options["is_static"]))
         for profile in completed_profiles(
-            file, settings=given["settings"], directory=given["profiles"]
+            file, settings=options["settings"], directory=options["profiles"]
         )
         for path, table in tables
     ]
     if output == "json":
         documents = [_document(path, coverage) for path, coverage in judged]
-        told = {"file": str(file), "static": given["is_static"], "least": least}
-        click.echo(json.dumps({**told, "recordings": documents}, indent=2))
+        head = {"file": str(file), "static": options["is_static"], "least": least}
+        click.echo(json.dumps({**head, "recordings": documents}, indent=2))
     else:
         for path, coverage in judged:
             _print(path, coverage)
@@ -84,13 +84,15 @@ def command(
 
 
 def _narrowed(path: Path, table: ThreadTable, containers: tuple[str, ...]) -> ThreadTable:
-    """Return *table* with the threads of *containers* alone; raise InputError for one it lacks."""
-    there = sorted({thread.container for thread in table.threads} - {""})
+    """Return *table* with only the threads of *containers*. Raise InputError for unknown names."""
+    names = sorted({thread.container for thread in table.threads} - {""})
     for name in containers:
-        if name not in there:
-            raise InputError(f"{path}: no container {name!r}; there are: {', '.join(there) or '-'}")
-    kept = tuple(each for each in table.threads if not containers or each.container in containers)
-    return attrs.evolve(table, threads=kept)
+        if name not in names:
+            raise InputError(f"{path}: no container {name!r}; there are: {', '.join(names) or '-'}")
+    threads = tuple(
+        thread for thread in table.threads if not containers or thread.container in containers
+    )
+    return attrs.evolve(table, threads=threads)
 
 
 def _document(path: Path, coverage: Coverage) -> dict[str, Any]:
@@ -110,8 +112,8 @@ def _document(path: Path, coverage: Coverage) -> dict[str, Any]:
             for name, treatment in _groups(coverage)
         ],
         "unmatched": _members(coverage, None),
-        "hot_unmatched": [_row(each) for each in coverage.hot_unmatched],
-        "in_several_groups": [_row(each) for each in coverage.judged if each.others],
+        "hot_unmatched": [_row(row) for row in coverage.hot_unmatched],
+        "in_several_groups": [_row(row) for row in coverage.judged if row.others],
     }
 
 
@@ -167,15 +169,15 @@ def _print(path: Path, coverage: Coverage) -> None:
 
 def _remarks(coverage: Coverage) -> Iterator[str]:
     total = coverage.table.cpus_used
-    there = sorted({each.container for each in coverage.table.threads} - {""})
-    if len(there) > 1:
+    containers = sorted({thread.container for thread in coverage.table.threads} - {""})
+    if len(containers) > 1:
         yield (
-            f"several containers: {', '.join(there)}; a profile is for those that its fingerprint "
-            "recognises, which --container names"
+            f"several containers: {', '.join(containers)}; a profile is for those that its "
+            "fingerprint recognises, which --container names"
         )
     if coverage.is_about_version is False:
         versions = " ".join(coverage.profile.fingerprint.versions)
-        yield f"not for this version: the profile says that it is for versions {versions}"
+        yield f"not for this version: the profile is for versions {versions}"
     for thread, (count, cpus_used) in _alike(coverage.hot_unmatched).items():
         where = f" of process {thread.process}" if thread.process != thread.comm else ""
         times = f", {count} threads" if count > 1 else ""
@@ -183,11 +185,11 @@ def _remarks(coverage: Coverage) -> Iterator[str]:
         titled = f" ({thread.title[:LONGEST_TITLE]}{cut})" if thread.title else ""
         share = _percent(cpus_used / total)
         yield f"unmatched and hot: {thread.comm}{where}{times}, {share} of the CPU time{titled}"
-    for each in coverage.judged:
-        if each.others:
-            others = ", ".join(name or "none" for name in each.others)
-            own = each.group.name if each.group else "none"
-            name = each.thread.comm
+    for row in coverage.judged:
+        if row.others:
+            others = ", ".join(name or "none" for name in row.others)
+            own = row.group.name if row.group else "none"
+            name = row.thread.comm
             yield f"in several groups: {name} is in {own}, by its other names in {others}"
     if coverage.table.unseen_cpus:
         unseen = _percent(coverage.table.unseen_cpus / (total + coverage.table.unseen_cpus))
@@ -195,13 +197,13 @@ def _remarks(coverage: Coverage) -> Iterator[str]:
 
 
 def _alike(judged: Iterable[Judged]) -> dict[TableThread, tuple[int, float]]:
-    """Return the first thread of each name, process and title, with how many and CPUs in all."""
-    found: dict[tuple[str, ...], tuple[TableThread, int, float]] = {}
-    for thread in (each.thread for each in judged):
+    """Return the first thread of each name, process and title, with the sums of count and CPUs."""
+    sums: dict[tuple[str, ...], tuple[TableThread, int, float]] = {}
+    for thread in (row.thread for row in judged):
         key = thread.comm, thread.process, thread.title
-        first, count, cpus_used = found.get(key, (thread, 0, 0.0))
-        found[key] = first, count + thread.count, cpus_used + thread.cpus_used
-    return {first: (count, cpus_used) for first, count, cpus_used in found.values()}
+        first, count, cpus_used = sums.get(key, (thread, 0, 0.0))
+        sums[key] = first, count + thread.count, cpus_used + thread.cpus_used
+    return {first: (count, cpus_used) for first, count, cpus_used in sums.values()}
 
 
 def _percent(share: float) -> str:

@@ -14,8 +14,8 @@ from temper_core.steering.deciding import Judge
 from temper_core.steering.kernel import SteeringKernel
 from temper_core.steering.kicking import Kicker
 from temper_core.steering.pin import PinPlace
-from temper_core.steering.sight import ThreadProbe
 from temper_core.steering.steerer import KernelSide, Steerer
+from temper_core.steering.thread_probe import ThreadProbe
 
 THREADS = """
 import ctypes, sys, threading, time

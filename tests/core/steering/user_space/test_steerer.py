@@ -11,8 +11,8 @@ from temper_core.bpf import maps
 from temper_core.errors import BpfError, MachineError
 from temper_core.records.profiles import Behaviour
 from temper_core.steering.engine_layers import RunningEngine
-from temper_core.steering.sight import ThreadProbe
 from temper_core.steering.steerer import JUDGED_S, SOON_S
+from temper_core.steering.thread_probe import ThreadProbe
 from tests.core.steering.user_space.plans import at, named, rule, steered
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from temper_core.steering.sight import ThreadProbe
+from temper_core.steering.thread_probe import ThreadProbe
 
 TITLED = "import time\nprint('up', flush=True)\ntime.sleep(60)"
 SLEEPS = "import time\nprint('up', flush=True)\nwhile True: time.sleep(0.005)"
