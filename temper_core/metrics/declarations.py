@@ -20,7 +20,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class Declarations:
-    """Names what a plugin exports and has not declared; a plugin that declares nothing is exempt.
+    """Names what a plugin exports and has not declared. A plugin that declares nothing is exempt.
 
     Any thread may call every method.
     """

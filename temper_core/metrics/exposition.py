@@ -23,7 +23,7 @@ _ENDINGS = {
 
 @frozen
 class FamilyHeader:
-    """What is said of a family before its samples; ``name`` is a counter's with ``_total``.
+    """What is said of a family before its samples. ``name`` is a counter's with ``_total``.
 
     ``plain`` and ``openmetrics`` is how either format says it.
     """
@@ -51,7 +51,7 @@ class FamilyHeader:
 
 @frozen
 class Block:
-    """One family with its samples, one line each; a ``whole`` one is kept or dropped as one.
+    """One family with its samples, one line each. A ``whole`` one is kept or dropped as one.
 
     ``repeated`` are the samples that were left out because their labels had come before.
     """
@@ -63,7 +63,7 @@ class Block:
 
 
 def block(head: FamilyHeader, samples: Iterable[tuple[str, float]]) -> Block:
-    """Make a block of label texts and values; of equal labels the first sample counts."""
+    """Make a block of label texts and values. Of equal labels the first sample counts."""
     lines: dict[str, str] = {}
     count = 0
     for count, (labels, value) in enumerate(samples, start=1):  # noqa: B007 - used after the loop
@@ -72,7 +72,7 @@ def block(head: FamilyHeader, samples: Iterable[tuple[str, float]]) -> Block:
 
 
 def sample_line(name: str, labels: str, value: float) -> str:
-    """Write one sample; *labels* as text, empty without any."""
+    """Write one sample. *labels* as text, empty without any."""
     return f"{name}{{{labels}}} {number(value)}" if labels else f"{name} {number(value)}"
 
 
@@ -103,7 +103,7 @@ def names_of(head: FamilyHeader) -> set[str]:
 
 
 def within(blocks: Iterable[Block], limit: int) -> tuple[list[Block], int]:
-    """Keep the first *limit* series; return them with the number of the others."""
+    """Keep the first *limit* series. Return them with the number of the others."""
     kept: list[Block] = []
     dropped, room = 0, limit
     for each in blocks:

@@ -4,9 +4,9 @@ import re
 from functools import lru_cache
 
 LONGEST_VALUE = 256
-"""Characters of a label's value; no name that Kubernetes or systemd allows is longer."""
+"""Characters of a label's value. No name that Kubernetes or systemd allows is longer."""
 REST = "rest"
-"""What stands for the threads without a name of their own; one that is called so is among them."""
+"""What stands for the threads without a name of their own. One that is called so is among them."""
 UNNAMED = "?"
 
 _NUMBER = re.compile(
@@ -49,7 +49,7 @@ def pod_labels(namespace: str, pod: str) -> str:
 
 
 def escaped(value: str) -> str:
-    """Escape a label's value; lone surrogates, bytes that are no UTF-8, become question marks."""
+    """Escape a label's value. Lone surrogates, bytes that are no UTF-8, become question marks."""
     return without_surrogates(value).translate(_ESCAPES)
 
 

@@ -18,7 +18,7 @@ def media_type_for(accept: str) -> str:
 
 
 def _accepted(accept: str) -> Iterator[tuple[str, float]]:
-    """Yield the formats that are named, each with its weight; what makes no sense has none."""
+    """Yield the formats that are named, each with its weight. What makes no sense has none."""
     for part in accept.lower().split(","):
         name, *rest = (piece.strip() for piece in part.split(";"))
         given = dict(piece.partition("=")[::2] for piece in rest)

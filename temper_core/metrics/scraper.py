@@ -58,7 +58,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 @define
 class Page:
-    """What one observation gives, within *room* series; made once, however many scrape it."""
+    """What one observation gives, within *room* series. Made once, however many scrape it."""
 
     basis: tuple[Snapshot | None, LayerPlan | None, Sums]
     room: int
@@ -149,7 +149,7 @@ class Scraper:
             return own_line(SERIES.head, series), own_line(DROPPED.head, self._dropped)
 
     def _exported(self, snapshot: Snapshot | None) -> Iterator[Block]:
-        """Ask every exporter; a name that is taken costs the family, a failure its exporter."""
+        """Ask every exporter. A name that is taken costs the family, a failure its exporter."""
         if snapshot is None:
             return
         reserved: set[str] = set(_RESERVED)
@@ -198,7 +198,7 @@ def _pods(reading: Reading) -> list[PodReading]:
 
 
 def pod_blocks(families: Sequence[OfPods], pods: Sequence[PodReading], room: int) -> SeriesBudget:
-    """Write *families* for as many of *pods* as there is room for; each pod whole or not at all."""
+    """Write *families* for as many of *pods* as there is room for. Each pod whole or not at all."""
     dropped = 0
     if len(pods) * sum(family.most for family in families) > room:
         pods, dropped = _fitting(families, pods, room)
@@ -216,7 +216,7 @@ def _fitting(
 
 
 def collected(exporter: Exporter, snapshot: Snapshot) -> tuple[Block, ...]:
-    """Call an exporter and check all it returns; raises whatever is wrong with it."""
+    """Call an exporter and check all it returns. Raises whatever is wrong with it."""
     return tuple(_checked(metric) for metric in exporter.collect(snapshot))
 
 

@@ -18,8 +18,8 @@ Returned = TypeVar("Returned")
 class AgentCounters:
     """What the agent has counted since it started.
 
-    ``reloads`` by cause, ``ejections`` by kind, ``plugin_failures`` by plugin; ``profile_failures``
-    are the profiles that could not be loaded, by profile id (or file, where the id is unknown);
+    ``reloads`` by cause, ``ejections`` by kind, ``plugin_failures`` by plugin. ``profile_failures``
+    are the profiles that could not be loaded, by profile id (or file, where the id is unknown).
     ``swaps`` are the planned changes of the engine by their way (``warm``, ``cold``),
     ``swap_failures`` the successors that could not take over, by kind, and ``stock_seconds`` by
     way how long the node was on the stock scheduler meanwhile. ``events`` by kind.
@@ -36,7 +36,7 @@ class AgentCounters:
 
 
 class MetricSource(Protocol):
-    """The agent as a scrape reads it; any thread may call every method, and each is brief.
+    """The agent as a scrape reads it. Any thread may call every method, and each is brief.
 
     Only ``call`` may take long: up to the plugin's deadline.
     """
@@ -68,7 +68,7 @@ class MetricSource(Protocol):
         *arguments: Any,  # noqa: ANN401 - whatever the function takes
         part: str = "",
     ) -> Returned:
-        """Call into *plugin* within its deadline; raise PluginError whatever goes wrong.
+        """Call into *plugin* within its deadline. Raise PluginError whatever goes wrong.
 
         A failure is put down to *part* of the plugin, to all of it where none is named.
         """
@@ -87,5 +87,5 @@ class MetricSource(Protocol):
         ...
 
     def pods_age_s(self) -> float:
-        """Return the seconds since the pod source last answered; infinity before it ever did."""
+        """Return the seconds since the pod source last answered. Infinity before it ever did."""
         ...

@@ -30,7 +30,7 @@ Used = Mapping[str, list[float]]
 
 
 class ThreadTotals(NamedTuple):
-    """What threads used so far by name, in seconds; a name counts from when it was first told."""
+    """What threads used so far by name, in seconds. A name counts from when it was first told."""
 
     cpu_s: Mapping[str, float] = {}
     run_delay_s: Mapping[str, float] = {}
@@ -40,7 +40,7 @@ NO_THREADS = ThreadTotals()
 
 
 def group_threads(threads: Iterable[ThreadSample]) -> dict[tuple[str, str], dict[str, list[float]]]:
-    """Add up threads by pod and name; those outside of pods are left out."""
+    """Add up threads by pod and name. Those outside of pods are left out."""
     found: dict[tuple[str, str], dict[str, list[float]]] = {}
     known: dict[tuple[str, str], dict[str, list[float]]] = {}
     for thread in threads:
@@ -63,7 +63,7 @@ def group_threads(threads: Iterable[ThreadSample]) -> dict[tuple[str, str], dict
 
 @define(eq=False)
 class PodThreads:
-    """Follows the names of one pod; ``totals`` are of those that are told, and of the rest.
+    """Follows the names of one pod. ``totals`` are of those that are told, and of the rest.
 
     Smoothing costs only for names that ran: what is new counts ever more, instead of what is old
     ever less.
@@ -75,7 +75,7 @@ class PodThreads:
     _told: tuple[str, ...] = field(default=(), init=False)
 
     def add(self, used: Used, pod: PodSample, window_s: float) -> None:
-        """Add a window; what the pod used beyond the names that are told is the rest's."""
+        """Add a window. What the pod used beyond the names that are told is the rest's."""
         if window_s <= 0:
             return
         self._exponent += window_s / SMOOTHING_S

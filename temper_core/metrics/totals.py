@@ -27,7 +27,7 @@ Name = TypeVar("Name")
 
 
 class PodTotals(NamedTuple):
-    """What a pod used since it was first seen, in seconds; ``busyness`` in CPUs, smoothed.
+    """What a pod used since it was first seen, in seconds. ``busyness`` in CPUs, smoothed.
 
     ``switches`` is -1 once there was a window in which nobody counted them.
     """
@@ -61,7 +61,7 @@ class TierTotals(NamedTuple):
 
 @frozen
 class Sums:
-    """All totals at one moment; a whole value that any thread may read."""
+    """All totals at one moment. A whole value that any thread may read."""
 
     observed_s: float = 0.0
     pods: Mapping[PodKey, PodTotals] = field(factory=dict)
@@ -73,14 +73,14 @@ class Sums:
 
 @define(eq=False)
 class Totals:
-    """Adds snapshots up; ``sums`` is replaced as a whole. Only one thread may ``add``."""
+    """Adds snapshots up. ``sums`` is replaced as a whole. Only one thread may ``add``."""
 
     sums: Sums = Sums()
     _threads: dict[PodKey, PodThreads] = field(factory=dict, init=False)
     _last_at: float = field(default=-math.inf, init=False)
 
     def add(self, snapshot: Snapshot) -> None:
-        """Add the window of *snapshot*; one that was added before changes nothing."""
+        """Add the window of *snapshot*. One that was added before changes nothing."""
         if snapshot.monotonic_s <= self._last_at:
             return
         self._last_at = snapshot.monotonic_s
@@ -135,7 +135,7 @@ class Totals:
 
 
 def merged_pods(pods: Iterable[PodSample]) -> dict[PodKey, PodSample]:
-    """Return pods by what names them in labels; those that are named alike are taken together."""
+    """Return pods by what names them in labels. Those that are named alike are taken together."""
     found: dict[PodKey, PodSample] = {}
     for pod in pods:
         key = pod_key(pod)
@@ -144,12 +144,12 @@ def merged_pods(pods: Iterable[PodSample]) -> dict[PodKey, PodSample]:
 
 
 def pod_key(pod: PodSample) -> PodKey:
-    """Return what names a pod in labels; never its uid."""
+    """Return what names a pod in labels. Never its uid."""
     return readable(pod.namespace), readable(pod.pod)
 
 
 def _together(one: PodSample, other: PodSample) -> PodSample:
-    """Add up what two pods of one name use; the rest is of the busier one."""
+    """Add up what two pods of one name use. The rest is of the busier one."""
     busier = max(one, other, key=lambda pod: pod.cpu_used)
     return evolve(
         busier,
@@ -164,14 +164,14 @@ def _together(one: PodSample, other: PodSample) -> PodSample:
 
 
 def _count(one: int, other: int) -> int:
-    """Add up two counts; without one of them the sum is not known either, which is -1."""
+    """Add up two counts. Without one of them the sum is not known either, which is -1."""
     return -1 if min(one, other) < 0 else one + other
 
 
 def _remembered(
     old: Mapping[Name, Kept], present: Mapping[Name, Kept], now: float
 ) -> Mapping[Name, Kept]:
-    """Return those that are gone, but not for long; when they are many, the last to go."""
+    """Return those that are gone, but not for long. When they are many, the last to go."""
     gone = [(name, kept) for name, kept in old.items() if name not in present]
     recent = [(name, kept) for name, kept in gone if now - kept.seen_at < FORGET_S]
     recent.sort(key=lambda pair: pair[1].seen_at)

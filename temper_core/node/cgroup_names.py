@@ -33,8 +33,8 @@ class CgroupIdentity:
     """What a cgroup belongs to.
 
     ``owner`` is the path of the pod, container, unit or workload itself, without slashes at its
-    ends; ``name`` the unit's or workload's name, or the container runtime's; ``uid`` a
-    Kubernetes pod's; ``runtime_id`` a container's, alone or in a pod.
+    ends. ``name`` the unit's or workload's name, or the container runtime's. ``uid`` a
+    Kubernetes pod's. ``runtime_id`` a container's, alone or in a pod.
     """
 
     kind: CgroupKind
@@ -47,7 +47,7 @@ class CgroupIdentity:
 
 _ID = r"(?P<id>[0-9a-f]{64})"
 _RUNTIMES = r"cri-containerd|crio|docker|libpod(?:-payload)?|nerdctl|podman"
-# kubelet-kubepods-burstable-pod1234_abcd.slice; systemd allows no dash inside a name's part.
+# kubelet-kubepods-burstable-pod1234_abcd.slice. Systemd allows no dash inside a name's part.
 _POD_SLICE = re.compile(
     r"(?:.*-)?kubepods(?:-(?P<qos>burstable|besteffort))?-pod(?P<uid>[0-9A-Za-z_]{1,64})\.slice"
 )
@@ -76,7 +76,7 @@ def identify(path: str) -> CgroupIdentity:
 
 
 def parse_run_name(directory_name: str) -> tuple[str, Tier, str] | None:
-    """Return (name, tier, profile) of a cgroup that ``temper run`` made; ``None`` for others."""
+    """Return (name, tier, profile) of a cgroup that ``temper run`` made. ``None`` for others."""
     found = _RUN.fullmatch(directory_name)
     if found is None or found["tier"] not in _TIERS:
         return None

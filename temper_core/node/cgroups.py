@@ -1,7 +1,7 @@
 """The host's cgroup hierarchies: where they are mounted, and which directories they hold.
 
 The engine sees cgroup v2 only. On a hybrid host the controllers, and what the kubelet and the
-runtimes make, sit in v1 hierarchies; those are read too, to say what runs there.
+runtimes make, sit in v1 hierarchies. Those are read too, to say what runs there.
 """
 
 import os
@@ -60,8 +60,8 @@ def detect_cgroups(
 ) -> CgroupMounts:
     """Find the hierarchies below *cgroup_root*, through the mount table of *proc_root*.
 
-    Mount points that the table names below ``/sys/fs/cgroup`` are looked for below *cgroup_root*;
-    where the table does not help, the files there decide.
+    Mount points that the table names below ``/sys/fs/cgroup`` are looked for below *cgroup_root*.
+    Where the table does not help, the files there decide.
     """
     root = Path(cgroup_root)
     mounts = [_moved(mount, root) for mount in _mount_table(Path(proc_root))]
@@ -125,8 +125,8 @@ def _v1_by_files(root: Path) -> Mapping[str, Path]:
 def thread_cgroup(proc_cgroup: str) -> str:
     """Return a thread's cgroup from the text of its ``/proc/<pid>/cgroup``.
 
-    The v2 path; where that says nothing, as on hybrid hosts, the first v1 path by worth that
-    does. Without a leading slash, with a trailing one; the root is empty.
+    The v2 path. Where that says nothing, as on hybrid hosts, the first v1 path by worth that
+    does. Without a leading slash, with a trailing one. The root is empty.
     """
     paths: dict[str, str] = {}
     for line in proc_cgroup.splitlines():
@@ -194,16 +194,16 @@ class CgroupTree:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """Every directory as of the last refresh, without outer slashes; the root is empty."""
+        """Every directory as of the last refresh, without outer slashes. The root is empty."""
         return tuple(self._listings)
 
     @property
     def inodes(self) -> dict[str, int]:
-        """Inode by path, which for cgroup v2 is the cgroup's id; paths as in ``paths``."""
+        """Inode by path, which for cgroup v2 is the cgroup's id. Paths as in ``paths``."""
         return {path: listing.inode for path, listing in self._listings.items()}
 
     def refresh(self) -> bool:
-        """Look again; tell whether any directory appeared, vanished or was made anew."""
+        """Look again. Tell whether any directory appeared, vanished or was made anew."""
         before = self.inodes
         for _ in range(_RESCANS):
             if self._walk():
@@ -214,7 +214,7 @@ class CgroupTree:
         return before != self.inodes
 
     def _walk(self) -> bool:
-        """Visit every directory; false if a known child had gone, so that its parent is stale."""
+        """Visit every directory. False if a known child had gone, so that its parent is stale."""
         found: dict[str, _Listing] = {}
         stale: set[str] = set()
         pending = [""]

@@ -12,7 +12,7 @@ _RANGE = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
 
 
 def parse_cpulist(text: str) -> tuple[int, ...]:
-    """Return the CPUs of *text*, ascending; raise InputError where it is no list of CPUs."""
+    """Return the CPUs of *text*, ascending. Raise InputError where it is no list of CPUs."""
     found: set[int] = set()
     for part in filter(None, text.strip().split(",")):
         matched = _RANGE.fullmatch(part.strip())
@@ -26,7 +26,7 @@ def parse_cpulist(text: str) -> tuple[int, ...]:
 
 
 def format_cpulist(cpus: Iterable[int]) -> str:
-    """Write *cpus* as the kernel does; no CPUs are an empty string."""
+    """Write *cpus* as the kernel does. No CPUs are an empty string."""
     ordered = sorted(set(cpus))
     if not ordered:
         return ""

@@ -15,7 +15,7 @@ Version = tuple[int, int, int]
 
 
 class FilePods:
-    """The pods of a PodList; read again whenever the file changes.
+    """The pods of a PodList. Read again whenever the file changes.
 
     A version that cannot be read leaves the last good one in force and is logged once.
     """
@@ -32,7 +32,7 @@ class FilePods:
         self._pods: tuple[Pod, ...] | None = None
 
     def pods(self) -> tuple[Pod, ...]:
-        """Return the listed pods with their cgroups; the same tuple while nothing has changed.
+        """Return the listed pods with their cgroups. The same tuple while nothing has changed.
 
         Raises MachineError where no version of the file could be read yet.
         """
@@ -43,7 +43,7 @@ class FilePods:
         return self._pods
 
     def close(self) -> None:
-        """Forget the pods; no file is held open between polls."""
+        """Forget the pods. No file is held open between polls."""
         self._read_version, self._listed, self._pods = None, None, None
 
     def _read_again(self) -> bool:
@@ -89,7 +89,7 @@ def _host(context: PodSourceContext) -> HostCgroups | None:
     try:
         return HostCgroups(context.proc_root, context.cgroup_root)
     except MachineError:
-        # A list can be planned for without any cgroups; only the exact paths are missing.
+        # A list can be planned for without any cgroups. Only the exact paths are missing.
         return None
 
 

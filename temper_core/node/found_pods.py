@@ -25,7 +25,7 @@ _UNITS = (CgroupKind.UNIT, CgroupKind.SESSION)
 class CgroupOwner:
     """A pod, container, unit or workload that has cgroups.
 
-    ``path`` without outer slashes; ``containers`` are (path, runtime id) of a pod's containers.
+    ``path`` without outer slashes. ``containers`` are (path, runtime id) of a pod's containers.
     ``is_unified`` tells whether the engine can see it: whether it is in the cgroup v2 tree.
     """
 
@@ -83,7 +83,7 @@ def _owners_in(paths: Sequence[str], *, is_unified: bool) -> dict[str, CgroupOwn
 def pods_of(
     owners: Sequence[CgroupOwner], sizes: Mapping[str, CpuSize], main_processes: Mapping[str, str]
 ) -> list[Pod]:
-    """Make the pods of *owners*; *sizes* and *main_processes* by cgroup path."""
+    """Make the pods of *owners*. *sizes* and *main_processes* by cgroup path."""
     pods = [_pod(owner, sizes[owner.path], main_processes) for owner in owners]
     times = Counter(pod.key for pod in pods)
     # Two runs of one command differ in tier or profile, which their directories name.

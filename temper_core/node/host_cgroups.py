@@ -12,7 +12,7 @@ V1_HIERARCHIES = ("name=systemd", "cpu")
 
 
 class HostCgroups:
-    """The owners of cgroups on this host; raises MachineError where no cgroups are mounted."""
+    """The owners of cgroups on this host. Raises MachineError where no cgroups are mounted."""
 
     def __init__(self, proc_root: str | Path, cgroup_root: str | Path) -> None:
         mounts = detect_cgroups(proc_root, cgroup_root)
@@ -30,12 +30,12 @@ class HostCgroups:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The paths that the engine sees; on a host without cgroup v2 those of the first v1."""
+        """The paths that the engine sees. On a host without cgroup v2 those of the first v1."""
         return self._trees[0].paths
 
     @property
     def kubepods(self) -> Path | None:
-        """The cgroup above all Kubernetes pods, where the sizes are; ``None`` without a kubelet."""
+        """The cgroup above all Kubernetes pods, where the sizes are. ``None`` without a kubelet."""
         for tree in self._trees:
             for path in tree.paths:
                 if path.endswith(KUBEPODS):
@@ -47,7 +47,7 @@ class HostCgroups:
         return self._watch.fileno()
 
     def news(self) -> TreeNews:
-        """Return what was heard since this was last called; a refresh finds what it is."""
+        """Return what was heard since this was last called. A refresh finds what it is."""
         return self._watch.take()
 
     def close(self) -> None:
@@ -55,7 +55,7 @@ class HostCgroups:
         self._watch.close()
 
     def refresh(self) -> bool:
-        """Look again; tell whether anything was made or removed."""
+        """Look again. Tell whether anything was made or removed."""
         changes = [tree.refresh() for tree in self._trees]
         if has_changed := any(changes):
             hierarchies = [tree.paths for tree in self._trees]

@@ -52,7 +52,7 @@ class _Seen:
 
 
 class LocalPods:
-    """The pods of this host; where nothing has changed, a poll costs next to nothing.
+    """The pods of this host. Where nothing has changed, a poll costs next to nothing.
 
     Where changes cannot be heard, it costs a stat per cgroup. A cgroup of ``temper run`` costs one
     file more: it is a pod only while somebody lives in it.
@@ -86,7 +86,7 @@ class LocalPods:
         return -1 if self._names_processes else self._host.fileno()
 
     def pods(self) -> tuple[Pod, ...]:
-        """Return what runs now; the very same tuple while nothing has changed."""
+        """Return what runs now. The very same tuple while nothing has changed."""
         if not self._is_due():
             return self._pods
         has_changed = self._host.refresh()

@@ -1,6 +1,6 @@
 """Machine files: the shape of a machine that is not this one, to plan for.
 
-A full file is what ``temper machine --output json`` prints; a short one gives only counts.
+A full file is what ``temper machine --output json`` prints. A short one gives only counts.
 """
 
 from collections import Counter, defaultdict
@@ -58,7 +58,7 @@ def machine_document(machine: MachineShape) -> dict[str, Any]:
 
 
 def read_machine_file(path: Path) -> MachineShape:
-    """Read a machine file, JSON or TOML; raise DocumentError with everything that is wrong."""
+    """Read a machine file, JSON or TOML. Raise DocumentError with everything that is wrong."""
     text = documents.read_text(path)
     table = _parsed(text, source=str(path))
     document = documents.fit(table, MachineDocument, source=str(path))

@@ -19,7 +19,7 @@ from temper_core.settings.models import Settings
 
 @frozen(eq=False)
 class PodCgroups:
-    """The topmost directories that list a pod's processes; ``container`` names one's container."""
+    """The topmost directories that list a pod's processes. ``container`` names one's container."""
 
     pod: str
     directories: tuple[Path, ...]
@@ -53,7 +53,7 @@ def find_pod_cgroups(
 
 
 def chosen(name: str, pods: Iterable[Pod]) -> Pod:
-    """Return the pod of that key or unique name; raise InputError that names similar ones."""
+    """Return the pod of that key or unique name. Raise InputError that names similar ones."""
     by_key = {pod.key: pod for pod in pods}
     if name in by_key:
         return by_key[name]

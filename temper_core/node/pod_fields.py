@@ -23,7 +23,7 @@ _shown = _brief_repr().repr
 
 @define  # thousands are made for one PodList, and a frozen record takes twice as long to make
 class JsonObject:
-    """One JSON object, and where it is; ``problems`` is shared by the whole document.
+    """One JSON object, and where it is. ``problems`` is shared by the whole document.
 
     Every reader gives a harmless value where the field is missing, null, or of the wrong type.
     """
@@ -41,7 +41,7 @@ class JsonObject:
         self.complain(key, f"must be {noun}, not {_shown(self.values[key])}")
 
     def text(self, key: str) -> str:
-        """Return a string; missing is empty."""
+        """Return a string. Missing is empty."""
         value = self.values.get(key)
         if value is None:
             return ""
@@ -59,14 +59,14 @@ class JsonObject:
         return value
 
     def is_true(self, key: str) -> bool:
-        """Return a truth value; missing is false."""
+        """Return a truth value. Missing is false."""
         value = self.values.get(key)
         if value is not None and not isinstance(value, bool):
             self._wrong(key, "true or false")
         return value is True
 
     def table(self, key: str) -> "JsonObject":
-        """Return the object below *key*; missing is an empty one."""
+        """Return the object below *key*. Missing is an empty one."""
         value = self.values.get(key)
         if value is None:
             value = NO_TABLE
@@ -100,7 +100,7 @@ class JsonObject:
         return inner.values if len(self.problems) == known else {}
 
     def quantity(self, key: str, read: Callable[[object], int]) -> int | None:
-        """Return a Kubernetes quantity in the units of *read*; ``None`` where there is none."""
+        """Return a Kubernetes quantity in the units of *read*. ``None`` where there is none."""
         value = self.values.get(key)
         if value is None:
             return None

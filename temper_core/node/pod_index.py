@@ -7,7 +7,7 @@ from temper_core.records.pods import Container, Pod
 
 
 class PodIndex:
-    """The pods of the node by cgroup path, uid and runtime id; built anew when they change."""
+    """The pods of the node by cgroup path, uid and runtime id. Built anew when they change."""
 
     def __init__(self, pods: Iterable[Pod]) -> None:
         self._by_path: dict[str, Pod] = {}

@@ -32,7 +32,7 @@ def is_elsewhere(pod: JsonObject, node: str) -> bool:
 
 
 def read_pod(pod: JsonObject) -> Pod:
-    """Read a Pod object; whatever does not fit is noted in its ``problems``."""
+    """Read a Pod object. Whatever does not fit is noted in its ``problems``."""
     metadata, spec, status = pod.table("metadata"), pod.table("spec"), pod.table("status")
     runtime_ids = _runtime_ids(status)
     annotations = metadata.strings("annotations")
@@ -75,9 +75,9 @@ def _checked(table: JsonObject, key: str, value: str) -> str:
 
 
 def _cgroup_uid(metadata: JsonObject, annotations: Mapping[str, str]) -> str:
-    """Return the uid that the pod's cgroup is named by; a manifest may have none.
+    """Return the uid that the pod's cgroup is named by. A manifest may have none.
 
-    The API server's mirror of a static pod has a uid of its own; the kubelet uses the hash.
+    The API server's mirror of a static pod has a uid of its own. The kubelet uses the hash.
     """
     if MIRROR in annotations:
         key = STATIC_HASH if STATIC_HASH in annotations else MIRROR

@@ -15,7 +15,7 @@ from temper_core.records.pods import QosClass
 
 @frozen
 class CpuSize:
-    """A request and a limit in millicores; no limit is ``None``."""
+    """A request and a limit in millicores. No limit is ``None``."""
 
     request: int = 0
     limit: int | None = None
@@ -38,7 +38,7 @@ NOTHING = CpuSize(0, 0)
 
 @frozen
 class SizedContainer:
-    """One container of the pod's spec with its size; sidecars restart always."""
+    """One container of the pod's spec with its size. Sidecars restart always."""
 
     spec: JsonObject
     size: CpuSize
@@ -46,7 +46,7 @@ class SizedContainer:
 
 
 def container_size(resources: JsonObject) -> CpuSize:
-    """Read a container's ``resources``; a limit stands in for a missing request."""
+    """Read a container's ``resources``. A limit stands in for a missing request."""
     request = resources.table("requests").quantity("cpu", cpu_millis)
     # Kubernetes sets no quota for a limit of 0.
     limit = resources.table("limits").quantity("cpu", cpu_millis) or None
@@ -115,7 +115,7 @@ def _qos_class(holders: Iterable[JsonObject]) -> QosClass:
 
 
 def _requests_and_limits(resources: JsonObject) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Return (request, limit) of CPU and of memory; 0 is the same as none."""
+    """Return (request, limit) of CPU and of memory. 0 is the same as none."""
     requests, limits = resources.table("requests"), resources.table("limits")
     cpu_limit = limits.quantity("cpu", cpu_millis) or 0
     memory_limit = limits.quantity("memory", memory_bytes) or 0

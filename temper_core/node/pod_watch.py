@@ -1,4 +1,4 @@
-"""The node's pods as they were last seen; a source that fails keeps the last ones in force."""
+"""The node's pods as they were last seen. A source that fails keeps the last ones in force."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -61,7 +61,7 @@ class PodWatch:
         return poll_s if self._descriptor < 0 or self._looks_soon else max(QUIET_S, poll_s)
 
     def look(self) -> bool:
-        """Ask the source; return whether the pods are others than before."""
+        """Ask the source. Return whether the pods are others than before."""
         try:
             found = self._host.call(self._plugin, self._asked, each=Pod, allows=(MachineError,))
         except (MachineError, PluginError) as error:
@@ -86,7 +86,7 @@ class PodWatch:
             log.warning("pod_source_not_closed", plugin=error.plugin, reason=error.reason)
 
     def _asked(self) -> Iterable[Pod]:
-        """Ask, and learn whether the source tells of news; runs on the plugin's thread."""
+        """Ask, and learn whether the source tells of news. Runs on the plugin's thread."""
         pods = self._source.pods()
         fileno = getattr(self._source, "fileno", None)
         self._descriptor = int(fileno()) if fileno is not None else -1
@@ -121,7 +121,7 @@ class PodWatch:
 
 
 def open_pod_source(host: PluginHost, wanted: str, context: PodSourceContext) -> PodWatch:
-    """Open the source named *wanted*; raise InputError naming those there are."""
+    """Open the source named *wanted*. Raise InputError naming those there are."""
     known: dict[str, Contribution[PodSource]] = {
         contribution.record.name: contribution
         for contribution in host.gather("temper_pod_sources", PodSource)

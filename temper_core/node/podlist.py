@@ -17,7 +17,7 @@ def read_pods(text: str, *, source: str, node: str | None = None) -> tuple[Pod, 
     """Return the pods of a PodList, a List, a single Pod, or several YAML documents.
 
     Pods that are finished or terminating are left out, those of other nodes as well where *node*
-    is given; a mirror pod and its static pod are one. Raises DocumentError with every misfit.
+    is given. A mirror pod and its static pod are one. Raises DocumentError with every misfit.
     """
     problems: list[str] = []
     pods: dict[str, Pod] = {}
@@ -88,7 +88,7 @@ def _depth(events: Iterable[Any], yaml: Any) -> int:  # noqa: ANN401 - the modul
 
 
 def _pod_tables(documents: list[Any], problems: list[str]) -> Iterator[JsonObject]:
-    """Yield every Pod object; beside pods, objects of other kinds are passed over."""
+    """Yield every Pod object. Beside pods, objects of other kinds are passed over."""
     if not documents:
         problems.append("document: is empty; a PodList, a List or a Pod is needed")
     for index, document in enumerate(documents):

@@ -20,7 +20,7 @@ class _Entry(Generic[Value]):
 
 
 class PolledValues(Generic[Value]):
-    """Values by key; at each poll only new, young and one in sixteen old ones are read."""
+    """Values by key. At each poll only new, young and one in sixteen old ones are read."""
 
     def __init__(self, read: Callable[[str], Value]) -> None:
         self._read = read
@@ -28,7 +28,7 @@ class PolledValues(Generic[Value]):
         self._polls = 0
 
     def refresh(self, keys: Iterable[str]) -> dict[str, Value]:
-        """Return the value of every key; keys that are not named any more are forgotten."""
+        """Return the value of every key. Keys that are not named any more are forgotten."""
         self._polls += 1
         before, self._entries = self._entries, {}
         for key in keys:

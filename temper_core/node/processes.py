@@ -14,7 +14,7 @@ class ProcessNames:
         self._names = PolledValues(self._name)
 
     def refresh(self) -> frozenset[str]:
-        """Return the names of the processes there are now; empty where there is no /proc."""
+        """Return the names of the processes there are now. Empty where there is no /proc."""
         try:
             pids = [name for name in os.listdir(self._proc_root) if name.isdecimal()]  # noqa: PTH208 - a name per process is all we want
         except OSError:
@@ -26,7 +26,7 @@ class ProcessNames:
 
 
 def process_name(proc_root: Path, pid: str) -> str:
-    """Return the name (comm) of a process, at most 15 bytes; empty if it has gone."""
+    """Return the name (comm) of a process, at most 15 bytes. Empty if it has gone."""
     try:
         return (proc_root / pid / "comm").read_text(encoding="utf-8", errors="replace").rstrip("\n")
     except OSError:
@@ -34,7 +34,7 @@ def process_name(proc_root: Path, pid: str) -> str:
 
 
 def main_process(cgroup: Path, proc_root: Path) -> str:
-    """Return the name of the oldest process in *cgroup* or directly below; empty if there is none.
+    """Return the name of the oldest process in *cgroup* or directly below. Empty if there is none.
 
     Whatever manages a cgroup starts its main process first, so its id is normally the lowest.
     """

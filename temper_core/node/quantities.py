@@ -2,7 +2,7 @@
 
 The grammar is that of apimachinery's ``resource.Quantity``: a signed decimal number and one
 suffix, decimal (n u m k M G T P E), binary (Ki .. Ei) or an exponent (e3, E-2). Kubernetes rounds
-up and stops at 2**63 - 1; so do these, with integers only.
+up and stops at 2**63 - 1. So do these, with integers only.
 """
 
 import re
@@ -24,7 +24,7 @@ _FURTHEST_EXPONENT = 2 * LONGEST
 
 
 def cpu_millis(quantity: object) -> int:
-    """Return a CPU quantity in millicores, rounded up; raise InputError if it is none.
+    """Return a CPU quantity in millicores, rounded up. Raise InputError if it is none.
 
     A number is taken as Kubernetes takes it in a manifest: ``cpu: 2``, ``cpu: 0.5``.
     """
@@ -32,7 +32,7 @@ def cpu_millis(quantity: object) -> int:
 
 
 def memory_bytes(quantity: object) -> int:
-    """Return a memory quantity in bytes, rounded up; raise InputError if it is none."""
+    """Return a memory quantity in bytes, rounded up. Raise InputError if it is none."""
     return _rounded_up(_as_text(quantity, "memory"), 0, "memory", "'128Mi', '2Gi' or '1e9'")
 
 

@@ -1,6 +1,6 @@
 """Cgroups that ``temper run`` made: whether anybody lives there, and which sizes are noted on them.
 
-Facts: ``Documentation/admin-guide/cgroup-v2.rst`` (``cgroup.events``); since Linux 5.7 cgroup
+Facts: ``Documentation/admin-guide/cgroup-v2.rst`` (``cgroup.events``). Since Linux 5.7 cgroup
 directories take extended attributes of the ``user.`` family.
 """
 
@@ -15,7 +15,7 @@ LONGEST_NOTE = 18
 
 
 def is_populated(cgroup: Path) -> bool:
-    """Whether a process lives in *cgroup* or below; true where the kernel does not say."""
+    """Whether a process lives in *cgroup* or below. True where the kernel does not say."""
     try:
         lines = (cgroup / "cgroup.events").read_text(encoding="ascii").splitlines()
     except FileNotFoundError:
@@ -27,7 +27,7 @@ def is_populated(cgroup: Path) -> bool:
 
 
 def note(cgroup: Path, name: str, millis: int) -> bool:
-    """Note a size in millicores on *cgroup*; tell whether the kernel and the rights allow it."""
+    """Note a size in millicores on *cgroup*. Tell whether the kernel and the rights allow it."""
     try:
         os.setxattr(cgroup, name, str(millis).encode())
     except OSError:

@@ -1,4 +1,4 @@
-"""The pod sources that the core brings along; plugins add theirs."""
+"""The pod sources that the core brings along. Plugins add theirs."""
 
 from temper_core.node.file_source import FilePods
 from temper_core.node.local_source import LocalPods

@@ -40,7 +40,7 @@ class _Place:
 
 
 def read_machine(sys_root: Path = Path("/sys"), architecture: str | None = None) -> MachineShape:
-    """Read the CPUs below *sys_root*; raise MachineError naming the file that makes no sense."""
+    """Read the CPUs below *sys_root*. Raise MachineError naming the file that makes no sense."""
     directory = sys_root / "devices/system/cpu"
     online = _online(directory)
     nodes = _nodes(sys_root / "devices/system/node")
@@ -111,7 +111,7 @@ def _numbered_entries(directory: Path, pattern: "re.Pattern[str]") -> list[int]:
 
 
 def _nodes(directory: Path) -> Mapping[int, int]:
-    """Return the NUMA node of every CPU; empty on kernels without NUMA."""
+    """Return the NUMA node of every CPU. Empty on kernels without NUMA."""
     return {
         cpu: node
         for node in _numbered_entries(directory, _NODE_DIRECTORY)
@@ -150,8 +150,8 @@ def _place(
 
 
 def _siblings(topology: Path, cpu: int, online: frozenset[int]) -> frozenset[int]:
-    """Return the online CPUs of *cpu*'s core; empty where the kernel does not list them."""
-    # core_cpus_list is the newer name (5.3); the older one stays for compatibility.
+    """Return the online CPUs of *cpu*'s core. Empty where the kernel does not list them."""
+    # core_cpus_list is the newer name (5.3). The older one stays for compatibility.
     for name in ("core_cpus_list", "thread_siblings_list"):
         listed = _cpus_in(topology / name)
         if listed and cpu not in listed:
@@ -175,7 +175,7 @@ def _core_without_siblings(topology: Path, cpu: int, socket: int) -> Hashable:
 def _last_level_cache(
     cache: Path, siblings: frozenset[int], online: frozenset[int]
 ) -> frozenset[int]:
-    """Return who shares the CPU's last-level cache; empty where the kernel does not say."""
+    """Return who shares the CPU's last-level cache. Empty where the kernel does not say."""
     best = (0, cache)
     for index in range(8):
         level = _number(cache / f"index{index}/level", missing=0)

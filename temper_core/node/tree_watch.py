@@ -1,7 +1,7 @@
 """Hears what changes in a cgroup hierarchy, so that nobody has to look whether anything did.
 
-Cgroup file systems tell inotify of directories that come and go, and of values that are written;
-checked on Linux 6.18, for v1 and v2. That the last process of a cgroup has ended is told where
+Cgroup file systems tell inotify of directories that come and go, and of values that are written.
+Checked on Linux 6.18, for v1 and v2. That the last process of a cgroup has ended is told where
 somebody has read its ``cgroup.events`` before. A watch does not end with its cgroup.
 """
 
@@ -60,7 +60,7 @@ class _Place(NamedTuple):
 
 
 class TreeWatch:
-    """Watches the directories that it is told of; a path is whatever the caller calls it.
+    """Watches the directories that it is told of. A path is whatever the caller calls it.
 
     ``is_complete`` is false as soon as one could not be watched: then only looking helps, and
     every watch is given back to those who can use it. Now and then ``take`` tries again.
@@ -90,11 +90,11 @@ class TreeWatch:
         return -1 if self._inotify is None else self._inotify.fileno()
 
     def add(self, directory: str, path: str) -> None:
-        """Hear of *directory*, called *path*, from now on; one that has gone is no error."""
+        """Hear of *directory*, called *path*, from now on. One that has gone is no error."""
         self._add(_Place(directory, path))
 
     def remove(self, directory: str) -> None:
-        """Hear no more of *directory*, which has gone; one that was not watched is no error."""
+        """Hear no more of *directory*, which has gone. One that was not watched is no error."""
         self._unheard.pop(directory, None)
         if (watch := self._watches.pop(directory, None)) is not None:
             self._end(watch)

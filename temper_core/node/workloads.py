@@ -26,7 +26,7 @@ class Workload:
 
     @classmethod
     def of(cls, rule: WorkloadRule) -> "Workload":
-        """Read the rule's quantities; raise InputError naming the rule and the key."""
+        """Read the rule's quantities. Raise InputError naming the rule and the key."""
         return cls(rule, _millis(rule, "cpu_request"), _millis(rule, "cpu_limit"))
 
 
@@ -66,7 +66,7 @@ def claims(
 
 
 def workload_pod(claim: Claim, size: CpuSize) -> Pod:
-    """Make the pod of a workload; where the rule gives no sizes, *size* of its cgroups counts."""
+    """Make the pod of a workload. Where the rule gives no sizes, *size* of its cgroups counts."""
     rule = claim.workload.rule
     request, limit = claim.workload.cpu_request_millis, claim.workload.cpu_limit_millis
     limit = size.limit if limit is None else limit or None
@@ -133,7 +133,7 @@ def _is_unit(path: str, pattern: str) -> bool:
 
 
 def _outermost(paths: Sequence[str]) -> tuple[str, ...]:
-    """Drop every path that lies below another; *paths* are sorted, parents first."""
+    """Drop every path that lies below another. *paths* are sorted, parents first."""
     kept: dict[str, None] = {}
     for path in paths:
         above = path.rpartition("/")[0]

@@ -21,12 +21,12 @@ _Known = tuple[int, int, int, tuple[int, ...]]
 
 
 def policy_name(number: int) -> str:
-    """Return the name of a policy as sched(7) has it; empty if it is not known."""
+    """Return the name of a policy as sched(7) has it. Empty if it is not known."""
     return POLICIES.get(number, "")
 
 
 class Affinities:
-    """CPUs of the threads that may not use all; asked of the kernel only when they seem new.
+    """CPUs of the threads that may not use all. Asked of the kernel only when they seem new.
 
     Where the agent has a pid namespace of its own, the host's tids mean other threads there, or
     none: then nothing is asked, and ``defect`` says so as soon as there was something to ask.
@@ -44,7 +44,7 @@ class Affinities:
         self.defect = ""
 
     def of(self, row: ThreadRow, cpus: int) -> tuple[int, ...]:
-        """Return the CPUs that the thread is bound to; empty if it may use all *cpus*."""
+        """Return the CPUs that the thread is bound to. Empty if it may use all *cpus*."""
         if not 0 < row.allowed < cpus:
             return ()
         if not self._is_host:

@@ -1,4 +1,4 @@
-"""What cgroups ask of the kernel: quota, weight and CPUs; these change rarely, so they are kept.
+"""What cgroups ask of the kernel: quota, weight and CPUs. These change rarely, so they are kept.
 
 cgroup v2 first: ``cpu.max``, ``cpu.weight``, ``cpuset.cpus.effective``. The v1 controllers of a
 hybrid host have ``cpu.cfs_quota_us``, ``cpu.shares`` and ``cpuset.effective_cpus``.
@@ -67,7 +67,7 @@ NO_LIMITS = CgroupLimits()
 
 
 def parse_quota(content: bytes) -> Quota | None:
-    """Read ``cpu.max``: ``max 100000`` or two times in microseconds; raise ValueError else."""
+    """Read ``cpu.max``: ``max 100000`` or two times in microseconds. Raise ValueError else."""
     time, period = content.split()
     if int(period) <= 0:
         raise ValueError("a period has a length")
@@ -79,7 +79,7 @@ def _quota(time_us: int, period_us: int) -> Quota | None:
 
 
 def parse_cpus(content: bytes) -> tuple[int, ...]:
-    """Read a list such as ``0-3,8``, ascending; raise ValueError where it is something else."""
+    """Read a list such as ``0-3,8``, ascending. Raise ValueError where it is something else."""
     found: set[int] = set()
     for part in filter(None, content.strip().split(b",")):
         matched = _RANGE.fullmatch(part)
@@ -126,7 +126,7 @@ class LimitsReader:
             self._known[path] = self._read(path)
 
     def of(self, cgroup: str) -> CgroupLimits:
-        """Return what is known of a cgroup; of one that is not followed, nothing."""
+        """Return what is known of a cgroup. Of one that is not followed, nothing."""
         return self._known.get(cgroup, NO_LIMITS)
 
     def _read(self, cgroup: str) -> CgroupLimits:

@@ -9,9 +9,9 @@ from attrs import frozen
 
 @frozen
 class CgroupRoots:
-    """Mount points; an empty string for a hierarchy that is not there.
+    """Mount points. An empty string for a hierarchy that is not there.
 
-    ``unified`` is cgroup v2; the others are v1 controllers of a hybrid host.
+    ``unified`` is cgroup v2. The others are v1 controllers of a hybrid host.
     """
 
     unified: str = "/sys/fs/cgroup"

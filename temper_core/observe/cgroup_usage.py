@@ -23,7 +23,7 @@ from temper_core.records.snapshots import Pressure
 
 @frozen
 class CgroupUsage:
-    """One cgroup over one window; ``cpu_us`` is None without an earlier look to compare with.
+    """One cgroup over one window. ``cpu_us`` is None without an earlier look to compare with.
 
     ``stalled_us`` is how long somebody in it waited for a CPU, None if that is not told, and
     ``memory_bytes`` is -1 then.
@@ -38,7 +38,7 @@ class CgroupUsage:
 
 
 class CgroupReader:
-    """Follows a set of cgroups, given in the engine's form; unknown ones read as nothing.
+    """Follows a set of cgroups, given in the engine's form. Unknown ones read as nothing.
 
     *cpus* tells how many CPUs the machine has now.
     """
@@ -53,7 +53,7 @@ class CgroupReader:
         self._followed: dict[str, _Cgroup] = {}
 
     def follow(self, cgroups: Iterable[str], changed: Container[str] = ()) -> None:
-        """Read *cgroups* from now on, and no others; the limits of *changed* ones anew."""
+        """Read *cgroups* from now on, and no others. The limits of *changed* ones anew."""
         wanted = dict.fromkeys(cgroups)
         for path in self._followed.keys() - wanted.keys():
             self._followed.pop(path).close()

@@ -15,7 +15,7 @@ def descriptor_limit() -> int:
 
 
 class DescriptorBudget:
-    """A count of kept descriptors with a ceiling; shared by all parts of one observer."""
+    """A count of kept descriptors with a ceiling. Shared by all parts of one observer."""
 
     def __init__(self, limit: int | None = None) -> None:
         self.limit = descriptor_limit() if limit is None else limit
@@ -54,7 +54,7 @@ class KeptFile:
         self._descriptor = -1
 
     def read(self, size: int = 4096) -> bytes:
-        """Return up to *size* bytes; raise OSError when there is nothing to read."""
+        """Return up to *size* bytes. Raise OSError when there is nothing to read."""
         if self._descriptor >= 0:
             try:
                 return os.pread(self._descriptor, size, 0)
@@ -77,7 +77,7 @@ class KeptFile:
 
 
 class FirstFile:
-    """The first of several files that can be read, kept; ``index`` says which it was."""
+    """The first of several files that can be read, kept. ``index`` says which it was."""
 
     def __init__(self, paths: Iterable[str], budget: DescriptorBudget) -> None:
         self._files = [KeptFile(path, budget) for path in paths]
@@ -107,7 +107,7 @@ class FirstFile:
 
 
 def read_once(path: str, size: int = 4096) -> bytes:
-    """Open, read up to *size* bytes and close; raise OSError when that fails."""
+    """Open, read up to *size* bytes and close. Raise OSError when that fails."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         return os.read(descriptor, size)

@@ -1,4 +1,4 @@
-"""The JSON of ``/observe``; its schema is ``docs/observe.schema.json``."""
+"""The JSON of ``/observe``. Its schema is ``docs/observe.schema.json``."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -146,7 +146,7 @@ def _thread(thread: ThreadSample) -> Json:
 
 
 def _rest(namespace: str, pod: str, threads: Sequence[ThreadSample]) -> Json:
-    """Sum up a pod's other threads; what is only true of a single thread is null."""
+    """Sum up a pod's other threads. What is only true of a single thread is null."""
     return {
         "tid": None,
         "tgid": None,
@@ -244,7 +244,7 @@ def _violation(violation: Violation) -> Json:
 
 
 def _evidence(evidence: Mapping[str, Any]) -> Json:
-    """Say what a plugin has seen; it may have changed it since it was held against its type."""
+    """Say what a plugin has seen. It may have changed it since it was held against its type."""
     return {str(plain_scalar(name)): plain_scalar(seen) for name, seen in evidence.items()}
 
 
@@ -328,7 +328,7 @@ def _count(counted: int) -> int | None:
 
 
 def _sum(counts: Sequence[int]) -> int | None:
-    """Add up counts; where some tier could not tell one of them there is no sum."""
+    """Add up counts. Where some tier could not tell one of them there is no sum."""
     return None if min(counts) < 0 else sum(counts)
 
 

@@ -6,11 +6,11 @@ from temper_core.observe.thread_rows import ThreadReader, ThreadRows
 from temper_core.observe.tiers import OpenedReader
 
 MOST_FAILURES = 3
-"""Looks in a row that may fail before the tier is given up; want of memory fails one, too."""
+"""Looks in a row that may fail before the tier is given up. Want of memory fails one, too."""
 
 
 class LastingReader:
-    """Reads by the tier that was *opened*; after too many failures by what *fall_back* opens.
+    """Reads by the tier that was *opened*. After too many failures by what *fall_back* opens.
 
     ``tier`` and ``reason`` tell which one reads now, and why it is not a better one.
     """
@@ -27,7 +27,7 @@ class LastingReader:
         return self._reader.tier
 
     def snapshot(self, since: int) -> ThreadRows:
-        """Return who ran since the last snapshot; raises OSError as the reader does."""
+        """Return who ran since the last snapshot. Raises OSError as the reader does."""
         try:
             rows = self._reader.snapshot(since)
         except OSError as error:

@@ -11,7 +11,7 @@ PERCENT = 100.0
 def layer_samples(
     plan: LayerPlan | None, stats: EngineStats | None, status: Status
 ) -> tuple[tuple[LayerSample, ...], tuple[str, ...]]:
-    """Join the plan with the engine's statistics; the second part names what is missing.
+    """Join the plan with the engine's statistics. The second part names what is missing.
 
     Without statistics there are no samples: a layer is shown as it is, not as it was meant.
     """

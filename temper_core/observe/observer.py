@@ -61,10 +61,10 @@ class _Seen(NamedTuple):
 
 
 class Observer:
-    """Looks at the node; changes nothing. The first tick is the baseline and has no rates.
+    """Looks at the node. Changes nothing. The first tick is the baseline and has no rates.
 
-    ``cost`` takes the CPU time of the agent's other parts; ``period_s`` is how long to wait until
-    the next tick; ``machine`` may be replaced when CPUs come and go. *alarm* is called, from
+    ``cost`` takes the CPU time of the agent's other parts. ``period_s`` is how long to wait until
+    the next tick. ``machine`` may be replaced when CPUs come and go. *alarm* is called, from
     another thread, when tasks begin to wait for CPUs after a calm.
 
     Raises MachineError where the settings ask for a tier of observation that cannot work here.
@@ -112,7 +112,7 @@ class Observer:
     def hurried(self, due: float) -> float:
         """Return when to look next, by the monotonic clock: at *due*, or sooner after an alarm.
 
-        Never sooner than half a period after the last look; there is one alarm in any calm.
+        Never sooner than half a period after the last look. There is one alarm in any calm.
         """
         if not self._events.rang() or self._looked_at is None:
             return due
@@ -129,7 +129,7 @@ class Observer:
         profile_failures: Iterable[ProfileFailure] = (),
         truth: Truth | None = None,
     ) -> Snapshot:
-        """Look once. Whatever cannot be read is named in ``defects``; nothing raises.
+        """Look once. Whatever cannot be read is named in ``defects``. Nothing raises.
 
         *truth* is what the kernel side knows of threads, by tid, as of a moment ago.
         """

@@ -14,7 +14,7 @@ from temper_core.records.snapshots import Overhead
 
 NS_PER_S = 1_000_000_000
 PER_LOOK = ("observe", "lint", "publish")
-"""Parts whose cost falls with the number of looks; the others do not wait for the observer."""
+"""Parts whose cost falls with the number of looks. The others do not wait for the observer."""
 SPLIT_EVERY = 4
 """Every so many times a part's user and kernel time are told apart: asking doubles its own cost."""
 OTHER = "other"
@@ -25,7 +25,7 @@ class _Part:
     """CPU time of one part: exact in this window, and where it fell in all the time so far.
 
     The kernel tells user space and kernel apart by its timer tick (``task_cputime_adjusted``),
-    far too coarse for one window of a few milliseconds; so the split is the long-run one.
+    far too coarse for one window of a few milliseconds. So the split is the long-run one.
     """
 
     spent_s: float = 0.0
@@ -47,7 +47,7 @@ class _Open(threading.local):
 
 @define(eq=False)
 class _Charge:
-    """One run of a part, on one thread; what a part inside it costs is not its own."""
+    """One run of a part, on one thread. What a part inside it costs is not its own."""
 
     _part: _Part
     _lock: threading.Lock
@@ -94,7 +94,7 @@ class _Charge:
 
 
 class OwnCost:
-    """Adds up the CPU time of the agent by part; any thread may charge a part.
+    """Adds up the CPU time of the agent by part. Any thread may charge a part.
 
     What no part was charged with (other threads, the interpreter) is ``other``. Every part is
     split into user space and kernel: ``observe_user``, ``observe_kernel``. All keys add up to

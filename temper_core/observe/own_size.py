@@ -33,7 +33,7 @@ class SizeReader:
         self._due = float("-inf")
 
     def read(self, now: float, engine_pid: int | None = None) -> Size:
-        """Return the sizes; read anew where *now* it is time to, or the engine is another."""
+        """Return the sizes. Read anew where *now* it is time to, or the engine is another."""
         if now >= self._due or engine_pid != self._engine_pid:
             self._due, self._engine_pid = now + READ_EVERY_S, engine_pid
             engine = f"{self._proc_root}/{engine_pid}/statm"
@@ -51,7 +51,7 @@ class SizeReader:
     def _open_descriptors(self) -> int:
         folder = f"{self._proc_root}/self/fd"
         try:
-            # Since Linux 6.2 the size of this directory is the number; listing costs far more.
+            # Since Linux 6.2 the size of this directory is the number. Listing costs far more.
             return os.stat(folder).st_size or len(os.listdir(folder))  # noqa: PTH116, PTH208 - hot
         except OSError:
             return 0

@@ -20,7 +20,7 @@ class ObservationPace:
         self._usual_s = 0.0
 
     def note(self, cpu_s: float) -> None:
-        """Take in what one tick cost; a single dear tick changes nothing."""
+        """Take in what one tick cost. A single dear tick changes nothing."""
         self._costs.append(cpu_s)
         if len(self._costs) < TICKS_JUDGED:
             return

@@ -16,14 +16,14 @@ Key = TypeVar("Key")
 Answer = TypeVar("Answer")
 
 MOST_REMEMBERED = 4_096
-"""Answers kept per question, some 350 bytes each; threads that come and go under names of their own
+"""Answers kept per question, some 350 bytes each. Threads that come and go under names of their own
 ask new ones all the time."""
 COMM_LENGTH = 15
 
 
 @frozen
 class ThreadPlace:
-    """Where a thread lives; all empty for a thread of no pod."""
+    """Where a thread lives. All empty for a thread of no pod."""
 
     namespace: str = ""
     pod: str = ""
@@ -37,7 +37,7 @@ NOWHERE = ThreadPlace()
 
 
 class Places:
-    """Answers from a plan's assignments, remembered per cgroup; one object per plan."""
+    """Answers from a plan's assignments, remembered per cgroup. One object per plan."""
 
     def __init__(self, plan: LayerPlan | None) -> None:
         self.plan = plan

@@ -19,7 +19,7 @@ EXPIRED = "expired"
 
 @define(eq=False)
 class ThreadTotals:
-    """What the threads of one pod did together; ``seen`` are those that ran.
+    """What the threads of one pod did together. ``seen`` are those that ran.
 
     ``runs`` is -1 where they are not counted.
     """
@@ -36,7 +36,7 @@ NO_USAGE = CgroupUsage()
 
 
 def totals_by_pod(places: Places, rows: ThreadRows) -> Mapping[str, ThreadTotals]:
-    """Add up rows and rests by the pods' uids; threads of no pod are under the empty one."""
+    """Add up rows and rests by the pods' uids. Threads of no pod are under the empty one."""
     totals: defaultdict[str, ThreadTotals] = defaultdict(ThreadTotals)
     for cgroup, threads in rows.threads_by_cgroup.items():
         totals[places.of(cgroup, "").uid].living += threads
@@ -145,7 +145,7 @@ def _unthrottled(used: CgroupUsage, window_s: float) -> float | None:
 
 
 def _together(usages: Sequence[CgroupUsage]) -> CgroupUsage:
-    """Add up the cgroups of one workload; limits and pressure are those of the one that waited.
+    """Add up the cgroups of one workload. Limits and pressure are those of the one that waited.
 
     Waits may overlap, so they cannot be added: the cgroup that waited longest speaks for all.
     """

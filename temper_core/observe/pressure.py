@@ -19,7 +19,7 @@ _FILE = re.compile(_LINE % b"some" + rb"(?:%s)?" % (_LINE % b"full"))
 
 
 def parse_pressure(content: bytes) -> Pressure:
-    """Read a PSI file; raise ValueError where it has no ``some`` line or a line is odd."""
+    """Read a PSI file. Raise ValueError where it has no ``some`` line or a line is odd."""
     found = _FILE.fullmatch(content)
     if found is None:
         raise ValueError("this is no pressure file")
@@ -33,7 +33,7 @@ def parse_pressure(content: bytes) -> Pressure:
 
 
 class _Ratios(dict[bytes, float]):
-    """Percentages as the kernel writes them, as ratios; there are some 10,000 of them."""
+    """Percentages as the kernel writes them, as ratios. There are some 10,000 of them."""
 
     def __missing__(self, text: bytes) -> float:
         percent = float(text)
@@ -50,7 +50,7 @@ _RATIOS = _Ratios()
 
 @define(eq=False)
 class _Known:
-    """A PSI file and what it said last; ``is_calm`` while all averages were zero."""
+    """A PSI file and what it said last. ``is_calm`` while all averages were zero."""
 
     file: KeptFile
     raw: bytes = b""
@@ -70,14 +70,14 @@ def _is_calm(line: PressureLine | None) -> bool:
 
 
 class PressureFiles:
-    """The three PSI files of one place, kept open; ``defects`` says what could not be read."""
+    """The three PSI files of one place, kept open. ``defects`` says what could not be read."""
 
     def __init__(self, paths: Mapping[str, str], budget: DescriptorBudget) -> None:
         self._files = {resource: _Known(KeptFile(path, budget)) for resource, path in paths.items()}
         self.defects: tuple[str, ...] = ()
 
     def read(self, unmoved: Collection[str] = ()) -> dict[str, Pressure]:
-        """Return what can be read, by resource; never raises.
+        """Return what can be read, by resource. Never raises.
 
         *unmoved* are resources for which the whole node has not waited since the last look, so
         nobody in it has: a file that was calm says what it said, and is not read for that.
@@ -117,7 +117,7 @@ def _totals(pressure: Pressure) -> tuple[int, int]:
 
 
 def node_pressure(proc_root: Path | str, budget: DescriptorBudget) -> PressureFiles:
-    """Return the node's PSI files; a kernel without PSI, or with ``psi=0``, has defects."""
+    """Return the node's PSI files. A kernel without PSI, or with ``psi=0``, has defects."""
     paths = {resource: f"{proc_root}/pressure/{resource}" for resource in RESOURCES}
     return PressureFiles(paths, budget)
 

@@ -2,7 +2,7 @@
 
 Format and rules: kernel/sched/psi.c (``psi_trigger_create``, ``psi_trigger_poll``) and
 Documentation/accounting/psi.rst. A window of 2 s is what a process without CAP_SYS_RESOURCE may
-ask for; a trigger fires once per window at most, and being polled takes that back.
+ask for. A trigger fires once per window at most, and being polled takes that back.
 """
 
 import errno
@@ -46,7 +46,7 @@ class PressureEvents:
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """Events so far, by resource; those without a trigger are missing."""
+        """Events so far, by resource. Those without a trigger are missing."""
         return dict(self._counts)
 
     def rang(self) -> bool:
@@ -62,7 +62,7 @@ class PressureEvents:
             self._thread.start()
 
     def close(self) -> None:
-        """End the thread and take the triggers back; the counts stay."""
+        """End the thread and take the triggers back. The counts stay."""
         if self._thread is not None:
             os.eventfd_write(self._stop, 1)
             self._thread.join()

@@ -14,7 +14,7 @@ PF_KTHREAD = 0x0020_0000
 COMM_LENGTH = 15
 UNIFIED = ""
 V1_BY_WORTH = ("name=systemd", "cpu", "cpuacct", "memory", "pids", "cpuset")
-"""v1 hierarchies by how much they tell of who a process is; the pod sources read the same."""
+"""v1 hierarchies by how much they tell of who a process is. The pod sources read the same."""
 
 # Positions counted after the closing parenthesis of the name: ``state`` is 0.
 _FLAGS, _UTIME, _STIME, _START, _PROCESSOR = 6, 11, 12, 19, 36
@@ -29,7 +29,7 @@ class SchedStat(NamedTuple):
 
 
 class StatLine(NamedTuple):
-    """The parts of a ``stat`` line that observation uses; ``start_ticks`` since boot."""
+    """The parts of a ``stat`` line that observation uses. ``start_ticks`` since boot."""
 
     comm: str
     is_kthread: bool
@@ -39,13 +39,13 @@ class StatLine(NamedTuple):
 
 
 def parse_schedstat(content: bytes) -> SchedStat:
-    """Read ``run_ns delay_ns timeslices``; raise ValueError where it is something else."""
+    """Read ``run_ns delay_ns timeslices``. Raise ValueError where it is something else."""
     run, delay, _ = content.split()
     return SchedStat(int(run), int(delay))
 
 
 def parse_stat(content: bytes) -> StatLine:
-    """Read a ``stat`` line; raise ValueError where it is cut or something else.
+    """Read a ``stat`` line. Raise ValueError where it is cut or something else.
 
     The name is written raw: it may hold blanks, parentheses and newlines, so it ends at the
     *last* closing parenthesis. Bytes that are not UTF-8 become U+FFFD.
@@ -75,7 +75,7 @@ def _kernel_name(name: str) -> str:
 def parse_cgroup(content: bytes) -> str:
     """Return a process' cgroup in the engine's form: ``a/b/``, the root is ``/``.
 
-    The v2 path; where that is the root, as for everyone on a hybrid host whose workloads live
+    The v2 path. Where that is the root, as for everyone on a hybrid host whose workloads live
     under v1 controllers, the first of ``V1_BY_WORTH`` that says more. Empty if nothing is told.
     """
     paths: dict[str, str] = {}

@@ -13,7 +13,7 @@ FRESH_TICKS = 2
 
 @define(eq=False)
 class Task:
-    """A thread as last read; ``raw`` is its counter file, equal as long as it did not run.
+    """A thread as last read. ``raw`` is its counter file, equal as long as it did not run.
 
     ``stat`` is a kept descriptor too, for a thread that has run between two ticks; -1 for none.
     """
@@ -41,7 +41,7 @@ class Process:
     tasks: dict[int, Task] = field(factory=dict)
 
     def learn(self) -> None:
-        """Read anew whose the process is and in which cgroup; raise OSError if it is gone."""
+        """Read anew whose the process is and in which cgroup. Raise OSError if it is gone."""
         self.cgroup = parse_cgroup(read_once(f"{self.home}/cgroup", 16384)) or self.cgroup
         self.uid = os.stat(self.home).st_uid  # noqa: PTH116 - hot path
 

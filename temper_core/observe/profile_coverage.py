@@ -16,7 +16,7 @@ from temper_core.records.snapshots import ThreadSample
 from temper_core.records.steering import OPEN
 
 MOST_VERDICTS = 256
-"""Kinds of threads remembered of a pod; a look tells of no more threads, or few, one by one."""
+"""Kinds of threads remembered of a pod. A look tells of no more threads, or few, one by one."""
 MOST_UNDECIDED = 0.1
 """Share of a pod's CPU time of which it is not known who takes it, up to which the rest counts."""
 
@@ -41,7 +41,7 @@ class _Shares:
 
 @define(eq=False)
 class ProfileCoverage:
-    """Judges the threads of profiled pods; what was judged by a plan is remembered with it."""
+    """Judges the threads of profiled pods. What was judged by a plan is remembered with it."""
 
     _plan: LayerPlan | None = field(default=None, init=False)
     _pods: dict[PodName, "_Judge"] = field(factory=dict, init=False)
@@ -101,7 +101,7 @@ class _Judge:
         self._known: dict[tuple[str, str, bool], bool | None] = {}
 
     def is_about(self, thread: ThreadSample) -> bool:
-        """Whether the profile is about the thread's container; of an unknown one it is."""
+        """Whether the profile is about the thread's container. Of an unknown one it is."""
         return not thread.container or thread.container in self._containers
 
     def is_covered(self, thread: ThreadSample) -> bool | None:

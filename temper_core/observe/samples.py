@@ -18,7 +18,7 @@ UNKNOWN = ThreadTruth(tid=0, tgid=0, start_ns=0, comm="", cgroup_id=0, run_ns=0)
 
 
 class Sampler:
-    """Makes samples of one window's rows; what they have in common is worked out once.
+    """Makes samples of one window's rows. What they have in common is worked out once.
 
     Without the engine's own record of it in *truth*, a thread's ``layer`` is inferred: while the
     plan is enforced it is the expected one. What user space decided is expected as decided.
@@ -43,7 +43,7 @@ class Sampler:
         self._uptime_s = time.clock_gettime(time.CLOCK_BOOTTIME)
 
     def samples(self, rows: Iterable[ThreadRow]) -> tuple[ThreadSample, ...]:
-        """Return who ran in the window; nothing for a window of no length."""
+        """Return who ran in the window. Nothing for a window of no length."""
         if not self._per_ns:
             return ()
         self._affinities.begin()
@@ -59,7 +59,7 @@ class Sampler:
         if told.is_decided:
             expected = told.expected
         # The kernel books run time at its own ticks, so a window may get a little of the one
-        # before; a wait is booked whole when it ends.
+        # before. A wait is booked whole when it ends.
         used, delayed = run_ns * self._per_ns, delay_ns * self._per_ns
         age_s = self._uptime_s - start * S_PER_TICK
         return ThreadSample(

@@ -7,10 +7,10 @@ from attrs import field, frozen
 
 
 class ThreadRow(NamedTuple):
-    """One thread that ran since the last snapshot; a plain tuple, since there are thousands.
+    """One thread that ran since the last snapshot. A plain tuple, since there are thousands.
 
     ``run_ns`` and ``delay_ns`` (runnable, but waiting) are deltas, and so are ``runs`` (times it
-    was given a CPU), ``voluntary`` and ``involuntary`` switches and ``migrations``; what a tier
+    was given a CPU), ``voluntary`` and ``involuntary`` switches and ``migrations``. What a tier
     cannot tell is -1. ``start_ticks`` is in clock ticks since boot and tells a reused tid.
     ``cgroup`` as the engine spells it. ``policy`` is the number of sched(7), ``allowed`` how many
     CPUs its affinity leaves it (0 where that was not read), ``waiting_ns`` how long it has been
@@ -58,9 +58,9 @@ class ThreadRows:
 
     ``clock_ns`` is the reader's own clock at the pass, to be given back as ``since``.
     ``threads_by_cgroup`` counts all threads that live, whether they ran or not. Threads that ran
-    too little to have a row are summed up in ``rest``, by cgroup; ``least_ns`` is what a thread
+    too little to have a row are summed up in ``rest``, by cgroup. ``least_ns`` is what a thread
     must have run or waited for a row. ``kernel_ns`` is the CPU time that the kernel side took.
-    ``tells_who_ran`` is false where there is no pass before to compare with, or this one failed;
+    ``tells_who_ran`` is false where there is no pass before to compare with, or this one failed.
     ``sees_all`` where some threads are hidden, or could not be read: what ran beyond the rows may
     be theirs.
     """
@@ -83,7 +83,7 @@ class ThreadReader(Protocol):
     tier: str
 
     def snapshot(self, since: int) -> ThreadRows:
-        """Return who ran since the pass with clock *since*; 0 asks for a baseline, without rows."""
+        """Return who ran since the pass with clock *since*. 0 asks for a baseline, without rows."""
         ...
 
     def refresh_cgroups(self) -> None:

@@ -35,7 +35,7 @@ _NOTHING = SchedStat(0, 0)
 
 
 class ProcThreads:
-    """Reads who ran since the last look; works for any user, sees what /proc shows him."""
+    """Reads who ran since the last look. Works for any user, sees what /proc shows him."""
 
     tier = "proc"
 
@@ -56,7 +56,7 @@ class ProcThreads:
         self._failures: Counter[str] = Counter()
 
     def snapshot(self, since: int) -> ThreadRows:
-        """Return who ran since the last snapshot; *since* is its clock, 0 begins afresh.
+        """Return who ran since the last snapshot. *since* is its clock, 0 begins afresh.
 
         Raises OSError only when the root itself cannot be listed.
         """
@@ -147,7 +147,7 @@ class ProcThreads:
             self._count_failure(error)
 
     def _read_known(self, process: Process) -> list[int]:
-        """Read the counters of all known threads; return those that have ended."""
+        """Read the counters of all known threads. Return those that have ended."""
         ended = []
         size = self._counter_size
         for tid, task in process.tasks.items():

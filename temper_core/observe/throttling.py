@@ -17,13 +17,13 @@ _PAIR = re.compile(rb"^([a-z_]+) ([0-9]+)$", re.MULTILINE)
 
 
 def parse_flat_keyed(content: bytes) -> dict[bytes, int]:
-    """Read ``key value`` lines, as in ``cpu.stat``; lines that are something else are skipped."""
+    """Read ``key value`` lines, as in ``cpu.stat``. Lines that are something else are skipped."""
     return {key: int(value) for key, value in _PAIR.findall(content)}
 
 
 @frozen
 class ThrottleCounters:
-    """Totals of one cgroup since it was made; the time sums over CPUs."""
+    """Totals of one cgroup since it was made. The time sums over CPUs."""
 
     periods: int = 0
     throttled_periods: int = 0
@@ -38,7 +38,7 @@ class ThrottleCounters:
         return cls(pairs[b"nr_periods"], pairs.get(b"nr_throttled", 0), time_us)
 
     def since(self, before: "ThrottleCounters | None") -> "ThrottleCounters":
-        """Return what was counted after *before*; all of it where the cgroup was made anew."""
+        """Return what was counted after *before*. All of it where the cgroup was made anew."""
         if before is None or self == before:
             return NOTHING
         if self.periods < before.periods or self.throttled_us < before.throttled_us:
@@ -55,7 +55,7 @@ NOTHING = ThrottleCounters()
 
 @frozen
 class Throttled:
-    """Throttling in one window; ``explained_us`` is the share of PSI's time that is due to it."""
+    """Throttling in one window. ``explained_us`` is the share of PSI's time that is due to it."""
 
     periods: int = 0
     throttled_periods: int = 0
@@ -85,7 +85,7 @@ def explained_us(counted: ThrottleCounters, quota: Quota | None, cpus: int) -> f
 
 
 class Throttling:
-    """Throttling of one cgroup and of those right below it; of both the larger counts.
+    """Throttling of one cgroup and of those right below it. Of both the larger counts.
 
     They overlap: a pod's quota is the sum of its containers', so that both often end together.
     """
@@ -98,7 +98,7 @@ class Throttling:
         self._below: dict[str, _Counted] = {}
 
     def read(self, told: ThrottleCounters | None, limits: CgroupLimits, cpus: int) -> Throttled:
-        """Return what has happened since the last call; *told* are the cgroup's counters of now.
+        """Return what has happened since the last call. *told* are the cgroup's counters of now.
 
         Where its own file told of no throttling, that of a v1 controller is read.
         """

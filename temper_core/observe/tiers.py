@@ -18,7 +18,7 @@ Opener = Callable[[], ThreadReader]
 
 @frozen
 class OpenedReader:
-    """A reader of threads; ``reason`` says why it is not a better tier, empty for the best."""
+    """A reader of threads. ``reason`` says why it is not a better tier, empty for the best."""
 
     reader: ThreadReader
     reason: str = ""
@@ -37,7 +37,7 @@ def open_reader(
 
     *detail_threads* is about how many threads get a row of their own, and *least_ratio* the share
     of the time between two looks that a thread must have run or waited for one, where the tier
-    can sum up the others; *unified_root* is where cgroup v2 is mounted, "" for nowhere. Raises
+    can sum up the others. *unified_root* is where cgroup v2 is mounted, "" for nowhere. Raises
     MachineError where the tier asked for cannot work here.
     """
     openers: dict[str, Opener] = {
@@ -67,7 +67,7 @@ def first_that_works(
 
 
 def _said(refused: Mapping[str, str]) -> str:
-    """Say why tiers were passed over; what two have in common is said once."""
+    """Say why tiers were passed over. What two have in common is said once."""
     tiers: dict[str, list[str]] = {}
     for name, why in refused.items():
         tiers.setdefault(why, []).append(name)

@@ -1,4 +1,4 @@
-"""Reads a recording back into records, look by look; strictly: anybody may have made it."""
+"""Reads a recording back into records, look by look. Strictly: anybody may have made it."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping
@@ -48,7 +48,7 @@ class RecordedPlugin:
 
 @frozen
 class RecordingHeader:
-    """What holds for the whole recording; ``source`` is ``agent`` or ``observer``."""
+    """What holds for the whole recording. ``source`` is ``agent`` or ``observer``."""
 
     schema_version: int = field(validator=in_([SCHEMA_VERSION]))
     settings: Settings
@@ -62,7 +62,7 @@ class RecordingHeader:
 
 @frozen
 class RecordedMoment:
-    """One look, with the profiles that there were; its snapshot has the plan of the time."""
+    """One look, with the profiles that there were. Its snapshot has the plan of the time."""
 
     snapshot: Snapshot
     catalogue: ProfileCatalogue
@@ -85,7 +85,7 @@ class Recording:
         _refuse_odd_machine(first, self.head.machine)
 
     def moments(self) -> Iterator[RecordedMoment]:
-        """Yield every look in order; to be asked for once."""
+        """Yield every look in order. To be asked for once."""
         catalogue, plan, last_s, looks = ProfileCatalogue(), None, -math.inf, 0
         for line in self._lines:
             match line.kind:
@@ -211,7 +211,7 @@ def _fit(line: Line, told: object, model: type[Model], path: str = "") -> Model:
 
 
 def _below(path: str, problem: str) -> str:
-    """Name the key of *problem* from the line on; what is about all of it names no key."""
+    """Name the key of *problem* from the line on. What is about all of it names no key."""
     if not path:
         return problem
     about_all = problem.removeprefix("document: ")
@@ -228,7 +228,7 @@ def _refuse_odd_machine(line: Line, machine: MachineShape) -> None:
 
 
 def _thread(told: object) -> object:
-    """Make the thread of a look; what does not fit is left as it is, for its misfits to be named.
+    """Make the thread of a look. What does not fit is left as it is, for its misfits to be named.
 
     There are many thousands of them, and the strict reader takes ten times as long.
     """

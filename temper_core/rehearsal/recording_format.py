@@ -46,7 +46,7 @@ def recording_document(snapshot: Snapshot, settings: Settings, catalogue: Profil
     """Say all that one moment adds to a recording: ``head``, ``profiles``, ``plan``, ``look``.
 
     Without annotations of others than Temper, and without settings of plugins that are secrets by
-    their names; ``left_out`` of the head names those.
+    their names. ``left_out`` of the head names those.
     """
     told, left_out = _plain_settings(settings)
     return {
@@ -73,7 +73,7 @@ def recording_document(snapshot: Snapshot, settings: Settings, catalogue: Profil
 
 
 def plain(value: object, digits: int | None = None) -> Any:  # noqa: ANN401 - JSON
-    """Say records in JSON; numbers rounded to *digits*, and 0 for those without an end."""
+    """Say records in JSON. Numbers rounded to *digits*, and 0 for those without an end."""
     if attrs.has(type(value)):
         return {
             name: plain(inner, digits)
@@ -117,7 +117,7 @@ def _look_part(snapshot: Snapshot) -> Json:
 
 
 def _plan_part(plan: LayerPlan) -> Json:
-    """Say a plan with its pods; what pods share, their profiles, is said once."""
+    """Say a plan with its pods. What pods share, their profiles, is said once."""
     profiles = list(dict.fromkeys(filter(None, (each.profile for each in plan.assignments))))
     return {
         "layers": plain(plan.layers),

@@ -21,7 +21,7 @@ from temper_core.rehearsal.reader import RecordedMoment
 from temper_core.settings.models import Settings
 
 MOST_ROUNDS = 20
-"""All detectors together have one deadline; a slow machine gives it to them again so often."""
+"""All detectors together have one deadline. A slow machine gives it to them again so often."""
 WITH_ENGINE = (Mode.ENFORCING, Mode.RELOADING)
 
 
@@ -36,7 +36,7 @@ class Step:
 
 @frozen
 class DecisionBasis:
-    """What a decision rests on; ``has_engine`` tells that layers were in force."""
+    """What a decision rests on. ``has_engine`` tells that layers were in force."""
 
     pods: tuple[Pod, ...]
     catalogue: ProfileCatalogue
@@ -48,9 +48,9 @@ class DecisionBasis:
 class SimulatedDecisions:
     """Decides by the pods of each moment, as the agent of the node would have.
 
-    Where an engine ran, the first plan follows the one recorded; each *step* tells which way its
-    change takes. Where none ran, the agent begins each time from nothing, and so does ``plan``;
-    its steps tell what it would have been with an engine.
+    Where an engine ran, the first plan follows the one recorded. Each *step* tells which way its
+    change takes. Where none ran, the agent begins each time from nothing, and so does ``plan``.
+    Its steps tell what it would have been with an engine.
     """
 
     settings: Settings

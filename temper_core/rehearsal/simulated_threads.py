@@ -9,7 +9,7 @@ from temper_core.records.plans import LayerPlan
 from temper_core.records.snapshots import Snapshot, ThreadSample
 
 MOST_KINDS = 5_000
-"""Names of threads that are told apart; those of further ones are counted under ``OTHERS``."""
+"""Names of threads that are told apart. Those of further ones are counted under ``OTHERS``."""
 OTHERS = "(others)"
 
 Identity = tuple[str, str, str, int, bool, bool]
@@ -81,7 +81,7 @@ class ThreadsElsewhere:
         found = self._known.get(key)
         if found is None:
             identity = ThreadIdentity(*key)
-            # What user space decided by sight cannot be decided again; both plans are asked for
+            # What user space decided by sight cannot be decided again. Both plans are asked for
             # the same thread. A static plan leaves nothing to user space.
             told = _layer(recorded, identity) if recorded.is_steered else thread.expected_layer
             found = (told, _layer(plan, identity))

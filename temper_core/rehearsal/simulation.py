@@ -27,7 +27,7 @@ CORE = "core"
 
 @frozen
 class SimulationOverrides:
-    """What takes the place of what was recorded; ``steered`` asks for hints in any case."""
+    """What takes the place of what was recorded. ``steered`` asks for hints in any case."""
 
     settings: Settings | None = None
     machine: MachineShape | None = None
@@ -37,7 +37,7 @@ class SimulationOverrides:
 
 @frozen
 class StandingViolation:
-    """A violation that stood for so many looks; ``until_s`` is None where it did to the end."""
+    """A violation that stood for so many looks. ``until_s`` is None where it did to the end."""
 
     violation: Violation
     from_s: float
@@ -50,7 +50,7 @@ class Simulation:
     """What came of it.
 
     ``looks`` counts those with a window, ``modes`` are the agent's as recorded. ``difference`` is
-    how the plan differs from the one of the last look, None where it does not; ``threads`` are
+    how the plan differs from the one of the last look, None where it does not. ``threads`` are
     those that the two plans of any look would put into different layers.
     """
 
@@ -75,7 +75,7 @@ class Simulation:
 
 
 def simulate(path: Path, given: SimulationOverrides) -> Simulation:
-    """Decide and judge the recording at *path*; raise DocumentError where it is none."""
+    """Decide and judge the recording at *path*. Raise DocumentError where it is none."""
     recording = Recording(path)
     settings = given.settings or recording.head.settings
     host = load_host(settings)
@@ -147,7 +147,7 @@ class _Judgement:
         return cls(Linter([(c.plugin, c.record) for c in found], settings.lint, host.call), host)
 
     def take(self, snapshot: Snapshot, at_s: float) -> None:
-        """Judge one look; the windows and the time are those of the recording."""
+        """Judge one look. The windows and the time are those of the recording."""
         violations = self.linter.judge(evolve(snapshot, plugins=self.host.states()))
         standing = {(each.invariant, each.subject): each for each in violations}
         for key in [key for key in self._open if key not in standing]:

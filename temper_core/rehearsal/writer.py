@@ -16,7 +16,7 @@ PARTS = ("profiles", "plan")
 
 
 class RecordingWriter:
-    """A file that only its owner may read; packed where its name ends in ``.gz``.
+    """A file that only its owner may read. Packed where its name ends in ``.gz``.
 
     Raises InputError where the file is there already or cannot be made.
     """
@@ -61,7 +61,7 @@ class RecordingWriter:
         return ""
 
     def close(self, why: str) -> None:
-        """Write the last line, which says *why* there are no more; raise as ``add``."""
+        """Write the last line, which says *why* there are no more. Raise as ``add``."""
         try:
             if self.looks:
                 self._most += END_BYTES

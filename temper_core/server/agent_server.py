@@ -32,7 +32,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 class AgentServer:
     """Serves *view*.
 
-    ``series_limit`` bounds ``/metrics``; ``bounds`` what a connection may take, where of those over
+    ``series_limit`` bounds ``/metrics``. ``bounds`` what a connection may take, where of those over
     the local socket there are fewer.
     """
 
@@ -78,7 +78,7 @@ class AgentServer:
         self._address = _address_of(self._tcp)
 
     def start(self) -> None:
-        """Begin to answer, after ``bind`` where that was not called; raises as ``bind`` does."""
+        """Begin to answer, after ``bind`` where that was not called. Raises as ``bind`` does."""
         if self._local is None and self._tcp is None:
             self.bind()
         with ExitStack() as undo:
@@ -138,7 +138,7 @@ class AgentServer:
             try:
                 token.tokens()
             except MachineError as error:
-                # Whoever needs it is told again; the agent goes on without.
+                # Whoever needs it is told again. The agent goes on without.
                 log.warning("token_not_usable", reason=str(error))
         return token
 

@@ -25,7 +25,7 @@ UNAVAILABLE = 503
 
 
 def json_answer(value: Any, status: int = OK) -> Answer:  # noqa: ANN401 - JSON may say anything
-    """Say *value* as JSON; what JSON cannot say becomes null or text."""
+    """Say *value* as JSON. What JSON cannot say becomes null or text."""
     try:
         text = json.dumps(value, allow_nan=False)
     except (TypeError, ValueError, RecursionError):

@@ -47,5 +47,5 @@ def _refusal(http: HttpRequest, error: HTTPException) -> str:
 
 
 async def _say_nothing(_: HttpRequest, __: Exception) -> Response:
-    """Answer a caller who has hung up; nobody will read it."""
+    """Answer a caller who has hung up. Nobody will read it."""
     return Response(status_code=BAD_REQUEST)

@@ -18,7 +18,7 @@ UNAVAILABLE = 503
 
 @define(eq=False)
 class BodyBudget:
-    """The bodies that are held over one listener; used from one event loop."""
+    """The bodies that are held over one listener. Used from one event loop."""
 
     held_bytes: int = field(default=0, init=False)
 

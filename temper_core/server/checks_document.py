@@ -13,7 +13,7 @@ _STATES = frozenset(CheckState)
 
 
 def checks_document(checks: Iterable[tuple[str, Check]]) -> dict[str, Any]:
-    """Say *checks*, each with its plugin's name; a state that is none is unknown."""
+    """Say *checks*, each with its plugin's name. A state that is none is unknown."""
     return {"checks": [_check(*each) for each in islice(checks, MOST_CHECKS)]}
 
 

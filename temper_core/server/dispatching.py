@@ -52,7 +52,7 @@ class ListenerParts:
 
 
 class Dispatcher:
-    """Answers the methods of one path; an ASGI application."""
+    """Answers the methods of one path. An ASGI application."""
 
     def __init__(
         self, methods: Mapping[str, ServedEndpoint], view: AgentView, shared: ListenerParts
@@ -92,7 +92,7 @@ class Dispatcher:
         return served
 
     async def _act(self, served: ServedEndpoint, http: HttpRequest, requester: Requester) -> Reply:
-        """Ask an endpoint that acts, where *requester* may have that; have it audited."""
+        """Ask an endpoint that acts, where *requester* may have that. Have it audited."""
         line = _line(http)
         try:
             self._shared.doorkeeper.require_right_to_act(http, requester)
@@ -184,7 +184,7 @@ def _head_bytes(http: HttpRequest) -> int:
 
 
 def _headers(http: HttpRequest) -> dict[str, str]:
-    """Return the headers by name; of the token an endpoint learns no more than its name."""
+    """Return the headers by name. Of the token an endpoint learns no more than its name."""
     headers: dict[str, str] = {}
     for name, value in http.headers.items():
         if name != "authorization":

@@ -220,7 +220,7 @@ def _state(view: AgentView) -> dict[str, Any]:
 
 
 def _staleness(age_s: float) -> str:
-    """Say that the pods are too old to decide by; empty while they are not."""
+    """Say that the pods are too old to decide by. Empty while they are not."""
     if age_s <= STALE_PODS_S:
         return ""
     if not math.isfinite(age_s):

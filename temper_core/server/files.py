@@ -17,7 +17,7 @@ from temper_core.errors import InputError
 
 PIECE_BYTES = 64 * 1024
 SENT_WHOLE_BYTES = 256 * 1024
-"""What is at most so large is read at once; the rest takes one of the streams."""
+"""What is at most so large is read at once. The rest takes one of the streams."""
 OK, PARTIAL, NOT_MODIFIED, UNSATISFIABLE = 200, 206, 304, 416
 _NO_FILE = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ENXIO, errno.ENAMETOOLONG)
 """ENXIO is what opening a socket gives."""
@@ -30,7 +30,7 @@ class NoFile(InputError):  # noqa: N818 - reads as the fact it reports
 
 @frozen
 class FilePart:
-    """What is sent of a file; ``length`` is that of ``pieces``."""
+    """What is sent of a file. ``length`` is that of ``pieces``."""
 
     status: int
     headers: Mapping[str, str]
@@ -46,7 +46,7 @@ class _Span:
 
 
 def part_of_file(path: Path, method: str, headers: Mapping[str, str]) -> FilePart:
-    """Return what is sent of the file at *path*; raise NoFile, or OSError where it is unreadable.
+    """Return what is sent of the file at *path*. Raise NoFile, or OSError where it is unreadable.
 
     *headers* are those of the request, by name in lower case.
     """
@@ -62,7 +62,7 @@ def part_of_file(path: Path, method: str, headers: Mapping[str, str]) -> FilePar
 
 
 class FilePieces:
-    """A part of an open file, piece by piece; closes the file at its end."""
+    """A part of an open file, piece by piece. Closes the file at its end."""
 
     def __init__(self, file: FileIO, length: int) -> None:
         self._file = file
@@ -73,7 +73,7 @@ class FilePieces:
         return self
 
     def __next__(self) -> bytes:
-        """Return the next piece; raise OSError where the file has become shorter."""
+        """Return the next piece. Raise OSError where the file has become shorter."""
         if self._left <= 0:
             self.close()
             raise StopIteration
@@ -144,7 +144,7 @@ def _has_it(tag: str, modified: int, headers: Mapping[str, str]) -> bool:
 
 
 def _is_same(tag: str, modified: int, condition: str) -> bool:
-    """Whether ``If-Range`` lets a range be sent (RFC 9110, 13.1.5); it does where it is empty."""
+    """Whether ``If-Range`` lets a range be sent (RFC 9110, 13.1.5). It does where it is empty."""
     return not condition or condition.strip() == tag or _date(condition) == modified
 
 

@@ -47,7 +47,7 @@ _VALUE = re.compile(r"[\t\x20-\x7e\xa0-\xff]*")
 
 
 def given_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """Return an endpoint's *headers* by name in lower case; raise ValueError for what is none."""
+    """Return an endpoint's *headers* by name in lower case. Raise ValueError for what is none."""
     if len(headers) > MOST_HEADERS:
         raise ValueError(f"gives more than {MOST_HEADERS} headers")
     given: dict[str, str] = {}
@@ -64,7 +64,7 @@ def given_headers(headers: Mapping[str, str]) -> dict[str, str]:
 
 
 def header_value(name: str, value: object) -> str:
-    """Return *value* as it may be sent; raise ValueError for more than a line of Latin-1."""
+    """Return *value* as it may be sent. Raise ValueError for more than a line of Latin-1."""
     if not isinstance(value, str) or not _VALUE.fullmatch(value):
         raise ValueError(f"gives the header {name} a value that is no line of text")
     return value.strip()

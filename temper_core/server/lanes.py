@@ -33,7 +33,7 @@ class Lanes:
         self._pools: dict[Lane, _Pool] = {}
 
     async def run(self, lane: Lane, call: Callable[[], Answered]) -> Answered:
-        """Run *call* in *lane*; raise MachineError where too many wait there already."""
+        """Run *call* in *lane*. Raise MachineError where too many wait there already."""
         pool = self._pool(lane)
         if len(pool.calls) >= MOST_WAITING:
             raise MachineError("too many requests of this kind are waiting; ask again later")
@@ -46,7 +46,7 @@ class Lanes:
             raise MachineError("the agent is stopping") from error
 
     def close(self) -> None:
-        """End the threads; one that is in a call ends with it, at the latest at its deadline."""
+        """End the threads. One that is in a call ends with it, at the latest at its deadline."""
         for pool in self._pools.values():
             is_idle = all(future.done() for future in tuple(pool.calls))
             pool.threads.shutdown(wait=is_idle, cancel_futures=True)

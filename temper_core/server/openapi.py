@@ -56,7 +56,7 @@ def _titled_schemas(table: Table) -> Mapping[str, Any]:
 
 
 def _operation_ids(table: Table) -> Mapping[tuple[str, str], str]:
-    """Name every operation; a plugin's that is named like another carries its plugin's name."""
+    """Name every operation. A plugin's that is named like another carries its plugin's name."""
     every = [(path, method, s) for path, methods in table.items() for method, s in methods.items()]
     names = Counter(served.endpoint.name for _, _, served in every)
     wholes = Counter((served.plugin, served.endpoint.name) for _, _, served in every)

@@ -19,7 +19,7 @@ class StreamRate:
     full_seconds: int = 0
 
     def wait_s(self, size: int, now: float) -> float:
-        """Count a piece of *size*; return how long to wait before the next."""
+        """Count a piece of *size*. Return how long to wait before the next."""
         if now - self.began >= SECOND_S:
             is_full = self.pieces >= MOST_PIECES_PER_S and now - self.began < 2 * SECOND_S
             self.full_seconds = self.full_seconds + 1 if is_full else 0

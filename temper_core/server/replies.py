@@ -28,7 +28,7 @@ class Reply:
     """An answer that can be sent as it is.
 
     Attributes:
-        pieces: The body where it is sent in pieces; whoever does not send them closes them.
+        pieces: The body where it is sent in pieces. Whoever does not send them closes them.
         length: The size of all pieces together, None where it is not known.
 
     """

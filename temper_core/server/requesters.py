@@ -21,7 +21,7 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 @frozen
 class Authorizer:
-    """Knows who asks; everyone behind the trusted local socket may act, others with a token."""
+    """Knows who asks. Everyone behind the trusted local socket may act, others with a token."""
 
     token: Token
     socket: str
@@ -65,7 +65,7 @@ class Authorizer:
 def is_same_origin(http: HttpRequest) -> bool:
     """Whether a request comes from no browser, or from a page of this very origin.
 
-    Browsers add ``Sec-Fetch-Site`` (Fetch Metadata) and ``Origin`` (RFC 6454); a page can do
+    Browsers add ``Sec-Fetch-Site`` (Fetch Metadata) and ``Origin`` (RFC 6454). A page can do
     nothing about either.
     """
     if http.headers.get("sec-fetch-site", SAME_ORIGIN[0]) not in SAME_ORIGIN:

@@ -100,7 +100,7 @@ class StreamSender:
             await asyncio.sleep(wait_s)
 
     async def _end(self, reply: Reply) -> None:
-        """End an answer whose rest is not sent; only an event stream is whole without it."""
+        """End an answer whose rest is not sent. Only an event stream is whole without it."""
         if reply.is_event_stream and not self._connection.is_gone:
             await self.send({"type": "http.response.body", "body": b""})
         else:

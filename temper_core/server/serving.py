@@ -89,7 +89,7 @@ class Serving:
         self._thread = threading.Thread(target=self._run, name="temper-server", daemon=True)
 
     def start(self) -> None:
-        """Begin to answer; raise MachineError where the thread does not come up."""
+        """Begin to answer. Raise MachineError where the thread does not come up."""
         self._thread.start()
         for _ in range(int(START_S / LOOK_S)):
             if self._started.wait(LOOK_S):

@@ -40,12 +40,12 @@ class LocalSocket:
 
 
 def parse_listen(text: str) -> Address:
-    """Read ``[server] listen`` where it is not empty; raise InputError where it is no address."""
+    """Read ``[server] listen`` where it is not empty. Raise InputError where it is no address."""
     return parse_address(text, "server.listen", or_else="'' for the socket only")
 
 
 def bind_tcp(address: Address) -> socket.socket:
-    """Listen on *address*; raise MachineError, with the remedy, where that cannot be."""
+    """Listen on *address*. Raise MachineError, with the remedy, where that cannot be."""
     return listen_on(
         address, "[server] listen", rivals="an agent, or node_exporter, whose port this is too"
     )

@@ -30,7 +30,7 @@ OnEnd = Callable[[str, bool], None]
 
 
 class StreamFailed(Exception):  # noqa: N818 - reads as the fact it reports
-    """The iterator did something that it must not; its message says what."""
+    """The iterator did something that it must not. Its message says what."""
 
 
 class StreamLeft(Exception):  # noqa: N818 - reads as the fact it reports
@@ -38,7 +38,7 @@ class StreamLeft(Exception):  # noqa: N818 - reads as the fact it reports
 
 
 class Stream:
-    """An iterator of pieces in a thread of its own; used from one event loop.
+    """An iterator of pieces in a thread of its own. Used from one event loop.
 
     ``on_end`` is called once, when the thread has ended or is given up.
     """
@@ -57,7 +57,7 @@ class Stream:
         self._thread.start()
 
     async def piece(self) -> bytes | None:
-        """Return the next piece, None at the end; raise StreamFailed or StreamLeft."""
+        """Return the next piece, None at the end. Raise StreamFailed or StreamLeft."""
         if self._is_left:
             raise StreamLeft
         self._answer = self._loop.create_future()
@@ -81,7 +81,7 @@ class Stream:
         self.leave()
 
     def end_by(self, seconds: float) -> None:
-        """Wait so long for the thread to end, when the loop has ended; interrupt it after that."""
+        """Wait so long for the thread to end, when the loop has ended. Interrupt it after that."""
         self._thread.join(seconds)
         if self._thread.is_alive():
             interrupt(self._thread)
@@ -143,7 +143,7 @@ class Stream:
             self._tell(self._ended)
 
     def _read(self) -> str:
-        """Read pieces as long as they are wanted, then close; return what went wrong first."""
+        """Read pieces as long as they are wanted, then close. Return what went wrong first."""
         failure, iterator = "", None
         try:
             iterator = iter(self._pieces)
@@ -171,7 +171,7 @@ def _require_piece(piece: object) -> bytes:
 
 
 def _closed(pieces: object) -> str:
-    """Close an iterator that can be closed; return what it raised."""
+    """Close an iterator that can be closed. Return what it raised."""
     close = getattr(pieces, "close", None)
     if close is None:
         return ""
@@ -186,7 +186,7 @@ def _closed(pieces: object) -> str:
 
 @define(eq=False)
 class Streams:
-    """The streams of one listener, at most *most* at a time; used from one event loop."""
+    """The streams of one listener, at most *most* at a time. Used from one event loop."""
 
     most: int
     idle_s: float
@@ -194,7 +194,7 @@ class Streams:
     _is_ending: bool = field(default=False, init=False)
 
     def open(self, pieces: Iterable[bytes], name: str, on_end: OnEnd) -> Stream:
-        """Begin to read *pieces*; raise MachineError where too many are read already."""
+        """Begin to read *pieces*. Raise MachineError where too many are read already."""
         if self._is_ending:
             raise MachineError("the agent is stopping")
         self._open = {each for each in self._open if each.is_open}
@@ -211,7 +211,7 @@ class Streams:
             each.leave()
 
     def close(self) -> None:
-        """Wait a moment for the threads to end; called when the loop has ended."""
+        """Wait a moment for the threads to end. Called when the loop has ended."""
         for each in self._open:
             each.end_by(CLOSING_S / len(self._open))
         self._open = set()

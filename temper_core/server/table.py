@@ -38,7 +38,7 @@ PLUGINS = Lane("plugins", 4)
 
 @frozen
 class ServedEndpoint:
-    """An endpoint as it is served; ``plugin`` is empty for the core's own."""
+    """An endpoint as it is served. ``plugin`` is empty for the core's own."""
 
     endpoint: Endpoint
     lane: Lane
@@ -51,7 +51,7 @@ _LANES = {"/healthz": PROBES, "/readyz": PROBES, "/metrics": METRICS, "/checks":
 def serve_all(core: Iterable[Endpoint], plugins: Iterable[tuple[str, Endpoint]]) -> Table:
     """Order all endpoints by path and method.
 
-    A path of the core's own stays the core's, whatever the method, but for the ``FALLBACKS``; a
+    A path of the core's own stays the core's, whatever the method, but for the ``FALLBACKS``. A
     method and path that is claimed twice goes to neither claimant. Each refusal is logged.
     """
     table: dict[str, dict[str, ServedEndpoint]] = {}
@@ -65,7 +65,7 @@ def serve_all(core: Iterable[Endpoint], plugins: Iterable[tuple[str, Endpoint]])
 
 
 def _lane_of(endpoint: Endpoint, reading: Lane) -> Lane:
-    """Give whatever acts a lane of its own; it must not wait for those who only read."""
+    """Give whatever acts a lane of its own. It must not wait for those who only read."""
     return Lane(f"{endpoint.method} {endpoint.path}", 1) if endpoint.acts else reading
 
 

@@ -15,7 +15,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 @define
 class Token:
-    """The tokens in a file; never logged, never shown."""
+    """The tokens in a file. Never logged, never shown."""
 
     path: Path | None
     _tokens: tuple[NamedToken, ...] = field(default=(), init=False, repr=False)
@@ -33,7 +33,7 @@ class Token:
         return same[0] if same and scheme.lower() == "bearer" else None
 
     def tokens(self) -> tuple[NamedToken, ...]:
-        """Return the tokens as the file has them now; raise MachineError where it has none."""
+        """Return the tokens as the file has them now. Raise MachineError where it has none."""
         if self.path is None:
             raise MachineError("no [server] token_file is set")
         try:

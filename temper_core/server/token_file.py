@@ -15,14 +15,14 @@ _NAMED = re.compile(rb"([A-Za-z0-9._@-]{1,64}):[ \t]+(\S+)[ \t]*")
 
 @frozen
 class NamedToken:
-    """A token; ``name`` is empty where the file holds one token alone."""
+    """A token. ``name`` is empty where the file holds one token alone."""
 
     name: str
     secret: bytes = field(repr=False)
 
 
 def read_tokens(path: Path) -> tuple[NamedToken, ...]:
-    """Read the tokens of a file; raise OSError, or MachineError where it has no usable token.
+    """Read the tokens of a file. Raise OSError, or MachineError where it has no usable token.
 
     No message holds any part of the file.
     """

@@ -19,7 +19,7 @@ from temper_core.server.answers import NOT_FOUND, error_answer, json_answer
 SOURCE = "trial request"
 CREATED = 201
 LARGEST_PROFILE = 60_000
-"""Characters; the body's bound is 64 KiB."""
+"""Characters. The body's bound is 64 KiB."""
 
 BODY_SCHEMA = {
     "type": "object",
@@ -35,7 +35,7 @@ BODY_SCHEMA = {
 
 @frozen
 class TrialRequest:
-    """The body of ``POST /trials``; ``profile`` is a TOML document."""
+    """The body of ``POST /trials``. ``profile`` is a TOML document."""
 
     profile: str = field(validator=max_len(LARGEST_PROFILE))
     pods: tuple[str, ...] = field(validator=[min_len(1), max_len(MOST_PODS)])
@@ -48,7 +48,7 @@ class Trials(Protocol):
     def start(
         self, owner: str, profile: WorkloadProfile, pods: tuple[str, ...], seconds: float
     ) -> BookedTrial:
-        """Begin a trial; raise InputError for what cannot be."""
+        """Begin a trial. Raise InputError for what cannot be."""
         ...
 
     def states(self) -> tuple[TrialState, ...]:
@@ -56,7 +56,7 @@ class Trials(Protocol):
         ...
 
     def release(self, number: str) -> bool:
-        """End a trial; return whether it was in force."""
+        """End a trial. Return whether it was in force."""
         ...
 
 

@@ -11,7 +11,7 @@ from temper_core.server.trial_endpoints import Trials
 
 
 class AgentView(MetricSource, Protocol):
-    """The agent as the server sees it; any thread may call every method, and each is brief."""
+    """The agent as the server sees it. Any thread may call every method, and each is brief."""
 
     def plan_document(self) -> Any | None:  # noqa: ANN401 - JSON
         """Return ``/plan``: the plan in force, and whether it can be swapped; None without one."""
@@ -26,7 +26,7 @@ class AgentView(MetricSource, Protocol):
         ...
 
     def explain(self, pod: str | None) -> Any:  # noqa: ANN401 - JSON
-        """Return why *pod*, or every pod, is where it is; raise InputError for an unknown pod."""
+        """Return why *pod*, or every pod, is where it is. Raise InputError for an unknown pod."""
         ...
 
     def safe_mode_requests(self) -> Mapping[str, Any]:
@@ -34,7 +34,7 @@ class AgentView(MetricSource, Protocol):
         ...
 
     def request_safe_mode(self, requester: str, reason: str) -> None:
-        """Remember that *requester* asks for safe mode; raise MachineError if it cannot."""
+        """Remember that *requester* asks for safe mode. Raise MachineError if it cannot."""
         ...
 
     def release_safe_mode(self, requester: str) -> bool:
@@ -50,11 +50,11 @@ class AgentView(MetricSource, Protocol):
         ...
 
     def endpoints(self) -> Sequence[tuple[str, Endpoint]]:
-        """Return the plugins' endpoints, each with its plugin's name; asked once, at start."""
+        """Return the plugins' endpoints, each with its plugin's name. Asked once, at start."""
         ...
 
     def checks(self) -> Sequence[tuple[str, Check]]:
-        """Return the instruments' checks, each with its plugin's name; asks the plugins."""
+        """Return the instruments' checks, each with its plugin's name. Asks the plugins."""
         ...
 
     def audit(self, request_line: str, requester: Requester, outcome: str) -> None:
@@ -69,7 +69,7 @@ class AgentView(MetricSource, Protocol):
         ...
 
     def why_lost(self, plugin: str, part: str) -> str:
-        """Return why *part* of *plugin* was set aside; empty where it was not."""
+        """Return why *part* of *plugin* was set aside. Empty where it was not."""
         ...
 
     def is_alive(self) -> bool:

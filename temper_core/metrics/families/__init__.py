@@ -1,4 +1,4 @@
-"""The metric families of the core, by topic; ``docs/metrics.md`` is made from these tables.
+"""The metric families of the core, by topic. ``docs/metrics.md`` is made from these tables.
 
 Their order is that of importance: a scrape that would hold too many series loses the last first.
 """

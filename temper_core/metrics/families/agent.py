@@ -27,7 +27,7 @@ ACTIVE = "active"
 
 
 def counted(counts: Mapping[str, int], always: Iterable[str] = ()) -> Values:
-    """Turn counts by name into values; *always* are told although they are 0."""
+    """Turn counts by name into values. *always* are told although they are 0."""
     names = dict.fromkeys([*always, *sorted(counts)])
     return [((name,), float(counts.get(name, 0))) for name in names]
 

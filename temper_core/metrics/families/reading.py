@@ -50,7 +50,7 @@ class Per(StrEnum):
 
 @frozen
 class Reading:
-    """All that the core's metrics are made of, taken at one moment; ``age_s`` is the snapshot's.
+    """All that the core's metrics are made of, taken at one moment. ``age_s`` is the snapshot's.
 
     ``sums`` are of all snapshots so far.
     """
@@ -76,7 +76,7 @@ class Reading:
 
 
 class PodReading(NamedTuple):
-    """One pod as last observed, with what it used so far; ``labels`` name it."""
+    """One pod as last observed, with what it used so far. ``labels`` name it."""
 
     labels: str
     sample: PodSample
@@ -92,7 +92,7 @@ class PodReading(NamedTuple):
 class Described:
     """What is true of every kind of family.
 
-    ``absent`` says when there is no series; there are at most ``most`` of them for each ``per``.
+    ``absent`` says when there is no series. There are at most ``most`` of them for each ``per``.
     ``unit`` is a base unit, empty for a plain number.
     """
 
@@ -113,7 +113,7 @@ class Described:
 
 @frozen
 class Family(Described):
-    """A family of the node's; ``read`` yields label values and a value."""
+    """A family of the node's. ``read`` yields label values and a value."""
 
     read: Callable[[Reading], Values]
 
@@ -127,12 +127,12 @@ class Family(Described):
 
 @frozen
 class HistogramFamily(Described):
-    """A family of histograms of the node's; ``read`` yields label values and a histogram."""
+    """A family of histograms of the node's. ``read`` yields label values and a histogram."""
 
     read: Callable[[Reading], Iterable[tuple[tuple[str, ...], Histogram]]]
 
     def block(self, reading: Reading) -> Block:
-        """Write the family's samples; it is kept or dropped as one."""
+        """Write the family's samples. It is kept or dropped as one."""
         lines = [
             line
             for labels, histogram in self.read(reading)
@@ -143,7 +143,7 @@ class HistogramFamily(Described):
 
 @frozen
 class PodFamily(Described):
-    """A family with at most one series for every pod; ``read`` returns its value, if there is one.
+    """A family with at most one series for every pod. ``read`` returns its value, if there is one.
 
     Values are written to six digits after the point, which is the fastest way there is.
     """
@@ -164,7 +164,7 @@ class PodFamily(Described):
 
 @frozen
 class PodCountFamily(Described):
-    """A family with one series for every pod; ``read`` returns its value, a whole number.
+    """A family with one series for every pod. ``read`` returns its value, a whole number.
 
     A pod of which that is not known, told by a number below 0, has none.
     """
@@ -181,7 +181,7 @@ class PodCountFamily(Described):
 
 @frozen
 class PodDetailFamily(Described):
-    """A family with several series for every pod; ``read`` yields further labels, and a value."""
+    """A family with several series for every pod. ``read`` yields further labels, and a value."""
 
     read: Callable[[PodReading], Iterable[tuple[str, float]]]
     per: Per = field(default=Per.POD, init=False)

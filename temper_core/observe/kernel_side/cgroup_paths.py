@@ -16,7 +16,7 @@ _FIRST_OF_VERSION_1 = 1 << 60
 
 
 class CgroupPaths:
-    """What is known so far; ``names`` changes when the kernel side is to tell everything anew."""
+    """What is known so far. ``names`` changes when the kernel side is to tell everything anew."""
 
     def __init__(self, unified_root: str) -> None:
         self.names = 1

@@ -1,6 +1,6 @@
 """The tiers ``bpf`` and ``bpf-iter``: one pass in the kernel, which keeps every thread's counters.
 
-Only the busiest threads come to user space; the others are summed up by cgroup in the same pass.
+Only the busiest threads come to user space. The others are summed up by cgroup in the same pass.
 """
 
 import mmap
@@ -40,7 +40,7 @@ _MORE_BASELINES = 32
 
 
 class _Names(dict[bytes, str]):
-    """Names as text; the same few come again and again."""
+    """Names as text. The same few come again and again."""
 
     def __missing__(self, comm: bytes) -> str:
         if len(self) >= _MOST_NAMES:
@@ -50,7 +50,7 @@ class _Names(dict[bytes, str]):
 
 
 class KernelThreads:
-    """What both tiers have in common; ``open`` makes one, and it is to be closed."""
+    """What both tiers have in common. ``open`` makes one, and it is to be closed."""
 
     tier: str
     object_name: ClassVar[str]
@@ -83,9 +83,9 @@ class KernelThreads:
         unified_root: str = "/sys/fs/cgroup",
         least_ratio: float = 0.0,
     ) -> Self:
-        """Load the object, in 20 to 60 ms, and try it once; raises ``BpfError``.
+        """Load the object, in 20 to 60 ms, and try it once. Raises ``BpfError``.
 
-        About *detail_threads* get rows of their own; *unified_root* is where cgroup v2 is mounted.
+        About *detail_threads* get rows of their own. *unified_root* is where cgroup v2 is mounted.
         """
         room = {"rows": rows_for(detail_threads)}
         skeleton = load_object(__package__, cls.object_name, max_entries=room)
@@ -98,7 +98,7 @@ class KernelThreads:
         return reader
 
     def snapshot(self, since: int) -> ThreadRows:
-        """Return who ran since the last snapshot; 0 for *since* begins afresh.
+        """Return who ran since the last snapshot. 0 for *since* begins afresh.
 
         Raises OSError where the kernel refuses the pass.
         """
@@ -117,21 +117,21 @@ class KernelThreads:
         """
 
     def close(self) -> None:
-        """Let go of the object, and of all counters with it; a second time does nothing."""
+        """Let go of the object, and of all counters with it. A second time does nothing."""
         self._held.close()
 
     def _prepare(self) -> None:
-        """Make what running takes; raises ``BpfError``."""
+        """Make what running takes. Raises ``BpfError``."""
 
     def _run(self) -> None:
-        """Run the program once over all threads; raises ``BpfError``."""
+        """Run the program once over all threads. Raises ``BpfError``."""
         raise NotImplementedError
 
     def _memory(self, opened: ExitStack, name: str, size: int) -> mmap.mmap:
         return opened.enter_context(self._skeleton.memory(name, size))
 
     def _look(self, *, is_baseline: bool) -> LookCounts:
-        """Pass over all threads; a baseline as often as it takes to name all cgroups."""
+        """Pass over all threads. A baseline as often as it takes to name all cgroups."""
         self._kernel_ns = 0
         counted = self._pass(is_baseline=is_baseline)
         for _ in range(_MORE_BASELINES):

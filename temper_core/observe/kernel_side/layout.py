@@ -1,4 +1,4 @@
-"""What crosses between us and the looking objects in the kernel, and how; ``look.h`` has it too."""
+"""What crosses between us and the looking objects in the kernel, and how. ``look.h`` has it too."""
 
 import mmap
 import struct
@@ -6,7 +6,7 @@ import struct
 from attrs import frozen
 
 MOST_GROUPS = 4_096
-"""Cgroups of one look; the last place is for all those that find none of their own."""
+"""Cgroups of one look. The last place is for all those that find none of their own."""
 NO_CGROUP = 0
 """The number under which they are, which no cgroup has."""
 MOST_PATHS = 128
