@@ -1,4 +1,4 @@
-"""The endpoints of trials: list them, begin one, release one."""
+"""The endpoints that list, begin and release trials."""
 
 from typing import Any, Protocol
 
@@ -43,16 +43,16 @@ class TrialRequest:
 
 
 class Trials(Protocol):
-    """The agent's trials, as far as these endpoints need them."""
+    """The part of the agent's trials that these endpoints use."""
 
     def start(
         self, owner: str, profile: WorkloadProfile, pods: tuple[str, ...], seconds: float
     ) -> BookedTrial:
-        """Begin a trial. Raise InputError for what cannot be."""
+        """Begin a trial. Raise InputError for an invalid one."""
         ...
 
     def states(self) -> tuple[TrialState, ...]:
-        """Return the trials that are in force."""
+        """Return the trials in force."""
         ...
 
     def release(self, number: str) -> bool:
@@ -94,16 +94,16 @@ class TrialEndpoints:
         return {"trials": [trial_document(state) for state in self.trials.states()]}
 
     def _begin(self, request: Request) -> Answer:
-        asked = _parse(request.json())
+        body = _parse(request.json())
         try:
-            profile = parse_profile(asked.profile, source="profile")
+            profile = parse_profile(body.profile, source="profile")
         except DocumentError as error:
             raise InputError(f"profile: {'; '.join(error.problems)}") from error
         if isinstance(profile, DerivedProfile):
             raise InputError("profile: extends another; a trial takes a complete profile")
         owner = str(request.requester)
-        trial = self.trials.start(owner, profile, asked.pods, asked.seconds)
-        begun = next((each for each in self.trials.states() if each.id == trial.id), None)
+        trial = self.trials.start(owner, profile, body.pods, body.seconds)
+        begun = next((state for state in self.trials.states() if state.id == trial.id), None)
         return json_answer(trial_document(begun) if begun else {"id": trial.id}, CREATED)
 
     def _release(self, request: Request) -> Any:  # noqa: ANN401 - JSON

@@ -62,7 +62,7 @@ def test_acting_over_tcp_with_a_token_that_is_gone_tells_what_is_missing(
 ):
     (tmp_path / "token").unlink()
 
-    with pytest.raises(InputError, match=r"the agent says: nobody may act over TCP: .*token"):
+    with pytest.raises(InputError, match=r"the agent says: requests over TCP may not act: .*token"):
         ask_agent("/safe-mode", method="PUT", body={"requested": True}, settings=node.settings)
 
     assert view.requests == {}
