@@ -201,7 +201,7 @@ def test_looking_over_budget_stretches_the_period_and_is_told():
     assert observer.period_s == 0.8
     assert snapshots[-1].overhead.period_s > 0.2
     assert snapshots[-1].overhead.tick_s > 0
-    assert any(defect.startswith("observe: looking costs") for defect in snapshots[-1].defects)
+    assert any(defect.startswith("observe: observation costs") for defect in snapshots[-1].defects)
     observer.close()
 
 
