@@ -12,7 +12,7 @@ UNNAMED = "?"
 _NUMBER = re.compile(
     r"""
     (?<![A-Za-z0-9]) (?=[a-fA-F]*[0-9]) [0-9a-fA-F]{6,} (?![A-Za-z0-9])  # an id in hex digits
-    | (?! (?<=^[A-Z]) [0-9] [ ] ) [0-9]+  # not what begins like "C2 Compiler"
+    | (?! (?<=^[A-Z]) [0-9] [ ] ) [0-9]+  # except a start like "C2 Compiler"
     """,
     re.VERBOSE,
 )

@@ -216,7 +216,7 @@ def _fitting(
 
 
 def collected(exporter: Exporter, snapshot: Snapshot) -> tuple[Block, ...]:
-    """Call an exporter and check its metrics. Raises TypeError or ValueError for a bad metric."""
+    """Call an exporter and check its metrics. Raises its error, or TypeError or ValueError."""
     return tuple(_checked(metric) for metric in exporter.collect(snapshot))
 
 

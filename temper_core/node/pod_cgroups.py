@@ -89,6 +89,6 @@ def _cgroups_of(pod: Pod, host: HostCgroups) -> PodCgroups:
 
 
 def _nearest(names: dict[str, str], directory: Path) -> str:
-    """Return the name given to *directory*, or to the nearest one above it."""
+    """Return the name of *directory*, or of the nearest one above it, else an empty string."""
     above = (names.get(str(candidate)) for candidate in (directory, *directory.parents))
     return next((name for name in above if name is not None), "")

@@ -27,7 +27,7 @@ class CpuSize:
         return CpuSize(self.request + other.request, limit)
 
     def at_least(self, other: "CpuSize") -> "CpuSize":
-        """Return the larger request and the larger limit. The limit is none if one of them is."""
+        """Return the larger request and limit. The limit is ``None`` if one of them is."""
         limited = self.limit is not None and other.limit is not None
         limit = max(self.limit or 0, other.limit or 0) if limited else None
         return CpuSize(max(self.request, other.request), limit)

@@ -16,7 +16,7 @@ class ProcessNames:
     def refresh(self) -> frozenset[str]:
         """Return the names of the current processes. Empty without /proc."""
         try:
-            pids = [name for name in os.listdir(self._proc_root) if name.isdecimal()]  # noqa: PTH208 - a name per process is all we want
+            pids = [name for name in os.listdir(self._proc_root) if name.isdecimal()]  # noqa: PTH208 - only the names are needed
         except OSError:
             return frozenset()
         return frozenset(filter(None, self._names.refresh(pids).values()))

@@ -104,11 +104,11 @@ def _layer(layer: LayerSample) -> Json:
 def _threads(threads: Sequence[ThreadSample], top: int) -> list[Json]:
     busiest = nlargest(max(0, top), threads, key=lambda thread: (thread.cpu_used, -thread.tid))
     shown = {(thread.tid, thread.start_ticks) for thread in busiest}
-    others: defaultdict[tuple[str, str], list[ThreadSample]] = defaultdict(list)
+    unlisted: defaultdict[tuple[str, str], list[ThreadSample]] = defaultdict(list)
     for thread in threads:
         if (thread.tid, thread.start_ticks) not in shown:
-            others[thread.namespace, thread.pod].append(thread)
-    rests = [_rest(*place, others[place]) for place in sorted(others)]
+            unlisted[thread.namespace, thread.pod].append(thread)
+    rests = [_rest(*place, unlisted[place]) for place in sorted(unlisted)]
     return [_thread(thread) for thread in busiest] + rests
 
 
@@ -245,7 +245,7 @@ def _violation(violation: Violation) -> Json:
 
 def _evidence(evidence: Mapping[str, Any]) -> Json:
     """Return a plugin's evidence as JSON. The plugin may have changed it after the type check."""
-    return {str(plain_scalar(name)): plain_scalar(seen) for name, seen in evidence.items()}
+    return {str(plain_scalar(name)): plain_scalar(content) for name, content in evidence.items()}
 
 
 def _plugin(plugin: PluginState) -> Json:

@@ -61,8 +61,8 @@ class _Known:
     def read(self) -> Pressure:
         raw = self.file.read()
         if self.told is None or raw != self.raw:
-            self.told = told = parse_pressure(raw)
-            self.raw, self.is_calm = raw, _is_calm(told.some) and _is_calm(told.full)
+            self.told = pressure = parse_pressure(raw)
+            self.raw, self.is_calm = raw, _is_calm(pressure.some) and _is_calm(pressure.full)
         return self.told
 
 
@@ -85,23 +85,23 @@ class PressureFiles:
         """
         pressures: dict[str, Pressure] = {}
         defects = []
-        for resource, known in self._files.items():
-            if known.is_calm and known.told is not None and resource in unmoved:
-                pressures[resource] = known.told
+        for resource, source in self._files.items():
+            if source.is_calm and source.told is not None and resource in unmoved:
+                pressures[resource] = source.told
                 continue
             try:
-                pressures[resource] = known.read()
+                pressures[resource] = source.read()
             except OSError as error:
-                defects.append(f"pressure: {known.file.path}: {error.strerror}")
+                defects.append(f"pressure: {source.file.path}: {error.strerror}")
             except ValueError as error:
-                defects.append(f"pressure: {known.file.path}: {error}")
+                defects.append(f"pressure: {source.file.path}: {error}")
         self.defects = tuple(defects)
         return pressures
 
     def close(self) -> None:
         """Close the files."""
-        for known in self._files.values():
-            known.file.close()
+        for source in self._files.values():
+            source.file.close()
 
 
 def unmoved(before: Mapping[str, Pressure], now: Mapping[str, Pressure]) -> frozenset[str]:

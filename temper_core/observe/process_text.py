@@ -76,7 +76,7 @@ def parse_cgroup(content: bytes) -> str:
     """Return a process' cgroup in the engine's form: ``a/b/``, the root is ``/``.
 
     It is the v2 path. If that is the root, as on a hybrid host with its workloads under v1
-    controllers, it is the first other path of ``V1_BY_WORTH``. It is empty without any path.
+    controllers, it is the first longer path of ``V1_BY_WORTH``. It is empty without any path.
     """
     paths: dict[str, str] = {}
     for line in content.decode("utf-8", "replace").splitlines():

@@ -1,4 +1,4 @@
-"""Rejects patterns of a recorded plan that could take exponential time to match."""
+"""Rejects patterns of a recorded plan that could take excessive time to match."""
 
 import re
 

@@ -70,7 +70,7 @@ class Simulation:
 
     @property
     def has_findings(self) -> bool:
-        """Whether there was a violation, or the plan's shape is known to starve a layer."""
+        """Whether there was a violation, or the plan's shape is known to starve threads."""
         return bool(self.violations) or self.verdict is Verdict.BAD
 
 

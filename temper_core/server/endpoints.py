@@ -73,7 +73,7 @@ class CoreEndpoints:
                 "/recording",
                 "Everything of the last look, settings and pods included, for a recording.",
                 self._recording,
-                acts=True,  # it changes nothing, but shows more than any requester may see
+                acts=True,  # it changes nothing, but its content needs the right to act
             ),
             Endpoint(
                 "list-plugins", "GET", "/plugins", "Every plugin and its state.", self._plugins

@@ -95,7 +95,7 @@ class Stream:
         self._due = self._loop.call_later(self._idle_s, self._give_up, or_else)
 
     def _give_up(self, what: str) -> None:
-        """Interrupt the iterator, and fail the stream. The iterator may ignore the interrupt."""
+        """Interrupt the iterator wherever it waits or loops. Fail the requested piece, if any."""
         interrupt(self._thread)
         self._is_given_up = True
         self._failure = self._failure or f"{what} for {self._idle_s:g} s"

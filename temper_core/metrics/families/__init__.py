@@ -41,8 +41,7 @@ SERIES = Family(
 )
 DROPPED = Family(
     "temper_series_dropped_total",
-    "Series left out of scrapes so far, over [observe] series_limit or with a name that is "
-    "already taken.",
+    "Series left out of scrapes so far: over [observe] series_limit, or exported twice.",
     lambda _: (),
     kind=COUNTER,
     absent=NEVER,

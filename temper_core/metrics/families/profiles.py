@@ -27,7 +27,7 @@ def _expired(reading: Reading) -> Values:
 PROFILES = (
     Family(
         "temper_profile_not_applied",
-        "Pods that claim a profile and got none, by reason.",
+        "Pods whose claimed profile is not applied, by reason.",
         _not_applied,
         labels=("reason",),
         most=len(NOT_APPLIED),
