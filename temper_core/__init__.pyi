@@ -34,6 +34,7 @@ from temper_core.plugin_settings import fit_settings, load_settings
 from temper_core.profiles.completed_files import completed_profiles
 from temper_core.profiles.covering import takes_by_name
 from temper_core.profiles.documents import parse_profile
+from temper_core.profiles.matching import matches
 from temper_core.records.checks import Check, CheckState
 from temper_core.records.contributions import (
     Command,
@@ -73,7 +74,6 @@ from temper_core.records.invariants import Invariant
 from temper_core.records.layers import Layer
 from temper_core.records.lint import Finding, Severity, Violation, violation_id
 from temper_core.records.machine import Cpu, MachineShape
-from temper_core.records.matching import ThreadBehaviour, ThreadIdentity, matches
 from temper_core.records.plans import Assignment, LayerPlan, Note
 from temper_core.records.pods import Container, Origin, Pod, QosClass
 from temper_core.records.profiles import ThreadGroup, Treatment, WorkloadProfile
@@ -90,6 +90,7 @@ from temper_core.records.snapshots import (
     Status,
     ThreadSample,
 )
+from temper_core.records.threads import ThreadBehaviour, ThreadIdentity
 from temper_core.records.tiers import LayerKind, Tier
 from temper_core.records.versions import satisfies
 from temper_core.records.wakes import (

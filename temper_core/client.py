@@ -1,4 +1,4 @@
-"""Asks the agent of this node, over its local socket or over TCP."""
+"""Requests to the agent of this node, over its local socket or over TCP."""
 
 import re
 import socket
@@ -33,7 +33,7 @@ _ERRNO = re.compile(r"^\[Errno \d+\] ")
 
 
 class NoAgentError(MachineError):
-    """No agent answers where the settings say that one listens."""
+    """No agent answers at the addresses of the settings."""
 
 
 def ask_agent(
@@ -43,12 +43,12 @@ def ask_agent(
     method: Method = "GET",
     body: object = None,
     settings: "Settings | None" = None,
-) -> Any:  # noqa: ANN401 - JSON may say anything
-    """Ask the agent for *path* and return what it says: parsed JSON, or text such as metrics.
+) -> Any:  # noqa: ANN401 - any JSON
+    """Request *path* from the agent and return its answer: parsed JSON, or text such as metrics.
 
-    The local socket is tried first, then the address of ``[server] listen``; without *settings*
-    those of the default file. Raises InputError where the agent refuses the request, MachineError
-    where it cannot do it, NoAgentError (a MachineError) where no agent answers.
+    The local socket is tried first, then the address of ``[server] listen``. *settings* defaults
+    to those of the default file. Raises InputError if the agent refuses the request, MachineError
+    if it fails on it, NoAgentError (a MachineError) if no agent answers.
     """
     import httpx2  # noqa: PLC0415 - slow
 
@@ -58,8 +58,10 @@ def ask_agent(
         headers = {} if method == "GET" or way.socket else _credentials(server)
         try:
             with way.client() as client:
-                asked = client.build_request(method, path, params=query, json=body, headers=headers)
-                response = _answer(client, asked)
+                request = client.build_request(
+                    method, path, params=query, json=body, headers=headers
+                )
+                response = _answer(client, request)
         except (httpx2.HTTPError, OSError) as error:
             failures.append(f"{way.name} ({_why(error)})")
             continue
@@ -72,54 +74,54 @@ def ask_agent(
 def stream_agent(
     path: str, query: Mapping[str, str] | None = None, *, settings: "Settings | None" = None
 ) -> Iterator[str]:
-    """Yield the lines of an answer of the agent's that goes on, as they come, until it ends.
+    """Yield the lines of a streamed answer as they come, until it ends.
 
-    Raises as ``ask_agent`` does; MachineError as well where the agent falls silent.
+    Raises as ``ask_agent`` does, and MachineError if the stream breaks off.
     """
     server = (settings or _default_settings()).server
     failures: list[str] = []
     for way in _ways(server):
         with ExitStack() as ending:
             try:
-                coming = ending.enter_context(_begun(way, path, query))
+                response = ending.enter_context(_begun(way, path, query))
             except OSError as error:
                 failures.append(f"{way.name} ({_why(error)})")
                 continue
-            yield from _streamed(coming)
+            yield from _streamed(response)
             return
     raise _no_agent(failures)
 
 
 @contextmanager
 def _begun(way: "_Way", path: str, query: Mapping[str, str] | None) -> "Iterator[httpx2.Response]":
-    """Give the head of an agent's answer; raise OSError where none comes."""
+    """Return the head of an agent's answer. Raise OSError if none comes."""
     import httpx2  # noqa: PLC0415 - slow
 
     with way.client() as client:
         try:
-            coming = client.send(client.build_request("GET", path, params=query), stream=True)
+            response = client.send(client.build_request("GET", path, params=query), stream=True)
         except httpx2.HTTPError as error:
             raise OSError(_why(error)) from error
-        with closing(coming):
-            if not coming.headers.get("server", "").startswith("temper/"):
+        with closing(response):
+            if not response.headers.get("server", "").startswith("temper/"):
                 raise OSError("another program answers there")
-            yield coming
+            yield response
 
 
-def _streamed(coming: "httpx2.Response") -> Iterator[str]:
+def _streamed(response: "httpx2.Response") -> Iterator[str]:
     import httpx2  # noqa: PLC0415 - slow
 
     try:
-        if coming.status_code >= FIRST_ERROR:
-            coming.read()
-            _said(coming)
-        yield from _lines(coming.iter_raw())
+        if response.status_code >= FIRST_ERROR:
+            response.read()
+            _said(response)
+        yield from _lines(response.iter_raw())
     except (httpx2.HTTPError, OSError) as error:
         raise MachineError(f"the agent's stream broke off: {_why(error)}") from error
 
 
 def _lines(pieces: Iterator[bytes]) -> Iterator[str]:
-    """Yield whole lines; raise OSError for one that does not end."""
+    """Yield whole lines. Raise OSError for one over ``LONGEST_LINE_BYTES``."""
     rest = b""
     for piece in pieces:
         *lines, rest = (rest + piece).split(b"\n")
@@ -136,7 +138,7 @@ def _no_agent(failures: Sequence[str]) -> NoAgentError:
 
 
 def ask_observation(settings: "Settings", top: int | None = None) -> Mapping[str, Any]:
-    """Ask the agent for ``/observe`` with its *top* busiest threads; raise as ``ask_agent``."""
+    """Request ``/observe`` with the *top* busiest threads. Raise as ``ask_agent``."""
     query = {} if top is None else {"top": str(top)}
     document = ask_agent("/observe", query, settings=settings)
     if not isinstance(document, dict):
@@ -146,21 +148,21 @@ def ask_observation(settings: "Settings", top: int | None = None) -> Mapping[str
 
 @frozen
 class _Way:
-    """One way to the agent; ``socket`` is empty where it is TCP."""
+    """One address of the agent. ``socket`` is empty for TCP."""
 
     name: str
     base_url: str
     socket: str = ""
 
     def client(self) -> "httpx2.Client":
-        """Make the client; raise OSError where nobody listens on the socket."""
+        """Make the client. Raise OSError if no process listens on the socket."""
         import ssl  # noqa: PLC0415 - slow
 
         import httpx2  # noqa: PLC0415 - slow
 
         if self.socket:
             _knock(self.socket)
-        # Nothing here is TLS; an empty context spares reading every certificate of the system.
+        # No address uses TLS. An empty context avoids loading the system's certificates.
         unused = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         transport = httpx2.HTTPTransport(uds=self.socket or None, verify=unused)
         return httpx2.Client(
@@ -169,7 +171,7 @@ class _Way:
 
 
 def _knock(path: str) -> None:
-    """Connect once: httpx2 leaks the socket where that fails."""
+    """Connect once: httpx2 leaks the socket of a connect that fails."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         probe.settimeout(TIMEOUT_S)
         probe.connect(path)
@@ -190,13 +192,13 @@ def _ways(server: "ServerSettings") -> Iterator[_Way]:
 
 
 def _credentials(server: "ServerSettings") -> dict[str, str]:
-    """Return the token that acting over TCP needs, as far as the caller may read it."""
+    """Return the header with the token for requests that act over TCP, if it is readable."""
     if not server.token_file:
         return {}
     try:
         token = read_tokens(Path(server.token_file))[0].secret.decode("ascii")
     except (OSError, MachineError, UnicodeDecodeError):
-        # The agent says what is missing, and better.
+        # The agent's own error describes the missing token better.
         return {}
     return {"authorization": f"Bearer {token}"}
 
@@ -209,19 +211,19 @@ def _why(error: Exception) -> str:
     return _ERRNO.sub("", str(error)) or type(error).__name__
 
 
-def _answer(client: "httpx2.Client", asked: "httpx2.Request") -> "httpx2.Response | None":
-    """Return the agent's whole answer, None for another program's, of which only the head is read.
+def _answer(client: "httpx2.Client", request: "httpx2.Request") -> "httpx2.Response | None":
+    """Return the agent's whole answer. Return None if the head is of another program.
 
-    httpx2 bounds the wait for each piece alone, and none of the sizes. Raises OSError and
-    httpx2.HTTPError where the answer does not come.
+    The bounds on time and size are set here: httpx2 bounds only the wait for each piece. Raises
+    OSError or httpx2.HTTPError if the answer does not come.
     """
     import httpx2  # noqa: PLC0415 - slow
 
     ends_at, pieces, size = time.monotonic() + WHOLE_ANSWER_S, list[bytes](), 0
-    with closing(client.send(asked, stream=True)) as coming:
-        if not coming.headers.get("server", "").startswith("temper/"):
+    with closing(client.send(request, stream=True)) as response:
+        if not response.headers.get("server", "").startswith("temper/"):
             return None
-        for piece in coming.iter_raw():
+        for piece in response.iter_raw():
             pieces.append(piece)
             size += len(piece)
             if time.monotonic() > ends_at:
@@ -229,11 +231,11 @@ def _answer(client: "httpx2.Client", asked: "httpx2.Request") -> "httpx2.Respons
             if size > LARGEST_ANSWER_BYTES:
                 raise OSError(f"an answer of more than {LARGEST_ANSWER_BYTES >> 20} MiB")
     return httpx2.Response(
-        coming.status_code, headers=coming.headers, content=b"".join(pieces), request=asked
+        response.status_code, headers=response.headers, content=b"".join(pieces), request=request
     )
 
 
-def _said(response: "httpx2.Response") -> Any:  # noqa: ANN401 - JSON may say anything
+def _said(response: "httpx2.Response") -> Any:  # noqa: ANN401 - any JSON
     is_json = response.headers.get("content-type", "").startswith("application/json")
     if response.status_code < FIRST_ERROR:
         return _parsed(response) if is_json else response.text
@@ -244,13 +246,13 @@ def _said(response: "httpx2.Response") -> Any:  # noqa: ANN401 - JSON may say an
 
 
 def _error_in(response: "httpx2.Response", *, is_json: bool) -> str:
-    said = _parsed(response) if is_json else None
-    if isinstance(said, dict) and isinstance(said.get("error"), str):
-        return f"the agent says: {said['error']}"
+    document = _parsed(response) if is_json else None
+    if isinstance(document, dict) and isinstance(document.get("error"), str):
+        return f"the agent answers: {document['error']}"
     return f"the agent answers {response.request.url.path} with status {response.status_code}"
 
 
-def _parsed(response: "httpx2.Response") -> Any:  # noqa: ANN401 - JSON may say anything
+def _parsed(response: "httpx2.Response") -> Any:  # noqa: ANN401 - any JSON
     from temper_core.documents import parse_json  # noqa: PLC0415 - with the answer only
 
     try:

@@ -1,4 +1,4 @@
-"""Groups of commands that plugins add to: ``temper``, ``temper profiles``, ``kubectl temper``."""
+"""Command groups that plugins extend: ``temper``, ``temper profiles``, ``kubectl temper``."""
 
 from collections.abc import Mapping
 from importlib import import_module
@@ -10,11 +10,11 @@ _GIVEN = "temper_core.command_group.given"
 
 
 class CommandGroup(click.Group):
-    """Commands that are imported when they are called: the group's own, and those of plugins.
+    """A group whose own commands, and those of plugins, are imported when they are called.
 
-    *path* is how a user writes the group, and what ``Command.under`` of a plugin names. *own* has
-    the summary of each command of the group itself, which is ``command`` in the module of its name
-    in *package*. An own command wins over a plugin's of the same name.
+    *path* is the group as a user types it, and the value of ``Command.under`` in plugins. *own* has
+    the summary of each command of the group itself. The module of that name in *package* has it as
+    ``command``. An own command takes precedence over a plugin's of the same name.
     """
 
     def __init__(
@@ -35,17 +35,17 @@ class CommandGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Keep the command's arguments: their settings say which plugins may be loaded."""
+        """Keep the command's arguments: their --settings determines the allowed plugins."""
         ctx.meta[_GIVEN] = args[1:]
         return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import the command of that name; None where there is none."""
+        """Import the command *cmd_name*, None if there is none."""
         if cmd_name in self.own:
             module = import_module(f"{self.package}.{cmd_name.replace('-', '_')}")
             command: click.Command = module.command
             return command
-        if ctx.resilient_parsing:  # a shell completes, and wants no explanation
+        if ctx.resilient_parsing:  # shell completion must not fail
             return None
         from temper_core.plugin_commands import load_command  # noqa: PLC0415 - slow
 

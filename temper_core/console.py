@@ -1,7 +1,7 @@
 """The command line's kit: options, exit codes, JSON, tables, colours, progress and interruptions.
 
 Results go to standard output, everything else to standard error. A table is folded to fit a
-terminal and is never cut for a pipe. Text of others is made printable before it is shown.
+terminal and is never cut for a pipe. Text from outside is made printable before it is shown.
 """
 
 import math
@@ -55,11 +55,12 @@ Row = Mapping[str, Any]
 Column = tuple[str, Callable[[Row], object]]
 
 NARROWEST = 80
-"""Columns; a narrower terminal folds lines itself, and rich would leave columns out."""
+"""Columns of the narrowest table. rich would drop columns for a narrower terminal, which folds
+lines by itself."""
 PIPED_WIDTH = 10_000
-"""Columns of a console without a terminal: nothing is folded where a program reads it."""
+"""Columns of a console without a terminal, so that nothing is folded for programs."""
 FOLDED = frozenset({"reason", "message", "fix", "what", "what to do"})
-"""Columns of ``table_of`` whose text is folded; the others are kept on one line."""
+"""Columns of ``table_of`` whose text is folded. The others are kept on one line."""
 MOST_NAMED = 5
 MINUTE_S, HOUR_S, DAY_S = 60, 3600, 86_400
 INTERRUPTIONS = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
@@ -68,14 +69,14 @@ settings_option = click.option(
     "--settings",
     "settings_path",
     type=click.Path(path_type=Path),
-    help="The agent's settings file (TOML), which says where it listens.",
+    help="The agent's settings file (TOML), which has its addresses.",
 )
 sys_root_option = click.option(
     "--sys-root",
     type=click.Path(path_type=Path),
     default=Path("/sys"),
     show_default=True,
-    help="Where sysfs is, or a recorded copy of it.",
+    help="The root of sysfs, or a recorded copy of it.",
 )
 output_option = click.option(
     "-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True
@@ -83,25 +84,25 @@ output_option = click.option(
 
 
 def read_settings(path: Path | None) -> "Settings":
-    """Read the settings at *path*, or the default ones; raise DocumentError for mistakes."""
+    """Read the settings at *path*, or the default ones. Raise DocumentError for errors."""
     from temper_core.settings import load  # noqa: PLC0415 - slow
 
     return load(path).settings
 
 
 class FiniteRange(click.FloatRange):
-    """A range of numbers for an option; NaN, which compares with nothing, is refused."""
+    """A range of numbers for an option. NaN is refused, since no bound excludes it."""
 
     def convert(
         self,
-        value: Any,  # noqa: ANN401 - click's own way
+        value: Any,  # noqa: ANN401 - click's signature
         param: click.Parameter | None,
         ctx: click.Context | None,
     ) -> float:
-        """Return the number; fail where it is none, or out of range."""
+        """Return the number. Fail if it is NaN or out of range."""
         number = float(super().convert(value, param, ctx))
         if math.isnan(number):
-            self.fail(f"{value} is no number", param, ctx)
+            self.fail(f"{value} is not a number", param, ctx)
         return number
 
 
@@ -114,7 +115,9 @@ def print_json(value: object) -> None:
 
 def printable(text: str) -> str:
     """Return *text* as one line that cannot control a terminal."""
-    return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in text)
+    return "".join(
+        character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text
+    )
 
 
 def shown(value: object) -> str:
@@ -139,15 +142,15 @@ def age(seconds: float | None) -> str:
 
 
 def named(names: Sequence[str]) -> str:
-    """Return the first few names, and how many more there are."""
+    """Return the first ``MOST_NAMED`` names, and the count of the others."""
     first = ", ".join(names[:MOST_NAMED])
     return f"{first} and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else first
 
 
 def styled(text: str, **style: Any) -> str:  # noqa: ANN401 - as click.style
-    """Return *text* with a style of ``click.style``, plain where standard output shows none.
+    """Return *text* with a style of ``click.style``.
 
-    Without a terminal, with NO_COLOR (https://no-color.org) or with TERM=dumb there is none.
+    It is plain without a terminal, with NO_COLOR (https://no-color.org) or with TERM=dumb.
     """
     is_plain = not sys.stdout.isatty() or os.environ.get("NO_COLOR")
     return text if is_plain or os.environ.get("TERM") == "dumb" else click.style(text, **style)
@@ -173,7 +176,7 @@ def plain_table(*heads: str) -> "Table":
 
 
 def table_of(title: str, columns: Sequence[Column], rows: Sequence[Row]) -> "Table | None":
-    """Return *rows* as a table of *columns*, each a head and what it shows; None without rows."""
+    """Return *rows* as a table, None without rows. A column is a head and a function of a row."""
     from rich.table import Table  # noqa: PLC0415 - slow, and for tables only
     from rich.text import Text  # noqa: PLC0415 - the same
 
@@ -188,7 +191,7 @@ def table_of(title: str, columns: Sequence[Column], rows: Sequence[Row]) -> "Tab
 
 
 def columns(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return lines in which each column is as wide as its widest cell; needs no rich."""
+    """Return lines in which each column is as wide as its widest cell. Needs no rich."""
     cells = [[printable(cell) for cell in row] for row in (heads, *rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     lines = (
@@ -199,7 +202,7 @@ def columns(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 class Progress:
-    """A line on standard error: renewed in place on a terminal, only the last one elsewhere."""
+    """A line on standard error, redrawn on a terminal. Elsewhere only the last is printed."""
 
     def __init__(self, hint: str = "") -> None:
         self._hint = f"; {hint}" if hint else ""
@@ -207,12 +210,12 @@ class Progress:
         self._width = 0
 
     def show(self, line: str) -> None:
-        """Show how far the work is."""
+        """Show the state of the work."""
         if self._is_terminal:
             self._write(f"{line}{self._hint}", ends=False)
 
     def end(self, line: str) -> None:
-        """Show how it ended."""
+        """Show the result."""
         self._write(line, ends=True)
 
     def _write(self, line: str, *, ends: bool) -> None:
@@ -225,8 +228,8 @@ class Progress:
 def held_interruptions() -> Iterator[None]:
     """Hold SIGINT, SIGTERM and SIGHUP back until ``is_interrupted`` takes them.
 
-    SIGINT interrupts a background job too, where a shell has it ignored: it is an order to this
-    process alone. A hang-up does not interrupt what nohup started.
+    SIGINT interrupts a background job too, although a shell starts it with SIGINT ignored. SIGHUP
+    does not interrupt a process that nohup started.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _interruptions())
     try:
@@ -236,11 +239,11 @@ def held_interruptions() -> Iterator[None]:
 
 
 def is_interrupted(wait_s: float) -> bool:
-    """Wait for so many seconds, or until an interruption; return whether there was one."""
+    """Wait for *wait_s* seconds, or until an interruption. Return whether there was one."""
     return signal.sigtimedwait(_interruptions(), max(0.0, wait_s)) is not None
 
 
 def _interruptions() -> AbstractSet[signal.Signals]:
-    # A signal that is blocked can be taken even where it is ignored.
+    # sigtimedwait takes a blocked signal even if it is ignored.
     is_hangup_ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
     return INTERRUPTIONS - {signal.SIGHUP} if is_hangup_ignored else INTERRUPTIONS

@@ -1,4 +1,4 @@
-"""A directory tree read and removed through descriptors: no link is followed, no mount entered."""
+"""Reads and removes directory trees by descriptors, without following links or entering mounts."""
 
 import os
 import stat
@@ -10,14 +10,14 @@ from attrs import field, frozen
 
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 DEEPEST = 32
-"""Levels of directories; each takes a descriptor while the tree is read."""
+"""Levels of directories. Each takes a descriptor while the tree is read."""
 MOST_ENTRIES = 100_000
-"""Entries of one tree that are looked at, or removed, at once."""
+"""Entries of one tree that are read, or removed, in one call."""
 
 
 @frozen
 class TreeFile:
-    """A regular file: the names that lead to it, its size, and when it was last written."""
+    """A regular file: its path as a tuple of names, its size, and its time of modification."""
 
     place: tuple[str, ...]
     size_bytes: int
@@ -26,7 +26,7 @@ class TreeFile:
 
 @frozen
 class TreeSize:
-    """The regular files of a tree; ``is_whole`` is false where not all of it could be read."""
+    """Count and size of a tree's regular files. ``is_whole`` is false if a part was unreadable."""
 
     files: int = 0
     size_bytes: int = 0
@@ -39,7 +39,7 @@ class Misplaced(OSError):  # noqa: N818 - names what was found
 
 @frozen
 class _Reading:
-    """One pass over a tree: ``missed`` holds what could not be read."""
+    """One pass over a tree. ``missed`` holds the names that could not be read."""
 
     device: int
     seen: list[int] = field(factory=lambda: [0])
@@ -53,12 +53,12 @@ class _Reading:
                 self.missed.append(name)
                 return
             try:
-                found = os.stat(name, dir_fd=directory, follow_symlinks=False)
-                if stat.S_ISDIR(found.st_mode):
+                status = os.stat(name, dir_fd=directory, follow_symlinks=False)
+                if stat.S_ISDIR(status.st_mode):
                     with _entered(name, directory, self.device, len(place)) as below:
                         yield from self.files(below, (*place, name))
-                elif stat.S_ISREG(found.st_mode):
-                    yield TreeFile((*place, name), found.st_size, found.st_mtime_ns)
+                elif stat.S_ISREG(status.st_mode):
+                    yield TreeFile((*place, name), status.st_size, status.st_mtime_ns)
             except FileNotFoundError:
                 continue
             except OSError:
@@ -66,33 +66,33 @@ class _Reading:
 
 
 def open_directory(path: Path | str, parent: int | None = None) -> int:
-    """Open a directory that is no link; raise OSError otherwise."""
+    """Open a directory. Raise OSError if it is a link or no directory."""
     return os.open(path, DIRECTORY, dir_fd=parent)
 
 
 def files_of(directory: int) -> Iterator[TreeFile]:
-    """Yield the regular files below an open directory; what cannot be read is left out."""
+    """Yield the regular files below an open directory, except unreadable parts."""
     yield from _Reading(os.fstat(directory).st_dev).files(directory)
 
 
 def size_of(directory: int) -> TreeSize:
-    """Return how many regular files are below an open directory, and their size."""
+    """Return the number and size of the regular files below an open directory."""
     reading, files, size = _Reading(os.fstat(directory).st_dev), 0, 0
-    for each in reading.files(directory):
-        files, size = files + 1, size + each.size_bytes
+    for file in reading.files(directory):
+        files, size = files + 1, size + file.size_bytes
     return TreeSize(files, size, not reading.missed)
 
 
 def remove_file(directory: int, place: tuple[str, ...]) -> bool:
-    """Remove the regular file at *place* below an open directory; False where there is none."""
+    """Remove the regular file at *place* below an open directory. Return False if that fails."""
     *above, name = place
     opened: list[int] = []
     try:
-        for each in above:
-            opened.append(open_directory(each, opened[-1] if opened else directory))
+        for component in above:
+            opened.append(open_directory(component, opened[-1] if opened else directory))
         parent = opened[-1] if opened else directory
-        found = os.stat(name, dir_fd=parent, follow_symlinks=False)
-        if not stat.S_ISREG(found.st_mode):
+        status = os.stat(name, dir_fd=parent, follow_symlinks=False)
+        if not stat.S_ISREG(status.st_mode):
             return False
         os.unlink(name, dir_fd=parent)
     except OSError:
@@ -104,22 +104,25 @@ def remove_file(directory: int, place: tuple[str, ...]) -> bool:
 
 
 def remove_tree(parent: int, name: str) -> None:
-    """Remove the directory *name* of an open one with all below it; raise OSError at a misfit."""
+    """Remove the directory *name* in an open one with its content. Raise OSError on failure.
+
+    Raises Misplaced (an OSError) for deep trees, other file systems and too many entries.
+    """
     device = os.fstat(parent).st_dev
     _remove_below(parent, name, device, 0, [0])
 
 
 def _remove_below(parent: int, name: str, device: int, depth: int, removed: list[int]) -> None:
     with _entered(name, parent, device, depth) as directory:
-        for each in _names(directory):
+        for entry in _names(directory):
             removed[0] += 1
             if removed[0] > MOST_ENTRIES:
-                raise Misplaced(f"holds more than {MOST_ENTRIES} entries; ask once more")
-            found = os.stat(each, dir_fd=directory, follow_symlinks=False)
-            if stat.S_ISDIR(found.st_mode):
-                _remove_below(directory, each, device, depth + 1, removed)
+                raise Misplaced(f"holds more than {MOST_ENTRIES} entries; remove it again")
+            status = os.stat(entry, dir_fd=directory, follow_symlinks=False)
+            if stat.S_ISDIR(status.st_mode):
+                _remove_below(directory, entry, device, depth + 1, removed)
             else:
-                os.unlink(each, dir_fd=directory)
+                os.unlink(entry, dir_fd=directory)
     os.rmdir(name, dir_fd=parent)
 
 
@@ -137,7 +140,10 @@ def _entered(name: str, parent: int, device: int, depth: int) -> Iterator[int]:
 
 
 def _names(directory: int) -> Iterator[str]:
-    """Yield the names in an open directory; listing shares its position, so it is a new one."""
+    """Yield the names in an open directory.
+
+    It is opened again, since a duplicate descriptor would share the position of the listing.
+    """
     again = os.open(".", DIRECTORY, dir_fd=directory)
     try:
         with os.scandir(again) as entries:

@@ -1,4 +1,4 @@
-"""Read TOML and JSON documents into frozen models, naming every misfit by its path."""
+"""Read TOML and JSON documents into frozen models. Errors name every misfit by its path."""
 
 import datetime as dt
 import json
@@ -35,7 +35,7 @@ BYTE_ORDER_MARK = "\ufeff"
 
 
 class _Misfit(Exception):  # noqa: N818 - never leaves this module
-    """Everything wrong with one value, each with the path below it."""
+    """All problems of one value, each with the path below it."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(problems)
@@ -43,22 +43,22 @@ class _Misfit(Exception):  # noqa: N818 - never leaves this module
 
 
 def read(path: Path, model: type[Model]) -> Model:
-    """Read the TOML document at *path* as a *model*; raise DocumentError with every misfit."""
+    """Read the TOML document at *path* as a *model*. Raise DocumentError with every misfit."""
     return fit(read_table(path), model, source=str(path))
 
 
 def read_table(path: Path) -> dict[str, Any]:
-    """Parse the TOML document at *path*; raise DocumentError where it is not one."""
+    """Parse the TOML document at *path*. Raise DocumentError if it is not TOML."""
     return parse_toml(read_text(path), source=str(path))
 
 
 def read_text(path: Path, *, pipes: bool = False) -> str:
-    """Read the UTF-8 document at *path*; raise DocumentError where there is none to read.
+    """Read the UTF-8 document at *path*. Raise DocumentError if it cannot be read.
 
-    What is no regular file is refused, since a pipe may never say anything; *pipes* allows it
-    where somebody waits for the answer.
+    Only regular files are allowed, because reading a pipe may block without end. *pipes* allows
+    them for a command that a user waits for.
     """
-    # A pipe that nobody writes to is opened at once where the file must not be one.
+    # O_NONBLOCK: opening a pipe without a writer must not block, so that it can be refused.
     flags = os.O_RDONLY | os.O_CLOEXEC | (0 if pipes else os.O_NONBLOCK)
     try:
         with open(os.open(path, flags), "rb") as file:  # noqa: PTH123 - flags are the point
@@ -73,21 +73,21 @@ def read_text(path: Path, *, pipes: bool = False) -> str:
 
 
 def read_stream(stream: BinaryIO, *, source: str) -> str:
-    """Read *stream* to its end as UTF-8; raise DocumentError where it is too large or no text."""
-    given = bytearray()
-    # The size that a file or a device claims says nothing about how much it gives.
-    while len(given) <= LARGEST_DOCUMENT_BYTES and (part := stream.read(CHUNK_BYTES)):
-        given += part
-    if len(given) > LARGEST_DOCUMENT_BYTES:
+    """Read *stream* to its end as UTF-8. Raise DocumentError if it is too large or no text."""
+    content = bytearray()
+    # The size that a file or a device reports may differ from the bytes that it returns.
+    while len(content) <= LARGEST_DOCUMENT_BYTES and (part := stream.read(CHUNK_BYTES)):
+        content += part
+    if len(content) > LARGEST_DOCUMENT_BYTES:
         raise DocumentError(source, [f"is larger than {LARGEST_DOCUMENT_BYTES} bytes"])
     try:
-        return given.decode("utf-8")
+        return content.decode("utf-8")
     except UnicodeDecodeError as error:
         raise DocumentError(source, [f"is not UTF-8 text (byte {error.start})"]) from error
 
 
 def parse_toml(text: str, *, source: str, misfit: str = "is not TOML") -> dict[str, Any]:
-    """Parse TOML; raise DocumentError with line and column where it is not."""
+    """Parse TOML. Raise DocumentError with line and column if it is invalid."""
     try:
         table = tomli.loads(text.removeprefix(BYTE_ORDER_MARK))
         _refuse_long_numbers(table)
@@ -96,8 +96,8 @@ def parse_toml(text: str, *, source: str, misfit: str = "is not TOML") -> dict[s
     return table
 
 
-def parse_json(text: str, *, source: str) -> Any:  # noqa: ANN401 - JSON may say anything
-    """Parse JSON; raise DocumentError with line and column where it is not."""
+def parse_json(text: str, *, source: str) -> Any:  # noqa: ANN401 - JSON may hold any value
+    """Parse JSON. Raise DocumentError with line and column if it is invalid."""
     try:
         return json.loads(text.removeprefix(BYTE_ORDER_MARK))
     except (ValueError, RecursionError) as error:
@@ -107,7 +107,7 @@ def parse_json(text: str, *, source: str) -> Any:  # noqa: ANN401 - JSON may say
 def _parse_failure(error: Exception) -> str:
     if isinstance(error, tomli.TOMLDecodeError | json.JSONDecodeError):
         return str(error)
-    # What Python says here is about its own limits.
+    # Python's own message describes its limits, not the document.
     is_deep = isinstance(error, RecursionError)
     return "it is nested too deeply" if is_deep else "a number is too long"
 
@@ -123,8 +123,8 @@ def _refuse_long_numbers(table: object) -> None:
             raise ValueError(value.bit_length())
 
 
-def read_json(path: Path) -> Any:  # noqa: ANN401 - JSON may say anything
-    """Read the JSON at *path*, - being standard input; raise DocumentError where it is none."""
+def read_json(path: Path) -> Any:  # noqa: ANN401 - JSON may hold any value
+    """Read the JSON at *path*, ``-`` for standard input. Raise DocumentError if it is invalid."""
     source = str(path)
     if source == "-":
         return parse_json(read_stream(sys.stdin.buffer, source=source), source=source)
@@ -132,7 +132,7 @@ def read_json(path: Path) -> Any:  # noqa: ANN401 - JSON may say anything
 
 
 def fit(table: object, model: type[Model], *, source: str) -> Model:
-    """Fit an already parsed *table* to a *model*; *source* is what the messages name."""
+    """Fit a parsed *table* to a *model*. Messages name *source*."""
     try:
         return _converter().structure(table, model)
     except _Misfit as misfit:
@@ -171,16 +171,16 @@ def _exactly(value: object, kind: type) -> object:
 
 
 def _written(value: object) -> str:
-    """Return *value* as its author wrote it; a date in TOML has no quotes."""
+    """Return *value* as written in the document. A date in TOML has no quotes."""
     return f"{value} without quotes" if isinstance(value, dt.date | dt.time) else repr(value)
 
 
 def _member(value: object, kind: type[Enum]) -> Enum:
-    allowed = _members(kind)
-    if not isinstance(value, str) or value not in allowed:
-        names = ", ".join(map(repr, allowed))
+    members = _members(kind)
+    if not isinstance(value, str) or value not in members:
+        names = ", ".join(map(repr, members))
         raise _Misfit([("", f"must be one of {names}, not {value!r}")])
-    return allowed[value]
+    return members[value]
 
 
 @lru_cache
@@ -210,24 +210,24 @@ def _mapping(kind: Any, converter: Converter) -> Structure:  # noqa: ANN401 - a 
     def structure(value: object, _: object) -> dict[str, Any]:
         if not isinstance(value, Mapping):
             raise _Misfit([("", f"must be a table, not {value!r}")])
-        found = _each([(f".{key}", inner, item) for key, inner in value.items()], converter)
-        return {path[1:]: inner for path, inner in found.items()}
+        items = _each([(f".{key}", inner, item) for key, inner in value.items()], converter)
+        return {path[1:]: inner for path, inner in items.items()}
 
     return structure
 
 
 def _each(pairs: list[tuple[str, Any, Any]], converter: Converter) -> dict[str, Any]:
-    """Structure every value, and only then complain about all that did not fit."""
-    found: dict[str, Any] = {}
+    """Structure every value, then raise one _Misfit with all problems."""
+    values: dict[str, Any] = {}
     problems: list[Problem] = []
     for path, value, kind in pairs:
         try:
-            found[path] = converter.structure(value, kind)
+            values[path] = converter.structure(value, kind)
         except _Misfit as misfit:
             problems += [(path + below, why) for below, why in misfit.problems]
     if problems:
         raise _Misfit(problems)
-    return found
+    return values
 
 
 def _is_sequence(kind: object) -> bool:
@@ -273,7 +273,7 @@ def _record(kind: Any, converter: Converter) -> Structure:  # noqa: ANN401 - any
     def structure(value: object, _: object) -> Any:  # noqa: ANN401 - an instance of kind
         if isinstance(value, kind):
             return value
-        if not isinstance(value, dict | Mapping):  # a dict is found out five times as fast
+        if not isinstance(value, dict | Mapping):  # the check for dict is five times as fast
             raise _Misfit([("", f"must be a table, not {value!r}")])
         return _build(kind, fields, value, converter)
 
@@ -311,7 +311,7 @@ def _unknown(key: str, fields: Iterable[str]) -> str:
 def _value(field: "attrs.Attribute[Any]", raw: object, converter: Converter) -> Any:  # noqa: ANN401
     model: Any = type(field.default)
     if _is_record(model) and isinstance(raw, Mapping):
-        # A table that is given in part keeps the enclosing default for what it leaves out.
+        # A partial table keeps the enclosing default for its missing keys.
         raw = {**{name: getattr(field.default, name) for name in attrs.fields_dict(model)}, **raw}
     kind: Any = field.type
     value = converter.structure(raw, kind)

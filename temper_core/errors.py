@@ -1,13 +1,13 @@
-"""Every error Temper raises on purpose.
+"""All errors that Temper raises on purpose.
 
 TemperError
-├── InputError         something the user gave is wrong: a document, an option, a request
-│   ├── DocumentError  a document does not fit its model; names every misfit
+├── InputError         input of the user is wrong: a document, an option, a request
+│   ├── DocumentError  a document does not fit its model. Names every misfit
 │   └── PlanError      an engine configuration that the engine would refuse
 ├── PluginError        an installed plugin cannot be used
 │   └── NameClash      two plugins contribute the same name
-└── MachineError       this machine cannot do what was asked
-    ├── EngineError    the engine did not start, did not answer, or was thrown out
+└── MachineError       this machine lacks something that is needed
+    ├── EngineError    the engine did not start, did not answer, or was ejected
     └── BpfError       the kernel refused a call of bpf(2), or a BPF object is damaged
 """
 
@@ -22,17 +22,17 @@ EXIT_MACHINE = 3
 
 
 class TemperError(Exception):
-    """Base of Temper's own errors; anything else that escapes is a bug."""
+    """Base of Temper's own errors. Anything else that escapes is a bug."""
 
     exit_code: ClassVar[int] = EXIT_INPUT
 
 
 class InputError(TemperError):
-    """Something the user gave is wrong; nothing was changed."""
+    """Some input of the user is wrong. Nothing was changed."""
 
 
 class DocumentError(InputError):
-    """A document does not fit its model; ``problems`` names each misfit by its path."""
+    """A document does not fit its model. ``problems`` names each misfit by its path."""
 
     def __init__(self, source: str, problems: Sequence[str]) -> None:
         self.source = source
@@ -41,7 +41,7 @@ class DocumentError(InputError):
 
 
 class PlanError(InputError):
-    """An engine configuration breaks a rule of the engine; ``problems`` says which."""
+    """An engine configuration breaks rules of the engine. ``problems`` lists them."""
 
     def __init__(self, source: str, problems: Sequence[str]) -> None:
         self.source = source
@@ -63,19 +63,19 @@ class NameClash(PluginError):  # noqa: N818 - reads as the fact it reports
 
 
 class MachineError(TemperError):
-    """The machine cannot do what was asked; the message says what it lacks."""
+    """The machine lacks something that is needed. The message names it."""
 
     exit_code = EXIT_MACHINE
 
 
 class EngineError(MachineError):
-    """The engine did not start, did not answer, or was thrown out by the kernel."""
+    """The engine did not start, did not answer, or was ejected by the kernel."""
 
 
 class BpfError(MachineError):
     """The kernel refused a call of bpf(2), or a BPF object is damaged.
 
-    ``errno`` is 0 where the kernel was not asked; ``log`` is what its verifier said, if anything.
+    ``errno`` is 0 without a call into the kernel. ``log`` is the output of its verifier, if any.
     """
 
     def __init__(self, what: str, errno: int = 0, log: str = "") -> None:

@@ -1,7 +1,7 @@
-"""The hooks a plugin may implement: the whole of what a plugin can do.
+"""The hooks that a plugin may implement.
 
-A hook returns records and touches nothing; the agent decides when a record takes effect.
-Arguments may be added in any release, since an implementation names only those it uses.
+A hook only returns records. The agent decides when a record takes effect. Arguments may be added
+in any release, because an implementation names only those it uses.
 """
 
 from collections.abc import Iterable, Mapping
@@ -32,42 +32,42 @@ def temper_profiles(settings: Mapping[str, Any]) -> Iterable[WorkloadProfile]:  
     Given
         ``settings``: this plugin's own table ``[plugins.<name>]``, empty when absent.
     Returned
-        Profiles. An id that two plugins claim goes to neither; a file of that id in the profiles
+        Profiles. An id that two plugins claim goes to neither. A file of that id in the profiles
         directory wins over a plugin's.
     On failure
-        The plugin's profiles are missing and its pods stay in their tier's layer; enforcement
+        The plugin's profiles are missing and its pods stay in their tier's layer. Enforcement
         goes on.
     """
 
 
 @hookspec
 def temper_detectors(settings: Mapping[str, Any]) -> Iterable[Detector]:  # type: ignore[empty-body]
-    """Recognise workloads that neither an annotation nor an image name gives away.
+    """Recognise workloads that neither an annotation nor an image name identifies.
 
     Called
         When the agent starts. Each ``detect`` is called once per pod and change of the pod.
     Given
         ``settings``: this plugin's own table ``[plugins.<name>]``, empty when absent.
     Returned
-        Detectors. The detection with the highest confidence chooses; equal ones go by name.
+        Detectors. The detection with the highest confidence wins. Equal ones are ordered by name.
     On failure
-        Less is recognised: pods fall through to the image match. Nothing else changes.
+        Fewer workloads are recognised: pods fall through to the image match. Nothing else changes.
     """
 
 
 @hookspec
 def temper_invariants(settings: Mapping[str, Any]) -> Iterable[Invariant]:  # type: ignore[empty-body]
-    """Add promises that the linter holds every snapshot against.
+    """Add invariants that the linter checks on every snapshot.
 
     Called
         When the agent starts. Each ``check`` is called once per observation window.
     Given
         ``settings``: this plugin's own table ``[plugins.<name>]``, empty when absent.
     Returned
-        Invariants. ``check`` yields a finding per subject that breaks the promise in this window.
-        By its subject a violation is known again, so no thread or process number belongs in it.
+        Invariants. ``check`` yields a finding per subject that breaks the invariant in this window.
+        The subject identifies a violation over windows, so it holds no thread or process number.
     On failure
-        The other invariants are still judged; the missing ones are named as a violation of
+        The other invariants are still checked. The missing ones are reported as a violation of
         ``plugin_health`` and in ``temper plugins``. Enforcement goes on.
     """
 
@@ -83,35 +83,35 @@ def temper_exporters(settings: Mapping[str, Any]) -> Iterable[Exporter]:  # type
     Returned
         Exporters. A metric name that is already taken is dropped and counted.
     On failure
-        The plugin's metrics are missing and ``temper_plugin_failures_total`` says so; the scrape
+        The plugin's metrics are missing and ``temper_plugin_failures_total`` counts it. The scrape
         succeeds.
     """
 
 
 @hookspec
 def temper_pod_sources(settings: Mapping[str, Any]) -> Iterable[PodSource]:  # type: ignore[empty-body]
-    """Add a way to learn which pods are on the node.
+    """Add a source of the node's pods.
 
     Called
-        When the agent starts; only the source that ``[pods] source`` names is opened.
+        When the agent starts. Only the source that ``[pods] source`` names is opened.
     Given
         ``settings``: this plugin's own table ``[plugins.<name>]``, empty when absent.
     Returned
         Pod sources. A name that two plugins claim goes to neither.
     On failure
-        If the chosen source is missing the agent does not start: it says which sources there are.
+        If the chosen source is missing, the agent does not start and lists the available sources.
         A source that fails later leaves the last known pods in force, and the age is reported.
     """
 
 
 @hookspec
 def temper_instruments(settings: Mapping[str, Any]) -> Iterable[Instrument]:  # type: ignore[empty-body]
-    """Add parts that live in the agent: they observe, answer, measure, check, record and act.
+    """Add parts that run in the agent: they observe, answer, measure, check, record and act.
 
     Called
         When the agent starts. Each ``open`` is called with its context before anything is
-        enforced, the methods of what it returns while the agent runs, and ``close`` when the agent
-        has ended the engine.
+        enforced, the methods of the instrument it returns while the agent runs, and ``close`` when
+        the agent has ended the engine.
     Given
         ``settings``: this plugin's own table ``[plugins.<name>]``, empty when absent.
     Returned
@@ -132,7 +132,7 @@ def temper_commands() -> Iterable[Command]:  # type: ignore[empty-body]
         Commands, each with the group it is ``under``. A name of the group's own, or one that two
         plugins claim in one group, goes to no plugin.
     On failure
-        The plugin's commands are missing; the core's own work.
+        The plugin's commands are missing. The core's own commands work.
     """
 
 
@@ -147,7 +147,7 @@ def temper_endpoints(settings: Mapping[str, Any]) -> Iterable[Endpoint]:  # type
     Returned
         Endpoints. A method and path of the core's own, or claimed twice, goes to no plugin.
     On failure
-        The endpoint answers 503 and names the plugin; every other endpoint works.
+        The endpoint answers 503 and names the plugin. Every other endpoint works.
     """
 
 

@@ -1,6 +1,6 @@
-"""Reads the list of a JSON document item by item as its bytes come, so that it is never whole.
+"""Parses the list of a JSON document item by item as its bytes come, to save memory.
 
-A list of 500 pods is 7 MB of text and four times that once it is parsed; a single pod is 15 kB.
+A list of 500 pods is 7 MB of text, and four times that when parsed. A single pod is 15 kB.
 """
 
 import codecs
@@ -13,16 +13,16 @@ _WHITE = " \t\r\n"
 _AFTER_VALUES = frozenset(",:]}" + _WHITE)
 
 Read = Callable[[int], bytes]
-"""Returns at most so many bytes, none at the end, as a file's ``read`` does."""
+"""Returns at most that many bytes, none at the end, as a file's ``read`` does."""
 
 
 class JsonItems:
-    """The values below the key ``items`` of the JSON object that *read* gives; iterate once.
+    """The values of the list ``items`` in the JSON object that *read* returns. Iterate once.
 
-    ``rest`` holds the other keys, and is whole after the last item. Where ``items`` is no list, it
-    is one of them, and ``has_list`` stays false. Iterating raises ValueError for what is no JSON
-    object, has two lists or more than *most_bytes*, RecursionError for what is nested too deeply,
-    and what *read* raises.
+    ``rest`` holds the other keys, and is complete after the last item. If ``items`` is no list, it
+    is in ``rest`` and ``has_list`` stays false. Iterating raises ValueError for text that is no
+    JSON object, has ``items`` twice or is longer than *most_bytes*, RecursionError for deep
+    nesting, and the errors of *read*.
     """
 
     def __init__(self, read: Read, most_bytes: int) -> None:
@@ -31,7 +31,7 @@ class JsonItems:
         self.has_list = False
 
     def __iter__(self) -> Iterator[Any]:
-        """Yield each item as soon as its text is whole."""
+        """Yield each item as soon as its text is complete."""
         self._text.take("{")
         if not self._text.takes("}"):
             yield from self._member()
@@ -39,12 +39,12 @@ class JsonItems:
                 self._text.take(",")
                 yield from self._member()
         if self._text.next():
-            raise ValueError("more follows the JSON object")
+            raise ValueError("text follows the JSON object")
 
     def _member(self) -> Iterator[Any]:
         key = self._text.value()
         if not isinstance(key, str):
-            raise ValueError("a key of the JSON object is no string")  # noqa: TRY004 - as all else
+            raise ValueError("a key of the JSON object is no string")  # noqa: TRY004 - as for all JSON
         self._text.take(":")
         if key != "items" or self._text.next() != "[":
             self.rest[key] = self._text.value()
@@ -65,7 +65,7 @@ class JsonItems:
 
 
 class _ComingText:
-    """A JSON text of which only what has come, and is not taken yet, is held."""
+    """A JSON text that is read in pieces. Only the part that is not taken yet is held."""
 
     def __init__(self, read: Read, most_bytes: int) -> None:
         self._read = read
@@ -77,7 +77,7 @@ class _ComingText:
         self._has_ended = False
 
     def next(self) -> str:
-        """Return the next character that is no white space; "" at the end."""
+        """Return the next character that is no white space, empty at the end."""
         while True:
             for at in range(self._at, len(self._held)):
                 if self._held[at] not in _WHITE:
@@ -95,12 +95,12 @@ class _ComingText:
         return True
 
     def take(self, character: str) -> None:
-        """Take *character*; raise ValueError where the next is another."""
+        """Take *character*. Raise ValueError if the next one is another."""
         if not self.takes(character):
             raise ValueError(f"{character!r} is missing in the JSON object")
 
-    def value(self) -> Any:  # noqa: ANN401 - JSON may say anything
-        """Take the next value, as soon as it is whole."""
+    def value(self) -> Any:  # noqa: ANN401 - any JSON
+        """Take the next value as soon as it is complete."""
         self.next()
         more = CHUNK_BYTES
         while True:
@@ -110,15 +110,15 @@ class _ComingText:
                 if not self._come(more):
                     raise
             else:
-                # Of a number that is cut, what has come may be one already: 1 of 1.5.
+                # The first part of a cut number may be a number already: 1 of 1.5.
                 if self._held[end : end + 1] in _AFTER_VALUES or not self._come(more):
                     self._at = end
                     return value
-            # What is no JSON is tried again with all that follows: a few times only.
+            # The size doubles, so that text that is no JSON is tried again only a few times.
             more *= 2
 
     def _come(self, size: int) -> bool:
-        """Hold some more of the text; False at its end."""
+        """Read and hold *size* more bytes of the text. Return False at its end."""
         chunk = b"" if self._has_ended else self._read(size)
         self._bytes_left -= len(chunk)
         if self._bytes_left < 0:

@@ -1,8 +1,8 @@
-"""Start a command as a local workload: a cgroup of its own whose name says tier and profile.
+"""Start a command as a local workload: a cgroup of its own whose name has tier and profile.
 
-The name is ``temper.slice/run-<name>@<tier>[@<profile>]``; the local pod source reads it back.
-The cgroup lives as long as a process in it. Whatever is left empty, because ``temper run`` was
-killed or the command's children outlived it, the next ``temper run`` removes.
+The name is ``temper.slice/run-<name>@<tier>[@<profile>]``. The local pod source reads it back.
+The cgroup is removed with its last process. If ``temper run`` was killed, or children of the
+command outlived it, the next ``temper run`` removes the empty cgroup.
 """
 
 import fcntl
@@ -26,10 +26,10 @@ from temper_core.records.tiers import Tier
 
 NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._-]{0,62}")
 NAME_RULE = "letters, digits, '.', '_' or '-', at most 63, a letter or digit first"
-# What a terminal sends to its whole foreground group, the command included.
+# Signals that a terminal sends to its whole foreground group, the command included.
 TYPED = frozenset({signal.SIGINT, signal.SIGQUIT})
 FORWARDED = TYPED | {signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2}
-# sigaction(2): the si_code of what the kernel sends by itself, a terminal's signals among it.
+# sigaction(2): the si_code of signals from the kernel, which include those of a terminal.
 SI_KERNEL = 0x80
 CFS_PERIOD_US = 100_000
 SETTLE_S = 0.01
@@ -44,7 +44,7 @@ Warn = Callable[[str], None]
 
 @frozen
 class Workload:
-    """What to run as: CPU sizes in millicores, ``None`` where not asked for."""
+    """Name, tier and CPU sizes of a workload, in millicores. A size is None if it was not given."""
 
     name: str
     tier: Tier
@@ -61,13 +61,13 @@ class Workload:
         cpu_request: str | None,
         cpu_limit: str | None,
     ) -> "Workload":
-        """Read what the command line says; raise InputError naming the option and its value."""
+        """Parse options of the command line. Raise InputError with the option and its value."""
         for option, value in (("--name", name), ("--profile", profile)):
             if value is not None and not NAME.fullmatch(value):
                 raise InputError(f"{option}: {value!r} must be {NAME_RULE}")
         request, limit = _millis("--cpu-request", cpu_request), _millis("--cpu-limit", cpu_limit)
         if limit == 0:
-            raise InputError("--cpu-limit: 0 leaves no time to run; leave it out for no limit")
+            raise InputError("--cpu-limit: must be more than 0, not 0; leave it out for no limit")
         if request is not None and limit is not None and request > limit:
             raise InputError(
                 f"--cpu-request: {cpu_request} is more than --cpu-limit {cpu_limit} allows"
@@ -82,7 +82,7 @@ class Workload:
 
 @frozen
 class CommandEnd:
-    """How the command ended, and which of its processes did not."""
+    """The command's exit code, its cgroup, and the processes that still run in it."""
 
     exit_code: int
     cgroup: Path
@@ -90,12 +90,12 @@ class CommandEnd:
 
 
 def name_of_command(command: str) -> str:
-    """Return the name a workload has by default; raise InputError where *command* gives none."""
+    """Return a workload's default name. Raise InputError if *command* has no valid one."""
     name = command.rpartition("/")[2]
     if not NAME.fullmatch(name):
         raise InputError(
             f"the command {command!r} gives no name for the workload; "
-            f"say one with --name: {NAME_RULE}"
+            f"choose one with --name: {NAME_RULE}"
         )
     return name
 
@@ -107,10 +107,10 @@ def run(
     proc_root: Path = Path("/proc"),
     warn: Warn = lambda _line: None,
 ) -> CommandEnd:
-    """Run *argv* in the workload's cgroup and wait; signals that reach us go to the command.
+    """Run *argv* in the workload's cgroup and wait. Signals to this process are forwarded to it.
 
-    Raises MachineError where no cgroup can be made, InputError where a workload of that name runs.
-    *warn* is told what could not be done as asked.
+    Raises MachineError if no cgroup can be made, InputError if a workload of that name runs.
+    *warn* is called for each option that has no effect.
     """
     root = detect_cgroups(proc_root=proc_root).unified
     if root is None:
@@ -118,7 +118,7 @@ def run(
     cgroup = root / RUN_SLICE / workload.directory_name
     with _holding_signals() as mask:
         try:
-            # Until the command is in it, the new cgroup looks like one that was left behind.
+            # Until the command is in it, the new cgroup looks like a left-over one.
             with _locked(root):
                 _make(workload, cgroup, warn)
                 child = _start(argv, cgroup, mask)
@@ -131,24 +131,26 @@ def run(
 
 
 def remove_left_behind(*, is_dry: bool = False) -> tuple[list[Path], list[Path]]:
-    """Remove the cgroups where no command lives any more; return those, and those where one does.
+    """Remove the cgroups without processes. Return the removed ones and the populated ones.
 
-    With *is_dry* nothing is removed. Raises MachineError where the hierarchy stays locked.
+    With *is_dry* nothing is removed. Raises MachineError if the hierarchy stays locked.
     """
     root = detect_cgroups().unified
     if root is None or not (root / RUN_SLICE).is_dir():
         return [], []
     with _locked(root):
-        ours = [each for each in _subdirectories(root / RUN_SLICE) if parse_run_name(each.name)]
-        living = [each for each in ours if is_populated(each)]
-        empty = [each for each in ours if each not in living]
-        for each in () if is_dry else empty:
-            _remove_empty(each)
-    return [each for each in empty if is_dry or not each.exists()], living
+        cgroups = [
+            cgroup for cgroup in _subdirectories(root / RUN_SLICE) if parse_run_name(cgroup.name)
+        ]
+        populated = [cgroup for cgroup in cgroups if is_populated(cgroup)]
+        empty = [cgroup for cgroup in cgroups if cgroup not in populated]
+        for cgroup in () if is_dry else empty:
+            _remove_empty(cgroup)
+    return [cgroup for cgroup in empty if is_dry or not cgroup.exists()], populated
 
 
 class CommandFailed(InputError):  # noqa: N818 - reads as the fact it reports
-    """The command could not be started; exits as a shell would."""
+    """The command could not be started. The exit code is a shell's: 126 or 127."""
 
     def __init__(self, message: str, exit_code: int) -> None:
         super().__init__(message)
@@ -164,7 +166,7 @@ def _millis(option: str, quantity: str | None) -> int | None:
 
 @contextmanager
 def _locked(root: Path) -> Iterator[None]:
-    """Keep every other ``temper run`` of this host from making or removing cgroups."""
+    """Lock out other ``temper run`` of this host while cgroups are made or removed."""
     try:
         descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError as error:
@@ -207,8 +209,8 @@ def _make(workload: Workload, cgroup: Path, warn: Warn) -> None:
 
 def _refuse_second(name: str, parent: Path) -> None:
     for directory in _subdirectories(parent):
-        found = parse_run_name(directory.name)
-        if found is not None and found[0] == name:
+        parsed = parse_run_name(directory.name)
+        if parsed is not None and parsed[0] == name:
             pids = ", ".join(map(str, _processes(directory)))
             raise InputError(
                 f"a workload named {name!r} is running already, in {RUN_SLICE}/{directory.name}"
@@ -217,18 +219,19 @@ def _refuse_second(name: str, parent: Path) -> None:
 
 
 def _delegate_cpu(parent: Path) -> None:
-    """Let the workload have CPU files of its own, where the hierarchy has the controller."""
+    """Enable the CPU controller for the workload's cgroup, if the hierarchy has it."""
     for directory in (parent.parent, parent):
-        # A root that holds processes, as in a container, may not delegate; the notes remain.
+        # A root that holds processes, as in a container, may not delegate. The notes still work.
         with suppress(OSError):
             if "cpu" in (directory / "cgroup.controllers").read_text().split():
                 (directory / "cgroup.subtree_control").write_text("+cpu")
 
 
 def keep_sizes(workload: Workload, cgroup: Path) -> tuple[str, ...]:
-    """Keep the sizes with *cgroup*; return the options for which there is no way to.
+    """Store the sizes with *cgroup*. Return the options that could not be stored.
 
-    They are noted exactly for Temper, and written as the kubelet does for the stock scheduler.
+    Temper reads exact values from extended attributes. For the stock scheduler cpu.weight and
+    cpu.max are written as the kubelet does.
     """
     request, limit = workload.cpu_request_millis, workload.cpu_limit_millis
     lost = []
@@ -252,7 +255,7 @@ def _written(file: Path, text: str) -> bool:
 
 
 def _weight(millis: int) -> int:
-    # The kubelet's formulae: millicores to cgroup v1 shares, shares to a v2 weight.
+    # The kubelet's formulas: millicores to cgroup v1 shares, shares to a v2 weight.
     shares = min(max(millis * 1024 // 1000, 2), 262_144)
     return 1 + (shares - 2) * 9_999 // 262_142
 
@@ -274,8 +277,8 @@ def _joining(cgroup: Path, mask: set[int]) -> Callable[[], None]:
         descriptor = os.open(procs, os.O_WRONLY)
         os.write(descriptor, b"0")
         os.close(descriptor)
-        # The engine matches a moved thread again when it next wakes up; one that never sleeps
-        # would stay in the layer of whoever called us.
+        # The engine matches a moved thread again at its next wake-up. A thread that never sleeps
+        # would stay in the layer of this process.
         time.sleep(SETTLE_S)
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
@@ -284,8 +287,8 @@ def _joining(cgroup: Path, mask: set[int]) -> Callable[[], None]:
 
 @contextmanager
 def _holding_signals() -> Iterator[set[int]]:
-    """Hold back what is forwarded, and the news of the child, until it is asked for."""
-    # Where somebody made us ignore it, the kernel would not tell that the child has ended.
+    """Block the forwarded signals and SIGCHLD, so that ``sigtimedwait`` receives them."""
+    # With an inherited SIG_IGN the kernel would not report the end of the child.
     before = signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     held = FORWARDED | {signal.SIGCHLD}
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, held)
@@ -293,8 +296,7 @@ def _holding_signals() -> Iterator[set[int]]:
         yield {int(number) for number in mask}
     finally:
         while signal.sigtimedwait(held, 0) is not None:
-            # Too late for the command.
-            pass
+            pass  # the command has ended: drop the signal
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         signal.signal(signal.SIGCHLD, before)
 
@@ -313,12 +315,12 @@ def _is_for_command(received: signal.struct_siginfo) -> bool:
 
 
 def _processes(cgroup: Path) -> tuple[int, ...]:
-    found: set[int] = set()
+    pids: set[int] = set()
     for directory, _, _ in os.walk(cgroup):
-        # A cgroup may vanish meanwhile; a threaded one does not list its processes.
+        # A cgroup may be removed meanwhile, and a threaded one does not list its processes.
         with suppress(OSError):
-            found.update(map(int, Path(directory, "cgroup.procs").read_text().split()))
-    return tuple(sorted(found))
+            pids.update(map(int, Path(directory, "cgroup.procs").read_text().split()))
+    return tuple(sorted(pids))
 
 
 def _remove_empty_below(parent: Path) -> None:
@@ -334,7 +336,7 @@ def _remove_empty(cgroup: Path) -> None:
 
 
 def _remove(cgroup: Path) -> None:
-    """Remove *cgroup* with what the command made below it, unless somebody lives there."""
+    """Remove *cgroup* with the cgroups that the command made below it, unless it is populated."""
     if is_populated(cgroup):
         return
     for directory, _, _ in os.walk(cgroup, topdown=False):

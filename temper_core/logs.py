@@ -1,4 +1,4 @@
-"""How the agent logs: events with keys on stderr, JSON unless a terminal reads them."""
+"""Logging of the agent: structured events on stderr, as JSON unless stderr is a terminal."""
 
 import logging
 import sys
@@ -9,7 +9,7 @@ from typing import Any
 
 @contextmanager
 def _without(module: str) -> Iterator[None]:
-    """Let what is imported here do without *module*, which it could use, but need not."""
+    """Hide *module* from imports in this block, for which it is optional."""
     modules: dict[str, Any] = sys.modules
     if module in modules:
         yield
@@ -21,13 +21,13 @@ def _without(module: str) -> Iterator[None]:
         del modules[module]
 
 
-# It would draw tracebacks, which these logs have as text, and cost an agent 3 MiB.
+# rich would render tracebacks, which these logs have as text, at 3 MiB of an agent's memory.
 with _without("rich"):
     import structlog
 
 
 def configure(level: str = "info") -> None:
-    """Set structlog up for this process; called once, by the command that runs the agent."""
+    """Configure structlog for this process. A command calls it once."""
     renderer: structlog.typing.Processor = (
         structlog.dev.ConsoleRenderer()
         if sys.stderr.isatty()

@@ -1,6 +1,6 @@
-"""What commands read of an observation: whatever it says, nothing here raises.
+"""Lenient access to an observation, for commands. Nothing here raises.
 
-An observation may come from an agent of another version, or from a file that is none.
+An observation may come from an agent of another version, or from a file of something else.
 """
 
 import math
@@ -12,75 +12,75 @@ Row = Mapping[str, Any]
 
 def rows(document: object, key: str) -> list[Row]:
     """Return the objects in the list at *key*."""
-    found = document.get(key) if isinstance(document, Mapping) else None
-    return [row for row in found if isinstance(row, Mapping)] if isinstance(found, list) else []
+    value = document.get(key) if isinstance(document, Mapping) else None
+    return [row for row in value if isinstance(row, Mapping)] if isinstance(value, list) else []
 
 
 def table(document: object, key: str) -> Row:
-    """Return the object at *key*, an empty one where there is none."""
-    found = document.get(key) if isinstance(document, Mapping) else None
-    return found if isinstance(found, Mapping) else {}
+    """Return the object at *key*, or an empty one."""
+    value = document.get(key) if isinstance(document, Mapping) else None
+    return value if isinstance(value, Mapping) else {}
 
 
 def text(row: Row, key: str) -> str:
-    """Return the text at *key*, empty where there is none."""
-    found = row.get(key)
-    return found if isinstance(found, str) else ""
+    """Return the text at *key*, or an empty one."""
+    value = row.get(key)
+    return value if isinstance(value, str) else ""
 
 
 def number(row: Row, key: str) -> float | None:
-    """Return the number at *key* as far as it is finite."""
-    found = row.get(key)
-    if isinstance(found, bool) or not isinstance(found, int | float):
+    """Return the number at *key* if it is finite."""
+    value = row.get(key)
+    if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:
-        return float(found) if math.isfinite(found) else None
+        return float(value) if math.isfinite(value) else None
     except OverflowError:
         return None
 
 
 def count(row: Row, key: str) -> int | None:
-    """Return the number at *key*; None for -1, which says that nobody can tell."""
-    found = number(row, key)
-    return None if found is None or found < 0 else int(found)
+    """Return the number at *key*, None for -1, which stands for an unknown count."""
+    value = number(row, key)
+    return None if value is None or value < 0 else int(value)
 
 
 def whole_numbers(row: Row, key: str) -> tuple[int, ...]:
     """Return the whole numbers in the list at *key*, such as CPU ids."""
-    found = row.get(key)
-    return tuple(integers(found)) if isinstance(found, list) else ()
+    value = row.get(key)
+    return tuple(integers(value)) if isinstance(value, list) else ()
 
 
-def integers(found: Iterable[object]) -> Iterator[int]:
-    """Pass on the whole numbers among *found*."""
-    return (each for each in found if isinstance(each, int) and not isinstance(each, bool))
+def integers(values: Iterable[object]) -> Iterator[int]:
+    """Yield the whole numbers among *values*."""
+    return (value for value in values if isinstance(value, int) and not isinstance(value, bool))
 
 
 def pod_key(row: Row) -> str:
-    """Name the pod of a row: ``namespace/name``, or a workload's bare name; empty without one."""
+    """Return a row's pod: ``namespace/name``, a workload's bare name, or empty without one."""
     return "/".join(part for key in ("namespace", "pod") if (part := text(row, key)))
 
 
 def is_thread(row: Row) -> bool:
-    """Whether the row is of one thread, and not of all the others of a pod."""
+    """Whether the row is of one thread, and not the sum of a pod's other threads."""
     return row.get("tid") is not None
 
 
 def thread_name(row: Row) -> str:
-    """Name a thread, or say how many a pod has that are not listed."""
+    """Return a thread's name, or the number of a pod's other threads."""
     return text(row, "comm") if is_thread(row) else f"{count(row, 'threads') or 0} others"
 
 
 def layer_of(row: Row) -> str:
-    """Say where a thread is: ``?`` marks what is inferred, and where it should be if elsewhere.
+    """Return a thread's layer, and the expected one if that is another. ``?`` marks inference.
 
-    In brackets, where the plan would have it while nobody puts it anywhere.
+    Without an engine the expected layer is in brackets.
     """
     layer, expected = text(row, "layer"), text(row, "expected_layer")
     if not layer:
         return f"({expected})" if expected else ""
-    told = f"{layer}?" if row.get("layer_is_known") is False else layer
-    return told if expected in ("", layer) else f"{told} (should be {expected})"
+    marked = f"{layer}?" if row.get("layer_is_known") is False else layer
+    return marked if expected in ("", layer) else f"{marked} (should be {expected})"
 
 
 def headline(document: Row) -> str:
@@ -93,14 +93,14 @@ def headline(document: Row) -> str:
 
 
 def pressure_of(document: Row, pod: str = "", resource: str = "cpu") -> float | None:
-    """Return the 10 s average of ``some`` of a pod, or of the node, as a ratio."""
+    """Return the pressure of a pod or the node: the 10 s average of ``some``, as a ratio."""
     pressure = table(document, "pressure")
     place = table(table(pressure, "pods"), pod) if pod else table(pressure, "node")
     return number(table(table(place, resource), "some"), "avg10")
 
 
 def cpu_list(cpus: Iterable[int]) -> str:
-    """Write CPU ids as the kernel does: ``0-3,8``."""
+    """Return CPU ids in the kernel's list format: ``0-3,8``."""
     runs: list[list[int]] = []
     for cpu in sorted({*cpus}):
         if runs and cpu == runs[-1][-1] + 1:

@@ -1,9 +1,9 @@
-"""Patterns of profiles, judged in time that grows with the text and no faster.
+"""Patterns of profiles, searched in time linear in the text.
 
-A pattern looks at names and command lines that a pod's own threads choose. A backtracking engine
-can be held up for ever by such a text; RE2 cannot. RE2 is optional: without it every pattern is
-refused. It takes 3 MiB, so it is loaded for the first search, or for the first pattern that is not
-plain: an agent whose pods match no profile with patterns does without.
+Patterns search names and command lines that a pod's own threads choose. Such a text can block a
+backtracking engine for ever, but not RE2. RE2 is optional: without it every pattern is refused. It
+takes 3 MiB, so it is loaded for the first search, or for the first pattern that is not plain. An
+agent whose pods match no profile with patterns never loads it.
 """
 
 import re
@@ -12,13 +12,13 @@ from importlib.util import find_spec
 from typing import Protocol
 
 LONGEST_PATTERN = 1_000
-"""In characters."""
+"""Characters."""
 LARGEST_PROGRAM = 1 << 20
-"""Bytes that one compiled pattern may take: bounds what one judgement costs, too."""
+"""Bytes of one compiled pattern. This also bounds the cost of one search."""
 NO_ENGINE = "needs RE2, which is not installed: pip install 'temper-agent[patterns]'"
 
 # Plain: literals, escaped punctuation, dots, simple classes and groups, each repeated at most once
-# by ?, * or +, and anchors. RE2 takes all of these, and in a program that grows with their length.
+# by ?, * or +, and anchors. RE2 accepts all of these, in a program that grows with their length.
 _CLASS = r"\[\^?(?:a-z|A-Z|0-9|[A-Za-z0-9 _.:/])+\]"
 _ATOM = rf"[A-Za-z0-9 _:/,=@#-]|\\[\[\](){{}}.^$|?*+/-]|\.|{_CLASS}"
 _PLAIN = re.compile(rf"(?:(?:{_ATOM})[?*+]?|[\^$|]|\((?!\?)|\)[?*+]?)+")
@@ -26,22 +26,22 @@ _NOT_GROUPING = re.compile(rf"\\.|{_CLASS}|[^()]")
 
 
 class Pattern(Protocol):
-    """A compiled pattern, as much of it as is needed here."""
+    """The methods of a compiled pattern that are used here."""
 
     def search(self, text: bytes) -> object | None:
-        """Return what is found anywhere in *text*, or None."""
+        """Return a match anywhere in *text*, or None."""
 
 
 def finds(pattern: str, text: str) -> bool:
-    """Whether *pattern* is found anywhere in *text*; raise ValueError where it is none.
+    """Whether *pattern* is found anywhere in *text*. Raise ValueError if it is invalid.
 
-    What was no UTF-8 in the text stands as ``?``: RE2 would take no such text.
+    Bytes of the text that were not UTF-8 become ``?``, because RE2 refuses such text.
     """
     return _compiled(pattern).search(text.encode(errors="replace")) is not None
 
 
 def require_pattern(pattern: str) -> None:
-    """Raise ValueError, with what is allowed, unless *pattern* can be judged by RE2."""
+    """Raise ValueError, with the allowed form, unless RE2 can compile *pattern*."""
     if len(pattern) > LONGEST_PATTERN:
         raise ValueError(f"must be at most {LONGEST_PATTERN} characters, not {len(pattern)}")
     if not _has_engine():
@@ -51,7 +51,7 @@ def require_pattern(pattern: str) -> None:
 
 
 def is_plain(pattern: str) -> bool:
-    """Whether *pattern* is so simple that RE2 takes it for certain."""
+    """Whether *pattern* is so simple that RE2 certainly accepts it."""
     return _PLAIN.fullmatch(pattern) is not None and _is_balanced(pattern)
 
 
@@ -90,5 +90,7 @@ def _compiled(pattern: str) -> Pattern:
 
 
 def _reason(error: Exception) -> str:
-    said = error.args[0] if error.args else ""
-    return said.decode(errors="replace") if isinstance(said, bytes) else "it is no Unicode text"
+    message = error.args[0] if error.args else ""
+    return (
+        message.decode(errors="replace") if isinstance(message, bytes) else "it is no Unicode text"
+    )

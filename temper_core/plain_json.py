@@ -1,4 +1,4 @@
-"""Values that others made, said in JSON whatever they are."""
+"""Conversion of any value, such as a plugin's, to plain JSON."""
 
 import math
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from typing import Any
 LONGEST_TEXT = 200
 DEEPEST = 32
 LARGEST_INTEGER_BITS = 1024
-"""Beyond it readers of JSON, whose numbers are doubles, see infinity."""
+"""A larger integer is infinity for readers of JSON whose numbers are doubles."""
 
 _FAILURES_OF_STR = (
     ArithmeticError,
@@ -23,7 +23,7 @@ _FAILURES_OF_STR = (
 
 
 def plain_scalar(value: object) -> str | int | float | bool | None:
-    """Say *value* as a JSON scalar: null for a number without end, text for what is none."""
+    """Return *value* as a JSON scalar: None for an infinite number or NaN, text for an object."""
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, int):
@@ -34,9 +34,9 @@ def plain_scalar(value: object) -> str | int | float | bool | None:
 
 
 def plain_value(value: object, above: tuple[int, ...] = ()) -> Any:  # noqa: ANN401 - JSON
-    """Say *value* in JSON, containers included; *above* are the ids of those it is in.
+    """Return *value* as JSON, containers included. *above* are the ids of the enclosing ones.
 
-    What contains itself, or is nested deeper than ``DEEPEST``, becomes text.
+    A container that contains itself, or is nested deeper than ``DEEPEST``, becomes text.
     """
     if id(value) in above or len(above) >= DEEPEST:
         return plain_scalar(value)

@@ -11,13 +11,13 @@ if TYPE_CHECKING:
     from temper_core.records.contributions import Command
 
 OPTION = "--settings"
-"""Names the settings file, in every command."""
+"""The option for the settings file, the same in every command."""
 
 
 def summaries(path: str) -> Mapping[str, str]:
     """Return name and summary of every command that plugins add to the group *path*.
 
-    Where the default settings cannot be read no plugin is known to be allowed, and none is asked.
+    Empty if the default settings cannot be read, since they determine the allowed plugins.
     """
     from temper_core.errors import TemperError
 
@@ -25,16 +25,16 @@ def summaries(path: str) -> Mapping[str, str]:
         host = _host(None)
     except TemperError:
         return {}
-    found = [contribution.record for contribution in _contributions(host)]
-    return {command.name: command.summary for command in found if command.under == path}
+    commands = [contribution.record for contribution in _contributions(host)]
+    return {command.name: command.summary for command in commands if command.under == path}
 
 
 def load_command(path: str, name: str, arguments: Sequence[str] = ()) -> "click.Command | None":
-    """Import the command *name* that a plugin adds to the group *path*; None without one.
+    """Import the command *name* that a plugin adds to the group *path*, None if there is none.
 
-    The settings that its *arguments* name, or else the default ones, say which plugins may be
-    loaded. Raises InputError where they cannot be read, and instead of returning None where a
-    plugin that is set aside, not allowed, or one of ours and not installed has it or may have it.
+    The settings file in *arguments*, or else the default one, determines the allowed plugins.
+    Raises InputError if it cannot be read. Also raises InputError if the command may belong to a
+    plugin that is set aside, not allowed, or first-party and not installed.
     """
     from temper_core.errors import InputError
 
@@ -43,7 +43,9 @@ def load_command(path: str, name: str, arguments: Sequence[str] = ()) -> "click.
         if (contribution.record.under, contribution.record.name) == (path, name):
             return host.call(contribution.plugin, contribution.record.load)
     claim_of_name = f"{path} {name}"
-    reasons = [c.reason for c in host.contested("temper_commands") if c.name == claim_of_name]
+    reasons = [
+        claim.reason for claim in host.contested("temper_commands") if claim.name == claim_of_name
+    ]
     reasons += [
         f"plugin {state.name!r} is {_WITHOUT[state.state]}: {state.failure}"
         for state in host.states()
@@ -71,7 +73,7 @@ FIRST_PARTY: Mapping[str, str] = {
 
 
 def _missing(command: str, installed: Collection[str]) -> list[str]:
-    """Return how to install the plugin that has *command*, if it is one of ours and missing."""
+    """Return how to install the plugin of *command*, if it is first-party and missing."""
     plugin = FIRST_PARTY.get(command)
     if plugin is None or plugin in installed:
         return []
@@ -82,7 +84,7 @@ _WITHOUT = {"set_aside": "set aside", "not_allowed": "not loaded"}
 
 
 def settings_path(arguments: Sequence[str]) -> Path | None:
-    """Return the settings file that a command's *arguments* name, the last one; None without."""
+    """Return the last settings file in a command's *arguments*, None without one."""
     path = None
     for number, argument in enumerate(arguments):
         if argument == "--":
@@ -101,7 +103,7 @@ def _host(path: Path | None) -> "PluginHost":
     from temper_core.settings import load
 
     settings = load(path).settings
-    # One broken plugin must not keep the commands of all others from whoever mends it.
+    # A broken plugin must not hide the commands of the others.
     lenient = evolve(settings.plugin_host, strict=False)
     return load_host(evolve(settings, plugin_host=lenient))
 

@@ -1,4 +1,4 @@
-"""How a plugin reads settings: its own table ``[plugins.<name>]``, or all of them."""
+"""Read settings in a plugin: its own table ``[plugins.<name>]``, or all of them."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,13 +12,13 @@ Model = TypeVar("Model")
 
 
 def fit_settings(table: Mapping[str, Any], model: type[Model], *, plugin: str) -> Model:
-    """Fit the table a hook was given to a *model*; raise DocumentError with every misfit."""
+    """Fit a hook's *table* to a *model*. Raise DocumentError with every misfit."""
     return documents.fit(dict(table), model, source=f"[plugins.{plugin}]")
 
 
 def load_settings(path: Path | None) -> Settings:
-    """Return the settings in force, for a plugin's command; raise DocumentError as the core does.
+    """Return the settings in force, for a plugin's command. Raise DocumentError as the core does.
 
-    Without *path* they are those of the default file, if there is one.
+    Without *path* they are those of the default file if it exists.
     """
     return load(path).settings

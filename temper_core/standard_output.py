@@ -1,4 +1,4 @@
-"""Standard output is for results: plugins print elsewhere, and what cannot be written is told."""
+"""Standard output for results: plugins print to standard error, and lost output is an error."""
 
 import io
 import os
@@ -16,11 +16,11 @@ _plugin_threads: set[int] = set()
 
 
 class ReaderGone(Exception):  # noqa: N818 - names what happened
-    """Whoever read standard output has gone: no error, but no reason to go on either."""
+    """The reader of standard output has gone. This is no error, but ends the command."""
 
 
 class ResultLost(MachineError):  # noqa: N818 - names what happened
-    """Standard output is closed, or takes no more."""
+    """Standard output is closed or full."""
 
     def __init__(self, error: OSError) -> None:
         super().__init__(f"cannot write the result: {error.strerror or error}")
@@ -32,15 +32,15 @@ def enter_plugin_thread() -> None:
 
 
 def leave_plugin_thread() -> None:
-    """Undo ``enter_plugin_thread``: a later thread may have the same number."""
+    """Undo ``enter_plugin_thread``: a later thread may have the same ident."""
     _plugin_threads.discard(get_ident())
 
 
 def deliver(command: Callable[[], int]) -> int:
-    """Run *command* with ``sys.stdout`` guarded; return its exit code, or 3 if output was lost.
+    """Run *command* with ``sys.stdout`` guarded. Return its exit code, or 3 if output was lost.
 
-    A reader that goes away is no error: the command goes on to its end and its code counts, but
-    one that still writes GRACE_S later, and may never end, is cut short with code 0.
+    A reader that goes away is no error: the command runs to its end and its exit code is returned.
+    A command that still writes GRACE_S seconds later may never end, and is ended with code 0.
     """
     original = sys.stdout
     results = _Results(original)
@@ -76,7 +76,7 @@ def _told(error: ResultLost) -> int:
 
 
 class _Descriptor(io.RawIOBase):
-    """A file descriptor that fails once, and then takes anything: no later flush complains."""
+    """A file descriptor that fails once and then discards output, so that no later flush fails."""
 
     lost = False
     _gone_since: float | None = None
@@ -94,7 +94,7 @@ class _Descriptor(io.RawIOBase):
     def isatty(self) -> bool:
         return self._number is not None and os.isatty(self._number)
 
-    def write(self, data: Any) -> int | None:  # noqa: ANN401 - whatever io hands over
+    def write(self, data: Any) -> int | None:  # noqa: ANN401 - a buffer of io
         if self._gone_since is not None and time.monotonic() - self._gone_since > GRACE_S:
             raise ReaderGone
         if self.lost or self._gone_since is not None:
@@ -112,7 +112,7 @@ class _Descriptor(io.RawIOBase):
 
 
 class _Results(io.TextIOWrapper):
-    """Text for standard output, but for what plugins print in their threads."""
+    """Standard output as text. The output of plugins' threads goes to standard error."""
 
     def __init__(self, original: "io.TextIOBase | object | None") -> None:
         self.descriptor = _Descriptor(_number_of(original))
@@ -124,16 +124,16 @@ class _Results(io.TextIOWrapper):
         )
 
     def write(self, text: str) -> int:
-        """Write *text* where it belongs; raise ReaderGone or ResultLost, once, if it cannot."""
+        """Write *text*. Raise ReaderGone or ResultLost, once, if that fails."""
         if get_ident() not in _plugin_threads:
             return super().write(text)
         return len(text) if sys.stderr is None else sys.stderr.write(text)
 
 
 def _lenient(stream: object) -> str:
-    """Return how to treat what the encoding lacks: threads and pods may be called anything."""
-    asked: str | None = getattr(stream, "errors", None)
-    return "replace" if asked in (None, "strict") else asked
+    """Return the error handler of the encoding: names of threads and pods may hold anything."""
+    handler: str | None = getattr(stream, "errors", None)
+    return "replace" if handler in (None, "strict") else handler
 
 
 def _number_of(stream: object) -> int | None:

@@ -1,4 +1,4 @@
-"""What a plugin's own tests need: a host with that plugin alone, its contract, and samples.
+"""A kit for plugins' tests: a host with one plugin, its contract, and samples.
 
 A suite uses it by ``pytest_plugins = ["temper_core.testing"]`` in its ``conftest.py``.
 """
@@ -39,44 +39,44 @@ HOOKS = RECORDS
 
 @pytest.fixture
 def host() -> PluginHost:
-    """Return a host with no plugin, whatever is installed."""
+    """Return a host without plugins, regardless of the installed ones."""
     return PluginHost()
 
 
 def assert_keeps_contract(
     plugin: object, name: str = "under-test", settings: Mapping[str, Any] | None = None
 ) -> None:
-    """Fail unless *plugin* fits the hooks and keeps what it promises.
+    """Fail unless *plugin* fits the hooks and its records work on samples.
 
-    Every hook is asked twice and must name the same records; then what it contributed is called
-    with samples: detectors, invariants, exporters, commands, and endpoints that only read.
+    Every hook is called twice and must name the same records. Then detectors, invariants,
+    exporters, commands, and endpoints that only read are called with samples.
     """
-    given = {name: dict(settings or {})}
-    host = PluginHost(Settings(plugins=given, plugin_host=PluginHostSettings(strict=True)))
+    tables = {name: dict(settings or {})}
+    host = PluginHost(Settings(plugins=tables, plugin_host=PluginHostSettings(strict=True)))
     host.add(plugin, name)
     for hook, kind in HOOKS.items():
         contributions = host.gather(hook, kind)
         again = host.gather(hook, kind)
-        named = [contribution.record.name for contribution in contributions]
-        assert named == [c.record.name for c in again], f"{hook} is not the same twice"  # noqa: S101 - a test kit asserts
+        names = [contribution.record.name for contribution in contributions]
+        assert names == [c.record.name for c in again], f"{hook} differs between two calls"  # noqa: S101 - a test kit asserts
         for contribution in contributions:
             _exercise(host, contribution)
 
 
 def make_pod(name: str = "web", namespace: str = "default", **changes: Any) -> Pod:  # noqa: ANN401 - any field
-    """Return a pod of one container; *changes* are fields of Pod."""
+    """Return a pod of one container. *changes* are fields of Pod."""
     containers = (Container("main", image="registry.example/web:1", processes=("web",)),)
     pod = Pod(uid=f"uid-{namespace}-{name}", namespace=namespace, name=name, containers=containers)
     return attrs.evolve(pod, **changes)
 
 
 def make_machine(cores: int = 4, threads_per_core: int = 2, **shape: Any) -> MachineShape:  # noqa: ANN401 - any argument
-    """Return a machine of equal cores; *shape* as for ``MachineShape.uniform``."""
+    """Return a machine of equal cores. *shape* is as for ``MachineShape.uniform``."""
     return MachineShape.uniform(cores, threads_per_core, **shape)
 
 
 def make_thread(comm: str = "worker", **changes: Any) -> ThreadSample:  # noqa: ANN401 - any field
-    """Return a thread that used half of CPU 0 in the last window, and is old enough to judge."""
+    """Return a thread, an hour old, that used half of CPU 0 in the last window."""
     thread = ThreadSample(
         tid=1000,
         tgid=1000,
@@ -97,9 +97,9 @@ def make_snapshot(
     layers: Mapping[Layer, tuple[int, ...]] | None = None,
     **changes: Any,  # noqa: ANN401 - any field
 ) -> Snapshot:
-    """Return what an enforcing node saw in five seconds.
+    """Return an enforcing node's snapshot of a five-second window.
 
-    *layers* are those of the plan, each with the CPUs it owns; *changes* are fields of Snapshot.
+    *layers* are those of the plan, each with the CPUs it owns. *changes* are fields of Snapshot.
     """
     machine = machine or make_machine()
     owned = layers or {}
@@ -119,7 +119,7 @@ def make_snapshot(
 
 @define(eq=False)
 class MadeTrial:
-    """A trial of a profile in a test: it is in force until it is released."""
+    """A trial of a profile in a test, in force until it is released."""
 
     id: str
     profile: WorkloadProfile
@@ -128,29 +128,30 @@ class MadeTrial:
     _is_active: bool = True
 
     def is_active(self) -> bool:
-        """Whether it has not been released."""
+        """Whether the trial has not been released."""
         return self._is_active
 
     def release(self) -> None:
-        """End it."""
+        """End the trial."""
         self._is_active = False
 
 
 @define
 class MadeContext:
-    """The context of an instrument in a test: it keeps what it is asked for.
+    """The context of an instrument in a test, which records the instrument's calls.
 
     Attributes:
         on_request: Called with the reason of each request for safe mode.
         on_release: Called for each release.
-        on_restore: Called with the reason of each wish to restore, and what to call afterwards.
+        on_restore: Called with the reason of each restore request, and the function to call
+            afterwards.
         recorded: Kind, subject and reason of each event.
-        folder: Where the agent's state directory is to be; ``state`` is a real one below it.
+        folder: The parent of the agent's state directory. ``state`` is a real one below it.
         state_limit_bytes: The bound on ``state``.
         with_processes: Whether a helper is a real process, which ``close()`` ends. Otherwise it is
-            a call in this process, to the same rules for what it is given and returns.
-        charged: The parts that were charged; the empty name for none.
-        trials: The trial profiles, with those that were released.
+            a call in this process, with the same rules for argument and result.
+        charged: The parts that were charged. A charge without a part is an empty name.
+        trials: The trial profiles, including released ones.
 
     """
 
@@ -175,15 +176,15 @@ class MadeContext:
         return PlanLookup(lambda: self.plan)
 
     def request_safe_mode(self, reason: str) -> None:
-        """Pass the request on."""
+        """Call ``on_request``."""
         self.on_request(reason)
 
     def release_safe_mode(self) -> None:
-        """Pass the release on."""
+        """Call ``on_release``."""
         self.on_release()
 
     def restore(self, reason: str, done: Callable[[Restored], None]) -> None:
-        """Pass the wish on."""
+        """Call ``on_restore``."""
         self.on_restore(reason, done)
 
     @property
@@ -202,7 +203,7 @@ class MadeContext:
         argument: Any = None,  # noqa: ANN401 - JSON
         bounds: HelperBounds | None = None,
     ) -> Helper:
-        """Run the function: in a process of its own, or here and now."""
+        """Run the function in a process of its own, or in this one."""
         start = self._processes.start if self.with_processes else HelperCalls().start
         return start("under-test", entry_point, argument, bounds or HelperBounds())
 
@@ -211,7 +212,7 @@ class MadeContext:
         self._processes.close()
 
     def charge(self, part: str = "") -> AbstractContextManager[None]:
-        """Remember the part; raise InputError where it is no name of one."""
+        """Record the part. Raise InputError for an invalid name."""
         return InstrumentCharges(self._charged)("under-test", part)
 
     def _charged(self, line: str) -> AbstractContextManager[None]:
@@ -219,13 +220,13 @@ class MadeContext:
         return nullcontext()
 
     def record(self, kind: str, subject: str = "", reason: str = "") -> None:
-        """Remember the event."""
+        """Record the event."""
         self.recorded.append((kind, subject, reason))
 
     def try_profile(
         self, profile: WorkloadProfile, pods: Sequence[str], seconds: float
     ) -> MadeTrial:
-        """Remember the trial; which pods and profiles the agent takes is not judged."""
+        """Record the trial. Its pods and profile are not checked as the agent would."""
         trial = MadeTrial(str(len(self.trials) + 1), profile, tuple(pods), seconds)
         self.trials.append(trial)
         return trial
@@ -256,7 +257,7 @@ def _exercise(host: PluginHost, contribution: Contribution[Any]) -> None:
             host.call(plugin, record.collect, make_snapshot(make_thread()))
         case Command():
             loaded = host.call(plugin, record.load)
-            assert loaded.name == record.name, f"command {record.name} calls itself {loaded.name}"  # noqa: S101 - the same
+            assert loaded.name == record.name, f"command {record.name} has the name {loaded.name}"  # noqa: S101 - the same
         case Endpoint(acts=False, method="GET"):
             host.call(plugin, _answer_so_that_it_can_be_sent, record)
 
@@ -272,4 +273,4 @@ def _answer_so_that_it_can_be_sent(endpoint: Endpoint) -> None:
             else:
                 json.dumps(answer)
         except InputError:
-            continue  # it may ask for parameters
+            continue  # it may require parameters

@@ -1,1 +1,1 @@
-"""The agent: decide, drive the engine, observe, publish, until told to stop."""
+"""The agent: decides on plans, drives the engine, observes the node and publishes its state."""

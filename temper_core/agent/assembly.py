@@ -1,4 +1,4 @@
-"""Put an agent together from settings: every part, and what each needs of the others."""
+"""Builds an agent and its parts from the settings."""
 
 import os
 from pathlib import Path
@@ -47,9 +47,9 @@ from temper_core.steering.steerer import Steerer
 
 
 def assemble(settings: Settings, wake: LoopWaker, roots: Roots | None = None) -> Agent:
-    """Return an agent for this node that sleeps in *wake*; nothing has been started or written.
+    """Return an agent for this node that sleeps in *wake*. It starts and writes nothing yet.
 
-    Raises InputError or MachineError for what the settings ask and the node does not have.
+    Raises InputError or MachineError for a setting that this node cannot satisfy.
     """
     roots = roots or Roots.of(settings)
     machine = read_machine()
@@ -132,9 +132,9 @@ def assemble(settings: Settings, wake: LoopWaker, roots: Roots | None = None) ->
 
 
 def open_steering(settings: Settings, roots: Roots | None = None) -> Steerer:
-    """Open steering where there can be an engine; raise MachineError where there is none to be.
+    """Open steering. Raise MachineError if no engine is to run, or the kernel has no sched_ext.
 
-    Then what an agent that was killed left pinned is taken away as well.
+    In that case the pin of an agent that was killed is removed.
     """
     roots = roots or Roots.of(settings)
     pin = PinPlace(Path(settings.scheduler.steering_pin))
@@ -148,7 +148,7 @@ def open_steering(settings: Settings, roots: Roots | None = None) -> Steerer:
 
 
 def _sweep(pin: PinPlace, settings: Settings, roots: Roots) -> None:
-    """Sweep unless another agent may enforce, beside which this one observes: it uses the pin."""
+    """Remove a left-over pin, unless another agent on this node may enforce and use it."""
     if not os.path.lexists(pin.path.parent):
         return
     with exclusive_access(settings, roots) as is_alone:
@@ -159,7 +159,7 @@ def _sweep(pin: PinPlace, settings: Settings, roots: Roots) -> None:
 def _safe_mode_requests(
     settings: Settings, wake: LoopWaker, events: EventLog, keeper: EventKeeper
 ) -> SafeModeRequests:
-    """Return the requests for safe mode, each of which is recorded when it comes and goes."""
+    """Return the requests for safe mode. Each is recorded as events when it begins and ends."""
     watch = SafeModeWatch(events)
 
     def changed() -> None:
@@ -179,4 +179,8 @@ def _safe_mode_requests(
 
 def _linter(settings: Settings, host: PluginHost) -> Linter:
     contributions = host.gather("temper_invariants", Invariant)
-    return Linter([(c.plugin, c.record) for c in contributions], settings.lint, host.call)
+    return Linter(
+        [(contribution.plugin, contribution.record) for contribution in contributions],
+        settings.lint,
+        host.call,
+    )

@@ -1,4 +1,4 @@
-"""What the loop hears of without looking: pods, profiles, and the file that asks for safe mode."""
+"""Change notifications for the loop: of pods, profiles and the file that requests safe mode."""
 
 from typing import Protocol
 
@@ -6,18 +6,18 @@ from temper_core.agent.waker import LoopWaker, WatchedDescriptor
 
 
 class Readable(Protocol):
-    """Something with a descriptor that becomes readable when it is worth a look."""
+    """Something with a descriptor that becomes readable when the thing may have changed."""
 
     def fileno(self) -> int:
-        """Return the descriptor; -1 while there is none, and only looking helps."""
+        """Return the descriptor, -1 while there is none, so that the thing has to be polled."""
         ...
 
 
 class ChangeSource:
-    """Hears of one thing, every *rest_s* seconds at most; its descriptor may be another any time.
+    """Reports changes of one source, at most every *rest_s* seconds.
 
-    Whoever is told that there were news must look before the next sleep: looking takes them from
-    the descriptor.
+    The source may change its descriptor at any time. After ``taken`` has returned true the caller
+    must read the source before the next sleep, since only that drains the descriptor.
     """
 
     def __init__(self, wake: LoopWaker, source: Readable, rest_s: float) -> None:
@@ -28,11 +28,11 @@ class ChangeSource:
 
     @property
     def is_listening(self) -> bool:
-        """Whether news will be heard; where not, only looking helps."""
+        """Whether changes will be reported. Otherwise the source has to be polled."""
         return self._watched is not None
 
     def taken(self) -> bool:
-        """Return whether there were news since the last call, and listen for the next."""
+        """Return whether there were changes since the last call, and wait for the next."""
         had_news = self._watched is not None and self._watched.taken()
         descriptor = self._source.fileno()
         if self._watched is not None and not self._is_of(self._watched, descriptor):

@@ -1,4 +1,4 @@
-"""The agent's loop: pods, profiles, plan, scheduler, steering, observation, lint; each when due."""
+"""The agent's loop over pods, profiles, plan, scheduler, steering, observation and lint."""
 
 import gc
 import time
@@ -31,26 +31,27 @@ from temper_core.server.agent_server import AgentServer
 from temper_core.settings.models import Settings
 
 FIRST_WINDOW_S = 1.0
-"""After the baseline the first real window is short, so that there soon is something to see."""
+"""Seconds of the first window after the baseline: short, so that data is soon available."""
 
 LONGEST_WAIT_S = 20.0
-"""However little there is to do: so often the loop shows that it lives (``published.STALE_S``)."""
+"""Seconds of the longest sleep. It is well below ``published.STALE_S``, so that an idle loop still
+counts as alive."""
 
 NEWS_REST_S = 2.0
-"""How often pods and profiles are looked at, at most, however much is heard of them."""
+"""Least seconds between two reads of pods and profiles, even if they change all the time."""
 
 BRAKE_REST_S = 0.2
-"""How often the file that asks for safe mode is looked at, at most, where it comes and goes."""
+"""Least seconds between two reads of the file that requests safe mode, if it comes and goes."""
 
 MOST_FAILURES_TOLD = 20
-"""In the defects; the log and the metrics have all profiles that could not be loaded."""
+"""Profiles in the defects that could not be loaded. The log and the metrics have all of them."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 @frozen
 class Parts:
-    """What the loop drives."""
+    """The parts that the loop drives."""
 
     settings: Settings
     host: PluginHost
@@ -73,7 +74,7 @@ class Parts:
 
 @frozen
 class _Basis:
-    """What a decision rests on besides the pods: engine in force, steering, profiles on trial."""
+    """The input of a decision besides the pods: engine in force, steering, profiles on trial."""
 
     generation: int
     can_steer: bool
@@ -81,7 +82,7 @@ class _Basis:
 
 
 class Agent:
-    """Runs on the thread that calls ``run``, which must be the main one: it spawns the engine."""
+    """The agent. ``run`` must be called from the main thread, since it spawns the engine."""
 
     def __init__(self, parts: Parts, wake: LoopWaker) -> None:
         self._parts = parts
@@ -100,14 +101,14 @@ class Agent:
         self._next_window_s = FIRST_WINDOW_S
 
     def stop(self) -> None:
-        """Ask the loop to end; may be called from a signal handler."""
+        """Ask the loop to end. May be called from a signal handler."""
         self._is_stopping = True
         self._wake.set()
 
     def run(self) -> None:
-        """Serve and turn until ``stop``; then end the engine and let everything go.
+        """Serve and loop until ``stop``. Then end the engine and close all parts.
 
-        Raises MachineError where another agent runs on this node.
+        Raises MachineError if another agent runs on this node.
         """
         with self._parts.lock():
             self._run()
@@ -127,7 +128,7 @@ class Agent:
             self._restore()
             parts.helm.try_again(time.monotonic())
             self._turn(time.monotonic())
-            # What is there now stays: the collector need not go through it again and again.
+            # These objects live as long as the agent, so that the collector need not scan them.
             gc.collect()
             gc.freeze()
             while not self._is_stopping:
@@ -138,7 +139,7 @@ class Agent:
         log.info("agent_stopped")
 
     def _turn(self, now: float) -> float:
-        """Do what is due; return in how many seconds something will be."""
+        """Do what is due. Return the seconds until something is due again."""
         parts = self._parts
         parts.published.turned()
         self._restore()
@@ -154,7 +155,7 @@ class Agent:
         if self._brake.taken():
             parts.scheduler.look_for_requests()
             self._step_due = now
-        # A step that is due before the next look is taken with this: every wake-up has its price.
+        # A step that is due before the next look is taken now, to save a wake-up.
         if now >= self._step_due - (parts.observer.period_s if is_look else 0.0):
             with parts.observer.cost.part("schedule"):
                 wanted_in_s = parts.scheduler.step(time.monotonic())
@@ -183,7 +184,7 @@ class Agent:
             self._parts.restoration.turn(self._parts.scheduler.engine_pids)
 
     def _next_pods(self, now: float) -> float:
-        """Return when to look at the pods again, if there are no news of them before."""
+        """Return when to read the pods again if no change of them is reported before."""
         parts, poll_s = self._parts, self._parts.settings.pods.poll_s
         if self._is_open:
             return now + poll_s
@@ -192,28 +193,28 @@ class Agent:
 
     @property
     def _hears_all(self) -> bool:
-        """Whether pods and profiles tell of every change; only looking helps where they do not."""
-        ears = (self._pod_news, self._profile_news)
-        return self._parts.profiles.is_heard and all(ear.is_listening for ear in ears)
+        """Whether pods and profiles report every change. Otherwise they have to be polled."""
+        sources = (self._pod_news, self._profile_news)
+        return self._parts.profiles.is_heard and all(source.is_listening for source in sources)
 
     def _has_news_of_pods(self, now: float) -> bool:
-        """Whether to look at pods and profiles: news of either, something else to go by, or time.
+        """Whether to read pods and profiles: after a change, with a new basis, or when it is due.
 
-        Each is asked, since asking is what makes it listen.
+        ``taken`` is called on both sources each time, since the call makes them wait for changes.
         """
-        heard = [ear.taken() for ear in (self._pod_news, self._profile_news)]
+        changes = [source.taken() for source in (self._pod_news, self._profile_news)]
         is_due = now >= self._pods_due or self._basis != self._basis_now()
-        return self._parts.helm.sees_news(now) or is_due or any(heard)
+        return self._parts.helm.sees_news(now) or is_due or any(changes)
 
     @contextmanager
     def _surviving(self, part: str) -> Iterator[None]:
-        """Keep the node's plan in force whatever a part of the loop stumbles over.
+        """Keep the node's plan in force when a part of the loop raises.
 
-        The scheduler has no such net: if it fails, the agent ends, and the engine with it.
+        The scheduler is not guarded: if it fails, the agent ends, and the engine with it.
         """
         try:
             yield
-        except Exception as error:  # whatever it is: a bug here must not end enforcement
+        except Exception as error:  # any error: a bug here must not end enforcement
             if self._defects.get(part) != repr(error):
                 log.exception("agent_part_failed", part=part)
             self._defects[part] = repr(error)
@@ -235,7 +236,7 @@ class Agent:
             parts.pods.pods,
             generation.plan if generation is not None else None,
             steered=basis.can_steer,
-            can_swap=not scheduler.why_no_swap,
+            can_swap=not scheduler.swap_obstacle,
             now=now,
         )
         self._tell_notes(decision.by_now)
@@ -245,13 +246,13 @@ class Agent:
         scheduler.submit(decision.wanted)
 
     def _must_decide(self, now: float, basis: _Basis) -> bool:
-        """Whether there is anything to decide although the pods are the same."""
+        """Whether a new decision is needed although the pods are the same."""
         is_due = self._again_at is not None and now >= self._again_at
         return is_due or self._is_open or basis != self._basis
 
     @property
     def _is_open(self) -> bool:
-        """Whether what was decided last is not the last word on these pods."""
+        """Whether the last decision on these pods failed or is unfinished."""
         failed = self._plan is None or "decide" in self._defects
         return failed or self._parts.decider.is_unfinished
 
@@ -261,9 +262,9 @@ class Agent:
         return _Basis(number, self._parts.helm.can_steer, self._parts.trials.profiles())
 
     def _tell_notes(self, plan: LayerPlan) -> None:
-        known = set(self._plan.notes) if self._plan is not None else set()
+        old_notes = set(self._plan.notes) if self._plan is not None else set()
         for note in plan.notes:
-            if note not in known:
+            if note not in old_notes:
                 log.info("plan_noted", code=note.code, subject=note.subject, message=note.message)
 
     def _look(self) -> None:
@@ -281,25 +282,27 @@ class Agent:
             profile_failures=parts.profiles.catalogue.failures,
             truth=truth,
         )
-        # The linter judges by the sections as well.
+        # Invariants read the sections as well.
         snapshot = parts.instruments.with_sections(self._described(snapshot))
         with parts.observer.cost.part("lint"):
             violations = parts.linter.judge(snapshot)
-            judged = evolve(snapshot, violations=violations, invariants=parts.linter.names)
+            linted = evolve(snapshot, violations=violations, invariants=parts.linter.names)
         with parts.observer.cost.part("publish"):
-            parts.published.show_snapshot(judged, truth)
-        parts.instruments.tell(judged)
+            parts.published.show_snapshot(linted, truth)
+        parts.instruments.tell(linted)
 
     def _described(self, snapshot: Snapshot) -> Snapshot:
-        """Return *snapshot* with what the agent's other parts know."""
+        """Return *snapshot* with the state of the agent's other parts."""
         parts = self._parts
-        failed = [f"{part} failed: {error}" for part, error in self._defects.items()]
-        spoilt = [f"profiles: {each.source}: {each.reason}" for each in self._told_failures()]
+        failed_parts = [f"{part} failed: {error}" for part, error in self._defects.items()]
+        failed_profiles = [
+            f"profiles: {failure.source}: {failure.reason}" for failure in self._told_failures()
+        ]
         undeclared = parts.published.undeclared
-        others = (*failed, *spoilt, *parts.instruments.defects, *undeclared)
-        unkept = parts.events.defect if parts.events is not None else ""
-        told = [parts.pods.defect, parts.scheduler.refusal, unkept, *others]
-        defects = tuple(filter(None, told))
+        others = (*failed_parts, *failed_profiles, *parts.instruments.defects, *undeclared)
+        event_defect = parts.events.defect if parts.events is not None else ""
+        defects_of_parts = [parts.pods.defect, parts.scheduler.refusal, event_defect, *others]
+        defects = tuple(filter(None, defects_of_parts))
         return evolve(
             snapshot,
             overhead=evolve(snapshot.overhead, instruments=parts.instruments.costs()),
@@ -319,7 +322,7 @@ class Agent:
         return EngineEnd(diagnosis.kind.value, diagnosis.summary, diagnosis.remedy)
 
     def _close(self) -> None:
-        """End the engine first: whatever else goes wrong, the node is on the stock scheduler."""
+        """Close all parts. The engine is first, so that the stock scheduler runs in any case."""
         parts = self._parts
         with ExitStack() as ending:
             watchers = (parts.observer.close, parts.instruments.close)

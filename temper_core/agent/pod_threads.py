@@ -1,4 +1,4 @@
-"""The threads of one pod, with plan, hint and the engine's own record side by side."""
+"""The threads of one pod, each with its layer by plan, by hint and in the engine."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -11,10 +11,9 @@ Json = dict[str, Any]
 
 
 def pod_threads(pod: str, truth: Truths | None, snapshot: Snapshot | None, top: int) -> list[Json]:
-    """Return the threads of the pod of that key, astray ones first and then the busiest.
+    """Return at most *top* threads of the pod *pod*, astray ones first and then the busiest.
 
-    At most *top*. Without *truth* they are those that ran in the last window, and their layers
-    are inferred.
+    Without *truth* they are those that ran in the last window, and their layers are inferred.
     """
     samples = {thread.tid: thread for thread in snapshot.threads} if snapshot else {}
     rows = (
@@ -26,18 +25,18 @@ def pod_threads(pod: str, truth: Truths | None, snapshot: Snapshot | None, top: 
 
 
 def _from_truth(truths: Iterable[ThreadTruth], samples: dict[int, ThreadSample]) -> Iterator[Json]:
-    for told in truths:
-        sample = samples.get(told.tid)
+    for truth in truths:
+        sample = samples.get(truth.tid)
         yield {
-            "tid": told.tid,
-            "tgid": told.tgid,
-            "comm": told.comm,
-            "expected_layer": told.expected,
-            "hinted_layer": told.hinted,
-            "layer": told.layer,
-            "layer_is_known": bool(told.layer),
-            "is_decided": told.is_decided,
-            "is_astray": bool(told.layer) and told.layer != told.expected,
+            "tid": truth.tid,
+            "tgid": truth.tgid,
+            "comm": truth.comm,
+            "expected_layer": truth.expected,
+            "hinted_layer": truth.hinted,
+            "layer": truth.layer,
+            "layer_is_known": bool(truth.layer),
+            "is_decided": truth.is_decided,
+            "is_astray": bool(truth.layer) and truth.layer != truth.expected,
             "cpu_used": round(sample.cpu_used, 6) if sample is not None else 0.0,
         }
 

@@ -1,4 +1,4 @@
-"""The agent as others may see it: whole values, replaced at once, read from any thread."""
+"""The agent's published state: immutable values, replaced at once, read from any thread."""
 
 import time
 from collections import Counter
@@ -34,14 +34,14 @@ from temper_core.settings.models import Settings
 from temper_core.steering.truth import Truths
 
 STALE_S = 60.0
-"""A loop that has not turned for so long counts as hung; one turn takes milliseconds, but a plugin
-may use up its deadline several times."""
+"""Seconds after which a loop without a turn counts as hung. One turn takes milliseconds, but a
+plugin may use up its deadline several times."""
 
 Returned = TypeVar("Returned")
 
 
 class Published:
-    """Implements the server's ``AgentView``; the agent's loop fills it."""
+    """Implements the server's ``AgentView``. The agent's loop fills it."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class Published:
         self._exporters = host.gather("temper_exporters", Exporter)
         self._endpoints = host.gather("temper_endpoints", Endpoint)
         families = host.gather("temper_metrics", MetricFamily)
-        self._declarations = Declarations((each.plugin, each.record) for each in families)
+        self._declarations = Declarations((family.plugin, family.record) for family in families)
         self._snapshot: Snapshot | None = None
         self._totals = Totals()
         self.series = 0
@@ -74,15 +74,15 @@ class Published:
         self._turned_at = time.monotonic()
 
     def turned(self) -> None:
-        """Note that the loop is alive."""
+        """Record that the loop has turned."""
         self._turned_at = time.monotonic()
 
     def show_plan(self, plan: LayerPlan) -> None:
-        """Publish the plan by which pods are placed now."""
+        """Publish the plan that places pods now."""
         self._plan = plan
 
     def show_snapshot(self, snapshot: Snapshot, truth: Truths | None = None) -> None:
-        """Publish the last observation, and what the kernel knew of all threads then."""
+        """Publish the last observation, and the kernel's view of all threads at that time."""
         self._totals.add(snapshot)
         self._truth, self._snapshot = truth, snapshot
 
@@ -95,23 +95,23 @@ class Published:
         return self._trials
 
     def plan(self) -> LayerPlan | None:
-        """Return the plan by which pods are placed now; None before the first."""
+        """Return the plan that places pods now, None before the first."""
         return self._plan
 
     def show_instruments(self, instruments: Instruments) -> None:
-        """Serve what *instruments* add: endpoints, metrics and checks."""
+        """Serve the endpoints, metrics and checks of *instruments*."""
         self._instruments = instruments
 
     def show_events(self, events: EventLog) -> None:
-        """Serve *events*, and record there every request that acts."""
+        """Serve *events*, and record every request that acts in it."""
         self._events, self._audit = events, Audit(events)
 
     def events(self) -> EventLog:
-        """Return what happened on this node."""
+        """Return the log of this node's events."""
         return self._events
 
     def audit(self, request_line: str, requester: Requester, outcome: str) -> None:
-        """Record a request that acts: ``PUT /safe-mode``, and ``done`` or why it was not."""
+        """Record a request that acts, such as ``PUT /safe-mode``, and ``done`` or its failure."""
         self._audit.note(request_line, requester, outcome)
 
     def checks(self) -> Sequence[tuple[str, Check]]:
@@ -119,20 +119,20 @@ class Published:
         return self._instruments.checks()
 
     def snapshot(self) -> Snapshot | None:
-        """Return the last observation; None before the first."""
+        """Return the last observation, None before the first."""
         return self._snapshot
 
     def generation(self) -> Generation | None:
-        """Return the plan in force; None while there is none."""
+        """Return the plan in force, None while there is none."""
         return self._scheduler.generation
 
     def plan_document(self) -> Any | None:  # noqa: ANN401 - JSON
-        """Return ``/plan``: the plan in force, and whether it can be swapped; None without one."""
+        """Return ``/plan``: the plan in force, and whether it can be swapped, None without one."""
         generation = self._scheduler.generation
         if generation is None:
             return None
-        why_not = self._scheduler.why_no_swap
-        swap = {"can_swap": not why_not, "why_no_swap": why_not}
+        obstacle = self._scheduler.swap_obstacle
+        swap = {"can_swap": not obstacle, "why_no_swap": obstacle}
         return {**plan_document(generation.plan, generation.number), **swap}
 
     def status(self) -> Status:
@@ -140,48 +140,50 @@ class Published:
         return self._scheduler.status
 
     def observe_document(self, top: int | None = None) -> Any | None:  # noqa: ANN401 - JSON
-        """Return ``/observe`` with the *top* busiest threads; None before the first tick."""
+        """Return ``/observe`` with the *top* busiest threads, None before the first tick."""
         if self._snapshot is None:
             return None
         return observe_document(self._snapshot, top or self._settings.observe.top_threads)
 
     def recording_document(self) -> Any | None:  # noqa: ANN401 - JSON
-        """Return ``/recording``: all that a recording holds of the last look; None before it."""
+        """Return ``/recording``: the last look as a recording holds it, None before the first."""
         if self._snapshot is None:
             return None
         return recording_document(self._snapshot, self._settings, self._profiles.catalogue)
 
     def explain(self, pod: str | None) -> Any:  # noqa: ANN401 - JSON
-        """Return why *pod*, or every pod, is where it is; raise InputError for an unknown pod.
+        """Return why *pod*, or every pod, is where it is. Raise InputError for an unknown pod.
 
-        One pod comes with its threads: where plan, hint and the engine's own record have them.
+        The answer for one pod lists its threads, each with its layer by plan, by hint and in the
+        engine.
         """
         if self._plan is None:
             raise InputError("nothing has been planned yet")
         plan = self._plan
         if not pod:
             keys = [assignment.pod.key for assignment in plan.assignments]
-            told = [explanation_document(explain(plan, self._settings, key)) for key in keys]
-            return {"pods": told}
-        found = explain(plan, self._settings, pod)
+            return {
+                "pods": [explanation_document(explain(plan, self._settings, key)) for key in keys]
+            }
+        explanation = explain(plan, self._settings, pod)
         top = self._settings.observe.top_threads
-        threads = pod_threads(found.pod, self._truth, self._snapshot, top)
-        return {**explanation_document(found), "threads": threads}
+        threads = pod_threads(explanation.pod, self._truth, self._snapshot, top)
+        return {**explanation_document(explanation), "threads": threads}
 
     def safe_mode_requests(self) -> Mapping[str, Any]:
-        """Return who asks for safe mode, with reason and since when."""
+        """Return the requests for safe mode by requester, each with its reason and time."""
         return {name: attrs.asdict(request) for name, request in self._requests.active().items()}
 
     def request_safe_mode(self, requester: str, reason: str) -> None:
-        """Remember that *requester* asks for safe mode; never fails."""
+        """Add *requester*'s request for safe mode. Never fails."""
         self._requests.add(requester, reason)
 
     def release_safe_mode(self, requester: str) -> bool:
-        """Forget *requester*'s request; False if it had none."""
+        """Withdraw *requester*'s request, False if it had none."""
         return self._requests.withdraw(requester)
 
     def counters(self) -> AgentCounters:
-        """Return what was counted so far."""
+        """Return the agent's counters."""
         counted = self._scheduler.counters
         failed = self._profiles.catalogue.failures
         failures = Counter(failure.profile or failure.source for failure in failed)
@@ -197,11 +199,11 @@ class Published:
         )
 
     def note_series(self, count: int) -> None:
-        """Take note of how many series a scrape has had."""
+        """Record the number of series of a scrape."""
         self.series = count
 
     def sums(self) -> Sums:
-        """Return what all observations so far add up to."""
+        """Return the sums of all observations so far."""
         return self._totals.sums
 
     def plugins(self) -> tuple[PluginState, ...]:
@@ -212,35 +214,37 @@ class Published:
         self,
         plugin: str,
         function: Callable[..., Returned],
-        *arguments: Any,  # noqa: ANN401 - whatever the function takes
+        *arguments: Any,  # noqa: ANN401 - those of the function
         part: str = "",
     ) -> Returned:
-        """Call into *part* of *plugin* within its deadline; its complaints about a request pass."""
+        """Call *part* of *plugin* within its deadline. InputError of a bad request passes."""
         return self._host.call(plugin, function, *arguments, allows=(InputError,), part=part)
 
     def note_end(self, plugin: str, part: str, failure: str = "", *, is_hung: bool = False) -> None:
-        """Count how something ended that *part* of *plugin* did outside of ``call``."""
+        """Count the end of work that *part* of *plugin* did outside of ``call``."""
         self._host.note_end(plugin, part, failure, is_hung=is_hung)
 
     def why_lost(self, plugin: str, part: str) -> str:
-        """Return why *part* of *plugin* was set aside; empty where it was not."""
+        """Return why *part* of *plugin* was set aside. Empty if it was not."""
         return self._host.why_lost(plugin, part)
 
     def exporters(self) -> Sequence[tuple[str, Exporter]]:
         """Return the exporters, each with its plugin's name."""
-        hooked = [(each.plugin, each.record) for each in self._exporters]
-        exporters = [*hooked, *self._instruments.exporters()]
-        return [(plugin, self._declarations.held(plugin, each)) for plugin, each in exporters]
+        by_hook = [(contribution.plugin, contribution.record) for contribution in self._exporters]
+        exporters = [*by_hook, *self._instruments.exporters()]
+        return [
+            (plugin, self._declarations.held(plugin, exporter)) for plugin, exporter in exporters
+        ]
 
     @property
     def undeclared(self) -> tuple[str, ...]:
-        """Name what plugins have exported against their declarations."""
+        """Return the defects of metrics that plugins exported against their declarations."""
         return self._declarations.defects
 
     def endpoints(self) -> Sequence[tuple[str, Endpoint]]:
         """Return the plugins' endpoints, each with its plugin's name."""
-        hooked = [(each.plugin, each.record) for each in self._endpoints]
-        return [*hooked, *self._instruments.endpoints()]
+        by_hook = [(contribution.plugin, contribution.record) for contribution in self._endpoints]
+        return [*by_hook, *self._instruments.endpoints()]
 
     def pods_age_s(self) -> float:
         """Return how many seconds ago the pod source last answered."""

@@ -1,4 +1,4 @@
-"""Steering in the agent: whether there is any, by which plan, and how often."""
+"""Steering in the agent: opens it, gives it the plan, and decides when it runs."""
 
 import json
 import math
@@ -20,9 +20,9 @@ from temper_core.steering.truth import Truths
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 NEWS_S = 0.2
-"""How soon cgroups that came or went are noticed, at the price of reading one number."""
+"""Seconds between two checks for new or removed cgroups. A check reads one number."""
 REST = 10
-"""After a look at the pods so many times its length is not looked again, news or not."""
+"""After a read of the pods, changes are ignored for this many times its duration."""
 RETRY_S = 60.0
 
 
@@ -35,18 +35,18 @@ class SteeredGeneration:
 
 
 class SteeringControl:
-    """Steers while an engine with a steered plan runs; implements the scheduler's ``HintMap``.
+    """Steers while an engine with a steered plan runs. Implements the scheduler's ``HintMap``.
 
-    Belongs to the agent's main thread. Where steering is not to be had it is static, says why in
-    ``state``, and tries again every minute. Without an engine nobody reads hints, so that there
-    are no walks; ``ready`` makes up for them before the next one starts.
+    Belongs to the agent's main thread. While steering cannot be opened the mode is static, with
+    the reason in ``state``, and opening is tried again every minute. Without an engine no hint is
+    read, so that threads are not walked. ``ready`` walks them before the next engine starts.
     """
 
     def __init__(self, open_steering: Callable[[], Steerer], path: Path) -> None:
         self._open = open_steering
         self._path = path
         self._steering: Steerer | None = None
-        self._reason = "it has not been tried yet"
+        self._reason = "steering was not opened yet"
         self._retry_at = 0.0
         self._is_away = False
         self._decided: SteeredGeneration | None = None
@@ -59,23 +59,23 @@ class SteeringControl:
 
     @property
     def can_steer(self) -> bool:
-        """Whether a steered plan may be asked for."""
+        """Whether a plan may be steered."""
         return self._steering is not None and not self._reason
 
     @property
     def state(self) -> SteeringState:
-        """What steering did, or why there is none."""
+        """The counts of steering, its mode, and the reason if it is static."""
         state = self._steering.state if self._steering is not None else SteeringState()
         mode = "hints" if self.can_steer or self._is_steering else "static"
         return evolve(state, mode=mode, reason=self._reason or state.reason)
 
     @property
     def path(self) -> Path:
-        """Where the map of hints is pinned for the engine."""
+        """The path at which the map of hints is pinned for the engine."""
         return self._path
 
     def try_again(self, now: float) -> None:
-        """Open steering, or mend what kept it from being ready; once a minute at most."""
+        """Open steering, or repair it after a failure. It tries at most once a minute."""
         if self._is_away or self.can_steer or now < self._retry_at:
             return
         self._retry_at = now + RETRY_S
@@ -93,9 +93,9 @@ class SteeringControl:
             log.info("steering_chosen", mode=self.state.mode, reason=self._reason)
 
     def ready(self, plan: LayerPlan) -> None:
-        """Pin the map, and give every thread the hint that *plan* wants.
+        """Pin the map, and write the hint of every thread by *plan*.
 
-        Raises MachineError where that is impossible; from then on plans are static for a while.
+        Raises MachineError if that fails. Then plans are static until the next try.
         """
         if self._steering is None:
             raise MachineError(self._reason)
@@ -114,14 +114,14 @@ class SteeringControl:
         )
 
     def plan_for(self, generation: Generation) -> LayerPlan:
-        """Return the plan that fits the layers of *generation*: its own, or what came after."""
+        """Return the plan for the layers of *generation*: the last one decided, else its own."""
         decided = self._decided
         if decided is None or decided.generation != generation.number:
             return generation.plan
         return decided.plan
 
     def sees_news(self, now: float) -> bool:
-        """Whether cgroups came or went since this last said so, and it is time to say it."""
+        """Whether cgroups came or went since this last returned true, outside of a rest."""
         if not self._is_steering or self._steering is None or now < self._news_from:
             return False
         events = self._steering.cgroup_events
@@ -132,11 +132,11 @@ class SteeringControl:
         return has_news
 
     def rest(self, now: float, took_s: float) -> None:
-        """See no news for a while: looking at the pods has just taken *took_s* seconds."""
+        """Ignore changes for a while, after a read of the pods that took *took_s* seconds."""
         self._news_from = now + max(NEWS_S, REST * took_s)
 
     def turn(self, now: float, scheduler: Scheduler) -> float:
-        """Steer if it is time to; return in how many seconds at the latest it will be again."""
+        """Steer if it is due. Return the most seconds until the next call."""
         self.try_again(now)
         generation = scheduler.generation
         plan = self.plan_for(generation) if generation is not None else None
@@ -151,25 +151,25 @@ class SteeringControl:
         return min(NEWS_S, max(0.0, self._due - now))
 
     def truth(self) -> Truths | None:
-        """Return what the kernel knows of all threads; None while nobody steers."""
+        """Return the kernel's view of all threads, None without steering."""
         if not self._is_steering or self._steering is None:
             return None
         return self._steering.truth()
 
     def close(self) -> None:
-        """Leave nothing in the kernel."""
+        """Remove everything from the kernel."""
         if self._steering is not None:
             self._steering.close()
             self._steering, self._reason = None, "it has ended"
 
     def withdraw(self) -> None:
-        """Leave nothing in the kernel, and stay away until ``come_back``."""
+        """Remove everything from the kernel, and stay closed until ``come_back``."""
         self._is_away = True
         self.close()
         self._reason = "the host was restored"
 
     def come_back(self) -> None:
-        """Steer again, where that is possible, before the next engine is decided on."""
+        """Open steering again if possible, before the next engine is decided on."""
         self._is_away, self._retry_at = False, 0.0
         self.try_again(time.monotonic())
 

@@ -1,4 +1,4 @@
-"""What ends the loop's sleep before its time: a word from any thread, a signal, a descriptor."""
+"""The loop's sleep, which another thread, a signal or a readable descriptor ends early."""
 
 import os
 import select
@@ -11,7 +11,7 @@ from types import FrameType
 from attrs import define, field
 
 SHORTEST_POLL_S = 0.01
-"""epoll_wait(2) takes whole milliseconds; what is shorter than this is slept to its end."""
+"""epoll_wait(2) takes whole milliseconds. A shorter sleep than this is not interrupted."""
 READ_AT_ONCE = 4096
 MOST_AT_ONCE = 16
 _NEWS = select.EPOLLIN | select.EPOLLONESHOT
@@ -19,10 +19,10 @@ _NEWS = select.EPOLLIN | select.EPOLLONESHOT
 
 @define(eq=False)
 class WatchedDescriptor:
-    """A descriptor that is slept on; ``has_news`` stays set until ``taken`` is called.
+    """A descriptor that ends a sleep. ``has_news`` stays set until ``taken`` is called.
 
-    News end no second sleep within *rest_s* seconds, so that no storm of them keeps the loop busy;
-    what came meanwhile ends the sleep then.
+    It ends at most one sleep within *rest_s* seconds, so that frequent changes do not keep the loop
+    busy. A change in that time ends a sleep afterwards.
     """
 
     descriptor: int
@@ -31,7 +31,7 @@ class WatchedDescriptor:
     deaf_until: float | None = field(default=None, init=False)
 
     def taken(self) -> bool:
-        """Return whether there were news, and begin to wait for the next."""
+        """Return whether the descriptor was readable, and wait for the next time."""
         had_news, self.has_news = self.has_news, False
         return had_news
 
@@ -39,8 +39,8 @@ class WatchedDescriptor:
 class LoopWaker:
     """The loop sleeps here. ``set`` may be called from any thread, and from a signal handler.
 
-    It takes no lock, which the interrupted code might hold: it writes to a pipe. All else belongs
-    to one thread.
+    ``set`` writes to a pipe. It takes no lock, since the interrupted code might hold it. All other
+    methods belong to one thread.
     """
 
     def __init__(self) -> None:
@@ -51,14 +51,14 @@ class LoopWaker:
 
     def set(self) -> None:
         """End the present sleep, or the next one at once."""
-        with suppress(BlockingIOError):  # full: then it is awake
+        with suppress(BlockingIOError):  # a full pipe wakes it anyway
             os.write(self._writing, b"\0")
 
     def watch(self, descriptor: int, rest_s: float = 0.0) -> WatchedDescriptor | None:
-        """Let what makes *descriptor* readable end a sleep, every *rest_s* seconds at most.
+        """End a sleep when *descriptor* becomes readable, at most every *rest_s* seconds.
 
-        None for what cannot be slept on: a closed one, that of an ordinary file, or one that is
-        watched already.
+        Returns None for a descriptor that epoll does not take: a closed one, one of a regular
+        file, or one that is watched already.
         """
         if not self._begins_to_listen(descriptor):
             return None
@@ -66,18 +66,18 @@ class LoopWaker:
         return watched
 
     def unwatch(self, watched: WatchedDescriptor) -> None:
-        """Let *watched* end no sleep any more."""
+        """Stop watching *watched*."""
         if self._watched.get(watched.descriptor) is watched:  # or another took over its number
             del self._watched[watched.descriptor]
             with suppress(OSError):  # its owner closed it
                 self._poll.unregister(watched.descriptor)
 
     def hears(self, watched: WatchedDescriptor) -> bool:
-        """Whether there will be news of *watched*; none of what was closed for good."""
+        """Whether *watched* can still end a sleep. False if its descriptor was closed."""
         return watched.deaf_until is not None or self._listens(watched)
 
     def wait(self, timeout_s: float) -> bool:
-        """Sleep so long at most; return whether something ended it before its time."""
+        """Sleep for at most *timeout_s*. Return whether the sleep ended early."""
         timeout_s = self._listen_again(time.monotonic(), timeout_s)
         if timeout_s < SHORTEST_POLL_S:
             time.sleep(max(0.0, timeout_s))
@@ -92,7 +92,7 @@ class LoopWaker:
 
     @contextmanager
     def signals(self, handlers: Mapping[signal.Signals, Callable[[], None]]) -> Iterator[None]:
-        """Call these on signals, in the main thread, which is woken for it however deep it sleeps.
+        """Call *handlers* on signals, in the main thread, whose sleep the signal ends.
 
         A signal that comes just before the sleep begins would otherwise be handled only after it.
         """
@@ -106,7 +106,7 @@ class LoopWaker:
             signal.set_wakeup_fd(before)
 
     def close(self) -> None:
-        """Let go of the pipe; nobody may call ``set`` any more."""
+        """Close the pipe. ``set`` must not be called afterwards."""
         self._poll.close()
         os.close(self._reading)
         os.close(self._writing)
@@ -121,7 +121,7 @@ class LoopWaker:
         watched.deaf_until = time.monotonic() + watched.rest_s
 
     def _listen_again(self, now: float, timeout_s: float) -> float:
-        """Hear those again whose rest is over; return by when at the latest to do so next."""
+        """Watch descriptors again after their rest. Return the seconds to sleep at most."""
         for watched in self._watched.values():
             if watched.deaf_until is None or watched.has_news:
                 continue
@@ -133,7 +133,7 @@ class LoopWaker:
         return timeout_s
 
     def _listens(self, watched: WatchedDescriptor) -> bool:
-        """Listen for news of *watched*, or of what its owner has opened anew by that number."""
+        """Register *watched* again, or the descriptor that its owner reopened with its number."""
         try:
             self._poll.modify(watched.descriptor, _NEWS)
         except FileNotFoundError:

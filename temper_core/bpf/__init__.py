@@ -1,1 +1,1 @@
-"""BPF without a library: light skeletons built beforehand, loaded over bpf(2)."""
+"""BPF without a library: prebuilt light skeletons, loaded by bpf(2)."""

@@ -1,7 +1,7 @@
-"""Whether this process may use BPF here, and if not, whose word is missing and how to get it.
+"""Whether this process may use BPF here, and if not, the cause and its remedy.
 
-The kernel answers most refusals with EPERM or EINVAL. What lies behind them is told apart by the
-process's own state in /proc and by what the kernel offers in /sys.
+The kernel answers most refusals with EPERM or EINVAL. The process's state in /proc and the
+kernel's features in /sys distinguish the causes.
 """
 
 import errno
@@ -18,7 +18,7 @@ from temper_core.bpf.system_call import NUMBERS
 from temper_core.errors import BpfError
 
 OLDEST_KERNEL = (6, 7)
-"""The first with "bpf: Introduce task open coded iterator kfuncs"."""
+"""The first kernel with "bpf: Introduce task open coded iterator kfuncs"."""
 _CAP_SYS_ADMIN = 1 << 21
 _CAP_PERFMON = 1 << 38
 _CAP_BPF = 1 << 39
@@ -29,7 +29,7 @@ _DENIED = frozenset({errno.EPERM, errno.EACCES})
 
 
 class AccessCode(StrEnum):
-    """Why BPF can or cannot be used; these words never change."""
+    """Why BPF can or cannot be used. The values are stable."""
 
     ALLOWED = "allowed"
     MACHINE = "machine"
@@ -76,7 +76,7 @@ _WORDS: Mapping[AccessCode, tuple[str, str]] = {
         "boot with lockdown=integrity or less, or go without BPF",
     ),
     AccessCode.NO_BTF: (
-        "the kernel does not tell its types: there is no /sys/kernel/btf/vmlinux",
+        "the kernel has no type information: /sys/kernel/btf/vmlinux is missing",
         "use a kernel built with CONFIG_DEBUG_INFO_BTF, as those of all distributions are",
     ),
     AccessCode.KERNEL_TOO_OLD: (
@@ -96,7 +96,7 @@ _WORDS: Mapping[AccessCode, tuple[str, str]] = {
 
 @frozen
 class Access:
-    """The answer: a stable code, what is missing, and what to do about it ("" if nothing)."""
+    """The result: a stable code, the reason, and the remedy (empty if none is needed)."""
 
     code: AccessCode
     reason: str
@@ -110,9 +110,10 @@ class Access:
 
 @frozen
 class BpfPrivileges:
-    """What bears on BPF: of this process the effective capabilities (a mask) and the seccomp mode.
+    """The facts that decide on BPF, of this process and of the kernel.
 
-    ``lockdown`` is the mode in force, "" where it cannot be told.
+    ``capabilities`` is the mask of effective ones, ``seccomp`` the mode of the filter.
+    ``lockdown`` is the mode in force, empty if unknown.
     """
 
     capabilities: int
@@ -125,7 +126,7 @@ class BpfPrivileges:
 
 
 def probe(proc_root: str = "/proc", sys_root: str = "/sys") -> Access:
-    """Load, run and attach a small object of our own, and let go of it again; 10 to 20 ms."""
+    """Load, run and attach a small BPF object, and close it again. Takes 10 to 20 ms."""
     try:
         with load_object("temper_core.bpf", "probe") as loaded:
             loaded.run("count_threads")
@@ -136,14 +137,14 @@ def probe(proc_root: str = "/proc", sys_root: str = "/sys") -> Access:
 
 
 def explain_bpf_error(error: BpfError, proc_root: str = "/proc", sys_root: str = "/sys") -> Access:
-    """Say what lies behind a failed load, run or attach of any object, in this process."""
+    """Return the cause of this process's failed load, run or attach of any object."""
     code = classify(error.errno, read_circumstances(proc_root, sys_root))
     last_words = error.log.splitlines()[-1:] if code is AccessCode.REFUSED else []
     return _access(code, str(error), *last_words)
 
 
 def read_circumstances(proc_root: str = "/proc", sys_root: str = "/sys") -> BpfPrivileges:
-    """Read what bears on BPF; what cannot be read counts as not in the way."""
+    """Read the facts that decide on BPF. An unreadable fact counts as no obstacle."""
     status = dict(
         line.split(":", 1) for line in _text(proc_root, "self/status").splitlines() if ":" in line
     )
@@ -160,53 +161,53 @@ def read_circumstances(proc_root: str = "/proc", sys_root: str = "/sys") -> BpfP
     )
 
 
-def classify(reason: int, found: BpfPrivileges) -> AccessCode:
-    """Tell why the kernel answered with the error number *reason*; 0 where it was not asked."""
-    if found.machine not in NUMBERS:
+def classify(reason: int, privileges: BpfPrivileges) -> AccessCode:
+    """Return the cause of the kernel's error number *reason*, 0 for an error of the object."""
+    if privileges.machine not in NUMBERS:
         return AccessCode.MACHINE
     if reason == 0:
         return AccessCode.DAMAGED
     if reason == errno.ENOSYS:
-        is_filtered = found.seccomp == _SECCOMP_FILTER
+        is_filtered = privileges.seccomp == _SECCOMP_FILTER
         return AccessCode.SECCOMP if is_filtered else AccessCode.NO_SYSTEM_CALL
     if reason in _DENIED:
-        return _missing_right(found) or _who_denied(reason, found)
+        return _missing_right(privileges) or _who_denied(reason, privileges)
     if reason in _LACKS_A_PART:
-        return _missing_right(found) or _what_lacks(reason, found)
+        return _missing_right(privileges) or _what_lacks(reason, privileges)
     return AccessCode.REFUSED
 
 
-def _missing_right(found: BpfPrivileges) -> AccessCode | None:
-    if found.capabilities & _CAP_SYS_ADMIN:
+def _missing_right(privileges: BpfPrivileges) -> AccessCode | None:
+    if privileges.capabilities & _CAP_SYS_ADMIN:
         return None
-    if not found.capabilities & _CAP_BPF:
+    if not privileges.capabilities & _CAP_BPF:
         return AccessCode.NO_CAP_BPF
-    # Without it the verifier answers EINVAL, not EPERM.
-    return None if found.capabilities & _CAP_PERFMON else AccessCode.NO_CAP_PERFMON
+    # Without CAP_PERFMON the verifier answers EINVAL, not EPERM.
+    return None if privileges.capabilities & _CAP_PERFMON else AccessCode.NO_CAP_PERFMON
 
 
-def _who_denied(reason: int, found: BpfPrivileges) -> AccessCode:
-    if not found.is_host_user_namespace:
+def _who_denied(reason: int, privileges: BpfPrivileges) -> AccessCode:
+    if not privileges.is_host_user_namespace:
         return AccessCode.USER_NAMESPACE
-    if found.lockdown == "confidentiality":
+    if privileges.lockdown == "confidentiality":
         return AccessCode.LOCKDOWN
     # The verifier's own refusals are EACCES, which no filter is known to use.
-    is_filtered = reason == errno.EPERM and found.seccomp == _SECCOMP_FILTER
+    is_filtered = reason == errno.EPERM and privileges.seccomp == _SECCOMP_FILTER
     return AccessCode.SECCOMP if is_filtered else AccessCode.REFUSED
 
 
-def _what_lacks(reason: int, found: BpfPrivileges) -> AccessCode:
-    if not found.has_btf:
+def _what_lacks(reason: int, privileges: BpfPrivileges) -> AccessCode:
+    if not privileges.has_btf:
         return AccessCode.NO_BTF
-    if found.lockdown == "confidentiality":
+    if privileges.lockdown == "confidentiality":
         return AccessCode.LOCKDOWN
-    is_old = reason != errno.EINVAL or found.kernel < OLDEST_KERNEL
+    is_old = reason != errno.EINVAL or privileges.kernel < OLDEST_KERNEL
     return AccessCode.KERNEL_TOO_OLD if is_old else AccessCode.REFUSED
 
 
-def _access(code: AccessCode, *said: str) -> Access:
+def _access(code: AccessCode, *causes: str) -> Access:
     reason, remedy = _WORDS[code]
-    details = "; ".join(part for part in said if part)
+    details = "; ".join(cause for cause in causes if cause)
     return Access(code, f"{reason} ({details})" if details else reason, remedy)
 
 

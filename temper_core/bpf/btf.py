@@ -1,6 +1,6 @@
-"""BPF type information (BTF): where a member lies in a struct of somebody else's object.
+"""BPF type information (BTF): the offset of a struct's member in another program's object.
 
-The format is linux/btf.h's: a header, type records of varying length, strings.
+The format (linux/btf.h) is a header, type records of varying length, and strings.
 """
 
 import ctypes
@@ -24,7 +24,7 @@ _BY_ID = struct.Struct("<III")
 _STRUCT = 4
 _UNION = 5
 
-# Bytes after a type record, by its kind: a fixed part, and one per member, parameter or value.
+# Bytes after a type record, by its kind: a fixed part, and a part per member, parameter or value.
 _FIXED_BYTES: Mapping[int, int] = {1: 4, 3: 12, 14: 4, 17: 4}
 _BYTES_EACH: Mapping[int, int] = {_STRUCT: 12, _UNION: 12, 6: 8, 13: 8, 15: 12, 19: 12}
 _NEWEST_KIND = 19
@@ -40,39 +40,39 @@ class _TypeRecord:
 
 
 def member_offset(btf_id: int, struct_name: str, member: str) -> int:
-    """Tell at which byte *member* begins, in the types of the kernel object *btf_id*.
+    """Return the byte offset of *member* in *struct_name*, by the BTF object *btf_id*.
 
-    Needs CAP_SYS_ADMIN; raises ``BpfError``.
+    Needs CAP_SYS_ADMIN. Raises ``BpfError``.
     """
     return find_member(read_btf(btf_id), struct_name, member)
 
 
 def read_btf(btf_id: int) -> bytes:
-    """Fetch the types that were loaded as *btf_id*; needs CAP_SYS_ADMIN."""
-    what = f"cannot read the types of BPF object {btf_id}"
-    fd, _ = call(Command.BTF_GET_FD_BY_ID, _BY_ID.pack(btf_id, 0, 0), what)
+    """Return the BTF that was loaded as *btf_id*. Needs CAP_SYS_ADMIN. Raises ``BpfError``."""
+    action = f"cannot read the types of BPF object {btf_id}"
+    fd, _ = call(Command.BTF_GET_FD_BY_ID, _BY_ID.pack(btf_id, 0, 0), action)
     try:
-        size, _ = _ask(fd, 0, what)
+        size, _ = _ask(fd, 0, action)
         if size > LARGEST_BTF:
-            raise BpfError(f"{what}: {size} bytes are more than {LARGEST_BTF}")
-        return _ask(fd, size, what)[1]
+            raise BpfError(f"{action}: {size} bytes are more than {LARGEST_BTF}")
+        return _ask(fd, size, action)[1]
     finally:
         os.close(fd)
 
 
-def _ask(fd: int, room: int, what: str) -> tuple[int, bytes]:
+def _ask(fd: int, room: int, action: str) -> tuple[int, bytes]:
     content = ctypes.create_string_buffer(room)
-    where = ctypes.addressof(content) if room else 0
-    facts = ctypes.create_string_buffer(_INFO.pack(where, room, 0, 0, 0, 0, 0), _INFO.size)
+    address = ctypes.addressof(content) if room else 0
+    facts = ctypes.create_string_buffer(_INFO.pack(address, room, 0, 0, 0, 0, 0), _INFO.size)
     attributes = _INFO_REQUEST.pack(fd, len(facts), ctypes.addressof(facts))
-    call(Command.OBJ_GET_INFO_BY_FD, attributes, what)
+    call(Command.OBJ_GET_INFO_BY_FD, attributes, action)
     return _INFO.unpack(facts.raw)[1], content.raw
 
 
 def find_member(btf: bytes, struct_name: str, member: str) -> int:
-    """Tell at which byte of a struct a member begins; raises ``BpfError`` for anything odd.
+    """Return the byte offset of a struct's member. Raises ``BpfError`` if there is none.
 
-    Members of unnamed structs inside it are not looked for, nor can bit fields be given.
+    Members of unnamed inner structs are not found. Bit fields and malformed BTF raise too.
     """
     types, strings = _sections(btf)
     for record in _records(types):
@@ -97,7 +97,7 @@ def _sections(btf: bytes) -> tuple[bytes, bytes]:
 
 
 def _records(types: bytes) -> Iterator[_TypeRecord]:
-    """Walk the type records, as far as their kinds are known: others' length is not."""
+    """Yield the type records. Raises ``BpfError`` for an unknown kind, whose length is unknown."""
     at = 0
     while at + _TYPE.size <= len(types):
         name, info, _ = _TYPE.unpack_from(types, at)
@@ -117,11 +117,12 @@ def _members(types: bytes, record: _TypeRecord) -> Iterator[tuple[int, int]]:
         yield name, bits
 
 
-def _whole_bytes(bits: int, record: _TypeRecord, what: str) -> int:
-    # With bit fields in the struct, the upper byte is the member's width in bits, 0 for others.
+def _whole_bytes(bits: int, record: _TypeRecord, member: str) -> int:
+    # With bit fields in the struct, the upper byte is the member's width in bits, 0 for no bit
+    # field.
     width, offset = (bits >> 24, bits & 0xFFFFFF) if record.has_bitfields else (0, bits)
     if width or offset % 8:
-        raise BpfError(f"{what} is a bit field")
+        raise BpfError(f"{member} is a bit field")
     return offset // 8
 
 

@@ -1,4 +1,4 @@
-"""Takes all elements out of a BPF hash map, many in one call."""
+"""Removes all elements of a BPF hash map, many in one call."""
 
 import ctypes
 import errno
@@ -18,21 +18,21 @@ _WHAT = "cannot empty a BPF map"
 def drain(
     fd: int, key_size: int, value_size: int, at_once: int = AT_ONCE
 ) -> Iterator[tuple[bytes, bytes]]:
-    """Yield the keys and values of a hash map, *at_once* at most, packed; they are gone from it.
+    """Remove the elements of a hash map. Yield packed keys and values of at most *at_once*.
 
-    What is added meanwhile may be missed. Raises ``BpfError``; needs Linux 5.6.
+    Elements added meanwhile may be missed. Raises ``BpfError``. Needs Linux 5.6.
     """
     keys = ctypes.create_string_buffer(key_size * at_once)
     values = ctypes.create_string_buffer(value_size * at_once)
     token = ctypes.c_uint32()
-    where = ctypes.addressof(token)
+    address = ctypes.addressof(token)
     begin = result = 0
     while not result:
         addresses = ctypes.addressof(keys), ctypes.addressof(values)
-        attributes = _BATCH.pack(begin, where, *addresses, at_once, fd, 0, 0)
+        attributes = _BATCH.pack(begin, address, *addresses, at_once, fd, 0, 0)
         block = ctypes.create_string_buffer(attributes, len(attributes))
         result = attempt(Command.MAP_LOOKUP_AND_DELETE_BATCH, block, _WHAT)
-        # ENOENT comes with the last ones.
+        # ENOENT marks the last batch.
         if result not in (0, -errno.ENOENT):
             raise BpfError(_WHAT, -result)
         (count,) = _COUNT.unpack_from(block, _COUNT_OFFSET)
@@ -41,4 +41,4 @@ def drain(
                 ctypes.string_at(keys, key_size * count),
                 ctypes.string_at(values, value_size * count),
             )
-        begin = where
+        begin = address

@@ -1,4 +1,4 @@
-"""BPF maps by their file descriptors: contents, facts, pins. Keys and values are raw bytes."""
+"""BPF maps by file descriptor: elements, properties, pins. Keys and values are raw bytes."""
 
 import ctypes
 import errno
@@ -22,14 +22,14 @@ _INFO = struct.Struct("<IIIIII16sIIQQIIII")
 _PATH_AND_FD = struct.Struct("<QII")
 _BY_ID = struct.Struct("<III")
 _NO_BATCH = frozenset({errno.EINVAL, 524})
-"""A kernel before 5.6, or a kind of map without batches (ENOTSUPP has no name in user space)."""
+"""Errors of a kernel before 5.6, or of a kind of map without batches (524 is ENOTSUPP)."""
 
 
 @frozen
 class MapInfo:
-    """What the kernel says of a map (``struct bpf_map_info``).
+    """The kernel's description of a map (``struct bpf_map_info``).
 
-    ``name`` is cut to 15 characters; ``btf_id`` is 0 for a map without type information.
+    ``name`` is cut to 15 characters. ``btf_id`` is 0 for a map without type information.
     """
 
     id: int
@@ -43,17 +43,17 @@ class MapInfo:
 
 
 def update(fd: int, key: bytes, value: bytes) -> None:
-    """Set an element, new or not; raises ``BpfError``.
+    """Set an element, new or not. Raises ``BpfError``.
 
-    E2BIG tells that the map is full, ENOENT that the task of a pidfd has ended.
+    E2BIG means that the map is full, ENOENT that the task of a pidfd has ended.
     """
-    key_there, value_there = buffer(key), buffer(value)
-    addresses = ctypes.addressof(key_there), ctypes.addressof(value_there)
+    key_buffer, value_buffer = buffer(key), buffer(value)
+    addresses = ctypes.addressof(key_buffer), ctypes.addressof(value_buffer)
     call(Command.MAP_UPDATE_ELEM, _ELEMENT.pack(fd, 0, *addresses, 0), "cannot update a BPF map")
 
 
 def update_many(fd: int, elements: Sequence[tuple[bytes, bytes]]) -> None:
-    """Set several elements in one call where the kernel can; those before a failure stay set."""
+    """Set several elements, in one call if the kernel can. Those before a failure stay set."""
     if not elements:
         return
     keys = buffer(b"".join(key for key, _ in elements))
@@ -70,9 +70,9 @@ def update_many(fd: int, elements: Sequence[tuple[bytes, bytes]]) -> None:
 
 
 def delete(fd: int, key: bytes) -> bool:
-    """Remove an element; tells whether there was one."""
-    key_there = buffer(key)
-    attributes = _KEY_ONLY.pack(fd, 0, ctypes.addressof(key_there))
+    """Remove an element. Return whether there was one. Raises ``BpfError``."""
+    key_buffer = buffer(key)
+    attributes = _KEY_ONLY.pack(fd, 0, ctypes.addressof(key_buffer))
     try:
         call(Command.MAP_DELETE_ELEM, attributes, "cannot delete from a BPF map")
     except BpfError as error:
@@ -83,12 +83,12 @@ def delete(fd: int, key: bytes) -> bool:
 
 
 def lookup(fd: int, key: bytes, value_size: int) -> bytes | None:
-    """Read an element, None if there is none.
+    """Read an element, None if there is none. Raises ``BpfError``.
 
-    *value_size* is the map's own; a per-CPU map writes more than that and must not be asked.
+    *value_size* must be the map's own. A per-CPU map writes more bytes and must not be passed.
     """
-    key_there, value = buffer(key), ctypes.create_string_buffer(value_size)
-    addresses = ctypes.addressof(key_there), ctypes.addressof(value)
+    key_buffer, value = buffer(key), ctypes.create_string_buffer(value_size)
+    addresses = ctypes.addressof(key_buffer), ctypes.addressof(value)
     try:
         call(Command.MAP_LOOKUP_ELEM, _ELEMENT.pack(fd, 0, *addresses, 0), "cannot read a BPF map")
     except BpfError as error:
@@ -99,18 +99,18 @@ def lookup(fd: int, key: bytes, value_size: int) -> bytes | None:
 
 
 def keys(fd: int, key_size: int) -> Iterator[bytes]:
-    """Walk the keys. Deleting the key just given is safe; other changes may repeat or skip some."""
+    """Yield the keys. The last key may be deleted. Other changes may repeat or skip keys."""
     key = _key_after(fd, None, key_size)
     while key is not None:
-        # Asked for before the caller sees this one: after a deleted key a walk begins anew.
+        # Read before this key is yielded: after a deleted key the kernel begins anew.
         following = _key_after(fd, key, key_size)
         yield key
         key = following
 
 
 def _key_after(fd: int, key: bytes | None, key_size: int) -> bytes | None:
-    key_there, following = buffer(key or b""), ctypes.create_string_buffer(key_size)
-    start = ctypes.addressof(key_there) if key is not None else 0
+    key_buffer, following = buffer(key or b""), ctypes.create_string_buffer(key_size)
+    start = ctypes.addressof(key_buffer) if key is not None else 0
     attributes = _ELEMENT.pack(fd, 0, start, ctypes.addressof(following), 0)[:24]
     try:
         call(Command.MAP_GET_NEXT_KEY, attributes, "cannot walk a BPF map")
@@ -122,11 +122,11 @@ def _key_after(fd: int, key: bytes | None, key_size: int) -> bytes | None:
 
 
 def info(fd: int) -> MapInfo:
-    """Ask what map *fd* is."""
+    """Return the kernel's description of map *fd*. Raises ``BpfError``."""
     facts = ctypes.create_string_buffer(_INFO.size)
     attributes = _INFO_REQUEST.pack(fd, len(facts), ctypes.addressof(facts))
-    call(Command.OBJ_GET_INFO_BY_FD, attributes, "cannot ask about a BPF map")
-    kind, map_id, key_size, value_size, max_entries, flags, name, *rest = _INFO.unpack(facts.raw)
+    call(Command.OBJ_GET_INFO_BY_FD, attributes, "cannot read the properties of a BPF map")
+    kind, map_id, key_size, value_size, max_entries, flags, name, *others = _INFO.unpack(facts.raw)
     return MapInfo(
         id=map_id,
         name=name.split(b"\0", 1)[0].decode(errors="replace"),
@@ -135,47 +135,47 @@ def info(fd: int) -> MapInfo:
         value_size=value_size,
         max_entries=max_entries,
         flags=flags,
-        btf_id=rest[4],
+        btf_id=others[4],
     )
 
 
 def pin(fd: int, path: str | os.PathLike[str]) -> None:
-    """Give a map a name in a bpffs, so that others can open it; EEXIST if there is one."""
+    """Pin a map in a bpffs, so that other processes can open it. EEXIST if the path exists."""
     name = buffer(os.fsencode(path) + b"\0")
     attributes = _PATH_AND_FD.pack(ctypes.addressof(name), fd, 0)
     call(Command.OBJ_PIN, attributes, f"cannot pin a BPF map at {os.fspath(path)}")
 
 
 def open_pinned(path: str | os.PathLike[str]) -> int:
-    """Open what is pinned at *path*; the caller closes the descriptor."""
+    """Open the map pinned at *path*. The caller closes the descriptor."""
     name = buffer(os.fsencode(path) + b"\0")
     attributes = _PATH_AND_FD.pack(ctypes.addressof(name), 0, 0)
     return call(Command.OBJ_GET, attributes, f"cannot open the BPF map {os.fspath(path)}")[0]
 
 
 def open_by_id(map_id: int) -> int:
-    """Open any map of this machine; needs CAP_SYS_ADMIN. The caller closes the descriptor."""
+    """Open any map of this machine. Needs CAP_SYS_ADMIN. The caller closes the descriptor."""
     attributes = _BY_ID.pack(map_id, 0, 0)
     return call(Command.MAP_GET_FD_BY_ID, attributes, f"cannot open BPF map {map_id}")[0]
 
 
 def map_ids_of(pid: int, proc_root: str | os.PathLike[str] = "/proc") -> tuple[int, ...]:
-    """List the maps that a process holds open, by their ids; empty if it is gone or not ours."""
-    found: set[int] = set()
+    """Return the ids of a process's open maps. Empty if it has ended or access is denied."""
+    ids: set[int] = set()
     try:
         descriptors = list(Path(proc_root, str(pid), "fdinfo").iterdir())
     except OSError:
         return ()
     for descriptor in descriptors:
-        found.update(_map_ids(descriptor))
-    return tuple(sorted(found))
+        ids.update(_map_ids(descriptor))
+    return tuple(sorted(ids))
 
 
 def _map_ids(descriptor: Path) -> Iterator[int]:
     try:
         lines = descriptor.read_text(errors="replace").splitlines()
     except OSError:
-        # Closed since it was listed.
+        # Closed since the listing.
         return
     for line in lines:
         key, _, value = line.partition(":")

@@ -1,8 +1,8 @@
 """Reads a ``.bpfl``: a BPF object as the instructions of the program that loads it.
 
-A header of 16 bytes (``TBPF`` and three little-endian lengths: description, data, instructions),
-the description in JSON, the data, the instructions. ``scripts/build-bpf`` writes such files from
-libbpf's light skeletons.
+The file is a header of 16 bytes (``TBPF`` and three little-endian lengths: description, data,
+instructions), the description in JSON, the data and the instructions. ``scripts/build-bpf`` writes
+such files from libbpf's light skeletons.
 """
 
 import json
@@ -22,7 +22,7 @@ INSTRUCTION_BYTES = 8
 MOST_INSTRUCTIONS = 1_000_000
 MOST_MAPS = 64
 MOST_PROGRAMS = 32
-"""More than these the loading program has no room for (gen_loader.c of libbpf)."""
+"""The loading program has room for these numbers of maps and programs (libbpf, gen_loader.c)."""
 LONGEST_NAME = 128
 LARGEST_NUMBER = (1 << 32) - 1
 
@@ -31,9 +31,9 @@ T = TypeVar("T")
 
 @frozen
 class MapInFile:
-    """A map the object brings; sizes in bytes, ``kind`` and ``flags`` as linux/bpf.h has them.
+    """A map of the object. Sizes are in bytes. linux/bpf.h defines ``kind`` and ``flags``.
 
-    ``has_content`` holds for global variables and constants, whose content can be given at load.
+    ``has_content`` is true for global variables and constants, which can be set at load.
     """
 
     name: str
@@ -47,7 +47,7 @@ class MapInFile:
 
 @frozen
 class ProgramInFile:
-    """A program the object brings; its section says what it attaches to."""
+    """A program of the object. Its section names the attach point."""
 
     name: str
     section: str
@@ -55,7 +55,7 @@ class ProgramInFile:
 
 @frozen
 class ObjectFile:
-    """A ``.bpfl`` taken apart; maps and programs in the order the loading program knows them."""
+    """The parts of a ``.bpfl``. Maps and programs are in the loading program's order."""
 
     maps: tuple[MapInFile, ...]
     programs: tuple[ProgramInFile, ...]
@@ -64,17 +64,17 @@ class ObjectFile:
 
 
 def parse(content: bytes) -> ObjectFile:
-    """Take a ``.bpfl`` apart; whatever is wrong with it is one ``BpfError``."""
+    """Parse a ``.bpfl``. Raise ``BpfError`` for any damage."""
     if len(content) < HEADER.size:
         raise _damaged(f"{len(content)} bytes are too few for a header")
-    magic, described, data, instructions = HEADER.unpack_from(content)
+    magic, description_size, data, instructions = HEADER.unpack_from(content)
     if magic != MAGIC:
         raise _damaged(f"begins with {magic!r}, not {MAGIC!r}")
-    _check_lengths(described, data, instructions)
-    if HEADER.size + described + data + instructions != len(content):
+    _check_lengths(description_size, data, instructions)
+    if HEADER.size + description_size + data + instructions != len(content):
         raise _damaged("its lengths do not add up to the file's")
-    description = _description(content[HEADER.size : HEADER.size + described])
-    start = HEADER.size + described
+    description = _description(content[HEADER.size : HEADER.size + description_size])
+    start = HEADER.size + description_size
     return ObjectFile(
         maps=_records(description, "maps", MOST_MAPS, _map),
         programs=_records(description, "programs", MOST_PROGRAMS, _program),
@@ -83,14 +83,14 @@ def parse(content: bytes) -> ObjectFile:
     )
 
 
-def _check_lengths(described: int, data: int, instructions: int) -> None:
-    if described > LARGEST_DESCRIPTION:
+def _check_lengths(description: int, data: int, instructions: int) -> None:
+    if description > LARGEST_DESCRIPTION:
         raise _damaged(f"its description is longer than {LARGEST_DESCRIPTION} bytes")
     if not 0 < data <= LARGEST_DATA:
         raise _damaged(f"its data must be 1 to {LARGEST_DATA} bytes, not {data}")
-    count, rest = divmod(instructions, INSTRUCTION_BYTES)
-    if rest or not 0 < count <= MOST_INSTRUCTIONS:
-        raise _damaged(f"{instructions} bytes of instructions are no program")
+    count, remainder = divmod(instructions, INSTRUCTION_BYTES)
+    if remainder or not 0 < count <= MOST_INSTRUCTIONS:
+        raise _damaged(f"{instructions} bytes of instructions are not a program")
 
 
 def _description(text: bytes) -> Mapping[str, object]:

@@ -14,7 +14,7 @@ def load_object(
     max_entries: Mapping[str, int] | None = None,
     initial: Mapping[str, bytes] | None = None,
 ) -> Skeleton:
-    """Load ``NAME.bpfl`` of *package*, as ``Skeleton.load`` does; raises ``BpfError``."""
+    """Load ``NAME.bpfl`` of *package*, as ``Skeleton.load`` does. Raises ``BpfError``."""
     try:
         content = files(package).joinpath(f"{name}.bpfl").read_bytes()
     except (OSError, ModuleNotFoundError) as error:

@@ -1,7 +1,7 @@
 """Loads a ``.bpfl`` by its own loading program, as libbpf's light skeletons do (skel_internal.h).
 
-The kernel runs that program once; it makes the maps, relocates the programs against the running
-kernel's types and loads them. No compiler, no library and no headers are needed.
+The kernel runs that program once. It creates the maps, relocates the programs against the running
+kernel's types and loads them. It needs no compiler, library or headers.
 """
 
 import ctypes
@@ -30,7 +30,7 @@ _CONTEXT = struct.Struct("<IIIIQ")
 _MAP_IN_CONTEXT = struct.Struct("<iIQ")
 _DESCRIPTOR = struct.Struct("<i")
 
-# union bpf_attr, as far as each command reads it.
+# The parts of union bpf_attr that each command reads.
 _MAP_CREATE = struct.Struct("<IIIIIII16s")
 _MAP_UPDATE = struct.Struct("<IIQQQ")
 _PROG_LOAD = struct.Struct("<IIQQIIQII16s")
@@ -51,14 +51,14 @@ _TRIES = 5
 class Skeleton:
     """A loaded BPF object: its maps and programs by name, as file descriptors.
 
-    Everything goes when it is closed, or with this process; only pinned maps stay.
+    The kernel removes everything but pinned maps when it is closed or this process ends.
     """
 
     def __init__(self, file: ObjectFile, descriptors: Sequence[int]) -> None:
-        names = [each.name for each in file.maps]
+        names = [row.name for row in file.maps]
         self.maps: Mapping[str, int] = dict(zip(names, descriptors, strict=False))
         self.programs: Mapping[str, int] = dict(
-            zip((each.name for each in file.programs), descriptors[len(names) :], strict=True)
+            zip((row.name for row in file.programs), descriptors[len(names) :], strict=True)
         )
         self._descriptors = list(descriptors)
 
@@ -70,10 +70,10 @@ class Skeleton:
         max_entries: Mapping[str, int] | None = None,
         initial: Mapping[str, bytes] | None = None,
     ) -> Self:
-        """Load the content of a ``.bpfl``; raises ``BpfError``.
+        """Load the content of a ``.bpfl``. Raises ``BpfError``.
 
-        *max_entries* sizes maps by name; *initial* is the content of global variables and
-        constants by the name of their map (``probe.rodata``), whole.
+        *max_entries* sizes maps by name. *initial* is the whole content of global variables and
+        constants by the name of their map (``probe.rodata``).
         """
         file = parse(data)
         sizes = _checked_sizes(file, max_entries or {})
@@ -81,26 +81,26 @@ class Skeleton:
         return cls(file, _load(file, sizes, contents))
 
     def run(self, program: str) -> int:
-        """Run a program of section ``syscall`` once, and return what it returned."""
+        """Run a program of section ``syscall`` once. Return its result."""
         attributes = bytearray(_TEST_RUN.size)
         struct.pack_into("<I", attributes, 0, self._program(program))
         _, answer = call(Command.PROG_TEST_RUN, attributes, f"cannot run BPF program {program!r}")
         return _returned(answer)
 
     def attach(self, program: str) -> None:
-        """Attach a program to the tracepoint its section names (``tp_btf/…``), until closed."""
+        """Attach a program to the tracepoint of its section (``tp_btf/…``) until ``close``."""
         self._descriptors.append(self.link(program))
 
     def link(self, program: str) -> int:
-        """Attach a program as ``attach`` does, for as long as the caller keeps the descriptor."""
+        """Attach a program as ``attach`` does, until the caller closes the returned descriptor."""
         attributes = _RAW_TRACEPOINT.pack(0, self._program(program), 0)
-        what = f"cannot attach BPF program {program!r}"
-        return call(Command.RAW_TRACEPOINT_OPEN, attributes, what)[0]
+        action = f"cannot attach BPF program {program!r}"
+        return call(Command.RAW_TRACEPOINT_OPEN, attributes, action)[0]
 
     def memory(self, map_name: str, size: int) -> mmap.mmap:
         """Map the first *size* bytes of an array made with ``BPF_F_MMAPABLE``, to read and write.
 
-        It stays valid after the skeleton is closed.
+        The mapping stays valid after the skeleton is closed.
         """
         fd = _named(self.maps, map_name, "map")
         try:
@@ -110,15 +110,15 @@ class Skeleton:
             raise BpfError(f"cannot map {size} bytes of {map_name!r}", reason) from error
 
     def update(self, map_name: str, key: bytes, value: bytes) -> None:
-        """Set an element of a map, new or not, as ``maps.update``."""
+        """Set an element of a map, new or not, as ``maps.update`` does."""
         update(_named(self.maps, map_name, "map"), key, value)
 
     def drain(self, map_name: str, key_size: int, value_size: int) -> Iterator[tuple[bytes, bytes]]:
-        """Take all elements out of a hash map, in packed batches, as ``draining.drain``."""
+        """Remove all elements of a hash map in packed batches, as ``draining.drain`` does."""
         return drain(_named(self.maps, map_name, "map"), key_size, value_size)
 
     def close(self) -> None:
-        """Detach and let go of everything; a second time does nothing."""
+        """Detach the programs and close all descriptors. A second call does nothing."""
         self.maps, self.programs = {}, {}
         while self._descriptors:
             os.close(self._descriptors.pop())
@@ -138,32 +138,32 @@ def _checked_sizes(file: ObjectFile, sizes: Mapping[str, int]) -> list[int]:
     for name, size in sizes.items():
         if not 0 < size < 1 << 32:
             raise BpfError(f"map {name!r}: max_entries must be 1 to 2^32 - 1, not {size}")
-    return [sizes.get(each.name, 0) for each in file.maps]
+    return [sizes.get(row.name, 0) for row in file.maps]
 
 
 def _checked_contents(file: ObjectFile, contents: Mapping[str, bytes]) -> list[bytes]:
     _check_names(file, contents)
-    for each in file.maps:
-        given = contents.get(each.name)
-        if given is None:
+    for row in file.maps:
+        content = contents.get(row.name)
+        if content is None:
             continue
-        if not each.has_content:
-            raise BpfError(f"map {each.name!r} holds no global variables; update it after loading")
-        if len(given) != each.value_size:
-            raise BpfError(f"map {each.name!r} takes {each.value_size} bytes, not {len(given)}")
-    return [contents.get(each.name, b"") for each in file.maps]
+        if not row.has_content:
+            raise BpfError(f"map {row.name!r} holds no global variables; update it after loading")
+        if len(content) != row.value_size:
+            raise BpfError(f"map {row.name!r} takes {row.value_size} bytes, not {len(content)}")
+    return [contents.get(row.name, b"") for row in file.maps]
 
 
 def _check_names(file: ObjectFile, names: Iterable[str]) -> None:
-    known = {each.name: 0 for each in file.maps}
+    names_in_file = {row.name: 0 for row in file.maps}
     for name in names:
-        _named(known, name, "map")
+        _named(names_in_file, name, "map")
 
 
-def _named(known: Mapping[str, int], name: str, kind: str) -> int:
-    if name not in known:
-        raise BpfError(f"no {kind} {name!r} among those loaded: {', '.join(known) or 'none'}")
-    return known[name]
+def _named(descriptors: Mapping[str, int], name: str, kind: str) -> int:
+    if name not in descriptors:
+        raise BpfError(f"no {kind} {name!r} among those loaded: {', '.join(descriptors) or 'none'}")
+    return descriptors[name]
 
 
 def _load(file: ObjectFile, sizes: Sequence[int], contents: Sequence[bytes]) -> list[int]:
@@ -178,7 +178,7 @@ def _load(file: ObjectFile, sizes: Sequence[int], contents: Sequence[bytes]) -> 
 
 @contextmanager
 def _undisturbed() -> Iterator[None]:
-    """Hold back this thread's signals: one that arrives while the verifier works ends it."""
+    """Block this thread's signals: a signal during verification aborts the load."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
     try:
         yield
@@ -190,7 +190,7 @@ def _run_patiently(load: Callable[[Buffer | None], list[int]], tries: int = _TRI
     try:
         return load(None)
     except BpfError as error:
-        # Some signals cannot be held back: those of a freezer, a debugger, SIGSTOP.
+        # Some signals cannot be blocked: those of a freezer, a debugger, SIGSTOP.
         if error.errno == errno.EAGAIN and tries > 1:
             return _run_patiently(load, tries - 1)
         if not error.errno:
@@ -248,7 +248,7 @@ def _run_loader(
     contents: Sequence[bytes],
     log: Buffer | None,
 ) -> list[int]:
-    values = [buffer(each) for each in contents]
+    values = [buffer(content) for content in contents]
     context = _loader_context(file, sizes, values, log)
     attributes = bytearray(_TEST_RUN.size)
     _TEST_RUN.pack_into(
@@ -269,8 +269,8 @@ def _loader_context(
     used = _CONTEXT.size + _MAP_IN_CONTEXT.size * len(file.maps)
     used += _DESCRIPTOR.size * len(file.programs)
     context = ctypes.create_string_buffer(used + -used % 8)
-    level, room, where = (1, len(log), ctypes.addressof(log)) if log else (0, 0, 0)
-    _CONTEXT.pack_into(context, 0, len(context), 0, level, room, where)
+    level, room, address = (1, len(log), ctypes.addressof(log)) if log else (0, 0, 0)
+    _CONTEXT.pack_into(context, 0, len(context), 0, level, room, address)
     for place, (size, value) in enumerate(zip(sizes, values, strict=True)):
         at = _CONTEXT.size + _MAP_IN_CONTEXT.size * place
         _MAP_IN_CONTEXT.pack_into(context, at, 0, size, ctypes.addressof(value) if value else 0)
@@ -281,11 +281,11 @@ def _descriptors(file: ObjectFile, context: bytes) -> list[int]:
     after_maps = _CONTEXT.size + _MAP_IN_CONTEXT.size * len(file.maps)
     places = list(range(_CONTEXT.size, after_maps, _MAP_IN_CONTEXT.size))
     places += [after_maps + _DESCRIPTOR.size * place for place in range(len(file.programs))]
-    found = [_DESCRIPTOR.unpack_from(context, place)[0] for place in places]
-    if min(found, default=1) > 0:
-        return found
-    # The loading program has fewer maps or programs than the description says.
-    for fd in found:
+    descriptors = [_DESCRIPTOR.unpack_from(context, place)[0] for place in places]
+    if min(descriptors, default=1) > 0:
+        return descriptors
+    # The loading program has fewer maps or programs than the description.
+    for fd in descriptors:
         if fd > 0:
             os.close(fd)
     raise BpfError("not a usable BPF object: its description and its program do not agree")

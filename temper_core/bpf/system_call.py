@@ -9,7 +9,7 @@ from typing import TypeAlias
 from temper_core.errors import BpfError
 
 NUMBERS: Mapping[str, int] = {"x86_64": 321, "aarch64": 280}
-"""The number of bpf(2) by the machine's name: the syscall tables of Linux."""
+"""The number of bpf(2) by the machine's name, from the syscall tables of Linux."""
 
 Buffer: TypeAlias = ctypes.Array[ctypes.c_char]
 
@@ -41,10 +41,10 @@ _number = NUMBERS.get(platform.machine())
 
 
 def call(command: Command, attributes: bytes | bytearray, what: str) -> tuple[int, bytes]:
-    """Ask the kernel; returns its result and the attributes as it left them.
+    """Call bpf(2). Return its result and the attributes as the kernel left them.
 
-    Addresses in *attributes* must stay alive until this returns. *what* begins the message of
-    the ``BpfError`` that a refusal raises.
+    Buffers that *attributes* point to must stay alive until this returns. A failure raises a
+    ``BpfError`` whose message begins with *what*.
     """
     block = ctypes.create_string_buffer(bytes(attributes), len(attributes))
     result = attempt(command, block, what)
@@ -54,17 +54,17 @@ def call(command: Command, attributes: bytes | bytearray, what: str) -> tuple[in
 
 
 def attempt(command: Command, block: Buffer, what: str) -> int:
-    """Ask as ``call`` does, but with attributes in *block*, where the kernel writes its answer.
+    """Call bpf(2) with attributes in *block*, which the kernel may change.
 
-    Returns the result, or the error number negated: some answers come with an error.
+    Returns the result or the negated error number, because some errors come with results.
     """
     if _number is None:
-        known = ", ".join(NUMBERS)
-        raise BpfError(f"{what}: no number of bpf(2) is known for {platform.machine()} ({known})")
+        names = ", ".join(NUMBERS)
+        raise BpfError(f"{what}: no number of bpf(2) is known for {platform.machine()} ({names})")
     result: int = _library.syscall(_number, int(command), block, len(block))
     return result if result >= 0 else -ctypes.get_errno()
 
 
 def buffer(content: bytes) -> Buffer:
-    """Copy *content* to where the kernel can read it, and write it."""
+    """Copy *content* to a buffer that the kernel can read and write."""
     return ctypes.create_string_buffer(content, len(content))

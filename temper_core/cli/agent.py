@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 LEAST_DESCRIPTORS = 64
-"""Without connections and pods the agent has up to 40 open."""
+"""File descriptors. An agent without connections and pods has up to 40 open."""
 
 
 @click.command("agent")
@@ -36,8 +36,8 @@ def command(
     """Run the node agent until SIGTERM or Ctrl-C.
 
     It watches the pods of this node, compiles them into layers, runs the engine where the kernel
-    can (see temper doctor), and observes everywhere. Stopping it leaves the stock scheduler and
-    nothing else behind.
+    can (see temper doctor), and observes everywhere. After it has stopped, the stock scheduler
+    runs and nothing of the agent is left.
     """
     import signal
 
@@ -61,7 +61,7 @@ def command(
 
 
 def _require_descriptors() -> None:
-    """Raise MachineError where there is no room for the files that the agent keeps open."""
+    """Raise MachineError if RLIMIT_NOFILE is below ``LEAST_DESCRIPTORS``."""
     import resource
 
     from temper_core.errors import MachineError
@@ -81,7 +81,7 @@ def _with_options(
     observe_only: bool,
     strict_plugins: bool,
 ) -> "Settings":
-    """Let what the command line says win over the file."""
+    """Override the settings of the file by the options of the command line."""
     from attrs import evolve
 
     pods, server = settings.pods, settings.server

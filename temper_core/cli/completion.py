@@ -8,7 +8,7 @@ import click
 def command(shell: str) -> None:
     """Print the completion script of a shell.
 
-    Bash: add ``eval "$(temper completion bash)"`` to ~/.bashrc; zsh and fish likewise.
+    Bash: add ``eval "$(temper completion bash)"`` to ~/.bashrc. Zsh and fish likewise.
     """
     click.echo(completion_script(shell))
 
@@ -21,5 +21,5 @@ def completion_script(shell: str) -> str:
 
     completion = get_completion_class(shell)
     if completion is None:
-        raise click.UsageError(f"click knows no completion for {shell}")
+        raise click.UsageError(f"click has no completion for {shell}")
     return completion(temper, {}, "temper", "_TEMPER_COMPLETE").source()

@@ -1,4 +1,4 @@
-"""``temper doctor``: every check of this machine with its remedy, and what went wrong last."""
+"""``temper doctor``: the checks of this machine with remedies, and the engine's last failure."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -29,11 +29,11 @@ TOLD_OF_THE_AGENT = ("mode", "reason", "detail", "generation", "engine", "defect
 @click.option("--settings", "path", type=click.Path(path_type=Path), help="Settings file (TOML).")
 @click.option("--output", type=click.Choice(["table", "json"]), default="table")
 def command(path: Path | None, output: str) -> None:
-    """Check what enforcing needs on this machine, and say what threw the engine out last.
+    """Check what enforcing needs on this machine, and show what ejected the engine last.
 
-    Looks, tries a BPF object and a mount of its own, and leaves nothing behind. Exit code 0 when
+    It loads a BPF object and makes a mount to test both, and removes them again. Exit code 0 when
     the engine may be started (there may be warnings), 3 when a check failed that enforcing needs.
-    Checks of the agent's plugins forbid nothing, and leave the exit code as it is.
+    Checks of the agent's plugins do not affect the exit code.
     """
     from temper_core.scheduler.failure.kernel_messages import last_messages
     from temper_core.scheduler.host.roots import Roots
@@ -59,7 +59,7 @@ def command(path: Path | None, output: str) -> None:
 
 
 def _ask_agent(settings: "Settings") -> dict[str, Any]:
-    """Return the state of the agent that runs here; ``mode`` is None where none answers."""
+    """Return the state of this node's agent. ``mode`` is None if no agent answers."""
     from temper_core.client import NoAgentError, ask_observation
     from temper_core.errors import TemperError
 
@@ -67,25 +67,25 @@ def _ask_agent(settings: "Settings") -> dict[str, Any]:
         document = ask_observation(settings, top=1)
     except NoAgentError:
         return {"mode": None, "detail": "no agent answers here", "checks": []}
-    except TemperError as error:  # it listens, and cannot answer now
+    except TemperError as error:  # the agent listens but cannot answer now
         return {"mode": None, "detail": str(error), "checks": []}
-    told = {name: document.get(name) for name in TOLD_OF_THE_AGENT}
-    return {**told, "last_end": document.get("last_end"), "checks": _ask_checks(settings)}
+    state = {name: document.get(name) for name in TOLD_OF_THE_AGENT}
+    return {**state, "last_end": document.get("last_end"), "checks": _ask_checks(settings)}
 
 
 def _ask_checks(settings: "Settings") -> list[dict[str, str]]:
-    """Return what the agent's plugins have checked; nothing where it cannot tell."""
+    """Return the checks of the agent's plugins, none if the agent does not serve ``/checks``."""
     from temper_core.client import ask_agent
     from temper_core.errors import TemperError
 
     try:
         document = ask_agent("/checks", settings=settings)
-    except TemperError:  # one of an older version has no such path
+    except TemperError:  # an older agent has no such path
         return []
-    found = document.get("checks") if isinstance(document, dict) else None
+    checks = document.get("checks") if isinstance(document, dict) else None
     return [
         {name: str(check.get(name, "")) for name in TOLD_OF_CHECKS}
-        for check in found or ()
+        for check in checks or ()
         if isinstance(check, dict)
     ]
 
@@ -93,16 +93,16 @@ def _ask_checks(settings: "Settings") -> list[dict[str, str]]:
 def _last_end(
     agent: Mapping[str, Any], messages: tuple["KernelMessage", ...], proc: Path
 ) -> Mapping[str, Any] | None:
-    """Return the agent's diagnosis of the engine's last end, or else the kernel's word on it."""
+    """Return the agent's diagnosis of the engine's last end, else the one from the kernel's log."""
     from temper_core.scheduler.failure.kernel_messages import last_ejection
 
-    told = agent.get("last_end")
-    if isinstance(told, dict):
-        return told
-    found = last_ejection(messages, proc)
-    if found is None:
+    diagnosis = agent.get("last_end")
+    if isinstance(diagnosis, dict):
+        return diagnosis
+    ejection = last_ejection(messages, proc)
+    if ejection is None:
         return None
-    return {"kind": str(found.kind), "summary": found.summary, "remedy": found.remedy}
+    return {"kind": str(ejection.kind), "summary": ejection.summary, "remedy": ejection.remedy}
 
 
 def _print_json(
@@ -115,7 +115,7 @@ def _print_json(
 
     import attrs
 
-    told: dict[str, Any] = {
+    document: dict[str, Any] = {
         "schema_version": 1,
         "can_enforce": hold is None,
         "mode": hold.mode if hold else "enforcing",
@@ -125,7 +125,7 @@ def _print_json(
         "kernel_log": [str(message) for message in messages],
         "notes": [NOTE],
     }
-    click.echo(json.dumps(told, indent=2))
+    click.echo(json.dumps(document, indent=2))
 
 
 def _print_table(checks: Sequence["Check"], hold: "Hold | None") -> None:
@@ -137,11 +137,16 @@ def _print_table(checks: Sequence["Check"], hold: "Hold | None") -> None:
 
 
 def _print_checks(checks: Sequence[Mapping[str, str]]) -> None:
-    """Print what plugins have checked; what failed there does not keep the engine from starting."""
+    """Print the plugins' checks. A failed one does not keep the engine from starting."""
     _print_lines(
         [
-            (each["state"], f"{each['plugin']}: {each['name']}", each["detail"], each["remedy"])
-            for each in checks
+            (
+                check["state"],
+                f"{check['plugin']}: {check['name']}",
+                check["detail"],
+                check["remedy"],
+            )
+            for check in checks
         ]
     )
 

@@ -1,4 +1,4 @@
-"""``temper engine``: judge configurations of the engine."""
+"""``temper engine``: check configurations of the engine."""
 
 import sys
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,7 @@ SCHEMA_VERSION = 1
 
 @click.group("engine")
 def command() -> None:
-    """Judge a configuration of the engine, scx_layered."""
+    """Check a configuration of the engine, scx_layered."""
 
 
 @command.command("check")
@@ -41,7 +41,7 @@ def command() -> None:
     is_flag=False,
     flag_value="",
     metavar="[PATH]",
-    help="Let the engine itself judge it too: PATH, or the one that [scheduler] engine names.",
+    help="Check with the engine itself too: PATH, or the binary that [scheduler] engine names.",
 )
 @click.option(
     "--load",
@@ -64,32 +64,32 @@ def check_command(
     output: str,
     **options: Any,  # noqa: ANN401 - those of _Asked
 ) -> None:
-    """Say what scx_layered would make of the configuration in FILE.
+    """Check whether scx_layered would take the configuration in FILE.
 
-    With --binary the engine itself is asked, after Temper's own rules: it reads and verifies the
-    configuration, and attaches nothing. Where the kernel has sched_ext it only reads it, unless
-    --load lets it load behind a gate that is never opened; that takes root and a minute.
+    With --binary the engine itself checks it too, after Temper's own rules: it reads and verifies
+    the configuration, and attaches nothing. Where the kernel has sched_ext it only reads it. With
+    --load it also loads, behind a gate that is never opened. That takes root and a minute.
 
-    Exit 2 where the engine would refuse it, crash on it or be ejected for it, or does refuse it;
-    1 where it would silently ignore or misread something; 3 where the engine cannot be asked here;
-    0 otherwise.
+    Exit code 2 if the engine would refuse the configuration, crash on it or be ejected for it, or
+    if the binary refuses it. 1 if the engine would silently ignore or misread a part of it. 3 if
+    the engine cannot run here. 0 otherwise.
     """
-    asked = _Asked(**options)
+    request = _Asked(**options)
     if file is None:
-        raise click.UsageError(asked.why_no_file)
-    asked.ensure_sense()
-    engine = None if asked.binary is None else _find(asked.binary)
+        raise click.UsageError(request.why_no_file)
+    request.ensure_sense()
+    engine = None if request.binary is None else _find(request.binary)
     text = _read(file)
-    judged = _judge(text, asked, engine)
+    verdict = _judge(text, request, engine)
     if engine is not None:
-        judged = evolve(judged, rehearsal=_rehearse(text, asked, engine))
-    if judged.capabilities.assumed:
-        click.echo(judged.capabilities.assumption, err=True)
+        verdict = evolve(verdict, rehearsal=_rehearse(text, request, engine))
+    if verdict.capabilities.assumed:
+        click.echo(verdict.capabilities.assumption, err=True)
     if output == "json":
-        _print_json(judged)
+        _print_json(verdict)
     else:
-        _print_lines(judged)
-    context.exit(judged.exit_code)
+        _print_lines(verdict)
+    context.exit(verdict.exit_code)
 
 
 @frozen
@@ -105,7 +105,7 @@ class _Asked:
 
     @property
     def why_no_file(self) -> str:
-        """Say that FILE is missing, and whether --binary has taken it for the engine's path."""
+        """The error for a missing FILE, with a hint if --binary took it for the engine's path."""
         missing = "Missing argument 'FILE|-'."
         if not self.binary:
             return missing
@@ -121,7 +121,7 @@ class _Asked:
 
 @frozen
 class _Judged:
-    """What the rules say of a configuration, and the engine itself if it was asked."""
+    """The verdict of the rules on a configuration, and of the engine if it was run."""
 
     problems: tuple[Problem, ...]
     capabilities: "Capabilities"
@@ -143,27 +143,27 @@ def _find(name: str) -> "EngineBinary":
     return find_engine(name or load(None).settings.scheduler.engine)
 
 
-def _judge(text: str, asked: _Asked, engine: "EngineBinary | None") -> _Judged:
-    """Hold *text* against Temper's own rules."""
+def _judge(text: str, request: _Asked, engine: "EngineBinary | None") -> _Judged:
+    """Check *text* by Temper's own rules."""
     from temper_core.engine.capabilities import capabilities_of
     from temper_core.engine.configuration_check import check
     from temper_core.engine.dry_run import with_hint_map
 
-    capabilities = capabilities_of(asked.engine_version if engine is None else engine.version)
-    options = asked.arguments if engine is None else with_hint_map(text, asked.arguments)
-    problems = check(text, capabilities, arguments=options, cpus=asked.cpus)
+    capabilities = capabilities_of(request.engine_version if engine is None else engine.version)
+    options = request.arguments if engine is None else with_hint_map(text, request.arguments)
+    problems = check(text, capabilities, arguments=options, cpus=request.cpus)
     return _Judged(problems, capabilities, engine)
 
 
-def _rehearse(text: str, asked: _Asked, engine: "EngineBinary") -> "DryRun":
-    """Let the engine itself judge *text*."""
-    if not asked.load:
+def _rehearse(text: str, request: _Asked, engine: "EngineBinary") -> "DryRun":
+    """Check *text* with the engine itself."""
+    if not request.load:
         from temper_core.engine.dry_run import rehearse
 
-        return rehearse(engine, text, asked.arguments, timeout_s=asked.timeout_s or VERIFY_S)
+        return rehearse(engine, text, request.arguments, timeout_s=request.timeout_s or VERIFY_S)
     from temper_core.scheduler.engine.load_trial import load_once
 
-    return load_once(engine.path, text, asked.arguments, timeout_s=asked.timeout_s or LOAD_S)
+    return load_once(engine.path, text, request.arguments, timeout_s=request.timeout_s or LOAD_S)
 
 
 def _read(file: str) -> str:
@@ -176,31 +176,34 @@ def _read(file: str) -> str:
     return read_stream(sys.stdin.buffer, source="-")
 
 
-def _print_json(judged: _Judged) -> None:
+def _print_json(verdict: _Judged) -> None:
     import json
 
     import attrs
 
     document = {
         "schema_version": SCHEMA_VERSION,
-        "engine_version": judged.capabilities.version,
-        "judged_as": judged.capabilities.known_as,
-        "accepted": judged.exit_code != EXIT_INPUT,
-        "problems": [attrs.asdict(problem) for problem in judged.problems],
+        "engine_version": verdict.capabilities.version,
+        "judged_as": verdict.capabilities.known_as,
+        "accepted": verdict.exit_code != EXIT_INPUT,
+        "problems": [attrs.asdict(problem) for problem in verdict.problems],
     }
-    if judged.engine is not None and judged.rehearsal is not None:
-        told = {"path": str(judged.engine.path), "stage": judged.rehearsal.stage.value}
-        said = {"taken": judged.rehearsal.is_taken, "said": judged.rehearsal.said}
-        document["engine"] = {**told, **said}
+    if verdict.engine is not None and verdict.rehearsal is not None:
+        document["engine"] = {
+            "path": str(verdict.engine.path),
+            "stage": verdict.rehearsal.stage.value,
+            "taken": verdict.rehearsal.is_taken,
+            "said": verdict.rehearsal.said,
+        }
     click.echo(json.dumps(document, indent=2))
 
 
-def _print_lines(judged: _Judged) -> None:
-    for problem in judged.problems:
+def _print_lines(verdict: _Judged) -> None:
+    for problem in verdict.problems:
         click.echo(f"{problem.severity.value}  {problem.line}")
-    version = judged.capabilities.version
-    if judged.rehearsal is not None:
-        prefix = f"scx_layered {version}: " if judged.rehearsal.is_taken else ""
-        click.echo(f"{prefix}{judged.rehearsal.line}")
-    elif not judged.problems:
+    version = verdict.capabilities.version
+    if verdict.rehearsal is not None:
+        prefix = f"scx_layered {version}: " if verdict.rehearsal.is_taken else ""
+        click.echo(f"{prefix}{verdict.rehearsal.line}")
+    elif not verdict.problems:
         click.echo(f"scx_layered {version} would take it as it is written")

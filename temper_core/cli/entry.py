@@ -1,4 +1,4 @@
-"""Where ``temper`` begins: the help at once if it is remembered, anything else through click."""
+"""Entry point of ``temper``: prints cached help at once, and runs all else through click."""
 
 import sys
 

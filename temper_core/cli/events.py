@@ -1,4 +1,4 @@
-"""``temper events``: what happened on this node, and what happens."""
+"""``temper events``: the recorded events of this node, and the new ones as they come."""
 
 import json
 import time
@@ -30,8 +30,8 @@ COLUMNS = ("level", "kind", "subject", "reason", "requester", "outcome")
 @click.command("events")
 @click.option("--since", default="", help="An event's number, or an age such as 10m, 2h, 3d.")
 @click.option("--kind", "kinds", multiple=True, help="Only events of this kind; may be repeated.")
-@click.option("--limit", type=click.IntRange(1, 10_000), help="The newest so many.")
-@click.option("--follow", is_flag=True, help="Go on with each event as it happens.")
+@click.option("--limit", type=click.IntRange(1, 10_000), help="Show at most this many, the newest.")
+@click.option("--follow", is_flag=True, help="Print new events as they happen.")
 @settings_option
 @output_option
 def command(
@@ -44,31 +44,31 @@ def command(
 ) -> None:
     """Show what happened on this node: engines, safe mode, violations, profiles, requests.
 
-    The agent keeps the newest events of each kind, over restarts as well. With --follow and
-    --output json every event is a JSON object in a line of its own.
+    The agent keeps the newest events of each kind, also across restarts. With --follow and
+    --output json each event is one line of JSON.
     """
     settings = read_settings(settings_path)
     query = {"since": since, "kind": ",".join(kinds), "limit": str(limit or "")}
-    given = {name: value for name, value in query.items() if value}
-    answer = _asked(settings, given)
+    filters = {name: value for name, value in query.items() if value}
+    answer = _asked(settings, filters)
     if not follow:
         _print(answer, output)
         return
     shown = answer["events"] if since or limit else []
     for event in shown:
         _print_line(event, output)
-    for event in followed(settings, given, answer["last"]):
+    for event in followed(settings, filters, answer["last"]):
         _print_line(event, output)
 
 
 def followed(settings: "Settings", query: Mapping[str, str], last: int) -> Iterator[dict[str, Any]]:
-    """Yield every event after number *last*; when the stream ends, ask for another."""
+    """Yield every event after number *last*. Reconnect when the stream ends."""
     from temper_core.client import stream_agent
 
     filters = {"kind": query["kind"]} if "kind" in query else {}
     while True:
-        asked = {**filters, "since": str(last)}
-        for line in stream_agent("/events/stream", asked, settings=settings):
+        request = {**filters, "since": str(last)}
+        for line in stream_agent("/events/stream", request, settings=settings):
             if line.startswith(DATA):
                 event = _event_in(line)
                 last = event["number"]
@@ -81,9 +81,9 @@ def _asked(settings: "Settings", query: Mapping[str, str]) -> Mapping[str, Any]:
 
     answer = ask_agent("/events", query, settings=settings)
     if not isinstance(answer, dict) or not isinstance(answer.get("events"), list):
-        raise MachineError("the agent's answer to /events is not one")
+        raise MachineError("the agent's answer to /events is malformed")
     if not all(map(_is_event, answer["events"])) or not isinstance(answer.get("last"), int):
-        raise MachineError("the agent's answer to /events has something else than events")
+        raise MachineError("the agent's answer to /events holds a malformed event")
     return answer
 
 
@@ -93,9 +93,9 @@ def _event_in(line: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         event = None
     if not _is_event(event):
-        raise MachineError("the agent's stream of events has something else in it")
-    found: dict[str, Any] = event
-    return found
+        raise MachineError("the agent's stream of events holds a malformed event")
+    checked: dict[str, Any] = event
+    return checked
 
 
 def _is_event(value: object) -> bool:

@@ -21,15 +21,16 @@ def command(
     pod: str,
     output: str,
     steered: bool,
-    **given: Any,  # noqa: ANN401 - a PlanInput's options
+    **inputs: Any,  # noqa: ANN401 - a PlanInput's options
 ) -> None:
-    """Say why POD (namespace/name, or a name that is unique) is placed where it is.
+    """Explain why POD (namespace/name, or a unique name) is placed where it is.
 
-    With --pods it is planned from files, as by temper plan; without, the agent of this node is
-    asked, which also shows the pod's threads: where the plan wants each, what its hint says, and
-    where the engine has it. Exit code 2 for a pod that is not there, 3 where no agent answers.
+    With --pods the plan is made from files, as by temper plan. Without it the agent of this node
+    answers, and the pod's threads are listed too: the layer that the plan wants for each, the
+    layer of its hint, and the layer in the engine. Exit code 2 for an unknown pod, 3 if no agent
+    answers.
     """
-    document = explanation(pod, given, steered=steered)
+    document = explanation(pod, inputs, steered=steered)
     if output == "json":
         import json
 
@@ -38,31 +39,34 @@ def command(
         _print(document)
 
 
-def explanation(pod: str, given: Mapping[str, Any], *, steered: bool) -> Mapping[str, Any]:
-    """Return why *pod* is where it is, from files or from the agent; raises as the command says."""
-    if given["pods"] is not None:
-        return _planned(pod, PlanInput(**given), steered=steered)
+def explanation(pod: str, inputs: Mapping[str, Any], *, steered: bool) -> Mapping[str, Any]:
+    """Return why *pod* is where it is, from files or from the agent.
+
+    Raises InputError for an unknown pod, NoAgentError if no agent answers.
+    """
+    if inputs["pods"] is not None:
+        return _planned(pod, PlanInput(**inputs), steered=steered)
     if steered:
         raise click.UsageError("--steered needs --pods: the agent plans as it steers")
-    return _asked(pod, given)
+    return _asked(pod, inputs)
 
 
-def _planned(pod: str, given: PlanInput, *, steered: bool) -> Mapping[str, Any]:
+def _planned(pod: str, inputs: PlanInput, *, steered: bool) -> Mapping[str, Any]:
     from temper_core.plan import explain, explanation_document
 
-    plan, settings = make_plan(given, steered=steered)
+    plan, settings = make_plan(inputs, steered=steered)
     return explanation_document(explain(plan, settings, pod))
 
 
-def _asked(pod: str, given: Mapping[str, Any]) -> Mapping[str, Any]:
+def _asked(pod: str, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
     from temper_core.client import ask_agent
     from temper_core.errors import MachineError
     from temper_core.settings import load
 
-    if any(given[name] is not None for name in ("machine", "profiles", "node")):
+    if any(inputs[name] is not None for name in ("machine", "profiles", "node")):
         message = "--machine, --profiles and --node need --pods: the agent has its own"
         raise click.UsageError(message)
-    document = ask_agent("/explain", {"pod": pod}, settings=load(given["settings"]).settings)
+    document = ask_agent("/explain", {"pod": pod}, settings=load(inputs["settings"]).settings)
     if not isinstance(document, dict) or "places" not in document:
         raise MachineError("the agent's answer to /explain is not an explanation")
     return document
@@ -96,7 +100,7 @@ def _print_place(console: "Console", place: Mapping[str, Any]) -> None:
 
 
 def _print_threads(console: "Console", threads: Sequence[Mapping[str, Any]] | None) -> None:
-    """Show the threads of a pod; only an agent knows them."""
+    """Show the threads of a pod, which only an agent's answer has."""
     from temper_core.console import table_of
 
     if threads is None:
@@ -118,11 +122,11 @@ def _print_threads(console: "Console", threads: Sequence[Mapping[str, Any]] | No
 
 
 def _engine_layer(row: Mapping[str, Any]) -> str:
-    """Name the layer where the engine has a thread; by its matchers where nobody has asked it."""
+    """Return the engine's layer of a thread, marked if it is inferred from the matchers."""
     layer = str(row.get("layer") or "-")
     return layer if layer == "-" or row.get("layer_is_known") else f"{layer} (inferred)"
 
 
 def _remark(row: Mapping[str, Any]) -> str:
-    told = {"is_astray": "astray", "is_decided": "decided in user space"}
-    return ", ".join(words for key, words in told.items() if row.get(key))
+    labels = {"is_astray": "astray", "is_decided": "decided in user space"}
+    return ", ".join(words for key, words in labels.items() if row.get(key))

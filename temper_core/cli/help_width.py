@@ -1,15 +1,15 @@
-"""The width of the help: what it is remembered by, for it says the same only at that width."""
+"""The terminal width for which help is cached: click folds the text by it."""
 
 import os
 import sys
 
-# Between these click makes use of the width, and nowhere else.
+# click clamps the width of its help to this range.
 NARROWEST = 52
 WIDEST = 80
 
 
 def help_name() -> str:
-    """Return the name under which the help for this terminal's width is remembered."""
+    """Return the cache name of the help for this terminal's width."""
     return f"help-{min(max(_columns(), NARROWEST), WIDEST)}.txt"
 
 

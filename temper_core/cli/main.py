@@ -18,7 +18,7 @@ CORE_COMMANDS: Mapping[str, str] = {
     "doctor": "Check what enforcing needs on this machine.",
     "engine": "Judge a configuration of the engine.",
     "events": "Show what happened on this node, or follow it.",
-    "explain": "Say why a pod is placed where it is.",
+    "explain": "Explain why a pod is placed where it is.",
     "machine": "Show the shape of this machine.",
     "observe": "Show the agent's last snapshot.",
     "plan": "Compile pods into layers, without touching anything.",
@@ -26,7 +26,7 @@ CORE_COMMANDS: Mapping[str, str] = {
     "profiles": "List, show and check workload profiles.",
     "restore": "Undo what Temper may have left on this host.",
     "run": "Start a command as a workload with a tier.",
-    "safe-mode": "Ask for the stock scheduler, or withdraw the request.",
+    "safe-mode": "Request the stock scheduler, or withdraw the request.",
     "settings": "Print the effective settings and where each came from.",
     "simulate": "Decide and judge a recorded node again.",
 }
@@ -34,10 +34,10 @@ EXIT_INTERRUPTED = 130
 
 
 class _RootGroup(CommandGroup):
-    """``temper`` itself: its help is remembered for the next start."""
+    """``temper`` itself: its help is cached for the next start."""
 
     def get_help(self, ctx: click.Context) -> str:
-        """Render the help, and remember it."""
+        """Render the help, and cache it."""
         text = super().get_help(ctx)
         remember(help_name(), f"{text}\n")
         return text
@@ -54,7 +54,7 @@ class _RootGroup(CommandGroup):
 def temper() -> None:
     """Give every thread on this node the CPU treatment it needs.
 
-    Exit codes: 0 clean, 1 findings, 2 an error in what was given, 3 the machine cannot do it.
+    Exit codes: 0 clean, 1 findings, 2 an input error, 3 the machine cannot do it.
     """
 
 
@@ -64,7 +64,7 @@ def main() -> None:
 
 
 def run() -> int:
-    """Run ``temper`` and return its exit code; print an error of ours as one line."""
+    """Run ``temper`` and return its exit code. Print a TemperError without a traceback."""
     try:
         code = temper.main(standalone_mode=False)
     except (click.exceptions.Abort, KeyboardInterrupt):

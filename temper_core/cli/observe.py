@@ -1,4 +1,4 @@
-"""``temper observe``: the agent's last observation, as tables or as it is."""
+"""``temper observe``: the agent's last observation, as tables or JSON."""
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -40,7 +40,9 @@ MOST_THREADS = 5_000
 
 @click.command("observe")
 @click.option(
-    "--top", type=click.IntRange(1, MOST_THREADS), help="Busiest threads; default: the agent's own."
+    "--top",
+    type=click.IntRange(1, MOST_THREADS),
+    help="Busiest threads to show; default: the agent's.",
 )
 @recording_options
 @settings_option
@@ -49,16 +51,17 @@ def command(
     top: int | None,
     settings_path: Path | None,
     output: str,
-    **recording: Any,  # noqa: ANN401 - the options of a Wish
+    **recording: Any,  # noqa: ANN401 - the options of a recording
 ) -> None:
     """Show the agent's last observation: layers, pods, busiest threads, pressure, violations.
 
-    With --record nothing is shown: what the agent sees, or without an agent what this user can
-    see, is written into a file for 'temper simulate'. Exit code 3 where no agent answers.
+    With --record nothing is shown: the observations are written into a file for 'temper simulate'.
+    Without an agent this process observes the node itself, as far as its user may. Exit code 3 if
+    no agent answers.
     """
-    wish = wish_in(recording)
-    if wish is not None:
-        record(wish, read_settings(settings_path))
+    options = wish_in(recording)
+    if options is not None:
+        record(options, read_settings(settings_path))
         return
     document = ask_observation(read_settings(settings_path), top)
     if output == "json":
@@ -83,8 +86,8 @@ def observation_tables(document: Row) -> "Group":
     return Group(Text(shown(headline(document))), *(table for table in tables if table is not None))
 
 
-def _sorted(listed: Iterable[Row], key: str) -> list[Row]:
-    return sorted(listed, key=lambda row: -(number(row, key) or 0.0))
+def _sorted(unsorted_rows: Iterable[Row], key: str) -> list[Row]:
+    return sorted(unsorted_rows, key=lambda row: -(number(row, key) or 0.0))
 
 
 def _pod_rows(document: Row) -> list[Row]:
@@ -110,7 +113,7 @@ def _cpus(row: Row) -> str:
 
 
 def _switches(row: Row) -> str | None:
-    """Voluntary and involuntary switches, each as far as the tier of observation can tell."""
+    """Return voluntary and involuntary switches, None if the tier does not count both."""
     kinds = [count(row, key) for key in ("voluntary", "involuntary")]
     return None if None in kinds else "+".join(map(str, kinds))
 

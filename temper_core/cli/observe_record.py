@@ -1,4 +1,4 @@
-"""``temper observe --record FILE``: what the node is like, look by look, in one file."""
+"""``temper observe --record FILE``: a node's observations in one file, one look at a time."""
 
 import math
 import time
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 MEGABYTE = 1024 * 1024
 LEAST_BYTES = 64 * 1024
 FIRST_WINDOW_S = 1.0
-"""Of an onlooker: so that there soon is something to see."""
+"""The first window without an agent, in seconds: short, so that the file soon has a look."""
 LEAST_WINDOW_S = 0.5
-"""The last window of an onlooker may be shorter than the others, but not by more."""
+"""The last window without an agent may be as short as this, in seconds."""
 ASK_AGAIN_S = 0.25
-"""After an agent had nothing new to say."""
+"""Seconds until the next request after an agent had no new observation."""
 
 
 @frozen
 class RecordingOptions:
-    """What to record: into which file, and when to end; None for no end of that kind."""
+    """The file of a recording and its bounds; a bound that is None does not apply."""
 
     file: Path
     seconds: float | None
@@ -38,7 +38,7 @@ class RecordingOptions:
 
 
 def recording_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Add the options of a recording; they come as ``record``, ``seconds``, ``looks``, ..."""
+    """Add the options of a recording. They come as ``record``, ``seconds``, ``looks``, ..."""
     options = (
         click.option(
             "--record",
@@ -46,8 +46,8 @@ def recording_options(function: Callable[..., None]) -> Callable[..., None]:
             type=click.Path(path_type=Path),
             help="Record the node into FILE until Ctrl-C; packed if it ends in .gz.",
         ),
-        click.option("--seconds", type=FiniteRange(min=0.5), help="Record for so long."),
-        click.option("--looks", type=click.IntRange(min=1), help="Record so many looks."),
+        click.option("--seconds", type=FiniteRange(min=0.5), help="Record for this many seconds."),
+        click.option("--looks", type=click.IntRange(min=1), help="Record this many looks."),
         click.option(
             "--max-bytes",
             type=click.IntRange(min=LEAST_BYTES),
@@ -61,22 +61,27 @@ def recording_options(function: Callable[..., None]) -> Callable[..., None]:
     return function
 
 
-def wish_in(given: Mapping[str, Any]) -> RecordingOptions | None:
-    """Return what is to be recorded; None where nothing is. Raise UsageError for what misfits."""
-    if given["record"] is None:
-        if given["seconds"] is not None or given["looks"] is not None:
+def wish_in(options: Mapping[str, Any]) -> RecordingOptions | None:
+    """Return the options of a recording, None without --record.
+
+    Raises UsageError for options that do not go together.
+    """
+    if options["record"] is None:
+        if options["seconds"] is not None or options["looks"] is not None:
             raise click.UsageError("--seconds and --looks are for --record")
         return None
-    if given["seconds"] is not None and given["looks"] is not None:
+    if options["seconds"] is not None and options["looks"] is not None:
         raise click.UsageError("--seconds and --looks exclude each other")
-    return RecordingOptions(given["record"], given["seconds"], given["looks"], given["max_bytes"])
+    return RecordingOptions(
+        options["record"], options["seconds"], options["looks"], options["max_bytes"]
+    )
 
 
 def record(wish: RecordingOptions, settings: "Settings") -> None:
-    """Record as *wish* says, from the agent or, where none answers, by looking at the node.
+    """Record within the bounds of *wish*, from the agent or, if none answers, from the node.
 
-    Ctrl-C and SIGTERM end it with a whole file. Raises InputError where the file cannot be made,
-    MachineError where the node cannot be looked at.
+    Ctrl-C and SIGTERM end it with a complete file. Raises InputError if the file cannot be made,
+    MachineError if the node cannot be observed.
     """
     from temper_core.errors import MachineError, TemperError
     from temper_core.logs import configure
@@ -95,11 +100,11 @@ def record(wish: RecordingOptions, settings: "Settings") -> None:
             writer.close(why or failure)
             progress.end(f"{_recorded(writer)}{f'; {why}' if why else ''}")
     if writer.looks == 0:
-        raise MachineError("nothing was recorded: it ended before the first window did")
+        raise MachineError("nothing was recorded: the recording ended before its first window")
 
 
 class _Eye(Protocol):
-    """What is recorded from; ``look`` returns nothing where there is nothing new."""
+    """The source of a recording. ``look`` returns None if there is no new observation."""
 
     source: str
 
@@ -116,7 +121,7 @@ def _eye(settings: "Settings") -> _Eye:
         return _AgentsEye(settings, _asked(settings))
     except NoAgentError:
         why = "no agent answers"
-    except TemperError as error:  # one that may not be asked by this user, or of another version
+    except TemperError as error:  # this user may not ask it, or it is of another version
         why = str(error)
     from temper_core.rehearsal.local_node import LocalNode
 
@@ -126,7 +131,7 @@ def _eye(settings: "Settings") -> _Eye:
 
 @define(eq=False)
 class _AgentsEye:
-    """Asks an agent for what it has seen, at the agent's own period."""
+    """Asks an agent for its last observation, at the agent's own period."""
 
     settings: "Settings"
     _next: dict[str, Any] | None
@@ -154,7 +159,7 @@ class _AgentsEye:
 
 @define(eq=False)
 class _OwnEye:
-    """Looks by itself: soon after the baseline, and then at the period of the settings."""
+    """Observes the node: soon after the baseline, and then at the period of the settings."""
 
     onlooker: "LocalNode"
     _wait_s: float = FIRST_WINDOW_S
@@ -172,20 +177,20 @@ class _OwnEye:
 
 
 def _asked(settings: "Settings") -> dict[str, Any]:
-    """Ask the agent for ``/recording``; raise as ``ask_agent``."""
+    """Ask the agent for ``/recording``. Raise as ``ask_agent``."""
     from temper_core.client import ask_agent
     from temper_core.errors import MachineError
 
     document = ask_agent("/recording", settings=settings)
     if not isinstance(document, dict) or not {"head", "plan", "look"} <= document.keys():
-        raise MachineError("the agent's answer to /recording is no moment of a recording")
+        raise MachineError("the agent's answer to /recording is not a look of a recording")
     return document
 
 
 def _looks(
     eye: _Eye, writer: "RecordingWriter", wish: RecordingOptions, progress: "Progress"
 ) -> str:
-    """Take looks until it is time to end; return why it is."""
+    """Record looks until a bound is reached. Return which one."""
     ends_at = math.inf if wish.seconds is None else time.monotonic() + wish.seconds
     progress.show(_recorded(writer))
     while True:
@@ -194,14 +199,14 @@ def _looks(
         if is_interrupted(wait_s):
             return "it was interrupted"
         if left_s - wait_s <= 0 and wait_s < LEAST_WINDOW_S and writer.looks:
-            return f"{wish.seconds:g} seconds were asked for"
+            return f"--seconds {wish.seconds:g} is reached"
         document = eye.look()
         full = writer.add(document) if document is not None else ""
         if full:
             return full
         progress.show(_recorded(writer))
         if writer.looks == wish.looks:
-            return f"{wish.looks} looks were asked for"
+            return f"--looks {wish.looks} is reached"
 
 
 def _recorded(writer: "RecordingWriter") -> str:

@@ -29,7 +29,7 @@ FLAGS = ("exclusive", "protected", "preempt", "demoted")
 @input_options(pods_required=True)
 @click.option("--output", type=click.Choice(["table", "json", "engine"]), default="table")
 @click.option("--steered", is_flag=True, help="Plan for hints, as where the kernel allows them.")
-@click.option("--diff", is_flag=True, help="Say what it would change of the plan in force.")
+@click.option("--diff", is_flag=True, help="Show what the plan would change of the one in force.")
 @click.option(
     "--against",
     metavar="FILE",
@@ -44,23 +44,22 @@ def command(
     steered: bool,
     diff: bool,
     against: Path | None,
-    **given: Any,  # noqa: ANN401 - the options of a PlanInput
+    **inputs: Any,  # noqa: ANN401 - the options of a PlanInput
 ) -> None:
     """Show the plan that the agent would make of the pods in a PodList.
 
-    Nothing is touched: any user can run it, on any machine. The output engine is exactly what
-    scx_layered is given. Exit code 0 whenever a plan could be made, whatever its notes say; 2
-    where a file does not fit; 3 where no machine file is given and this machine cannot be read.
+    It changes nothing: any user can run it, on any machine. --output engine prints the exact
+    configuration for scx_layered. Exit code 0 if a plan could be made, with or without notes. 2 if
+    a file has errors. 3 if no machine file is given and this machine cannot be read.
 
-    With --diff: which of the three ways the change takes (hints, warm swap, cold restart), why,
-    and which pods move. Exit code 0 where hints do, 1 where an engine has to load, 3 where no
-    agent answers.
+    --diff shows how the change would take effect (hints, warm swap, cold restart), why, and which
+    pods move. Exit code 0 if hints suffice, 1 if an engine has to load, 3 if no agent answers.
     """
     if diff:
-        context.exit(_differ(PlanInput(**given), output, against, steered=steered))
+        context.exit(_differ(PlanInput(**inputs), output, against, steered=steered))
     if against is not None:
         raise click.UsageError("--against is for --diff")
-    plan, _ = make_plan(PlanInput(**given), steered=steered)
+    plan, _ = make_plan(PlanInput(**inputs), steered=steered)
     if output == "engine":
         _print_engine(plan)
     elif output == "json":
@@ -73,18 +72,18 @@ def command(
         _print_table(plan)
 
 
-def _differ(given: PlanInput, output: str, against: Path | None, *, steered: bool) -> int:
+def _differ(inputs: PlanInput, output: str, against: Path | None, *, steered: bool) -> int:
     if output == "engine":
         raise click.UsageError("--diff has no output engine")
     from temper_core.cli.plan_difference import difference, difference_document, print_difference
     from temper_core.console import print_json
 
-    told = difference(prepare(given), against, steered=steered)
+    change = difference(prepare(inputs), against, steered=steered)
     if output == "json":
-        print_json(difference_document(told))
+        print_json(difference_document(change))
     else:
-        print_difference(told)
-    return told.exit_code
+        print_difference(change)
+    return change.exit_code
 
 
 def _print_engine(plan: "LayerPlan") -> None:
@@ -143,18 +142,22 @@ def _print_pods(console: "Console", plan: "LayerPlan") -> None:
         return
     table = plain_table("pod", "tier", "layers", "profile", "why")
     layers = _layers_by_pod(plan)
-    for each in plan.assignments:
-        profile = each.profile.profile.id if each.profile else "-"
+    for assignment in plan.assignments:
+        profile = assignment.profile.profile.id if assignment.profile else "-"
         table.add_row(
-            each.pod.key, each.tier.value, ", ".join(layers[each.pod.key]), profile, each.reason
+            assignment.pod.key,
+            assignment.tier.value,
+            ", ".join(layers[assignment.pod.key]),
+            profile,
+            assignment.reason,
         )
     console.print()
     console.print(table)
 
 
 def _layers_by_pod(plan: "LayerPlan") -> Mapping[str, list[str]]:
-    found: defaultdict[str, list[str]] = defaultdict(list)
+    layers: defaultdict[str, list[str]] = defaultdict(list)
     for layer in plan.layers:
         for key in (*layer.members, *layer.group_members):
-            found[key].append(layer.name)
-    return found
+            layers[key].append(layer.name)
+    return layers

@@ -29,7 +29,7 @@ WORDS: Mapping[ChangeKind, str] = {
 
 @frozen
 class PodMove:
-    """The layers of a pod's threads: in force, at once, and with the wanted plan in force."""
+    """The layers of a pod's threads: now, at once, and after the wanted plan is in force."""
 
     pod: str
     before: tuple[str, ...]
@@ -39,7 +39,7 @@ class PodMove:
 
 @frozen
 class PlanDifference:
-    """What is told of a change."""
+    """The change from the plan in force to the wanted one."""
 
     in_force: PlanInForce
     change: PlanChange
@@ -50,15 +50,15 @@ class PlanDifference:
 
     @property
     def exit_code(self) -> int:
-        """1 where another engine has to load, 0 where hints do."""
+        """1 if another engine has to load, 0 if hints suffice."""
         return EXIT_FINDINGS if self.change.kind.needs_engine else EXIT_CLEAN
 
 
 def difference(ready: PlanningInputs, against: Path | None, *, steered: bool) -> PlanDifference:
-    """Decide against the plan of the agent, or of the file *against*.
+    """Compare the wanted plan with the agent's, or with the one in the file *against*.
 
-    The plan is steered if the one in force is, or else as *steered* says. Raises NoAgentError
-    where none answers, DocumentError for a file that is no plan.
+    The wanted plan is steered if the one in force is, else if *steered* is true. Raises
+    NoAgentError if no agent answers, DocumentError for a file that is no plan.
     """
     settings = ready.settings
     if against is None:
@@ -82,15 +82,15 @@ def difference(ready: PlanningInputs, against: Path | None, *, steered: bool) ->
     )
 
 
-def difference_document(told: PlanDifference) -> dict[str, Any]:
+def difference_document(comparison: PlanDifference) -> dict[str, Any]:
     """Return the difference ready for JSON."""
-    in_force = told.in_force
+    in_force = comparison.in_force
     return {
         "schema_version": SCHEMA_VERSION,
         "against": in_force.source,
         "generation": in_force.generation,
         "steered": in_force.plan is not None and in_force.plan.is_steered,
-        "change": told.change.kind.value,
+        "change": comparison.change.kind.value,
         "can_swap": in_force.can_swap,
         "remark": in_force.remark,
         "reasons": [
@@ -100,54 +100,58 @@ def difference_document(told: PlanDifference) -> dict[str, Any]:
                 "urgent": reason.is_urgent,
                 "message": reason.message,
             }
-            for reason in told.change.reasons
+            for reason in comparison.change.reasons
         ],
         "moves": [
             {
-                "pod": each.pod,
-                "before": list(each.before),
-                "at_once": list(each.at_once),
-                "after": list(each.after),
+                "pod": move.pod,
+                "before": list(move.before),
+                "at_once": list(move.at_once),
+                "after": list(move.after),
             }
-            for each in told.moves
+            for move in comparison.moves
         ],
     }
 
 
-def print_difference(told: PlanDifference) -> None:
+def print_difference(comparison: PlanDifference) -> None:
     """Print the difference as a table for people."""
     console = results_console()
-    number = f", generation {told.in_force.generation}" if told.in_force.generation else ""
-    console.print(f"against  {told.in_force.source}{number}")
-    console.print(f"change   {told.change.kind.value}: {WORDS[told.change.kind]}")
-    if told.swap:
-        console.print(f"swap     {told.swap}")
-    if told.change.reasons:
-        _print_reasons(console, told)
-    staying = told.pods - len([each for each in told.moves if each.after])
-    console.print(
-        f"\n{counted(len(told.moves), 'pod')} in other layers than before, {staying} stay"
+    number = (
+        f", generation {comparison.in_force.generation}" if comparison.in_force.generation else ""
     )
-    if told.moves:
-        _print_pod_moves(console, told)
+    console.print(f"against  {comparison.in_force.source}{number}")
+    console.print(f"change   {comparison.change.kind.value}: {WORDS[comparison.change.kind]}")
+    if comparison.swap:
+        console.print(f"swap     {comparison.swap}")
+    if comparison.change.reasons:
+        _print_reasons(console, comparison)
+    staying = comparison.pods - len([move for move in comparison.moves if move.after])
+    console.print(
+        f"\n{counted(len(comparison.moves), 'pod')} in other layers than before, {staying} stay"
+    )
+    if comparison.moves:
+        _print_pod_moves(console, comparison)
 
 
-def _print_reasons(console: Any, told: PlanDifference) -> None:  # noqa: ANN401 - rich's console
+def _print_reasons(console: Any, comparison: PlanDifference) -> None:  # noqa: ANN401 - rich's console
     console.print()
-    later = "with it" if told.change.kind.needs_engine else f"after {told.patience_s:g} s"
+    later = (
+        "with it" if comparison.change.kind.needs_engine else f"after {comparison.patience_s:g} s"
+    )
     table = plain_table("reason", "layer", "engine", "why")
-    for reason in told.change.reasons:
+    for reason in comparison.change.reasons:
         when = "now" if reason.is_urgent else later
         table.add_row(reason.code.value, reason.layer or "-", when, reason.message)
     console.print(table)
 
 
-def _print_pod_moves(console: Any, told: PlanDifference) -> None:  # noqa: ANN401 - rich's console
-    is_twofold = told.change.kind.needs_engine
+def _print_pod_moves(console: Any, comparison: PlanDifference) -> None:  # noqa: ANN401 - rich's console
+    is_twofold = comparison.change.kind.needs_engine
     table = plain_table("pod", "in force", "at once", *(["with the engine"] if is_twofold else []))
-    for each in told.moves:
-        steps = (each.before, each.at_once, *([each.after] if is_twofold else []))
-        table.add_row(each.pod, *(", ".join(layers) or "-" for layers in steps))
+    for move in comparison.moves:
+        steps = (move.before, move.at_once, *([move.after] if is_twofold else []))
+        table.add_row(move.pod, *(", ".join(layers) or "-" for layers in steps))
     console.print(table)
 
 
@@ -158,23 +162,23 @@ def _pod_moves(
     after = layers_by_pod(wanted)
     at_once = layers_by_pod(held) if held is not None else after
     if held is None and change.kind.needs_engine:
-        # Nobody steers: whom the matchers in force do not know is in Open until then.
+        # Without steering, a pod that no matcher in force matches is in Open until then.
         newcomer = (OPEN,) if old is not None else ()
         at_once = {pod: before.get(pod, newcomer) for pod in after}
     for pod in sorted({**before, **after}):
-        steps = tuple(each.get(pod, ()) for each in (before, at_once, after))
+        steps = tuple(layers.get(pod, ()) for layers in (before, at_once, after))
         if len({*steps}) > 1:
             yield PodMove(pod, *steps)
 
 
 def _as_known(old: LayerPlan, wanted: LayerPlan) -> LayerPlan:
-    """Let layers of the same pods match as they do in force.
+    """Take over the matchers in force for layers of the same pods.
 
-    The agent knows by cgroup where its pods are, and a PodList does not.
+    The agent's matchers hold the cgroups of its pods, which a PodList does not have.
     """
     layers = [
-        evolve(layer, matches=known.matches)
-        if (known := old.layer_named(layer.name)) and _who(known) == _who(layer)
+        evolve(layer, matches=old_layer.matches)
+        if (old_layer := old.layer_named(layer.name)) and _who(old_layer) == _who(layer)
         else layer
         for layer in wanted.layers
     ]
@@ -183,7 +187,7 @@ def _as_known(old: LayerPlan, wanted: LayerPlan) -> LayerPlan:
 
 def _who(layer: Layer) -> object:
     conditions = {
-        tuple(each for each in block if not each.kind.startswith("Cgroup"))
+        tuple(matcher for matcher in block if not matcher.kind.startswith("Cgroup"))
         for block in layer.matches
     }
     return layer.members, layer.group_members, conditions
@@ -196,5 +200,5 @@ def _swap_text(in_force: PlanInForce, kind: ChangeKind, *, can_swap: bool) -> st
         return ""
     if in_force.can_swap is None:
         why = "is" if can_swap else "is not"
-        return f"not known: {in_force.source} does not say; [scheduler] warm_swap {why} set"
+        return f"not known: {in_force.source} does not have it; [scheduler] warm_swap {why} set"
     return "the agent can" if can_swap else f"the agent cannot: {in_force.remark}"

@@ -1,4 +1,4 @@
-"""The plan in force as a document tells it: asked of the agent, or read from a file."""
+"""The plan in force as a JSON document, from the agent or from a file."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,7 +11,7 @@ from temper_core.errors import InputError, MachineError
 from temper_core.plan.render import SCHEMA_VERSION, machine_summary
 from temper_core.records.layers import Layer
 from temper_core.records.machine import MachineShape
-from temper_core.records.matching import Matcher
+from temper_core.records.matchers import Matcher
 from temper_core.records.plans import LayerPlan
 from temper_core.records.tiers import LayerKind, Tier
 
@@ -26,10 +26,10 @@ Model = TypeVar("Model")
 
 @frozen
 class PlanInForce:
-    """The plan that a change starts from; ``plan`` is None where no engine runs.
+    """The plan that a change starts from. ``plan`` is None if no engine runs.
 
-    ``can_swap`` is None where the source does not say; ``remark`` says why there is no plan, or
-    why none can be swapped.
+    ``can_swap`` is None if the source does not have it. ``remark`` is the reason why there is no
+    plan, or why engines cannot be swapped.
     """
 
     source: str
@@ -40,9 +40,9 @@ class PlanInForce:
 
 
 def ask_in_force(settings: "Settings", machine: MachineShape) -> PlanInForce:
-    """Ask the agent of this node; raise NoAgentError where none answers.
+    """Return the plan in force of this node's agent. Raise NoAgentError if no agent answers.
 
-    *machine* is taken for the agent's where the counts are the same.
+    *machine* is taken for the agent's if the counts of CPUs, cores and so on are equal.
     """
     from temper_core.client import ask_agent
 
@@ -51,7 +51,7 @@ def ask_in_force(settings: "Settings", machine: MachineShape) -> PlanInForce:
     except InputError as error:
         if NONE_IN_FORCE not in str(error):
             raise
-        return PlanInForce(THE_AGENT, None, remark=str(error).removeprefix("the agent says: "))
+        return PlanInForce(THE_AGENT, None, remark=str(error).removeprefix("the agent answers: "))
     try:
         return _in_force(document, machine, THE_AGENT)
     except InputError as error:
@@ -59,7 +59,7 @@ def ask_in_force(settings: "Settings", machine: MachineShape) -> PlanInForce:
 
 
 def read_in_force(file: Path, machine: MachineShape) -> PlanInForce:
-    """Read what ``temper plan --output json`` wrote; raise DocumentError where that is no plan."""
+    """Read the output of ``temper plan --output json``. Raise DocumentError if it is no plan."""
     from temper_core.documents import read_json
 
     return _in_force(read_json(file), machine, str(file))
@@ -111,15 +111,17 @@ class _PlanDocument:
 def _in_force(document: object, machine: MachineShape, source: str) -> PlanInForce:
     from temper_core.documents import fit
 
-    told = fit(_without_news(document), _PlanDocument, source=source)
-    layers = tuple(_layer(layer) for layer in told.layers)
-    hints = {layer.name: layer.hint for layer in told.layers if layer.hint is not None}
-    plan = LayerPlan(_machine(told.machine, machine), layers, hints=hints if told.steered else {})
-    return PlanInForce(source, plan, told.generation, told.can_swap, told.why_no_swap)
+    parsed = fit(_without_news(document), _PlanDocument, source=source)
+    layers = tuple(_layer(layer) for layer in parsed.layers)
+    hints = {layer.name: layer.hint for layer in parsed.layers if layer.hint is not None}
+    plan = LayerPlan(
+        _machine(parsed.machine, machine), layers, hints=hints if parsed.steered else {}
+    )
+    return PlanInForce(source, plan, parsed.generation, parsed.can_swap, parsed.why_no_swap)
 
 
 def _without_news(document: object) -> object:
-    """Leave out the keys that a later version may have added."""
+    """Drop keys that this version does not know, since a later one may add some."""
     if not isinstance(document, Mapping):
         return document
     known = _known(document, _PlanDocument)
@@ -131,40 +133,45 @@ def _without_news(document: object) -> object:
     return known
 
 
-def _known(table: Any, model: type[Any]) -> Any:  # noqa: ANN401 - JSON may say anything
+def _known(table: Any, model: type[Any]) -> Any:  # noqa: ANN401 - any JSON
     if not isinstance(table, Mapping):
         return table
     return {key: value for key, value in table.items() if key in fields_dict(model)}
 
 
-def _layer(told: _LayerDocument) -> Layer:
-    blocks = [[Matcher(*pair) for each in block for pair in each.items()] for block in told.matches]
-    some = set(told.group_pods)
+def _layer(row: _LayerDocument) -> Layer:
+    blocks = [
+        [Matcher(*pair) for condition in block for pair in condition.items()]
+        for block in row.matches
+    ]
+    by_group = set(row.group_pods)
     return Layer(
-        name=told.name,
-        kind=told.kind,
+        name=row.name,
+        kind=row.kind,
         matches=tuple(map(tuple, blocks)),
-        tier=told.tier,
-        cpus_min=told.cpus_min,
-        cpus_max=told.cpus_max,
-        util_range=told.util_range,
-        exclusive=told.exclusive,
-        protected=told.protected,
-        preempt=told.preempt,
-        slice_us=told.slice_us,
-        weight=told.weight,
-        members=tuple(key for key in told.pods if key not in some),
-        demoted=told.demoted,
-        reason=told.reason,
-        group_members=told.group_pods,
+        tier=row.tier,
+        cpus_min=row.cpus_min,
+        cpus_max=row.cpus_max,
+        util_range=row.util_range,
+        exclusive=row.exclusive,
+        protected=row.protected,
+        preempt=row.preempt,
+        slice_us=row.slice_us,
+        weight=row.weight,
+        members=tuple(key for key in row.pods if key not in by_group),
+        demoted=row.demoted,
+        reason=row.reason,
+        group_members=row.group_pods,
     )
 
 
-def _machine(told: _MachineDocument, given: MachineShape) -> MachineShape:
-    """Return *given* where the document counts the same, else one of the document's counts."""
+def _machine(counts: _MachineDocument, local: MachineShape) -> MachineShape:
+    """Return *local* if its counts equal the document's, else a machine of those counts."""
     from attrs import asdict
 
-    if machine_summary(given) == asdict(told):
-        return given
-    made = MachineShape.uniform(told.cores, told.threads_per_core, architecture=told.architecture)
-    return evolve(made, cpus=made.cpus[: told.cpus])
+    if machine_summary(local) == asdict(counts):
+        return local
+    uniform = MachineShape.uniform(
+        counts.cores, counts.threads_per_core, architecture=counts.architecture
+    )
+    return evolve(uniform, cpus=uniform.cpus[: counts.cpus])

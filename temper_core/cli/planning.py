@@ -1,4 +1,4 @@
-"""What ``temper plan`` and ``temper explain`` share: their input, and the plan made of it."""
+"""The input of ``temper plan`` and ``temper explain``, and the plan that is made from it."""
 
 import re
 import sys
@@ -19,14 +19,15 @@ if TYPE_CHECKING:
 
 PIPED_WIDTH = 200
 MOST_NAMES = 5
-# Inside a string, such as an annotation, JSON's quotes are escaped, and YAML's key begins no line.
+# Text inside a string, such as an annotation, does not match: JSON escapes its quotes, and a YAML
+# string does not begin a line with the key.
 NODE_IN_JSON = re.compile(r'"nodeName"\s*:\s*"([\w.-]+)"')
 NODE_IN_YAML = re.compile(r"""^[ -]*nodeName *: *["']?([\w.-]+)""", re.MULTILINE)
 
 
 @frozen
 class PlanInput:
-    """What a plan is made from; no machine file means this machine, no node the settings' own."""
+    """The files of a plan. The default machine is this one, the default node the settings'."""
 
     pods: str
     machine: Path | None = None
@@ -61,7 +62,7 @@ def input_options(*, pods_required: bool) -> Callable[[Callable[..., None]], Cal
 
 @frozen
 class PlanningInputs:
-    """Everything that a plan is made of, read and ready."""
+    """The parsed input of a plan, with a decider for it."""
 
     pods: "tuple[Pod, ...]"
     machine: "MachineShape"
@@ -69,30 +70,30 @@ class PlanningInputs:
     decider: "Decider"
 
 
-def make_plan(given: PlanInput, *, steered: bool = False) -> "tuple[LayerPlan, Settings]":
-    """Decide as the agent does, from files; raises as ``prepare``."""
-    ready = prepare(given)
+def make_plan(inputs: PlanInput, *, steered: bool = False) -> "tuple[LayerPlan, Settings]":
+    """Return the plan that the agent would decide on, and the settings. Raises as ``prepare``."""
+    ready = prepare(inputs)
     return ready.decider.decide(ready.pods, steered=steered).wanted, ready.settings
 
 
-def prepare(given: PlanInput) -> PlanningInputs:
-    """Read what a plan is made from.
+def prepare(inputs: PlanInput) -> PlanningInputs:
+    """Read the files of a plan.
 
-    Warns on stderr of profiles that could not be read, and of pods that share no node.
+    Warns on stderr of profiles that could not be read, and of pods of several nodes.
 
-    Raises DocumentError for files that do not fit, MachineError where this machine's shape is
-    wanted and cannot be read.
+    Raises DocumentError for files with errors, MachineError if this machine's shape is needed and
+    cannot be read.
     """
     from temper_core.decide.decider import Decider
     from temper_core.plugin_host import load_host
     from temper_core.profiles.loading import load_catalogue
     from temper_core.settings import load
 
-    settings = load(given.settings).settings
-    pods, machine = _pods(given.pods, given.node or settings.node), _machine(given.machine)
-    _require_directory(given.profiles)
+    settings = load(inputs.settings).settings
+    pods, machine = _pods(inputs.pods, inputs.node or settings.node), _machine(inputs.machine)
+    _require_directory(inputs.profiles)
     host = load_host(settings)
-    catalogue = load_catalogue(settings, host, given.profiles)
+    catalogue = load_catalogue(settings, host, inputs.profiles)
     _tell_failures(catalogue)
     return PlanningInputs(pods, machine, settings, Decider(settings, machine, host, catalogue))
 
@@ -100,11 +101,11 @@ def prepare(given: PlanInput) -> PlanningInputs:
 def node_names(text: str) -> tuple[str, ...]:
     """Return the names of the nodes to which a PodList binds pods, sorted; JSON or YAML.
 
-    It looks at the text alone: to parse a large list again only to count would take longer.
+    It searches the text: to parse a large list a second time for the count would take longer.
     """
     is_json = text.lstrip("\ufeff \t\r\n").startswith(("{", "["))
-    found = (NODE_IN_JSON if is_json else NODE_IN_YAML).findall(text)
-    return tuple(sorted({*found} - {"null"}))
+    names = (NODE_IN_JSON if is_json else NODE_IN_YAML).findall(text)
+    return tuple(sorted({*names} - {"null"}))
 
 
 def cpus_text(low: int | None, high: int | None) -> str:
@@ -128,8 +129,8 @@ def _tell_nodes(file: str, names: tuple[str, ...], node: str) -> None:
     if node and names and node not in names:
         click.echo(f"temper: {file}: no pod is on node {node!r}; there are {shown}", err=True)
     elif not node and len(names) > 1:
-        told = f"has pods of {len(names)} nodes ({shown}), planned as if on one"
-        click.echo(f"temper: {file}: {told}; choose one with --node NAME", err=True)
+        problem = f"has pods of {len(names)} nodes ({shown}), planned as if on one"
+        click.echo(f"temper: {file}: {problem}; choose one with --node NAME", err=True)
 
 
 def _text(file: str) -> str:
@@ -138,7 +139,7 @@ def _text(file: str) -> str:
 
     if file != "-":
         return read_text(Path(file), pipes=True)
-    if sys.stdin is None:  # where the shell was told to close it
+    if sys.stdin is None:  # the shell closed it: <&-
         raise DocumentError("-", ["standard input is closed"])
     return read_stream(sys.stdin.buffer, source="-")
 
@@ -158,7 +159,7 @@ def _require_directory(directory: Path | None) -> None:
 
     try:
         is_missing = directory is not None and not directory.is_dir()
-    except OSError as error:  # it lies below a directory that this user may not enter
+    except OSError as error:  # a directory above it that this user may not enter
         raise DocumentError(str(directory), [error.strerror or str(error)]) from error
     if is_missing:
         raise DocumentError(str(directory), ["is not a directory of profiles"])
@@ -166,5 +167,5 @@ def _require_directory(directory: Path | None) -> None:
 
 def _tell_failures(catalogue: "ProfileCatalogue") -> None:
     for failure in catalogue.failures:
-        named = f" (profile {failure.profile!r})" if failure.profile else ""
-        click.echo(f"temper: {failure.source}{named}: {failure.reason}", err=True)
+        profile = f" (profile {failure.profile!r})" if failure.profile else ""
+        click.echo(f"temper: {failure.source}{profile}: {failure.reason}", err=True)

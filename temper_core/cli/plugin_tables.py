@@ -14,24 +14,24 @@ if TYPE_CHECKING:
 
 
 def plugin_origins(effective: Effective) -> list[Origin]:
-    """Return every setting of every plugin that declares its table; others as they were given.
+    """Return every setting of every plugin that declares its table, and other tables unparsed.
 
-    Raises DocumentError with every misfit of every table.
+    Raises DocumentError with the errors of all tables.
     """
     host = _host(effective)
     models = declared_models(host)
-    given = effective.given.get("plugins", {})
-    found: list[Origin] = []
+    tables = effective.given.get("plugins", {})
+    origins: list[Origin] = []
     problems: list[str] = []
-    for name in sorted({*models, *given}):
-        table = given.get(name, {})
+    for name in sorted({*models, *tables}):
+        table = tables.get(name, {})
         try:
-            found += _origins(host, name, models, table, effective.source)
+            origins += _origins(host, name, models, table, effective.source)
         except DocumentError as error:
             problems += [_below(name, problem) for problem in error.problems]
     if problems:
         raise DocumentError(effective.source, problems)
-    return found
+    return origins
 
 
 def declared_models(host: "PluginHost") -> Mapping[str, type[Any]]:
@@ -47,16 +47,16 @@ def _origins(
     table: Mapping[str, Any],
     source: str,
 ) -> list[Origin]:
-    as_given = [Origin(f"plugins.{name}", table, source)] if table else []
+    unparsed = [Origin(f"plugins.{name}", table, source)] if table else []
     if name not in models:
-        return as_given
+        return unparsed
     try:
-        # Converters and validators are the plugin's code.
+        # Converters and validators run the plugin's code.
         return host.call(name, _fitted, name, models[name], table, source, allows=(DocumentError,))
     except DocumentError:
         raise
-    except PluginError:  # the host has named the plugin
-        return as_given
+    except PluginError:  # the host has recorded the failure
+        return unparsed
 
 
 def _fitted(name: str, model: type[Any], table: Mapping[str, Any], source: str) -> list[Origin]:
@@ -66,8 +66,8 @@ def _fitted(name: str, model: type[Any], table: Mapping[str, Any], source: str) 
     settings = documents.fit(dict(table), model, source=source)
     origins = origins_of(settings, model(), table, source, f"plugins.{name}.")
     return [
-        evolve(each, value=plain_value(each.value), default=plain_value(each.default))
-        for each in origins
+        evolve(origin, value=plain_value(origin.value), default=plain_value(origin.default))
+        for origin in origins
     ]
 
 
@@ -81,6 +81,6 @@ def _host(effective: Effective) -> "PluginHost":
     from temper_core.plugin_host import load_host
 
     settings = effective.settings
-    # One broken plugin must not keep the settings of all others from the operator.
+    # A broken plugin must not hide the settings of the others.
     lenient = evolve(settings.plugin_host, strict=False)
     return load_host(evolve(settings, plugin_host=lenient))

@@ -1,4 +1,4 @@
-"""``temper plugins``: what is installed, what each plugin implements, and what was set aside."""
+"""``temper plugins``: the installed plugins, their hooks, and those that were set aside."""
 
 import json
 from pathlib import Path
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 def command(path: Path | None, strict_plugins: bool, output: str) -> None:
     """List the installed plugins and their state.
 
-    Every plugin is loaded into this process and asked for its records; the agent need not run,
-    and its own account is at /plugins. A plugin that was set aside is no error of this command,
-    unless --strict-plugins or [plugin_host] strict says so: then the exit code is 2.
+    Every plugin is loaded into this process and its hooks are called. The agent need not run. Its
+    own list is at /plugins. A plugin that was set aside is no error of this command, unless
+    --strict-plugins or [plugin_host] strict is set: then the exit code is 2.
     """
     import attrs
 
@@ -28,7 +28,7 @@ def command(path: Path | None, strict_plugins: bool, output: str) -> None:
 
     settings = load(path).settings
     strict = strict_plugins or settings.plugin_host.strict
-    # Held leniently while they are asked, so that the list is whole before anything is refused.
+    # Lenient while the hooks are called, so that the list is complete before the command fails.
     lenient = attrs.evolve(settings.plugin_host, strict=False)
     states = _states(attrs.evolve(settings, plugin_host=lenient))
     if output == "json":

@@ -1,9 +1,9 @@
-"""Small texts remembered from one start to the next, until something is installed or removed.
+"""A cache of small texts from one start to the next, valid until an install or removal.
 
-Importing click and asking every plugin costs four times what Python itself needs to start; the
-help says the same each time. A text is kept in the user's cache directory under a stamp that
-changes with every install and with the default settings, which may keep plugins out, and is only
-a copy: whatever is wrong with it, it is made anew.
+Importing click and loading every plugin takes four times as long as starting Python, and the help
+is the same each time. A text is kept in the user's cache directory under a stamp. The stamp
+changes with every install, and with the default settings, which may exclude plugins. A text that
+is missing, damaged or outdated is made anew.
 """
 
 import os
@@ -12,11 +12,11 @@ import sys
 from temper_core import __version__
 
 SETTINGS_PATH = "/etc/temper/agent.toml"
-"""The default settings, as ``temper_core.settings`` knows them, which is slow to import."""
+"""The default of ``temper_core.settings``, repeated here because that is slow to import."""
 
 
 def recall(name: str) -> str | None:
-    """Return the text kept as *name*; None unless it was kept under today's stamp."""
+    """Return the text kept as *name*; None unless it was kept under the present stamp."""
     try:
         with open(_path(name), encoding="utf-8") as file:  # noqa: PTH123 - pathlib is slow to import
             stamp, _, text = file.read().partition("\n")
@@ -26,7 +26,7 @@ def recall(name: str) -> str | None:
 
 
 def remember(name: str, text: str) -> None:
-    """Keep *text* as *name*; where that cannot be done, the next start is slower and no more."""
+    """Keep *text* as *name*. A failure is ignored: it only makes the next start slower."""
     path, stamp = _path(name), _stamp()
     partial = f"{path}.{os.getpid()}"
     try:
@@ -40,7 +40,7 @@ def remember(name: str, text: str) -> None:
 
 
 def _forget_others(directory: str, stamp: str) -> None:
-    """Remove the copies that no start will use any more."""
+    """Remove the texts with an outdated stamp."""
     for entry in os.scandir(directory):
         with open(entry.path, "rb") as file:  # noqa: PTH123 - the same
             is_current = file.readline().rstrip(b"\n") == stamp.encode()
@@ -54,12 +54,12 @@ def _path(name: str) -> str:
 
 
 def _stamp() -> str:
-    """Return what changes with an install or the settings: Python, Temper, paths and times."""
+    """Return a line that changes with an install or the settings: versions, paths and times."""
     places: list[tuple[str, int]] = []
     for path in (*sys.path, SETTINGS_PATH):
         try:
             places.append((path, os.stat(path or ".").st_mtime_ns))  # noqa: PTH116 - the same
         except (OSError, ValueError):
             places.append((path, 0))
-    # As ASCII in one line, whatever the names of directories are made of.
+    # One line of ASCII, even if a directory name has newlines or undecodable bytes.
     return ascii((sys.executable, sys.version.split()[0], __version__, places))

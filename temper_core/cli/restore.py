@@ -15,18 +15,21 @@ NOTHING = "nothing of Temper's is on this host"
 
 @click.command("restore")
 @click.option("--settings", "path", type=click.Path(path_type=Path), help="Settings file (TOML).")
-@click.option("--dry-run", is_flag=True, help="Say what would go, and touch nothing.")
-@click.option("--all", "with_switch", is_flag=True, help="Remove the file that asks for safe mode.")
+@click.option("--dry-run", is_flag=True, help="List what would be removed, and change nothing.")
+@click.option(
+    "--all", "with_switch", is_flag=True, help="Remove the file that requests safe mode too."
+)
 @click.option("--output", type=click.Choice(["table", "json"]), default="table")
 def command(path: Path | None, dry_run: bool, with_switch: bool, output: str) -> None:
     """Undo everything that Temper may have left on this host.
 
     Ends an engine that outlived its agent, and removes the pin, sockets, notes and state files
-    that the settings name. Only what Temper itself makes is touched; what else lies there is
-    named. The file by which an operator asks for safe mode stays, unless --all is given.
+    that the settings name. Only files and cgroups that Temper makes are touched. Others in the same
+    places are listed. The file by which an operator requests safe mode stays, unless --all is
+    given.
 
-    Exit codes: 0 nothing of Temper's is left, 1 something unknown was found and stays,
-    3 an agent runs here, or something could not be removed.
+    Exit codes: 0 nothing of Temper's is left, 1 an unknown file was found and stays, 3 an agent
+    runs here, or a removal failed.
     """
     from temper_core.restoring.restoration import refuse_beside_agent, restore_without_agent
     from temper_core.scheduler.host.roots import Roots
@@ -45,38 +48,41 @@ def command(path: Path | None, dry_run: bool, with_switch: bool, output: str) ->
 
 
 def _with_cgroups(files: "Restored", *, is_dry: bool) -> "Restored":
-    """Remove what ``temper run`` left, too; a command that still runs is somebody's work."""
+    """Remove the cgroups of ``temper run`` too, except those with a running command."""
     from temper_core.launch import remove_left_behind
     from temper_core.records.restored import Leftover, Restored
 
     try:
         removed, living = remove_left_behind(is_dry=is_dry)
-    except MachineError as error:  # what has been done before is told all the same
+    except MachineError as error:  # the removals before it are reported all the same
         failure = Leftover("cgroups of temper run", str(error), is_failure=True)
         return Restored(files.removed, (*files.left, failure))
     running = "a command of temper run still runs in it"
     return Restored(
         (*files.removed, *map(str, removed)),
-        (*files.left, *(Leftover(str(each), running) for each in living)),
+        (*files.left, *(Leftover(str(cgroup), running) for cgroup in living)),
     )
 
 
 def _exit_code(done: "Restored") -> int:
-    if any(each.is_failure for each in done.left):
+    if any(leftover.is_failure for leftover in done.left):
         return EXIT_MACHINE
-    return EXIT_FINDINGS if any(not each.is_kept for each in done.left) else 0
+    return EXIT_FINDINGS if any(not leftover.is_kept for leftover in done.left) else 0
 
 
 def _print_json(done: "Restored", is_dry: bool) -> None:
     import json
 
-    told: dict[str, Any] = {
+    document: dict[str, Any] = {
         "schema_version": 1,
         "dry_run": is_dry,
         "removed": list(done.removed),
-        "left": [{"path": each.path, "why": each.why, "state": _state(each)} for each in done.left],
+        "left": [
+            {"path": leftover.path, "why": leftover.why, "state": _state(leftover)}
+            for leftover in done.left
+        ],
     }
-    click.echo(json.dumps(told, indent=2))
+    click.echo(json.dumps(document, indent=2))
 
 
 def _state(left: "Leftover") -> str:
@@ -91,8 +97,8 @@ def _print_lines(done: "Restored", is_dry: bool) -> None:
     word = "would go" if is_dry else "removed"
     for path in done.removed:
         click.echo(f"{word}: {shown(path)}")
-    for each in done.left:
-        click.echo(f"{_WORDS[_state(each)]}: {shown(each.path)}: {shown(each.why)}")
+    for leftover in done.left:
+        click.echo(f"{_WORDS[_state(leftover)]}: {shown(leftover.path)}: {shown(leftover.why)}")
     if not done.removed and not done.left:
         click.echo(NOTHING)
 

@@ -1,4 +1,4 @@
-"""``temper run``: start a command as a local workload, in a cgroup that names its tier."""
+"""``temper run``: start a command as a local workload, in a cgroup whose name has its tier."""
 
 import click
 
@@ -26,11 +26,11 @@ def command(
 ) -> None:
     """Start a command as a workload with a tier, and wait for it.
 
-    The command runs in a cgroup of its own below temper.slice, which the agent's local pod source
-    takes for a pod while a process lives in it. It is removed with the command, or, where children
-    of the command live on or this process is killed, by the next "temper run" after they have
-    ended. A name is used by one workload at a time. Signals sent to this process go to the
-    command. The exit code is the command's own.
+    The command runs in a cgroup of its own below temper.slice. The agent's local pod source reports
+    it as a pod while a process lives in it. The cgroup is removed when the command ends. If
+    children of the command live on, or this process is killed, the next "temper run" after their
+    end removes it. A name is used by one workload at a time. Signals sent to this process are
+    forwarded to the command. The exit code is the command's own.
     """
     import sys
 

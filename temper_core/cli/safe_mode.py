@@ -1,4 +1,4 @@
-"""``temper safe-mode``: ask for the stock scheduler, withdraw the request, or see who asks."""
+"""``temper safe-mode``: request the stock scheduler, withdraw the request, list the requests."""
 
 import time
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ Requests = Mapping[str, Mapping[str, Any]]
 
 @frozen
 class SafeModeOutcome:
-    """What was done, and who asks for safe mode now; ``failure`` is why no agent was heard."""
+    """The outcome, and the requests that stand now. ``failure`` is why no agent took part."""
 
     done: str
     requests: Requests = field(factory=dict)
@@ -35,23 +35,23 @@ class SafeModeOutcome:
 
 @click.command("safe-mode")
 @click.argument("wish", type=click.Choice(["on", "off", "status"]))
-@click.option("--reason", default="", help="Why, in one line; shown to whoever looks.")
+@click.option("--reason", default="", help="Why, in one line; shown with the request.")
 @click.option(
     "--requester",
     default="cli",
     show_default=True,
-    help="In whose name; safe mode ends when nobody asks any more.",
+    help="Name of the requester; safe mode ends with the last request.",
 )
 @settings_option
 @output_option
 def command(
     wish: str, reason: str, requester: str, settings_path: Path | None, output: str
 ) -> None:
-    """Ask for the stock scheduler (on), withdraw the request (off), or see who asks (status).
+    """Request the stock scheduler (on), withdraw the request (off), or list requests (status).
 
-    Where no agent takes the request, 'on' leaves a file on this host that every agent honours,
-    and 'off' takes it away again. Exit codes: 1 where 'off' leaves the requests of others
-    standing; 3 where nothing could be done, or where no agent answers 'status'.
+    If no agent takes the request, 'on' writes a file on this host that every agent honours, and
+    'off' removes it. Exit codes: 1 if requests of others stand after 'off', 3 if nothing could be
+    done, or if no agent answers 'status'.
     """
     settings = read_settings(settings_path)
     if wish == "on":
@@ -69,9 +69,9 @@ def command(
 
 
 def switch_on(settings: "Settings", requester: str, reason: str) -> SafeModeOutcome:
-    """Ask the agent for safe mode; where that fails for whatever reason, leave the file.
+    """Request safe mode from the agent. If that fails for any reason, write the file.
 
-    Raises InputError for a name or reason that cannot be, MachineError where both ways fail.
+    Raises InputError for an invalid name or reason, MachineError if both ways fail.
     """
     from temper_core.client import ask_agent
     from temper_core.safe_mode.request_document import parse_safe_mode_request
@@ -86,7 +86,7 @@ def switch_on(settings: "Settings", requester: str, reason: str) -> SafeModeOutc
 
 
 def switch_off(settings: "Settings", requester: str) -> SafeModeOutcome:
-    """Withdraw *requester*'s request from the agent and from the file; others still stand."""
+    """Withdraw *requester*'s request from the agent and from the file, and no other."""
     from temper_core.client import NoAgentError, ask_agent
     from temper_core.safe_mode.request_document import parse_safe_mode_request
 
@@ -97,9 +97,9 @@ def switch_off(settings: "Settings", requester: str) -> SafeModeOutcome:
     try:
         answer = ask_agent("/safe-mode", method="PUT", body=body, settings=settings)
     except NoAgentError as error:
-        done.append(f"{error}; whatever was asked of an agent is remembered by the next one")
+        done.append(f"{error}; the next agent keeps the requests made to an earlier one")
         return SafeModeOutcome("; ".join(done), _remembered(settings), failure=error)
-    except TemperError as error:  # it answers, and refuses: then 'on' had left the file
+    except TemperError as error:  # the agent refused, so 'on' had written the file
         if not removed:
             raise
         done.append(f"not from the agent: {error}")
@@ -108,11 +108,13 @@ def switch_off(settings: "Settings", requester: str) -> SafeModeOutcome:
         done.append("withdrawn from the agent")
     if removed:
         answer = _once_noticed(settings, answer)
-    return SafeModeOutcome("; ".join(done) or f"{requester!r} had not asked", **_said(answer))
+    return SafeModeOutcome(
+        "; ".join(done) or f"{requester!r} had not requested it", **_said(answer)
+    )
 
 
 def look(settings: "Settings") -> SafeModeOutcome:
-    """Ask the agent who wants safe mode; where none answers, read what the next one will find."""
+    """Return the agent's requests. If no agent answers, those that the next one would read."""
     from temper_core.client import NoAgentError, ask_agent
 
     try:
@@ -128,13 +130,14 @@ def _leave_file(
     try:
         _file(settings).add(requester, reason)
     except MachineError as second:
-        raise MachineError(f"safe mode could not be asked for: {error}; {second}") from second
-    done = f"{error}; so {settings.safe_mode.file} now asks every agent of this host for safe mode"
+        raise MachineError(f"safe mode could not be requested: {error}; {second}") from second
+    file = settings.safe_mode.file
+    done = f"{error}; so {file} now requests safe mode from every agent of this host"
     return SafeModeOutcome(done, _remembered(settings), failure=error)
 
 
 def _once_noticed(settings: "Settings", answer: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Give the agent the time to see that the file is gone; return what it says then."""
+    """Wait until the agent has noticed that the file is gone. Return its answer."""
     from temper_core.client import ask_agent
 
     deadline = time.monotonic() + settings.safe_mode.poll_s + NOTICE_S
@@ -150,14 +153,14 @@ def _file(settings: "Settings") -> SafeModeFile:
     return SafeModeFile(Path(settings.safe_mode.file))
 
 
-def _said(answer: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON may say anything
+def _said(answer: Any) -> dict[str, Any]:  # noqa: ANN401 - any JSON
     if not isinstance(answer, dict) or not isinstance(answer.get("requests"), dict):
-        raise MachineError("the agent's answer to /safe-mode is not one")
+        raise MachineError("the agent's answer to /safe-mode is malformed")
     return {"requests": answer["requests"], "mode": str(answer.get("mode", ""))}
 
 
 def _remembered(settings: "Settings") -> Requests:
-    """Return the requests that an agent which starts now would find on this host."""
+    """Return the requests that an agent would read from this host if it started now."""
     import attrs
 
     from temper_core.safe_mode.state_file import StateFile
@@ -173,10 +176,10 @@ def _print(outcome: SafeModeOutcome, output: str) -> None:
         shown = {"done": outcome.done, "mode": outcome.mode, "requests": dict(outcome.requests)}
         print_json(shown)
         return
-    # Right after a request the mode is still the one before it.
+    # Right after a request the mode is still the old one, so that it is not printed.
     click.echo(outcome.done or f"mode: {outcome.mode}")
     if not outcome.requests:
-        click.echo("nobody asks for safe mode")
+        click.echo("no request for safe mode stands")
     for name, request in sorted(outcome.requests.items()):
         _print_request(name, request)
 
@@ -188,4 +191,4 @@ def _print_request(name: str, request: Mapping[str, Any]) -> None:
     is_time = isinstance(since, int | float) and 0 < since < LATEST_S
     when = time.strftime(" since %Y-%m-%d %H:%M:%S", time.localtime(since)) if is_time else ""
     reason = f": {request['reason']}" if request.get("reason") else ""
-    click.echo(f"{shown(name)} asks for safe mode{when}{shown(reason)}")
+    click.echo(f"{shown(name)} requests safe mode{when}{shown(reason)}")

@@ -1,4 +1,4 @@
-"""``temper settings``: what is in force, and where each value came from."""
+"""``temper settings``: the settings in force, and the source of each value."""
 
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,8 @@ import click
 def command(path: Path | None, output: str) -> None:
     """Print the effective settings and where each came from.
 
-    A plugin's settings are in its table [plugins.NAME]. A file with mistakes gives all of them at
-    once and exit code 2.
+    A plugin's settings are in its table [plugins.NAME]. For a file with errors all of them are
+    printed, and the exit code is 2.
     """
     from temper_core.cli.plugin_tables import plugin_origins
     from temper_core.settings import load
@@ -21,8 +21,8 @@ def command(path: Path | None, output: str) -> None:
     effective = load(path)
     origins = [*effective.origins(), *plugin_origins(effective)]
     rows = [
-        (each.path, _plain(each.value), each.source, _plain(each.default), each.meaning)
-        for each in origins
+        (origin.path, _plain(origin.value), origin.source, _plain(origin.default), origin.meaning)
+        for origin in origins
     ]
     if output == "json":
         import json
@@ -35,7 +35,7 @@ def command(path: Path | None, output: str) -> None:
 _COLUMNS = ("setting", "value", "source", "default", "meaning")
 
 
-def _plain(value: object) -> Any:  # noqa: ANN401 - whatever JSON can say
+def _plain(value: object) -> Any:  # noqa: ANN401 - any JSON
     import attrs
 
     if isinstance(value, tuple):

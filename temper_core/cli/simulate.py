@@ -1,4 +1,4 @@
-"""``temper simulate``: decide and judge a recorded node again, on any machine, touching nothing."""
+"""``temper simulate``: plan and lint a recorded node again, on any machine, without effects."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,21 +23,21 @@ FILE = click.Path(path_type=Path)
 @click.option("--steered", is_flag=True, help="Plan for hints, as where the kernel allows them.")
 @click.option("--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
 @click.pass_context
-def command(context: click.Context, /, file: Path, output: str, **given: Any) -> None:  # noqa: ANN401 - the options of a Given
-    """Decide and judge again what 'temper observe --record FILE' has recorded.
+def command(context: click.Context, /, file: Path, output: str, **overrides: Any) -> None:  # noqa: ANN401 - the overrides
+    """Plan and lint again the node that 'temper observe --record FILE' has recorded.
 
-    Shows the plan with the reason of every pod, how each change of the pods would take effect,
-    what the linter says, and which threads would be elsewhere than they were. Exit code 0 where
-    nothing is wrong, 1 where a violation stood or the plan could starve somebody, 2 where a file
-    does not fit.
+    Shows the plan with the reason of every pod, how each change of the pods would take effect, the
+    linter's violations, and the threads that would be in another layer than recorded. Exit code 0
+    if nothing is wrong, 1 if a violation stood or the plan could starve a layer, 2 if a file has
+    errors.
     """
     from temper_core.cli.simulated_tables import print_simulation, simulation_document
     from temper_core.logs import configure
     from temper_core.rehearsal.simulation import simulate
 
-    # The linter logs what it finds, which is what is printed below.
+    # The linter logs its violations, which are printed below.
     configure("critical")
-    simulation = simulate(file, _given(**given))
+    simulation = simulate(file, _given(**overrides))
     if output == "json":
         import json
 

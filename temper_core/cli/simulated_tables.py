@@ -1,4 +1,4 @@
-"""A simulation said in JSON, and in tables for people."""
+"""A simulation as JSON, and as tables."""
 
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -27,52 +27,52 @@ SCHEMA_VERSION = 1
 FLAGS = ("exclusive", "protected", "preempt", "demoted")
 MOST_THREADS = 30
 MOST_REASONS = 3
-"""Of one change, in the table; JSON has all."""
+"""Reasons of one change in the table; JSON has all."""
 
 Json = dict[str, Any]
 
 
-def simulation_document(told: "Simulation") -> Json:
-    """Return the simulation ready for JSON; ``docs/recordings.md`` says what each key means."""
+def simulation_document(simulation: "Simulation") -> Json:
+    """Return the simulation ready for JSON. ``docs/recordings.md`` describes the keys."""
     from temper_core.observe.moments import rfc3339
 
     return {
         "schema_version": SCHEMA_VERSION,
         "recording": {
-            "node": told.head.node,
-            "temper": told.head.temper,
-            "source": told.head.source,
-            "began": rfc3339(told.began),
-            "seconds": round(told.seconds, 3),
-            "looks": told.looks,
-            "modes": list(told.modes),
+            "node": simulation.head.node,
+            "temper": simulation.head.temper,
+            "source": simulation.head.source,
+            "began": rfc3339(simulation.began),
+            "seconds": round(simulation.seconds, 3),
+            "looks": simulation.looks,
+            "modes": list(simulation.modes),
         },
-        "remarks": list(told.remarks),
+        "remarks": list(simulation.remarks),
         "changes": [
             {"at_s": round(step.at_s, 3), "pods": step.pods, **_change(step.change)}
-            for step in told.steps
+            for step in simulation.steps
         ],
-        "plan": plan_document(told.plan) if told.plan else None,
-        "pods": _pods(told.plan) if told.plan else [],
-        "shape": str(shape_of(told.plan)) if told.plan else None,
-        "shape_verdict": told.verdict.value if told.verdict else None,
-        "invariants": list(told.invariants),
-        "violations": [_violation(each) for each in told.violations],
-        "difference": _change(told.difference) if told.difference else None,
-        "threads_elsewhere": [attrs.asdict(each) for each in told.threads],
+        "plan": plan_document(simulation.plan) if simulation.plan else None,
+        "pods": _pods(simulation.plan) if simulation.plan else [],
+        "shape": str(shape_of(simulation.plan)) if simulation.plan else None,
+        "shape_verdict": simulation.verdict.value if simulation.verdict else None,
+        "invariants": list(simulation.invariants),
+        "violations": [_violation(stood) for stood in simulation.violations],
+        "difference": _change(simulation.difference) if simulation.difference else None,
+        "threads_elsewhere": [attrs.asdict(thread) for thread in simulation.threads],
     }
 
 
-def print_simulation(told: "Simulation") -> None:
+def print_simulation(simulation: "Simulation") -> None:
     """Print the simulation as tables."""
     console = results_console()
-    _print_head(console, told)
-    _print_steps(console, told)
-    if told.plan is not None:
-        _print_plan(console, told.plan)
-        console.print(f"\nshape    {told.verdict}: {shape_of(told.plan)}")
-    _print_difference(console, told)
-    _print_violations(console, told)
+    _print_head(console, simulation)
+    _print_steps(console, simulation)
+    if simulation.plan is not None:
+        _print_plan(console, simulation.plan)
+        console.print(f"\nshape    {simulation.verdict}: {shape_of(simulation.plan)}")
+    _print_difference(console, simulation)
+    _print_violations(console, simulation)
 
 
 def _change(change: PlanChange) -> Json:
@@ -98,15 +98,15 @@ def _pods(plan: "LayerPlan") -> list[Json]:
     layers = layers_by_pod(plan)
     return [
         {
-            "pod": each.pod.key,
-            "uid": each.pod.uid,
-            "tier": each.tier.value,
-            "reason": each.reason,
-            "profile": each.profile.profile.id if each.profile else None,
-            "profile_reason": each.profile_reason,
-            "layers": list(layers.get(each.pod.key, ())),
+            "pod": assignment.pod.key,
+            "uid": assignment.pod.uid,
+            "tier": assignment.tier.value,
+            "reason": assignment.reason,
+            "profile": assignment.profile.profile.id if assignment.profile else None,
+            "profile_reason": assignment.profile_reason,
+            "layers": list(layers.get(assignment.pod.key, ())),
         }
-        for each in plan.assignments
+        for assignment in plan.assignments
     ]
 
 
@@ -126,17 +126,17 @@ def _violation(stood: "StandingViolation") -> Json:
     }
 
 
-def _print_head(console: "Console", told: "Simulation") -> None:
-    looks, modes = counted(told.looks, "look"), ", ".join(told.modes)
-    by = "an agent" if told.head.source == "agent" else "an observer"
-    node = shown(told.head.node)
-    console.print(f"{node}  {looks} in {told.seconds:.0f} s, recorded by {by} ({modes})")
-    for remark in told.remarks:
+def _print_head(console: "Console", simulation: "Simulation") -> None:
+    looks, modes = counted(simulation.looks, "look"), ", ".join(simulation.modes)
+    by = "an agent" if simulation.head.source == "agent" else "an observer"
+    node = shown(simulation.head.node)
+    console.print(f"{node}  {looks} in {simulation.seconds:.0f} s, recorded by {by} ({modes})")
+    for remark in simulation.remarks:
         console.print(f"remark   {shown(remark)}")
 
 
-def _print_steps(console: "Console", told: "Simulation") -> None:
-    if not told.steps:
+def _print_steps(console: "Console", simulation: "Simulation") -> None:
+    if not simulation.steps:
         return
     rows = (
         (
@@ -146,18 +146,18 @@ def _print_steps(console: "Console", told: "Simulation") -> None:
             len(step.change.moves),
             _reasons(step.change) or WORDS[step.change.kind],
         )
-        for step in told.steps
+        for step in simulation.steps
     )
     _print_table(console, ("second", "pods", "change", "pods that move", "why"), rows)
 
 
 def _reasons(change: PlanChange) -> str:
-    told = [
+    texts = [
         f"{reason.layer}: {reason.message}" if reason.layer else reason.message
         for reason in change.reasons
     ]
-    more = len(told) - MOST_REASONS
-    return "; ".join(told[:MOST_REASONS]) + (f"; and {more} more" if more > 0 else "")
+    more = len(texts) - MOST_REASONS
+    return "; ".join(texts[:MOST_REASONS]) + (f"; and {more} more" if more > 0 else "")
 
 
 def _print_plan(console: "Console", plan: "LayerPlan") -> None:
@@ -167,8 +167,8 @@ def _print_plan(console: "Console", plan: "LayerPlan") -> None:
         map(_layer_row, plan.layers),
     )
     pods = (
-        (each["pod"], each["tier"], ", ".join(each["layers"]), each["profile"], _why(each))
-        for each in _pods(plan)
+        (pod["pod"], pod["tier"], ", ".join(pod["layers"]), pod["profile"], _why(pod))
+        for pod in _pods(plan)
     )
     _print_table(console, ("pod", "tier", "layers", "profile", "why"), pods)
     notes = ((note.code, note.subject, note.message) for note in plan.notes)
@@ -193,38 +193,38 @@ def _layer_row(layer: "Layer") -> tuple[object, ...]:
     )
 
 
-def _print_difference(console: "Console", told: "Simulation") -> None:
-    if told.difference is None:
+def _print_difference(console: "Console", simulation: "Simulation") -> None:
+    if simulation.difference is None:
         console.print("plan     the one that was recorded")
     else:
-        why = _reasons(told.difference) or WORDS[told.difference.kind]
-        pods = counted(len(told.difference.moves), "pod")
+        why = _reasons(simulation.difference) or WORDS[simulation.difference.kind]
+        pods = counted(len(simulation.difference.moves), "pod")
         console.print(shown(f"plan     another than was recorded: {why}; {pods} in other layers"))
     rows = (
-        (each.owner, each.comm, each.threads, each.cpu_used, each.before, each.after)
-        for each in told.threads[:MOST_THREADS]
+        (thread.owner, thread.comm, thread.threads, thread.cpu_used, thread.before, thread.after)
+        for thread in simulation.threads[:MOST_THREADS]
     )
     columns = ("owner", "threads named", "count", "cpus used", "recorded", "simulated")
     _print_table(console, columns, rows)
-    more = len(told.threads) - MOST_THREADS
+    more = len(simulation.threads) - MOST_THREADS
     if more > 0:
         console.print(f"and {more} more")
 
 
-def _print_violations(console: "Console", told: "Simulation") -> None:
-    if not told.violations:
-        click.echo(f"\nNo violation stood; judged were {', '.join(told.invariants)}.")
+def _print_violations(console: "Console", simulation: "Simulation") -> None:
+    if not simulation.violations:
+        click.echo(f"\nNo violation stood; judged were {', '.join(simulation.invariants)}.")
         return
     rows = (
         (
-            each.violation.invariant,
-            each.violation.subject,
-            f"{each.from_s:.1f}",
-            "the end" if each.until_s is None else f"{each.until_s:.1f}",
-            each.violation.message,
-            each.violation.fix,
+            stood.violation.invariant,
+            stood.violation.subject,
+            f"{stood.from_s:.1f}",
+            "the end" if stood.until_s is None else f"{stood.until_s:.1f}",
+            stood.violation.message,
+            stood.violation.fix,
         )
-        for each in told.violations
+        for stood in simulation.violations
     )
     _print_table(console, ("invariant", "subject", "from", "until", "what", "what to do"), rows)
 
@@ -232,7 +232,7 @@ def _print_violations(console: "Console", told: "Simulation") -> None:
 def _print_table(
     console: "Console", columns: tuple[str, ...], rows: Iterable[tuple[object, ...]]
 ) -> None:
-    """Print a table with a blank line above; nothing where there are no rows."""
+    """Print a table with a blank line above, or nothing without rows."""
     table = plain_table(*columns)
     for row in rows:
         table.add_row(*("-" if cell in ("", None) else shown(cell) for cell in row))

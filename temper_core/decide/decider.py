@@ -1,4 +1,4 @@
-"""From pods to the plan that the node should have, with what plugins know about workloads."""
+"""The decision from pods to the node's plan, with the plugins' detections of workloads."""
 
 import time
 from collections.abc import Iterable, Sequence
@@ -20,12 +20,12 @@ from temper_core.settings.models import Settings
 
 @frozen
 class PlanDecision:
-    """What the pods call for, and how to get there from the plan in force.
+    """The plan for the pods, and the change to it from the plan in force.
 
-    ``wanted`` is for the scheduler: as long as the layers in force do, it has exactly these.
-    ``held`` is the best plan for the layers in force where ``wanted`` needs others; threads are
-    steered by it meanwhile. ``again_at`` is from when on the same pods may call for another
-    engine, because what is not urgent will have stood for long enough; None where nothing stands.
+    ``wanted`` is for the scheduler. It has the layers in force as long as they suffice. ``held``
+    is the best plan for the layers in force if ``wanted`` needs others. Threads are steered by it
+    meanwhile. ``again_at`` is the moment from which the same pods may need another engine, because
+    a reason that is not urgent has then lasted long enough. It is None without such a reason.
     """
 
     wanted: LayerPlan
@@ -40,7 +40,7 @@ class PlanDecision:
 
 
 class Decider:
-    """Decides for one node; asks each detector once per pod and change of the pod."""
+    """Decides for one node. Calls each detector once per pod and change of the pod."""
 
     def __init__(
         self,
@@ -61,10 +61,10 @@ class Decider:
         self.is_unfinished = False
 
     def follow(self, catalogue: ProfileCatalogue) -> None:
-        """Decide by *catalogue* from now on; what was concluded from the former is forgotten.
+        """Decide by *catalogue* from now on, and drop the conclusions from the former one.
 
-        Detectors are not asked again: what they said is about the pods alone, and until all had
-        answered, pods would lose their profiles.
+        Detectors are not called again: their detections depend on the pods alone, and pods would
+        lose their profiles until all detectors had answered.
         """
         if catalogue.profiles != self.catalogue.profiles:
             self._patience = Patience(self._settings.plan.shrink_after_s)
@@ -80,32 +80,32 @@ class Decider:
         can_swap: bool = True,
         now: float = 0.0,
     ) -> PlanDecision:
-        """Decide for *pods*, where *in_force* is the plan of the engine that runs, None for none.
+        """Decide for *pods*. *in_force* is the plan of the running engine, None without one.
 
-        *steered* says that threads can be given hints, *can_swap* that the next engine may load
-        beside the old one, *now* is a moment in seconds of any clock that never goes back.
+        *steered* means that threads can be given hints, *can_swap* that the next engine may load
+        beside the old one. *now* is in seconds of any clock that never goes back.
 
-        All detectors together have one deadline; pods that they could not be shown count as not
-        detected, ``is_unfinished`` says so, and the next call goes on with them. So it does while
-        nothing has been decided by another catalogue yet.
+        All detectors together have one deadline. Pods left after it count as not detected, and
+        the next call continues with them. ``is_unfinished`` is then true. It is also true from a
+        change of the catalogue to the next decision.
         """
         assignments = self._assigned(tuple(pods))
         if in_force is not None:
-            # First, so that no layer that comes back takes the number of one in force.
+            # First, so that no returning layer takes the hint of a layer in force.
             self._hints = {**in_force.hints, **self._hints, **in_force.hints}
         fresh = self._compiled(assignments, Steering(self._hints) if steered else None)
         if in_force is None:
             self._patience.forget()
             return PlanDecision(fresh, change_between(None, fresh, can_swap=can_swap))
-        held = self._held(assignments, in_force, fresh)
-        return self._chosen(in_force, fresh, held, now, can_swap=can_swap)
+        held_plan = self._held(assignments, in_force, fresh)
+        return self._chosen(in_force, fresh, held_plan, now, can_swap=can_swap)
 
     def _assigned(self, present: Sequence[Pod]) -> tuple[Assignment, ...]:
         self._latest = time.monotonic() + self._settings.plugin_host.deadline_s
         self.is_unfinished = False
         assignments = assign(present, self.catalogue, self._machine, self._settings, self._detect)
         uids = {pod.uid for pod in present}
-        self._known = {uid: known for uid, known in self._known.items() if uid in uids}
+        self._known = {uid: detection for uid, detection in self._known.items() if uid in uids}
         return assignments
 
     def _compiled(self, assignments: Sequence[Assignment], steering: Steering | None) -> LayerPlan:
@@ -116,7 +116,7 @@ class Decider:
     def _held(
         self, assignments: Sequence[Assignment], in_force: LayerPlan, fresh: LayerPlan
     ) -> LayerPlan | None:
-        """Compile for the layers in force; None where hints alone cannot do, or nothing differs."""
+        """Compile for the layers in force, None if hints do not suffice or nothing differs."""
         is_steered = in_force.is_steered and fresh.is_steered
         if not is_steered or in_force.machine != fresh.machine or same_layers(in_force, fresh):
             return None
@@ -131,7 +131,7 @@ class Decider:
         *,
         can_swap: bool,
     ) -> PlanDecision:
-        """Want a new engine where it is urgent or has been called for long enough."""
+        """Choose a new engine if it is urgent or has been needed for long enough."""
         slack = self._settings.plan.headroom_cores * len(self._machine.siblings[0])
         reasons = self._patience.weigh(in_force, misfits(in_force, fresh, slack), now)
         change = change_between(
@@ -147,24 +147,24 @@ class Decider:
         return PlanDecision(held, change, again_at=self._patience.due_at())
 
     def _detect(self, pod: Pod) -> Detection | None:
-        known = self._known.get(pod.uid)
-        if known is not None and known[0] == pod:
-            return known[1]
+        cached = self._known.get(pod.uid)
+        if cached is not None and cached[0] == pod:
+            return cached[1]
         if time.monotonic() > self._latest:
             self.is_unfinished = True
             return None
-        found = self._ask(pod)
-        self._known[pod.uid] = (pod, found)
-        return found
+        detection = self._ask(pod)
+        self._known[pod.uid] = (pod, detection)
+        return detection
 
     def _ask(self, pod: Pod) -> Detection | None:
-        """Return the surest detection; of equal ones the detector that comes first by name."""
-        found = [
+        """Return the detection of highest confidence, of equal ones the first by detector name."""
+        detections = [
             (-detection.confidence, contribution.record.name, detection)
             for contribution in self._detectors
             if (detection := self._ask_one(contribution, pod)) is not None
         ]
-        return min(found, key=lambda entry: entry[:2])[2] if found else None
+        return min(detections, key=lambda entry: entry[:2])[2] if detections else None
 
     def _ask_one(self, contribution: Contribution[Detector], pod: Pod) -> Detection | None:
         try:
@@ -172,5 +172,5 @@ class Decider:
             part = f"detector {detector.name}"
             return self._host.call(contribution.plugin, detector.detect, pod, part=part)
         except PluginError:
-            # Counted and told by the host; this detector has no opinion on the pod.
+            # The host counts and logs it. The detector counts as having no detection.
             return None

@@ -1,4 +1,4 @@
-"""Which reasons for another engine have stood for long enough, and which are only flapping."""
+"""The waiting time of reasons for another engine that are not urgent and may flap."""
 
 from collections.abc import Iterable
 
@@ -12,10 +12,10 @@ Key = tuple[str, str]
 
 
 class Patience:
-    """Waits *after_s* seconds before a reason that is not urgent counts; told every moment.
+    """Makes a reason that is not urgent wait *after_s* seconds. All times are arguments.
 
-    A thread group's layer that was given up less than that ago is not urgent: the cores that it
-    took come and go with other pods, and its threads are well in the layer of their tier.
+    A thread group's layer that was removed less than *after_s* ago is not urgent: its cores come
+    and go with other pods, and its threads can run in the layer of their tier.
     """
 
     def __init__(self, after_s: float) -> None:
@@ -27,9 +27,9 @@ class Patience:
     def weigh(
         self, in_force: LayerPlan, reasons: Iterable[Reason], now: float
     ) -> tuple[Reason, ...]:
-        """Return *reasons* as urgent as they are, and note since when the others stand.
+        """Return *reasons* with their urgency, and record the start of those that are not urgent.
 
-        A reason that is not among them any more starts anew next time.
+        The wait of a reason that is missing from *reasons* starts anew next time.
         """
         self._follow(in_force, now)
         weighed = tuple(self._weighed(reason) for reason in reasons)
@@ -38,17 +38,17 @@ class Patience:
         return weighed
 
     def forget(self) -> None:
-        """Let all that stands start anew: no engine runs, as between two of them."""
+        """Start all waits anew, because no engine runs."""
         self._since.clear()
 
     def due_at(self) -> float | None:
-        """Return from when on the oldest reason counts; None while there is none."""
+        """Return the moment from which the oldest reason counts, None without a reason."""
         return min(self._since.values()) + self._after_s if self._since else None
 
     def is_over(self, now: float) -> bool:
-        """Whether any reason has stood for long enough at *now*."""
-        due = self.due_at()
-        return due is not None and due <= now
+        """Whether any reason has waited long enough at *now*."""
+        moment = self.due_at()
+        return moment is not None and moment <= now
 
     def _follow(self, in_force: LayerPlan, now: float) -> None:
         names = frozenset(layer.name for layer in in_force.layers)

@@ -1,1 +1,1 @@
-"""The engine, scx_layered: what each version can do, and what it would make of a configuration."""
+"""The engine, scx_layered: the capabilities of each version, and checks of a configuration."""

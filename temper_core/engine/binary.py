@@ -1,4 +1,4 @@
-"""The engine's binary: find it, learn its version, let it judge a configuration offline."""
+"""The engine's binary: find it, read its version, and check a configuration with it offline."""
 
 import os
 import re
@@ -15,32 +15,32 @@ from temper_core.errors import EngineError
 
 VERSION_TIMEOUT_S = 10.0
 QUIET: Mapping[str, str] = {"RUST_BACKTRACE": "0", "NO_COLOR": "1"}
-"""Without these every error drags a backtrace behind it, and the log is coloured."""
+"""Without these every error has a backtrace, and the log is coloured."""
 NO_SCHED_EXT = "sched_ext_ops.dump() missing"
-"""What the engine says after parsing and verifying, where the kernel has no sched_ext."""
+"""The engine's error after parsing and verifying, on a kernel without sched_ext."""
 REMEDY = "install scx_layered, or name its path in the setting scheduler.engine"
 LOG_LINE = re.compile(r"^\S+Z +(TRACE|DEBUG|INFO|WARN|ERROR) ")
 
 
 @frozen
 class EngineBinary:
-    """A binary that answered; ``version`` is its crate version, the key of the capabilities."""
+    """A binary that runs. ``version`` is its crate version, the key of the capabilities."""
 
     path: Path
     version: str
 
 
 def find_engine(name: str) -> EngineBinary:
-    """Return the engine called *name*, a path or a name on PATH.
+    """Return the engine with the *name*, a path or a name on PATH.
 
-    Raises EngineError with a remedy where it is missing, cannot be run, or is something else.
+    Raises EngineError with a remedy if it is missing, cannot be run, or is another program.
     """
     path = shutil.which(name)
     if path is None:
         raise EngineError(f"engine {name!r}: {_why_missing(name)}; {REMEDY}")
-    found = _run([path, "--version"], timeout_s=VERSION_TIMEOUT_S)
+    finished = _run([path, "--version"], timeout_s=VERSION_TIMEOUT_S)
     try:
-        return EngineBinary(Path(path).absolute(), parse_version(found.stdout))
+        return EngineBinary(Path(path).absolute(), parse_version(finished.stdout))
     except EngineError as error:
         raise EngineError(f"engine {path}: {error}") from error
 
@@ -48,17 +48,17 @@ def find_engine(name: str) -> EngineBinary:
 def parse_version(text: str) -> str:
     """Return the crate version in the output of ``scx_layered --version``.
 
-    The first line reads ``scx_layered 1.1.4[-g<commit>[-dirty]] <target>``; raises EngineError.
+    The first line reads ``scx_layered 1.1.4[-g<commit>[-dirty]] <target>``. Raises EngineError.
     """
-    found = re.match(r"scx_layered (\d{1,9}\.\d{1,9}\.\d{1,9})(?=[-+\s]|$)", text, re.ASCII)
-    if found is None:
-        shown = text.strip().splitlines()[:1]
+    version_match = re.match(r"scx_layered (\d{1,9}\.\d{1,9}\.\d{1,9})(?=[-+\s]|$)", text, re.ASCII)
+    if version_match is None:
+        first_lines = text.strip().splitlines()[:1]
         raise EngineError(
-            f"--version says {shown[0][:80]!r} instead of a version of scx_layered; {REMEDY}"
-            if shown
-            else f"--version says nothing (engines before 1.0.15 have none); {REMEDY}"
+            f"--version printed {first_lines[0][:80]!r}, no version of scx_layered; {REMEDY}"
+            if first_lines
+            else f"--version printed nothing (engines before 1.0.15 lack it); {REMEDY}"
         )
-    return found[1]
+    return version_match[1]
 
 
 def verify_offline(
@@ -69,36 +69,36 @@ def verify_offline(
     arguments: Sequence[str] = (),
     sys_root: str = "/sys",
 ) -> tuple[bool, str]:
-    """Let the real engine parse and verify *config_text*; return whether it took it, and its words.
+    """Run the engine to verify *config_text*. Return whether it accepted it, and its messages.
 
-    It works only where the kernel has no sched_ext: the engine ends when it looks for it, after
-    the checks. Elsewhere it would attach, so EngineError is raised instead.
+    This works only on a kernel without sched_ext: the engine exits when it misses it, after the
+    checks. On other kernels it would attach, so EngineError is raised instead.
     """
     if (Path(sys_root) / "kernel/sched_ext").exists():
         raise EngineError("this kernel has sched_ext, so the engine would attach: use `check`")
-    found = _judge(binary, arguments, config_text, timeout_s)
-    said = _last_words(found.stderr)
-    return NO_SCHED_EXT in said, said
+    finished = _judge(binary, arguments, config_text, timeout_s)
+    message = _last_words(finished.stderr)
+    return NO_SCHED_EXT in message, message
 
 
 def print_and_exit(
     binary: EngineBinary, config_text: str, timeout_s: float = 30.0
 ) -> tuple[bool, str]:
-    """Let the real engine parse *config_text*, as any user on any kernel.
+    """Run the engine to parse *config_text*, as any user on any kernel.
 
-    Returns whether it could, and the configuration as it understood it or its error. Limits and
-    rules between layers are not looked at here.
+    Returns whether it could, and the configuration as parsed or the error. The engine does not
+    check limits and rules between layers here.
     """
-    found = _judge(binary, ["--print-and-exit"], config_text, timeout_s)
-    if found.returncode == 0:
-        return True, found.stdout.removeprefix("specs=")
-    return False, _last_words(found.stderr)
+    finished = _judge(binary, ["--print-and-exit"], config_text, timeout_s)
+    if finished.returncode == 0:
+        return True, finished.stdout.removeprefix("specs=")
+    return False, _last_words(finished.stderr)
 
 
 def _judge(
     binary: EngineBinary, arguments: Sequence[str], config_text: str, timeout_s: float
 ) -> subprocess.CompletedProcess[str]:
-    # As an argument the text could be longer than the kernel allows one argument to be.
+    # The text may exceed the kernel's limit on the length of one argument.
     command = [str(binary.path), *arguments, "f:/dev/stdin"]
     return _run(command, given=config_text, timeout_s=timeout_s)
 
@@ -131,7 +131,7 @@ def _run(
 
 
 def _end_all(child: subprocess.Popen[str]) -> None:
-    """Kill a child that was not waited for, and what it started: all of it holds the pipes."""
+    """Kill a running child and its process group: all of these processes hold the pipes."""
     if child.returncode is None:
         with suppress(ProcessLookupError):
             os.killpg(child.pid, signal.SIGKILL)
@@ -148,6 +148,6 @@ def _why_missing(name: str) -> str:
 
 
 def _last_words(stderr: str) -> str:
-    """Return what the engine said in the end, without its log."""
+    """Return the engine's final messages, without its log."""
     lines = [line for line in stderr.splitlines() if line.strip() and not LOG_LINE.match(line)]
     return "\n".join(lines)

@@ -1,8 +1,9 @@
-"""What each version of scx_layered takes: matchers, options, limits, command line options.
+"""The capabilities of each version of scx_layered: matchers, options, limits, arguments.
 
 The table beside this module, ``capabilities.json``, is keyed by *crate* version, the number that
-``scx_layered --version`` prints; git tags differ from it before 1.1.0. A span reads
-``[type, first version, first version without it]``; the last one is left out while it lives.
+``scx_layered --version`` prints. Git tags differ from it before 1.1.0. A span reads
+``[type, first version, first version without it]``. The last element is absent if all later
+versions have it.
 """
 
 import json
@@ -36,9 +37,9 @@ TABLE = Path(__file__).with_name("capabilities.json")
 class Capabilities:
     """One version of the engine.
 
-    ``version`` is what was asked for, ``known_as`` the entry of the table that answers for it;
-    ``assumed`` tells that the two differ. Types are the engine's own, as Rust text. Options by
-    kind are in ``kind_fields``, those that every kind takes in ``common_fields``.
+    ``version`` is the requested version, ``known_as`` the entry of the table that is used for it.
+    ``assumed`` if the two differ. Types are the engine's own, as Rust text. ``kind_fields`` holds
+    options by kind, ``common_fields`` those of every kind.
     """
 
     version: str
@@ -55,17 +56,17 @@ class Capabilities:
 
     @property
     def release(self) -> Release:
-        """The entry's version as numbers that compare."""
+        """The entry's version as comparable numbers."""
         return _release(self.known_as)
 
     @property
     def matches_cgroup_regex(self) -> bool:
-        """Whether ``CgroupRegex`` works among ``matches``; crate 1.0.18 panics on it there."""
+        """Whether ``CgroupRegex`` works among ``matches``. Crate 1.0.18 panics on it there."""
         return self.release >= (1, 0, 19)
 
     @property
     def assumption(self) -> str:
-        """A sentence on what was assumed; empty when the version is known."""
+        """A sentence on the assumption. Empty if the version is known."""
         if not self.assumed:
             return ""
         return f"scx_layered {self.version} is not known; taken for {self.known_as}"
@@ -73,16 +74,16 @@ class Capabilities:
 
 @lru_cache(maxsize=32)
 def capabilities_of(version: str | None) -> Capabilities:
-    """Return what *version*, as the binary prints it, can do; ``None`` is the newest known.
+    """Return the capabilities of *version*, as the binary prints it. ``None`` is the newest known.
 
-    Between two known versions the older one answers, beyond the newest the newest, both with
-    ``assumed``. Raises InputError for what is no version, or older than all that is known.
+    Between two known versions the older one is used, beyond the newest the newest, both with
+    ``assumed``. Raises InputError for an invalid version, or one older than all known ones.
     """
     versions: list[str] = _table()["versions"]
     if version is None:
         return _capabilities(versions[-1], versions[-1])
-    asked = _parsed(version)
-    older = [known for known in versions if _release(known) <= asked]
+    requested = _parsed(version)
+    older = [candidate for candidate in versions if _release(candidate) <= requested]
     if not older:
         raise InputError(
             f"scx_layered {version} is older than {versions[0]}, the oldest version that is known"
@@ -91,21 +92,21 @@ def capabilities_of(version: str | None) -> Capabilities:
 
 
 def known_versions(topic: str, name: str) -> str:
-    """Say which versions have *name*, ``from 1.0.13 on``; empty when none has.
+    """Return the versions that have *name*, as ``from 1.0.13 on``. Empty if none has.
 
     *topic* is a key of the table, ``kind_fields`` too.
     """
     table = _table()[topic]
     spans = [table] if topic != "kind_fields" else list(table.values())
-    found = [span[name] for span in spans if name in span]
-    if not found:
+    entries = [span[name] for span in spans if name in span]
+    if not entries:
         return ""
-    (_, since, *_), (_, _, *until) = found[0][0], found[0][-1]
+    (_, since, *_), (_, _, *until) = entries[0][0], entries[0][-1]
     return f"from {since} to before {until[0]}" if until else f"from {since} on"
 
 
 def all_cli_fields() -> frozenset[str]:
-    """Return every long option that any known version has, without the dashes."""
+    """Return every long option of any known version, without the dashes."""
     return frozenset(_table()["cli_fields"])
 
 

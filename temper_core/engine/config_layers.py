@@ -1,4 +1,4 @@
-"""Read a configuration's layers as serde does, naming every misfit and every key it ignores."""
+"""Read a configuration's layers as serde does. Report every misfit and every ignored key."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -18,7 +18,7 @@ REQUIRED_KEYS = ("name", "matches", "kind")
 
 @frozen
 class Condition:
-    """One matcher; ``kind`` is empty where it could not be read."""
+    """One matcher. ``kind`` is empty if it could not be read."""
 
     where: str
     kind: str = ""
@@ -30,7 +30,7 @@ Block = tuple[Condition, ...]
 
 @frozen
 class LayerText:
-    """One layer as far as it could be read: what does not fit is missing, ``None`` or empty."""
+    """One layer as far as it could be read. Parts that do not fit are ``None`` or empty."""
 
     position: int
     name: str | None
@@ -41,21 +41,21 @@ class LayerText:
 
     @property
     def where(self) -> str:
-        """How messages name the layer."""
+        """The layer's name in messages."""
         return label(self.position, self.name)
 
     def option(self, name: str) -> str:
-        """Return where the option of that name stands."""
+        """Return the path of the option *name*."""
         return f"{self.where}: kind.{self.kind}.{name}"
 
     @property
     def blocks(self) -> tuple[Block, ...]:
-        """The OR blocks, none where they could not be read."""
+        """The OR blocks. Empty if they could not be read."""
         return self.matches or ()
 
 
 def label(position: int, name: str | None) -> str:
-    """Return how messages name the layer at *position*, counted from 0 as in JSON."""
+    """Return the name in messages of the layer at *position*, counted from 0 as in JSON."""
     if name is None:
         return f"layer[{position}]"
     return f"layer[{position}] {name[:LONGEST_LABEL]!r}"
@@ -64,7 +64,7 @@ def label(position: int, name: str | None) -> str:
 def read_layers(
     text: str, capabilities: Capabilities
 ) -> tuple[tuple[LayerText, ...], list[Problem]]:
-    """Return the layers of *text* and everything that does not fit; never raises."""
+    """Return the layers of *text* and all misfits. Never raises."""
     try:
         value = decode(text)
     except NotJson as error:
@@ -74,12 +74,12 @@ def read_layers(
     if not value:
         return (), [refused(WHOLE, "has no layer")]
     reader = _LayerReader(capabilities)
-    layers = tuple(reader.layer(position, each) for position, each in enumerate(value))
+    layers = tuple(reader.layer(position, element) for position, element in enumerate(value))
     return layers, reader.problems
 
 
 class _LayerReader:
-    """Reads layer after layer, and collects what does not fit."""
+    """Reads layer after layer, and collects the misfits."""
 
     def __init__(self, capabilities: Capabilities) -> None:
         self.capabilities = capabilities
@@ -91,14 +91,14 @@ class _LayerReader:
         if isinstance(value, list) and len(value) == len(self.keys):
             value = ConfigTable(tuple(zip(self.keys, value, strict=True)))  # serde takes both forms
         if not isinstance(value, ConfigTable):
-            wanted = f"must be an object with {', '.join(REQUIRED_KEYS)}"
-            self._refuse(label(position, None), f"{wanted}, not {shown(value)}")
+            requirement = f"must be an object with {', '.join(REQUIRED_KEYS)}"
+            self._refuse(label(position, None), f"{requirement}, not {shown(value)}")
             return LayerText(position, None)
-        given = dict(value.pairs)
-        name = given.get("name")
-        where = label(position, name if isinstance(name, str) else None)
-        self._check_layer_keys(where, value)
-        return self._layer(position, where, given)
+        fields = dict(value.pairs)
+        name = fields.get("name")
+        path = label(position, name if isinstance(name, str) else None)
+        self._check_layer_keys(path, value)
+        return self._layer(position, path, fields)
 
     def _layer(self, position: int, where: str, given: Mapping[str, Any]) -> LayerText:
         name = given.get("name")
@@ -121,8 +121,8 @@ class _LayerReader:
 
     def _check_layer_keys(self, where: str, table: ConfigTable) -> None:
         names = [name for name, _ in table.pairs]
-        for missing in [key for key in REQUIRED_KEYS if key not in names]:
-            self._refuse(where, f"has no {missing!r}")
+        for key_name in [key for key in REQUIRED_KEYS if key not in names]:
+            self._refuse(where, f"has no {key_name!r}")
         self._check_twice(where, names, self.keys)
         for name in dict.fromkeys(names):
             if name not in self.keys:
@@ -138,7 +138,7 @@ class _LayerReader:
         if not isinstance(value, list):
             self._refuse(where, f"must be a list of matchers, not {shown(value)}")
             return (Condition(where),)
-        return tuple(self._condition(f"{where}[{index}]", each) for index, each in enumerate(value))
+        return tuple(self._condition(f"{where}[{index}]", item) for index, item in enumerate(value))
 
     def _condition(self, where: str, value: object) -> Condition:
         tagged = self._tagged(where, value, "a matcher")
@@ -157,8 +157,8 @@ class _LayerReader:
             return "", {}
         kind, content = tagged
         if kind not in self.capabilities.kind_fields:
-            allowed = ", ".join(self.capabilities.kind_fields)
-            self._refuse(f"{where}: kind", f"must be one of {allowed}, not {kind!r}")
+            kinds = ", ".join(self.capabilities.kind_fields)
+            self._refuse(f"{where}: kind", f"must be one of {kinds}, not {kind!r}")
             return "", {}
         if not isinstance(content, ConfigTable):
             self._refuse(f"{where}: kind.{kind}", f"must be an object, not {shown(content)}")
@@ -188,7 +188,7 @@ class _LayerReader:
 
     def _foreign_option(self, kind: str, name: str) -> str:
         owners = [
-            other for other, fields in self.capabilities.kind_fields.items() if name in fields
+            owner for owner, fields in self.capabilities.kind_fields.items() if name in fields
         ]
         if owners:
             return f"is an option of {' and '.join(owners)}; {kind} ignores it"

@@ -18,13 +18,13 @@ class NotJson(ValueError):  # noqa: N818 - reads as the fact it reports
 
 @frozen(eq=False)
 class ConfigTable:
-    """A JSON object; keys in the order of the text, those that occur twice included."""
+    """A JSON object. Keys are in the order of the text, including repeated ones."""
 
     pairs: tuple[tuple[str, Any], ...]
 
 
 def decode(text: str) -> object:
-    """Return the value of *text*, with objects as Tables; raise NotJson saying what is wrong."""
+    """Return the value of *text*, with objects as ConfigTables. Raise NotJson with the reason."""
     try:
         value = json.loads(
             text,
@@ -42,7 +42,7 @@ def decode(text: str) -> object:
 
 
 def _integer(digits: str) -> int | float:
-    # serde_json takes "-0", and what fits no 64-bit integer, for floating point.
+    # serde_json reads "-0", and integers beyond 64 bits, as floating point.
     if digits == "-0" or len(digits) > LONGEST_INTEGER_DIGITS:
         return _fraction(digits)
     number = int(digits)
@@ -61,16 +61,16 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 def _refuse_depth_and_halves(value: object) -> None:
-    """Refuse what Python reads and the engine does not: deep nesting, halves of UTF-16 pairs."""
+    """Refuse text that Python reads and the engine does not: deep nesting, lone surrogates."""
     waiting = [(value, 1)]
     while waiting:
-        found, depth = waiting.pop()
-        inner = _inside(found)
+        current, depth = waiting.pop()
+        inner = _inside(current)
         if inner and depth > DEEPEST:
             raise NotJson(f"is nested deeper than {DEEPEST} levels")
-        waiting += [(each, depth + 1) for each in inner]
-        if isinstance(found, str) and any("\ud800" <= letter <= "\udfff" for letter in found):
-            raise NotJson(f"has half of a surrogate pair in {_cut(repr(found))}")
+        waiting += [(part, depth + 1) for part in inner]
+        if isinstance(current, str) and any("\ud800" <= letter <= "\udfff" for letter in current):
+            raise NotJson(f"has half of a surrogate pair in {_cut(repr(current))}")
 
 
 def _inside(value: object) -> list[object]:

@@ -1,4 +1,4 @@
-"""The engine's types, as Rust names them, and what of JSON fits each."""
+"""The engine's types by their Rust names, and the JSON values that fit each."""
 
 from collections.abc import Callable, Mapping
 
@@ -16,7 +16,7 @@ LONGEST_SHOWN = 40
 
 
 def misfit(kind: str, value: object, capabilities: Capabilities) -> str | None:
-    """Return why *value* is no *kind* to the engine, or None where it fits."""
+    """Return why *value* is not a *kind* for the engine. None if it fits."""
     if kind.startswith("Option<"):
         return None if value is None else misfit(kind[7:-1], value, capabilities)
     if kind.startswith("Vec<"):
@@ -26,14 +26,14 @@ def misfit(kind: str, value: object, capabilities: Capabilities) -> str | None:
     if kind in INTEGERS:
         return _integer_misfit(kind, value)
     if kind in ("LayerGrowthAlgo", "LayerPlacement"):
-        allowed = capabilities.growth_algos if kind == "LayerGrowthAlgo" else PLACEMENTS
-        return _variant_misfit(value, allowed)
+        variants = capabilities.growth_algos if kind == "LayerGrowthAlgo" else PLACEMENTS
+        return _variant_misfit(value, variants)
     noun, fits = _PLAIN[kind]
     return None if fits(value) else f"must be {noun}, not {shown(value)}"
 
 
 def variant_of(value: object) -> str:
-    """Return the name of a unit variant, which the engine also takes as ``{"Name": null}``."""
+    """Return the name of a unit variant, which the engine also accepts as ``{"Name": null}``."""
     if isinstance(value, ConfigTable) and len(value.pairs) == 1:
         name, content = value.pairs[0]
         empty = content is None or (isinstance(content, ConfigTable) and not content.pairs)
@@ -42,7 +42,7 @@ def variant_of(value: object) -> str:
 
 
 def shown(value: object) -> str:
-    """Return *value* briefly, for a message."""
+    """Return *value* as short text for a message."""
     if isinstance(value, ConfigTable):
         return "an object"
     if isinstance(value, list):
@@ -54,12 +54,12 @@ def shown(value: object) -> str:
 
 
 def is_integer(value: object) -> bool:
-    """Tell whether *value* was written as a whole number."""
+    """Whether *value* was written as a whole number."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
 def is_number(value: object) -> bool:
-    """Tell whether *value* was written as a number."""
+    """Whether *value* was written as a number."""
     return is_integer(value) or isinstance(value, float)
 
 
@@ -74,14 +74,16 @@ def _integer_misfit(kind: str, value: object) -> str | None:
 def _list_misfit(item: str, value: object, capabilities: Capabilities) -> str | None:
     if not isinstance(value, list):
         return f"must be a list, not {shown(value)}"
-    whys = ((position, misfit(item, each, capabilities)) for position, each in enumerate(value))
+    whys = (
+        (position, misfit(item, element, capabilities)) for position, element in enumerate(value)
+    )
     return next((f"[{position}] {why}" for position, why in whys if why), None)
 
 
 def _tuple_misfit(items: list[str], value: object, capabilities: Capabilities) -> str | None:
     if not isinstance(value, list) or len(value) != len(items):
         return f"must be a list of {len(items)} numbers, not {shown(value)}"
-    whys = [misfit(item, each, capabilities) for item, each in zip(items, value, strict=True)]
+    whys = [misfit(item, element, capabilities) for item, element in zip(items, value, strict=True)]
     return next((f"[{position}] {why}" for position, why in enumerate(whys) if why), None)
 
 

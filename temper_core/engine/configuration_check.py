@@ -1,8 +1,8 @@
-"""Judge an engine configuration before it goes near the engine.
+"""Check an engine configuration before the engine receives it.
 
-The engine checks a part of what it is given, and much of that too late: after the old plan has
-gone, or in the first cycle after it took over the CPUs. Everything it would refuse, crash on, be
-ejected for or silently misread is named here, from the configuration's text alone.
+The engine checks only a part, and much of that too late: after the old plan is gone, or in the
+first cycle after it took over the CPUs. These rules find all that it would refuse, crash on, be
+ejected for or silently misread, from the configuration's text alone.
 """
 
 from collections.abc import Sequence
@@ -26,16 +26,18 @@ def check(
     arguments: Sequence[str] = (),
     cpus: int | None = None,
 ) -> tuple[Problem, ...]:
-    """Return everything wrong with the configuration *text*, refused first; never raises.
+    """Return all problems of the configuration *text*, refused first. Never raises.
 
-    *arguments* are the options the engine is started with, *cpus* how many CPUs it will find;
-    what depends on either is judged only as far as they are given.
+    *arguments* are the options the engine is started with, *cpus* is the number of CPUs it will
+    find. Rules that depend on either apply only if it is given.
     """
     layers, problems = read_layers(text, capabilities)
     judged = JudgedConfiguration(layers, capabilities, tuple(arguments), cpus)
     problems += [problem for rule in RULES for problem in rule(judged)]
-    found = dict.fromkeys(problems)
-    return tuple(sorted(found, key=lambda problem: problem.severity is not ProblemSeverity.REFUSED))
+    distinct = dict.fromkeys(problems)
+    return tuple(
+        sorted(distinct, key=lambda problem: problem.severity is not ProblemSeverity.REFUSED)
+    )
 
 
 def ensure_accepted(
@@ -46,7 +48,7 @@ def ensure_accepted(
     cpus: int | None = None,
     source: str = "plan",
 ) -> tuple[Problem, ...]:
-    """Return the warnings about *text*; raise PlanError with all reasons where it is refused."""
+    """Return the warnings about *text*. Raise PlanError with all reasons if it is refused."""
     problems = check(text, capabilities, arguments=arguments, cpus=cpus)
     reasons = [problem.line for problem in problems if problem.severity is ProblemSeverity.REFUSED]
     if reasons:

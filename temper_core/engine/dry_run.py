@@ -1,8 +1,8 @@
-"""The real engine judges a configuration, as far as it can be asked to without attaching.
+"""Check a configuration with the real engine, as far as that is possible without attaching.
 
-parsed    the engine's reader of JSON has looked: keys, types, names of matchers and kinds
-verified  its own rules as well: order, limits, ranges, hints (only without sched_ext)
-loaded    the kernel's verifier as well, behind a gate (``scheduler/engine/load_trial.py``)
+parsed    by the engine's JSON reader: keys, types, names of matchers and kinds
+verified  also by its own rules: order, limits, ranges, hints (only without sched_ext)
+loaded    also by the kernel's verifier, behind a gate (``scheduler/engine/load_trial.py``)
 """
 
 from collections.abc import Sequence
@@ -18,12 +18,12 @@ PARSE_ERROR = "Failed to parse specs"
 HINT_MATCHER = '"HintEquals"'
 HINT_MAP_OPTION = "--task-hint-map"
 NO_MAP = "/sys/fs/bpf/temper-rehearsal"
-"""Never opened: the engine ends before it would."""
+"""Never opened: the engine exits earlier."""
 LONGEST_LINE = 400
 
 
 class DryRunStage(StrEnum):
-    """How far a configuration got before somebody refused it, or at all."""
+    """The last stage that checked a configuration."""
 
     PARSED = "parsed"
     VERIFIED = "verified"
@@ -39,9 +39,9 @@ WHILE = {
 
 @frozen
 class DryRun:
-    """What the engine made of a configuration; ``said`` are its words where it refused.
+    """The engine's result for a configuration. ``said`` is its error if it refused it.
 
-    ``stage`` is the last one that has looked.
+    ``stage`` is the last stage that checked it.
     """
 
     stage: DryRunStage
@@ -54,8 +54,8 @@ class DryRun:
         if not self.is_taken:
             return f"refused  the engine, {WHILE[self.stage]}: {self.said}"
         return {
-            DryRunStage.PARSED: "parsed by the engine; neither its rules nor the kernel's verifier "
-            "have looked, as this kernel has sched_ext: --load lets them, and attaches nothing",
+            DryRunStage.PARSED: "parsed by the engine; not checked by its rules and the kernel's "
+            "verifier, because this kernel has sched_ext: --load does that, and attaches nothing",
             DryRunStage.VERIFIED: "parsed and verified by the engine; not loaded into a kernel",
             DryRunStage.LOADED: "parsed and verified by the engine, and loaded into this kernel; "
             "it was ended before it could attach",
@@ -70,27 +70,27 @@ def rehearse(
     timeout_s: float = 30.0,
     sys_root: str = "/sys",
 ) -> DryRun:
-    """Let *binary* judge *config* without a chance to attach, in about half a second.
+    """Check *config* with *binary*, which cannot attach here, in about half a second.
 
-    Raises EngineError where it cannot be run, does not end in time, or ends without a word.
+    Raises EngineError if it cannot be run, does not exit in time, or exits without output.
     """
     if (Path(sys_root) / "kernel/sched_ext").exists():
         stage = DryRunStage.PARSED
-        is_taken, said = print_and_exit(binary, config, timeout_s)
+        is_taken, message = print_and_exit(binary, config, timeout_s)
     else:
         stage = DryRunStage.VERIFIED
-        is_taken, said = verify_offline(
+        is_taken, message = verify_offline(
             binary, config, timeout_s, arguments=with_hint_map(config, arguments), sys_root=sys_root
         )
     if is_taken:
         return DryRun(stage, is_taken=True)
-    if not said.strip():
+    if not message.strip():
         raise EngineError(f"{binary.path} ended without a word")
-    return refusal(stage, one_line(said))
+    return refusal(stage, one_line(message))
 
 
 def refusal(stage: DryRunStage, said: str) -> DryRun:
-    """Say that the engine refused with these words, which may be those of an earlier stage."""
+    """Return the engine's refusal. Its message may be that of an earlier stage."""
     if PARSE_ERROR in said:
         stage = DryRunStage.PARSED
     return DryRun(stage, is_taken=False, said=said)
@@ -99,8 +99,8 @@ def refusal(stage: DryRunStage, said: str) -> DryRun:
 def with_hint_map(
     config: str, arguments: Sequence[str], path: str | Path = NO_MAP
 ) -> tuple[str, ...]:
-    """Add the option of the hint map to *arguments* where *config* has hints and they lack it."""
-    has_it = any(each.startswith(HINT_MAP_OPTION) for each in arguments)
+    """Add the option of the hint map to *arguments* if *config* has hints and it is missing."""
+    has_it = any(argument.startswith(HINT_MAP_OPTION) for argument in arguments)
     if HINT_MATCHER not in config or has_it:
         return tuple(arguments)
     return (*arguments, f"{HINT_MAP_OPTION}={path}")
@@ -109,5 +109,5 @@ def with_hint_map(
 def one_line(said: str) -> str:
     """Join the engine's error and its causes."""
     lines = [line.strip().removeprefix("Error:").strip() for line in said.splitlines()]
-    told = ": ".join(line for line in lines if line and line != "Caused by:")
-    return told if len(told) <= LONGEST_LINE else f"{told[: LONGEST_LINE - 1]}…"
+    text = ": ".join(line for line in lines if line and line != "Caused by:")
+    return text if len(text) <= LONGEST_LINE else f"{text[: LONGEST_LINE - 1]}…"

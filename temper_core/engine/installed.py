@@ -11,9 +11,9 @@ from temper_core.errors import EngineError
 
 @frozen
 class InstalledEngine:
-    """The engine's binary and the version it calls itself.
+    """The engine's binary and the version that it prints.
 
-    ``assumption`` says which version's rules are taken where this one's are not known.
+    ``assumption`` names the version whose rules are used if this one is unknown.
     """
 
     path: Path
@@ -22,19 +22,19 @@ class InstalledEngine:
 
 
 def find_installed(name: str) -> InstalledEngine:
-    """Find the engine by path or name, in a version Temper knows; raise TemperError.
+    """Find the engine by path or name. Raise TemperError if it is missing or not supported.
 
-    The binary is run only where it is not the one that answered last time: on a slow node that
-    would lengthen every reload.
+    The binary runs only if it changed since the last call: on a slow node running it would
+    lengthen every reload.
     """
     path = shutil.which(name)
     if path is None:
         return _ask(name, ())
     try:
-        found = Path(path).stat()
-    except OSError as error:  # it may be being replaced at this moment
+        info = Path(path).stat()
+    except OSError as error:  # the file may be replaced at this moment
         raise EngineError(f"engine {path}: {error.strerror}") from error
-    return _ask(name, (path, found.st_ino, found.st_size, found.st_mtime_ns))
+    return _ask(name, (path, info.st_ino, info.st_size, info.st_mtime_ns))
 
 
 @lru_cache(maxsize=4)
@@ -42,5 +42,5 @@ def _ask(name: str, _identity: tuple[str | int, ...]) -> InstalledEngine:
     from temper_core.engine.binary import find_engine  # noqa: PLC0415 - only agents need it
     from temper_core.engine.capabilities import capabilities_of  # noqa: PLC0415 - same
 
-    found = find_engine(name)
-    return InstalledEngine(found.path, found.version, capabilities_of(found.version).assumption)
+    binary = find_engine(name)
+    return InstalledEngine(binary.path, binary.version, capabilities_of(binary.version).assumption)

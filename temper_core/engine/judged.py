@@ -1,4 +1,4 @@
-"""What the rules are given: the layers as far as they could be read, and what surrounds them."""
+"""The input of the rules: the layers as far as they could be read, and their context."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -11,10 +11,10 @@ from temper_core.engine.problems import Problem
 
 @frozen
 class JudgedConfiguration:
-    """A configuration under judgement.
+    """A configuration that is checked.
 
-    ``arguments`` are the options that the engine is started with, ``cpus`` how many CPUs it will
-    find, ``None`` when that is not known.
+    ``arguments`` are the options that the engine is started with. ``cpus`` is the number of CPUs
+    that it will find, ``None`` if unknown.
     """
 
     layers: tuple[LayerText, ...]
@@ -23,9 +23,11 @@ class JudgedConfiguration:
     cpus: int | None = None
 
     def has_argument(self, name: str) -> bool:
-        """Tell whether the engine is started with ``--name``, alone or as ``--name=value``."""
+        """Whether the engine is started with ``--name``, alone or as ``--name=value``."""
         flag = f"--{name}"
-        return any(each == flag or each.startswith(f"{flag}=") for each in self.arguments)
+        return any(
+            argument == flag or argument.startswith(f"{flag}=") for argument in self.arguments
+        )
 
     def conditions(self) -> Iterator[tuple[LayerText, Condition]]:
         """Yield every matcher that could be read, with its layer."""

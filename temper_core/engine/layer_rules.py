@@ -1,4 +1,4 @@
-"""What the engine makes of one layer's name, template and options."""
+"""Rules on one layer's name, template and options."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -15,50 +15,50 @@ SAFE_NAME_BYTES = 63
 LARGEST_WEIGHT = 10_000
 LARGEST_U32 = 2**32 - 1
 STRICT_NODES = (1, 1, 0)
-"""Since then the engine checks ``nodes`` and ``llcs``."""
+"""Since this version the engine checks ``nodes`` and ``llcs``."""
 SMALL_FRACTIONS = (1, 1, 1)
-"""Since then a ``cpus_range_frac`` that rounds to no CPU means one."""
+"""Since this version a ``cpus_range_frac`` that rounds to no CPU means one."""
 TEMPLATES = ("CgroupSuffix", "CgroupRegex")
 SPREADS = ("NodeSpread", "NodeSpreadReverse", "NodeSpreadRandom")
 
 
 def names_fit(judged: JudgedConfiguration) -> Iterator[Problem]:
-    """Compare names with the engine's buffer; what does not fit is a panic (exit 101)."""
+    """Compare names with the engine's buffer. A name that does not fit panics (exit 101)."""
     limit = judged.capabilities.layer_name_bytes
     for layer in judged.layers:
-        name, where = layer.name or "", f"{layer.where}: name"
+        name, path = layer.name or "", f"{layer.where}: name"
         size = len(name.encode())
         if "\0" in name:
-            yield refused(where, "has a NUL byte, on which the engine crashes")
+            yield refused(path, "has a NUL byte, on which the engine crashes")
         if size > limit:
-            yield refused(where, f"is {size} bytes long; the engine crashes beyond {limit}")
+            yield refused(path, f"is {size} bytes long; the engine crashes beyond {limit}")
         elif size > SAFE_NAME_BYTES or not name.isascii():
             message = f"is more than {SAFE_NAME_BYTES} ASCII letters: older engines crash on it"
-            yield ignored(where, message)
+            yield ignored(path, message)
 
 
 def templates_expand(judged: JudgedConfiguration) -> Iterator[Problem]:
-    """Judge templates: layers made of the cgroups that exist when the engine starts."""
+    """Check templates: layers made of the cgroups that exist when the engine starts."""
     for layer in judged.layers:
         if layer.template is None or not layer.template.kind:
             continue
-        kind, value, where = layer.template.kind, layer.template.value, layer.template.where
+        kind, value, path = layer.template.kind, layer.template.value, layer.template.where
         if kind not in TEMPLATES:
-            yield refused(where, f"must be {' or '.join(TEMPLATES)}; the engine crashes on {kind}")
+            yield refused(path, f"must be {' or '.join(TEMPLATES)}; the engine crashes on {kind}")
             continue
         fault = regex_fault(value) if kind == "CgroupRegex" else None
         if fault:
-            yield refused(where, f"the engine crashes on this regular expression: {fault}")
+            yield refused(path, f"the engine crashes on this regular expression: {fault}")
         if kind == "CgroupSuffix" and value.endswith("/"):
-            yield ignored(where, "never expands: here paths have no trailing slash")
+            yield ignored(path, "never expands: here paths have no trailing slash")
         if layer is judged.layers[-1]:
-            yield refused(where, "the last layer must stay the one that takes everything")
-        message = "expands once, at start, one layer per cgroup: later pods get none of it"
-        yield ignored(where, message)
+            yield refused(path, "the last layer must stay the one that takes everything")
+        message = "expands once, at start, one layer per cgroup: later pods get no layer"
+        yield ignored(path, message)
 
 
 def ranges_are_ordered(judged: JudgedConfiguration) -> Iterator[Problem]:
-    """Sizes and utilisations are [low, high]; where the engine does not check it panics later."""
+    """Sizes and utilisations are [low, high]. The engine panics later if it does not check them."""
     for layer in judged.layers:
         low, high = layer.options.get("util_range", (0, 1))
         if low >= high:
@@ -70,7 +70,7 @@ def ranges_are_ordered(judged: JudgedConfiguration) -> Iterator[Problem]:
 
 
 def options_are_in_range(judged: JudgedConfiguration) -> Iterator[Problem]:
-    """Numbers the engine does not check, or checks too late."""
+    """Check numbers that the engine does not check, or checks too late."""
     for layer in judged.layers:
         yield from _perf_faults(layer)
         if layer.options.get("weight", 0) > LARGEST_WEIGHT:
@@ -79,49 +79,49 @@ def options_are_in_range(judged: JudgedConfiguration) -> Iterator[Problem]:
         for name in ("yield_ignore", "xllc_mig_min_us", "membw_gb"):
             value = layer.options.get(name)
             if value is not None and value < 0:
-                yield ignored(layer.option(name), f"a negative number means nothing: {value}")
+                yield ignored(layer.option(name), f"a negative number has no effect: {value}")
 
 
 def options_take_effect(judged: JudgedConfiguration) -> Iterator[Problem]:
-    """Options that another option, or the kind, makes void."""
+    """Report options without effect because of another option, or the kind."""
     for layer in judged.layers:
-        given = layer.options
-        if layer.kind == "Open" and given.get("util_peak_half_life_ms", 0) != 0:
+        options = layer.options
+        if layer.kind == "Open" and options.get("util_peak_half_life_ms", 0) != 0:
             message = "needs util_range, which Open does not have"
             yield refused(layer.option("util_peak_half_life_ms"), message)
         for name in ("disallow_open_after_us", "disallow_preempt_after_us"):
-            if given.get("preempt") and given.get(name) is not None:
-                yield ignored(layer.option(name), "means nothing beside preempt")
-        if given.get("preempt_first") and not given.get("preempt"):
-            yield ignored(layer.option("preempt_first"), "means nothing without preempt")
+            if options.get("preempt") and options.get(name) is not None:
+                yield ignored(layer.option(name), "has no effect with preempt")
+        if options.get("preempt_first") and not options.get("preempt"):
+            yield ignored(layer.option("preempt_first"), "has no effect without preempt")
         yield from _deprecated_options(layer, judged)
 
 
 def growth_fits(judged: JudgedConfiguration) -> Iterator[Problem]:
-    """Growth algorithms that need something the layer does not say, or that are not safe."""
+    """Report growth algorithms that need a missing option, or that are not safe."""
     for layer in judged.layers:
         algorithm = variant_of(layer.options.get("growth_algo", "Sticky"))
-        where = layer.option("growth_algo")
+        path = layer.option("growth_algo")
         if algorithm == "StickyDynamic":
-            yield ignored(where, "can leave a layer with tasks and without a CPU; use Sticky")
+            yield ignored(path, "can leave a layer with tasks and without a CPU; use Sticky")
         if algorithm == "Topo" and not (layer.options.get("nodes") or layer.options.get("llcs")):
-            yield ignored(where, "means nothing without nodes or llcs")
+            yield ignored(path, "has no effect without nodes or llcs")
         kinds = [condition.kind for block in layer.blocks for condition in block]
         if algorithm in SPREADS and "NumaNode" in kinds:
-            yield refused(where, f"{algorithm} cannot be combined with the matcher NumaNode")
+            yield refused(path, f"{algorithm} cannot be combined with the matcher NumaNode")
 
 
 def nodes_exist(judged: JudgedConfiguration) -> Iterator[Problem]:
-    """Since 1.1.0 a node or cache that does not exist, or is named twice, ends the engine."""
+    """Since 1.1.0 the engine exits if a node or cache does not exist, or is listed twice."""
     if judged.capabilities.release < STRICT_NODES:
         return
     for layer in judged.layers:
         for name, last in (("nodes", LAST_NUMA_NODE), ("llcs", LAST_LLC)):
             numbers = layer.options.get(name, [])
-            twice = [each for each, times in Counter(numbers).items() if times > 1]
+            twice = [number for number, times in Counter(numbers).items() if times > 1]
             if twice:
                 yield refused(layer.option(name), f"has {twice[0]} twice")
-            if any(each > last for each in numbers):
+            if any(number > last for number in numbers):
                 message = f"{max(numbers)} does not exist, the engine knows 0 to {last}"
                 yield refused(layer.option(name), message)
 
@@ -135,34 +135,34 @@ def opt_ins_are_meant(judged: JudgedConfiguration) -> Iterator[Problem]:
 
 
 def _range_faults(layer: LayerText) -> Iterator[Problem]:
-    given = layer.options.get("cpus_range")
-    if given is None:
+    bounds = layer.options.get("cpus_range")
+    if bounds is None:
         return
-    low, high = given
-    where = layer.option("cpus_range")
+    low, high = bounds
+    path = layer.option("cpus_range")
     if low > high:
-        yield refused(where, f"{low} must not be above {high}")
+        yield refused(path, f"{low} must not be above {high}")
     if layer.options.get("cpus_range_frac") is not None:
-        yield refused(where, "cannot be used together with cpus_range_frac")
+        yield refused(path, "cannot be used together with cpus_range_frac")
     if high == 0 and layer.kind == "Confined":
-        yield refused(where, "a Confined layer needs at least one CPU")
+        yield refused(path, "a Confined layer needs at least one CPU")
     if high == 0 and layer.kind == "Grouped":
-        message = "can own no CPU: it lives on what is left, behind whoever is served first there"
-        yield ignored(where, message)
+        message = "can own no CPU: it only runs on unowned CPUs, after layers served before it"
+        yield ignored(path, message)
 
 
 def _fraction_faults(layer: LayerText, judged: JudgedConfiguration) -> Iterator[Problem]:
-    given = layer.options.get("cpus_range_frac")
-    if given is None:
+    bounds = layer.options.get("cpus_range_frac")
+    if bounds is None:
         return
-    low, high = given
-    where = layer.option("cpus_range_frac")
+    low, high = bounds
+    path = layer.option("cpus_range_frac")
     if not (0 <= low <= 1 and 0 <= high <= 1):
-        yield refused(where, f"must be fractions of all CPUs, 0.0 to 1.0, not {low}, {high}")
+        yield refused(path, f"must be fractions of all CPUs, 0.0 to 1.0, not {low}, {high}")
     elif low > high:
-        yield refused(where, f"{low} must not be above {high}")
+        yield refused(path, f"{low} must not be above {high}")
     elif judged.capabilities.release < SMALL_FRACTIONS and round((judged.cpus or 1) * high) == 0:
-        yield refused(where, f"{high} rounds to no CPU, which this version does not take")
+        yield refused(path, f"{high} rounds to no CPU, which this version does not take")
 
 
 def _perf_faults(layer: LayerText) -> Iterator[Problem]:

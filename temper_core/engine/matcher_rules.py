@@ -1,4 +1,4 @@
-"""What the engine makes of single matchers and AND blocks."""
+"""Rules on single matchers and AND blocks."""
 
 from collections.abc import Callable, Iterator, Mapping
 
@@ -24,7 +24,7 @@ CGROUP_MOUNT = "/sys/fs/cgroup"
 
 
 def strings_fit_the_kernel(judged: JudgedConfiguration) -> Iterator[Problem]:
-    """Names and paths are copied into fixed buffers; what does not fit panics (exit 101)."""
+    """Names and paths are copied into fixed buffers. Longer ones panic (exit 101)."""
     for _, condition in judged.conditions():
         yield from _string_faults(condition)
     for layer in judged.layers:
@@ -33,7 +33,7 @@ def strings_fit_the_kernel(judged: JudgedConfiguration) -> Iterator[Problem]:
 
 
 def patterns_can_match(judged: JudgedConfiguration) -> Iterator[Problem]:
-    """Name the patterns that no thread can ever have."""
+    """Report patterns that can match no thread."""
     for _, condition in judged.conditions():
         never = _NEVER.get(condition.kind)
         why = never(condition.value) if never else None
@@ -49,9 +49,9 @@ def kthread_matcher_is_true(judged: JudgedConfiguration) -> Iterator[Problem]:
 
 
 def regexes_compile(judged: JudgedConfiguration) -> Iterator[Problem]:
-    """Every expression must compile; every occurrence takes one of 16 numbers."""
-    found = [each for _, each in judged.conditions() if each.kind == "CgroupRegex"]
-    for condition in found:
+    """Every expression must compile. Every occurrence uses one of 16 numbers."""
+    expressions = [matcher for _, matcher in judged.conditions() if matcher.kind == "CgroupRegex"]
+    for condition in expressions:
         if not judged.capabilities.matches_cgroup_regex:
             version = judged.capabilities.version
             message = f"scx_layered {version} takes CgroupRegex as a template only, and crashes"
@@ -59,8 +59,10 @@ def regexes_compile(judged: JudgedConfiguration) -> Iterator[Problem]:
         fault = regex_fault(condition.value)
         if fault:
             yield refused(condition.where, f"is no regular expression of the engine: {fault}")
-    if len(found) > LARGEST_REGEX_COUNT:
-        message = f"has {len(found)} CgroupRegex matchers, the engine takes {LARGEST_REGEX_COUNT}"
+    if len(expressions) > LARGEST_REGEX_COUNT:
+        message = (
+            f"has {len(expressions)} CgroupRegex matchers, the engine takes {LARGEST_REGEX_COUNT}"
+        )
         yield refused(WHOLE, message)
 
 
@@ -77,19 +79,19 @@ def numbers_are_in_range(judged: JudgedConfiguration) -> Iterator[Problem]:
 
 
 def hints_stand_alone(judged: JudgedConfiguration) -> Iterator[Problem]:
-    """Keep hints apart: each belongs to one layer, and stands beside load thresholds only."""
+    """Each hint belongs to one layer. Only load thresholds may stand beside it in a block."""
     owners: dict[int, LayerText] = {}
     for layer in judged.layers:
         for index, block in enumerate(layer.blocks):
             yield from _hint_block_faults(f"{layer.where}: matches[{index}]", block)
-            for hint in [each for each in block if each.kind == "HintEquals"]:
+            for hint in [matcher for matcher in block if matcher.kind == "HintEquals"]:
                 owner = owners.setdefault(hint.value, layer)
                 if owner is not layer:
                     yield refused(hint.where, f"hint {hint.value} already leads to {owner.where}")
 
 
 def matchers_have_their_argument(judged: JudgedConfiguration) -> Iterator[Problem]:
-    """Hints need a map and GPU matchers their probes; both are command line options."""
+    """Hints need a map and GPU matchers their probes. Both are command line options."""
     has_hints = judged.has_argument("task-hint-map")
     has_gpu = judged.has_argument("enable-gpu-support")
     for _, condition in judged.conditions():
@@ -124,10 +126,10 @@ def _hint_block_faults(where: str, block: Block) -> Iterator[Problem]:
     fast = [kind for kind in kinds if kind in FAST_MATCHERS]
     if fast and "HintEquals" not in kinds:
         yield refused(where, f"{fast[0]} works only beside a HintEquals")
-    others = [kind for kind in kinds if kind not in ("HintEquals", *FAST_MATCHERS)]
-    if others and (fast or "HintEquals" in kinds):
-        named = "HintEquals" if "HintEquals" in kinds else fast[0]
-        yield refused(where, f"{others[0]} cannot stand beside {named} in one AND block")
+    rest = [kind for kind in kinds if kind not in ("HintEquals", *FAST_MATCHERS)]
+    if rest and (fast or "HintEquals" in kinds):
+        exclusive = "HintEquals" if "HintEquals" in kinds else fast[0]
+        yield refused(where, f"{rest[0]} cannot stand beside {exclusive} in one AND block")
 
 
 def _prefix_never(value: str) -> str | None:

@@ -1,4 +1,4 @@
-"""What the engine makes of a configuration as a whole."""
+"""Rules on a configuration as a whole."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -23,20 +23,21 @@ def counts_are_within_limits(judged: JudgedConfiguration) -> Iterator[Problem]:
         yield refused(WHOLE, message)
     most = judged.capabilities.max_and_conditions
     for layer in judged.layers:
-        where = f"{layer.where}: matches"
+        path = f"{layer.where}: matches"
         if len(layer.blocks) > LARGEST_OR_COUNT:
             message = f"has {len(layer.blocks)} OR blocks, the engine takes {LARGEST_OR_COUNT}"
-            yield refused(where, message)
+            yield refused(path, message)
         for index, block in enumerate(layer.blocks):
             if len(block) > most:
                 message = f"has {len(block)} matchers, the engine takes {most}"
-                yield refused(f"{where}[{index}]", message)
+                yield refused(f"{path}[{index}]", message)
 
 
 def only_the_last_takes_everything(judged: JudgedConfiguration) -> Iterator[Problem]:
-    """Want exactly ``[[]]`` in the last layer; one that takes everything earlier hides the rest.
+    """Require exactly ``[[]]`` in the last layer. An earlier layer that takes all hides the rest.
 
-    Right before the last one a layer with a hint may: the last cannot have any.
+    The layer right before the last may take all if it has a hint, because the last cannot have
+    one.
     """
     hiding = _within_reach(judged.layers)[:-1]
     for layer in judged.layers[:-1]:
@@ -53,20 +54,20 @@ def only_the_last_takes_everything(judged: JudgedConfiguration) -> Iterator[Prob
 
 
 def names_differ(judged: JudgedConfiguration) -> Iterator[Problem]:
-    """Statistics are a table by name: of layers with one name only the last is seen."""
+    """Statistics are a table by name: only the last of several layers with one name is in it."""
     names = Counter(layer.name for layer in judged.layers if layer.name is not None)
     for name, times in names.items():
         if times > 1:
-            layer = [each for each in judged.layers if each.name == name][-1]
+            layer = [other for other in judged.layers if other.name == name][-1]
             message = f"is the name of {times} layers; statistics show only the last of them"
             yield ignored(f"{layer.where}: name", message)
 
 
 def it_verifies(judged: JudgedConfiguration) -> Iterator[Problem]:
-    """Open, Grouped, each with and without preempt: all four are too much for the verifier.
+    """Refuse all four of Open and Grouped, each with and without preempt: they do not verify.
 
-    Measured with 1.1.2 and 1.1.4 on Linux 6.18: the dispatch program passes a million
-    instructions and the load ends with E2BIG, which names no reason.
+    Measured with 1.1.2 and 1.1.4 on Linux 6.18: the dispatch program exceeds a million
+    instructions, and the load fails with E2BIG, which gives no reason.
     """
     loops = {
         (layer.kind, bool(layer.options.get("preempt")))
@@ -98,13 +99,13 @@ def nobody_starves(judged: JudgedConfiguration) -> Iterator[Problem]:
 
 
 def cpus_are_there(judged: JudgedConfiguration) -> Iterator[Problem]:
-    """Ranges beyond the machine are cut; maxima that add up to it leave nothing to Open."""
+    """Ranges beyond the machine are cut. Maxima that add up to all CPUs leave none to Open."""
     if judged.cpus is None:
         return
     for layer in judged.layers:
         low, high = layer.options.get("cpus_range") or (0, 0)
         if max(low, high) > judged.cpus:
-            message = f"asks for {max(low, high)} CPUs, of {judged.cpus} that there are"
+            message = f"requires {max(low, high)} CPUs, but the machine has {judged.cpus}"
             yield ignored(layer.option("cpus_range"), message)
     owned = sum(_most_cpus(layer, judged.cpus) for layer in judged.layers)
     if owned >= judged.cpus and any(_only_takes_what_is_left(layer) for layer in judged.layers):
@@ -113,7 +114,7 @@ def cpus_are_there(judged: JudgedConfiguration) -> Iterator[Problem]:
 
 
 def arguments_exist(judged: JudgedConfiguration) -> Iterator[Problem]:
-    """Name options that this version does not have: they end the engine with exit code 255."""
+    """Report options that this version lacks: the engine exits with code 255 on them."""
     for argument in judged.arguments:
         name = argument.partition("=")[0].removeprefix("--")
         is_option = argument.startswith("--") and name in all_cli_fields()
@@ -127,27 +128,27 @@ def _only_takes_what_is_left(layer: LayerText) -> bool:
 
 
 def _takes_everything(block: Block) -> bool:
-    return all(each.kind in ALWAYS_TRUE_WHEN_EMPTY and each.value == "" for each in block)
+    return all(matcher.kind in ALWAYS_TRUE_WHEN_EMPTY and matcher.value == "" for matcher in block)
 
 
 def _within_reach(layers: Sequence[LayerText]) -> Sequence[LayerText]:
-    """Leave out a last layer that stands there for form's sake: the one before has it all.
+    """Leave out a last layer that gets no thread, because the layer before takes all.
 
-    That one has a hint too, which the last must not have.
+    That layer also has a hint, which the last must not have.
     """
     before_last = layers[-2].blocks if len(layers) > 1 else ()
-    hints = [each for block in before_last for each in block if each.kind == "HintEquals"]
+    hints = [matcher for block in before_last for matcher in block if matcher.kind == "HintEquals"]
     return layers[:-1] if hints and any(map(_takes_everything, before_last)) else layers
 
 
 def _most_cpus(layer: LayerText, cpus: int) -> int:
-    """Return the most CPUs the layer may own by its own words; none where it does not say."""
+    """Return the most CPUs that the layer may own by its options. 0 without such an option."""
     fraction = layer.options.get("cpus_range_frac")
     if fraction is not None:
         share: float = min(max(fraction[1], 0.0), 1.0)
         return round(cpus * share)
-    given = layer.options.get("cpus_range")
-    return min(int(given[1]), cpus) if given else 0
+    bounds = layer.options.get("cpus_range")
+    return min(int(bounds[1]), cpus) if bounds else 0
 
 
 PLAN_RULES: tuple[Rule, ...] = (

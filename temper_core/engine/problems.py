@@ -1,4 +1,4 @@
-"""What a configuration check finds."""
+"""The findings of a configuration check."""
 
 from enum import StrEnum
 
@@ -6,7 +6,7 @@ from attrs import frozen
 
 
 class ProblemSeverity(StrEnum):
-    """How the engine would take it."""
+    """The engine's reaction to a fault."""
 
     REFUSED = "refused"
     IGNORED = "ignored"
@@ -16,9 +16,9 @@ class ProblemSeverity(StrEnum):
 class Problem:
     """One fault of a configuration.
 
-    ``refused``: the engine would not take it, would crash on it, or would be thrown out by the
-    kernel because of it. ``ignored``: the engine takes it, and silently does something else than
-    it says. ``where`` is the layer and the path inside it.
+    ``refused``: the engine would refuse it, crash on it, or be ejected by the kernel because of
+    it. ``ignored``: the engine accepts it, and silently ignores or misreads it. ``where`` is the
+    layer and the path inside it.
     """
 
     severity: ProblemSeverity
@@ -27,15 +27,15 @@ class Problem:
 
     @property
     def line(self) -> str:
-        """The fault as people read it."""
+        """The fault as one line for people."""
         return f"{self.where}: {self.message}"
 
 
 def refused(where: str, message: str) -> Problem:
-    """Say that the engine would refuse, crash on or be ejected for *message*."""
+    """Return a fault that the engine would refuse, crash on or be ejected for."""
     return Problem(ProblemSeverity.REFUSED, where, message)
 
 
 def ignored(where: str, message: str) -> Problem:
-    """Say that the engine would silently ignore or misread what is at *where*."""
+    """Return a fault at *where* that the engine would silently ignore or misread."""
     return Problem(ProblemSeverity.IGNORED, where, message)

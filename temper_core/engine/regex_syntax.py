@@ -1,8 +1,8 @@
-"""Judge a regular expression as the engine's compiler, Rust's ``regex``, would.
+"""Check a regular expression by the syntax of the engine's compiler, Rust's ``regex``.
 
-Python's own syntax is another one: it has look-around and back-references, which Rust refuses,
-and lacks nested classes and ``(?<name>…)``, which Rust takes. The judgement errs on the strict
-side: verbose mode, ``(?-u)`` and rare Unicode properties are refused although some of them work.
+Python's syntax differs: it has look-around and back-references, which Rust refuses, and lacks
+nested classes and ``(?<name>…)``, which Rust accepts. The check is stricter than Rust: it refuses
+verbose mode, ``(?-u)`` and rare Unicode properties, although some of them work.
 """
 
 import re
@@ -12,7 +12,7 @@ from attrs import define
 
 LARGEST_REPEAT = 2**32 - 1
 LARGEST_COST = 100_000
-"""Rust refuses programs above 10 MiB; 100,000 repeated letters are just below that."""
+"""Rust refuses programs above 10 MiB. 100,000 repeated letters are just below that."""
 DEEPEST = 250
 LEVELS_PER_BRACKET = 3
 WIDE_COST = 500
@@ -44,7 +44,7 @@ class _Fault(ValueError):  # noqa: N818 - never leaves this module
 
 @define
 class _Frame:
-    """An open group: what it costs and how deep it nests, the same of its last item."""
+    """An open group: its cost and depth, and those of its last item."""
 
     cost: int = 0
     depth: int = 0
@@ -54,7 +54,7 @@ class _Frame:
 
 
 def regex_fault(pattern: str) -> str | None:
-    """Return why the engine could not compile *pattern*, or None where it could."""
+    """Return why the engine cannot compile *pattern*. None if it can."""
     try:
         _Scanner(pattern).scan()
     except _Fault as fault:
@@ -73,7 +73,7 @@ class _Scanner:
         self.letter_cost = 1
 
     def scan(self) -> None:
-        """Read all of it; raise _Fault at the first thing that does not compile."""
+        """Read the whole pattern. Raise _Fault at the first fault."""
         while self.position < len(self.pattern):
             self._step(self._take())
         if len(self.frames) > 1:
@@ -145,20 +145,20 @@ class _Scanner:
         self.position = end + 1
 
     def _flags(self) -> bool:
-        """Read ``?flags:`` or ``?flags)``; tell whether a group opens."""
-        found = re.compile(r"\?([A-Za-z]*)(?:-([A-Za-z]+))?([:)])").match(
+        """Read ``?flags:`` or ``?flags)``. Return whether a group opens."""
+        flags_match = re.compile(r"\?([A-Za-z]*)(?:-([A-Za-z]+))?([:)])").match(
             self.pattern, self.position
         )
-        if found is None:
+        if flags_match is None:
             raise _Fault("a group starts with `(?` and no flag that is known")
-        on, off, end = found[1], found[2] or "", found[3]
+        on, off, end = flags_match[1], flags_match[2] or "", flags_match[3]
         if any(flag not in FLAGS for flag in on + off) or len(set(on + off)) < len(on + off):
-            raise _Fault(f"the flags {found[0][:20]!r} are not known, or given twice")
+            raise _Fault(f"the flags {flags_match[0][:20]!r} are not known, or given twice")
         if not on and not off and end == ")":
-            raise _Fault("`(?)` says nothing")
+            raise _Fault("`(?)` sets no flag")
         if "x" in on or "u" in off:
             raise _Fault("verbose mode and (?-u) are not supported here")
-        self.position = found.end()
+        self.position = flags_match.end()
         if "i" in on:
             self.letter_cost = ANY_CASE_COST
         return end == ":"
@@ -177,14 +177,14 @@ class _Scanner:
         self._limit(frame)
 
     def _count(self) -> int:
-        found = COUNT.match(self.pattern, self.position - 1)
-        if found is None:
+        count_match = COUNT.match(self.pattern, self.position - 1)
+        if count_match is None:
             raise _Fault("`{` must be followed by a count such as {2}, {2,} or {2,4}")
-        self.position = found.end()
-        low = _number(found[1])
-        high = _number(found[3]) if found[3] else low
+        self.position = count_match.end()
+        low = _number(count_match[1])
+        high = _number(count_match[3]) if count_match[3] else low
         if low > high:
-            raise _Fault(f"{found[0]!r} has its counts in the wrong order")
+            raise _Fault(f"{count_match[0]!r} has its counts in the wrong order")
         return high + 1
 
     def _take(self) -> str:
@@ -193,7 +193,7 @@ class _Scanner:
         return letter
 
     def _class(self) -> tuple[int, int]:
-        """Read a class after its ``[``; return cost and depth."""
+        """Read a class after its ``[``. Return its cost and depth."""
         cost, deepest, depth = NARROW_COST, 1, 1
         self._class_start()
         while depth:
@@ -246,7 +246,7 @@ class _Scanner:
         return self._escape()
 
     def _escape(self) -> tuple[str, int]:
-        """Read an escape after its backslash; return its letter, if it is one, and its cost."""
+        """Read an escape after its backslash. Return its letter, if it is one, and its cost."""
         letter = self._take()
         if not letter:
             raise _Fault("it ends with a backslash")
@@ -281,18 +281,18 @@ class _Scanner:
         return chr(code)
 
     def _property(self) -> None:
-        found = PROPERTY.match(self.pattern, self.position)
-        if found is None:
+        property_match = PROPERTY.match(self.pattern, self.position)
+        if property_match is None:
             raise _Fault("the Unicode property is not known")
-        self.position = found.end()
+        self.position = property_match.end()
 
     def _boundary(self, letter: str) -> None:
         if letter != "b" or not self.pattern.startswith("{", self.position):
             return
-        found = BOUNDARY.match(self.pattern, self.position)
-        if found is None:
+        boundary_match = BOUNDARY.match(self.pattern, self.position)
+        if boundary_match is None:
             raise _Fault("the word boundary is not known")
-        self.position = found.end()
+        self.position = boundary_match.end()
 
 
 def _number(digits: str) -> int:

@@ -1,8 +1,8 @@
-"""The engine's statistics over its Unix socket: decoded leniently, asked for without blocking.
+"""The engine's statistics over its Unix socket, requested without blocking, decoded leniently.
 
 The protocol is scx_stats: one JSON object per line each way. Every answer covers the time since
-the previous request *on the same connection*; so one connection is kept, and its first answer,
-which covers nothing, only serves to learn the layers' names.
+the previous request *on the same connection*. So one connection is kept. Its first answer covers
+no time and only provides the layers' names.
 """
 
 import errno
@@ -30,11 +30,11 @@ FULL_CPU = 100.0
 
 @frozen
 class EngineLayer:
-    """One layer as the engine counts it, in the engine's units.
+    """One layer's statistics in the engine's units.
 
-    ``util`` is in hundredths of a CPU (100 = one CPU); ``affn_viol``, ``open_idle``, ``preempt``
+    ``util`` is in hundredths of a CPU (100 = one CPU). ``affn_viol``, ``open_idle``, ``preempt``
     and ``migration`` are percentages of ``total``, the layer's scheduling events. ``cpus`` are
-    the ids owned now. ``raw`` keeps every field of the answer.
+    the ids of its CPUs now. ``raw`` keeps every field of the answer.
     """
 
     name: str
@@ -56,7 +56,7 @@ class EngineLayer:
 
     @property
     def cpus_used(self) -> float:
-        """CPU time per time: 1.0 is one CPU busy throughout."""
+        """CPU time per wall-clock time: 1.0 is one CPU busy throughout."""
         return self.util / FULL_CPU
 
 
@@ -65,9 +65,9 @@ class EngineStats:
     """One answer. ``covers_s`` is the time since the previous request on the connection.
 
     ``busy`` is a percentage of all CPUs, ``util`` in hundredths of a CPU, ``affn_viol``, ``lo_fb``
-    and ``hi_fb`` percentages of ``total`` scheduling events; ``antistall`` a count and the early
-    warning of a stall; ``proc_ms`` the engine's own CPU time. ``answered_at`` is on the clock that
-    ``StatsClient.step`` is given.
+    and ``hi_fb`` percentages of ``total`` scheduling events. ``antistall`` is a count that gives
+    early warning of a stall. ``proc_ms`` is the engine's own CPU time. ``answered_at`` is in the
+    clock of ``StatsClient.step``.
     """
 
     layers: Mapping[str, EngineLayer]
@@ -88,7 +88,7 @@ class EngineStats:
 
 
 def decode(line: bytes) -> EngineStats:
-    """Decode one answer; raise EngineError where it is none. Any single field may be missing."""
+    """Decode one answer. Raise EngineError if it is invalid. Any single field may be missing."""
     try:
         answer = json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -106,7 +106,7 @@ def decode(line: bytes) -> EngineStats:
 
 
 def cpu_ids(words: object) -> tuple[int, ...]:
-    """Decode a CPU mask: CPU n is bit n % 64 of word n // 64; anything else is no CPU."""
+    """Decode a CPU mask: CPU n is bit n % 64 of word n // 64. Other values give no CPU."""
     if not isinstance(words, list) or len(words) > LARGEST_CPU // WORD_BITS:
         return ()
     if any(type(word) is not int or not 0 <= word < 1 << WORD_BITS for word in words):
@@ -130,14 +130,14 @@ OURS = frozenset({"covers_s", "answered_at"})
 
 
 def _numbers(table: Mapping[str, Any], model: type) -> dict[str, Any]:
-    """Pick the model's numbers; the engine writes NaN as null, and older ones lack fields."""
-    found: dict[str, Any] = {}
+    """Return the model's numbers. The engine writes NaN as null, and older ones lack fields."""
+    numbers: dict[str, Any] = {}
     for attribute in model.__attrs_attrs__:  # type: ignore[attr-defined]
         if attribute.type in (int, float) and attribute.name not in OURS:
             number = _finite(table.get(attribute.name))
             if number is not None:
-                found[attribute.name] = attribute.type(number)
-    return found
+                numbers[attribute.name] = attribute.type(number)
+    return numbers
 
 
 def _finite(value: object) -> float | None:
@@ -149,13 +149,13 @@ def _finite(value: object) -> float | None:
 
 
 class StatsClient:
-    """Asks for statistics every ``period_s`` over one connection, a little at every ``step``.
+    """Requests statistics every ``period_s`` over one connection, in small steps.
 
-    Nothing blocks: the socket is non-blocking, and a step sends or receives what it can. A step
-    that finds the engine gone, hung past ``timeout_s`` or talking nonsense raises EngineError;
-    the connection is then dropped and a new one tried a second later. ``unanswered_since`` is the
-    moment of the first question that has had no answer yet: how long the engine has been silent,
-    which says nothing about how long nobody asked.
+    Nothing blocks: the socket is non-blocking, and ``step`` sends or receives what it can. It
+    raises EngineError if the engine is gone, silent for ``timeout_s``, or sends an invalid answer.
+    The connection is then dropped and a new one tried a second later. ``unanswered_since`` is the
+    time of the first request without an answer so far: it measures the engine's silence, and not
+    the time without requests.
     """
 
     def __init__(
@@ -175,7 +175,7 @@ class StatsClient:
         self._next_at = 0.0
 
     def step(self, now: float) -> EngineStats | None:
-        """Go on with the conversation; return an answer that arrived, raise EngineError."""
+        """Send and receive without blocking. Return a new answer, if any. Raise EngineError."""
         try:
             return self._advance(now)
         except OSError as error:
@@ -188,7 +188,7 @@ class StatsClient:
             raise
 
     def close(self) -> None:
-        """Let go of the connection and of what it taught; a later step opens a new one."""
+        """Close the connection and forget the layers' names. A later step opens a new one."""
         self._disconnect()
         self.layer_names = self.unanswered_since = None
         self._next_at = 0.0
@@ -241,19 +241,19 @@ class StatsClient:
                 raise EngineError(f"the answer is larger than {LARGEST_ANSWER_BYTES} bytes")
         line, _, rest = bytes(self._received).partition(b"\n")
         if rest:
-            raise EngineError("the engine answered more than it was asked")
+            raise EngineError("the engine sent more than one answer to a request")
         self._received.clear()
         return line
 
     def _take(self, stats: EngineStats, now: float) -> EngineStats | None:
-        asked, before = self._asked_at or now, self._asked_before
-        self._asked_before, self._asked_at = asked, None
+        requested, before = self._asked_at or now, self._asked_before
+        self._asked_before, self._asked_at = requested, None
         self.layer_names = frozenset(stats.layers)
         self.last_answer_at = now
         self.unanswered_since = None
         if before is None:
             self._next_at = now + min(BASELINE_S, self.period_s)
             return None
-        self._next_at = max(now, asked + self.period_s)
-        self.latest = evolve(stats, covers_s=asked - before, answered_at=now)
+        self._next_at = max(now, requested + self.period_s)
+        self.latest = evolve(stats, covers_s=requested - before, answered_at=now)
         return self.latest

@@ -1,1 +1,1 @@
-"""Events: what happened on this node, kept in memory and in a file, within bounds."""
+"""Events of this node, kept in memory and in a file within bounds."""

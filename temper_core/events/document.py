@@ -1,4 +1,4 @@
-"""Events as JSON, in answers and in the lines of the file; reading takes nothing on trust."""
+"""Events as JSON, in answers and in the lines of the file. Reading validates every field."""
 
 import json
 from collections.abc import Mapping
@@ -26,9 +26,9 @@ ELLIPSIS = "…"
 
 def plain_line(text: str, limit: int) -> str:
     """Return *text* as one printable line of at most *limit* characters."""
-    text = text[: 2 * limit]  # what is cut off costs nothing
+    text = text[: 2 * limit]  # bounds the cost of a long text
     if not text.isprintable():
-        text = "".join(each if each.isprintable() else " " for each in text)
+        text = "".join(character if character.isprintable() else " " for character in text)
     line = " ".join(text.split())
     return line if len(line) <= limit else f"{line[: limit - 1]}{ELLIPSIS}"
 
@@ -39,13 +39,13 @@ def event_document(event: Event) -> dict[str, Any]:
 
 
 def event_line(event: Event) -> bytes:
-    """Return *event* as a line of the file; a field that is empty is left out."""
-    told = {key: value for key, value in event_document(event).items() if value != ""}
-    return json.dumps(told, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+    """Return *event* as a line of the file, without its empty fields."""
+    fields = {key: value for key, value in event_document(event).items() if value != ""}
+    return json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
 
 
 def read_line(line: bytes) -> Event | None:
-    """Read one line of the file; None where it is damaged."""
+    """Parse one line of the file. Return None if it is damaged."""
     try:
         table = json.loads(line)
     except (ValueError, RecursionError):

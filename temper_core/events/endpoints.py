@@ -1,4 +1,4 @@
-"""The endpoints of events: what happened, as a document and as a stream, and the kinds."""
+"""The endpoints of events: a document, a stream, and the kinds."""
 
 from collections.abc import Callable
 from typing import Any
@@ -29,7 +29,7 @@ class EventEndpoints:
                 "list-events",
                 "GET",
                 "/events",
-                "What happened on this node, oldest first.",
+                "The events of this node, oldest first.",
                 self._list,
                 parameters=PARAMETERS,
             ),
@@ -44,7 +44,7 @@ class EventEndpoints:
                 "stream-events",
                 "GET",
                 "/events/stream",
-                "Events as they happen, as server-sent events; with since, those before as well.",
+                "New events as server-sent events; with since, earlier ones first.",
                 self._stream,
                 parameters=STREAM_PARAMETERS,
                 media_type=EVENT_STREAM,
@@ -54,11 +54,11 @@ class EventEndpoints:
     def _list(self, request: Request) -> Any:  # noqa: ANN401 - JSON
         events = self.log()
         query = _known(read_query(request.query), events.last)
-        found = query.chosen(events.after(query.after))
+        selected = query.chosen(events.after(query.after))
         return {
             "schema_version": SCHEMA_VERSION,
             "last": events.last,
-            "events": [event_document(event) for event in found],
+            "events": [event_document(event) for event in selected],
         }
 
     def _kinds(self, _: Request) -> Any:  # noqa: ANN401 - JSON
@@ -74,7 +74,7 @@ class EventEndpoints:
         return {"schema_version": SCHEMA_VERSION, "kinds": kinds}
 
     def _stream(self, request: Request) -> Answer:
-        """Begin after ``Last-Event-ID``, which a browser sends anew, or ``since``, or now."""
+        """Begin after ``Last-Event-ID``, which a reconnecting browser sends, ``since``, or now."""
         events = self.log()
         since = request.headers.get(LAST_EVENT_ID, "") or request.query.get("since", "")
         query = read_query({**request.query, "since": since or str(events.last)})
@@ -83,5 +83,5 @@ class EventEndpoints:
 
 
 def _known(query: Query, last: int) -> Query:
-    """Begin at the oldest event where the number is none of this record: it began anew."""
+    """Begin at the oldest event if the number is beyond the log, which has then been reset."""
     return evolve(query, after=0) if query.after > last else query

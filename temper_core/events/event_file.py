@@ -1,7 +1,7 @@
 """The file in which events outlive the agent: JSON lines, bounded in bytes, one writer at a time.
 
-Lines are added at the end. A file that has grown beyond its bound is replaced as a whole by the
-newest events, so that a crash leaves the old one or the new one. What is damaged is skipped.
+Lines are appended. A file beyond its bound is replaced as a whole by the newest events, so that a
+crash leaves the old one or the new one. Damaged lines are skipped.
 """
 
 import fcntl
@@ -24,12 +24,12 @@ _MODE = 0o600
 
 
 class NotOursError(OSError):
-    """What has the file's name is none of ours, or another agent writes it."""
+    """The entry at the path is no event file, or another agent writes it."""
 
 
 @frozen
 class Remembered:
-    """What a file held; ``damaged`` counts the lines that could not be read."""
+    """The content of a file. ``damaged`` counts the lines that could not be read."""
 
     events: tuple[Event, ...] = ()
     damaged: int = 0
@@ -48,30 +48,30 @@ class EventFile:
     _is_torn: bool = field(default=False, init=False)
 
     def read(self) -> Remembered:
-        """Return the events, oldest first; of a file beyond all bounds only those at its end."""
+        """Return the events, oldest first. Of a far too large file only its end is read."""
         try:
             descriptor = os.open(self.path, _FLAGS & ~(os.O_RDWR | os.O_APPEND))
         except (FileNotFoundError, NotADirectoryError):
             return Remembered()
         with os.fdopen(descriptor, "rb") as file:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise NotOursError(f"{self.path} is no plain file")
+                raise NotOursError(f"{self.path} is not a regular file")
             return _remembered(self._lines(file))
 
     def append(self, lines: Iterable[bytes]) -> bool:
-        """Add *lines*; False where the file must be replaced: it is full, or its end is torn."""
+        """Add *lines*. Return False if the file must be replaced: it is full or its end is torn."""
         self._open()
         text = b"".join(lines)
         if self._is_torn or os.fstat(self._descriptor).st_size + len(text) > self.largest_bytes:
             return False
-        self._is_torn = True  # until all of it is there
+        self._is_torn = True  # until everything is written
         _write(self._descriptor, text)
         os.fdatasync(self._descriptor)
         self._is_torn = False
         return True
 
     def replace(self, lines: Iterable[bytes]) -> None:
-        """Put *lines* in the place of all that is there."""
+        """Replace the file's content by *lines*."""
         self._open()
         beside = self.path.with_name(f"{self.path.name}.new")
         with suppress(FileNotFoundError):
@@ -91,13 +91,13 @@ class EventFile:
         self._descriptor, self._is_torn = descriptor, False
 
     def remove(self) -> None:
-        """Leave nothing, where the file is this agent's."""
+        """Remove the file if it is this agent's."""
         if self._descriptor >= 0 and self._is_there():
             self.path.unlink(missing_ok=True)
         self.close()
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
         self._descriptor = -1
@@ -111,7 +111,7 @@ class EventFile:
         descriptor = os.open(self.path, _FLAGS | os.O_CREAT, _MODE)
         try:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise NotOursError(f"{self.path} is no plain file")
+                raise NotOursError(f"{self.path} is not a regular file")
             _lock(descriptor, self.path)
             self._is_torn = not _ends_in_newline(descriptor)
         except OSError:
@@ -122,13 +122,13 @@ class EventFile:
     def _is_there(self) -> bool:
         """Whether the open file is still the one at the path: it may have been removed."""
         try:
-            found = self.path.lstat()
+            status = self.path.lstat()
         except FileNotFoundError:
             return False
-        return os.path.samestat(found, os.fstat(self._descriptor))
+        return os.path.samestat(status, os.fstat(self._descriptor))
 
     def _lines(self, file: BinaryIO) -> Iterator[bytes]:
-        """Yield the lines; a line of a file beyond all bounds is as long as the rest at most."""
+        """Yield the lines. Of a far too large file only its end, so that no line is unbounded."""
         skipped = os.fstat(file.fileno()).st_size - 2 * self.largest_bytes
         if skipped > 0:
             file.seek(skipped)
@@ -141,7 +141,7 @@ def _remembered(lines: Iterable[bytes]) -> Remembered:
     damaged = last = 0
     for line in lines:
         event = read_line(line)
-        if event is None or event.number <= last:  # out of order: somebody else wrote it
+        if event is None or event.number <= last:  # out of order: another program wrote it
             damaged += 1
         else:
             events.append(event)
@@ -154,14 +154,14 @@ def _lock(descriptor: int, path: Path) -> None:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
         raise NotOursError(f"{path} is written by another agent") from error
-    except OSError:  # a file system without locks; then nobody can tell
+    except OSError:  # the file system has no locks
         return
 
 
 def _write(descriptor: int, text: bytes) -> None:
-    rest = memoryview(text)
-    while rest:
-        rest = rest[os.write(descriptor, rest) :]
+    remaining = memoryview(text)
+    while remaining:
+        remaining = remaining[os.write(descriptor, remaining) :]
 
 
 def _ends_in_newline(descriptor: int) -> bool:

@@ -14,24 +14,24 @@ from temper_core.events.lanes import NEWEST_KEPT
 from temper_core.records.events import Event
 
 BATCH_S = 0.5
-"""How long events are gathered before they are written together."""
+"""The time in which events are gathered before they are written together."""
 RETRY_S = 60.0
-"""How often a write that failed is tried again although nothing happens."""
+"""The period of retrying a failed write without a new event."""
 CLOSE_S = 5.0
-"""A disk that hangs for so long does not keep the agent from ending."""
+"""The longest wait for a hanging disk when the agent ends."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 def events_path(state: Path) -> Path | None:
-    """Return where events are kept beside the file *state*; None where that names no file."""
+    """Return the path of the events beside the file *state*, None if that names no file."""
     return state.with_name(FILE_NAME) if state.name else None
 
 
 class EventKeeper:
-    """Writes events down as they come; what cannot be written is a ``defect``, and stays in memory.
+    """Writes new events to the file. After a failure they stay in memory, and ``defect`` has it.
 
-    Without a *path* nothing is kept over a restart. The loop never waits for the disk.
+    Without a *path* no event is kept over a restart. The agent's loop never waits for the disk.
     """
 
     def __init__(self, events: EventLog, path: Path | None = None) -> None:
@@ -47,28 +47,28 @@ class EventKeeper:
         self.defect = ""
 
     def open(self) -> None:
-        """Remember what an earlier run recorded, and begin to write."""
+        """Load the events of an earlier run, and begin to write."""
         if self._file is None:
             return
         try:
-            found = self._file.read()
+            stored = self._file.read()
         except OSError as error:
             self._note(error)
-            found, self._is_whole = Remembered(), False
-        self._events.remember(found.events)
+            stored, self._is_whole = Remembered(), False
+        self._events.remember(stored.events)
         self._written = self._events.last
-        if found.damaged:
+        if stored.damaged:
             self._is_whole = False
-            reason = f"{found.damaged} lines could not be read"
+            reason = f"{stored.damaged} lines could not be read"
             self._events.record(EVENTS_DAMAGED.name, str(self._file.path), reason)
         self._thread.start()
 
     def begin(self, may_keep: Callable[[], bool]) -> None:
-        """Ask *may_keep* whether anything may be left on this host."""
+        """Write only while *may_keep* returns true."""
         self._may_keep = may_keep
 
     def look(self) -> None:
-        """Write events down, if that is allowed; else remove the file, and keep them in memory."""
+        """Write events if that is allowed now. Else remove the file, and keep them in memory."""
         with self._writing:
             is_kept = self._may_keep()
             if self._file is None or self._is_kept is is_kept:
@@ -83,7 +83,7 @@ class EventKeeper:
                 self._note(error)
 
     def close(self) -> None:
-        """Write what is left, and let go of the file."""
+        """Write the remaining events, and close the file."""
         if self._file is None or not self._thread.is_alive():
             return
         self._ending.set()
@@ -93,16 +93,16 @@ class EventKeeper:
             self._file.close()
 
     def _run(self) -> None:
-        seen = self._written
+        number = self._written
         while not self._ending.is_set():
-            self._events.wait(seen, RETRY_S if self.defect else None)
+            self._events.wait(number, RETRY_S if self.defect else None)
             self._ending.wait(BATCH_S)
-            seen = self._events.last
+            number = self._events.last
             with self._writing:
                 self._write()
 
     def _write(self) -> None:
-        """Write what is not yet written; the caller holds the lock."""
+        """Write the unwritten events. The caller holds the lock."""
         events: Sequence[Event] = self._events.after(self._written)
         if self._file is None or not self._is_kept or not (events or not self._is_whole):
             return
@@ -118,7 +118,7 @@ class EventKeeper:
             self._written = events[-1].number if events else self._written
 
     def _newest(self, room: int) -> Sequence[Event]:
-        """Return the newest events of each lane, as many as there is room for."""
+        """Return the newest events of each lane that fit into *room* bytes."""
         most = NEWEST_KEPT
         while True:
             events = self._events.newest(most)

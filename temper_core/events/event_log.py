@@ -1,4 +1,4 @@
-"""The record of what happened: typed events in order, the newest of each lane, in memory."""
+"""The log of events in memory: typed, in order, the newest of each lane."""
 
 import threading
 import time
@@ -22,7 +22,7 @@ MOST_LANES = 256
 
 @frozen
 class AuditEntry:
-    """Who asked for what happened, and what became of it."""
+    """The requester of an event, and the outcome of the request."""
 
     requester: str = ""
     outcome: str = ""
@@ -32,10 +32,10 @@ UNASKED = AuditEntry()
 
 
 class EventLog:
-    """Every method may be called from any thread, and none waits but ``wait``.
+    """The events of this agent. Any thread may call every method, and only ``wait`` waits.
 
-    A lane is a kind of the agent's own, or all that one instrument records. It keeps its newest
-    events whatever happens in the others, and what comes too fast for it is only counted.
+    A lane holds the events of one of the agent's own kinds, or of one instrument. It keeps its
+    newest events independently of other lanes. Events above its rate are only counted.
     """
 
     def __init__(
@@ -56,12 +56,12 @@ class EventLog:
 
     @property
     def last(self) -> int:
-        """The number of the newest event; 0 before the first."""
+        """The number of the newest event, 0 before the first."""
         return self._last
 
     @property
     def is_closed(self) -> bool:
-        """Whether the agent ends, and streams with it."""
+        """Whether the agent is ending, and streams have to end."""
         return self._is_closed
 
     @property
@@ -70,7 +70,7 @@ class EventLog:
         return tuple((source, kind) for source, own in self._kinds.items() for kind in own.values())
 
     def declare(self, source: str, kinds: Iterable[EventKind]) -> str:
-        """Let the instrument *source* record *kinds*; return what is wrong with some of them."""
+        """Let the instrument *source* record *kinds*. Return the problems of refused ones."""
         offered = _by_name(kinds)
         fitting = {name: kind for name, kind in offered.items() if name not in self._kinds[AGENT]}
         problems = [f"{name} is a kind of the agent's own" for name in offered.keys() - fitting]
@@ -90,10 +90,10 @@ class EventLog:
         asked: AuditEntry = UNASKED,
         level: str = "",
     ) -> None:
-        """Record that something happened now; *level* is that of the kind unless it is given.
+        """Record an event now. *level* defaults to that of the kind.
 
         Without a *source* it is an event of the agent's own. Raises InputError for a kind that
-        the source has not declared, and for what is no text.
+        the source has not declared, and for a subject or reason that is not text.
         """
         source = source or AGENT
         declared = self._declared(source, kind)
@@ -125,7 +125,7 @@ class EventLog:
             self._news.notify_all()
 
     def record_dropped(self) -> None:
-        """Record how many events were dropped, for each lane now and then."""
+        """Record the number of dropped events, for each lane every ``TOLD_EVERY_S`` at most."""
         if not self._has_dropped:
             return
         with self._news:
@@ -138,7 +138,7 @@ class EventLog:
                 self.record(EVENTS_DROPPED.name, name, reason)
 
     def remember(self, events: Iterable[Event]) -> None:
-        """Begin with *events* of an earlier run, oldest first; the next number follows theirs."""
+        """Start with *events* of an earlier run, oldest first. The next number follows theirs."""
         with self._news:
             for event in events:
                 name = event.kind if event.source == AGENT else event.source
@@ -147,49 +147,49 @@ class EventLog:
                 self._last = max(self._last, event.number)
 
     def after(self, number: int = 0) -> tuple[Event, ...]:
-        """Return the events that are kept of those after *number*, oldest first."""
+        """Return the kept events after *number*, oldest first."""
         with self._news:
-            found = [
+            events = [
                 event
                 for lane in self._lanes.values()
-                for event in takewhile(lambda each: each.number > number, reversed(lane.kept))
+                for event in takewhile(lambda event: event.number > number, reversed(lane.kept))
             ]
-        return tuple(sorted(found, key=lambda event: event.number))
+        return tuple(sorted(events, key=lambda event: event.number))
 
     def newest(self, most: int) -> tuple[Event, ...]:
-        """Return at most so many events of each lane, oldest first."""
+        """Return at most *most* events of each lane, oldest first."""
         with self._news:
-            found = [
+            events = [
                 event
                 for lane in self._lanes.values()
                 for event in islice(reversed(lane.kept), most)
             ]
-        return tuple(sorted(found, key=lambda event: event.number))
+        return tuple(sorted(events, key=lambda event: event.number))
 
     def counts(self) -> Mapping[str, int]:
-        """Return how many events of each kind there were since the start, the dropped included."""
+        """Return the number of events of each kind since the start, dropped ones included."""
         with self._news:
             return dict(self._counts)
 
     def wait(self, number: int, timeout_s: float | None = None) -> bool:
-        """Wait until there is an event after *number*, or the log is closed; whether there is."""
+        """Wait for an event after *number*, or the end of the log. Return whether there is one."""
         with self._news:
             self._news.wait_for(lambda: self._last > number or self._is_closed, timeout_s)
             return self._last > number
 
     def close(self) -> None:
-        """End every wait; what is recorded from now on is still kept."""
+        """End every wait. Later events are still kept."""
         with self._news:
             self._is_closed = True
             self._news.notify_all()
 
     def _declared(self, source: str, kind: object) -> EventKind:
-        known = self._kinds.get(source, {})
-        found = known.get(kind) if isinstance(kind, str) else None
-        if found is None:
-            names = ", ".join(known) or "none"
+        own_kinds = self._kinds.get(source, {})
+        declared = own_kinds.get(kind) if isinstance(kind, str) else None
+        if declared is None:
+            names = ", ".join(own_kinds) or "none"
             raise InputError(f"{source} declares no event kind {kind!r:.100}; it has {names}")
-        return found
+        return declared
 
     def _lane(self, name: str) -> Lane:
         lane = self._lanes.get(name)

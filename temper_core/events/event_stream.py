@@ -1,4 +1,4 @@
-"""Events as they happen, as server-sent events; a comment keeps a quiet stream alive."""
+"""The stream of events, as server-sent events. A comment keeps a quiet stream alive."""
 
 import json
 from collections.abc import Iterator
@@ -9,14 +9,14 @@ from temper_core.events.query import Query
 from temper_core.records.endpoints import ServerSentEvent
 
 KEEP_ALIVE_S = 10.0
-"""How often a stream says something, at least; a bound on idle streams must be longer."""
+"""The longest pause between two writes. A bound on idle streams must be longer."""
 KEEP_ALIVE = b": still here\n\n"
 
 
 def streamed(events: EventLog, query: Query, keep_alive_s: float = KEEP_ALIVE_S) -> Iterator[bytes]:
-    """Yield what *query* asks for, then every event that comes, until the agent ends.
+    """Yield the events of *query*, then every new one, until the agent ends.
 
-    Who reads slowly misses what the log has let go of meanwhile, and keeps nobody waiting.
+    A slow reader misses events that the log has dropped meanwhile, and delays no other reader.
     """
     number = query.after
     yield KEEP_ALIVE  # the answer's head goes out at once

@@ -1,4 +1,4 @@
-"""Derives events from the agent's state between two turns, so that its parts know nothing of it."""
+"""Derives events from changes of the agent's state, so that its parts need not record them."""
 
 from collections.abc import Iterable
 from typing import Protocol
@@ -18,12 +18,12 @@ class WatchedProfiles(Protocol):
 
     @property
     def catalogue(self) -> ProfileCatalogue:
-        """All that were loaded, and those that could not be."""
+        """The loaded profiles, and the failures."""
         ...
 
 
 class EventWatch:
-    """Looks at everything once a turn, on the loop's thread; the same object costs nothing."""
+    """Compares everything once a turn, on the loop's thread. Unchanged objects are skipped."""
 
     def __init__(
         self,
@@ -45,11 +45,11 @@ class EventWatch:
 
     @property
     def defect(self) -> str:
-        """Why events are not kept over a restart; empty where they are."""
+        """Why events are not kept over a restart, empty if they are."""
         return self._keeper.defect
 
     def open(self) -> None:
-        """Remember what was recorded before, and that the agent has started."""
+        """Load the earlier events, and record the start of the agent."""
         self._keeper.open()
         self._events.record(kinds.AGENT_STARTED.name)
 
@@ -59,7 +59,7 @@ class EventWatch:
             self._events.record(kinds.INSTRUMENT_FAILED.name, reason=defect)
 
     def turn(self, plan: LayerPlan | None, snapshot: Snapshot | None) -> None:
-        """Record what has changed since the last turn."""
+        """Record the changes since the last turn."""
         self._of_scheduler.look()
         self._of_demotions.look(plan)
         self._of_profiles.look(self._profiles.catalogue)
@@ -76,5 +76,5 @@ class EventWatch:
         self._events.close()
 
     def close(self) -> None:
-        """Write down what is left."""
+        """Write the remaining events."""
         self._keeper.close()

@@ -1,28 +1,28 @@
-"""The kinds of events that the agent itself records; ``docs/events.md`` is made from this table."""
+"""The kinds of events that the agent itself records. ``docs/events.md`` is made from this table."""
 
 from temper_core.records.events import EventKind, EventLevel
 
 AGENT = "agent"
-"""The source of what no instrument records."""
+"""The source of events that no instrument records."""
 
 _WARNING, _ERROR = EventLevel.WARNING, EventLevel.ERROR
 
 AGENT_STARTED = EventKind("agent_started", "The agent has started.")
 AGENT_STOPPED = EventKind("agent_stopped", "The agent stops in order.")
 MODE_CHANGED = EventKind(
-    "mode_changed", "The agent begins or ceases to only observe; the subject is the new mode."
+    "mode_changed", "The agent enters or leaves observe-only mode; the subject is the new mode."
 )
 SAFE_MODE_REQUESTED = EventKind(
     "safe_mode_requested",
-    "A requester, the subject, asks for safe mode, or gives another reason for it.",
+    "A requester, the subject, requests safe mode or changes its reason.",
     _WARNING,
 )
 SAFE_MODE_RELEASED = EventKind(
-    "safe_mode_released", "A requester, the subject, asks for safe mode no longer."
+    "safe_mode_released", "A requester, the subject, withdraws its request for safe mode."
 )
 SAFE_MODE_ENTERED = EventKind(
     "safe_mode_entered",
-    "The node is in safe mode; the subject is the cause, and the requester names all who ask.",
+    "The node is in safe mode; the subject is the cause, and the requester lists all requesters.",
     _WARNING,
 )
 SAFE_MODE_LEFT = EventKind(
@@ -38,27 +38,29 @@ ENGINE_SWAPPED = EventKind(
 )
 SWAP_FAILED = EventKind(
     "engine_swap_failed",
-    "A next engine could not take over; the subject is the kind of its end.",
+    "The next engine could not take over; the subject is the kind of its end.",
     _WARNING,
 )
 ENGINE_EJECTED = EventKind(
     "engine_ejected",
-    "An engine ended unasked or did not attach; the subject is the kind of its end.",
+    "An engine ended without a request or did not attach; the subject is the kind of its end.",
     _ERROR,
 )
 DEMOTION_BEGAN = EventKind(
     "demotion_began", "The plan gives a tier or a group less than it is entitled to.", _WARNING
 )
-DEMOTION_ENDED = EventKind("demotion_ended", "The plan gives a tier or a group its due again.")
+DEMOTION_ENDED = EventKind(
+    "demotion_ended", "The plan gives a tier or a group its full share again."
+)
 VIOLATION_BEGAN = EventKind(
-    "violation_began", "An invariant is broken; error where the invariant's severity is.", _WARNING
+    "violation_began", "An invariant is broken; the level is that of its severity.", _WARNING
 )
 VIOLATION_ENDED = EventKind("violation_ended", "An invariant that was broken holds again.")
 PROFILE_LOADED = EventKind(
-    "profile_loaded", "A profile is new or edited; not those that the agent starts with."
+    "profile_loaded", "A profile was added or edited after the agent's start."
 )
 PROFILE_FAILED = EventKind("profile_failed", "A profile could not be loaded.", _WARNING)
-PROFILE_DROPPED = EventKind("profile_dropped", "A profile is not there any more.")
+PROFILE_DROPPED = EventKind("profile_dropped", "A profile was removed.")
 PLUGIN_SET_ASIDE = EventKind(
     "plugin_set_aside", "A plugin, or a part of it, is not called any more.", _ERROR
 )
@@ -71,7 +73,7 @@ STATE_TRIMMED = EventKind(
 )
 CAPTURE = EventKind(
     "capture",
-    "Protected data was read or recorded; the same by the same requester once a minute at most.",
+    "Protected data was read or recorded; repeats by one requester count once a minute at most.",
 )
 REQUEST = EventKind("request", "A request over HTTP that acts was carried out.")
 REQUEST_REFUSED = EventKind(

@@ -1,4 +1,4 @@
-"""Lanes of events: each keeps its newest, and takes only so many a second."""
+"""Lanes of events: each keeps its newest, within a rate."""
 
 from collections import deque
 
@@ -13,14 +13,14 @@ BURST = 100
 PER_SECOND = 20.0
 """Events that a lane takes in the long run."""
 TOLD_EVERY_S = 10.0
-"""How often the dropped events of a lane are recorded, at most."""
+"""The shortest time between two records of a lane's dropped events."""
 
 
 @define(eq=False)
 class Lane:
-    """The newest events of one kind, or of one instrument, and the account of their rate.
+    """The newest events of one kind or of one instrument, with a token bucket for their rate.
 
-    ``dropped`` are those since the last time that it was recorded how many there were.
+    ``dropped`` counts the events dropped since their number was last recorded.
     """
 
     kept: deque[Event] = field(factory=lambda: deque(maxlen=NEWEST_KEPT))
@@ -30,7 +30,7 @@ class Lane:
     _told_at: float = float("-inf")
 
     def takes(self, now: float) -> bool:
-        """Whether there is room for one more event now; counts it as dropped where not."""
+        """Return whether the rate allows one more event now. Count it as dropped if not."""
         earned = (now - self._filled_at) * PER_SECOND if self._filled_at else 0.0
         self._tokens = min(BURST, self._tokens + max(0.0, earned))
         self._filled_at = now
@@ -41,7 +41,7 @@ class Lane:
         return True
 
     def dropped_by(self, now: float) -> int:
-        """Return how many dropped events to record now, and begin to count anew."""
+        """Return the number of dropped events to record now, and reset it."""
         if not self.dropped or now - self._told_at < TOLD_EVERY_S:
             return 0
         self._told_at = now

@@ -1,4 +1,4 @@
-"""Events of what was observed and decided: demotions, violations, profiles, plugins."""
+"""Events of demotions, violations, profiles and plugins."""
 
 from collections.abc import Mapping, Sequence
 
@@ -15,7 +15,7 @@ SET_ASIDE = "set_aside"
 
 
 class Demotions:
-    """Which tiers and groups the plan gives less than their due."""
+    """The tiers and groups that the plan gives less than they are entitled to."""
 
     def __init__(self, events: EventLog) -> None:
         self._events = events
@@ -23,7 +23,7 @@ class Demotions:
         self._standing: Mapping[str, str] = {}
 
     def look(self, plan: LayerPlan | None) -> None:
-        """Record what another plan demotes, and what it demotes no longer."""
+        """Record the demotions that began and ended with another plan."""
         if plan is self._plan:
             return
         self._plan = plan
@@ -38,18 +38,18 @@ class Demotions:
 
 
 class Violations:
-    """Which invariants are broken, by whom."""
+    """The broken invariants and their subjects."""
 
     def __init__(self, events: EventLog) -> None:
         self._events = events
         self._standing: Mapping[tuple[str, str], Violation] = {}
 
     def look(self, violations: Sequence[Violation], at: float) -> None:
-        """Record what began and ended; *at* is the time of the observation."""
+        """Record the violations that began and ended. *at* is the time of the observation."""
         if not violations and not self._standing:
             return
         before = self._standing
-        self._standing = {(each.invariant, each.subject): each for each in violations}
+        self._standing = {(v.invariant, v.subject): v for v in violations}
         for key, violation in self._standing.items():
             if key not in before:
                 is_error = violation.severity is Severity.ERROR
@@ -59,19 +59,19 @@ class Violations:
                 self._events.record(kind, violation.subject, reason, level=level)
         for key in before.keys() - self._standing.keys():
             invariant, subject = key
-            reason = f"{invariant}: stood for {max(0.0, at - before[key].since):.0f} s"
+            reason = f"{invariant}: lasted {max(0.0, at - before[key].since):.0f} s"
             self._events.record(kinds.VIOLATION_ENDED.name, subject, reason)
 
 
 class Profiles:
-    """Which profiles there are, and which could not be loaded."""
+    """The loaded profiles, and the failures."""
 
     def __init__(self, events: EventLog) -> None:
         self._events = events
         self._catalogue: ProfileCatalogue | None = None
 
     def look(self, catalogue: ProfileCatalogue) -> None:
-        """Record what has changed; at the first look only what could not be loaded."""
+        """Record the changes. The first call records only failures."""
         if catalogue is self._catalogue:
             return
         former, self._catalogue = self._catalogue, catalogue
@@ -89,33 +89,33 @@ class Profiles:
         for loaded in catalogue.profiles:
             if loaded not in former.profiles:
                 self._events.record(kinds.PROFILE_LOADED.name, loaded.profile.id, loaded.source)
-        kept = {(loaded.source, loaded.profile.id) for loaded in catalogue.profiles}
+        current = {(loaded.source, loaded.profile.id) for loaded in catalogue.profiles}
         for loaded in former.profiles:
-            if (loaded.source, loaded.profile.id) not in kept:
+            if (loaded.source, loaded.profile.id) not in current:
                 self._events.record(kinds.PROFILE_DROPPED.name, loaded.profile.id, loaded.source)
 
 
 class Plugins:
-    """Which plugins, and which parts of them, are set aside."""
+    """The plugins and parts of plugins that are set aside."""
 
     def __init__(self, events: EventLog) -> None:
         self._events = events
         self._aside: Mapping[str, str] = {}
 
     def look(self, plugins: Sequence[PluginState]) -> None:
-        """Record what was set aside, and what is called again."""
+        """Record the parts that were set aside, and those that are called again."""
         aside: dict[str, str] = {}
         for plugin in plugins:
             if plugin.state == SET_ASIDE:
                 aside[plugin.name] = plugin.failure
             for part in plugin.lost:
-                name, _, why = part.partition(": ")
-                aside[f"{plugin.name}: {name}"] = why
+                name, _, reason = part.partition(": ")
+                aside[f"{plugin.name}: {name}"] = reason
         if aside.keys() == self._aside.keys():
             return
         before, self._aside = self._aside, aside
-        for name, why in aside.items():
+        for name, reason in aside.items():
             if name not in before:
-                self._events.record(kinds.PLUGIN_SET_ASIDE.name, name, why)
+                self._events.record(kinds.PLUGIN_SET_ASIDE.name, name, reason)
         for name in before.keys() - aside.keys():
             self._events.record(kinds.PLUGIN_REVIVED.name, name)

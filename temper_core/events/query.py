@@ -1,4 +1,4 @@
-"""Which events are asked for: after a number or a moment, of some kinds, the newest so many."""
+"""Queries for events: after a number or a moment, of some kinds, up to a limit."""
 
 import re
 import time
@@ -16,16 +16,16 @@ _AGE = re.compile(r"([0-9]{1,9})([smhd])", re.ASCII)
 _KINDS = re.compile(r"[a-z0-9_]{1,63}(,[a-z0-9_]{1,63}){0,63}")
 
 PARAMETERS: Mapping[str, str] = {
-    "since": "The number of an event, for those after it; or an age such as 90s, 10m, 2h, 3d.",
-    "kind": "Kinds of events, separated by commas; absent for all.",
-    "limit": f"The newest so many, 1 to {MOST_EVENTS}.",
+    "since": "An event's number, for those after it, or an age such as 90s, 10m, 2h, 3d.",
+    "kind": "Kinds of events, separated by commas; all if absent.",
+    "limit": f"The largest number of events, the newest, 1 to {MOST_EVENTS}.",
 }
 STREAM_PARAMETERS = {name: PARAMETERS[name] for name in ("since", "kind")}
 
 
 @frozen
 class Query:
-    """What is asked for; ``after`` is a number, ``from_s`` a moment by the clock on the wall."""
+    """A selection of events. ``after`` is a number, ``from_s`` a moment of the wall clock."""
 
     after: int = 0
     from_s: float = 0.0
@@ -33,18 +33,19 @@ class Query:
     limit: int = MOST_EVENTS
 
     def takes(self, event: Event) -> bool:
-        """Whether *event* is asked for, by its time and kind."""
+        """Whether *event* matches by time and kind."""
         return event.at >= self.from_s and (not self.kinds or event.kind in self.kinds)
 
     def chosen(self, events: Iterable[Event]) -> list[Event]:
-        """Return those of *events* that are asked for, oldest first."""
+        """Return the newest ``limit`` of the matching *events*, oldest first."""
         return [event for event in events if self.takes(event)][-self.limit :]
 
 
-def read_query(given: Mapping[str, str], wall: Callable[[], float] = time.time) -> Query:
-    """Read the parameters of a request; raise InputError for what makes no sense."""
-    after, from_s = _since(given.get("since", ""), wall)
-    return Query(after, from_s, _kinds(given.get("kind", "")), _limit(given.get("limit", "")))
+def read_query(parameters: Mapping[str, str], wall: Callable[[], float] = time.time) -> Query:
+    """Read the parameters of a request. Raise InputError for an invalid one."""
+    after, from_s = _since(parameters.get("since", ""), wall)
+    kinds, limit = _kinds(parameters.get("kind", "")), _limit(parameters.get("limit", ""))
+    return Query(after, from_s, kinds, limit)
 
 
 def _since(text: str, wall: Callable[[], float]) -> tuple[int, float]:

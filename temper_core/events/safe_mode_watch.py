@@ -1,4 +1,4 @@
-"""Events of requests for safe mode: who asks, who asks no longer."""
+"""Events of requests for safe mode: made and released."""
 
 import threading
 from collections.abc import Callable, Mapping
@@ -11,7 +11,7 @@ Active = Callable[[], Mapping[str, Request]]
 
 
 class SafeModeWatch:
-    """Compares the requests that stand with those before; ``look`` may be called by any thread."""
+    """Compares the active requests with those before. Any thread may call ``look``."""
 
     def __init__(self, events: EventLog) -> None:
         self._events = events
@@ -20,12 +20,12 @@ class SafeModeWatch:
         self._known: Mapping[str, Request] = {}
 
     def begin(self, active: Active) -> None:
-        """Watch *active*; what stands already was recorded when it came."""
+        """Watch *active*. Requests that are active already were recorded before."""
         with self._lock:
             self._active, self._known = active, active()
 
     def look(self) -> None:
-        """Record what has changed since the last look; nothing before ``begin``."""
+        """Record the changes since the last call. Does nothing before ``begin``."""
         with self._lock:
             if self._active is None or (now := self._active()) is self._known:
                 return

@@ -1,4 +1,4 @@
-"""Events of the scheduler: its mode, and every engine that came, went, or failed."""
+"""Events of the scheduler: its mode, and every engine that attached, ended or failed."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -15,7 +15,7 @@ from temper_core.scheduler.failure.diagnosis import Diagnosis
 
 
 class WatchedScheduler(Protocol):
-    """What is compared of the scheduler."""
+    """The parts of the scheduler that are watched."""
 
     @property
     def status(self) -> Status:
@@ -29,12 +29,12 @@ class WatchedScheduler(Protocol):
 
     @property
     def counters(self) -> EngineCounters:
-        """What was counted so far."""
+        """The counters so far."""
         ...
 
     @property
     def diagnosis(self) -> Diagnosis | None:
-        """Why the last engine ended that nobody had asked to."""
+        """Why the last engine ended that was not requested to."""
         ...
 
 
@@ -42,12 +42,12 @@ class Requests(Protocol):
     """The requests for safe mode."""
 
     def active(self) -> Mapping[str, Request]:
-        """Return every request that stands."""
+        """Return every active request."""
         ...
 
 
 class SchedulerWatch:
-    """Compares the scheduler with what it was in the turn before."""
+    """Compares the scheduler's state with that of the turn before."""
 
     def __init__(self, events: EventLog, scheduler: WatchedScheduler, requests: Requests) -> None:
         self._events = events
@@ -59,14 +59,14 @@ class SchedulerWatch:
         self._counted: tuple[Counter[str], ...] = (Counter(), Counter(), Counter(), Counter())
 
     def look(self) -> None:
-        """Record what has changed since the last look."""
+        """Record the changes since the last call."""
         scheduler = self._scheduler
         counters = scheduler.counters
-        counted = (counters.reloads, counters.ejections, counters.swap_failures, counters.swaps)
-        total = sum(sum(each.values()) for each in counted)  # they only grow
+        groups = (counters.reloads, counters.ejections, counters.swap_failures, counters.swaps)
+        total = sum(sum(group.values()) for group in groups)  # they only grow
         if total != self._total:
             self._total = total
-            self._record_counted(counted)
+            self._record_counted(groups)
         generation = scheduler.generation
         number = generation.number if generation is not None else 0
         if number != self._number:
@@ -75,7 +75,7 @@ class SchedulerWatch:
         if status.reason != self._status.reason or status.mode is not self._status.mode:
             self._record_mode(status)
 
-    def _record_counted(self, counted: tuple[Counter[str], ...]) -> None:
+    def _record_counted(self, groups: tuple[Counter[str], ...]) -> None:
         recorded: tuple[EventKind, ...] = (
             kinds.ENGINE_RELOADED,
             kinds.ENGINE_EJECTED,
@@ -83,12 +83,12 @@ class SchedulerWatch:
             kinds.ENGINE_SWAPPED,
         )
         diagnosis = self._scheduler.diagnosis
-        why = f"{diagnosis.summary}; {diagnosis.remedy}" if diagnosis is not None else ""
-        for kind, now, before in zip(recorded, counted, self._counted, strict=True):
+        cause = f"{diagnosis.summary}; {diagnosis.remedy}" if diagnosis is not None else ""
+        for kind, now, before in zip(recorded, groups, self._counted, strict=True):
             failed = kind in (kinds.ENGINE_EJECTED, kinds.SWAP_FAILED)
             for name in _grown(now, before):
-                self._events.record(kind.name, name, why.rstrip("; ") if failed else "")
-        self._counted = tuple(Counter(each) for each in counted)
+                self._events.record(kind.name, name, cause.rstrip("; ") if failed else "")
+        self._counted = tuple(Counter(group) for group in groups)
 
     def _record_generation(self, number: int) -> None:
         if number:
@@ -102,14 +102,14 @@ class SchedulerWatch:
         before, self._status = self._status, status
         if status.mode is Mode.SAFE_MODE:
             is_asked = status.reason == SafeModeReason.REQUESTED
-            who = ", ".join(sorted(self._requests.active())) if is_asked else ""
+            requesters = ", ".join(sorted(self._requests.active())) if is_asked else ""
             kind = kinds.SAFE_MODE_ENTERED.name
-            self._events.record(kind, status.reason, status.detail, asked=AuditEntry(who))
+            self._events.record(kind, status.reason, status.detail, asked=AuditEntry(requesters))
         elif before.mode is Mode.SAFE_MODE:
             self._events.record(kinds.SAFE_MODE_LEFT.name, before.reason, f"now {status.mode}")
         elif Mode.OBSERVE_ONLY in (before.mode, status.mode):
-            why = ": ".join(filter(None, (status.reason, status.detail)))
-            self._events.record(kinds.MODE_CHANGED.name, status.mode, why)
+            reason = ": ".join(filter(None, (status.reason, status.detail)))
+            self._events.record(kinds.MODE_CHANGED.name, status.mode, reason)
 
 
 def _grown(now: Counter[str], before: Counter[str]) -> Iterator[str]:

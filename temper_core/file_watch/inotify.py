@@ -1,7 +1,7 @@
-"""inotify(7): a descriptor that becomes readable when something watched has changed.
+"""inotify(7): a descriptor that becomes readable when a watched directory has changed.
 
-Python has no door to it. Watches belong to inodes, so that changes are heard whichever mount of
-a file system they are made through, but not those that another machine makes to a network one.
+The standard library has no interface to it. Watches belong to inodes, so changes through any mount
+of a file system are reported, but not those that another machine makes on a network one.
 """
 
 import ctypes
@@ -15,7 +15,7 @@ from attrs import frozen
 
 
 class WatchMask(IntFlag):
-    """What may be watched for: linux/inotify.h."""
+    """The changes that can be watched (linux/inotify.h)."""
 
     WRITTEN = 0x0002
     ATTRIBUTES = 0x0004
@@ -42,7 +42,7 @@ _library = ctypes.CDLL(None, use_errno=True)
 
 @frozen
 class Event:
-    """One change: the number of the watch, what it was, and which name of a directory it was."""
+    """One change: the number of the watch, its kind, and the entry's name in the directory."""
 
     watch: int
     change: WatchMask
@@ -50,22 +50,22 @@ class Event:
 
 
 class Inotify:
-    """An inotify descriptor; raises OSError where the kernel or a limit allows no more.
+    """An inotify descriptor. Raises OSError if the kernel or a limit allows no more.
 
-    One that nobody closed goes with its object: a user has 128 of them as a rule.
+    It is closed with its object at the latest, because a user has 128 of them by default.
     """
 
     def __init__(self) -> None:
-        found: int = _library.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
-        self._descriptor = _checked(found, "inotify_init1")
+        descriptor: int = _library.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+        self._descriptor = _checked(descriptor, "inotify_init1")
         self._end = finalize(self, os.close, self._descriptor)
 
     def fileno(self) -> int:
-        """Return the descriptor, which is readable while there is something to read."""
+        """Return the descriptor, which is readable while events wait."""
         return self._descriptor
 
     def watch(self, directory: str, changes: WatchMask) -> int:
-        """Watch *directory* for *changes*; return the number of the watch, one per inode."""
+        """Watch *directory* for *changes*. Return the number of the watch, one per inode."""
         mask = int(changes) | ONLY_DIRECTORIES
         path = os.fsencode(directory)
         return _checked(
@@ -73,11 +73,11 @@ class Inotify:
         )
 
     def forget(self, watch: int) -> None:
-        """End a watch; one that has ended by itself is no error."""
+        """End a watch. It is no error if the watch has ended by itself."""
         _library.inotify_rm_watch(self._descriptor, watch)
 
     def read(self) -> Iterator[Event]:
-        """Yield what has happened since this was last read to its end; never waits."""
+        """Yield the waiting events. Never waits."""
         while content := self._content():
             yield from _events(content)
 

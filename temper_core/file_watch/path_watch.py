@@ -1,7 +1,7 @@
-"""Hears when a path begins or ceases to exist, or becomes another: no poll is needed meanwhile.
+"""Reports when a path appears, disappears or is replaced, so that no poll is needed meanwhile.
 
-Watched are the directory that holds it, and every directory above, which may be moved away. Where
-the path's own directory does not exist yet, it is the one that does which is listened to.
+It watches the path's directory and every directory above, which may be moved away. If the path's
+directory does not exist yet, the lowest existing one is watched.
 """
 
 import ctypes
@@ -27,24 +27,24 @@ FILE_SYSTEMS = frozenset(
         0xCA451A4E,  # bcachefs
     }
 )
-"""The magic numbers (linux/magic.h) of file systems that nobody changes behind this kernel's back.
+"""The magic numbers (linux/magic.h) of file systems that only this kernel changes.
 
-On a network file system, and where another kernel serves the files (9p, virtiofs), inotify tells
-only of what was changed here.
+On a network file system, or if another kernel serves the files (9p, virtiofs), inotify reports
+only local changes.
 """
 
 SURE_S = 60.0
-"""After so long the way to the path is gone over again, though nothing was heard: what is mounted
-over a directory, or where a link on the way leads to by now, makes no sound."""
+"""The period of renewing the watches without an event: a mount over a directory, or a changed
+link on the way to the path, causes no event."""
 
 _library = ctypes.CDLL(None, use_errno=True)
 
 
 class PathWatch:
-    """Listens for changes of *path*; with *inside* also for those in the directory that it is.
+    """Watches for changes of *path*, and with *inside* for changes in the directory *path*.
 
-    ``is_heard`` tells whether all changes will be heard; where not, only looking helps. Listening
-    begins with ``arm``, which is to be called before every look: what changes after it, is heard.
+    ``is_heard`` is true if all changes are reported. If it is false, the caller has to poll. Call
+    ``arm`` before every look at the path: changes after it are reported.
     """
 
     def __init__(
@@ -65,42 +65,42 @@ class PathWatch:
             self._inotify = Inotify()
 
     def fileno(self) -> int:
-        """Return the descriptor that becomes readable after a change; -1 where there is none."""
+        """Return the descriptor that becomes readable after a change, -1 if there is none."""
         return -1 if self._inotify is None else self._inotify.fileno()
 
     def arm(self) -> None:
-        """Forget what was heard, and listen wherever it has to be listened by now."""
+        """Drop the waiting events, and renew the watches."""
         if self._inotify is None:
             return
-        heard = list(self._inotify.read())
-        if self.is_heard and not heard and self._clock() < self._sure_until:
+        events = list(self._inotify.read())
+        if self.is_heard and not events and self._clock() < self._sure_until:
             return
         self._sure_until = self._clock() + SURE_S
         begun: set[int] = set()
-        kept = self._watches
+        current = self._watches
         try:
-            kept = self._listened(self._inotify, begun)
+            current = self._listened(self._inotify, begun)
         except OSError:  # a limit on watches, or a directory that this user may not read
             self.is_heard = False
-        for watch in (self._watches | begun) - kept:
+        for watch in (self._watches | begun) - current:
             self._inotify.forget(watch)
-        self._watches = kept
+        self._watches = current
 
     def close(self) -> None:
-        """Listen no more."""
+        """End all watches."""
         if self._inotify is not None:
             self._inotify.close()
         self._inotify, self.is_heard = None, False
 
     def _listened(self, inotify: Inotify, begun: set[int]) -> frozenset[int]:
-        """Watch what there is on the way, again where more of it was made meanwhile.
+        """Watch the existing directories on the way, and repeat if more were made meanwhile.
 
-        Whatever was *begun* is told there, also where an error ends it.
+        The numbers of new watches are added to *begun*, even if an error follows.
         """
         places: list[str] = []
         watches: list[int] = []
-        while (found := _existing(self._path, inside=self._inside)) != places:
-            places, watches = found, []
+        while (directories := _existing(self._path, inside=self._inside)) != places:
+            places, watches = directories, []
             for place in places:
                 more = WatchMask.NAMES | WatchMask.WRITTEN if place == places[-1] else WatchMask(0)
                 watches.append(inotify.watch(place, WatchMask.ITSELF | more))

@@ -1,1 +1,1 @@
-"""An HTTP server whose connections nobody can take up; knows nothing of ours."""
+"""An HTTP server with bounded connections, independent of the agent."""

@@ -1,4 +1,4 @@
-"""Accepts connections, within bounds, so that no number of callers uses up files or memory."""
+"""Accepts connections within bounds, so that no number of callers exhausts files or memory."""
 
 import asyncio
 import socket
@@ -23,13 +23,13 @@ Made = Callable[[BoundedProtocol], None]
 
 @define(eq=False)
 class Acceptor:
-    """Accepts from *listener*; ``open`` are the connections that are made, by all acceptors.
+    """Accepts from *listener*. ``open`` are the open connections of all acceptors.
 
-    Of too many TLS handshakes the oldest is given up, so that silence keeps nobody from theirs. A
-    connection counts as open once hands are shaken. Of too many, the one that has asked nothing
-    for longest makes room, or else the one that has for longest owed the rest of its request, or
-    not read its answers; where the server itself is what all wait for, the newcomer is closed.
-    asyncio's own accepting has no bounds, and floods the log when descriptors run out.
+    With too many TLS handshakes the oldest is cancelled, so that silent clients block no others. A
+    connection counts as open once its handshake is done. With too many, the one idle for longest
+    is closed, or else the one whose client has for longest sent no rest of its request or read no
+    answer. If all wait for the server itself, the new connection is closed. asyncio's own
+    accepting has no bounds, and floods the log when descriptors run out.
     """
 
     listener: socket.socket
@@ -54,7 +54,7 @@ class Acceptor:
         self._loop.add_reader(self.listener, self._accept_some)
 
     def close(self) -> None:
-        """Accept no more, and give up those that are just arriving; what is open stays so."""
+        """Stop accepting, and cancel running handshakes. Open connections stay open."""
         if self._resumption is not None:
             self._resumption.cancel()
         self._loop.remove_reader(self.listener)
@@ -62,7 +62,7 @@ class Acceptor:
             self._give_up(making)
 
     async def wait_closed(self) -> None:
-        """Wait for the end of those that were given up."""
+        """Wait for the end of cancelled handshakes."""
         if self._given_up:
             await asyncio.wait(self._given_up)
 
@@ -78,7 +78,7 @@ class Acceptor:
             self._admit(connection)
 
     def _pause(self, error: OSError) -> None:
-        # The listener stays readable while there is no descriptor for who waits: do not spin.
+        # The listener stays readable while no descriptor is free, so pause instead of spinning.
         self._say("connections_not_accepted", reason=error.strerror or str(error))
         self._loop.remove_reader(self.listener)
         self._resumption = self._loop.call_later(PAUSE_S, self.start)
@@ -87,12 +87,12 @@ class Acceptor:
         making = self._loop.create_task(self._connect(connection))
         self._arriving[making] = None
         making.add_done_callback(self._arrived)
-        # Without TLS all are made at once, and silence takes no time.
+        # Without TLS there is no handshake to wait for.
         if self.context is not None and len(self._arriving) > self.bounds.most_shaking:
             self._give_up(next(iter(self._arriving)))
 
     async def _connect(self, connection: socket.socket) -> None:
-        # Whoever does not speak TLS, or goes away meanwhile, is no news.
+        # Clients that speak no TLS or disconnect are not logged.
         with suppress(OSError):
             await self._loop.connect_accepted_socket(
                 lambda: self.make_protocol(self._make_room),
@@ -108,24 +108,24 @@ class Acceptor:
     def _give_up(self, making: asyncio.Task[None]) -> None:
         del self._arriving[making]
         self._given_up.add(making)
-        # A task that is cancelled before it runs would never close its socket: let it begin.
+        # A task cancelled before it runs would never close its socket, so cancel it later.
         self._loop.call_soon(making.cancel)
 
     def _make_room(self, newcomer: BoundedProtocol) -> None:
-        others = [each for each in self.open if each is not newcomer and not each.is_gone]
-        if len(others) < self.bounds.most_open:
+        present = [peer for peer in self.open if peer is not newcomer and not peer.is_gone]
+        if len(present) < self.bounds.most_open:
             return
-        silent = [each for each in others if each.is_idle] or [
-            each for each in others if each.is_owed
+        silent = [peer for peer in present if peer.is_idle] or [
+            peer for peer in present if peer.is_owed
         ]
         if silent:
-            min(silent, key=lambda each: each.silent_since).hang_up()
+            min(silent, key=lambda peer: peer.silent_since).hang_up()
             return
         newcomer.hang_up()
         self._say("connection_refused", reason="too many are open", limit=self.bounds.most_open)
 
     def _say(self, event: str, **facts: object) -> None:
-        """Log, but at most once a minute: callers must not be able to fill the disk."""
+        """Log at most once a minute, so that callers cannot fill the disk."""
         now = self._loop.time()
         if self._said_at is None or now - self._said_at >= REPEAT_S:
             self._said_at = now

@@ -1,4 +1,4 @@
-"""An address and a port, as settings and options write them."""
+"""An address and a port, in the notation of settings and options."""
 
 import re
 
@@ -15,7 +15,7 @@ _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared wit
 
 @frozen
 class Address:
-    """A host and a TCP port; ``host`` without brackets."""
+    """A host, without brackets, and a TCP port."""
 
     host: str
     port: int
@@ -26,21 +26,21 @@ class Address:
 
     @property
     def reachable(self) -> "Address":
-        """The address to call where one listens on all of them."""
+        """The address to connect to: loopback if this one means all addresses."""
         return Address(_EVERYWHERE.get(self.host, self.host), self.port)
 
 
 def parse_address(text: str, named: str, *, or_else: str = "") -> Address:
     """Read ``host:port`` or ``[IPv6]:port``.
 
-    Raises InputError for anything else, with the setting or option that it is *named*, and with
-    what that may be besides.
+    Raises InputError for any other text. The message has the setting or option *named*, and
+    *or_else*, the allowed values besides an address.
     """
-    written = _WRITTEN.fullmatch(text)
-    if written is None or int(written["port"]) > HIGHEST_PORT:
+    match = _WRITTEN.fullmatch(text)
+    if match is None or int(match["port"]) > HIGHEST_PORT:
         besides = f", or {or_else}" if or_else else ""
         raise InputError(
             f"{named}: must be an address and a port such as '127.0.0.1:9100' or "
             f"'[::1]:9100'{besides}, not {text!r}"
         )
-    return Address(written["v6"] or written["host"], int(written["port"]))
+    return Address(match["v6"] or match["host"], int(match["port"]))

@@ -1,4 +1,4 @@
-"""uvicorn's server, made to bound its connections, its waiting and its stop."""
+"""uvicorn's server with bounds on its connections, its waits and its stop."""
 
 import asyncio
 import logging
@@ -19,9 +19,9 @@ from temper_core.http.bounds import Bounds
 from temper_core.http.protocol import BoundedProtocol
 
 LARGEST_HEADERS_BYTES = 16 * 1024
-"""Of headers that come in pieces; what an application refuses besides is its own."""
+"""Of headers that arrive in pieces. An application may refuse more."""
 LAST_WORDS_S = 0.5
-"""For those whose answers are given up at the stop to say so."""
+"""For cancelled requests to end after the stop."""
 
 _NO_NEWS = {
     "socket.send() raised exception.",
@@ -31,10 +31,10 @@ _NO_NEWS = {
 
 
 class BoundedServer(uvicorn.Server):
-    """Serves *app* within *bounds*, by TLS where there is a *context*.
+    """Serves *app* within *bounds*, by TLS if there is a *context*.
 
-    It leaves signals alone, and sleeps until it is told to stop; uvicorn itself looks ten times a
-    second. *headers* are part of every answer. Nothing but bugs is logged by uvicorn and asyncio.
+    It handles no signals, and sleeps until ``tell_to_stop``. Uvicorn itself wakes ten times a
+    second. *headers* are part of every answer. uvicorn and asyncio log only bugs.
     """
 
     def __init__(
@@ -55,16 +55,16 @@ class BoundedServer(uvicorn.Server):
         self._told = asyncio.Event()
 
     async def serve(self, sockets: list[socket.socket] | None = None) -> None:
-        """Serve *sockets*, which listen already, until ``tell_to_stop``; leave no connection open.
+        """Serve *sockets*, which listen already, until ``tell_to_stop``, then close connections.
 
-        Raises MachineError where the application fails.
+        Raises MachineError if the application fails to start.
         """
         try:
             await super().serve(sockets)
         finally:
             self._begun.set()
-            for each in tuple(self.server_state.connections):
-                cast("BoundedProtocol", each).hang_up()
+            for connection in tuple(self.server_state.connections):
+                cast("BoundedProtocol", connection).hang_up()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start the application, then accept."""
@@ -76,23 +76,24 @@ class BoundedServer(uvicorn.Server):
             BoundedProtocol, self.config, self.server_state, self.lifespan.state, self._bounds
         )
         acceptors = [
-            Acceptor(each, make, connections, self._bounds, self._context) for each in sockets or ()
+            Acceptor(listener, make, connections, self._bounds, self._context)
+            for listener in sockets or ()
         ]
         for acceptor in acceptors:
             acceptor.start()
-        # All that uvicorn does with its servers is to close them.
+        # uvicorn only closes its servers.
         self.servers = cast("list[asyncio.Server]", acceptors)
         self.started = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Answer what is in progress, as far as that takes no longer than ``stop_s``."""
+        """Finish the requests in progress within ``stop_s``."""
         await super().shutdown(sockets)
         if self.server_state.tasks:
             await asyncio.wait(tuple(self.server_state.tasks), timeout=LAST_WORDS_S)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Leave signals to whoever started it."""
+        """Leave signals to the caller."""
         yield
 
     async def main_loop(self) -> None:
@@ -102,18 +103,18 @@ class BoundedServer(uvicorn.Server):
         try:
             await self._told.wait()
         finally:
-            # Whoever cancels it stops it too.
+            # A cancellation stops the server too.
             for acceptor in self.servers:
                 acceptor.close()
 
     async def wait_begun(self) -> None:
-        """Wait until it answers; MachineError where it never did."""
+        """Wait until it serves. Raise MachineError if it ended before."""
         await self._begun.wait()
         if not self.started:
             raise MachineError("the HTTP server did not start")
 
     def tell_to_stop(self) -> None:
-        """End ``serve`` once what is in progress is answered; called in the server's own loop."""
+        """End ``serve`` once the requests in progress are answered. Call in its own loop."""
         self.should_exit = True
         self._told.set()
 
@@ -141,9 +142,9 @@ def _configure(
 
 
 def _is_news(record: logging.LogRecord) -> bool:
-    """Whether it is more than a client that has gone, or an answer that is not awaited at a stop.
+    """Whether a record is more than a client's disconnect or a request cancelled at the stop.
 
-    Callers must not be able to fill the disk, and answers that take long are for who gives them.
+    Callers must not be able to fill the disk, and slow answers are the application's matter.
     """
     error = record.exc_info[1] if record.exc_info else None
     is_ending = isinstance(error, (asyncio.CancelledError, ClientDisconnect))

@@ -1,4 +1,4 @@
-"""uvicorn's HTTP, made to wait for nobody for ever."""
+"""uvicorn's HTTP protocol with a deadline on every wait."""
 
 import asyncio
 import socket
@@ -12,7 +12,7 @@ from uvicorn.server import ServerState
 
 from temper_core.http.bounds import Bounds
 
-_WHY_REFUSED = b'{"error":"what came is no HTTP/1.1 request"}'
+_WHY_REFUSED = b'{"error":"not a valid HTTP/1.1 request"}'
 _OF_REFUSALS = [
     (b"content-type", b"application/json"),
     (b"content-length", b"%d" % len(_WHY_REFUSED)),
@@ -26,16 +26,16 @@ _CREDENTIALS = struct.Struct("iII")
 
 
 def connection_of(scope: Mapping[str, Any]) -> "BoundedProtocol":
-    """Return the connection over which the request of an ASGI *scope* came."""
+    """Return the connection of an ASGI *scope*."""
     connection: BoundedProtocol = scope["state"][_CONNECTION]
     return connection
 
 
 class BoundedProtocol(H11Protocol):
-    """HTTP/1.1 that hangs up on whoever takes too long.
+    """HTTP/1.1 that closes the connection of a client that takes too long.
 
-    uvicorn itself waits without end for a client that sends its headers slowly, or that does not
-    read. A client that drips its head wins no time by that.
+    uvicorn itself waits without end for a client that sends its headers slowly or that does not
+    read. Here a head sent byte by byte gets no extra time.
     """
 
     silent_since = 0.0
@@ -59,38 +59,38 @@ class BoundedProtocol(H11Protocol):
 
     @property
     def is_idle(self) -> bool:
-        """Whether no request is being read or answered; one whose head is not whole is none.
+        """Whether no request is being read or answered. A request with a partial head is none.
 
-        A connection that only waits for its last words to be read is idle too.
+        A connection that only waits for its last answer to be read is idle too.
         """
         cycle = cast("RequestResponseCycle | None", self.cycle)
         return cycle is None or cycle.response_complete
 
     @property
     def is_owed(self) -> bool:
-        """Whether the client is waited for: to send the rest of a request, or to read answers."""
+        """Whether the server waits for the client to send the rest of a request or to read."""
         return not self.is_idle and (self.cycle.more_body or self.flow.write_paused)
 
     @property
     def peer_uid(self) -> int | None:
-        """The user at the other end of a local socket; None over TCP."""
+        """The user id of the peer of a local socket, None over TCP."""
         peer = self.transport.get_extra_info("socket")
         if peer is None or peer.family != socket.AF_UNIX:
             return None
         try:
-            told = peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
-        except OSError:  # it has gone
+            credentials = peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+        except OSError:  # the peer has disconnected
             return None
-        uid: int = _CREDENTIALS.unpack(told)[1]
+        uid: int = _CREDENTIALS.unpack(credentials)[1]
         return uid
 
     def extend(self, within_s: float) -> None:
-        """Wait so long from now on for what is being done, in place of ``exchange_s``."""
+        """Allow the current exchange *within_s* from now on, in place of ``exchange_s``."""
         if not self.is_gone:
             self._rearm(within_s)
 
     def hang_up(self) -> None:
-        """Close at once, whatever is unsent."""
+        """Close at once, and drop unsent data."""
         self.is_gone = True
         self.transport.abort()
 
@@ -103,21 +103,21 @@ class BoundedProtocol(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop waiting."""
         super().connection_lost(exc)
-        # After a reset uvicorn's timer would keep all that the connection had, until it goes off.
+        # After a reset uvicorn's timer would keep the connection's objects until it fires.
         self._unset_keepalive_if_required()
         self._stop_timer()
-        self.is_gone, self.app_state = True, {}  # that has this very connection
+        self.is_gone, self.app_state = True, {}  # app_state refers to this connection
 
     def data_received(self, data: bytes) -> None:
-        """Give a head its time from its first byte on, and a request once its head is whole."""
+        """Start the time of a head at its first byte, of a request once its head is complete."""
         super().data_received(data)
         if self._was_idle and not self.is_idle:
             self._rearm(self._bounds.exchange_s)
         elif self._is_resting:
             self._rearm(self._bounds.head_s)
 
-    def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - uvicorn's words say less
-        """Refuse what the parser could not take, in JSON, and hang up."""
+    def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - uvicorn's message has less detail
+        """Answer a request that the parser refused, in JSON, and close the connection."""
         if self.is_idle or not self.cycle.response_started:
             headers = [*self.server_state.default_headers, *_OF_REFUSALS]
             lines = [b"HTTP/1.1 400 Bad Request", *(b"%s: %s" % header for header in headers)]
@@ -129,9 +129,9 @@ class BoundedProtocol(H11Protocol):
         super().on_response_complete()
         if self.transport.is_closing():
             return
-        if not self.is_idle:  # the next was sent along with it
+        if not self.is_idle:  # the client sent the next request with this one
             self._rearm(self._bounds.exchange_s)
-        elif self.conn.trailing_data[0]:  # and that has begun
+        elif self.conn.trailing_data[0]:  # the next request has begun
             self._rearm(self._bounds.head_s)
         else:
             self._rearm(self._bounds.rest_s)
@@ -141,7 +141,7 @@ class BoundedProtocol(H11Protocol):
         self._was_idle, self._is_resting = self.is_idle, False
         self.silent_since = self.loop.time()
         self._due = self.silent_since + within_s
-        # One that goes off too early looks again: new timers would cost each request some 10 us.
+        # A timer that fires too early rearms: new timers would cost each request some 10 us.
         if self._timer is None or self._timer.when() > self._due:
             self._stop_timer()
             self._timer = self.loop.call_at(self._due, self._look, self._due)

@@ -1,1 +1,1 @@
-"""Instruments: opens them, calls each in isolation, and gives each its context."""
+"""Instruments: their life cycle, isolated calls, and contexts."""

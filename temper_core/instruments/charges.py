@@ -11,22 +11,22 @@ import structlog
 from temper_core.errors import InputError
 
 MOST_PARTS = 4
-"""Of one instrument; each is two series, in user space and in the kernel."""
+"""Parts per instrument. Each is two series, in user space and in the kernel."""
 PART = re.compile(r"[a-z][a-z0-9-]{0,31}")
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 def free_of_charge(_owner: str, _part: str = "") -> AbstractContextManager[None]:
-    """Charge nothing; for tests and for agents without an observer."""
+    """Charge nothing, for tests and for agents without an observer."""
     return nullcontext()
 
 
 class InstrumentCharges:
     """Charges CPU time to ``instrument_NAME`` or ``instrument_NAME_PART``.
 
-    Neither a name nor a part has an underscore, so that each line is of one instrument. Of the
-    parts of an instrument the first ``MOST_PARTS`` have lines of their own.
+    Names and parts have no underscore, so that each line belongs to one instrument. Only the first
+    ``MOST_PARTS`` parts of an instrument get lines.
     """
 
     def __init__(self, part: Callable[[str], AbstractContextManager[None]]) -> None:
@@ -35,19 +35,22 @@ class InstrumentCharges:
         self._lock = threading.Lock()
 
     def __call__(self, owner: str, part: str = "") -> AbstractContextManager[None]:
-        """Charge the calling thread's CPU time inside a ``with`` block to a line of *owner*."""
+        """Charge the calling thread's CPU time inside a ``with`` block to a line of *owner*.
+
+        Raises InputError for an invalid part.
+        """
         if part and not PART.fullmatch(part):
-            raise InputError(f"{part!r} is no name of a part; it must match {PART.pattern}")
+            raise InputError(f"{part!r} is not a valid part; it must match {PART.pattern}")
         line = f"instrument_{owner}"
         return self._part(f"{line}_{part}" if part and self._has_line(owner, part) else line)
 
     def _has_line(self, owner: str, part: str) -> bool:
-        known = self._parts[owner]
-        if part in known:
+        parts = self._parts[owner]
+        if part in parts:
             return True
         with self._lock:
-            if len(known) < MOST_PARTS:
-                known.add(part)
-        if part not in known:
+            if len(parts) < MOST_PARTS:
+                parts.add(part)
+        if part not in parts:
             log.debug("instrument_part_not_split", instrument=owner, part=part, most=MOST_PARTS)
-        return part in known
+        return part in parts

@@ -1,4 +1,4 @@
-"""What an instrument has of the agent: its context, made of what the agent's parts offer."""
+"""The context of an instrument: its interface to the parts of the agent."""
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
@@ -16,18 +16,18 @@ from temper_core.records.restored import Restored
 
 
 class SafeModeDoor(Protocol):
-    """How an instrument asks for safe mode, each in its own name."""
+    """Requests of instruments for safe mode, each in its own name."""
 
     def request(self, name: str, reason: str) -> None:
-        """Ask for safe mode."""
+        """Request safe mode."""
         ...
 
     def release(self, name: str) -> None:
-        """Take the request back, and a wish to restore."""
+        """Withdraw the request, and a request to restore."""
         ...
 
     def restore(self, name: str, reason: str, done: Callable[[Restored], None]) -> None:
-        """Ask for safe mode and for a restoration; *done* is called after it."""
+        """Request safe mode and a restoration. *done* is called after it."""
         ...
 
 
@@ -61,17 +61,17 @@ class Recorder(Protocol):
     """Keeps events."""
 
     def declare(self, source: str, kinds: Iterable[EventKind]) -> str:
-        """Let the instrument *source* record *kinds*; return what is wrong with some of them."""
+        """Let the instrument *source* record *kinds*. Return the problems of refused ones."""
         ...
 
     def record(self, kind: str, subject: str = "", reason: str = "", *, source: str = "") -> None:
-        """Record one event; without a source one of the agent's own kinds."""
+        """Record one event, of the agent's own kinds without a source."""
         ...
 
 
 @frozen
 class AgentParts:
-    """The parts of the agent that contexts are made of."""
+    """The parts of the agent that a context uses."""
 
     node: str
     machine: MachineShape
@@ -86,7 +86,7 @@ class AgentParts:
 
 
 class Context:
-    """The context of the instrument *name*; implements ``InstrumentContext``."""
+    """The context of the instrument *name*. Implements ``InstrumentContext``."""
 
     def __init__(self, name: str, parts: AgentParts, state: StateDirectory) -> None:
         self._name = name
@@ -97,15 +97,15 @@ class Context:
         self.state = state
 
     def request_safe_mode(self, reason: str) -> None:
-        """Ask for safe mode in the instrument's name; stands over restarts until released."""
+        """Request safe mode in the instrument's name. It lasts over restarts until released."""
         self._parts.safe_mode.request(self._name, reason)
 
     def release_safe_mode(self) -> None:
-        """Take back the request for safe mode, and a wish to restore."""
+        """Withdraw the request for safe mode, and a request to restore."""
         self._parts.safe_mode.release(self._name)
 
     def restore(self, reason: str, done: Callable[[Restored], None]) -> None:
-        """Ask for safe mode without writing that down, and have the host restored."""
+        """Request safe mode, kept in memory only, and a restoration of the host."""
         self._parts.safe_mode.restore(self._name, reason, done)
 
     def charge(self, part: str = "") -> AbstractContextManager[None]:
@@ -122,11 +122,11 @@ class Context:
         argument: Any = None,  # noqa: ANN401 - JSON
         bounds: HelperBounds | None = None,
     ) -> Helper:
-        """Run ``package.module:function`` of the plugin in a process of its own."""
+        """Run ``package.module:function`` of the plugin in a separate process."""
         return self._parts.helpers.start(
             self._name, entry_point, argument, bounds or HelperBounds()
         )
 
     def try_profile(self, profile: WorkloadProfile, pods: Sequence[str], seconds: float) -> Trial:
-        """Have *profile* in force for *pods* (keys) during *seconds*."""
+        """Put *profile* in force for *pods* (keys) for *seconds*."""
         return self._parts.trials.start(self._name, profile, pods, seconds)

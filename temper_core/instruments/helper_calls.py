@@ -1,4 +1,4 @@
-"""Helpers without a process, for the tests of plugins: the function is called here and now."""
+"""Helpers without a process, for the tests of plugins: the function is called at once."""
 
 import json
 import os
@@ -21,26 +21,26 @@ class EndedCall:
 
     @property
     def pid(self) -> int:
-        """The number of this process."""
+        """The id of this process."""
         return os.getpid()
 
     def is_running(self) -> bool:
-        """Whether it has not ended yet: it has."""
+        """Return False: the call has ended."""
         return False
 
     def result(self, timeout_s: float = 0.0) -> Any:  # noqa: ANN401, ARG002 - as a process's
-        """Return what the function returned; raise PluginError where it raised."""
+        """Return the function's result. Raise PluginError if it raised."""
         if "error" in self._document:
             reason = f"helper {self._order.entry_point} {self._document['error']}"
             raise PluginError(self._order.owner, reason)
         return self._document["result"]
 
     def stop(self) -> None:
-        """End it: it has ended."""
+        """Do nothing: the call has ended."""
 
 
 class HelperCalls:
-    """Calls functions as ``HelperProcesses`` does, but for the process and its bounds."""
+    """Calls functions like ``HelperProcesses``, but without a process or bounds."""
 
     def start(
         self,
@@ -49,7 +49,7 @@ class HelperCalls:
         argument: Any,  # noqa: ANN401 - JSON
         bounds: HelperBounds,
     ) -> EndedCall:
-        """Call *entry_point*; argument and result go through JSON, as through a pipe."""
+        """Call *entry_point*. Argument and result are converted to JSON and back, as by a pipe."""
         order = order_of(owner, entry_point, argument, bounds)
         try:
             document = json.loads(helper_launcher.run(json.loads(order.text())))

@@ -1,4 +1,4 @@
-"""One helper process as the agent has it: its pipes, its bounds, and how it ended."""
+"""One helper process in the agent: its pipes, its bounds, and its end."""
 
 import json
 import os
@@ -24,10 +24,10 @@ from temper_core.records.instruments import MIB
 READ_BYTES = 65_536
 TAIL_BYTES = 16 * 1024
 ROOM_FOR_ERROR = 16 * 1024
-"""Why there is no result is told whatever the bound on a result."""
+"""The smallest bound on the result pipe, so that an error always fits."""
 WORDS_AT_ONCE = 1024 * 1024
 QUIET_S = 0.1
-"""One that prints without end is read at this pace, and waits at its pipe in between."""
+"""The pause between reads of a helper that prints without end. It blocks at its pipe meanwhile."""
 MOST_PROCESSES = 32
 LONGEST_LINE = 300
 PROC = Path("/proc")
@@ -39,12 +39,12 @@ SINGLE_THREADED = {
     "NUMEXPR_NUM_THREADS": "1",
     "MALLOC_ARENA_MAX": "2",
 }
-"""A helper works in the background: libraries that take a thread a CPU are asked not to."""
+"""Settings for libraries that would start a thread per CPU: a helper works in the background."""
 
 
 @define(eq=False)
 class HelperChild:
-    """A started helper. Its pipes and limits belong to one thread; any may ask how it ended."""
+    """A started helper. Its pipes and limits belong to one thread. Any thread may read its end."""
 
     order: HelperOrder
     process: "subprocess.Popen[bytes]"
@@ -72,12 +72,12 @@ class HelperChild:
         return self.process.pid
 
     def descriptors(self, now: float) -> set[int]:
-        """Return what to wait for: its end, and what it writes unless it has written a lot."""
+        """Return the descriptors to poll: its end, and its output unless that is paused."""
         quiet = {self.words_pipe} if now < self.quiet_until else set()
         return {self.pidfd} | self.open_pipes - quiet
 
     def kill(self, reason: str) -> None:
-        """End it with all of its process group; the first reason is the one that counts."""
+        """Kill it with its process group. The first reason is kept."""
         self.reason = self.reason or reason
         with suppress(OSError):  # it is not reaped yet, so the number is still its own
             os.killpg(self.pid, signal.SIGKILL)
@@ -85,7 +85,7 @@ class HelperChild:
             signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
 
     def read(self, now: float) -> None:
-        """Take what is in the pipes; nothing is waited for, and the last words are kept."""
+        """Read the pipes without waiting, and keep the end of the output."""
         most = max(self.order.bounds.result_bytes, ROOM_FOR_ERROR)
         is_all = self._drain(self.result_pipe, self._result, most // READ_BYTES + 2)
         if len(self._result) > most or not is_all:
@@ -96,7 +96,7 @@ class HelperChild:
         del self._words[:-TAIL_BYTES]
 
     def _drain(self, pipe: int, into: bytearray, most_chunks: int) -> bool:
-        """Read *pipe* until it is empty; False where there may be more after so many chunks."""
+        """Read *pipe* until it is empty. Return False if more may follow after *most_chunks*."""
         if pipe not in self.open_pipes:
             return True
         for _ in range(most_chunks):
@@ -111,13 +111,16 @@ class HelperChild:
         return False
 
     def keep_bounds(self, now: float, *, with_family: bool) -> None:
-        """Measure it, and end it where it takes more than it may."""
+        """Measure it, and kill it if it exceeds a bound."""
         bounds = self.order.bounds
         stat = read_stat(self.family.proc, self.pid)
         if stat is not None:
-            family = [stat, *([each for _, each in self.family.others()] if with_family else ())]
-            self.cpu_s = max(self.cpu_s, sum(each.cpu_s for each in family))
-            self.memory_bytes = sum(each.resident_bytes for each in family)
+            family = [
+                stat,
+                *([member for _, member in self.family.others()] if with_family else ()),
+            ]
+            self.cpu_s = max(self.cpu_s, sum(member.cpu_s for member in family))
+            self.memory_bytes = sum(member.resident_bytes for member in family)
             if self.memory_bytes > bounds.memory_bytes:
                 self.kill(f"took more than its {bounds.memory_bytes // MIB} MiB of memory")
             elif len(family) > MOST_PROCESSES:
@@ -128,9 +131,9 @@ class HelperChild:
             self.kill(f"has not ended within {bounds.seconds:g} s")
 
     def finish(self, now: float) -> None:
-        """End what it has left behind, reap it, and note how it ended."""
+        """End its descendants, reap it, and record how it ended."""
         self.read(now)
-        stat = read_stat(self.family.proc, self.pid)  # of a zombie: all that it used
+        stat = read_stat(self.family.proc, self.pid)  # the zombie's total
         if stat is not None:
             self.cpu_s = max(self.cpu_s, stat.cpu_s)
         self.left_behind = self.family.end_others()
@@ -143,7 +146,7 @@ class HelperChild:
         self.has_ended.set()
 
     def outcome(self) -> Any:  # noqa: ANN401 - JSON
-        """Return the result of one that has ended; raise PluginError where there is none."""
+        """Return the result of an ended helper. Raise PluginError if there is none."""
         document: Any = None
         if not self.reason:
             try:
@@ -152,7 +155,7 @@ class HelperChild:
                 document = None
         if isinstance(document, dict) and set(document) == {"result"}:
             return document["result"]
-        reason = self.reason or "wrote what is no result into its pipe"
+        reason = self.reason or "wrote no valid result into its pipe"
         raise PluginError(self.order.owner, f"helper {self.order.entry_point} {reason}")
 
     def _why(self, code: int) -> str:
@@ -177,14 +180,15 @@ class HelperChild:
 
     def _last_words(self) -> str:
         lines = bytes(self._words).decode(errors="replace").split("\n")
-        last = next((line for each in reversed(lines) if (line := " ".join(each.split()))), "")
-        return f"; its last words: {last[:LONGEST_LINE]}" if last else ""
+        plain = (" ".join(line.split()) for line in reversed(lines))
+        last = next(filter(None, plain), "")
+        return f"; its last output: {last[:LONGEST_LINE]}" if last else ""
 
 
 def spawn_helper(order: HelperOrder, clock: Callable[[], float] = time.monotonic) -> HelperChild:
-    """Start a helper; raise MachineError where that cannot be.
+    """Start a helper. Raise MachineError if that fails.
 
-    The kernel ends it with the *thread* that calls this: one that lives as long as the agent.
+    The kernel ends it with the calling *thread*, which must live as long as the agent.
     """
     with ExitStack() as undo, ExitStack() as closing:
         try:
@@ -228,17 +232,17 @@ def _start(request: int, result: int, words: int, mark: str) -> "subprocess.Pope
 
 
 def _environment(mark: str) -> dict[str, str]:
-    kept = {name: os.environ[name] for name in INHERITED if name in os.environ}
-    return {**kept, **SINGLE_THREADED, MARK: mark}
+    inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
+    return {**inherited, **SINGLE_THREADED, MARK: mark}
 
 
 def _file_of(content: bytes) -> int:
-    """Return a descriptor of a file in memory, which no writer has to wait with."""
+    """Return a descriptor of a file in memory, so that no writer has to wait."""
     descriptor = os.memfd_create("temper-helper", os.MFD_CLOEXEC)
     try:
-        rest = memoryview(content)
-        while rest:
-            rest = rest[os.write(descriptor, rest) :]
+        remaining = memoryview(content)
+        while remaining:
+            remaining = remaining[os.write(descriptor, remaining) :]
         os.lseek(descriptor, 0, os.SEEK_SET)
     except OSError:
         os.close(descriptor)
@@ -247,7 +251,7 @@ def _file_of(content: bytes) -> int:
 
 
 def is_over(child: HelperChild) -> bool:
-    """Whether the process has ended; it is reaped by ``finish``."""
+    """Whether the process has ended. ``finish`` reaps it."""
     poll = select.poll()
     poll.register(child.pidfd, select.POLLIN)
     return bool(poll.poll(0))
@@ -260,4 +264,4 @@ def _signal_name(number: int) -> str:
 
 
 def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")

@@ -1,4 +1,4 @@
-"""The processes that a helper has started: found by session and environment, ended with it."""
+"""The processes started by a helper: found by session and environment, ended with the helper."""
 
 import os
 import signal
@@ -9,7 +9,7 @@ from pathlib import Path
 from attrs import frozen
 
 MARK = "TEMPER_HELPER"
-"""In the environment of a helper; what it starts inherits the variable, in its own session too."""
+"""An environment variable of a helper. Its descendants inherit it, in other sessions too."""
 MOST_ROUNDS = 20
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
@@ -17,7 +17,7 @@ TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 @frozen
 class ProcessStat:
-    """What ``/proc/PID/stat`` has of a process (proc(5)); ``cpu_s`` includes its ended children."""
+    """Fields of ``/proc/PID/stat`` (proc(5)). ``cpu_s`` includes ended children."""
 
     state: str
     session: int
@@ -27,7 +27,7 @@ class ProcessStat:
 
 
 def read_stat(proc: Path, pid: int) -> ProcessStat | None:
-    """Return the state of a process; None where there is none."""
+    """Return the fields of process *pid*, None if it does not exist."""
     try:
         descriptor = os.open(f"{proc}/{pid}/stat", os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -42,7 +42,7 @@ def read_stat(proc: Path, pid: int) -> ProcessStat | None:
     return ProcessStat(
         state=fields[0].decode(),
         session=int(fields[3]),
-        cpu_s=sum(int(each) for each in fields[11:15]) / TICKS_PER_S,
+        cpu_s=sum(int(ticks) for ticks in fields[11:15]) / TICKS_PER_S,
         start_ticks=int(fields[19]),
         resident_bytes=int(fields[21]) * PAGE_BYTES,
     )
@@ -50,7 +50,7 @@ def read_stat(proc: Path, pid: int) -> ProcessStat | None:
 
 @frozen
 class HelperFamily:
-    """The helper *pid* and what it has started; *mark* is the value of its ``MARK``."""
+    """The helper *pid* and its descendants. *mark* is the value of its ``MARK``."""
 
     pid: int
     mark: str
@@ -58,28 +58,28 @@ class HelperFamily:
     proc: Path = Path("/proc")
 
     def others(self) -> Iterator[tuple[int, ProcessStat]]:
-        """Yield the living processes that the helper, or one of them, has started."""
+        """Yield the living descendants of the helper."""
         for name in os.listdir(self.proc):  # noqa: PTH208 - hundreds of names, every second
             if not name.isdecimal() or int(name) == self.pid:
                 continue
-            found = read_stat(self.proc, int(name))
-            if found is not None and found.state not in "ZX" and self._has(int(name), found):
-                yield int(name), found
+            stat = read_stat(self.proc, int(name))
+            if stat is not None and stat.state not in "ZX" and self._has(int(name), stat):
+                yield int(name), stat
 
     def end_others(self) -> int:
-        """Kill all of them; return how many. What they start meanwhile is looked for again."""
+        """Kill all descendants, and repeat for new ones. Return their number."""
         ended = 0
         for _ in range(MOST_ROUNDS):
-            found = [pid for pid, _ in self.others() if self._kill(pid)]
-            ended += len(found)
-            if not found:
+            killed = [pid for pid, _ in self.others() if self._kill(pid)]
+            ended += len(killed)
+            if not killed:
                 break
         return ended
 
-    def _has(self, pid: int, found: ProcessStat) -> bool:
-        if found.start_ticks < self.start_ticks:
+    def _has(self, pid: int, stat: ProcessStat) -> bool:
+        if stat.start_ticks < self.start_ticks:
             return False
-        return found.session == self.pid or self._is_marked(pid)
+        return stat.session == self.pid or self._is_marked(pid)
 
     def _is_marked(self, pid: int) -> bool:
         with suppress(OSError):
@@ -88,12 +88,12 @@ class HelperFamily:
         return False
 
     def _kill(self, pid: int) -> bool:
-        """Kill a process while a descriptor keeps its number from being another's."""
+        """Kill a process through a pidfd, so that a reused id is never killed."""
         with suppress(OSError):
             descriptor = os.pidfd_open(pid)
             try:
-                found = read_stat(self.proc, pid)
-                if found is not None and self._has(pid, found):
+                stat = read_stat(self.proc, pid)
+                if stat is not None and self._has(pid, stat):
                     signal.pidfd_send_signal(descriptor, signal.SIGKILL)
                     return True
             finally:

@@ -1,9 +1,9 @@
 """Runs one function in a helper process: ``helper_launcher.py PARENT REQUEST RESULT``.
 
-Run as a script (``python -I``) in a fresh process. It imports nothing of Temper's: what the helper
-needs of memory is the plugin's. REQUEST is a descriptor of a file with the order, RESULT one of a
-pipe that takes ``{"result": ...}`` or ``{"error": ...}``. Exit codes: 0 the function has returned,
-1 it has raised, 125 the parent is gone.
+Run as a script (``python -I``) in a fresh process. It imports nothing of Temper's, so that the
+helper's memory is the plugin's. REQUEST is the descriptor of a file with the order. RESULT is that
+of a pipe for ``{"result": ...}`` or ``{"error": ...}``. Exit codes: 0 the function has returned, 1
+it has raised, 125 the parent is gone.
 """
 
 import ctypes
@@ -28,13 +28,13 @@ ROOM_FOR_ERROR = 8 * 1024 * 1024
 MOST_DESCRIPTORS = 1024
 
 
-class NoResult(Exception):  # noqa: N818 - names what happened
-    """The function has no result; the message says why."""
+class NoResult(Exception):  # noqa: N818 - the absence of a result is the event
+    """The function has no result. The message has the reason."""
 
 
 def main(arguments: list[str]) -> int:
-    """Tie this process's life to the parent thread's, bound it, and run what is ordered."""
-    parent, request, result = (int(each) for each in arguments)
+    """Request the parent-death signal, set the bounds, and run the order."""
+    parent, request, result = (int(argument) for argument in arguments)
     die_with(parent)
     for descriptor in (request, result):
         os.set_inheritable(descriptor, False)
@@ -43,22 +43,22 @@ def main(arguments: list[str]) -> int:
     step_back()
     bound(order["memory_bytes"], order["cpu_s"])
     os.register_at_fork(after_in_child=lambda: die_with(None))
-    sys.path.extend(each for each in order["path"] if each not in sys.path)
+    sys.path.extend(entry for entry in order["path"] if entry not in sys.path)
     try:
-        said = run(order)
+        document = run(order)
         code = 0
     except NoResult as error:
-        said, code = json.dumps({"error": str(error)[:LONGEST_ERROR]}).encode(), 1
-    write(result, said)
+        document, code = json.dumps({"error": str(error)[:LONGEST_ERROR]}).encode(), 1
+    write(result, document)
     return code
 
 
 def die_with(parent: int | None) -> None:
-    """Be ended by the kernel when the thread that has started this process ends."""
+    """Request SIGKILL for when the thread that has started this process ends."""
     libc = ctypes.CDLL(None, use_errno=True)
     libc.prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
     if parent is not None and os.getppid() != parent:
-        os._exit(PARENT_GONE)  # it died before the request, and no signal will come
+        os._exit(PARENT_GONE)  # it died before the request, so no signal will arrive
 
 
 def read_order(descriptor: int) -> dict[str, Any]:
@@ -69,7 +69,7 @@ def read_order(descriptor: int) -> dict[str, Any]:
 
 
 def restore_signals() -> None:
-    """Take the defaults: what the agent ignores or blocks would survive the exec."""
+    """Restore the default signals: those that the agent ignores or blocks survive the exec."""
     for number in signal.valid_signals():
         with suppress(OSError, ValueError):  # SIGKILL, SIGSTOP, and those of the C library
             signal.signal(number, signal.SIG_DFL)
@@ -77,7 +77,7 @@ def restore_signals() -> None:
 
 
 def step_back() -> None:
-    """Run after all else on the node, and be the first to go where memory runs out."""
+    """Take the lowest priority, and the highest score of the OOM killer."""
     with suppress(OSError):
         os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
     with suppress(OSError):
@@ -87,7 +87,7 @@ def step_back() -> None:
 
 
 def bound(memory_bytes: int, cpu_s: int) -> None:
-    """Set the kernel's limits; a little memory is kept back to say that it has run out."""
+    """Set the kernel's limits. A little memory is reserved for reporting that it has run out."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s + 1))
     resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes, memory_bytes + ROOM_FOR_ERROR))
@@ -97,11 +97,11 @@ def bound(memory_bytes: int, cpu_s: int) -> None:
 
 
 def run(order: dict[str, Any]) -> bytes:
-    """Return the result as it goes over the pipe; raise NotReturned where there is none."""
+    """Return the result as JSON for the pipe. Raise NoResult if there is none."""
     try:
         function = find(order["entry_point"])
         result = function(order["argument"])
-        said = json.dumps({"result": result}, allow_nan=False).encode()
+        document = json.dumps({"result": result}, allow_nan=False).encode()
     except MemoryError as error:
         make_room()
         mib = order["memory_bytes"] // (1024 * 1024)
@@ -110,28 +110,28 @@ def run(order: dict[str, Any]) -> bytes:
         traceback.print_exc()
         raise NoResult(words_of(error)) from error
     most = order["result_bytes"]
-    if len(said) > most:
-        raise NoResult(f"returned {len(said)} bytes of JSON; it may return {most}")
-    return said
+    if len(document) > most:
+        raise NoResult(f"returned {len(document)} bytes of JSON; it may return {most}")
+    return document
 
 
 def find(entry_point: str) -> Callable[[Any], Any]:
-    """Import the function."""
+    """Import the function ``package.module:function``."""
     module, _, names = entry_point.partition(":")
-    found: Any = importlib.import_module(module)
+    target: Any = importlib.import_module(module)
     for name in names.split("."):
-        found = getattr(found, name)
-    return found  # type: ignore[no-any-return]
+        target = getattr(target, name)
+    return target  # type: ignore[no-any-return]
 
 
 def make_room() -> None:
-    """Lift the limit on memory a little, to say that it was reached."""
+    """Raise the memory limit a little, for reporting that it was reached."""
     hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
     resource.setrlimit(resource.RLIMIT_DATA, (hard, hard))
 
 
 def words_of(error: BaseException) -> str:
-    """Say in one line what was raised."""
+    """Return the exception's type and message on one line."""
     try:
         text = " ".join(str(error).split())
     except Exception:  # noqa: BLE001 - a plugin's own __str__ may raise as well
@@ -139,12 +139,12 @@ def words_of(error: BaseException) -> str:
     return f"raised {type(error).__name__}: {text}" if text else f"raised {type(error).__name__}"
 
 
-def write(descriptor: int, said: bytes) -> None:
-    """Write all; a reader that has gone wants no more of it."""
-    rest = memoryview(said)
+def write(descriptor: int, document: bytes) -> None:
+    """Write the whole document, unless the reader has closed its end."""
+    remaining = memoryview(document)
     with suppress(OSError):
-        while rest:
-            rest = rest[os.write(descriptor, rest) :]
+        while remaining:
+            remaining = remaining[os.write(descriptor, remaining) :]
 
 
 if __name__ == "__main__":
@@ -152,4 +152,4 @@ if __name__ == "__main__":
     with suppress(OSError, ValueError):
         sys.stdout.flush()
         sys.stderr.flush()
-    os._exit(CODE)  # threads that the function has left behind are not waited for
+    os._exit(CODE)  # threads that the function has started are not waited for

@@ -1,4 +1,4 @@
-"""What a helper is to run, and within which bounds."""
+"""The order of a helper: its function, argument and bounds."""
 
 import json
 import re
@@ -16,7 +16,7 @@ ENTRY_POINT = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_
 
 @frozen
 class HelperOrder:
-    """What a helper is to run: the function, its argument as JSON, and the bounds."""
+    """An order of a helper: the function, its argument as JSON, and the bounds."""
 
     owner: str
     entry_point: str
@@ -24,11 +24,11 @@ class HelperOrder:
     bounds: HelperBounds
 
     def text(self) -> bytes:
-        """Return the order as the launcher reads it."""
+        """Return the order as JSON for the launcher."""
         bounds = self.bounds
         table = {
             "entry_point": self.entry_point,
-            "path": [each for each in sys.path if each],
+            "path": [entry for entry in sys.path if entry],
             "memory_bytes": bounds.memory_bytes,
             "cpu_s": bounds.cpu_s,
             "result_bytes": bounds.result_bytes,
@@ -39,16 +39,16 @@ class HelperOrder:
 def order_of(
     owner: str,
     entry_point: str,
-    argument: Any,  # noqa: ANN401 - whatever a plugin gives
+    argument: Any,  # noqa: ANN401 - the plugin's own
     bounds: HelperBounds,
 ) -> HelperOrder:
-    """Return an order; raise InputError for an entry point that is none, or no JSON."""
+    """Return an order. Raise InputError for an invalid entry point or argument."""
     if not ENTRY_POINT.fullmatch(entry_point):
-        raise InputError(f"{entry_point!r} is no entry point: package.module:function")
+        raise InputError(f"{entry_point!r} is not an entry point: package.module:function")
     try:
         text = json.dumps(argument, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
-        raise InputError(f"the argument of a helper is no JSON: {error}") from error
+        raise InputError(f"the argument of a helper is not JSON: {error}") from error
     if len(text) > MOST_ARGUMENT_BYTES:
         raise InputError(
             f"the argument of a helper has {len(text)} bytes of JSON, {MOST_ARGUMENT_BYTES} at most"

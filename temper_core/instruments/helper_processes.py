@@ -19,11 +19,11 @@ from temper_core.instruments.helper_order import HelperOrder, order_of
 from temper_core.records.instruments import MIB, HelperBounds
 
 MOST_EACH = 2
-"""Of one instrument at once."""
+"""Concurrent helpers of one instrument."""
 TICK_S = 1.0
-"""How often a running helper is measured."""
+"""The period of measuring a running helper."""
 FAMILY_SHARE = 400
-"""Looking for the processes of a helper takes a pass over /proc: at most this part of the time."""
+"""A search for a helper's descendants reads all of /proc: it takes at most 1/400 of the time."""
 START_S = 10.0
 END_S = 3.0
 AGENT_ENDS = "no helper process is started any more: the agent ends"
@@ -33,7 +33,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 @frozen
 class HelperCost:
-    """What the helpers of one instrument cost: those that run, and CPU time of all so far."""
+    """The cost of one instrument's helpers: the running ones, and the CPU time of all so far."""
 
     running: int = 0
     memory_bytes: int = 0
@@ -57,20 +57,20 @@ class RunningHelper:
         return not self._child.has_ended.is_set()
 
     def result(self, timeout_s: float = 0.0) -> Any:  # noqa: ANN401 - JSON
-        """Return what the function returned; see ``Helper``."""
+        """Return the function's result. See ``Helper``."""
         if not self._child.has_ended.wait(timeout_s):
             order = self._child.order
             raise TimeoutError(f"helper {order.entry_point} of {order.owner} still runs")
         return self._child.outcome()
 
     def stop(self) -> None:
-        """End it; returns at once, and is safe to call twice."""
+        """End it. Returns at once, and may be called twice."""
         self._stop(self._child, "was stopped")
 
 
 @define(eq=False)
 class _Start:
-    """An order for the thread, and the child or the error that comes of it."""
+    """An order for the thread, and the resulting child or error."""
 
     order: HelperOrder
     is_given_up: bool = False
@@ -80,9 +80,9 @@ class _Start:
 class HelperProcesses:
     """Implements ``Helpers``.
 
-    The thread is started with the first helper and lives as long as the agent: the kernel ends a
-    helper when the thread that started it ends. At most *most* helpers run at once, with at most
-    *memory_bytes* together by their bounds.
+    The thread starts with the first helper and lives as long as the agent, because the kernel ends
+    a helper with the thread that started it. At most *most* helpers run at once, and their memory
+    bounds add up to at most *memory_bytes*.
     """
 
     def __init__(
@@ -111,7 +111,10 @@ class HelperProcesses:
         argument: Any,  # noqa: ANN401 - JSON
         bounds: HelperBounds,
     ) -> RunningHelper:
-        """Run *entry_point* for the instrument *owner*."""
+        """Run *entry_point* for the instrument *owner*.
+
+        Raises InputError for an invalid order, MachineError if no helper can be started.
+        """
         request = _Start(order_of(owner, entry_point, argument, bounds))
         with self._lock:
             self._refuse_excess(owner, bounds)
@@ -128,8 +131,8 @@ class HelperProcesses:
         return RunningHelper(answer, self._stop)
 
     def stop_all(self, owner: str) -> None:
-        """End every helper of *owner*, and wait a moment until they have."""
-        children = [each for each in self._running() if each.order.owner == owner]
+        """End every helper of *owner*, and wait up to ``END_S`` for their end."""
+        children = [child for child in self._running() if child.order.owner == owner]
         for child in children:
             self._stop(child, "was stopped: its instrument is closed")
         deadline = time.monotonic() + END_S
@@ -137,19 +140,19 @@ class HelperProcesses:
             child.has_ended.wait(max(0.0, deadline - time.monotonic()))
 
     def costs(self) -> Mapping[str, HelperCost]:
-        """Return what the helpers of each instrument cost, those that have ended included."""
+        """Return the cost of each instrument's helpers, ended ones included."""
         with self._lock:
             spent, children = dict(self._spent_s), tuple(self._children)
         for child in children:
             spent[child.order.owner] = spent.get(child.order.owner, 0.0) + child.cpu_s
-        by_owner = {name: [each for each in children if each.order.owner == name] for name in spent}
+        by_owner = {name: [c for c in children if c.order.owner == name] for name in spent}
         return {
-            name: HelperCost(len(own), sum(each.memory_bytes for each in own), spent[name])
+            name: HelperCost(len(own), sum(child.memory_bytes for child in own), spent[name])
             for name, own in by_owner.items()
         }
 
     def close(self) -> None:
-        """End all helpers and the thread; no helper starts afterwards."""
+        """End all helpers and the thread. No helper starts afterwards."""
         with self._lock:
             self._is_closed, thread = True, self._thread
             if self._wake >= 0:
@@ -169,9 +172,9 @@ class HelperProcesses:
                 f"{len(self._taken)} helper processes run; [plugin_host] helpers allows "
                 f"{self._most} at once"
             )
-        if sum(each.owner == owner for each in self._taken) >= MOST_EACH:
+        if sum(order.owner == owner for order in self._taken) >= MOST_EACH:
             raise MachineError(f"{MOST_EACH} helper processes of {owner} run already")
-        memory = sum(each.bounds.memory_bytes for each in self._taken) + bounds.memory_bytes
+        memory = sum(order.bounds.memory_bytes for order in self._taken) + bounds.memory_bytes
         if memory > self._memory_bytes:
             raise MachineError(
                 f"helper processes would have {memory // MIB} MiB of memory together; "
@@ -225,13 +228,13 @@ class HelperProcesses:
     def _wait(self, tick_due: float) -> None:
         poll, now = select.poll(), time.monotonic()
         poll.register(self._wake, select.POLLIN)
-        due = [tick_due] if self._children else []
+        moments = [tick_due] if self._children else []
         for child in self._children:
             for descriptor in child.descriptors(now):
                 poll.register(descriptor, select.POLLIN)
             if child.quiet_until > now:
-                due.append(child.quiet_until)
-        poll.poll(max(1.0, (min(due) - now) * 1000) if due else None)
+                moments.append(child.quiet_until)
+        poll.poll(max(1.0, (min(moments) - now) * 1000) if moments else None)
         with suppress(BlockingIOError):
             os.eventfd_read(self._wake)
 
@@ -276,7 +279,7 @@ class HelperProcesses:
 
     def _let_go(self, order: HelperOrder, cpu_s: float = 0.0) -> None:
         with self._lock:
-            self._taken = [each for each in self._taken if each is not order]
+            self._taken = [running for running in self._taken if running is not order]
             self._spent_s[order.owner] = self._spent_s.get(order.owner, 0.0) + cpu_s
 
 

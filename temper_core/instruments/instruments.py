@@ -23,35 +23,35 @@ from temper_core.records.snapshots import InstrumentCost, Section, Snapshot
 LARGEST_SECTION_BYTES = 256 * 1024
 MOST_DEFECTS = 8
 LONGEST_DEFECT = 500
-"""Of one instrument, and of each of them in characters."""
+"""The number of defects of one instrument, and the length of each in characters."""
 CORE_PLUGIN = ""
-"""The plugin of what the core itself contributes."""
+"""The plugin name of the core's own contributions."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 @frozen
 class _AtWork:
-    """An instrument that is open, and the plugin that owns it."""
+    """An open instrument, and the plugin that owns it."""
 
     plugin: str
     record: Instrument
     instrument: OpenInstrument
 
     def implements(self, method: str) -> bool:
-        """Whether the instrument has a method of its own of that name."""
+        """Whether the instrument overrides the method of that name."""
         own = getattr(type(self.instrument), method, None)
         return own is not None and own is not getattr(OpenInstrument, method)
 
     def part(self, method: str) -> str:
-        """Name what the host sets aside where *method* fails."""
+        """Return the name of the part that the host sets aside if *method* fails."""
         return f"instrument {self.record.name}, {method}"
 
 
 class Instruments:
-    """Opens every instrument, calls each method that it implements, and closes them.
+    """Opens every instrument, calls the methods that it implements, and closes it.
 
-    A method that fails is set aside by the host.
+    The host sets a failing method aside.
     """
 
     def __init__(
@@ -71,15 +71,15 @@ class Instruments:
 
     @property
     def defects(self) -> tuple[str, ...]:
-        """What could not be opened, and what the bounds have taken from those that are."""
+        """Instruments that could not be opened, and files lost to bounds, one line each."""
         return (*self._unopened, *self._upkeep.defects)
 
     def costs(self) -> Mapping[str, InstrumentCost]:
-        """Return what each costs besides its line of the agent's CPU time."""
+        """Return the cost of each instrument beside its line of the agent's CPU time."""
         return self._upkeep.costs()
 
     def open(self) -> None:
-        """Open all of them, then ask for their endpoints and the kinds of their events."""
+        """Open all instruments, then collect their endpoints and the kinds of their events."""
         for contribution in self._found:
             name = contribution.record.name
             try:
@@ -91,77 +91,78 @@ class Instruments:
             else:
                 self._at_work.append(_AtWork(contribution.plugin, contribution.record, opened))
         self._endpoints = tuple(self._listed("endpoints", Endpoint))
-        for each in self._implementing("events"):
-            self._declare(each)
+        for work in self._implementing("events"):
+            self._declare(work)
 
     def tell(self, snapshot: Snapshot) -> None:
-        """Pass the last observation on to each."""
-        for each in self._implementing("tell"):
-            self._try(each, "tell", each.instrument.tell, snapshot)
+        """Pass the last observation to each instrument."""
+        for work in self._implementing("tell"):
+            self._try(work, "tell", work.instrument.tell, snapshot)
 
     def with_sections(self, snapshot: Snapshot) -> Snapshot:
-        """Return *snapshot* with what each adds to it; a section that is too large is a defect."""
-        found: dict[str, Section] = {}
+        """Return *snapshot* with the instruments' sections. A too large section is a defect."""
+        sections: dict[str, Section] = {}
         defects: list[str] = []
-        for each in self._implementing("section"):
-            name = each.record.name
-            told = self._try(each, "section", self._sections[name].of, each.instrument, snapshot)
-            if told is None:
+        for work in self._implementing("section"):
+            name = work.record.name
+            read = self._sections[name].of
+            result = self._try(work, "section", read, work.instrument, snapshot)
+            if result is None:
                 continue
-            content, size = told
+            content, size = result
             if size > LARGEST_SECTION_BYTES:
                 most = f"{LARGEST_SECTION_BYTES} bytes as JSON"
                 defects.append(f"instrument {name}: its section is larger than {most}, and dropped")
             else:
-                found[name] = Section(each.record.section_version, content)
+                sections[name] = Section(work.record.section_version, content)
         defects += self._own_defects()
-        return evolve(snapshot, sections=found, defects=(*snapshot.defects, *defects))
+        return evolve(snapshot, sections=sections, defects=(*snapshot.defects, *defects))
 
     def _own_defects(self) -> Iterator[str]:
-        """Yield what keeps instruments from their work, as they say themselves."""
-        for each in self._implementing("defects"):
-            texts = self._try(each, "defects", each.instrument.defects, of=str) or ()
+        """Yield the defects that instruments report."""
+        for work in self._implementing("defects"):
+            texts = self._try(work, "defects", work.instrument.defects, of=str) or ()
             for text in texts[:MOST_DEFECTS]:
-                yield f"instrument {each.record.name}: {_one_line(text)}"
+                yield f"instrument {work.record.name}: {_one_line(text)}"
 
     def endpoints(self) -> Sequence[tuple[str, Endpoint]]:
         """Return the endpoints, each with its plugin's name."""
         return self._endpoints
 
     def exporters(self) -> Iterator[tuple[str, Exporter]]:
-        """Yield an exporter per instrument with metrics, each with its plugin's name."""
-        for each in self._implementing("metrics"):
-            collect = partial(self._charged_metrics, each)
-            yield each.plugin, Exporter(each.record.name, collect)
+        """Yield an exporter for each instrument with metrics, with its plugin's name."""
+        for work in self._implementing("metrics"):
+            collect = partial(self._charged_metrics, work)
+            yield work.plugin, Exporter(work.record.name, collect)
 
     def checks(self) -> Sequence[tuple[str, Check]]:
-        """Return the checks of all of them, each with its plugin's name.
+        """Return the checks of all instruments, each with its plugin's name.
 
-        One that could not be asked is a check whose state is unknown.
+        A failing ``checks`` method counts as one check whose state is unknown.
         """
-        found: list[tuple[str, Check]] = []
-        for each in self._implementing("checks"):
+        all_checks: list[tuple[str, Check]] = []
+        for work in self._implementing("checks"):
             try:
-                given = self._call(each, "checks", each.instrument.checks, of=Check)
+                answers = self._call(work, "checks", work.instrument.checks, of=Check)
             except PluginError as error:
-                given = [unknown(each.record.name, f"could not be asked: {error.reason}")]
-            found += [(each.plugin, check) for check in given]
-        return found
+                answers = [unknown(work.record.name, f"failed: {error.reason}")]
+            all_checks += [(work.plugin, check) for check in answers]
+        return all_checks
 
     def close(self) -> None:
-        """Close each; one that fails keeps no other from being closed."""
+        """Close each instrument. A failure does not stop the others from being closed."""
         while self._at_work:
-            each = self._at_work.pop()
+            work = self._at_work.pop()
             try:
-                self._call(each, "close", each.instrument.close)
+                self._call(work, "close", work.instrument.close)
             except PluginError as error:
-                name = each.record.name
+                name = work.record.name
                 log.warning("instrument_not_closed", instrument=name, reason=error.reason)
-            self._release(each.record.name)
+            self._release(work.record.name)
         self._upkeep.close()
 
     def _release(self, name: str) -> None:
-        """End what the instrument has begun through its context."""
+        """End the helpers and trials that the instrument has started."""
         if self._parts is not None:
             self._parts.helpers.stop_all(name)
             self._parts.trials.release_all(name)
@@ -169,7 +170,7 @@ class Instruments:
     def _open(self, contribution: Contribution[Instrument]) -> OpenInstrument:
         record, parts = contribution.record, self._parts
         if parts is None:
-            raise PluginError(contribution.plugin, "has no agent to be opened in")
+            raise PluginError(contribution.plugin, "cannot be opened without an agent")
         context = Context(record.name, parts, parts.state(record.name, record.state_limit_bytes))
         opened: OpenInstrument = self._host.call(
             contribution.plugin,
@@ -183,57 +184,57 @@ class Instruments:
             raise PluginError(contribution.plugin, reason)
         return opened
 
-    def _declare(self, each: _AtWork) -> None:
-        kinds = self._try(each, "events", each.instrument.events, of=EventKind) or ()
-        problem = self._parts.recorder.declare(each.record.name, kinds) if self._parts else ""
+    def _declare(self, work: _AtWork) -> None:
+        kinds = self._try(work, "events", work.instrument.events, of=EventKind) or ()
+        problem = self._parts.recorder.declare(work.record.name, kinds) if self._parts else ""
         if problem:
-            log.warning("event_kinds_refused", instrument=each.record.name, reason=problem)
-            self._unopened = (*self._unopened, f"instrument {each.record.name}: {problem}")
+            log.warning("event_kinds_refused", instrument=work.record.name, reason=problem)
+            self._unopened = (*self._unopened, f"instrument {work.record.name}: {problem}")
 
-    def _charged_metrics(self, each: _AtWork, _snapshot: Snapshot) -> Iterable[Any]:
-        charge = self._parts.charge(each.record.name) if self._parts else None
-        return list(_charged(charge, each.instrument.metrics, ()))
+    def _charged_metrics(self, work: _AtWork, _snapshot: Snapshot) -> Iterable[Any]:
+        charge = self._parts.charge(work.record.name) if self._parts else None
+        return list(_charged(charge, work.instrument.metrics, ()))
 
     def _implementing(self, method: str) -> Iterator[_AtWork]:
-        return (each for each in tuple(self._at_work) if each.implements(method))
+        return (work for work in tuple(self._at_work) if work.implements(method))
 
     def _listed(self, method: str, of: type[Any]) -> Iterator[tuple[str, Any]]:
-        for each in self._implementing(method):
-            function = getattr(each.instrument, method)
-            for record in self._try(each, method, function, of=of) or ():
-                yield each.plugin, record
+        for work in self._implementing(method):
+            function = getattr(work.instrument, method)
+            for record in self._try(work, method, function, of=of) or ():
+                yield work.plugin, record
 
     def _try(
         self,
-        each: _AtWork,
+        work: _AtWork,
         method: str,
         function: Callable[..., Any],
-        *arguments: Any,  # noqa: ANN401 - whatever the method takes
+        *arguments: Any,  # noqa: ANN401 - the method's own
         of: type[Any] | None = None,
-    ) -> Any:  # noqa: ANN401 - whatever it returns
-        """Call, and return None where it fails: the host has counted that and logged it."""
+    ) -> Any:  # noqa: ANN401 - the method's result
+        """Call, and return None on failure, which the host has counted and logged."""
         try:
-            return self._call(each, method, function, *arguments, of=of)
+            return self._call(work, method, function, *arguments, of=of)
         except PluginError:
             return None
 
     def _call(
         self,
-        each: _AtWork,
+        work: _AtWork,
         method: str,
         function: Callable[..., Any],
-        *arguments: Any,  # noqa: ANN401 - whatever the method takes
+        *arguments: Any,  # noqa: ANN401 - the method's own
         of: type[Any] | None = None,
-    ) -> Any:  # noqa: ANN401 - whatever it returns
-        part = each.part(method)
-        charge = self._parts.charge(each.record.name) if self._parts else None
+    ) -> Any:  # noqa: ANN401 - the method's result
+        part = work.part(method)
+        charge = self._parts.charge(work.record.name) if self._parts else None
         return self._host.call(
-            each.plugin, _charged, charge, function, arguments, each=of, part=part
+            work.plugin, _charged, charge, function, arguments, each=of, part=part
         )
 
 
 def _charged(charge: Any, function: Callable[..., Any], arguments: Iterable[Any]) -> Any:  # noqa: ANN401
-    """Call *function* in the plugin's thread, at the instrument's expense."""
+    """Call *function* in the plugin's thread, charged to the instrument."""
     if charge is None:
         return function(*arguments)
     with charge:

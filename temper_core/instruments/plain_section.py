@@ -1,4 +1,4 @@
-"""The section of one instrument as plain JSON, made anew only where it has changed."""
+"""The section of one instrument as plain JSON, rebuilt only after a change."""
 
 import json
 from collections.abc import Mapping
@@ -9,11 +9,11 @@ from temper_core.records.instruments import OpenInstrument
 from temper_core.records.snapshots import Snapshot
 
 LONGEST_INTEGER = 308
-"""Digits; beyond them readers of JSON, whose numbers are doubles, see infinity."""
+"""In digits. JSON readers with double-precision numbers read a longer integer as infinity."""
 
 
 class PlainSection:
-    """Asks one instrument for its section; what is the same as before is not copied again."""
+    """Reads the section of one instrument. An unchanged section is not copied again."""
 
     def __init__(self) -> None:
         self._text = ""
@@ -22,7 +22,10 @@ class PlainSection:
     def of(
         self, instrument: OpenInstrument, snapshot: Snapshot
     ) -> tuple[Mapping[str, Any], int] | None:
-        """Return the section as plain JSON, and its size; None where there is none."""
+        """Return the section as plain JSON and its size in bytes, None if it has none.
+
+        Raises TypeError if the section is not a mapping.
+        """
         content = instrument.section(snapshot)
         if content is None:
             return None
@@ -35,7 +38,7 @@ class PlainSection:
 
 
 def _text_of(content: Mapping[str, Any]) -> str:
-    """Return *content* as JSON; what JSON cannot say becomes null or text, which takes longer."""
+    """Return *content* as JSON. Values without a JSON form become null or text, more slowly."""
     try:
         return json.dumps(content, allow_nan=False)
     except (RecursionError, TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""How instruments ask for safe mode and for a restoration."""
+"""Requests of instruments for safe mode and for a restoration."""
 
 from collections.abc import Callable
 
@@ -17,15 +17,15 @@ class InstrumentRequests:
     restoration: Restoration
 
     def request(self, name: str, reason: str) -> None:
-        """Ask for safe mode; a wish to restore is taken back."""
+        """Request safe mode, and withdraw a request to restore."""
         self.restoration.withdraw(name)
         self.requests.add(name, reason)
 
     def release(self, name: str) -> None:
-        """Take the request back, and a wish to restore."""
+        """Withdraw the request, and a request to restore."""
         self.restoration.withdraw(name)
         self.requests.withdraw(name)
 
     def restore(self, name: str, reason: str, done: Callable[[Restored], None]) -> None:
-        """Ask for safe mode and for a restoration; *done* is called after it."""
+        """Request safe mode and a restoration. *done* is called after it."""
         self.restoration.ask(name, reason, done)

@@ -1,4 +1,4 @@
-"""The state directory of one instrument: made when it is asked for, bounded, without links."""
+"""The state directory of one instrument: made on first use, bounded, without links."""
 
 import heapq
 import os
@@ -27,14 +27,14 @@ TRIMMED_AT_ONCE = 1024
 MOST_ROUNDS = 20
 MIB = 1024 * 1024
 Writing = Callable[[], AbstractContextManager[object]]
-"""Entered around all that makes or changes a file; raises MachineError while nothing may be."""
+"""A context around every change of a file. Raises MachineError while none is allowed."""
 always: Writing = nullcontext
 FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 @frozen
 class SweepResult:
-    """What a sweep has removed, and what is left."""
+    """The files and bytes that a sweep has removed, and the size of the rest."""
 
     files: int
     size_bytes: int
@@ -59,16 +59,16 @@ class InstrumentDirectory:
 
     @property
     def path(self) -> Path:
-        """The directory; made when it is asked for. Raises MachineError where it cannot be."""
+        """The directory, made on access. Raises MachineError if it cannot be made."""
         with self._made():
             return self._path
 
     def used_bytes(self) -> int:
-        """Return the size of all its files together; 0 where there is no directory."""
+        """Return the total size of its files, 0 without a directory."""
         return self.measure().size_bytes
 
     def measure(self) -> TreeSize:
-        """Return the number of its files and their size; nothing is made."""
+        """Return the number of its files and their size, without making the directory."""
         try:
             with self._found() as directory:
                 return size_of(directory)
@@ -78,10 +78,13 @@ class InstrumentDirectory:
             return TreeSize(is_whole=False)
 
     def write(self, name: str, content: bytes) -> Path:
-        """Replace the file *name* as a whole; raise MachineError where it does not fit."""
+        """Replace the file *name* as a whole, and return its path.
+
+        Raises InputError for an invalid name, MachineError if the content does not fit.
+        """
         if not FILE_NAME.fullmatch(name):
             raise InputError(
-                f"{name!r} is no name of a state file; it is to match {FILE_NAME.pattern}"
+                f"{name!r} is not a valid name of a state file; it must match {FILE_NAME.pattern}"
             )
         with self._made() as directory:
             self._refuse_misfit(directory, name, len(content))
@@ -92,9 +95,9 @@ class InstrumentDirectory:
         return self._path / name
 
     def trim(self) -> SweepResult | None:
-        """Remove the oldest files until the rest fits; None where it does."""
-        left = self.measure()
-        if self._fits(left):
+        """Remove the oldest files until the rest fits. Return None if it fits already."""
+        remaining = self.measure()
+        if self._fits(remaining):
             return None
         files = size = 0
         with (
@@ -104,12 +107,12 @@ class InstrumentDirectory:
             self._found() as directory,
         ):
             for _ in range(MOST_ROUNDS):
-                done, freed = _remove_oldest(directory, left, self.limit_bytes)
-                files, size = files + done, size + freed
-                left = size_of(directory)
-                if not done or self._fits(left):
+                removed, freed = _remove_oldest(directory, remaining, self.limit_bytes)
+                files, size = files + removed, size + freed
+                remaining = size_of(directory)
+                if not removed or self._fits(remaining):
                     break
-        return SweepResult(files, size, left)
+        return SweepResult(files, size, remaining)
 
     @property
     def _path(self) -> Path:
@@ -127,14 +130,14 @@ class InstrumentDirectory:
                 f"files take {used} of {self.limit_bytes}"
             )
         if before is None and size.files >= MOST_FILES:
-            raise MachineError(f"{self._path}: holds {MOST_FILES} files already, the most it may")
+            raise MachineError(f"{self._path}: holds {MOST_FILES} files already, the maximum")
 
     @contextmanager
     def _made(self) -> Iterator[int]:
-        """Make the directory where it is not there, and open it."""
+        """Make the directory if it is missing, and open it."""
         if not self._base.is_absolute():
             raise MachineError(
-                f"[safe_mode] state is no absolute path, so the instrument {self._name} has no "
+                f"[safe_mode] state is not an absolute path, so the instrument {self._name} has no "
                 "state directory"
             )
         with self._lock, self._writing():
@@ -145,8 +148,8 @@ class InstrumentDirectory:
             except OSError as error:
                 raise MachineError(f"{self._path}: {self._problem(error)}") from error
             finally:
-                for each in opened:
-                    os.close(each)
+                for descriptor in opened:
+                    os.close(descriptor)
 
     def _open_all(self, opened: list[int]) -> None:
         self._base.mkdir(parents=True, exist_ok=True)
@@ -155,12 +158,12 @@ class InstrumentDirectory:
             with suppress(FileExistsError):
                 os.mkdir(name, MODE, dir_fd=opened[-1])
             opened.append(open_directory(name, opened[-1]))
-            found = os.fstat(opened[-1])
-            if found.st_uid != os.geteuid():
+            status = os.fstat(opened[-1])
+            if status.st_uid != os.geteuid():
                 raise MachineError(
-                    f"{self._path}: belongs to user {found.st_uid}, not to the agent"
+                    f"{self._path}: belongs to user {status.st_uid}, not to the agent"
                 )
-            if stat.S_IMODE(found.st_mode) != MODE:
+            if stat.S_IMODE(status.st_mode) != MODE:
                 os.fchmod(opened[-1], MODE)
 
     @contextmanager
@@ -172,20 +175,20 @@ class InstrumentDirectory:
                 opened.append(open_directory(name, opened[-1]))
             yield opened[-1]
         finally:
-            for each in opened:
-                os.close(each)
+            for descriptor in opened:
+                os.close(descriptor)
 
     def _problem(self, error: OSError) -> str:
-        for each in (self._base, self._path.parent, self._path):
-            if each.is_symlink():
-                return f"{each} is a link, and not followed"
-            if each.exists() and not each.is_dir():
-                return f"{each} is no directory"
+        for path in (self._base, self._path.parent, self._path):
+            if path.is_symlink():
+                return f"{path} is a link, and not followed"
+            if path.exists() and not path.is_dir():
+                return f"{path} is not a directory"
         return error.strerror or str(error)
 
 
 def _replace(directory: int, name: str, content: bytes) -> None:
-    """Write beside *name* first: a crash leaves the old file or the new one."""
+    """Write a new file and rename it to *name*: a crash leaves the old file or the new one."""
     beside = f".{name}.new"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     with suppress(FileNotFoundError):
@@ -204,18 +207,18 @@ def _replace(directory: int, name: str, content: bytes) -> None:
 
 def _regular_size(directory: int, name: str) -> int | None:
     with suppress(FileNotFoundError):
-        found = os.stat(name, dir_fd=directory, follow_symlinks=False)
-        return found.st_size if stat.S_ISREG(found.st_mode) else 0
+        status = os.stat(name, dir_fd=directory, follow_symlinks=False)
+        return status.st_size if stat.S_ISREG(status.st_mode) else 0
     return None
 
 
 def _remove_oldest(directory: int, size: TreeSize, limit_bytes: int) -> tuple[int, int]:
-    """Remove the oldest files of a tree of that *size*; return their number and size."""
+    """Remove the oldest files of a tree of that *size*. Return their number and size."""
     files = freed = 0
-    oldest = heapq.nsmallest(TRIMMED_AT_ONCE, files_of(directory), key=lambda each: each.written_ns)
-    for each in oldest:
+    oldest = heapq.nsmallest(TRIMMED_AT_ONCE, files_of(directory), key=lambda file: file.written_ns)
+    for file in oldest:
         if size.size_bytes - freed <= limit_bytes and size.files - files <= MOST_FILES:
             break
-        if remove_file(directory, each.place):
-            files, freed = files + 1, freed + each.size_bytes
+        if remove_file(directory, file.place):
+            files, freed = files + 1, freed + file.size_bytes
     return files, freed

@@ -1,4 +1,4 @@
-"""What the agent does for its instruments in the background: bounds kept, costs added up."""
+"""The agent's background work for its instruments: bounds and costs."""
 
 import threading
 import time
@@ -23,9 +23,9 @@ from temper_core.instruments.state_directory import (
 from temper_core.records.snapshots import InstrumentCost
 
 SWEEP_S = 60.0
-"""How often state directories are measured: files may be written there directly."""
+"""The period of measuring state directories, because files may be written there directly."""
 FIRST_SWEEP_S = 1.0
-"""How long after its opening an instrument's state directory is measured for the first time."""
+"""The time from an instrument's opening to the first measurement of its state directory."""
 END_S = 1.0
 KIB = 1024
 MIB = 1024 * KIB
@@ -37,25 +37,25 @@ Record = Callable[[str, str, str], None]
 
 
 class Upkeep(Protocol):
-    """What instruments cost and lack, and the end of what works for them."""
+    """The costs and defects of instruments, and the end of their background work."""
 
     @property
     def defects(self) -> tuple[str, ...]:
-        """What the bounds have taken from instruments, one line each."""
+        """Files removed because of bounds, one line per instrument."""
         ...
 
     def costs(self) -> Mapping[str, InstrumentCost]:
-        """Return what each instrument costs outside of the agent's own process."""
+        """Return the cost of each instrument outside the agent's own process."""
         ...
 
     def close(self) -> None:
-        """End every helper process, and measure no more."""
+        """End every helper process, and stop measuring."""
         ...
 
 
 @frozen
 class NoUpkeep:
-    """For tests, and for agents without instruments."""
+    """An upkeep for tests, and for agents without instruments."""
 
     defects: tuple[str, ...] = ()
 
@@ -64,7 +64,7 @@ class NoUpkeep:
         return {}
 
     def close(self) -> None:
-        """End nothing."""
+        """Do nothing."""
 
 
 NO_UPKEEP = NoUpkeep()
@@ -93,9 +93,9 @@ class StateDirectories:
         self._thread: threading.Thread | None = None
 
     def of(self, name: str, limit_bytes: int) -> InstrumentDirectory:
-        """Return the directory of the instrument *name*, and measure it from now on."""
-        found = InstrumentDirectory(self._base, name, limit_bytes, self._writing)
-        self._directories = {**self._directories, name: found}
+        """Return the directory of the instrument *name*, which is measured from now on."""
+        directory = InstrumentDirectory(self._base, name, limit_bytes, self._writing)
+        self._directories = {**self._directories, name: directory}
         self._is_due.set()
         if self._thread is None:
             thread = threading.Thread(target=self._serve, name="instrument-state", daemon=True)
@@ -105,22 +105,22 @@ class StateDirectories:
                 log.warning("state_not_measured", reason=str(error))
             else:
                 self._thread = thread
-        return found
+        return directory
 
     @property
     def defects(self) -> tuple[str, ...]:
-        """What was over its bound when it was measured last."""
+        """The directories that exceeded their bounds at the last measurement."""
         return tuple(self._defects.values())
 
     def sizes(self) -> Mapping[str, tuple[int, int]]:
-        """Return the size of each as measured last, and its bound."""
+        """Return the last measured size of each directory and its bound, in bytes."""
         return {
             name: (size.size_bytes, self._directories[name].limit_bytes)
             for name, size in tuple(self._sizes.items())
         }
 
     def sweep(self) -> None:
-        """Measure each, and trim what is over its bound."""
+        """Measure each directory, and trim those over their bounds."""
         for name, directory in self._directories.items():
             with self._charge(name):
                 size, trimmed = directory.measure(), directory.trim()
@@ -130,7 +130,7 @@ class StateDirectories:
             self._note(name, size, trimmed)
 
     def close(self) -> None:
-        """Measure no more."""
+        """Stop measuring."""
         self._is_ending.set()
         self._is_due.set()
         if self._thread is not None:
@@ -177,11 +177,11 @@ class InstrumentUpkeep:
 
     @property
     def defects(self) -> tuple[str, ...]:
-        """What the bounds have taken from instruments, one line each."""
+        """Files removed because of bounds, one line per instrument."""
         return self._states.defects
 
     def costs(self) -> Mapping[str, InstrumentCost]:
-        """Return what each instrument costs; CPU time is over the time since the last call."""
+        """Return the cost of each instrument. The CPU ratio covers the time since the last call."""
         now, sizes, helpers = time.monotonic(), self._states.sizes(), self._helpers.costs()
         before, window_s = self._before, now - self._before_at
         self._before, self._before_at = helpers, now
@@ -201,7 +201,7 @@ class InstrumentUpkeep:
         return costs
 
     def close(self) -> None:
-        """End every helper process, and measure no more."""
+        """End every helper process, and stop measuring."""
         self._helpers.close()
         self._states.close()
 

@@ -1,1 +1,1 @@
-"""Judge snapshots by invariants; violations begin and end over windows."""
+"""Checks of snapshots by invariants. Violations begin and end over several windows."""

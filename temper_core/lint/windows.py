@@ -1,4 +1,4 @@
-"""From findings to violations: what was broken in enough windows is believed, and said once."""
+"""Violations from findings: an invariant broken in enough windows is a violation, logged once."""
 
 from collections import deque
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
@@ -18,23 +18,23 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 PLUGIN_HEALTH = "plugin_health"
 MOST_SUBJECTS = 1000
-"""Subjects followed per invariant; more say no more than that the node is badly broken."""
+"""Subjects followed per invariant. More would add no information."""
 MOST_FINDINGS = 100_000
-"""Findings taken from one invariant per window: it may never come to an end."""
+"""Findings taken from one invariant per window, because its iterator may be endless."""
 MOST_WARNINGS = 50
-"""Lines logged per ``warn_every_s``, whatever the number of violations."""
+"""The largest number of lines logged per ``warn_every_s``."""
 GAP_PERIODS = 3.0
-"""A window of more periods than this is no window but a pause of the machine or the agent."""
+"""A window of more periods than this spans a pause of the machine or the agent."""
 
 INVARIANTS = "invariants"
-"""The part of a plugin that is set aside where one of them hangs: they are asked in one call."""
+"""The part of a plugin that is set aside if one of them hangs: one call runs them all."""
 
 Call = Callable[..., Any]
 
 
 @define(eq=False)
 class _Case:
-    """One subject of one invariant: its windows (None: not judged), and the last evidence."""
+    """One subject of one invariant: its windows (None: not checked), and the last finding."""
 
     windows: deque[bool | None]
     since: float
@@ -44,9 +44,9 @@ class _Case:
 
 
 class Linter:
-    """Holds every snapshot against the invariants; ``call`` is the plugin host's guard.
+    """Checks every snapshot against the invariants. ``call`` is the plugin host's guard.
 
-    ``call(plugin, function, *arguments, part=...)`` returns what the function returned or raises
+    ``call(plugin, function, *arguments, part=...)`` returns the function's result or raises
     PluginError.
     """
 
@@ -62,15 +62,14 @@ class Linter:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The invariants that are judged, ``plugin_health`` included."""
+        """The names of the invariants, ``plugin_health`` included."""
         return (*(docket.invariant.name for docket in self._docket), PLUGIN_HEALTH)
 
     def judge(self, snapshot: Snapshot) -> tuple[Violation, ...]:
-        """Return the violations that stand after this window; never raises.
+        """Return the violations in effect after this window. Never raises.
 
-        A snapshot without a window, the baseline, changes nothing. A window in which the engine
-        changed, or that spans a pause, tells of neither world: it is not judged. Neither is one of
-        which it is not known who ran.
+        A snapshot without a window, the baseline, changes nothing. A window is not checked if the
+        engine changed in it, if it spans a pause, or if its running threads are not known.
         """
         if snapshot.window_s <= 0:
             return self._standing
@@ -98,12 +97,12 @@ class Linter:
         return bool(before) and before != self._basis
 
     def _hear(self, snapshot: Snapshot) -> dict[str, str]:
-        """Ask all invariants; return by plugin why some could not be asked."""
+        """Run all invariants. Return the errors of failed calls by plugin."""
         failures: dict[str, str] = {}
         for plugin in dict.fromkeys(docket.plugin for docket in self._docket):
             dockets = [docket for docket in self._docket if docket.plugin == plugin]
-            # Who failed last is asked first: others' success after it ends the row of failures
-            # for which the host would set all of them aside.
+            # The last one to fail runs first: the success of others after it ends the series of
+            # failures for which the host would set all of them aside.
             waiting = sorted(dockets, key=lambda docket: not docket.has_failed)
             while waiting:
                 waiting = self._ask(plugin, waiting, snapshot, failures)
@@ -116,9 +115,9 @@ class Linter:
         snapshot: Snapshot,
         failures: dict[str, str],
     ) -> list["_Docket"]:
-        """Ask a plugin's invariants in one guarded call; return those after one that failed.
+        """Run a plugin's invariants in one guarded call. Return those after one that failed.
 
-        A call of its own for each would cost more than most of them do.
+        A separate call for each would cost more than most of them do.
         """
         answers: list[list[Finding]] = []
         hearing = _Hearing([docket.invariant for docket in dockets], answers)
@@ -126,14 +125,14 @@ class Linter:
             self._call(plugin, hearing.check, snapshot, part=INVARIANTS)
         except PluginError as error:
             failures.setdefault(error.plugin, error.reason)
-        # A call that was left behind may come back and add to them.
-        taken = tuple(answers)
-        for docket, findings in zip(dockets, taken, strict=False):
+        # A call that timed out may still add to the answers.
+        results = tuple(answers)
+        for docket, findings in zip(dockets, results, strict=False):
             docket.judge(findings, snapshot)
-        for failed in dockets[len(taken) : len(taken) + 1]:
+        for failed in dockets[len(results) : len(results) + 1]:
             failed.skip()
             failed.has_failed = True
-        return list(dockets[len(taken) + 1 :])
+        return list(dockets[len(results) + 1 :])
 
     def _health(
         self, failures: Mapping[str, str], mute: Container[str], at: float
@@ -146,7 +145,7 @@ class Linter:
                 severity=Severity.WARNING,
                 subject=plugin,
                 message=f"plugin {plugin!r} failed: {reason}",
-                fix="mend or remove the plugin and start the agent again; see GET /plugins",
+                fix="repair or remove the plugin and restart the agent; see GET /plugins",
                 evidence={"invariants_lost": ", ".join(own if plugin in mute else ())},
                 since=self._ailing[plugin],
                 plugin=plugin,
@@ -155,8 +154,8 @@ class Linter:
     def _tell_cleared(self, violations: Sequence[Violation]) -> None:
         if not self._standing:
             return
-        standing = {(violation.invariant, violation.subject) for violation in violations}
-        cleared = [v for v in self._standing if (v.invariant, v.subject) not in standing]
+        keys = {(violation.invariant, violation.subject) for violation in violations}
+        cleared = [v for v in self._standing if (v.invariant, v.subject) not in keys]
         if cleared:
             subjects = [f"{violation.invariant}: {violation.subject}" for violation in cleared]
             log.info("violations_cleared", count=len(cleared), first=subjects[:3])
@@ -169,25 +168,27 @@ def _is_pause(snapshot: Snapshot) -> bool:
 
 @define(eq=False)
 class _Hearing:
-    """Runs in the plugin's thread; what was answered before a failure is kept."""
+    """Runs in the plugin's thread. Answers before a failure are kept."""
 
     invariants: Sequence[Invariant]
     answers: list[list[Finding]]
 
     def check(self, snapshot: Snapshot) -> list[list[Finding]]:
-        """Ask one invariant after the other; whatever one raises ends the hearing."""
+        """Run the invariants in turn. An exception of one ends the run."""
         for invariant in self.invariants:
             findings = list(islice(invariant.check(snapshot) or (), MOST_FINDINGS))
             for finding in findings:
                 if not isinstance(finding, Finding):
-                    raise TypeError(f"{invariant.name} returned {finding!r}, which is no Finding")
+                    raise TypeError(
+                        f"{invariant.name} returned {finding!r}, which is not a Finding"
+                    )
             self.answers.append(findings)
         return self.answers
 
 
 @define(eq=False)
 class _Docket:
-    """One invariant and the cases that are open under it, by subject."""
+    """One invariant and its open cases by subject."""
 
     plugin: str
     invariant: Invariant
@@ -196,7 +197,7 @@ class _Docket:
     _cases: dict[str, _Case] = field(factory=dict)
 
     def judge(self, answer: Iterable[Finding], snapshot: Snapshot) -> None:
-        """Take in one window with what the invariant found in it."""
+        """Record one window with the invariant's findings."""
         self.has_failed = False
         findings = {finding.subject: finding for finding in answer}
         for subject, finding in findings.items():
@@ -211,18 +212,18 @@ class _Docket:
         self._close_cases()
 
     def skip(self) -> None:
-        """Take in a window in which nothing is known: neither broken nor clean."""
+        """Record a window that was not checked: neither broken nor clean."""
         for case in self._cases.values():
             case.windows.append(None)
         self._close_cases()
 
     def start_anew(self) -> None:
-        """Forget what does not stand yet: it was found under another engine or none."""
+        """Drop cases that are no violations yet: they were found under another engine or none."""
         self._cases = {subject: case for subject, case in self._cases.items() if case.stands}
         self.skip()
 
     def violations(self) -> Iterable[Violation]:
-        """Yield what stands, by subject."""
+        """Yield the violations by subject."""
         for subject, case in sorted(self._cases.items()):
             if case.stands:
                 yield Violation(
@@ -268,14 +269,14 @@ class _Warnings:
         if now_s - self._began_s >= self._every_s:
             self._began_s, self._lines = now_s, 0
         self._told = {key: at for key, at in self._told.items() if now_s - at < self._every_s}
-        due = [v for v in violations if (v.invariant, v.subject) not in self._told]
+        pending = [v for v in violations if (v.invariant, v.subject) not in self._told]
         room = MOST_WARNINGS - self._lines
-        for violation in due[: max(0, room)]:
+        for violation in pending[: max(0, room)]:
             self._told[violation.invariant, violation.subject] = now_s
             self._warn(violation)
-        if len(due) > room > 0:
-            log.warning("violations_not_logged", count=len(due) - room, logged=MOST_WARNINGS)
-        self._lines += min(len(due), max(0, room))
+        if len(pending) > room > 0:
+            log.warning("violations_not_logged", count=len(pending) - room, logged=MOST_WARNINGS)
+        self._lines += min(len(pending), max(0, room))
 
     @staticmethod
     def _warn(violation: Violation) -> None:

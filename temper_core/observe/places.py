@@ -7,9 +7,9 @@ from attrs import frozen
 
 from temper_core.observe.thread_rows import ThreadRow
 from temper_core.plan.membership import layer_of
-from temper_core.records.matching import ThreadIdentity
 from temper_core.records.plans import Assignment, LayerPlan
 from temper_core.records.pods import Pod
+from temper_core.records.threads import ThreadIdentity
 from temper_core.records.tiers import Tier
 
 Key = TypeVar("Key")

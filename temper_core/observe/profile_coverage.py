@@ -9,11 +9,11 @@ from temper_core.observe.places import remember
 from temper_core.plan.groups import layer_name
 from temper_core.profiles.covering import candidates, takes_by_name
 from temper_core.profiles.fingerprints import containers_of
-from temper_core.records.matching import ThreadIdentity
 from temper_core.records.plans import Assignment, LayerPlan
 from temper_core.records.profiles import ThreadGroup, Treatment
 from temper_core.records.snapshots import ThreadSample
 from temper_core.records.steering import OPEN
+from temper_core.records.threads import ThreadIdentity
 
 MOST_VERDICTS = 256
 """Cached verdicts per pod. A look lists no more threads, or few more, one by one."""

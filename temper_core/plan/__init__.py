@@ -1,4 +1,4 @@
-"""Decide: pods, profiles, machine and settings in, a layer plan out. Pure, no I/O."""
+"""Compile pods, profiles, machine and settings into a layer plan. Pure, no I/O."""
 
 from collections.abc import Iterable
 
@@ -35,6 +35,6 @@ def decide(
     *,
     steering: Steering | None = None,
 ) -> LayerPlan:
-    """Assign every pod and compile the plan: the one decision path of agent and command line."""
+    """Assign every pod and compile the plan. Agent and command line share this one path."""
     assignments = assign(pods, catalogue, machine, settings, detect)
     return compile_plan(assignments, machine, settings, steering=steering)

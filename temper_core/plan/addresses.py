@@ -1,9 +1,9 @@
-"""Where a pod's threads are found: by cgroup, or by process name where a rule gives only that.
+"""Find a pod's threads by cgroup, or by process name if its rule gives only that.
 
 Cgroups are matched one by one or as one regular expression, names always one by one.
 
 The engine compares prefixes and substrings with a path that has no leading and one trailing
-slash; regular expressions see the absolute directory without the trailing slash, unanchored.
+slash. Regular expressions see the absolute directory without the trailing slash, unanchored.
 """
 
 import re
@@ -15,7 +15,7 @@ from attrs import frozen
 
 from temper_core.engine.capabilities import LONGEST_CGROUP_BYTES, LONGEST_COMM_BYTES
 from temper_core.profiles.fingerprints import containers_of
-from temper_core.records.matching import Matcher
+from temper_core.records.matchers import Matcher
 from temper_core.records.plans import Assignment
 from temper_core.records.pods import Origin, Pod
 from temper_core.records.profiles import LoadedProfile
@@ -25,18 +25,18 @@ META = re.compile(r"[\\.+*?()|\[\]{}^$]")
 
 
 class AddressForm(Enum):
-    """What kind of text an address is, and so how a regular expression is to say it."""
+    """The kind of text in an address. It decides how a regular expression matches it."""
 
     PATH = "a path from the root of the hierarchy"
     SYSTEMD = "the end of a pod slice's name"
     CGROUPFS = "the name of a pod's directory"
     CONTAINER = "the id of a container, anywhere in the path"
-    PROCESS = "what the name of a process begins with"
+    PROCESS = "the beginning of a process name"
 
 
 @frozen
 class Address:
-    """One place where threads of a pod live; ``text`` without slashes at either end."""
+    """One place where threads of a pod live. ``text`` has no slash at either end."""
 
     form: AddressForm
     text: str
@@ -48,16 +48,16 @@ class Address:
             return Matcher("CgroupPrefix", f"{self.text}/")
         if self.form is AddressForm.PROCESS:
             return Matcher("PcommPrefix", self.text)
-        shown = {
+        contained = {
             AddressForm.SYSTEMD: f"{self.text}/",
             AddressForm.CGROUPFS: f"/{self.text}/",
             AddressForm.CONTAINER: self.text,
         }
-        return Matcher("CgroupContains", shown[self.form])
+        return Matcher("CgroupContains", contained[self.form])
 
 
 def addresses_of(pod: Pod, cgroup_driver: str) -> tuple[Address, ...]:
-    """Return where the threads of *pod* are; empty where nothing can tell them from others."""
+    """Return where the threads of *pod* are. Empty if they cannot be distinguished."""
     if pod.cgroups:
         paths = dict.fromkeys(path.strip("/") for path in pod.cgroups)
         return _usable(Address(AddressForm.PATH, path) for path in sorted(paths))
@@ -77,7 +77,7 @@ def as_comm(name: str) -> str:
 
 @frozen(eq=False)
 class AddressedPod:
-    """A pod with its addresses: ``inside`` are those that its profile is about."""
+    """A pod with its addresses. ``inside`` are those that its profile applies to."""
 
     assignment: Assignment
     whole: tuple[Address, ...]
@@ -91,7 +91,7 @@ class AddressedPod:
 
 
 def locate(assignment: Assignment, cgroup_driver: str) -> AddressedPod:
-    """Find the pod's addresses; ``whole`` is empty where nothing tells its threads from others."""
+    """Find the pod's addresses. ``whole`` is empty if its threads cannot be distinguished."""
     whole = addresses_of(assignment.pod, cgroup_driver)
     if assignment.profile is None or not whole:
         return AddressedPod(assignment, whole, whole)
@@ -102,17 +102,17 @@ def locate(assignment: Assignment, cgroup_driver: str) -> AddressedPod:
 def _inside_and_outside(
     pod: Pod, loaded: LoadedProfile, whole: tuple[Address, ...]
 ) -> tuple[tuple[Address, ...], tuple[Address, ...]]:
-    """Tell the containers that the profile is about from the pod's others.
+    """Separate the containers that the profile applies to from the pod's others.
 
-    Where they cannot be told apart, or all are meant, the profile is about the whole pod.
+    If they cannot be distinguished, or all match, the profile applies to the whole pod.
     """
-    meant = containers_of(pod, loaded.profile.fingerprint)
-    others = [each for each in pod.containers if each not in meant]
-    if not others or not all(each.runtime_id for each in pod.containers):
+    matching = containers_of(pod, loaded.profile.fingerprint)
+    rest = [container for container in pod.containers if container not in matching]
+    if not rest or not all(container.runtime_id for container in pod.containers):
         return whole, ()
     return (
-        tuple(Address(AddressForm.CONTAINER, each.runtime_id) for each in meant),
-        tuple(Address(AddressForm.CONTAINER, each.runtime_id) for each in others),
+        tuple(Address(AddressForm.CONTAINER, container.runtime_id) for container in matching),
+        tuple(Address(AddressForm.CONTAINER, container.runtime_id) for container in rest),
     )
 
 
@@ -126,25 +126,25 @@ def one_expression(addresses: Iterable[Address]) -> Matcher:
 
 
 def process_names(pod: Pod) -> list[str]:
-    """Return what the names of the processes begin with that a rule gives for *pod*, sorted."""
-    names = {name for each in pod.containers for name in each.processes if _is_text(name)}
+    """Return the process name prefixes that a rule gives for *pod*, sorted."""
+    names = {name for container in pod.containers for name in container.processes if _is_text(name)}
     return sorted({as_comm(name) for name in names} - {""})
 
 
 def _usable(addresses: Iterable[Address]) -> tuple[Address, ...]:
-    return tuple(each for each in addresses if _is_usable(each))
+    return tuple(address for address in addresses if _is_usable(address))
 
 
 def _is_usable(address: Address) -> bool:
-    told = str(address.matcher.value)
-    # The engine's paths start below the mount; one that repeats it could never match.
-    if not address.text or not _is_text(told) or told.startswith(CGROUP_MOUNT[1:]):
+    text = str(address.matcher.value)
+    # The engine's paths start below the mount. A path that repeats it could never match.
+    if not address.text or not _is_text(text) or text.startswith(CGROUP_MOUNT[1:]):
         return False
-    return len(told.encode()) <= LONGEST_CGROUP_BYTES
+    return len(text.encode()) <= LONGEST_CGROUP_BYTES
 
 
 def _is_text(text: str) -> bool:
-    """Whether the engine can be told *text*: it reads UTF-8, and crashes on NUL."""
+    """Whether the engine can read *text*: it reads UTF-8, and crashes on NUL."""
     try:
         return b"\0" not in text.encode()
     except UnicodeEncodeError:
@@ -156,7 +156,7 @@ def _paths(texts: set[str]) -> str:
     for text in sorted(texts):
         parent, slash, name = text.rpartition("/")
         by_parent[parent + slash].append(name)
-    # Saying a parent once keeps the expression of a full node at half its size.
+    # Writing a parent once halves the length of a full node's expression.
     places = [f"{_literal(parent)}{_any(names)}" for parent, names in by_parent.items()]
     return rf"^{_literal(CGROUP_MOUNT)}/(?:{'|'.join(places)})(?:/|$)"
 

@@ -27,18 +27,18 @@ def assign(
 
 
 def tier_of(pod: Pod, mapping: PriorityMapping) -> tuple[Tier, str]:
-    """Return the tier of *pod* and the inputs and rule that made it so."""
+    """Return the tier of *pod*, with the inputs and the rule that decided it."""
     if pod.tier is not None:
-        return pod.tier, pod.tier_rule or f"a rule says {pod.tier}"
+        return pod.tier, pod.tier_rule or f"a rule sets {pod.tier}"
     if not pod.priority and not pod.priority_class:
         return _tier_by_qos(pod)
     priority = pod.priority or 0
-    said = f"priority {priority}" + (f" ({pod.priority_class})" if pod.priority_class else "")
+    basis = f"priority {priority}" + (f" ({pod.priority_class})" if pod.priority_class else "")
     for tier in STEPS:
         threshold: int = getattr(mapping, tier.value)
         if priority >= threshold:
-            return tier, f"{said} >= {tier} threshold {threshold}"
-    return Tier.BACKGROUND, f"{said} < low threshold {mapping.low}"
+            return tier, f"{basis} >= {tier} threshold {threshold}"
+    return Tier.BACKGROUND, f"{basis} < low threshold {mapping.low}"
 
 
 def _tier_by_qos(pod: Pod) -> tuple[Tier, str]:
@@ -59,12 +59,12 @@ def _assignment(
 
 
 def _system_reason(pod: Pod, settings: Settings) -> str:
-    """Say why *pod* lives in the system layer; empty when it does not."""
+    """Return why *pod* belongs to the system layer, or "" if it does not."""
     threshold = settings.priority_mapping.system
     if pod.tier is None and pod.priority is not None and pod.priority >= threshold:
         return f"priority {pod.priority} >= system threshold {threshold}, so it joins system"
-    for kept in settings.plan.system_cgroups:
+    for prefix in settings.plan.system_cgroups:
         # The system layer matches first: the engine would put the threads there in any case.
-        if pod.cgroups and all(path.startswith(kept) for path in pod.cgroups):
-            return f"plan.system_cgroups names {kept}, so it joins system"
+        if pod.cgroups and all(path.startswith(prefix) for path in pod.cgroups):
+            return f"plan.system_cgroups names {prefix}, so it joins system"
     return ""

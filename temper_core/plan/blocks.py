@@ -1,4 +1,4 @@
-"""The OR blocks of a layer: one per place, or one regular expression where there are too many."""
+"""The OR blocks of a layer: one per place, or one regular expression if there are too many."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -8,7 +8,7 @@ from attrs import define, field
 from temper_core.engine.capabilities import LARGEST_OR_COUNT
 from temper_core.plan.addresses import Address, AddressForm, as_comm, one_expression
 from temper_core.profiles.conditions import ANYTHING, Condition
-from temper_core.records.matching import Matcher
+from temper_core.records.matchers import Matcher
 from temper_core.settings.tiers import PlanSettings
 
 Block = tuple[Matcher, ...]
@@ -22,7 +22,7 @@ MOST_PROCESSES = LARGEST_OR_COUNT - 2
 
 @define
 class LayerDraft:
-    """A layer while it is put together: its fixed blocks, and threads at addresses."""
+    """A layer under construction: its fixed blocks, and threads at addresses."""
 
     fixed: tuple[Block, ...] = ()
     places: dict[tuple[Condition, Address], None] = field(factory=dict)
@@ -31,20 +31,20 @@ class LayerDraft:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no pod has any thread here."""
+        """Whether no pod has a thread in this layer."""
         return not self.members and not self.group_members
 
     def add(self, conditions: Iterable[Condition], addresses: Iterable[Address]) -> None:
-        """Take the threads for which any of *conditions* holds at any of *addresses*."""
+        """Add the threads for which any of *conditions* holds at any of *addresses*."""
         addresses = tuple(addresses)
         for condition in conditions:
             self.places.update(((condition, address), None) for address in addresses)
 
     def blocks(self) -> tuple[Block, ...]:
-        """Return the OR blocks, with regular expressions where there would be too many.
+        """Return the OR blocks, with regular expressions if there would be too many.
 
-        They are more than the engine takes only where there are that many conditions, or names of
-        processes, which no expression can join.
+        They exceed the engine's limit only if there are too many conditions or process names,
+        because no expression can join those.
         """
         by_condition: defaultdict[Condition, list[Address]] = defaultdict(list)
         blocks = list(self.fixed)
@@ -53,28 +53,28 @@ class LayerDraft:
                 blocks.append((address.matcher, *condition))
             else:
                 by_condition[condition].append(address)
-        joined = self._joined(by_condition)
+        by_expression = self._joined(by_condition)
         for condition, addresses in by_condition.items():
-            if condition in joined:
+            if condition in by_expression:
                 blocks.append((one_expression(addresses), *condition))
             else:
                 blocks += [(address.matcher, *condition) for address in addresses]
         return tuple(blocks)
 
     def _joined(self, by_condition: dict[Condition, list[Address]]) -> set[Condition]:
-        """Choose the conditions with the most addresses, until the rest has room."""
+        """Choose the conditions with the most addresses, until the rest fits."""
         count = len(self.fixed) + len(self.places)
-        joined: set[Condition] = set()
-        for condition in sorted(by_condition, key=lambda each: -len(by_condition[each])):
+        by_expression: set[Condition] = set()
+        for condition in sorted(by_condition, key=lambda key: -len(by_condition[key])):
             if count <= LARGEST_OR_COUNT:
                 break
             count -= len(by_condition[condition]) - 1
-            joined.add(condition)
-        return joined
+            by_expression.add(condition)
+        return by_expression
 
 
 def system_names(settings: PlanSettings) -> tuple[str, ...]:
-    """Return what the names of the node's own processes begin with, as the kernel keeps them."""
+    """Return the name prefixes of the node's own processes, as the kernel keeps them."""
     names = [as_comm(name) for name in (*OWN_PROCESSES, *settings.system_processes)]
     return tuple(dict.fromkeys(name for name in names if name))
 
@@ -82,12 +82,12 @@ def system_names(settings: PlanSettings) -> tuple[str, ...]:
 def system_draft(
     settings: PlanSettings, first: Sequence[Block] = ()
 ) -> tuple[LayerDraft, tuple[str, ...]]:
-    """Return the system layer without its pods, and the process names that found no room.
+    """Return the system layer without its pods, and the process names that do not fit.
 
     The blocks *first* stand before all others.
     """
     names = system_names(settings)
-    # Root processes of a pod may have any name, so names count only where the host's own run.
+    # Root processes of a pod may have any name, so names match only in the host's own cgroups.
     places = [Matcher("CgroupPrefix", path) for path in settings.system_process_cgroups]
     most = (MOST_PROCESSES - len(first)) // max(1, len(places))
     processes = [
@@ -100,7 +100,7 @@ def system_draft(
 
 
 def count_expressions(layers: Iterable[Sequence[Block]]) -> int:
-    """Count the regular expressions; the engine numbers every one, equal or not."""
+    """Count the regular expressions. The engine numbers every one, even equal ones."""
     return sum(
         matcher.kind == "CgroupRegex" for blocks in layers for block in blocks for matcher in block
     )

@@ -1,4 +1,4 @@
-"""What a node has to give away, counted as the engine counts."""
+"""The cores that layers of a node may own, counted as the engine counts them."""
 
 from fractions import Fraction
 
@@ -10,13 +10,13 @@ MILLIS = 1000
 
 
 def counted(count: int, noun: str) -> str:
-    """Write a number of things: 1 core, 2 cores."""
+    """Format a count with its noun: 1 core, 2 cores."""
     return f"{count} {noun}" + "s" * (count != 1)
 
 
 @frozen
 class Capacity:
-    """Cores of ``unit`` CPUs each, of which ``reserved`` belong to nobody."""
+    """Cores of ``unit`` CPUs each. No layer may own ``reserved`` of them."""
 
     unit: int
     cores: int
@@ -24,7 +24,7 @@ class Capacity:
 
     @classmethod
     def of(cls, machine: MachineShape, reserve_cores: int) -> "Capacity":
-        """Count *machine*; the engine takes the size of the first core for the size of all."""
+        """Count *machine*. The engine takes the size of the first core for the size of all."""
         unit = len(machine.siblings[0])
         whole = min(machine.cores, len(machine.cpus) // unit)
         return cls(unit, whole, min(reserve_cores, whole))
@@ -39,6 +39,6 @@ class Capacity:
         return max(1, -(-millis // (MILLIS * self.unit)))
 
     def describe(self) -> str:
-        """Say what can be owned, with the numbers."""
+        """Return how many cores can be owned, as text."""
         cores = counted(self.cores, "core")
         return f"{self.fenceable} of {cores} can be owned (reserve {self.reserved})"

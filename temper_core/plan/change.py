@@ -1,4 +1,4 @@
-"""What a wanted plan changes of the plan in force, and which of the three ways that takes.
+"""Compare a wanted plan with the plan in force, and choose one of three ways to change.
 
 The ways are those of ``docs/architecture.md``, "Three ways to change". Pure.
 """
@@ -21,19 +21,19 @@ class ReasonCode(StrEnum):
     """Why the layers in force do not serve a plan."""
 
     MACHINE = "machine"
-    """They are for other CPUs."""
+    """They were planned for other CPUs."""
     STEERING = "steering"
     """One plan is steered by hints, the other is not."""
     MISSING = "missing"
     """The layer is not in force."""
     SETTINGS = "settings"
-    """Its kind, flags, slice, weight or matchers are others."""
+    """Its kind, flags, slice, weight or matchers differ."""
     GROWTH = "growth"
     """Its pods cannot get what they request."""
     DRIFT = "drift"
     """It has no room left to grow, but its pods get what they request."""
     SURPLUS = "surplus"
-    """It is larger than its pods need, or nobody needs it."""
+    """It is larger than its pods need, or no pod needs it."""
 
 
 class ChangeKind(StrEnum):
@@ -47,15 +47,15 @@ class ChangeKind(StrEnum):
 
     @property
     def needs_engine(self) -> bool:
-        """Whether another engine has to load."""
+        """Whether a new engine has to load."""
         return self not in (ChangeKind.NONE, ChangeKind.HINTS)
 
 
 @frozen
 class Reason:
-    """One reason for another engine; ``layer`` is empty where it is about all of them.
+    """One reason for a new engine. ``layer`` is empty if it concerns all layers.
 
-    What is urgent calls for the engine now, the rest only once it has stood for a while.
+    An urgent reason needs the engine now. Any other one first has to last for a while.
     """
 
     code: ReasonCode
@@ -66,7 +66,7 @@ class Reason:
 
 @frozen
 class Move:
-    """The layers of a pod's threads before and after; none where the pod is new, or gone."""
+    """The layers of a pod's threads before and after. Empty if the pod is new, or gone."""
 
     pod: str
     before: tuple[str, ...]
@@ -75,9 +75,9 @@ class Move:
 
 @frozen
 class PlanChange:
-    """What a wanted plan changes: how, why so, and which pods' threads change their layer at once.
+    """How a wanted plan takes effect, why, and the pods whose threads change layer at once.
 
-    Reasons that are not urgent are told even where hints still do.
+    It lists reasons that are not urgent even if hints suffice for now.
     """
 
     kind: ChangeKind
@@ -86,25 +86,25 @@ class PlanChange:
 
 
 def misfits(in_force: LayerPlan, wanted: LayerPlan, slack: int = 0) -> tuple[Reason, ...]:
-    """Say why the layers in force do not serve the *wanted* plan; nothing where they do.
+    """Return why the layers in force do not serve the *wanted* plan. Empty if they do.
 
-    *slack* is how many CPUs a layer may hold beyond what it needs without being too large.
+    *slack* is the number of CPUs that a layer may hold beyond its need without being too large.
     """
-    found = [*_about_all(in_force, wanted)]
-    if found:
-        return tuple(found)  # one layer says nothing about the other then
+    reasons = [*_about_all(in_force, wanted)]
+    if reasons:
+        return tuple(reasons)  # comparing single layers means nothing then
     requests = _requests_of_tiers(wanted)
     for layer in wanted.layers:
         old = in_force.layer_named(layer.name)
         if old is None:
-            found += _missing(layer)
+            reasons += _missing(layer)
         else:
-            found += _settings(old, layer)
-            found += _sizes(old, layer, slack, requests.get(layer.name, 0))
+            reasons += _settings(old, layer)
+            reasons += _sizes(old, layer, slack, requests.get(layer.name, 0))
     for old in in_force.layers:
         if wanted.layer_named(old.name) is None:
-            found += _needless(old)
-    return tuple(found)
+            reasons += _needless(old)
+    return tuple(reasons)
 
 
 def change_between(
@@ -116,10 +116,10 @@ def change_between(
     reasons: tuple[Reason, ...] | None = None,
     is_due: bool = False,
 ) -> PlanChange:
-    """Say how *wanted* takes effect after the plan in force, by which pods move at once.
+    """Return how *wanted* takes effect after the plan in force, and which pods move at once.
 
-    *held* is the same decision held to the layers in force, *reasons* what ``misfits`` says.
-    Without urgent reasons hints do until what is not urgent *is_due*.
+    *held* is the same decision held to the layers in force. *reasons* are those of ``misfits``.
+    Without an urgent reason, hints suffice until the other reasons are due (*is_due*).
     """
     if in_force is None:
         return PlanChange(ChangeKind.START, (), moves_between(None, wanted))
@@ -135,7 +135,7 @@ def change_between(
 
 
 def same_layers(one: LayerPlan, other: LayerPlan) -> bool:
-    """Whether the engine could not tell the two plans apart."""
+    """Whether the two plans are equal for the engine."""
     if len(one.layers) != len(other.layers):
         return False
     return all(_is_same(*pair) for pair in zip(one.layers, other.layers, strict=True))
@@ -154,20 +154,20 @@ def moves_between(before: LayerPlan | None, after: LayerPlan) -> tuple[Move, ...
 
 def layers_by_pod(plan: LayerPlan) -> Mapping[str, tuple[str, ...]]:
     """Return the names of the layers in which threads of each pod live, by the pod's key."""
-    found: defaultdict[str, tuple[str, ...]] = defaultdict(tuple)
+    layers: defaultdict[str, tuple[str, ...]] = defaultdict(tuple)
     for layer in plan.layers:
         for key in (*layer.members, *layer.group_members):
-            found[key] = (*found[key], layer.name)
-    return dict(found)
+            layers[key] = (*layers[key], layer.name)
+    return dict(layers)
 
 
 _BY_MATCHERS = Reason(
-    ReasonCode.SETTINGS, "", "the engine's own matchers tell pods apart", is_urgent=True
+    ReasonCode.SETTINGS, "", "the engine's own matchers distinguish pods", is_urgent=True
 )
 
 
 def _is_found_elsewhere(in_force: LayerPlan, wanted: LayerPlan) -> bool:
-    """Whether threads are found by other places; a plan read from a document names none."""
+    """Whether threads are found at other places. A plan read from a document has no places."""
     return bool(in_force.steering) and in_force.steering != wanted.steering
 
 
@@ -184,50 +184,50 @@ def _about_all(in_force: LayerPlan, wanted: LayerPlan) -> Iterator[Reason]:
         old, new = in_force.machine, wanted.machine
         why = f"planned for {new.cores} cores, in force for {old.cores}"
         if (old.cores, len(old.cpus)) == (new.cores, len(new.cpus)):
-            why = "the CPUs are numbered or joined in another way"
+            why = "the CPUs are numbered or grouped differently"
         yield Reason(ReasonCode.MACHINE, "", why, is_urgent=True)
     if in_force.is_steered != wanted.is_steered:
         why = "the engine in force takes no hints"
         if in_force.is_steered:
-            why = "the engine in force goes by hints, and there are none any more"
+            why = "the engine in force needs hints, and the new plan has none"
         yield Reason(ReasonCode.STEERING, "", why, is_urgent=True)
 
 
 def _missing(layer: Layer) -> Iterator[Reason]:
-    """Tell of a layer that threads wait for; one that only stands by is no reason."""
+    """Yield a reason if *layer* has pods or is open. An empty standby layer is no reason."""
     if layer.members or layer.group_members or layer.kind is LayerKind.OPEN:
         why = f"is not in force ({layer.reason})"
         yield Reason(ReasonCode.MISSING, layer.name, why, is_urgent=True)
 
 
 def _needless(old: Layer) -> Iterator[Reason]:
-    """Tell of a layer that keeps CPUs for nobody; one that holds none may stand by."""
+    """Yield a reason if *old* holds CPUs without a pod. A layer without CPUs may stay."""
     if old.cpus_min:
         why = f"no thread belongs there any more; it owns {_size(old)}"
         yield Reason(ReasonCode.SURPLUS, old.name, why, is_urgent=False)
 
 
 def _settings(old: Layer, new: Layer) -> Iterator[Reason]:
-    """Tell what is other for another cause than the pods' demand."""
-    told = []
+    """Yield the differences that do not come from the pods' demand."""
+    differences = []
     is_by_demand = LayerKind.OPEN in (old.kind, new.kind) or old.demoted != new.demoted
     if old.kind is not new.kind and not is_by_demand:
-        told.append(f"is {old.kind}, is to be {new.kind}")
-    told += [
+        differences.append(f"is {old.kind}, is to be {new.kind}")
+    differences += [
         f"is {'' if getattr(old, flag) else 'not '}{flag}"
         for flag in FLAGS
         if getattr(old, flag) is not getattr(new, flag) and not is_by_demand
     ]
     if old.slice_us != new.slice_us:
-        told.append(f"its slice is {old.slice_us} µs, is to be {new.slice_us} µs")
+        differences.append(f"its slice is {old.slice_us} µs, is to be {new.slice_us} µs")
     if old.weight != new.weight:
-        told.append(f"its weight is {old.weight}, is to be {new.weight}")
+        differences.append(f"its weight is {old.weight}, is to be {new.weight}")
     if not is_by_demand and not _is_same_range(old, new):
-        told.append(f"grows and shrinks by {old.util_range}, is to by {new.util_range}")
+        differences.append(f"grows and shrinks by {old.util_range}, is to by {new.util_range}")
     if old.matches != new.matches:
-        told.append("the engine is to match other threads")
-    if told:
-        yield Reason(ReasonCode.SETTINGS, new.name, "; ".join(told), is_urgent=True)
+        differences.append("its matchers differ")
+    if differences:
+        yield Reason(ReasonCode.SETTINGS, new.name, "; ".join(differences), is_urgent=True)
 
 
 def _sizes(old: Layer, new: Layer, slack: int, requests: int) -> Iterator[Reason]:
@@ -239,7 +239,7 @@ def _sizes(old: Layer, new: Layer, slack: int, requests: int) -> Iterator[Reason
         yield Reason(ReasonCode.GROWTH, new.name, why, is_urgent=True)
         return
     if old.demoted and not new.demoted:
-        why = f"is {old.kind} for want of cores, could be {new.kind} now"
+        why = f"is {old.kind} for lack of cores, could be {new.kind} now"
         yield Reason(ReasonCode.DRIFT, new.name, why, is_urgent=False)
     code = _misfit(old, new, slack, requests)
     if code is not None:
@@ -257,25 +257,25 @@ def _whether_it_owns(old: Layer, new: Layer) -> Iterator[Reason]:
 
 
 def _misfit(old: Layer, new: Layer, slack: int, requests: int) -> ReasonCode | None:
-    """Compare sizes: small differences of what a layer may own at most are no misfit."""
-    held, may_hold = old.cpus_min or 0, old.cpus_max or 0
+    """Compare sizes. A small difference of a layer's largest size is no misfit."""
+    holds, may_hold = old.cpus_min or 0, old.cpus_max or 0
     needed, may_need = new.cpus_min or 0, new.cpus_max or 0
     if needed > may_hold:
         return ReasonCode.GROWTH
-    if held < needed == may_hold or may_hold < min(may_need, requests / MILLIS):
+    if holds < needed == may_hold or may_hold < min(may_need, requests / MILLIS):
         return ReasonCode.DRIFT
-    if held > needed + (0 if new.exclusive else slack):
+    if holds > needed + (0 if new.exclusive else slack):
         return ReasonCode.SURPLUS
     return None
 
 
 def _requests_of_tiers(plan: LayerPlan) -> Mapping[str, int]:
     """Return the requests of the pods of each tier in millicores, by the name of its layer."""
-    found: defaultdict[str, int] = defaultdict(int)
-    for each in plan.assignments:
-        if not each.is_system:
-            found[each.tier.value] += each.pod.cpu_request_millis
-    return found
+    requests: defaultdict[str, int] = defaultdict(int)
+    for assignment in plan.assignments:
+        if not assignment.is_system:
+            requests[assignment.tier.value] += assignment.pod.cpu_request_millis
+    return requests
 
 
 def _is_same(old: Layer, new: Layer) -> bool:
@@ -283,7 +283,7 @@ def _is_same(old: Layer, new: Layer) -> bool:
 
 
 def _told_to_engine(layer: Layer) -> tuple[object, ...]:
-    """Return what the layer's configuration is made from, its comment included."""
+    """Return the fields that the layer's configuration, with its comment, is made from."""
     return (
         layer.name,
         layer.kind,

@@ -37,20 +37,22 @@ def compile_plan(
     *,
     steering: Steering | None = None,
 ) -> LayerPlan:
-    """Compile a plan that the engine takes, on any machine and for any number of pods.
+    """Compile a plan that the engine accepts, for any machine and any number of pods.
 
-    With *steering* hints put threads into layers, without it the engine's own matchers do. Pure,
-    and blind to the order of *assignments*: equal input gives an equal plan.
+    With *steering*, hints put threads into layers. Without it, the engine's own matchers do. Pure.
+    The order of *assignments* does not matter: equal input gives an equal plan.
     """
     ordered = in_pod_order(assignments, lambda assignment: assignment.pod)
     capacity = Capacity.of(machine, settings.plan.reserve_cores)
     pods = [locate(assignment, settings.pods.cgroup_driver) for assignment in ordered]
     if steering is None:
-        made = _compile_static(pods, capacity, settings)
+        compiled = _compile_static(pods, capacity, settings)
     else:
-        made = compile_steered(pods, capacity, settings, steering)
-    notes = in_note_order([*made.notes, *node_notes(capacity), *profile_notes(ordered)])
-    return judged(LayerPlan(machine, made.layers, ordered, notes, made.hints, made.places))
+        compiled = compile_steered(pods, capacity, settings, steering)
+    notes = in_note_order([*compiled.notes, *node_notes(capacity), *profile_notes(ordered)])
+    return judged(
+        LayerPlan(machine, compiled.layers, ordered, notes, compiled.hints, compiled.places)
+    )
 
 
 def _compile_static(
@@ -72,7 +74,7 @@ def _compile_static(
 
 @frozen
 class _Fitted:
-    """What became of the crews once everything kept the engine's limits."""
+    """The crews, shares and draft that fit the engine's limits."""
 
     crews: tuple[TierPods, ...]
     shares: Shares
@@ -87,7 +89,7 @@ def _fit(
     system: LayerDraft,
     adrift: Sequence[AddressedPod],
 ) -> _Fitted:
-    """Share out the cores; fold the least important group until the engine's limits are kept."""
+    """Share out the cores. Fold the least important groups until the engine's limits hold."""
     notes: list[Note] = []
     for homeless in over_layer_limit(crews, settings.tiers):
         crews, note = fold(crews, homeless)

@@ -1,4 +1,4 @@
-"""What the pods of a tier ask of its layer, in millicores, and the sentences that say so."""
+"""The demand of a tier's pods on its layer, in millicores, and its text."""
 
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
@@ -15,7 +15,7 @@ Millis = int | Fraction
 
 @frozen
 class Demand:
-    """Requests and limits of the pods of one layer; no limit where one of them has none."""
+    """Requests and limits of the pods of one layer. No limit if any of them has none."""
 
     pods: int
     requests: Millis
@@ -26,22 +26,22 @@ class Demand:
         return capacity.cores_for(self.requests)
 
     def ceiling(self, capacity: Capacity) -> int | None:
-        """Return the most cores that the limits allow; ``None`` without a limit."""
+        """Return the most cores that the limits allow. ``None`` without a limit."""
         if self.limits is None:
             return None
         return max(self.cores(capacity), capacity.cores_for(self.limits))
 
     def describe(self) -> str:
-        """Say what is asked for, with the numbers."""
+        """Return the demand as text."""
         pods = f"{counted(self.pods, 'pod')} request" + "s" * (self.pods == 1)
         limits = "no limit" if self.limits is None else f"limits {in_millis(self.limits)}"
         return f"{pods} {in_millis(self.requests)} ({limits})"
 
 
 def tier_demand(crews: Iterable[TierPods], goals: Mapping[str, GroupTarget]) -> Demand | None:
-    """Add up what stays in the tier's layer under *goals*; ``None`` where no thread does.
+    """Add up the demand that stays in the tier's layer under *goals*. ``None`` if no thread does.
 
-    An exclusive group with a layer of its own takes its share of every request and limit along.
+    An exclusive group with its own layer takes its share of every request and limit with it.
     """
     pods = 0
     requests: Millis = 0
@@ -64,14 +64,14 @@ def stays_in_tier(crew: TierPods, goals: Mapping[str, GroupTarget]) -> bool:
 
 
 def in_millis(amount: Millis) -> str:
-    """Write millicores as Kubernetes does."""
+    """Format millicores as Kubernetes does."""
     return f"{amount}m" if amount == int(amount) else f"{float(amount):.1f}m"
 
 
 def _share_left(crew: TierPods, goals: Mapping[str, GroupTarget]) -> Millis:
-    taken = sum(
+    exclusive_share = sum(
         wish.fraction
         for wish in crew.wishes
         if wish.treatment is Treatment.EXCLUSIVE and goals[wish.name] is GroupTarget.OWN
     )
-    return max(0, 1 - taken)
+    return max(0, 1 - exclusive_share)

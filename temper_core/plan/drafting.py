@@ -1,4 +1,4 @@
-"""Put every pod's threads into layers, as the shares say, and find what the engine cannot take."""
+"""Put every pod's threads into layers by the shares, and find groups over the engine's limits."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -32,7 +32,7 @@ ALWAYS = (SYSTEM, OPEN)
 
 @frozen
 class Excess:
-    """A group that has to stay in its tier's layer, and the limit that says so."""
+    """A group that has to stay in its tier's layer, and the limit that forces it."""
 
     wish: GroupRequest
     why: str
@@ -49,7 +49,7 @@ class PlanDraft:
 def over_layer_limit(
     crews: Sequence[TierPods], tiers: Tiers, most: int = LARGEST_LAYER_COUNT
 ) -> Iterator[Excess]:
-    """Find the least important groups for which no layer is left of *most*."""
+    """Find the least important groups that get no layer because of the limit *most*."""
     own = {crew.tier for crew in crews if tiers.of(crew.tier).kind is not LayerKind.OPEN}
     room = most - len(ALWAYS) - len(own)
     wishes = [wish for crew in crews for wish in crew.wishes if wish.has_layer]
@@ -59,20 +59,22 @@ def over_layer_limit(
 
 
 def fold(crews: Sequence[TierPods], over: Excess) -> tuple[tuple[TierPods, ...], Note]:
-    """Leave the threads of the group in their tier's layer, and say so."""
-    kept = tuple(crew.without((over.wish.name,)) for crew in crews)
+    """Leave the threads of the group in their tier's layer. Return a note about it."""
+    reduced = tuple(crew.without((over.wish.name,)) for crew in crews)
     why = f"{over.why}; the threads stay in the layer of their tier"
-    return kept, Note("folded", over.wish.name, why)
+    return reduced, Note("folded", over.wish.name, why)
 
 
 def sketch(
     crews: Sequence[TierPods], shares: Shares, system: LayerDraft, adrift: Iterable[AddressedPod]
 ) -> PlanDraft:
-    """Draw up every layer's matchers and members; *adrift* are pods without an address."""
+    """Draw up every layer's matchers and members. *adrift* are pods without an address."""
     drafts = drafts_of(crews, shares, system, adrift)
-    kept = {name: each for name, each in drafts.items() if name in ALWAYS or not each.is_empty}
-    blocks = {name: draft.blocks() for name, draft in kept.items() if name != OPEN}
-    return PlanDraft(kept, {**blocks, OPEN: ((),)})
+    nonempty = {
+        name: content for name, content in drafts.items() if name in ALWAYS or not content.is_empty
+    }
+    blocks = {name: draft.blocks() for name, draft in nonempty.items() if name != OPEN}
+    return PlanDraft(nonempty, {**blocks, OPEN: ((),)})
 
 
 def drafts_of(
@@ -94,11 +96,11 @@ def drafts_of(
 
 
 def excess(crews: Sequence[TierPods], shares: Shares, drawn: PlanDraft) -> Excess | None:
-    """Find a group that the engine's limits leave no room for; the least important first."""
+    """Find the least important group that exceeds the engine's limits."""
     for crew in crews:
-        found = _too_narrow(crew, shares)
-        if found is not None:
-            return found
+        narrow = _too_narrow(crew, shares)
+        if narrow is not None:
+            return narrow
     for crew in crews:
         for wish in crew.wishes:
             if len(drawn.blocks.get(wish.name, ())) > LARGEST_OR_COUNT:
@@ -115,7 +117,7 @@ def excess(crews: Sequence[TierPods], shares: Shares, drawn: PlanDraft) -> Exces
 
 def _too_narrow(crew: TierPods, shares: Shares) -> Excess | None:
     parts = crew.parts(shares.goals)
-    why = "the names it has to be told apart from are more than the engine's matchers hold"
+    why = "the engine's matchers cannot hold all the names that it has to be distinguished from"
     for position, wish in enumerate(crew.wishes):
         if parts[position].goal is GroupTarget.OWN and is_too_much(own_conditions(parts, position)):
             return Excess(wish, why)
@@ -127,14 +129,14 @@ def _too_narrow(crew: TierPods, shares: Shares) -> Excess | None:
 
 def _least(crews: Sequence[TierPods], shares: Shares, tier: Tier | None = None) -> GroupRequest:
     """Return the least important group that costs matchers, of *tier* or of all."""
-    found = [
+    candidates = [
         wish
         for crew in crews
         for wish in crew.wishes
         if tier in (None, crew.tier) and wish.treatment is not Treatment.NORMAL
         if shares.goals[wish.name] is not GroupTarget.TIER
     ]
-    return max(found, key=lambda wish: wish.importance)
+    return max(candidates, key=lambda wish: wish.importance)
 
 
 def _own_draft(crew: TierPods, shares: Shares, position: int) -> LayerDraft:
@@ -149,7 +151,7 @@ def _own_draft(crew: TierPods, shares: Shares, position: int) -> LayerDraft:
 
 
 def _settle(crew: TierPods, shares: Shares, drafts: Mapping[str, LayerDraft]) -> None:
-    """Put the threads that no group takes away into the layer of the tier, or into Open."""
+    """Put the threads that no group takes into the layer of the tier, or into Open."""
     tier = drafts.get(crew.tier.value)
     conditions = tier_conditions(crew.parts(shares.goals))
     rest = rest_goal(crew, shares.goals)
@@ -175,6 +177,6 @@ def _place(tier: LayerDraft, member: AddressedPod, conditions: Sequence[Conditio
 
 
 def rest_goal(crew: TierPods, goals: Mapping[str, GroupTarget]) -> GroupTarget:
-    """Say where the threads go that no match of the crew's profile takes."""
+    """Return the target of the threads that no match of the crew's profile takes."""
     rest = [wish.name for wish in crew.wishes if not wish.group.match]
     return goals[rest[0]] if rest else GroupTarget.TIER

@@ -1,4 +1,4 @@
-"""Why one pod is where it is, with the numbers, and what would change it."""
+"""Explain the placement of one pod with its numbers, and list what would change it."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -24,9 +24,9 @@ SUGGESTIONS = 5
 
 @attrs.frozen
 class ExplainedPlace:
-    """One layer in which threads of the pod live; sizes in CPUs, ``None`` where it owns none.
+    """One layer in which threads of the pod live. Sizes in CPUs, ``None`` if it owns none.
 
-    ``hint`` is what sends them there, where the plan is steered.
+    ``hint`` is the hint of the layer if the plan is steered.
     """
 
     layer: str
@@ -41,9 +41,9 @@ class ExplainedPlace:
 
 @attrs.frozen
 class Explanation:
-    """Everything that made the plan place one pod as it does; ``inputs`` by their names.
+    """The inputs and reasons for the placement of one pod. ``inputs`` are by name.
 
-    ``groups`` are those of its profile, ``profile_about`` the containers that this is for.
+    ``groups`` are those of its profile. ``profile_about`` names the containers it applies to.
     """
 
     pod: str
@@ -62,9 +62,9 @@ class Explanation:
 
 
 def explain(plan: LayerPlan, settings: Settings, pod_key: str) -> Explanation:
-    """Explain the pod of that key (``namespace/name``), or of that name where it is unique.
+    """Explain the pod with that key (``namespace/name``), or with that name if it is unique.
 
-    Raises InputError naming similar pods where there is none, or more than one.
+    Raises InputError with similar names if no pod, or more than one, matches.
     """
     assignment = _find(plan.assignments, pod_key)
     places = tuple(_places(plan, assignment))
@@ -91,30 +91,30 @@ def explanation_document(explanation: Explanation) -> dict[str, Any]:
 
 
 def _find(assignments: Iterable[Assignment], pod_key: str) -> Assignment:
-    by_key: dict[str, Assignment] = {each.pod.key: each for each in assignments}
+    by_key: dict[str, Assignment] = {assignment.pod.key: assignment for assignment in assignments}
     if pod_key in by_key:
         return by_key[pod_key]
-    named = [key for key, each in by_key.items() if each.pod.name == pod_key]
-    if len(named) == 1:
-        return by_key[named[0]]
-    if named:
-        raise InputError(f"{len(named)} pods are named {pod_key!r}: {', '.join(sorted(named))}")
+    matches = [key for key, assignment in by_key.items() if assignment.pod.name == pod_key]
+    if len(matches) == 1:
+        return by_key[matches[0]]
+    if matches:
+        raise InputError(f"{len(matches)} pods are named {pod_key!r}: {', '.join(sorted(matches))}")
     similar = _similar(pod_key, by_key)
     hint = f"; similar: {', '.join(similar)}" if similar else ""
     raise InputError(f"no pod {pod_key!r} among {len(by_key)} on this node{hint}")
 
 
 def _similar(pod_key: str, by_key: Mapping[str, Assignment]) -> list[str]:
-    """Return the keys of pods of a similar name first, then similar keys; the closest first."""
+    """Return the keys of pods with a similar name, then similar keys, each closest first."""
     names: dict[str, list[str]] = {}
     for key, assignment in by_key.items():
         names.setdefault(assignment.pod.name, []).append(key)
     name = pod_key.rpartition("/")[2]
     from difflib import get_close_matches  # noqa: PLC0415 - only a misspelled name needs it
 
-    close = [key for each in get_close_matches(name, names, SUGGESTIONS) for key in names[each]]
-    found = [*close, *get_close_matches(pod_key, by_key, SUGGESTIONS)]
-    return list(dict.fromkeys(found))[:SUGGESTIONS]
+    close = [key for match in get_close_matches(name, names, SUGGESTIONS) for key in names[match]]
+    keys = [*close, *get_close_matches(pod_key, by_key, SUGGESTIONS)]
+    return list(dict.fromkeys(keys))[:SUGGESTIONS]
 
 
 def _inputs(pod: Pod) -> dict[str, str]:
@@ -125,13 +125,14 @@ def _inputs(pod: Pod) -> dict[str, str]:
         "qos_class": pod.qos_class.value,
         "cpu_request": in_millis(pod.cpu_request_millis),
         "cpu_limit": "none" if limit is None else in_millis(limit),
-        "images": ", ".join(each.image for each in pod.containers if each.image) or "none",
+        "images": ", ".join(container.image for container in pod.containers if container.image)
+        or "none",
         "cgroups": ", ".join(pod.cgroups) or _found_by(pod),
     }
 
 
 def _found_by(pod: Pod) -> str:
-    """Say how the threads of a pod are found whose cgroup is not known."""
+    """Return how the threads of a pod with an unknown cgroup are found."""
     if pod.origin is Origin.KUBERNETES:
         return "not seen; found by the pod's uid"
     names = process_names(pod)
@@ -145,11 +146,11 @@ def _places(plan: LayerPlan, assignment: Assignment) -> Iterator[ExplainedPlace]
     for layer in plan.layers:
         if key not in layer.members and key not in layer.group_members:
             continue
-        said = threads_in(layer.name, plan.steering, assignment.pod)
+        threads = threads_in(layer.name, plan.steering, assignment.pod)
         yield ExplainedPlace(
             layer.name,
             layer.kind,
-            said or _static_text(layer, assignment),
+            threads or _static_text(layer, assignment),
             layer.cpus_min,
             layer.cpus_max,
             layer.demoted,
@@ -226,7 +227,7 @@ def _tier_changes(assignment: Assignment, settings: Settings) -> Iterator[str]:
 def _priority_changes(assignment: Assignment, settings: Settings) -> Iterator[str]:
     pod, mapping = assignment.pod, settings.priority_mapping
     if pod.tier is not None:
-        yield "the tier is set by that rule, and priorities do not count"
+        yield "the tier is set by that rule; priorities have no effect"
         return
     if pod.qos_class is QosClass.BEST_EFFORT and not (pod.priority or pod.priority_class):
         yield "a CPU or memory request, or any PriorityClass of value 0, would make it normal"

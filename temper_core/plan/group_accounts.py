@@ -1,4 +1,4 @@
-"""What becomes of each thread group of a pod's profile, with the arithmetic of its cores."""
+"""The outcome of each thread group of a pod's profile, with the arithmetic of its cores."""
 
 from collections.abc import Iterator
 from decimal import Decimal
@@ -21,10 +21,10 @@ STATIC_LOSS = "without hints these threads stay in the layer of their tier"
 
 @frozen
 class GroupAccount:
-    """One thread group: what it asks for, what it becomes in which layer, and why not more.
+    """One thread group: its request, its outcome, its layer, and the reasons.
 
-    ``cores`` is the arithmetic of an exclusive group, over all pods of the tier with the profile;
-    ``static`` what is lost where hints cannot be given, empty where nothing is.
+    ``cores`` is the arithmetic of an exclusive group, over all pods of the tier with the profile.
+    ``static`` is what the group loses without hints. Empty if it loses nothing.
     """
 
     name: str
@@ -38,7 +38,7 @@ class GroupAccount:
 
 
 def group_accounts(plan: LayerPlan, assignment: Assignment) -> tuple[GroupAccount, ...]:
-    """Account for every group of the assignment's profile; empty without one."""
+    """Return an account of every group of the assignment's profile. Empty without one."""
     if assignment.profile is None or assignment.is_system:
         return ()
     crew = _crew(plan, assignment)
@@ -47,27 +47,27 @@ def group_accounts(plan: LayerPlan, assignment: Assignment) -> tuple[GroupAccoun
 
 
 def containers_meant(assignment: Assignment) -> str:
-    """Say which containers the profile is about, and why; empty without a profile."""
+    """Return the containers that the profile applies to, and why. Empty without a profile."""
     if assignment.profile is None:
         return ""
     pod = assignment.pod
-    meant = containers_of(pod, assignment.profile.profile.fingerprint)
-    others = [each.name for each in pod.containers if each not in meant]
-    if not others:
+    matching = containers_of(pod, assignment.profile.profile.fingerprint)
+    rest = [container.name for container in pod.containers if container not in matching]
+    if not rest:
         return "every thread of the pod"
-    names = ", ".join(each.name for each in meant)
-    if not all(each.runtime_id for each in pod.containers):
-        return f"the whole pod: container {names} cannot be told from {', '.join(others)} yet"
-    return f"container {names}; the threads of {', '.join(others)} stay in the layer of the tier"
+    names = ", ".join(container.name for container in matching)
+    if not all(container.runtime_id for container in pod.containers):
+        return f"the whole pod: container {names} is not yet distinct from {', '.join(rest)}"
+    return f"container {names}; the threads of {', '.join(rest)} stay in the layer of the tier"
 
 
 def _crew(plan: LayerPlan, assignment: Assignment) -> TierPods:
     profile = assignment.profile.profile.id if assignment.profile else ""
     members = tuple(
-        AddressedPod(each, (), ())
-        for each in plan.assignments
-        if each.tier is assignment.tier and not each.is_system
-        if each.profile is not None and each.profile.profile.id == profile
+        AddressedPod(other, (), ())
+        for other in plan.assignments
+        if other.tier is assignment.tier and not other.is_system
+        if other.profile is not None and other.profile.profile.id == profile
     )
     return TierPods(assignment.tier, assignment.profile, members, is_steered=plan.is_steered)
 
@@ -92,7 +92,7 @@ def _account(plan: LayerPlan, crew: TierPods, wish: GroupRequest) -> GroupAccoun
 def _home(
     plan: LayerPlan, wish: GroupRequest, layer: Layer | None, *, is_folded: bool
 ) -> tuple[str, str]:
-    """Return the layer of the group's threads, and what that makes of them."""
+    """Return the layer of the group's threads, and their outcome as text."""
     if layer is not None:
         sized = "owns no CPU" if not layer.cpus_max else f"{layer.cpus_min}-{layer.cpus_max} CPUs"
         kind = "exclusive, idle siblings" if layer.exclusive else layer.kind.value
@@ -108,7 +108,7 @@ def _home(
 def _arithmetic(crew: TierPods, group: ThreadGroup) -> str:
     if group.treatment is not Treatment.EXCLUSIVE:
         return ""
-    requests = sum(each.pod.cpu_request_millis for each in crew.members)
+    requests = sum(member.pod.cpu_request_millis for member in crew.members)
     fraction = Decimal(1) if group.cpu_fraction is None else Decimal(str(group.cpu_fraction))
     product = f"{Decimal(requests) * fraction / MILLIS:f}"
     exact = product.rstrip("0").rstrip(".") if "." in product else product
@@ -118,7 +118,7 @@ def _arithmetic(crew: TierPods, group: ThreadGroup) -> str:
 
 
 def threads_of(group: ThreadGroup) -> str:
-    """Say which threads *group* is for."""
+    """Return the threads of *group* as text."""
     return "; ".join(f"threads {match_words(match)}" for match in group.match) or "all others"
 
 

@@ -1,4 +1,4 @@
-"""Thread groups: which pods share one, and what each can get before cores are counted."""
+"""Thread groups: the pods that share one, and what each may get before cores are counted."""
 
 from collections import defaultdict
 from collections.abc import Container, Iterable, Mapping
@@ -21,10 +21,10 @@ LONGEST_NAME = 63
 
 @frozen
 class GroupRequest:
-    """What one thread group asks for in one tier; ``cores`` whole ones, for exclusive groups.
+    """The request of one thread group in one tier. ``cores`` are whole, for exclusive groups.
 
-    ``position`` is the group's in its profile, which lists what matters most first.
-    The treatment NORMAL stands for staying in the tier's layer, for whatever reason.
+    ``position`` is the group's index in its profile, which lists the most important group first.
+    The treatment NORMAL means that it stays in the tier's layer, for any reason.
     """
 
     tier: Tier
@@ -41,7 +41,7 @@ class GroupRequest:
 
     @property
     def has_layer(self) -> bool:
-        """Whether the group wants a layer of its own."""
+        """Whether the group requests its own layer."""
         return self.treatment in (Treatment.EXCLUSIVE, Treatment.LATENCY)
 
     @property
@@ -62,7 +62,7 @@ class TierPods:
 
     @property
     def profile(self) -> str:
-        """The id of the profile; empty without one."""
+        """The id of the profile. Empty without one."""
         return self.loaded.profile.id if self.loaded else ""
 
     @property
@@ -71,29 +71,29 @@ class TierPods:
         return self.loaded.profile.thread_groups if self.loaded else ()
 
     def without(self, names: Container[str]) -> "TierPods":
-        """Return the crew with the groups of *names* staying in the layer of their tier."""
-        kept = tuple(
+        """Return the crew with the groups of *names* left in the layer of their tier."""
+        reduced = tuple(
             evolve(wish, treatment=Treatment.NORMAL) if wish.name in names else wish
             for wish in self.wishes
         )
-        return evolve(self, wishes=kept)
+        return evolve(self, wishes=reduced)
 
     def parts(self, goals: Mapping[str, GroupTarget]) -> tuple[Part, ...]:
-        """Return the groups as far as they can be told, each with where it goes."""
+        """Return the groups as far as they can be matched, each with its target."""
         return tuple(self.part(wish.group, goals[wish.name]) for wish in self.wishes)
 
     def part(self, group: ThreadGroup, goal: GroupTarget) -> Part:
-        """Return *group* as far as it can be told: the engine alone knows only names."""
-        known = tuple(match for match in group.match if self.is_steered or match.is_static)
-        return Part(known, goal, takes_rest=not group.match)
+        """Return *group* as far as it can be matched: the engine alone matches only names."""
+        matches = tuple(match for match in group.match if self.is_steered or match.is_static)
+        return Part(matches, goal, takes_rest=not group.match)
 
 
 def crews_of(
     pods: Iterable[AddressedPod], *, is_steered: bool = False
 ) -> tuple[tuple[TierPods, ...], tuple[Note, ...]]:
-    """Gather the pods by tier and profile, each with what its groups ask for.
+    """Collect the pods by tier and profile, each with the requests of its groups.
 
-    The most important tier comes first. The notes are on what no node could give.
+    The most important tier comes first. The notes list requests that no node could serve.
     """
     crews: list[TierPods] = []
     notes: list[Note] = []
@@ -105,19 +105,19 @@ def crews_of(
 
 
 def _gathered(pods: Iterable[AddressedPod]) -> tuple[TierPods, ...]:
-    found: defaultdict[tuple[int, str], list[AddressedPod]] = defaultdict(list)
+    by_profile: defaultdict[tuple[int, str], list[AddressedPod]] = defaultdict(list)
     for located in pods:
         assignment = located.assignment
         profile = assignment.profile.profile.id if assignment.profile else ""
-        found[assignment.tier.rank, profile].append(located)
+        by_profile[assignment.tier.rank, profile].append(located)
     return tuple(
         TierPods(members[0].assignment.tier, members[0].assignment.profile, tuple(members))
-        for _, members in sorted(found.items(), key=lambda item: item[0])
+        for _, members in sorted(by_profile.items(), key=lambda item: item[0])
     )
 
 
 def wishes_of(crew: TierPods) -> tuple[tuple[GroupRequest, ...], tuple[Note, ...]]:
-    """Return what each group of *crew* asks for, and what no node however large could give it."""
+    """Return the request of each group of *crew*, with notes on what no node could serve."""
     wishes: list[GroupRequest] = []
     notes: list[Note] = []
     for position, group in enumerate(crew.groups):
@@ -130,7 +130,7 @@ def wishes_of(crew: TierPods) -> tuple[tuple[GroupRequest, ...], tuple[Note, ...
 
 
 def layer_name(profile: str, group: str, tier: Tier) -> str:
-    """Return ``profile.group.tier``, cut where it is longer than every engine takes."""
+    """Return ``profile.group.tier``, shortened if it exceeds the limit of all engines."""
     name = f"{profile}.{group}.{tier}"
     if len(name) <= LONGEST_NAME:
         return name
@@ -141,9 +141,9 @@ def layer_name(profile: str, group: str, tier: Tier) -> str:
 def exclusive_cores(crew: TierPods, group: ThreadGroup) -> int:
     """Return the whole cores that the group needs: its share of all requests, rounded up once.
 
-    A core counts as one CPU here, because its siblings are to stay idle.
+    A core counts as one CPU here, because its siblings stay idle.
     """
-    requests = sum(each.pod.cpu_request_millis for each in crew.members)
+    requests = sum(member.pod.cpu_request_millis for member in crew.members)
     return -(-requests * _fraction(group) // MILLIS)
 
 
@@ -152,7 +152,7 @@ Settled = tuple[Treatment, tuple[Refusal, ...]]
 
 
 def _settled(crew: TierPods, position: int) -> Settled:
-    """Return what the group can have, and a code and a sentence for all that it cannot."""
+    """Return the group's treatment, and a code and a message for each refusal."""
     group = crew.groups[position]
     if group.treatment is Treatment.NORMAL:
         return Treatment.NORMAL, ()
@@ -176,14 +176,14 @@ def _no_boost(crew: TierPods) -> Refusal:
 
 
 def _unseen(crew: TierPods, position: int) -> tuple[Refusal, ...]:
-    """Say what the engine cannot see of the group, whose names are all that it knows."""
+    """Return refusals for matches that the engine, which matches only names, cannot see."""
     if crew.is_steered:
         return ()
     group = crew.groups[position]
-    blind = [each.name for each in crew.groups[:position] if not _is_static(each)]
+    blind = [earlier.name for earlier in crew.groups[:position] if not _is_static(earlier)]
     if not group.match and blind:
         why = (
-            f"takes what is left after {', '.join(blind)}, which only steering can tell; "
+            f"takes the rest after {', '.join(blind)}, which needs steering to match; "
             "the threads stay in the layer of their tier"
         )
         return (("group_needs_steering", why),)
@@ -214,7 +214,7 @@ def _sized(crew: TierPods, group: ThreadGroup) -> Settled:
 
 def _is_shadowed(crew: TierPods, group: ThreadGroup) -> bool:
     position = crew.groups.index(group)
-    parts = [crew.part(each, GroupTarget.TIER) for each in crew.groups[: position + 1]]
+    parts = [crew.part(earlier, GroupTarget.TIER) for earlier in crew.groups[: position + 1]]
     return not own_conditions(parts, position)
 
 
@@ -223,5 +223,5 @@ def _is_static(group: ThreadGroup) -> bool:
 
 
 def _fraction(group: ThreadGroup) -> Fraction:
-    # The shortest decimal that reads back as this float is what the profile says.
+    # The shortest decimal that reads back as this float is the profile's number.
     return Fraction(1) if group.cpu_fraction is None else Fraction(str(group.cpu_fraction))

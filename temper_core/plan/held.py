@@ -1,4 +1,4 @@
-"""Shares held to the layers in force: the best that can be had without another engine."""
+"""Shares held to the layers in force: the best plan without a new engine."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -20,10 +20,10 @@ WAITING = "waiting"
 def held_shares(
     in_force: Sequence[Layer], crews: Sequence[TierPods], capacity: Capacity, tiers: Tiers
 ) -> Shares:
-    """Return shares whose grants are those of the layers *in_force*, whatever the pods ask for.
+    """Return shares whose grants are those of the layers *in_force*, whatever the pods request.
 
-    Threads of a group go into its layer where that is in force, and stay in their tier's, or in
-    Open, where it is not. What the next engine will give and this one cannot is a note of the code
+    Threads of a group go into its layer if that is in force. If not, they stay in their tier's
+    layer, or in Open. A grant that only the next engine can give becomes a note of the code
     ``waiting``.
     """
     grants = {
@@ -42,7 +42,7 @@ def _grant(layer: Layer, capacity: Capacity) -> CoreGrant:
     least, most = (layer.cpus_min or 0) // capacity.unit, (layer.cpus_max or 0) // capacity.unit
     reason = layer.reason
     if layer.tier is not None:
-        # The size, which comes last, is said anew by whoever builds the layer.
+        # The size comes last, and the builder of the layer writes it again.
         reason = reason.rpartition("; ")[0] or reason
     return CoreGrant(
         kind=layer.kind,
@@ -66,31 +66,31 @@ def _goal(wish: GroupRequest, grants: Mapping[str, CoreGrant]) -> GroupTarget:
 def _demands(
     crews: Sequence[TierPods], goals: Mapping[str, GroupTarget], tiers: Tiers
 ) -> Mapping[Tier, Demand]:
-    found = {}
+    demands = {}
     for tier in Tier:
         demand = tier_demand([crew for crew in crews if crew.tier is tier], goals)
         if demand is not None and tiers.of(tier).kind is not LayerKind.OPEN:
-            found[tier] = demand
-    return found
+            demands[tier] = demand
+    return demands
 
 
 def _still_holds(note: Note, grants: Mapping[str, CoreGrant], fresh: Shares) -> bool:
-    """Whether what a new plan could not give is not given now either."""
-    held, new = grants.get(note.subject), fresh.grants.get(note.subject)
-    if held is None:
+    """Whether a refusal of the fresh plan also holds for the layers in force."""
+    held_grant, new = grants.get(note.subject), fresh.grants.get(note.subject)
+    if held_grant is None:
         return new is None
-    return held.demoted and new is not None and new.demoted
+    return held_grant.demoted and new is not None and new.demoted
 
 
 def _waiting(grants: Mapping[str, CoreGrant], fresh: Shares, capacity: Capacity) -> Iterator[Note]:
-    """Tell what a new plan would give and the layers in force cannot."""
+    """Yield a note for each grant of a new plan that the layers in force cannot give."""
     for name, new in fresh.grants.items():
-        held = grants.get(name)
-        if held is None:
+        held_grant = grants.get(name)
+        if held_grant is None:
             size = f"up to {counted(new.most, 'core')} of {counted(capacity.unit, 'CPU')}"
             why = f"{size}, {new.reason}; until then {_meanwhile(name, new, grants)}"
-        elif new.least > held.most or (new.demoted and not held.demoted):
-            why = f"{counted(new.least, 'core')} needed, {held.most} in force, {new.reason}"
+        elif new.least > held_grant.most or (new.demoted and not held_grant.demoted):
+            why = f"{counted(new.least, 'core')} needed, {held_grant.most} in force, {new.reason}"
         else:
             continue
         yield Note(WAITING, name, f"waits for the next engine: {why}")

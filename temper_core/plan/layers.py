@@ -1,4 +1,4 @@
-"""Build the records of a plan's layers from shares and sketch."""
+"""Build the records of a plan's layers from shares and draft."""
 
 from collections.abc import Mapping, Sequence
 
@@ -19,12 +19,12 @@ from temper_core.settings import Settings
 SYSTEM_WEIGHT = 1000
 SYSTEM_UTIL_RANGE = (0.4, 0.7)
 LATENCY_SLICE_US = 3_000
-OPEN_REASON = "what is idle; shared by low, background, everything unmatched, and who has no core"
+OPEN_REASON = "idle CPUs, shared by low, background, everything unmatched, and pods without a core"
 
 
 @frozen
 class Compiled:
-    """What becomes of the pods: layers, notes, and where the plan is steered hints and places."""
+    """A compiled plan: layers and notes, and the hints and places of a steered plan."""
 
     layers: tuple[Layer, ...]
     notes: tuple[Note, ...]
@@ -55,7 +55,7 @@ def _layer(builder: "_Builder", name: str, wish: GroupRequest | None) -> Layer:
 
 @frozen
 class _Builder:
-    """Everything that the layers of one plan are made from."""
+    """The inputs for the layers of one plan."""
 
     shares: Shares
     drawn: PlanDraft
@@ -79,11 +79,11 @@ class _Builder:
             slice_us=self.settings.plan.system_slice_us,
             weight=SYSTEM_WEIGHT,
             members=tuple(sorted(draft.members)),
-            reason=grant.reason if grant else "no core of its own; preempts wherever nobody owns",
+            reason=grant.reason if grant else "no core of its own; preempts on unowned CPUs",
         )
 
     def open(self) -> Layer:
-        """Return the one Open layer, last, that takes everything else."""
+        """Return the Open layer, which comes last and takes everything else."""
         draft = self.drawn.drafts[OPEN]
         return Layer(
             name=OPEN,
@@ -98,8 +98,8 @@ class _Builder:
 
     def tier(self, tier: Tier) -> Layer:
         """Return the layer of a tier."""
-        given = self.settings.tiers.of(tier)
-        return evolve(self._owning(tier.value, tier), protected=given.protected)
+        tier_settings = self.settings.tiers.of(tier)
+        return evolve(self._owning(tier.value, tier), protected=tier_settings.protected)
 
     def group(self, wish: GroupRequest) -> Layer:
         """Return the layer of a thread group."""
@@ -109,7 +109,7 @@ class _Builder:
         is_exclusive = self.shares.grants[wish.name].exclusive
         return evolve(
             layer,
-            # A wake-up that may preempt takes siblings, and CPUs outside of the layer's own.
+            # A preempting wake-up also takes siblings, and CPUs that the layer does not own.
             preempt=layer.preempt and not is_exclusive,
             protected=self.settings.tiers.of(wish.tier).protected and not is_latency,
             exclusive=is_exclusive,
@@ -119,7 +119,7 @@ class _Builder:
 
     def _owning(self, name: str, tier: Tier) -> Layer:
         grant, draft = self.shares.grants[name], self.drawn.drafts[name]
-        given = self.settings.tiers.of(tier)
+        tier_settings = self.settings.tiers.of(tier)
         return Layer(
             name=name,
             kind=grant.kind,
@@ -127,10 +127,10 @@ class _Builder:
             tier=tier,
             cpus_min=grant.least * self.unit,
             cpus_max=grant.most * self.unit,
-            util_range=given.util_range,
-            preempt=given.preempt and self._may_preempt(grant),
-            slice_us=given.slice_us,
-            weight=given.weight,
+            util_range=tier_settings.util_range,
+            preempt=tier_settings.preempt and self._may_preempt(grant),
+            slice_us=tier_settings.slice_us,
+            weight=tier_settings.weight,
             members=tuple(sorted(draft.members)),
             demoted=grant.demoted,
             reason=f"{grant.reason}; {self._size(grant)}",
@@ -138,7 +138,7 @@ class _Builder:
         )
 
     def _may_preempt(self, grant: CoreGrant) -> bool:
-        """Whether it would not keep what nobody owns, where the system layer lives on that."""
+        """Whether it may preempt without keeping unowned CPUs that the system layer depends on."""
         return grant.kind is LayerKind.CONFINED or SYSTEM in self.shares.grants
 
     def _size(self, grant: CoreGrant) -> str:

@@ -1,19 +1,20 @@
-"""To which layer of a plan a thread belongs."""
+"""Find the layer of a plan that a thread belongs to."""
 
 import weakref
 
+from temper_core.engine.matching import holds
 from temper_core.plan.place_index import PlaceIndex
 from temper_core.records.layers import Layer
-from temper_core.records.matching import ThreadIdentity, holds
 from temper_core.records.plans import LayerPlan
+from temper_core.records.threads import ThreadIdentity
 
 _indexes: dict[int, PlaceIndex] = {}
 
 
 def layer_of(plan: LayerPlan, thread: ThreadIdentity) -> Layer | None:
-    """Return the layer of *thread*: where it is steered to, else the first that matches it.
+    """Return the layer of *thread*: its steered layer, else the first that matches it.
 
-    A thread that no rule of a steered plan knows belongs to the Open layer.
+    In a steered plan, a thread without a rule belongs to the Open layer.
     """
     if plan.is_steered:
         return plan.layer_named(place_index(plan).layer_of(thread))

@@ -1,9 +1,9 @@
-"""Which rules count for a thread, among all the places of a steered plan."""
+"""Find the rules for a thread among all the places of a steered plan."""
 
 from collections.abc import Iterable, Sequence
 
 from temper_core.plan.tenancy import NamesCount, where_names_count
-from temper_core.records.matching import ThreadIdentity, matches
+from temper_core.profiles.matching import matches
 from temper_core.records.steering import (
     NAME_PARTS,
     OPEN,
@@ -12,18 +12,19 @@ from temper_core.records.steering import (
     SteeredPlace,
     SteeringRule,
 )
+from temper_core.records.threads import ThreadIdentity
 
 MOST_REMEMBERED = 16_384
-"""Cgroups whose place is kept; a node that makes and removes them all day has ever new ones."""
+"""Cgroups in the cache. Its bound matters on a node that makes and removes cgroups all day."""
 
 
 class PlaceIndex:
-    """Judges threads by the places of one plan, as the kernel side does by its table.
+    """Maps threads to the places of one plan, as the kernel side does by its table.
 
-    The innermost cgroup that has a place counts; of several at one cgroup the first. Names of
-    pods and containers count only where the node's own tools make cgroups (``NamesCount``), and
-    not inside of another's pod that is known. A process scope counts where that place does not
-    outrank it; of several the longest name.
+    The innermost cgroup with a place counts, and the first of several places at one cgroup. Names
+    of pods and containers count only where the node's own tools make cgroups (``NamesCount``), and
+    not inside another known pod. A process scope counts unless the cgroup's place outranks it. The
+    longest of several names counts.
     """
 
     def __init__(self, places: Iterable[SteeredPlace]) -> None:
@@ -40,7 +41,7 @@ class PlaceIndex:
         self._processes.sort(key=lambda place: -len(place.scope.text))
 
     def layer_of(self, thread: ThreadIdentity) -> str:
-        """Return the name of the layer into which *thread* belongs."""
+        """Return the name of the layer that *thread* belongs to."""
         if thread.is_kthread:
             return SYSTEM
         place = self.place_of(thread)
@@ -48,22 +49,22 @@ class PlaceIndex:
         return rule.layer if rule else OPEN
 
     def place_of(self, thread: ThreadIdentity) -> SteeredPlace | None:
-        """Return the place whose rules count for *thread*; ``None`` where it is in none."""
+        """Return the place whose rules count for *thread*. ``None`` if it is in no place."""
         place = self.place_at(thread.cgroup)
         if place is None or not place.outranks_processes:
-            for named in self._processes:
-                if thread.process.startswith(named.scope.text):
-                    return named
+            for process_place in self._processes:
+                if thread.process.startswith(process_place.scope.text):
+                    return process_place
         return place
 
     def place_at(self, cgroup: str) -> SteeredPlace | None:
-        """Return the innermost place of a cgroup's path, process scopes left out."""
+        """Return the innermost place of a cgroup's path, without process scopes."""
         path = cgroup.strip("/")
         try:
             return self._known[path]
         except KeyError:
             place = self._search(path)
-        # Threads of the server ask too: what is remembered may be cleared at any moment.
+        # Server threads call this too, so the cache may be cleared at any moment.
         if len(self._known) >= MOST_REMEMBERED:
             self._known.clear()
         self._known[path] = place
@@ -97,14 +98,14 @@ class PlaceIndex:
         self, path: str, around: Sequence[SteeredPlace], count: NamesCount
     ) -> SteeredPlace | None:
         name = path.rpartition("/")[2]
-        found = [self._paths.get(path)]  # nobody can make one of that path somewhere else
-        pods = {each.pod for each in around if each.pod}
+        candidates = [self._paths.get(path)]  # a path is unique: it cannot be made elsewhere
+        pods = {outer.pod for outer in around if outer.pod}
         if count.pods and not pods:
-            found += [self._pods.get(name), self._pods.get(name.rpartition("-")[2])]
+            candidates += [self._pods.get(name), self._pods.get(name.rpartition("-")[2])]
         if count.containers:
             inside = [self._containers.get(part) for part in NAME_PARTS.split(name)]
-            found += [each for each in inside if each and pods <= {each.pod}]
-        places = [place for place in found if place is not None]
+            candidates += [outer for outer in inside if outer and pods <= {outer.pod}]
+        places = [place for place in candidates if place is not None]
         return min(places, key=lambda place: self._order[id(place)], default=None)
 
 

@@ -1,4 +1,4 @@
-"""Which threads belong where, place by place: what hints are given by."""
+"""Build the places of a steered plan, by which hints are assigned to threads."""
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
@@ -39,18 +39,18 @@ UNKNOWN_PODS = (
     ("kubepods/burstable", Tier.NORMAL),
     ("kubepods/besteffort", Tier.BACKGROUND),
 )
-"""Where the kubelet puts pods by their QoS class, and the tier of those without a PriorityClass."""
+"""The kubelet's directories of pods by QoS class, and the tier of pods without a PriorityClass."""
 
 
 @frozen
 class GroupPlacement:
-    """Which layers there are, and where the threads of each group go."""
+    """The layers of a plan, and the target of each group's threads."""
 
     layers: Container[str]
     goals: Mapping[str, GroupTarget]
 
     def of_tier(self, tier: Tier) -> str:
-        """Return the layer of *tier*, or Open where it has none."""
+        """Return the layer of *tier*, or Open if it has none."""
         return tier.value if tier.value in self.layers else OPEN
 
     def of_group(self, name: str, tier: Tier) -> str:
@@ -67,12 +67,12 @@ def places_of(
     homes: GroupPlacement,
     settings: PlanSettings,
 ) -> tuple[SteeredPlace, ...]:
-    """Return the places of a node, each scope once; of two that claim one the first has it.
+    """Return the places of a node, each scope once. The first of two claims to a scope counts.
 
     Pods of more important tiers come first, as their layers do.
     """
     node = _Node(settings)
-    named: dict[Scope, SteeredPlace] = {}
+    by_scope: dict[Scope, SteeredPlace] = {}
     for place in (
         *node.kept(),
         *(place for located in system for place in _pod_places(located, located.whole, TO_SYSTEM)),
@@ -80,23 +80,23 @@ def places_of(
         *node.processes(),
         *_unknown_pods(homes),
     ):
-        named.setdefault(place.scope, place)
-    return tuple(named.values())
+        by_scope.setdefault(place.scope, place)
+    return tuple(by_scope.values())
 
 
 @frozen
 class _Node:
-    """The node's own places, and what they have to say about those of pods."""
+    """The node's own places, and their effect on the places of pods."""
 
     settings: PlanSettings
 
     def kept(self) -> Iterator[SteeredPlace]:
-        """Yield the cgroups that the system layer keeps served."""
+        """Yield the cgroups that belong to the system layer."""
         for path in self._kept_paths():
             yield SteeredPlace(Scope(ScopeKind.PATH, path), TO_SYSTEM)
 
     def processes(self) -> Iterator[SteeredPlace]:
-        """Yield the cgroups in which processes of the node's own count by their names."""
+        """Yield the cgroups in which the node's own processes match by name."""
         for prefix in self.settings.system_process_cgroups:
             path = prefix.strip("/")
             rules = (*self._rules(system_names(self.settings)), *TO_OPEN)
@@ -105,7 +105,7 @@ class _Node:
     def settled(self, place: SteeredPlace) -> SteeredPlace:
         """Return a pod's place as the system layer's own matchers leave it.
 
-        They come before Open: a thread for which one of them holds cannot be sent there.
+        Those come before Open: a thread that matches one of them cannot be sent to Open.
         """
         scope = place.scope
         if scope.kind is ScopeKind.PATH and self._is_kept(scope.text):
@@ -113,15 +113,15 @@ class _Node:
         return SteeredPlace(scope, (*self._rules(self._names_in(scope)), *place.rules), place.pod)
 
     def _is_kept(self, path: str) -> bool:
-        return any(f"{path}/".startswith(f"{kept}/") for kept in self._kept_paths())
+        return any(f"{path}/".startswith(f"{prefix}/") for prefix in self._kept_paths())
 
     def _names_in(self, scope: Scope) -> Iterable[str]:
-        """Return which names of the node's processes count in a pod's scope."""
+        """Return the names of the node's processes that count in a pod's scope."""
         names, text = system_names(self.settings), scope.text
         if scope.kind is ScopeKind.PROCESS:
-            return (each for each in names if each.startswith(text) or text.startswith(each))
-        where = tuple(self.settings.system_process_cgroups)
-        return names if scope.kind is ScopeKind.PATH and f"{text}/".startswith(where) else ()
+            return (name for name in names if name.startswith(text) or text.startswith(name))
+        prefixes = tuple(self.settings.system_process_cgroups)
+        return names if scope.kind is ScopeKind.PATH and f"{text}/".startswith(prefixes) else ()
 
     def _kept_paths(self) -> Iterator[str]:
         paths = (path.strip("/") for path in self.settings.system_cgroups)
@@ -139,7 +139,7 @@ def _crew_places(crew: TierPods, homes: GroupPlacement) -> Iterator[SteeredPlace
         if member.inside == member.whole:
             yield from _pod_places(member, member.whole, groups)
         else:
-            # Containers that the profile is not about are in the pod's own place.
+            # Containers that the profile does not apply to are in the pod's own place.
             yield from _pod_places(member, member.whole, tier)
             yield from _pod_places(member, member.inside, groups)
 
@@ -153,7 +153,7 @@ def _pod_places(
 
 
 def _group_rules(crew: TierPods, homes: GroupPlacement) -> Rules:
-    """Return the profile's groups in their order; the last rule takes what is left."""
+    """Return the profile's groups in their order. The last rule takes all other threads."""
     rules: list[SteeringRule] = []
     rest = homes.of_tier(crew.tier)
     for wish in crew.wishes:
@@ -166,7 +166,7 @@ def _group_rules(crew: TierPods, homes: GroupPlacement) -> Rules:
 
 
 def _trimmed(rules: Sequence[SteeringRule], rest: str) -> Sequence[SteeringRule]:
-    """Leave out the last rules that say no more than that what is left goes to *rest*."""
+    """Drop the last rules that send their threads to *rest*, as the final rule does anyway."""
     count = len(rules)
     while count and rules[count - 1].layer == rest:
         count -= 1

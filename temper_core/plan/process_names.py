@@ -1,4 +1,4 @@
-"""How many process names a layer can be told: each is an OR block, and nothing joins them."""
+"""Limit the process names of a layer: each is an OR block, and blocks of names cannot be joined."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,7 +19,7 @@ Station = Tier | None
 
 
 def rooms(tiers: Tiers, system_blocks: int) -> Mapping[Station, int]:
-    """Return how many names each layer has room for; tiers that share Open are left out."""
+    """Return how many names each layer can hold. Tiers that share Open are left out."""
     owning = [tier for tier in Tier if tiers.of(tier).kind is not LayerKind.OPEN]
     return {None: MOST_NAMES - system_blocks, **dict.fromkeys(owning, MOST_NAMES)}
 
@@ -27,19 +27,19 @@ def rooms(tiers: Tiers, system_blocks: int) -> Mapping[Station, int]:
 def with_room(
     pods: Sequence[AddressedPod], room: Mapping[Station, int]
 ) -> tuple[list[AddressedPod], list[Note]]:
-    """Take away the names for which the pods' layers have no room, and say so; first come."""
-    known: defaultdict[Station, dict[Address, None]] = defaultdict(dict)
-    found: list[AddressedPod] = []
+    """Remove names that do not fit the pods' layers, with a note each. Earlier pods come first."""
+    used: defaultdict[Station, dict[Address, None]] = defaultdict(dict)
+    fitted: list[AddressedPod] = []
     notes: list[Note] = []
     for located in pods:
         station = None if located.assignment.is_system else located.assignment.tier
         most = room.get(station)
-        kept = located.whole if most is None else tuple(_kept(located, known[station], most))
-        if len(kept) < len(located.whole):
-            notes.append(_note(located, kept))
-            located = evolve(located, whole=kept, inside=kept)  # noqa: PLW2901 - the pod, cut
-        found.append(located)
-    return found, notes
+        addresses = located.whole if most is None else tuple(_kept(located, used[station], most))
+        if len(addresses) < len(located.whole):
+            notes.append(_note(located, addresses))
+            located = evolve(located, whole=addresses, inside=addresses)  # noqa: PLW2901 - the pod, cut
+        fitted.append(located)
+    return fitted, notes
 
 
 def _kept(located: AddressedPod, known: dict[Address, None], most: int) -> Iterator[Address]:

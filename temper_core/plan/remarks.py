@@ -1,4 +1,4 @@
-"""The notes of a plan that no single layer is the subject of, and their order."""
+"""The notes of a plan that do not concern a single layer, and their order."""
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
@@ -19,7 +19,7 @@ def in_note_order(notes: Iterable[Note]) -> tuple[Note, ...]:
 
 
 def node_notes(capacity: Capacity) -> Iterator[Note]:
-    """Say so where the node is too small to fence anything."""
+    """Yield a note if the node is too small to fence anything."""
     if capacity.fenceable == 0:
         why = f"{capacity.describe()}, so every layer shares them and none is fenced"
         yield Note("small_machine", "node", why)
@@ -28,7 +28,7 @@ def node_notes(capacity: Capacity) -> Iterator[Note]:
 def yield_notes(
     crews: Iterable[TierPods], goals: Mapping[str, GroupTarget], tiers: Tiers
 ) -> Iterator[Note]:
-    """Tell where what is left of an important pod yields: its main thread is among that."""
+    """Yield a note if the rest of an important pod, with its main thread, yields."""
     for crew in crews:
         if crew.tier not in SIZED_BY_REQUESTS or tiers.of(crew.tier).kind is LayerKind.OPEN:
             continue
@@ -42,7 +42,7 @@ def yield_notes(
 
 
 def profile_notes(assignments: Sequence[Assignment]) -> Iterator[Note]:
-    """Name the pods that a profile claims and that got none, and what is odd about one they got."""
+    """Yield notes for claimed pods without a profile, and for ties and expired profiles."""
     for assignment in assignments:
         loaded, key = assignment.profile, assignment.pod.key
         if loaded is None:
@@ -58,7 +58,7 @@ def profile_notes(assignments: Sequence[Assignment]) -> Iterator[Note]:
 def adrift_notes(
     adrift: Sequence[AddressedPod], tiers: Tiers, noted: Container[str] = ()
 ) -> Iterator[Note]:
-    """Name the pods that would live elsewhere if their cgroup were known, but those *noted*."""
+    """Yield notes for pods, except *noted*, whose unknown cgroup keeps them out of their layer."""
     for located in adrift:
         kind = tiers.of(located.assignment.tier).kind
         matters = located.assignment.is_system or kind is not LayerKind.OPEN
@@ -68,6 +68,6 @@ def adrift_notes(
 
 
 def process_notes(dropped: Sequence[str]) -> Iterator[Note]:
-    """Name the processes for which the system layer has no OR block left."""
+    """Yield notes for the processes that get no OR block in the system layer."""
     for name in dropped:
         yield Note("folded", SYSTEM, f"no OR block is left for the process {name!r}")

@@ -1,4 +1,4 @@
-"""Write a plan as the engine reads it, and as people and machines outside read it."""
+"""Render a plan as the engine's configuration, and as the document of ``docs/plan-contract.md``."""
 
 import json
 from typing import Any
@@ -13,7 +13,7 @@ from temper_core.records.tiers import LayerKind
 
 SCHEMA_VERSION = 1
 UNMATCHED = "unmatched"
-"""The engine insists on a last layer without conditions; no thread of a steered plan gets there."""
+"""The last layer. The engine requires it to have no conditions. A steered plan leaves it empty."""
 
 OPEN_UTIL_RANGE = (0.5, 0.8)
 
@@ -21,7 +21,7 @@ OPEN_UTIL_RANGE = (0.5, 0.8)
 def render_engine(plan: LayerPlan) -> str:
     """Return the configuration for scx_layered: canonical JSON, one layer per line.
 
-    It says nothing of the pods beyond the matchers, so that what changes no layer changes no byte.
+    It holds nothing of the pods but the matchers, so equal layers give equal bytes.
     """
     written = (_engine_layer(layer) for layer in engine_layers(plan))
     lines = [json.dumps(layer, separators=(",", ":")) for layer in written]
@@ -29,19 +29,20 @@ def render_engine(plan: LayerPlan) -> str:
 
 
 def engine_layers(plan: LayerPlan) -> tuple[Layer, ...]:
-    """Return the layers as the engine gets them.
+    """Return the layers as the engine receives them.
 
-    What no other layer may own belongs to the Open layer, which is therefore Grouped to the engine:
-    a CPU that nobody owns stays with whichever Grouped layer came by and is always busy, and an
-    Open layer would starve. Not where the system layer owns nothing: it would then have no CPU.
-    A steered plan's Open layer has a hint, so that ``unmatched`` follows it; it preempts, because
-    all four kinds of dispatch loop are one too many.
+    CPUs that no other layer may own belong to the Open layer, which is therefore Grouped to the
+    engine. An unowned CPU stays with the first always busy Grouped layer that runs on it, and an
+    Open layer would starve. If the system layer owns nothing, this is left out, because it would
+    have no CPU.
+    A steered plan's Open layer has a hint, so ``unmatched`` follows it. ``unmatched`` preempts,
+    because the verifier rejects all four kinds of dispatch loop together.
     """
     *others, shared = plan.layers
-    kept = _left_over(plan)
+    left_over = _left_over(plan)
     last = evolve(shared, name=UNMATCHED, matches=((),), preempt=True)
-    written = _owning(shared, kept) if kept else shared
-    return (*others, written, last) if plan.is_steered else (*others, written)
+    open_layer = _owning(shared, left_over) if left_over else shared
+    return (*others, open_layer, last) if plan.is_steered else (*others, open_layer)
 
 
 def _owning(layer: Layer, cpus: int) -> Layer:
@@ -51,7 +52,7 @@ def _owning(layer: Layer, cpus: int) -> Layer:
 
 
 def _left_over(plan: LayerPlan) -> int:
-    """Count the CPUs of whole cores that no layer may own; 0 where the system layer needs them."""
+    """Count the CPUs of whole cores that no layer may own. 0 if the system layer needs them."""
     system = plan.layer_named(SYSTEM)
     if system is None or not system.cpus_max:
         return 0
@@ -61,7 +62,7 @@ def _left_over(plan: LayerPlan) -> int:
 
 
 def plan_document(plan: LayerPlan, generation: int = 0) -> dict[str, Any]:
-    """Return the plan as ``docs/plan-contract.md`` promises it, ready for JSON."""
+    """Return the plan as ``docs/plan-contract.md`` specifies it, ready for JSON."""
     return {
         "schema_version": SCHEMA_VERSION,
         "generation": generation,
@@ -70,7 +71,7 @@ def plan_document(plan: LayerPlan, generation: int = 0) -> dict[str, Any]:
         "layers": [
             {**_layer_document(layer), "hint": plan.hints.get(layer.name)} for layer in plan.layers
         ],
-        "assignments": [_assignment_document(each) for each in plan.assignments],
+        "assignments": [_assignment_document(assignment) for assignment in plan.assignments],
         "notes": [
             {"code": note.code, "subject": note.subject, "message": note.message}
             for note in plan.notes
@@ -131,8 +132,8 @@ def _comment(layer: Layer) -> str:
     if layer.tier is None:
         return "the node itself" if layer.preempt else "everything else"
     demoted = ", demoted" if layer.demoted else ""
-    what = "tier" if layer.name == layer.tier.value else "thread group of tier"
-    return f"{what} {layer.tier}{demoted}"
+    noun = "tier" if layer.name == layer.tier.value else "thread group of tier"
+    return f"{noun} {layer.tier}{demoted}"
 
 
 def _layer_document(layer: Layer) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Who of the node's pods lives where: in the system layer, in a tier's, or nobody can tell."""
+"""Sort the node's pods: those of the system layer, those of tiers, and those without an address."""
 
 from collections.abc import Iterable
 
@@ -9,7 +9,7 @@ from temper_core.plan.addresses import AddressedPod
 
 @frozen
 class AddressedPods:
-    """The pods of a node; those ``adrift`` have no address that tells them from others."""
+    """The pods of a node. Those ``adrift`` have no address that distinguishes their threads."""
 
     system: tuple[AddressedPod, ...]
     tiered: tuple[AddressedPod, ...]
@@ -19,9 +19,9 @@ class AddressedPods:
     def of(cls, pods: Iterable[AddressedPod]) -> "AddressedPods":
         """Sort *pods*, in their order."""
         pods = tuple(pods)
-        found = [pod for pod in pods if pod.whole]
+        addressed = [pod for pod in pods if pod.whole]
         return cls(
-            tuple(pod for pod in found if pod.assignment.is_system),
-            tuple(pod for pod in found if not pod.assignment.is_system),
+            tuple(pod for pod in addressed if pod.assignment.is_system),
+            tuple(pod for pod in addressed if not pod.assignment.is_system),
             tuple(pod for pod in pods if not pod.whole),
         )

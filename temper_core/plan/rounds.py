@@ -1,4 +1,4 @@
-"""One attempt at handing the node's cores out to layers, station by station."""
+"""One attempt to distribute the node's cores to layers, station by station."""
 
 from collections import defaultdict
 from collections.abc import Container, Sequence
@@ -23,9 +23,10 @@ Station = Tier | None
 
 @define
 class CoreGrant:
-    """The cores of one layer: always ``least``, up to ``most``.
+    """The cores of one layer: at least ``least``, at most ``most``.
 
-    ``wants`` is what its requests need, ``ceiling`` what its limits allow (``None``: anything).
+    ``wants`` are the cores that its requests need. ``ceiling`` are those that its limits allow,
+    ``None`` without a limit.
     """
 
     kind: LayerKind
@@ -48,10 +49,10 @@ class CoreGrant:
 
 @frozen
 class Spare:
-    """What a steered plan makes room for: pods that are not there yet.
+    """The reserve of a steered plan for pods that have not started yet.
 
-    ``headroom_cores`` beyond the requests of a tier, and of the engine's ``layers`` those that
-    may be used at all.
+    ``headroom_cores`` are added to the requests of each tier. ``layers`` is the number of the
+    engine's layers that the plan may use.
     """
 
     headroom_cores: int
@@ -60,7 +61,7 @@ class Spare:
 
 @define
 class Round:
-    """One attempt: the cores that are left, and who still waits for one."""
+    """One attempt: the cores that are left, and the stations that still wait for one."""
 
     crews: Sequence[TierPods]
     capacity: Capacity
@@ -87,7 +88,7 @@ class Round:
         }
 
     def serve(self, stations: Sequence[Station]) -> None:
-        """Go through the stations once, giving each what it needs at least."""
+        """Go through the stations once and give each its minimum."""
         self.waiting = {station for station in stations if self._waits(station)}
         for station in stations:
             if station is None:
@@ -96,7 +97,7 @@ class Round:
                 self._serve_tier(station)
 
     def serve_latency(self, wish: GroupRequest, is_served: bool) -> None:
-        """Give the group a core, or say that none was to spare."""
+        """Give the group a core, or note that none is to spare."""
         if is_served:
             reason = "1 core was to spare for a latency group"
             self._take(wish.name, CoreGrant.fixed(LayerKind.GROUPED, wish.tier, 1, reason))
@@ -105,9 +106,9 @@ class Round:
         self._note("folded", wish.name, why)
 
     def grow(self, stations: Sequence[Station]) -> None:
-        """Raise the maxima: up to all requests in order, then core by core up to the limits.
+        """Raise the maxima up to the requests, in order, then core by core up to the limits.
 
-        Pods to come have their share between the two.
+        The reserve for future pods comes between the two.
         """
         tiers = [station for station in stations if station is not None]
         for grant in self._granted(tiers):
@@ -116,7 +117,11 @@ class Round:
             self._make_room(tiers, self.spare)
         growing = self._granted(tiers)
         while growing and self.left:
-            growing = [each for each in growing if each.ceiling is None or each.most < each.ceiling]
+            growing = [
+                growable
+                for growable in growing
+                if growable.ceiling is None or growable.most < growable.ceiling
+            ]
             for grant in growing:
                 self._raise(grant, 1)
 
@@ -124,7 +129,7 @@ class Round:
         return [self.grants[tier.value] for tier in tiers if tier.value in self.grants]
 
     def _make_room(self, tiers: Sequence[Tier], spare: Spare) -> None:
-        """Let tiers without pods stand by, and every tier grow beyond its requests."""
+        """Add empty standby layers for tiers without pods, and headroom for every tier."""
         for tier in tiers:
             room = spare.layers - len({SYSTEM, *self.grants}) - 1
             if self.left and room > 0 and self._may_stand_by(tier):
@@ -134,7 +139,7 @@ class Round:
                 self._raise(grant, 1)
 
     def _may_stand_by(self, tier: Tier) -> bool:
-        # A plan with a core to spare has one for system too, and then any tier's kind still loads.
+        # A plan with a core to spare has a core for system too. Then any tier's kind still loads.
         is_owning = tier in OWNING_TIERS and self.tiers.of(tier).kind is not LayerKind.OPEN
         return is_owning and tier.value not in self.grants
 
@@ -174,7 +179,7 @@ class Round:
         kind = self.tiers.of(tier).kind
         for wish in sorted(exclusive, key=lambda wish: wish.importance):
             if not self._serve_exclusive(wish) and kind is LayerKind.CONFINED:
-                # Its hot threads would have to squeeze in with everybody else's.
+                # Its hot threads would share the fence with all other threads of the tier.
                 kind = LayerKind.GROUPED
         self.waiting.discard(tier)
         demand = tier_demand(crews, self.goals)
@@ -183,8 +188,8 @@ class Round:
             self._serve_demand(tier, kind, demand)
 
     def _serve_exclusive(self, wish: GroupRequest) -> bool:
-        """Fence the group, or demote it; tell whether it has a layer of its own."""
-        asked = f"{counted(wish.cores, 'core')} for exclusive use, {self.left} left to own"
+        """Fence the group, or demote it. Return whether it has its own layer."""
+        request = f"{counted(wish.cores, 'core')} for exclusive use, {self.left} left to own"
         if wish.cores <= self.left:
             fraction = f"cpu_fraction {float(wish.fraction):g} of the requests"
             reason = f"{fraction}: {counted(wish.cores, 'core')} with idle siblings"
@@ -193,7 +198,7 @@ class Round:
             return True
         if self.left > (wish.tier in self.waiting):
             cores = min(wish.cores, max(1, self.left - len(self.waiting)))
-            why = f"{asked}: Grouped with {counted(cores, 'core')} instead of fenced"
+            why = f"{request}: Grouped with {counted(cores, 'core')} instead of fenced"
             self._note("demoted", wish.name, why)
             grant = CoreGrant.fixed(LayerKind.GROUPED, wish.tier, cores, why, demoted=True)
             self._take(wish.name, grant)
@@ -201,7 +206,7 @@ class Round:
         self.goals[wish.name] = GroupTarget.TIER
         if self.tiers.of(wish.tier).kind is not LayerKind.OPEN:
             self.waiting.add(wish.tier)
-        self._note("folded", wish.name, f"{asked}: the threads stay in the layer of their tier")
+        self._note("folded", wish.name, f"{request}: the threads stay in the layer of their tier")
         return False
 
     def _serve_demand(self, tier: Tier, kind: LayerKind, demand: Demand) -> None:
@@ -243,12 +248,12 @@ class Round:
 
 
 def _standing(kind: LayerKind, tier: Tier) -> CoreGrant:
-    """Return what a tier without pods gets: a core to grow into, of which it holds none."""
+    """Return the grant of a tier without pods: it holds no core and may grow to one."""
     return CoreGrant(kind, tier, 0, 1, 1, 1, reason="no pods yet, so it holds no core")
 
 
 def _hoped(wish: GroupRequest, served: Container[str]) -> GroupTarget:
-    """Say where the group's threads go unless no core is left."""
+    """Return the target of the group's threads, provided that a core is left."""
     if wish.treatment is Treatment.YIELD:
         return GroupTarget.OPEN
     if wish.treatment is Treatment.EXCLUSIVE or wish.name in served:

@@ -1,4 +1,4 @@
-"""The rules of a steered plan in words: which threads of a pod a hint takes into a layer."""
+"""The rules of a steered plan in words: the threads of a pod that a hint puts into a layer."""
 
 from collections.abc import Iterable, Iterator
 
@@ -14,25 +14,29 @@ MEASURES = (
 
 
 def threads_in(layer: str, places: Iterable[SteeredPlace], pod: Pod) -> str:
-    """Say which threads of *pod* its *places* send into *layer*; empty where none is."""
+    """Describe the threads of *pod* that *places* send into *layer*. Empty if none."""
     own = [place for place in places if place.pod == pod.key]
     is_split = any(place.scope.kind is ScopeKind.CONTAINER for place in own)
-    said = [
+    phrases = [
         f"{_where(place, pod, is_split=is_split)}{words}"
         for place in own
         for words in _sentences(place, layer)
     ]
-    return "; ".join(dict.fromkeys(said))
+    return "; ".join(dict.fromkeys(phrases))
 
 
 def match_words(match: ThreadMatch) -> str:
-    """Say of threads, as a relative clause, what they must be for *match* to hold."""
+    """Return the conditions of *match* as a relative clause about threads."""
     return " and ".join(_conditions(match))
 
 
 def _where(place: SteeredPlace, pod: Pod, *, is_split: bool) -> str:
     if place.scope.kind is ScopeKind.CONTAINER:
-        names = [each.name for each in pod.containers if each.runtime_id == place.scope.text]
+        names = [
+            container.name
+            for container in pod.containers
+            if container.runtime_id == place.scope.text
+        ]
         return f"in container {names[0] if names else place.scope.text}: "
     return "elsewhere in the pod: " if is_split else ""
 
@@ -66,6 +70,8 @@ def _conditions(match: ThreadMatch) -> Iterator[str]:
 
 
 def _behaviour_words(behaviour: Behaviour) -> str:
-    given = [(getattr(behaviour, name), text) for name, text in MEASURES]
-    bounds = [f"{text} {each[0]:g} to {each[1]:g}" for each, text in given if each is not None]
+    measures = [(getattr(behaviour, name), text) for name, text in MEASURES]
+    bounds = [
+        f"{text} {bound[0]:g} to {bound[1]:g}" for bound, text in measures if bound is not None
+    ]
     return f"whose behaviour is {', '.join(bounds) or 'anything'}"

@@ -1,8 +1,8 @@
-"""The shapes of plans, and which of them starve nobody as far as was seen on the real kernel.
+"""The shapes of plans, and those that starved no layer in tests on the real kernel.
 
 A plan's *shape* is what the engine's dispatch depends on: the layers in order, each with its kind
-and flags, not its name, size or matchers. ``proven_shapes.json`` beside this module says what
-became of each shape under saturation; ``docs/starvation.md`` tells how that was judged.
+and flags, not its name, size or matchers. ``proven_shapes.json`` beside this module records the
+outcome of each shape under saturation. ``docs/starvation.md`` describes how that was judged.
 """
 
 import json
@@ -25,7 +25,7 @@ TABLE = Path(__file__).with_name("proven_shapes.json")
 
 
 class Verdict(StrEnum):
-    """What is known of a shape on a number of CPUs."""
+    """The test result of a shape on a number of CPUs."""
 
     GOOD = "good"
     BAD = "bad"
@@ -34,10 +34,10 @@ class Verdict(StrEnum):
 
 @frozen
 class LayerShape:
-    """What dispatch depends on in one layer.
+    """The properties of one layer that dispatch depends on.
 
-    ``keeps_cpus`` tells that it owns some CPUs always and not only when busy, ``is_system`` that it
-    is the layer to which the sharper promise is made.
+    With ``keeps_cpus`` it always owns some CPUs, not only when busy. ``is_system`` marks the layer
+    with the stricter bound.
     """
 
     kind: LayerKind
@@ -48,7 +48,7 @@ class LayerShape:
     is_system: bool = False
 
     def __str__(self) -> str:
-        """Write it as ``system:Grouped+preempt``; ``from-0`` owns CPUs only when busy."""
+        """Return it as ``system:Grouped+preempt``. ``from-0`` owns CPUs only when busy."""
         flags = [flag for flag in ("preempt", "protected", "exclusive") if getattr(self, flag)]
         if self.kind is not LayerKind.OPEN and not self.keeps_cpus:
             flags.append("from-0")
@@ -58,22 +58,22 @@ class LayerShape:
 
 @frozen
 class Shape:
-    """A plan's layers in order; as text, runs of alike layers are counted: ``2*Grouped Open``."""
+    """A plan's layers in order. As text, runs of alike layers are counted: ``2*Grouped Open``."""
 
     layers: tuple[LayerShape, ...]
 
     def __str__(self) -> str:
-        """Write the layers in the order in which they match."""
+        """Return the layers in the order in which they match."""
         runs = [(str(layer), len(list(run))) for layer, run in groupby(self.layers)]
         return " ".join(f"{count}*{text}" if count > 1 else text for text, count in runs)
 
 
 @frozen
 class Row:
-    """What was seen of one shape on a machine of ``cpus`` CPUs, for ``seconds`` of saturation.
+    """The result of one shape on a machine of ``cpus`` CPUs, after ``seconds`` of saturation.
 
-    ``worst_ms`` is the longest that anybody waited, by scenario and then by ``system``, ``owning``
-    and ``open`` layers; ``ended`` is why the engine ended, empty where it stayed.
+    ``worst_ms`` is the longest wait of a thread, by scenario and then by ``system``, ``owning``
+    and ``open`` layers. ``ended`` is why the engine exited, empty if it kept running.
     """
 
     shape: str
@@ -88,7 +88,7 @@ class Row:
 
 @frozen
 class ShapeTable:
-    """All rows, and where they were seen."""
+    """All rows, with the engine, kernel and date of the test."""
 
     engine: str
     kernel: str
@@ -96,42 +96,42 @@ class ShapeTable:
     rows: tuple[Row, ...] = ()
 
     def verdict(self, shape: Shape, cpus: int) -> Verdict:
-        """Judge *shape* on *cpus* CPUs by the rows of the largest machine that is no larger.
+        """Judge *shape* on *cpus* CPUs by the rows of the largest machine of at most that size.
 
-        The larger a machine, the more CPUs there are that nobody owns: what was good on a smaller
-        one is good. One bad row among those of the same size is enough.
+        A larger machine has more unowned CPUs, so a shape that is good on a smaller one is good.
+        One bad row among those of the same size is enough to be bad.
         """
         rows = [row for row in self.rows if row.shape == str(shape) and row.cpus <= cpus]
         nearest = max((row.cpus for row in rows), default=0)
-        found = {row.verdict for row in rows if row.cpus == nearest}
-        if Verdict.BAD in found:
+        verdicts = {row.verdict for row in rows if row.cpus == nearest}
+        if Verdict.BAD in verdicts:
             return Verdict.BAD
-        return Verdict.GOOD if Verdict.GOOD in found else Verdict.UNPROVEN
+        return Verdict.GOOD if Verdict.GOOD in verdicts else Verdict.UNPROVEN
 
 
 def shape_of(plan: LayerPlan) -> Shape:
-    """Return the shape of *plan* as the engine gets it."""
+    """Return the shape of *plan* as the engine receives it."""
     return Shape(tuple(_shape_of_layer(layer) for layer in engine_layers(plan)))
 
 
 def verdict(plan: LayerPlan) -> Verdict:
-    """Tell what is known of the shape of *plan* on a machine of its size."""
+    """Return the verdict on the shape of *plan* on a machine of its size."""
     return proven_shapes().verdict(shape_of(plan), len(plan.machine.cpus))
 
 
 def judged(plan: LayerPlan) -> LayerPlan:
-    """Return *plan*, with a note unless its shape was seen to starve nobody."""
-    found = verdict(plan)
-    if found is Verdict.GOOD:
+    """Return *plan*, with a note unless its shape is proven to starve no layer."""
+    result = verdict(plan)
+    if result is Verdict.GOOD:
         return plan
-    known = "starved somebody" if found is Verdict.BAD else "was not judged"
-    why = f"a plan of this shape {known} under saturation on the test kernel: {shape_of(plan)}"
+    outcome = "starved a layer" if result is Verdict.BAD else "was not tested"
+    why = f"a plan of this shape {outcome} under saturation on the test kernel: {shape_of(plan)}"
     return evolve(plan, notes=(*plan.notes, Note("unproven_shape", "plan", why)))
 
 
 @cache
 def proven_shapes(path: Path = TABLE) -> ShapeTable:
-    """Read the table; it is our own, so a fault in it is a bug."""
+    """Read the table. It is part of the package, so a fault in it is a bug."""
     document: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     rows = [{**row, "verdict": Verdict(row["verdict"])} for row in document.pop("rows")]
     return ShapeTable(**document, rows=tuple(Row(**row) for row in rows))

@@ -1,4 +1,4 @@
-"""Decide in which order the layers take their cores, so that the plan loads and nobody starves.
+"""Decide the order in which layers take cores, so that the plan loads and no layer starves.
 
 The algorithm is that of ``docs/architecture.md``, "How a plan uses CPUs".
 """
@@ -26,7 +26,7 @@ SYSTEM_FIRST: tuple[Station, ...] = (None, *Tier)
 
 @frozen
 class Shares:
-    """Who got how many cores: grants by layer name, and where the threads of each group go."""
+    """Grants of cores by layer name, and the target of each group's threads."""
 
     grants: Mapping[str, CoreGrant]
     goals: Mapping[str, GroupTarget]
@@ -39,16 +39,16 @@ class Shares:
         return Tier.NORMAL in self.demands and Tier.NORMAL.value not in self.grants
 
     def is_sound(self, tiers: Tiers) -> bool:
-        """Whether the engine loads it, and the Open layer is served where nobody owns the CPU.
+        """Whether the engine loads it, and the Open layer is served on unowned CPUs.
 
-        Without a core of the system layer's own, a second Grouped layer may come before the Open
-        one on every such CPU, and keep it (``docs/starvation.md``).
+        If the system layer has no core of its own, a second Grouped layer may come before the
+        Open one on every such CPU, and keep it (``docs/starvation.md``).
         """
-        grouped = [each for each in self.grants.values() if each.kind is LayerKind.GROUPED]
+        grouped = [grant for grant in self.grants.values() if grant.kind is LayerKind.GROUPED]
         return self._loads(tiers) and (SYSTEM in self.grants or len(grouped) <= 1)
 
     def _loads(self, tiers: Tiers) -> bool:
-        """Whether it keeps to three of {Open, Grouped} x {preempt, not}: four do not verify."""
+        """Whether it has at most three of {Open, Grouped} x {preempt, not}: four do not verify."""
         loops = {(LayerKind.OPEN, False)}
         loops.add((LayerKind.GROUPED if SYSTEM in self.grants else LayerKind.OPEN, True))
         for grant in self.grants.values():
@@ -60,19 +60,19 @@ class Shares:
 def share_out(
     crews: Sequence[TierPods], capacity: Capacity, tiers: Tiers, spare: Spare | None = None
 ) -> Shares:
-    """Hand out the cores; with *spare*, to pods that are yet to come as well.
+    """Distribute the cores. *spare* adds a reserve for pods that have not started yet.
 
-    The system layer takes its core after ``high``; it leaves the last one to ``normal`` where it
-    can do with none, because a plan of those kinds still loads.
+    The system layer takes its core after ``high``. It leaves the last core to ``normal`` if the
+    plan still loads when the system layer owns nothing.
     """
-    chosen = _with_latency(crews, capacity, tiers, SYSTEM_AFTER_HIGH, spare)
-    if chosen.normal_is_left_out and SYSTEM in chosen.grants:
-        other = _with_latency(crews, capacity, tiers, SYSTEM_AFTER_NORMAL, spare)
-        if other.is_sound(tiers) and not other.normal_is_left_out:
-            chosen = other
-    if not chosen.is_sound(tiers):
-        chosen = _with_latency(crews, capacity, tiers, SYSTEM_FIRST, spare)
-    return chosen
+    shares = _with_latency(crews, capacity, tiers, SYSTEM_AFTER_HIGH, spare)
+    if shares.normal_is_left_out and SYSTEM in shares.grants:
+        alternative = _with_latency(crews, capacity, tiers, SYSTEM_AFTER_NORMAL, spare)
+        if alternative.is_sound(tiers) and not alternative.normal_is_left_out:
+            shares = alternative
+    if not shares.is_sound(tiers):
+        shares = _with_latency(crews, capacity, tiers, SYSTEM_FIRST, spare)
+    return shares
 
 
 def _with_latency(
@@ -82,7 +82,7 @@ def _with_latency(
     stations: Sequence[Station],
     spare: Spare | None,
 ) -> Shares:
-    """Give latency groups the cores that nobody else needs, most important first."""
+    """Give latency groups the cores that no other layer needs, most important first."""
     wishes = [wish for crew in crews for wish in crew.wishes]
     latency = [wish for wish in wishes if wish.treatment is Treatment.LATENCY]
     first = Round(crews, capacity, tiers, spare=spare)

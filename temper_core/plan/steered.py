@@ -1,4 +1,4 @@
-"""Compile a steered plan: layers that match by hint alone, and the places that hints go by."""
+"""Compile a steered plan: layers that match by hint alone, and the places that assign hints."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -18,21 +18,21 @@ from temper_core.plan.roll import AddressedPods
 from temper_core.plan.rounds import Spare
 from temper_core.plan.shares import Shares, share_out
 from temper_core.records.layers import Layer
-from temper_core.records.matching import Matcher
+from temper_core.records.matchers import Matcher
 from temper_core.records.plans import Note
 from temper_core.records.steering import FIXED_HINTS, OPEN, SYSTEM, Steering, hints_for
 from temper_core.records.tiers import Tier
 from temper_core.settings import Settings
 
 MOST_LAYERS = LARGEST_LAYER_COUNT - 1
-"""One is the layer without any condition that the engine wants last."""
+"""One of the engine's layers is the last one without any condition, which it requires."""
 EVERYTHING: Block = (Matcher("CgroupPrefix", ""),)
 
 
 def compile_steered(
     pods: Sequence[AddressedPod], capacity: Capacity, settings: Settings, steering: Steering
 ) -> Compiled:
-    """Compile the layers that hints lead to; held to those in force where *steering* says so."""
+    """Compile layers that match hints. With ``steering.hold`` they are the layers in force."""
     roll = AddressedPods.of(pods)
     crews, notes = crews_of(roll.tiered, is_steered=True)
     if steering.hold:
@@ -71,7 +71,7 @@ class _Shared:
 
 
 def _share_out(crews: tuple[TierPods, ...], capacity: Capacity, settings: Settings) -> _Shared:
-    """Hand out the cores; groups fold where the engine has no layer left, and only there."""
+    """Distribute the cores. Groups fold only if the engine has no layer left."""
     notes: list[Note] = []
     for homeless in over_layer_limit(crews, settings.tiers, MOST_LAYERS):
         crews, note = fold(crews, homeless)
@@ -82,12 +82,12 @@ def _share_out(crews: tuple[TierPods, ...], capacity: Capacity, settings: Settin
 
 
 def _drawn(drafts: Mapping[str, LayerDraft], shares: Shares, steering: Steering) -> PlanDraft:
-    """Put the layers in order, hints before everything that the engine matches by itself."""
+    """Put the layers in order: hints come before the engine's own matchers."""
     tiers = [tier.value for tier in Tier]
     groups = [name for name in drafts if name not in (*ALWAYS, *tiers)]
     owning = [name for name in tiers if name in shares.grants]
-    kept = [name for name in (*groups, *owning) if name in shares.grants]
-    ordered = {name: drafts[name] for name in (*kept, *ALWAYS)}
+    matching = [name for name in (*groups, *owning) if name in shares.grants]
+    ordered = {name: drafts[name] for name in (*matching, *ALWAYS)}
     hints = _hints(ordered, steering)
     blocks: dict[str, tuple[Block, ...]] = {name: ((_hint(hints[name]),),) for name in ordered}
     blocks[SYSTEM] = drafts[SYSTEM].blocks()
@@ -98,7 +98,7 @@ def _drawn(drafts: Mapping[str, LayerDraft], shares: Shares, steering: Steering)
 def _held(
     in_force: Sequence[Layer], drafts: Mapping[str, LayerDraft], shares: Shares
 ) -> Iterator[Layer]:
-    """Return the layers in force as they are, with the pods that live there now."""
+    """Return the layers in force unchanged, with the pods that belong there now."""
     for layer in in_force:
         draft = drafts.get(layer.name, LayerDraft())
         demand = shares.demands.get(layer.tier) if layer.tier is not None else None
@@ -114,10 +114,10 @@ def _held(
 
 
 def _hints(names: Sequence[str] | Mapping[str, object], steering: Steering) -> dict[str, int]:
-    """Return the hints of layers *names*; the engine in force knows what it was given."""
-    told = {layer.name: layer.hint for layer in steering.in_force}
-    known = {name: hint for name, hint in told.items() if hint is not None}
-    return hints_for(names, {**steering.hints, **known})
+    """Return the hints of layers *names*. Layers in force keep theirs."""
+    in_force = {layer.name: layer.hint for layer in steering.in_force}
+    assigned = {name: hint for name, hint in in_force.items() if hint is not None}
+    return hints_for(names, {**steering.hints, **assigned})
 
 
 def _hint(number: int) -> Matcher:

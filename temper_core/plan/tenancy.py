@@ -1,9 +1,9 @@
-"""Whose cgroup a directory is: in which ones the name of a pod or container can be believed.
+"""Decide in which directories the name of a pod's or container's cgroup can be trusted.
 
-Who may make cgroups, as a container may in its own, could name one like a better pod. So names
-count only where the node's own tools make cgroups: outside of all pods and containers, or, for a
-container's, right inside a pod's directory. A container that is a node itself, as kind's are, has
-a tree of the kubelet's in it, whose names count again; in a pod no such tree is believed.
+A container that may make cgroups could name one like a more important pod. So names count only
+where the node's own tools make cgroups: outside of all pods and containers, or, for a container's
+name, right inside a pod's directory. A container that is a node itself, as in kind, holds a tree
+of the kubelet's. Names count there again. Inside a pod no such tree is trusted.
 """
 
 import re
@@ -15,7 +15,7 @@ from temper_core.records.steering import NAME_PARTS
 SESSIONS = "user.slice"
 """Below it, systemd lets users make cgroups of any name."""
 _KUBELETS = re.compile(r"(?:^|-)kubepods(?:\.slice)?$")
-"""The name of the directory above all pods, behind whatever the kubelet puts in front."""
+"""The name of the directory above all pods, with any prefix of the kubelet's."""
 _CONTAINER_ID = re.compile(r"[0-9a-f]{64}")
 _POD = re.compile(r"(?:^|-)pod[^-]*\.slice$|^pod")
 _POD_BY_UID = re.compile(
@@ -24,7 +24,7 @@ _POD_BY_UID = re.compile(
 
 
 class NamesCount(Enum):
-    """Which names count for a cgroup, by the directories above."""
+    """The names that count for a cgroup, by the directories above."""
 
     ALL = "outside of all pods and containers"
     CONTAINERS = "right inside a pod's directory"
@@ -33,17 +33,17 @@ class NamesCount(Enum):
 
     @property
     def pods(self) -> bool:
-        """Whether names of pods do."""
+        """Whether names of pods count."""
         return self is NamesCount.ALL
 
     @property
     def containers(self) -> bool:
-        """Whether names of containers do."""
+        """Whether names of containers count."""
         return self in (NamesCount.ALL, NamesCount.CONTAINERS)
 
 
 def where_names_count(path: str) -> Iterator[tuple[str, NamesCount]]:
-    """Yield every directory from the root to *path*, and which names count for it."""
+    """Yield every directory from the root to *path*, and the names that count for it."""
     parts = path.split("/") if path else []
     count = NamesCount.NONE if parts[:1] == [SESSIONS] else NamesCount.ALL
     is_kubelets = False
@@ -56,14 +56,14 @@ def where_names_count(path: str) -> Iterator[tuple[str, NamesCount]]:
 
 
 def _below(name: str, count: NamesCount, *, is_pod: bool, is_kubelets: bool) -> NamesCount:
-    """Return which names count right below a directory for whose own name *count* holds.
+    """Return the names that count right below a directory whose own name has *count*.
 
-    It ``is_pod`` by its name, or ``is_kubelets`` if it or one above is a tree of the kubelet's.
+    *is_pod* holds if its name is a pod's, *is_kubelets* if it or a parent is the kubelet's tree.
     """
     if count is NamesCount.ALL and is_pod:
         return NamesCount.CONTAINERS
     if count is NamesCount.ALL and any(map(_CONTAINER_ID.fullmatch, NAME_PARTS.split(name))):
-        # A container in the kubelet's tree is a pod's, wherever its directory was put.
+        # A container in the kubelet's tree belongs to a pod, wherever its directory is.
         is_in_pod = is_kubelets or "kubepods-" in name
         return NamesCount.NONE if is_in_pod else NamesCount.IN_A_CONTAINER
     if count is NamesCount.IN_A_CONTAINER and is_kubelets:

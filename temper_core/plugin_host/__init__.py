@@ -1,9 +1,9 @@
 """Load plugins and call into them, so that a broken one harms only itself.
 
-pluggy stops at the first implementation that raises, drops what the others returned, and waits
-for ever. An agent on every node cannot have that, so every plugin has a thread of its own, every
-call a deadline, and whoever breaks the contract is *set aside* by name while the rest goes on.
-A plugin that ends the process from C, or with ``os._exit``, is beyond what a host can hold.
+pluggy stops at the first implementation that raises, drops the results of the others, and waits
+without a time limit. An agent on every node needs more: each plugin has its own thread, each call
+a deadline, and a plugin that breaks the contract is *set aside* by name while the rest goes on.
+The host cannot contain a plugin that ends the process from C, or with ``os._exit``.
 """
 
 from temper_core.plugin_host.answers import RECORDS, Contested

@@ -1,4 +1,4 @@
-"""What plugins answer: that it is what was promised, and that no two claim the same name."""
+"""Check plugin results: that they have the specified type, and that no two claim the same name."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -45,7 +45,7 @@ CALLBACKS = frozenset({"answer", "check", "collect", "detect", "load", "open"})
 
 
 class NamedRecord(Protocol):
-    """What every contributed record has: a name that the operator can say."""
+    """A contributed record, which has a name for the operator."""
 
     @property
     def name(self) -> str: ...  # noqa: D102
@@ -58,23 +58,23 @@ Item = TypeVar("Item")
 
 @frozen
 class Contested:
-    """A name that more than one plugin claims, and that goes to none of them."""
+    """A name that more than one plugin claims, so that none of them gets it."""
 
     name: str
     plugins: tuple[str, ...]
 
     @property
     def reason(self) -> str:
-        """Say who claims it, in one line."""
+        """The plugins that claim it, in one line."""
         return f"{self.name!r} is claimed by {' and '.join(self.plugins)}, and goes to neither"
 
 
 def ask(
     implementations: Iterable[HookImpl], of: type[Record], given: Mapping[str, Any], plugin: str
 ) -> list[Record]:
-    """Call the hook and list its records; raise PluginError where they are not what was promised.
+    """Call the hook and list its records. Raise PluginError if they are not of the specified type.
 
-    Called inside the plugin's guard: a generator raises only when it is listed.
+    Called in the plugin's thread: a generator raises only when it is listed.
     """
     records: list[Record] = []
     for implementation in implementations:
@@ -86,7 +86,7 @@ def ask(
 
 
 def listed(answer: object, plugin: str, of: type[Item]) -> list[Item]:
-    """Return *answer* as a list of *of*; raise PluginError unless it is one."""
+    """Return *answer* as a list of *of*. Raise PluginError unless it is one."""
     if answer is None:
         return []
     if not isinstance(answer, Iterable):
@@ -112,19 +112,19 @@ def _refuse_uncallable(record: object, plugin: str) -> None:
 
 
 def _refuse_doubles(records: Iterable[NamedRecord], plugin: str) -> None:
-    seen: set[object] = set()
+    keys: set[object] = set()
     for record in records:
-        # One id may be tuned for several machines; any other name stands for one thing.
+        # One profile id may be tuned for several machines. Any other name is unique.
         shape = record.machine_shape if isinstance(record, WorkloadProfile) else None
         # One name may be a command of several groups.
         group = record.under if isinstance(record, Command) else None
-        if (record.name, shape, group) in seen:
+        if (record.name, shape, group) in keys:
             raise PluginError(plugin, f"returned two records named {record.name!r}")
-        seen.add((record.name, shape, group))
+        keys.add((record.name, shape, group))
 
 
 def find_contested(answers: Mapping[str, Iterable[NamedRecord]]) -> list[Contested]:
-    """Find the names that several plugins claim: order must not pick a winner."""
+    """Find the names that several plugins claim. Load order must not decide between them."""
     claimants: defaultdict[str, set[str]] = defaultdict(set)
     for plugin, records in answers.items():
         for record in records:
@@ -138,7 +138,7 @@ def find_contested(answers: Mapping[str, Iterable[NamedRecord]]) -> list[Contest
 
 
 def claims(record: NamedRecord) -> Iterator[str]:
-    """Yield the names that *record* takes; an endpoint takes its method and path as well.
+    """Yield the names that *record* takes. An endpoint takes its method and path as well.
 
     The name of a command is unique in its group only. Every plugin has a table of its own.
     """
@@ -150,7 +150,7 @@ def claims(record: NamedRecord) -> Iterator[str]:
 
 
 def reader_of(record: object) -> tuple[Callable[..., Any], Reader] | None:
-    """Return the record's callback and who reads what it returns; None where anything goes."""
+    """Return the record's callback and the reader of its result. None if any result is valid."""
     match record:
         case Detector(detect=detect):
             return detect, read_detection
@@ -162,24 +162,24 @@ def reader_of(record: object) -> tuple[Callable[..., Any], Reader] | None:
 
 
 def each(kind: type[Any]) -> Reader:
-    """Return a reader of lists that hold nothing but *kind*."""
+    """Return a reader of lists that hold only *kind*."""
     return partial(listed, of=kind)
 
 
-def read_anything(answer: Any, plugin: str) -> Any:  # noqa: ANN401 - as it says
-    """Return *answer* as it is, but for a generator, which is listed: it may raise half way."""
+def read_anything(answer: Any, plugin: str) -> Any:  # noqa: ANN401 - any result is valid
+    """Return *answer* unchanged. A generator is listed, because it may raise half way."""
     return listed(answer, plugin, object) if isinstance(answer, Iterator) else answer
 
 
 def read_detection(answer: object, plugin: str) -> Detection | None:
-    """Return a detector's answer; raise PluginError unless it is a Detection or None."""
+    """Return a detector's answer. Raise PluginError unless it is a Detection or None."""
     if answer is None or isinstance(answer, Detection):
         return answer
     raise PluginError(plugin, f"returned {answer!r}, which is no Detection")
 
 
 def read_metrics(answer: object, plugin: str) -> list[Metric]:
-    """Return an exporter's metrics; raise PluginError, since one odd value spoils the scrape."""
+    """Return an exporter's metrics. Raise PluginError, because one bad value spoils the scrape."""
     metrics = []
     for metric in listed(answer, plugin, Metric):
         samples = listed(metric.samples, plugin, MetricSample)

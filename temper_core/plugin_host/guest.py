@@ -1,4 +1,4 @@
-"""One plugin in the host: what it implements, how it fares, and the only door to its code."""
+"""One plugin in the host: its implementations, its account, and the only way to call its code."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -28,23 +28,23 @@ class PluginStanding(StrEnum):
 
 
 class NotActive(PluginError):  # noqa: N818 - reads as the fact it reports
-    """The plugin was set aside earlier, and is not called any more."""
+    """The plugin was set aside earlier and is no longer called."""
 
 
 class Busy(PluginError):  # noqa: N818 - reads as the fact it reports
-    """The plugin is still in an earlier call; no fault of this one."""
+    """The plugin is still in an earlier call. This call does not count as a failure."""
 
 
 class Hung(PluginError):  # noqa: N818 - reads as the fact it reports
-    """The plugin did not return by its deadline; its thread is lost."""
+    """The plugin did not return by its deadline. Its thread is lost."""
 
 
 @define(eq=False)
 class HostedPlugin:
-    """A plugin, its thread, and its account; calls into it take turns.
+    """A plugin, its thread, and its account. Calls into it are serialized.
 
-    ``lost`` are the parts that were set aside, and why; the others are called as before.
-    ``failures_in_a_row`` are counted for each part. What belongs to no part has the empty name.
+    ``lost`` maps the parts that were set aside to the reason. The others are called as before.
+    ``failures_in_a_row`` counts by part. Calls that belong to no part have the empty name.
     """
 
     name: str
@@ -80,10 +80,10 @@ class HostedPlugin:
     ) -> Any:  # noqa: ANN401 - whatever the function returns
         """Call *function*, which belongs to *part*, in the plugin's thread.
 
-        Raises NotActive, Busy, Hung, or PluginError from whatever the plugin raised; errors that
-        the contract *allows* come through as they are.
+        Raises NotActive, Busy, Hung, or PluginError from any error of the plugin. Errors that
+        the contract *allows* are raised unchanged.
         """
-        if self._worker.is_current:  # the plugin called itself through us: its turn already
+        if self._worker.is_current:  # a nested call: this thread already holds the turn
             return function(*arguments)
         if not self._turn.acquire(timeout=deadline_s):
             raise Busy(self.name, f"was in an earlier call for {deadline_s:g} s")
@@ -97,7 +97,7 @@ class HostedPlugin:
                 return self._worker.run(function, arguments, deadline_s)
             except CallOverdue as overdue:
                 error = Hung(self.name, f"did not return within {deadline_s:g} s")
-                self.set_aside(part, error.reason)  # before the next in turn finds it
+                self.set_aside(part, error.reason)  # before the next waiting call starts
                 self._worker = Worker(self.name)
                 raise error from overdue
             except CallFailed as failed:
@@ -111,24 +111,24 @@ class HostedPlugin:
             self._turn.release()
 
     def set_aside(self, part: str, reason: str) -> None:
-        """Call *part* no more; nothing at all where none is named."""
+        """Stop calling *part*, or the whole plugin if *part* is empty."""
         if part:
             self.lost[part] = reason
         else:
             self.standing = PluginStanding.SET_ASIDE
 
     def revive(self) -> None:
-        """Let a plugin that was set aside be called again."""
+        """Allow calls again into a plugin that was set aside."""
         with self._turn:
             self.standing = PluginStanding.ACTIVE
             self.failures_in_a_row.clear()
 
     def admit(self, load: Callable[[], object], deadline_s: float) -> None:
-        """Load the plugin and learn what it implements; raise PluginError if it does not fit."""
+        """Load the plugin and its implementations. Raise PluginError if it does not fit."""
         self.implementations = self.call(_admitted, (load, self.name), deadline_s)
 
     def state(self) -> PluginState:
-        """Return the account, as it is shown."""
+        """Return the account as a record."""
         return PluginState(
             name=self.name,
             version=self.version,
@@ -143,12 +143,12 @@ class HostedPlugin:
 
 
 def describe(error: BaseException) -> str:
-    """Say what *error* is in one line of bounded length, whatever its author did to it."""
+    """Describe *error* in one line of bounded length, even if its ``__str__`` raises."""
     try:
-        said = _said_by(error)
+        text = _said_by(error)
     except Exception:  # noqa: BLE001 - a plugin's own __str__ may raise as well
-        said = "and cannot say why"
-    line = " ".join(said.split())
+        text = "its message cannot be read"
+    line = " ".join(text.split())
     if not isinstance(error, TemperError):
         line = f"{type(error).__name__}: {line}" if line else type(error).__name__
     return line if len(line) <= LONGEST_REASON else f"{line[:LONGEST_REASON]}…"
@@ -158,24 +158,24 @@ def _said_by(error: BaseException) -> str:
     if isinstance(error, PluginError):
         return error.reason
     if len(error.args) > 1 and isinstance(error.args[1], attrs.Attribute):
-        return str(error.args[0])  # attrs' validators add the attribute, and all it knows
+        return str(error.args[0])  # attrs' validators add the attribute and the value
     return str(error)
 
 
 def _admitted(load: Callable[[], object], name: str) -> dict[str, tuple[HookImpl, ...]]:
     plugin = load()
-    # A manager each: one that pluggy registered by half goes with the plugin it was made for.
+    # One manager per plugin: a half finished registration is dropped together with it.
     manager = PluginManager(hookspecs.PROJECT)
     manager.add_hookspecs(hookspecs)
     try:
         manager.register(plugin, name=name)
         manager.check_pending()
     except PluginValidationError as error:
-        known = ", ".join(hook_names())
-        raise PluginError(name, f"{describe(error)}; the hooks are {known}") from error
-    found = {hook: tuple(getattr(manager.hook, hook).get_hookimpls()) for hook in hook_names()}
+        names = ", ".join(hook_names())
+        raise PluginError(name, f"{describe(error)}; the hooks are {names}") from error
+    by_hook = {hook: tuple(getattr(manager.hook, hook).get_hookimpls()) for hook in hook_names()}
     implemented = {
-        hook: implementations for hook, implementations in found.items() if implementations
+        hook: implementations for hook, implementations in by_hook.items() if implementations
     }
     _refuse_misfits(implemented, name)
     return implemented
@@ -185,7 +185,10 @@ def _refuse_misfits(implemented: Mapping[str, tuple[HookImpl, ...]], name: str) 
     if not implemented:
         raise PluginError(name, "implements no hook; mark its functions with @hookimpl")
     for hook, implementations in implemented.items():
-        if any(each.wrapper or each.hookwrapper for each in implementations):
+        if any(
+            implementation.wrapper or implementation.hookwrapper
+            for implementation in implementations
+        ):
             raise PluginError(name, f"wraps {hook}; no plugin may change what another answers")
 
 

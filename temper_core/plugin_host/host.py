@@ -1,4 +1,4 @@
-"""The host: asks every plugin for its records, and keeps account of who failed."""
+"""The host: collects the records of every plugin, and counts their failures."""
 
 import sys
 import time
@@ -26,7 +26,7 @@ Returned = TypeVar("Returned")
 
 @frozen
 class Contribution(Generic[Record]):
-    """A record, and the plugin that answers for it."""
+    """A record, and the plugin that contributed it."""
 
     plugin: str
     record: Record
@@ -34,11 +34,11 @@ class Contribution(Generic[Record]):
 
 @define(eq=False)
 class PluginHost:
-    """The plugins of this process; every method may be called from any thread.
+    """The plugins of this process. Every method may be called from any thread.
 
-    A plugin is set aside when it cannot be loaded, or when a hook of it fails. A part of it, such
-    as one exporter, is when it hangs or fails three times in a row; the rest of the plugin goes
-    on. What is set aside is not called again.
+    A plugin is set aside if it cannot be loaded, or if one of its hooks fails. A part of it, such
+    as one exporter, is set aside if it hangs or fails three times in a row. The rest of the plugin
+    goes on. A plugin or part that is set aside is not called again.
     """
 
     settings: Settings = field(factory=Settings)
@@ -48,7 +48,7 @@ class PluginHost:
     _account: Lock = field(factory=Lock, init=False)
 
     def add(self, plugin: object, name: str, *, distribution: str = "", version: str = "") -> None:
-        """Take in *plugin*; raise PluginError, and keep nothing of it, if it does not fit."""
+        """Add *plugin*. Raise PluginError, and keep nothing of it, if it does not fit."""
         if name in self._guests:
             raise PluginError(name, "another plugin already has this name")
         guest = HostedPlugin(name, distribution, version)
@@ -56,7 +56,7 @@ class PluginHost:
         self._guests[name] = guest
 
     def load_installed(self) -> None:
-        """Load what is installed and allowed; raise PluginError for the first misfit if strict."""
+        """Load the installed and allowed plugins. If strict, raise PluginError for a misfit."""
         by_name: defaultdict[str, list[Installed]] = defaultdict(list)
         for plugin in installed_plugins():
             by_name[plugin.name].append(plugin)
@@ -66,26 +66,26 @@ class PluginHost:
         self._miss(self.settings.plugins, "has a table of settings, but is not installed")
 
     def _miss(self, named: Iterable[str], reason: str) -> None:
-        for missing in sorted(set(named) - set(self._guests)):
-            self._warn("plugin_missing", missing, reason)
-            self._insist(PluginError(missing, reason))
+        for name in sorted(set(named) - set(self._guests)):
+            self._warn("plugin_missing", name, reason)
+            self._insist(PluginError(name, reason))
 
     def gather(self, hook: str, of: type[Record], **given: Any) -> list[Contribution[Record]]:  # noqa: ANN401 - arguments of any hook
-        """Ask every plugin for its records; who fails gives none, nor does a name claimed twice."""
-        found: dict[str, list[Record]] = {}
+        """Collect every plugin's records, without failed plugins and names claimed twice."""
+        by_plugin: dict[str, list[Record]] = {}
         for guest in self._implementing(hook):
             own = MappingProxyType(dict(self.settings.plugins.get(guest.name, {})))
             arguments = (guest.implementations[hook], of, {"settings": own, **given}, guest.name)
             try:
-                found[guest.name] = guest.call(answers.ask, arguments, self._deadline_s)
+                by_plugin[guest.name] = guest.call(answers.ask, arguments, self._deadline_s)
             except (NotActive, Busy):
                 continue
             except PluginError as error:
                 self._set_aside(guest, hook, error)
-        contested = self._settle(hook, found)
+        contested = self._settle(hook, by_plugin)
         contributions = [
             Contribution(plugin, record)
-            for plugin, records in found.items()
+            for plugin, records in by_plugin.items()
             for record in records
             if contested.isdisjoint(answers.claims(record))
         ]
@@ -105,10 +105,10 @@ class PluginHost:
     ) -> Returned:
         """Call a function that *plugin* contributed, as *part* of it, or one that calls it.
 
-        Returns what it returned; a generator comes as a list, since it may raise half way. With
-        *each*, every item must be of that type; what a detector, an invariant or an exporter
-        returns is judged anyway. Raises PluginError whatever goes wrong, but for the errors that
-        the contract *allows*, which say something about the world and not about the plugin.
+        Returns its result. A generator becomes a list, because it may raise half way. With
+        *each*, every item must be of that type. The results of detectors, invariants and exporters
+        are always checked. Raises PluginError for every failure except the errors that the
+        contract *allows*, which report a fact about the node and no fault of the plugin.
         """
         guest = self._guests.get(plugin)
         if guest is None:
@@ -127,10 +127,10 @@ class PluginHost:
         return result
 
     def note_end(self, plugin: str, part: str, failure: str = "", *, is_hung: bool = False) -> None:
-        """Count how something ended that *part* of *plugin* did outside of ``call``.
+        """Count the end of work that *part* of *plugin* did outside of ``call``.
 
-        *failure* is empty where it ended well; what hangs, or fails three times in a row, is set
-        aside as in ``call``.
+        *failure* is empty if it succeeded. A part that hangs, or fails three times in a row, is
+        set aside as in ``call``.
         """
         guest = self._guests[plugin]
         if not failure:
@@ -140,30 +140,30 @@ class PluginHost:
         self._note_failure(guest, part, self.note_end, kind(plugin, failure))
 
     def why_lost(self, plugin: str, part: str) -> str:
-        """Return why *part* of *plugin* was set aside; empty where it was not."""
+        """Return why *part* of *plugin* was set aside. Empty if it was not."""
         return self._guests[plugin].lost.get(part, "")
 
     def revive(self, plugin: str) -> None:
-        """Give a plugin that was set aside while at work another try.
+        """Activate a plugin again that was set aside after it was loaded.
 
-        For what the agent cannot do without: its pod source. One pause of the machine must not
-        cost it the node's pods for good.
+        This is for the pod source, which the agent cannot do without. One pause of the machine
+        must not cost it the node's pods for good.
         """
         guest = self._guests.get(plugin)
         if guest is not None and guest.standing is PluginStanding.SET_ASIDE:
             guest.revive()
 
     def states(self) -> tuple[PluginState, ...]:
-        """Return every plugin that was found, by name, those set aside included."""
+        """Return every plugin by name, including those set aside."""
         return tuple(self._guests[name].state() for name in sorted(self._guests))
 
     @property
     def failures(self) -> Mapping[str, int]:
-        """How often each plugin failed, at 0 those that never did."""
+        """The number of failures of each plugin, 0 included."""
         return {name: guest.failures for name, guest in sorted(self._guests.items())}
 
     def contested(self, hook: str) -> tuple[Contested, ...]:
-        """Return the names that went to no plugin when *hook* was last gathered."""
+        """Return the names that went to no plugin when *hook* was last called."""
         return self._contested.get(hook, ())
 
     @property
@@ -175,8 +175,8 @@ class PluginHost:
         return self.settings.plugin_host.allow
 
     def _reader_of(self, function: Callable[..., Any]) -> Reader:
-        known = self._readers.get(id(function))
-        return known[1] if known else answers.read_anything
+        pair = self._readers.get(id(function))
+        return pair[1] if pair else answers.read_anything
 
     def _implementing(self, hook: str) -> Iterator[HostedPlugin]:
         for name in sorted(self._guests):
@@ -257,16 +257,16 @@ class PluginHost:
             log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
             log.warning(event, plugin=plugin, reason=reason, **facts)
         else:
-            # A command that set up no log prints results, where structlog's default would go too.
+            # Without a configured log, structlog would write to stdout, among a command's results.
             sys.stderr.write(f"temper: plugin {plugin!r}: {reason}\n")
 
 
 def load_host(
     settings: Settings, *, extra: Mapping[str, object] = MappingProxyType({})
 ) -> PluginHost:
-    """Return a host with the core's own plugins, *extra*, and those that are installed.
+    """Return a host with the core's own plugins *extra* and the installed ones.
 
-    Raises PluginError for the first that fails if ``[plugin_host] strict`` is set.
+    With ``[plugin_host] strict``, raises PluginError for the first plugin that fails.
     """
     host = PluginHost(settings)
     for name, plugin in extra.items():

@@ -1,4 +1,4 @@
-"""Which plugins are installed: the entry points of every distribution, read one by one."""
+"""Find installed plugins by the entry points of every distribution, read one by one."""
 
 from collections.abc import Callable, Iterator
 from importlib import metadata
@@ -10,7 +10,7 @@ from temper_core.hookspecs import ENTRY_POINTS
 
 @frozen
 class Installed:
-    """A plugin that a distribution offers; ``load`` imports it, or says why it cannot."""
+    """A plugin that a distribution offers. ``load`` imports it, or raises ValueError."""
 
     name: str
     distribution: str
@@ -19,24 +19,24 @@ class Installed:
 
 
 def installed_plugins() -> list[Installed]:
-    """Return what is installed, by name, so that the order of installing decides nothing."""
+    """Return the installed plugins by name, so that the install order does not matter."""
     return sorted(_offers(), key=lambda plugin: (plugin.name, plugin.distribution))
 
 
 def _offers() -> Iterator[Installed]:
-    seen: set[str] = set()
+    names: set[str] = set()
     for distribution in metadata.distributions():
-        # Parsing all the others' entry points would cost more, and one broken file fails it all.
+        # ``metadata.entry_points()`` parses every distribution, and one broken file fails them all.
         unreadable = ""
         try:
             text = distribution.read_text("entry_points.txt") or ""
-        except Exception as error:  # noqa: BLE001 - any installer may have written anything
+        except Exception as error:  # noqa: BLE001 - installers may write any content
             text, unreadable = ENTRY_POINTS, f"entry_points.txt cannot be read: {error}"
         if ENTRY_POINTS not in text:
             continue
         name, version = _name_and_version(distribution)
-        if name.lower() not in seen:  # further down the path it cannot be imported
-            seen.add(name.lower())
+        if name.lower() not in names:  # further down the path it cannot be imported
+            names.add(name.lower())
             if unreadable:
                 yield Installed(name, name, version, _refusal(unreadable))
             else:

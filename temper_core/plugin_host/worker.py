@@ -1,4 +1,4 @@
-"""A thread that runs one plugin's code, so that whoever asked need not wait for ever."""
+"""A thread that runs one plugin's code, so that its caller can stop waiting."""
 
 import threading
 import weakref
@@ -22,18 +22,18 @@ class CallFailed(Exception):  # noqa: N818 - names what happened
 
 
 class CallOverdue(Exception):  # noqa: N818 - names what happened
-    """The function did not return by its deadline; its thread was left behind."""
+    """The function did not return by its deadline. Its thread was left behind."""
 
 
 class AbandonedCall(BaseException):
-    """Raised inside a thread that nobody waits for any more, to end it if it is Python code."""
+    """Raised inside an abandoned thread, to end it if it runs Python code."""
 
 
 def interrupt(thread: threading.Thread) -> None:
-    """Raise LeftBehind in *thread*.
+    """Raise AbandonedCall in *thread*.
 
-    It ends a Python loop, which would otherwise burn a core for as long as the agent lives. A
-    thread that hangs in C sees it when it comes back, if ever.
+    It ends a Python loop, which would otherwise use a core until the agent exits. A thread that
+    hangs in C receives it when it returns to Python, if ever.
     """
     import ctypes  # noqa: PLC0415 - slow, and hardly ever needed
 
@@ -54,7 +54,7 @@ _Requests = SimpleQueue[_Request | None]
 
 @define(eq=False)
 class Worker:
-    """One daemon thread that takes calls in turn; started by the first, ended with its owner."""
+    """One daemon thread that runs calls in turn, from the first call until its owner is freed."""
 
     name: str
     _requests: _Requests = field(factory=SimpleQueue, init=False)
@@ -63,7 +63,7 @@ class Worker:
     def run(
         self, function: Callable[..., Returned], arguments: Sequence[Any], deadline_s: float
     ) -> Returned:
-        """Call *function* in the thread; raise CallFailed, or CallOverdue after *deadline_s*."""
+        """Call *function* in the thread. Raise CallFailed, or CallOverdue after *deadline_s*."""
         thread = self._thread or self._start()
         request = _Request(function, arguments, SimpleQueue())
         self._requests.put(request)
@@ -82,7 +82,7 @@ class Worker:
         return threading.current_thread() is self._thread
 
     def _start(self) -> threading.Thread:
-        # The thread knows the queue only, so that it does not keep its owner alive.
+        # The thread holds only the queue, so that it does not keep its owner alive.
         thread = threading.Thread(
             target=_serve, args=(self._requests,), name=f"plugin-{self.name}", daemon=True
         )
@@ -101,7 +101,7 @@ def _serve(requests: _Requests) -> None:
     try:
         while (request := requests.get()) is not None:
             _answer(request)
-            del request  # else the last arguments live until the next call
+            del request  # otherwise the last arguments live until the next call
     except AbandonedCall:
         return
     finally:

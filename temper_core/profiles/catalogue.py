@@ -1,4 +1,4 @@
-"""The profiles of a node, and which of them a pod gets."""
+"""The profiles of a node, and the choice of one for a pod."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
@@ -24,9 +24,9 @@ Detect = Callable[[Pod], Detection | None]
 
 @frozen
 class Choice:
-    """The profile of a pod and why; without one, why none was applied, and that as a code.
+    """The profile of a pod and the reason. Without one, why none was applied, also as a code.
 
-    ``reason`` is empty where nothing claims the pod.
+    ``reason`` is empty if nothing claims the pod.
     """
 
     loaded: LoadedProfile | None = None
@@ -39,7 +39,7 @@ UNCLAIMED = Choice()
 
 @frozen
 class _Claim:
-    """What claims a pod for a profile: the sign of it, and whether somebody named the profile."""
+    """A claim of a pod for a profile: its sign, and whether an annotation named the profile."""
 
     pod: Pod
     machine: MachineShape
@@ -48,15 +48,15 @@ class _Claim:
 
 
 def detect_nothing(_: Pod) -> None:
-    """Stand in for the detectors where there are none."""
+    """Detect nothing, in place of absent detectors."""
 
 
 @define(frozen=True, slots=False)
 class ProfileCatalogue:
-    """Every profile that was loaded, and those that could not be.
+    """All loaded profiles, and the failures of those that could not be loaded.
 
-    ``choose`` goes by trial, annotation, detector, image, main process, in this order. ``trials``
-    are the profiles on trial by the key of the pod.
+    ``choose`` tries trial, annotation, detector, image and main process, in this order. ``trials``
+    maps a pod's key to its profile on trial.
     """
 
     profiles: tuple[LoadedProfile, ...] = ()
@@ -64,47 +64,50 @@ class ProfileCatalogue:
     trials: Mapping[str, LoadedProfile] = field(factory=dict)
 
     def choose(self, pod: Pod, machine: MachineShape, detect: Detect = detect_nothing) -> Choice:
-        """Return the profile of *pod* and why; without one, why none was applied.
+        """Return the profile of *pod* and the reason. Without one, why none was applied.
 
-        A profile that is named but does not fit the machine, or is not there, is never replaced by
-        a guess.
+        A named profile that does not fit the machine, or is missing, is never replaced by a guess.
         """
         trial = self.trials.get(pod.key)
         if trial is not None:
             return Choice(trial, f"{trial.source}: {trial.profile.id}")
-        wanted = pod.wanted_profile
-        if wanted is not None:
-            return self._wanted(pod, machine, *wanted)
+        annotated = pod.wanted_profile
+        if annotated is not None:
+            return self._wanted(pod, machine, *annotated)
         detection = detect(pod)
         if detection is None:
             return self._recognised(pod, machine)
-        named = self._named(detection.profile, _Claim(pod, machine, _sign(detection)))
-        if detection.profile in self._by_id and named.code is not ProfileCode.VERSION:
-            return named
-        # A detector only guesses, and of no version: the image may still tell another profile.
+        detected = self._named(detection.profile, _Claim(pod, machine, _sign(detection)))
+        if detection.profile in self._by_id and detected.code is not ProfileCode.VERSION:
+            return detected
+        # A detector guesses, and knows no version: the image may still select another profile.
         recognised = self._recognised(pod, machine)
-        return recognised if recognised.reason else named
+        return recognised if recognised.reason else detected
 
     @cached_property
     def _by_id(self) -> dict[str, tuple[LoadedProfile, ...]]:
         ids = sorted({loaded.profile.id for loaded in self.profiles})
-        return {each: tuple(self._with_id(each)) for each in ids}
+        return {profile_id: tuple(self._with_id(profile_id)) for profile_id in ids}
 
     def _with_id(self, profile_id: str) -> list[LoadedProfile]:
-        found = [loaded for loaded in self.profiles if loaded.profile.id == profile_id]
-        return sorted(found, key=preference)
+        variants = [loaded for loaded in self.profiles if loaded.profile.id == profile_id]
+        return sorted(variants, key=preference)
 
     def _wanted(self, pod: Pod, machine: MachineShape, annotation: str, wanted: str) -> Choice:
-        """Choose what the annotation names: a profile's id, or else a further one of its own."""
+        """Choose the profile with the id *wanted*, or else those with it as a further name."""
         sign = f"annotation {annotation}: {wanted}"
-        is_id = wanted in self._by_id or any(each.profile == wanted for each in self.failures)
+        is_id = wanted in self._by_id or any(
+            profile_id.profile == wanted for profile_id in self.failures
+        )
         aliased = [] if is_id else self._also_called(wanted)
         if not aliased:
             return self._named(wanted, _Claim(pod, machine, sign, is_named=True))
         return _best(
             [
-                self._named(each, _Claim(pod, machine, f"{sign}, as {each} is called too", True))
-                for each in aliased
+                self._named(
+                    profile_id, _Claim(pod, machine, f"{sign}, as {profile_id} is called too", True)
+                )
+                for profile_id in aliased
             ]
         )
 
@@ -112,13 +115,14 @@ class ProfileCatalogue:
         return [
             profile_id
             for profile_id, candidates in self._by_id.items()
-            if any(name in each.profile.fingerprint.annotations for each in candidates)
+            if any(name in candidate.profile.fingerprint.annotations for candidate in candidates)
         ]
 
     def _named(self, profile_id: str, claim: _Claim) -> Choice:
         candidates = self._by_id.get(profile_id, ())
         shapes = [
-            (each, shape_misfit(each.profile.machine_shape, claim.machine)) for each in candidates
+            (candidate, shape_misfit(candidate.profile.machine_shape, claim.machine))
+            for candidate in candidates
         ]
         fitting = [loaded for loaded, misfit in shapes if not misfit]
         if fitting:
@@ -133,8 +137,8 @@ class ProfileCatalogue:
             if failure.profile == profile_id:
                 why = f"that profile could not be loaded ({failure.source}: {failure.reason})"
                 return Choice(None, f"{claim.sign}, but {why}", ProfileCode.NOT_LOADED)
-        known = ", ".join(self._by_id) or "none"
-        why = f"there is no such profile; loaded are {known}"
+        ids = ", ".join(self._by_id) or "none"
+        why = f"there is no such profile; loaded are {ids}"
         return Choice(None, f"{claim.sign}, but {why}", ProfileCode.UNKNOWN_ID)
 
     def _recognised(self, pod: Pod, machine: MachineShape) -> Choice:
@@ -148,13 +152,13 @@ class ProfileCatalogue:
         return UNCLAIMED
 
     def _signs(self, pod: Pod, sign_of: Callable[..., str]) -> list[tuple[str, str]]:
-        found: dict[str, str] = {}
+        signs: dict[str, str] = {}
         for profile_id, candidates in self._by_id.items():
             for loaded in candidates:
                 sign = sign_of(loaded.profile.fingerprint, pod)
                 if sign:
-                    found.setdefault(profile_id, sign)
-        return list(found.items())
+                    signs.setdefault(profile_id, sign)
+        return list(signs.items())
 
 
 def _applied(fitting: Sequence[LoadedProfile], claim: _Claim) -> Choice:
@@ -166,25 +170,25 @@ def _applied(fitting: Sequence[LoadedProfile], claim: _Claim) -> Choice:
         return Choice(None, why, ProfileCode.VERSION)
     advice = f"; {loaded.advice}" if loaded.advice else ""
     choice = Choice(loaded, f"{claim.sign} (from {loaded.source}){advice}")
-    return _over(choice, [each for each in fitting[1:] if rank(each) == rank(loaded)])
+    return _over(choice, [rival for rival in fitting[1:] if rank(rival) == rank(loaded)])
 
 
 def _best(choices: Sequence[Choice]) -> Choice:
-    """Return the preferred one of *choices* for several ids; the first where none is applied."""
+    """Return the preferred one of *choices* for several ids, or the first if none is applied."""
     fitting = [(choice.loaded, choice) for choice in choices if choice.loaded is not None]
     if not fitting:
         return choices[0]
-    loaded, best = min(fitting, key=lambda each: preference(each[0]))
-    others = [each for each, _ in fitting if each is not loaded]
-    return _over(best, [each for each in others if rank(each) == rank(loaded)])
+    loaded, best = min(fitting, key=lambda candidate: preference(candidate[0]))
+    rivals = [candidate for candidate, _ in fitting if candidate is not loaded]
+    return _over(best, [candidate for candidate in rivals if rank(candidate) == rank(loaded)])
 
 
 def _over(choice: Choice, rivals: Sequence[LoadedProfile]) -> Choice:
-    """Say with which *rivals* the choice had a tie, that only the names of their sources broke."""
+    """Note the *rivals* that tied with the choice. The names of the sources broke the tie."""
     if not rivals:
         return choice
-    named = ", ".join(f"{each.profile.id} ({each.source})" for each in rivals)
-    why = f"{choice.reason}; a tie with {named}, decided by the name of the source"
+    names = ", ".join(f"{rival.profile.id} ({rival.source})" for rival in rivals)
+    why = f"{choice.reason}; a tie with {names}, decided by the name of the source"
     return evolve(choice, reason=why, code=ProfileCode.TIE)
 
 

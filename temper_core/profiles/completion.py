@@ -1,6 +1,6 @@
-"""Profiles that extend others are completed, and all are held against what the engine takes.
+"""Complete profiles that extend others, and check all profiles against the engine's limits.
 
-A parent may be tuned for several machines; its child then is, too, and gives one profile for each.
+If a parent is tuned for several machines, its child becomes one profile for each.
 """
 
 import datetime as dt
@@ -21,11 +21,11 @@ from temper_core.profiles.tables import DerivedProfile
 from temper_core.records.profiles import LoadedProfile, ProfileFailure, ShapeRange
 
 DEEPEST = 8
-"""How many profiles may be extended one by another in a row."""
+"""The longest chain of profiles that extend each other."""
 LONGEST_PATH = 100
-"""How many of them are followed to find that out."""
+"""The longest chain that is followed to detect a chain that is too deep."""
 MOST_VARIANTS = 64
-"""How many machines one profile may come to be for by way of its parents."""
+"""The most machine shapes that one profile may get from its parents."""
 
 TOO_DEEP = f"more than {DEEPEST} profiles extend one another"
 
@@ -34,14 +34,14 @@ Owner = tuple[str, str]
 
 
 def newest_engine() -> Capabilities:
-    """Return what the newest engine that is known takes."""
+    """Return the capabilities of the newest known engine."""
     return capabilities_of(None)
 
 
 def installed_engine(name: str) -> FindEngine:
-    """Return who asks what the engine of that name or path takes; where there is none, the newest.
+    """Return a function that finds the capabilities of the engine with that name or path.
 
-    An engine that is replaced while the agent runs answers from the next look on.
+    It falls back to the newest known engine, and notices an engine replaced while the agent runs.
     """
 
     def ask() -> Capabilities:
@@ -54,13 +54,13 @@ def installed_engine(name: str) -> FindEngine:
 
 
 def today() -> dt.date:
-    """Return the date at UTC."""
+    """Return today's date in UTC."""
     return dt.datetime.now(dt.UTC).date()
 
 
 @frozen
 class _Outcome:
-    """What one document came to: the profiles that it stands for, and what is wrong with others."""
+    """The result of one document: its sound profiles, and the problems of the others."""
 
     sound: tuple[LoadedProfile, ...] = ()
     problems: tuple[str, ...] = ()
@@ -68,7 +68,7 @@ class _Outcome:
 
 @frozen
 class _Last:
-    """What was completed last: out of what, for which engine, on which day."""
+    """The last catalogue, and its input: entries, engine and date."""
 
     given: tuple[tuple[Entry, ...], Capabilities, dt.date]
     catalogue: ProfileCatalogue
@@ -76,10 +76,10 @@ class _Last:
 
 @define(eq=False)
 class Completion:
-    """Makes catalogues, and remembers of each source what it last stood for.
+    """Makes catalogues, and remembers the last good profiles of each source.
 
-    A profile that can no longer be completed, or that the engine cannot take, stays what it was,
-    beside the failure; one that is gone is gone.
+    A profile that can no longer be completed, or that the engine cannot take, keeps its last good
+    version, beside the failure. A removed profile is dropped.
     """
 
     engine: FindEngine = newest_engine
@@ -88,14 +88,14 @@ class Completion:
     _last: "_Last | None" = field(default=None, init=False)
 
     def catalogue(self, entries: Iterable[Entry]) -> ProfileCatalogue:
-        """Complete the profiles among *entries*, in their order; raises nothing.
+        """Complete the profiles among *entries*, in their order. Raises nothing.
 
-        Where nothing is new the catalogue is the same as the last time: the agent asks every half
-        minute, and to complete a profile takes tens of milliseconds.
+        Equal input returns the last catalogue: the agent calls this every half minute, and
+        completing a profile takes tens of milliseconds.
         """
-        given = (tuple(entries), self.engine(), self.clock())
-        if self._last is None or self._last.given != given:
-            self._last = _Last(given, self._completed(*given))
+        inputs = (tuple(entries), self.engine(), self.clock())
+        if self._last is None or self._last.given != inputs:
+            self._last = _Last(inputs, self._completed(*inputs))
         return self._last.catalogue
 
     def _completed(
@@ -106,10 +106,10 @@ class Completion:
         family = _Family(loaded, failures)
         by_owner = self._outcomes(family, capabilities, failures)
         self._good = {owner: outcome.sound for owner, outcome in by_owner.items() if outcome.sound}
-        told = [each for outcome in by_owner.values() for each in outcome.sound]
-        profiles = tuple(_first_claims(told, failures))
+        completed = [item for outcome in by_owner.values() for item in outcome.sound]
+        profiles = tuple(_first_claims(completed, failures))
         return ProfileCatalogue(
-            tuple(_dated(each, date) for each in profiles),
+            tuple(_dated(item, date) for item in profiles),
             tuple(sorted(failures, key=lambda failure: failure.source)),
         )
 
@@ -126,7 +126,7 @@ class Completion:
         }
 
     def _kept(self, owner: Owner, outcome: _Outcome, failures: list[ProfileFailure]) -> _Outcome:
-        """Report what is wrong, and fall back to what the source last stood for."""
+        """Report the problems, and fall back to the last good profiles of the source."""
         if not outcome.problems:
             return outcome
         former = () if outcome.sound else self._good.get(owner, ())
@@ -138,7 +138,7 @@ class Completion:
 
 @define(eq=False)
 class _Family:
-    """The documents of a node by id, and what became of each."""
+    """The documents of a node by id, and the outcome of each."""
 
     loaded: tuple[LoadedProfile, ...]
     failures: Sequence[ProfileFailure]
@@ -146,11 +146,11 @@ class _Family:
     _path: list[LoadedProfile] = field(factory=list, init=False)
 
     def of(self, entry: LoadedProfile) -> _Outcome:
-        """Return what *entry* stands for, with all that it takes from others."""
+        """Return the completed profiles of *entry*."""
         if not isinstance(entry.profile, DerivedProfile):
             return _Outcome((entry,))
-        if any(each is entry for each in self._path):
-            ids = [each.profile.id for each in self._path]
+        if any(step is entry for step in self._path):
+            ids = [step.profile.id for step in self._path]
             return _Outcome(problems=(f"extends itself: {' extends '.join([*ids, ids[0]])}",))
         if len(self._path) >= LONGEST_PATH:
             return _Outcome(problems=(TOO_DEEP,))
@@ -170,7 +170,7 @@ class _Family:
             outcome = self.of(parent)
             bases += outcome.sound
             if not outcome.sound:
-                problems += [f"extends {child.extends!r}: {each}" for each in outcome.problems]
+                problems += [f"extends {child.extends!r}: {item}" for item in outcome.problems]
         sound: dict[ShapeRange, LoadedProfile] = {}
         for base in sorted(bases, key=preference):
             if len(base.lineage) >= DEEPEST:
@@ -188,13 +188,13 @@ class _Family:
         return _Outcome(tuple(sound.values()), tuple(problems))
 
     def _parents(self, entry: LoadedProfile, child: DerivedProfile) -> list[LoadedProfile]:
-        """Return the documents of the id that is extended: files, or else what plugins ship.
+        """Return the documents with the extended id: files, or else those that plugins ship.
 
-        A file of that id itself extends what is shipped under it.
+        A file with that same id extends the shipped documents.
         """
-        named = [each for each in self.loaded if each.profile.id == child.extends]
-        files = [each for each in named if each.is_file]
-        shipped = [each for each in named if not each.is_file]
+        candidates = [other for other in self.loaded if other.profile.id == child.extends]
+        files = [other for other in candidates if other.is_file]
+        shipped = [other for other in candidates if not other.is_file]
         if child.extends == child.id and entry.is_file:
             return shipped
         return files or shipped
@@ -204,40 +204,40 @@ class _Family:
             if failure.profile == child.extends:
                 why = f"which could not be loaded ({failure.source}: {failure.reason})"
                 return f"extends {child.extends!r}, {why}"
-        ids = sorted({each.profile.id for each in self.loaded} - {child.id})
+        ids = sorted({entry.profile.id for entry in self.loaded} - {child.id})
         return (
             f"extends {child.extends!r}, which is not there; there are {', '.join(ids) or 'none'}"
         )
 
 
 def _checked(outcome: _Outcome, capabilities: Capabilities) -> _Outcome:
-    """Leave out the profiles that the engine cannot take."""
-    misfits = [(each, engine_misfits(each.profile, capabilities)) for each in outcome.sound]
-    sound = tuple(each for each, problems in misfits if not problems)
-    problems = tuple(problem for _, found in misfits for problem in found)
+    """Leave out the profiles that the engine cannot support."""
+    misfits = [(loaded, engine_misfits(loaded.profile, capabilities)) for loaded in outcome.sound]
+    sound = tuple(loaded for loaded, problems in misfits if not problems)
+    problems = tuple(problem for _, faults in misfits for problem in faults)
     return _Outcome(sound, (*outcome.problems, *problems))
 
 
 def _together(outcomes: Sequence[_Outcome]) -> _Outcome:
     return _Outcome(
-        tuple(each for outcome in outcomes for each in outcome.sound),
-        tuple(each for outcome in outcomes for each in outcome.problems),
+        tuple(item for outcome in outcomes for item in outcome.sound),
+        tuple(item for outcome in outcomes for item in outcome.problems),
     )
 
 
 def _first_claims(
     loaded: Iterable[LoadedProfile], failures: list[ProfileFailure]
 ) -> Iterator[LoadedProfile]:
-    """Yield the first of each id and machine shape among files, and among what is shipped."""
+    """Yield the first of each id and machine shape, among files and among shipped profiles."""
     owners: dict[tuple[bool, str, ShapeRange], LoadedProfile] = {}
-    for each in loaded:
-        claim = (each.is_file, each.profile.id, each.profile.machine_shape)
-        owner = owners.setdefault(claim, each)
-        if owner is each:
-            yield each
+    for candidate in loaded:
+        claim = (candidate.is_file, candidate.profile.id, candidate.profile.machine_shape)
+        owner = owners.setdefault(claim, candidate)
+        if owner is candidate:
+            yield candidate
         else:
             reason = f"has the id and the machine_shape of {owner.source}, which comes first"
-            failures.append(ProfileFailure(each.source, each.profile.id, reason))
+            failures.append(ProfileFailure(candidate.source, candidate.profile.id, reason))
 
 
 def _dated(loaded: LoadedProfile, date: dt.date) -> LoadedProfile:

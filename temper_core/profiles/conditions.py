@@ -1,7 +1,7 @@
 """Thread groups as AND blocks of the engine, where the first group that matches wins.
 
-The engine asks its layers in order: groups with a layer of their own, then the tiers, then Open.
-A profile has an order of its own, so that a block may have to say what a thread must *not* be.
+The engine matches layers in order: groups with their own layer, then the tiers, then Open. A
+profile has its own order, so a block may have to exclude threads of earlier groups.
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,19 +10,19 @@ from enum import Enum
 from attrs import frozen
 
 from temper_core.engine.capabilities import LARGEST_OR_COUNT
-from temper_core.records.matching import Matcher
+from temper_core.records.matchers import Matcher
 from temper_core.records.profiles import ThreadMatch
 
 Condition = tuple[Matcher, ...]
 
 ANYTHING: Condition = ()
-# Of 18 in the oldest engine that has the Exclude matchers, one is left for the cgroup.
+# The oldest engine with the Exclude matchers takes 18. One is reserved for the cgroup.
 LONGEST_CONDITION = 17
 EXCLUDES = {"CommPrefix": "CommPrefixExclude", "PcommPrefix": "PcommPrefixExclude"}
 
 
 class GroupTarget(Enum):
-    """Where the threads of a group go."""
+    """The layer that the threads of a group go to."""
 
     OWN = "a layer of their own"
     TIER = "the layer of the pod's tier"
@@ -31,10 +31,10 @@ class GroupTarget(Enum):
 
 @frozen
 class Part:
-    """One group of a profile; no match takes what is left.
+    """One group of a profile. A group without a match takes the rest.
 
-    Matches that need steering count as if their names alone took the threads, but no thread is
-    sure to be taken by them.
+    A match that needs steering counts by its name alone, but no thread is certain to be taken by
+    it.
     """
 
     matches: tuple[ThreadMatch, ...]
@@ -43,7 +43,7 @@ class Part:
 
 
 def own_conditions(parts: Sequence[Part], position: int) -> tuple[Condition, ...]:
-    """Return what the threads are that the part at *position* takes into its own layer."""
+    """Return the conditions of the threads that the part at *position* takes into its own layer."""
     earlier = [
         match
         for part in parts[:position]
@@ -54,22 +54,22 @@ def own_conditions(parts: Sequence[Part], position: int) -> tuple[Condition, ...
 
 
 def tier_conditions(parts: Sequence[Part]) -> tuple[Condition, ...]:
-    """Return what the threads are that stay in the tier's layer.
+    """Return the conditions of the threads that stay in the tier's layer.
 
-    Threads of groups with their own layer may be among them: that layer is asked before.
+    They may include threads of groups with their own layer, because that layer matches first.
     """
     if all(part.goal is not GroupTarget.OPEN for part in parts):
         return () if _rest_goal(parts) is GroupTarget.OWN and not _stays(parts) else (ANYTHING,)
-    found: list[Condition] = []
+    conditions: list[Condition] = []
     yielded: list[ThreadMatch] = []
     for part in parts:
         if part.goal is GroupTarget.OPEN:
             yielded += [match for match in part.matches if match.is_static]
         elif part.goal is GroupTarget.TIER and not part.takes_rest:
-            found += _without_all(_positives(part), yielded)
+            conditions += _without_all(_positives(part), yielded)
     if _rest_goal(parts) is GroupTarget.TIER:
-        found += _without_all((ANYTHING,), yielded)
-    return tuple(dict.fromkeys(found))
+        conditions += _without_all((ANYTHING,), yielded)
+    return tuple(dict.fromkeys(conditions))
 
 
 def is_too_much(conditions: Sequence[Condition]) -> bool:
@@ -92,41 +92,41 @@ def _positives(part: Part) -> tuple[Condition, ...]:
 
 
 def _positive(match: ThreadMatch) -> Condition:
-    given = (
+    matchers = (
         ("CommPrefix", match.comm_prefix),
         ("PcommPrefix", match.process),
         ("IsGroupLeader", match.leader),
     )
-    return tuple(Matcher(kind, value) for kind, value in given if value is not None)
+    return tuple(Matcher(kind, value) for kind, value in matchers if value is not None)
 
 
 def _without_all(
     conditions: Iterable[Condition], matches: Iterable[ThreadMatch]
 ) -> tuple[Condition, ...]:
-    """Take every thread of *matches* out of *conditions*; stop where it is far too much."""
+    """Exclude every thread of *matches* from *conditions*. Stop beyond the engine's limit."""
     remaining = list(conditions)
     for match in matches:
-        remaining = [each for condition in remaining for each in _without(condition, match)]
+        remaining = [block for condition in remaining for block in _without(condition, match)]
         if len(remaining) > LARGEST_OR_COUNT:
             break
     return tuple(dict.fromkeys(remaining))
 
 
 def _without(condition: Condition, match: ThreadMatch) -> list[Condition]:
-    """Return *condition* and not *match*, as blocks of which any may hold."""
-    found: list[Condition] = []
+    """Return *condition* and not *match*, as alternative blocks."""
+    blocks: list[Condition] = []
     for matcher in _positive(match):
         narrowed = _and_not(condition, matcher)
         if narrowed == condition:
             return [condition]
         if narrowed is not None:
-            found.append(narrowed)
-    return found
+            blocks.append(narrowed)
+    return blocks
 
 
 def _and_not(condition: Condition, matcher: Matcher) -> Condition | None:
-    """Return *condition* and not *matcher*; ``None`` where no thread is left."""
-    same = next((each for each in condition if each.kind == matcher.kind), None)
+    """Return *condition* and not *matcher*. ``None`` if no thread is left."""
+    same = next((other for other in condition if other.kind == matcher.kind), None)
     if matcher.kind == "IsGroupLeader":
         if same is None:
             return (*condition, Matcher(matcher.kind, not matcher.value))
@@ -143,10 +143,12 @@ def _and_not_prefix(
     if same is not None and not prefix.startswith(str(same.value)):
         return condition
     kind = EXCLUDES[matcher.kind]
-    others = [each for each in condition if each.kind == kind]
-    if any(prefix.startswith(str(each.value)) for each in others):
+    excludes = [other for other in condition if other.kind == kind]
+    if any(prefix.startswith(str(other.value)) for other in excludes):
         return condition
-    kept = tuple(
-        each for each in condition if each not in others or not str(each.value).startswith(prefix)
+    remaining = tuple(
+        other
+        for other in condition
+        if other not in excludes or not str(other.value).startswith(prefix)
     )
-    return (*kept, Matcher(kind, prefix))
+    return (*remaining, Matcher(kind, prefix))

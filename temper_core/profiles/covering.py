@@ -1,17 +1,18 @@
-"""Whether a profile's groups take a thread by a match of theirs, as far as its names tell."""
+"""Decide whether a profile's groups take a thread, as far as its names show."""
 
 from collections.abc import Iterable, Sequence
 
 from attrs import evolve
 
-from temper_core.records.matching import ThreadIdentity, matches
+from temper_core.profiles.matching import matches
 from temper_core.records.profiles import ThreadGroup, ThreadMatch
+from temper_core.records.threads import ThreadIdentity
 
 
 def takes_by_name(groups: Iterable[ThreadGroup], thread: ThreadIdentity) -> bool | None:
-    """Whether a match of one of *groups* takes *thread*; None where title or behaviour decide.
+    """Whether a match of one of *groups* takes *thread*. None if title or behaviour decide.
 
-    A last group without a match counts for nothing: what it takes, nobody knows by name.
+    A last group without a match is ignored, because it takes threads of any name.
     """
     undecided = False
     for match in (match for group in groups for match in group.match):
@@ -23,7 +24,7 @@ def takes_by_name(groups: Iterable[ThreadGroup], thread: ThreadIdentity) -> bool
 
 
 def candidates(groups: Sequence[ThreadGroup], thread: ThreadIdentity) -> tuple[ThreadGroup, ...]:
-    """Return the groups that may take *thread* by a match, if title and behaviour allow it."""
+    """Return the groups with a match that may take *thread*, if title and behaviour allow it."""
     return tuple(
         group for group in groups if any(matches(_by_name(match), thread) for match in group.match)
     )
@@ -40,7 +41,7 @@ def _by_name(match: ThreadMatch) -> ThreadMatch:
 
 
 def first_taker(groups: Iterable[ThreadGroup], thread: ThreadIdentity) -> ThreadGroup | None:
-    """Return the first group that takes *thread*; one without a match takes what is left."""
+    """Return the first group that takes *thread*. A group without a match takes any thread."""
     for group in groups:
         if not group.match or any(matches(match, thread) for match in group.match):
             return group

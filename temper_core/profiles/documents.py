@@ -1,6 +1,6 @@
-"""Reading a workload profile: the strict reader, and what a single value cannot tell.
+"""Read workload profiles strictly, with the checks that need more than one value.
 
-Every mistake is told at once: what one key says wrong hides nothing that others say.
+All problems are reported at once: the problem of one key does not hide those of others.
 """
 
 from collections.abc import Iterator, Mapping
@@ -38,21 +38,21 @@ UNNAMED = "unnamed"
 
 
 def parse_profile(text: str, source: str) -> WorkloadProfile:
-    """Read the TOML *text* of a profile; raise DocumentError with every misfit, naming *source*.
+    """Read the TOML *text* of a profile. Raise DocumentError with every misfit, naming *source*.
 
-    One that ``extends`` another is returned as a DerivedProfile: what it lacks is for the node to
-    find, where all profiles are.
+    A profile that ``extends`` another is returned as a DerivedProfile. The node completes it,
+    because only the node has all profiles.
     """
     return _made(documents.parse_toml(text, source=source), source)
 
 
 def complete(child: DerivedProfile, parent: WorkloadProfile, source: str) -> WorkloadProfile:
-    """Return *child* with all that it takes from *parent*; raise DocumentError where they clash."""
+    """Return *child* completed from *parent*. Raise DocumentError if they clash."""
     table, problems = completed_table(child, parent)
     if not problems:
         problems = [_by_name(problem, table) for problem in _problems(table)]
     if problems:
-        raise DocumentError(source, [f"extends {child.extends!r}: {each}" for each in problems])
+        raise DocumentError(source, [f"extends {child.extends!r}: {fault}" for fault in problems])
     return _made(table, source)
 
 
@@ -76,31 +76,31 @@ def _made(table: Table, source: str) -> WorkloadProfile:
 
 
 def _problems(table: Table) -> list[str]:
-    """Return all that is wrong with *table*, by path; empty where a profile can be made of it."""
-    found: list[str] = []
+    """Return all problems of *table*, by path. Empty if it makes a valid profile."""
+    problems: list[str] = []
     try:
         documents.fit(table, ProfileTable, source="")
     except DocumentError as error:
-        found += error.problems
-    found = _by_item(found, list(_item_misfits(table.get("fingerprint"))))
-    found += _shape_misfits(table.get("machine_shape"))
+        problems += error.problems
+    problems = _by_item(problems, list(_item_misfits(table.get("fingerprint"))))
+    problems += _shape_misfits(table.get("machine_shape"))
     groups = table.get("thread_groups", [])
     if isinstance(groups, list | tuple):
-        found += _group_misfits(groups, is_derived="extends" in table)
-    return _one_for_the_engine(sorted(dict.fromkeys(found)))
+        problems += _group_misfits(groups, is_derived="extends" in table)
+    return _one_for_the_engine(sorted(dict.fromkeys(problems)))
 
 
 def _one_for_the_engine(found: list[str]) -> list[str]:
-    """Return *found* with one problem for all patterns that are refused for want of an engine."""
+    """Return *found* with one problem for all patterns that are refused because RE2 is missing."""
     patterns = [problem for problem in found if problem.endswith(NO_ENGINE)]
     return [problem for problem in found if problem not in patterns[1:]]
 
 
 def _by_item(found: list[str], items: list[tuple[str, int, str]]) -> list[str]:
-    """Return *found* with what each item says wrong, for the model tells of the first alone."""
-    told = {path for path, _, _ in items}
-    others = [each for each in found if each.partition(": ")[0] not in told]
-    return others + [f"{path}[{number}]: {why}" for path, number, why in items]
+    """Return *found* with the problem of each item, because the model reports only the first."""
+    paths = {path for path, _, _ in items}
+    rest = [problem for problem in found if problem.partition(": ")[0] not in paths]
+    return rest + [f"{path}[{number}]: {why}" for path, number, why in items]
 
 
 def _item_misfits(fingerprint: object) -> Iterator[tuple[str, int, str]]:
@@ -117,7 +117,7 @@ def _item_misfits(fingerprint: object) -> Iterator[tuple[str, int, str]]:
 
 
 def _group_misfits(groups: "list[Any] | tuple[Any, ...]", *, is_derived: bool) -> Iterator[str]:
-    tables = {number: each for number, each in enumerate(groups) if isinstance(each, Mapping)}
+    tables = {number: group for number, group in enumerate(groups) if isinstance(group, Mapping)}
     for number, table in tables.items():
         path = f"thread_groups[{number}]"
         for place, match in enumerate(_matches(table)):
@@ -139,23 +139,23 @@ def _whole_group_misfits(path: str, table: Mapping[str, Any]) -> Iterator[str]:
         yield f"{path}.override: is for profiles that extend another"
     sound = _sound(table, GroupTable, {"name": UNNAMED})
     if "treatment" in table and "treatment" not in sound:
-        sound.pop("cpu_fraction", None)  # whether it may have one is not known
+        sound.pop("cpu_fraction", None)  # an unknown treatment does not show if it may have one
     sound.pop("override", None)
-    sound["match"] = [match for match in sound.get("match", []) if match]  # the others are told
+    sound["match"] = [match for match in sound.get("match", []) if match]  # reported above
     try:
         documents.fit(sound, ThreadGroup, source=path)
     except DocumentError as error:
-        yield from (f"{path}: {each.removeprefix('document: ')}" for each in error.problems)
+        yield from (f"{path}: {problem.removeprefix('document: ')}" for problem in error.problems)
 
 
 def _misfits_between(tables: Mapping[int, Mapping[str, Any]], count: int) -> Iterator[str]:
-    """Say what is wrong between groups; one that could not be read hides nothing and is no rest."""
-    known = {number: _group_for_order(table) for number, table in tables.items()}
-    read = {number: group for number, group in known.items() if group is not None}
-    numbers = list(read)
-    groups = list(read.values())
+    """Yield problems between groups. An unreadable group hides no other, and takes no rest."""
+    by_number = {number: _group_for_order(table) for number, table in tables.items()}
+    readable = {number: group for number, group in by_number.items() if group is not None}
+    numbers = list(readable)
+    groups = list(readable.values())
     yield from _doubled(tables)
-    for number, group in read.items():
+    for number, group in readable.items():
         if not group.match and number < count - 1:
             yield f"thread_groups[{number}]: {early_rest_problem(group.name)}"
     for place, takers in hidden(groups):
@@ -164,20 +164,20 @@ def _misfits_between(tables: Mapping[int, Mapping[str, Any]], count: int) -> Ite
 
 
 def _doubled(tables: Mapping[int, Mapping[str, Any]]) -> Iterator[str]:
-    seen: set[str] = set()
+    names: set[str] = set()
     for number, table in tables.items():
         name = table.get("name")
-        if isinstance(name, str) and name in seen:
+        if isinstance(name, str) and name in names:
             yield f"thread_groups[{number}].name: {doubled_name_problem(name)}"
         elif isinstance(name, str):
-            seen.add(name)
+            names.add(name)
 
 
 def _group_for_order(table: Mapping[str, Any]) -> ThreadGroup | None:
-    """Return name and matches of a group; None where they could not be read."""
-    kept = {key: table[key] for key in ("name", "match") if key in table}
-    group = _piece(kept, ThreadGroup)
-    is_readable = group is not None and isinstance(kept.get("match", []), list | tuple)
+    """Return a group with its name and matches. None if they could not be read."""
+    keys = {key: table[key] for key in ("name", "match") if key in table}
+    group = _piece(keys, ThreadGroup)
+    is_readable = group is not None and isinstance(keys.get("match", []), list | tuple)
     return group if is_readable else None
 
 
@@ -192,7 +192,7 @@ def _match_misfits(raw: object) -> Iterator[tuple[str, str]]:
     match = _piece(_sound(raw, ThreadMatch), ThreadMatch) or ThreadMatch()
     for name in ("comm_prefix", "process"):
         value = getattr(match, name)
-        # The kernel keeps 15 bytes of a name; the model counts characters.
+        # The kernel keeps 15 bytes of a name. The model counts characters.
         if value is not None and len(value.encode()) > LONGEST_COMM:
             yield f".{name}", f"must be at most {LONGEST_COMM} bytes of UTF-8"
     yield from impossibilities(match)
@@ -223,19 +223,19 @@ def _misordered(bounds: object, least: int = 0) -> str:
 
 
 def _sound(table: Mapping[str, Any], model: type[Any], needed: Table | None = None) -> Table:
-    """Return the keys of *table* that fit by themselves; the others are told elsewhere."""
+    """Return the keys of *table* that are valid alone. The others are reported elsewhere."""
     needed = needed or {}
-    kept = {key: table[key] for key in fields_dict(model) if key in table}
+    present = {key: table[key] for key in fields_dict(model) if key in table}
     fitting = {
         key: value
-        for key, value in kept.items()
+        for key, value in present.items()
         if _piece({**needed, key: value}, model) is not None
     }
     return {**needed, **fitting}
 
 
 def _piece(value: object, model: Any) -> Any:  # noqa: ANN401 - a union is no class
-    """Return *value* as a *model*; None where it is none."""
+    """Return *value* as a *model*. None if it does not fit."""
     try:
         return documents.fit(value, model, source="")
     except DocumentError:
@@ -243,8 +243,8 @@ def _piece(value: object, model: Any) -> Any:  # noqa: ANN401 - a union is no cl
 
 
 def _by_name(problem: str, table: Table) -> str:
-    """Name groups, whose numbers nobody has written once they were put together."""
-    said = problem
+    """Replace the numbers of groups by their names: numbers of merged groups are in no document."""
+    renamed = problem
     for number, group in enumerate(table["thread_groups"]):
-        said = said.replace(f"thread_groups[{number}]", f"thread group {group['name']!r}")
-    return said
+        renamed = renamed.replace(f"thread_groups[{number}]", f"thread group {group['name']!r}")
+    return renamed

@@ -1,4 +1,4 @@
-"""What a profile asks of the engine that is installed, and what that cannot do."""
+"""Compare a profile's requirements with the capabilities of the installed engine."""
 
 from collections.abc import Iterator
 
@@ -7,7 +7,7 @@ from temper_core.profiles.conditions import GroupTarget, Part, own_conditions, t
 from temper_core.records.profiles import ThreadGroup, Treatment, WorkloadProfile
 
 NODES_OWN = 3
-"""Layers that are no thread group's: system, open, and that of the pod's tier."""
+"""Layers that belong to no thread group: system, open, and that of the pod's tier."""
 MOST_GROUPS = LARGEST_LAYER_COUNT - NODES_OWN
 KINDS = {"comm_prefix": "CommPrefix", "process": "PcommPrefix", "leader": "IsGroupLeader"}
 GOALS = {
@@ -18,10 +18,10 @@ GOALS = {
 
 
 def engine_misfits(profile: WorkloadProfile, capabilities: Capabilities) -> tuple[str, ...]:
-    """Say what of *profile* an engine of *capabilities* cannot do, by path; empty where it can.
+    """Return the parts of *profile* that *capabilities* do not support, by path. Empty if none.
 
-    What the engine need not know, since hints tell it, is held against it too: hints may be
-    taken away at any time, and the node must not fall off its engine then.
+    Parts that hints could serve are checked too: hints may disappear at any time, and the node
+    must keep its engine then.
     """
     return (
         *_unknown_keys(profile, capabilities),
@@ -31,7 +31,7 @@ def engine_misfits(profile: WorkloadProfile, capabilities: Capabilities) -> tupl
 
 
 def static_parts(profile: WorkloadProfile) -> tuple[Part, ...]:
-    """Return the groups as the engine alone can tell them, each where its treatment wants it."""
+    """Return the groups as the engine alone can match them, each with its treatment's target."""
     return tuple(
         Part(
             tuple(match for match in group.match if match.is_static),
@@ -43,7 +43,7 @@ def static_parts(profile: WorkloadProfile) -> tuple[Part, ...]:
 
 
 def wants_layer(group: ThreadGroup) -> bool:
-    """Whether the group asks for a layer of its own."""
+    """Whether the group requests its own layer."""
     return GOALS.get(group.treatment) is GroupTarget.OWN
 
 
@@ -64,9 +64,9 @@ def _unknown_kinds(profile: WorkloadProfile, capabilities: Capabilities) -> Iter
         if part.goal is GroupTarget.OWN
         for condition in own_conditions(parts, position)
     ]
-    kinds = {matcher.kind for each in (*own, *tier_conditions(parts)) for matcher in each}
+    kinds = {matcher.kind for block in (*own, *tier_conditions(parts)) for matcher in block}
     for kind in sorted(kinds - {*KINDS.values()} - {*capabilities.matchers}):
-        yield f"thread_groups: telling the groups apart needs {_lacking(kind, capabilities)}"
+        yield f"thread_groups: separating the groups needs {_lacking(kind, capabilities)}"
 
 
 def _lacking(kind: str, capabilities: Capabilities) -> str:

@@ -1,4 +1,4 @@
-"""The profile files of a directory: each is read when it changed, and a good one outlives a bad."""
+"""Read a directory's profile files when they change, and keep the last good version of each."""
 
 import os
 import stat
@@ -15,13 +15,13 @@ from temper_core.profiles.tables import DerivedProfile
 from temper_core.records.profiles import LoadedProfile, ProfileFailure, ShapeRange
 
 LARGEST_PROFILE_BYTES = 256 * 1024
-"""Parsing takes the agent's loop time; the profiles that ship have 2 KiB."""
+"""Bytes. Parsing takes time of the agent's loop. The shipped profiles have 2 KiB."""
 
 MOST_FILES = 1_000
 
 SETTLED_NS = 2_000_000_000
-"""A file that was written so short ago may be written again without a change of its times: those
-of older kernels tick every 10 ms, those of some file systems every 2 s."""
+"""A file written less than this ago may change again with the same times: those of older kernels
+advance every 10 ms, those of some file systems every 2 s."""
 
 Entry = LoadedProfile | ProfileFailure
 Claim = tuple[str, ShapeRange, str]
@@ -30,7 +30,7 @@ Sign = tuple[int, ...]
 
 @frozen
 class _Seen:
-    """What a file said last, and the last good one; without ``sign`` it is to be read again."""
+    """The last result of a file, and its last good one. Without ``sign`` it is read again."""
 
     sign: Sign | None
     found: Entry
@@ -38,10 +38,10 @@ class _Seen:
 
 
 class ProfileFiles:
-    """Reads the profiles of *directory*; what is missing is empty.
+    """Reads the profiles of *directory*. A missing directory is empty.
 
-    Of a file that cannot be read any more the last good version stays, beside the failure. A file
-    that is gone is gone with all that it said.
+    A file that can no longer be read keeps its last good version, beside the failure. A removed
+    file is dropped.
     """
 
     def __init__(self, directory: Path, *, clock_ns: Callable[[], int] = time.time_ns) -> None:
@@ -50,7 +50,7 @@ class ProfileFiles:
         self._seen: dict[Path, _Seen] = {}
 
     def look(self) -> tuple[Entry, ...]:
-        """Return what the files say now, in the order of their names; raises nothing."""
+        """Return the current entries in the order of the file names. Raises nothing."""
         try:
             paths = profile_files(self._directory)
         except FileNotFoundError:
@@ -71,38 +71,38 @@ class ProfileFiles:
         sign = _sign(path, self._clock_ns())
         if before is not None and sign is not None and before.sign == sign:
             return before
-        found = read_profile(path)
-        good = found if isinstance(found, LoadedProfile) else before.good if before else None
-        return _Seen(sign, found, good)
+        entry = read_profile(path)
+        good = entry if isinstance(entry, LoadedProfile) else before.good if before else None
+        return _Seen(sign, entry, good)
 
     def _told(self) -> tuple[Entry, ...]:
-        """Return the entries in the order of the files; each id and shape belongs to one."""
+        """Return the entries in the order of the files. Each id and shape belongs to one."""
         owners: dict[Claim, Path] = {}
-        told = [*self._sound(owners), *self._spoiled(owners)]
-        return tuple(sorted(told, key=lambda entry: entry.source))
+        entries = [*self._sound(owners), *self._spoiled(owners)]
+        return tuple(sorted(entries, key=lambda entry: entry.source))
 
     def _sound(self, owners: dict[Claim, Path]) -> Iterator[Entry]:
-        for path, seen in self._seen.items():
-            if isinstance(seen.found, LoadedProfile):
-                owner = owners.setdefault(_claim(seen.found), path)
-                yield seen.found if owner == path else _doubled(seen.found, owner)
+        for path, state in self._seen.items():
+            if isinstance(state.found, LoadedProfile):
+                owner = owners.setdefault(_claim(state.found), path)
+                yield state.found if owner == path else _doubled(state.found, owner)
 
     def _spoiled(self, owners: dict[Claim, Path]) -> Iterator[Entry]:
-        """Yield the failures, and what is kept: nothing that a sound file says by now."""
-        for path, seen in self._seen.items():
-            if isinstance(seen.found, LoadedProfile):
+        """Yield failures, and last good versions whose claim no sound file has taken since."""
+        for path, state in self._seen.items():
+            if isinstance(state.found, LoadedProfile):
                 continue
-            if seen.good is None or owners.setdefault(_claim(seen.good), path) != path:
-                yield seen.found
+            if state.good is None or owners.setdefault(_claim(state.good), path) != path:
+                yield state.found
                 continue
-            yield seen.good
-            yield _outlived(seen.found, seen.good)
+            yield state.good
+            yield _outlived(state.found, state.good)
 
 
 def profile_files(directory: Path) -> list[Path]:
-    """Return the profile files of *directory* by name; raise OSError where it cannot be listed."""
+    """Return the profile files of *directory* by name. Raise OSError if it cannot be listed."""
     # A mounted ConfigMap holds its files as links into a hidden folder: links are followed,
-    # hidden names are not ours.
+    # hidden names are ignored.
     with os.scandir(directory) as entries:
         names = sorted(entry.name for entry in entries if _is_profile(entry.name))
     return [directory / name for name in names]
@@ -113,7 +113,7 @@ def _is_profile(name: str) -> bool:
 
 
 def _claim(loaded: LoadedProfile) -> Claim:
-    # What machines a profile is for that extends another is known only when it is completed.
+    # The machine shape of a profile that extends another is known only after completion.
     is_derived = isinstance(loaded.profile, DerivedProfile)
     return loaded.profile.id, loaded.profile.machine_shape, loaded.source if is_derived else ""
 
@@ -125,12 +125,12 @@ def _doubled(loaded: LoadedProfile, owner: Path) -> ProfileFailure:
 
 def _outlived(failure: ProfileFailure, good: LoadedProfile) -> ProfileFailure:
     reason = f"{failure.reason}; its last good version stays in force"
-    named = failure.profile or good.profile.id
-    return ProfileFailure(failure.source, named, reason, failure.problems)
+    profile_id = failure.profile or good.profile.id
+    return ProfileFailure(failure.source, profile_id, reason, failure.problems)
 
 
 def _sign(path: Path, now_ns: int) -> Sign | None:
-    """Return what differs when the file does, a link's target being the file; ``None`` unsure."""
+    """Return a key that changes with the file (a link's target). ``None`` if it is uncertain."""
     try:
         info = path.stat()
     except OSError:
@@ -141,7 +141,7 @@ def _sign(path: Path, now_ns: int) -> Sign | None:
 
 
 def read_profile_text(path: Path) -> str:
-    """Return what the file at *path* says; raise DocumentError for what can be no profile."""
+    """Return the text of the file at *path*. Raise DocumentError if it cannot be a profile."""
     _refuse(path)
     text = documents.read_text(path)
     _refuse_size(len(text), path)
@@ -149,14 +149,14 @@ def read_profile_text(path: Path) -> str:
 
 
 def read_profile(path: Path) -> Entry:
-    """Read the profile at *path*; what is wrong with it, all of it, is a failure."""
+    """Read the profile at *path*. Return a failure with all its problems if it is invalid."""
     text = ""
     try:
         text = read_profile_text(path)
         return LoadedProfile(parse_profile(text, str(path)), source=str(path), is_file=True)
     except DocumentError as error:
-        told = "; ".join(error.problems)
-        return ProfileFailure(str(path), _id_in(text), told, error.problems)
+        reason = "; ".join(error.problems)
+        return ProfileFailure(str(path), _id_in(text), reason, error.problems)
 
 
 def _refuse(path: Path) -> None:
@@ -175,7 +175,7 @@ def _refuse_size(size: int, path: Path) -> None:
 
 
 def _id_in(text: str) -> str:
-    """Return the id that a profile gives itself, where that much can be read."""
+    """Return the id of a profile, or "" if it cannot be read."""
     try:
         table = documents.parse_toml(text, source="profile")
     except DocumentError:

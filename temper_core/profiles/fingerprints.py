@@ -1,4 +1,4 @@
-"""How a profile recognises its workload, and which machines its tuning fits."""
+"""Match pods by a profile's fingerprint, and machines by its machine shape."""
 
 import re
 from collections.abc import Iterator
@@ -22,54 +22,60 @@ IMPLIED_PREFIXES = ("docker.io/", "library/")
 
 
 def image_sign(fingerprint: Fingerprint, pod: Pod) -> str:
-    """Say which image of *pod* the fingerprint's globs take; empty when none."""
+    """Return the image of *pod* that the fingerprint's globs match. Empty if none."""
     images = (container.image for container in pod.containers)
-    taken = next((image for image in images if _takes_image(fingerprint.images, image)), "")
-    return f"image {taken}" if taken else ""
+    image_name = next((image for image in images if _takes_image(fingerprint.images, image)), "")
+    return f"image {image_name}" if image_name else ""
 
 
 def process_sign(fingerprint: Fingerprint, pod: Pod) -> str:
-    """Say which main process of *pod* the fingerprint names; empty when none."""
+    """Return the main process of *pod* that the fingerprint names. Empty if none."""
     if not fingerprint.processes:
         return ""
     names = (name for container in pod.containers for name in container.processes)
-    taken = next((name for name in names if _takes_process(fingerprint, name)), "")
-    return f"process {taken}" if taken else ""
+    process = next((name for name in names if _takes_process(fingerprint, name)), "")
+    return f"process {process}" if process else ""
 
 
 def containers_of(pod: Pod, fingerprint: Fingerprint) -> tuple[Container, ...]:
-    """Return the containers that the fingerprint recognises; all of them where it is none.
+    """Return the containers that the fingerprint recognises, or all if it recognises none.
 
-    One whose image is of another version than the profile is for is none of them.
+    Containers with an image of another version than the profile's are left out.
     """
-    found = tuple(each for each in pod.containers if _takes_container(fingerprint, each))
-    fitting = tuple(each for each in found if _has_version(fingerprint, each) is not False)
-    return fitting or found or pod.containers
+    recognised = tuple(
+        container for container in pod.containers if _takes_container(fingerprint, container)
+    )
+    fitting = tuple(
+        container for container in recognised if _has_version(fingerprint, container) is not False
+    )
+    return fitting or recognised or pod.containers
 
 
 def version_misfit(fingerprint: Fingerprint, pod: Pod, *, is_named: bool) -> str:
-    """Say why the versions that a profile is for are not the pod's; empty where they are.
+    """Return why the profile's versions do not include the pod's. Empty if they do.
 
-    Only the tags of images that the fingerprint takes tell a version: that of an image of one's
-    own says nothing of the program inside. Where none tells it, the profile fits if the pod's
-    annotation names it (*is_named*): nobody else can know.
+    Only tags of images that the fingerprint matches give a version: the tag of a custom image is
+    not the version of the program inside. Without a version, the profile fits only if the pod's
+    annotation names it (*is_named*).
     """
     if not fingerprint.versions:
         return ""
-    verdicts = [(each.image, _has_version(fingerprint, each)) for each in pod.containers]
+    verdicts = [
+        (container.image, _has_version(fingerprint, container)) for container in pod.containers
+    ]
     if any(verdict for _, verdict in verdicts):
         return ""
-    wanted = f"it is for versions {', '.join(fingerprint.versions)}"
+    required = f"it is for versions {', '.join(fingerprint.versions)}"
     outside = [image for image, verdict in verdicts if verdict is False]
     if outside:
-        return f"{wanted}, and image {outside[0]} is of another"
+        return f"{required}, and image {outside[0]} is of another"
     if is_named:
         return ""
-    return f"{wanted}, and no image of the pod tells its own; an annotation that names it would do"
+    return f"{required}, and no image tag gives the pod's; an annotation can name the profile"
 
 
 def _has_version(fingerprint: Fingerprint, container: Container) -> bool | None:
-    """Whether the container's image is of a version that is meant; None where that is not known."""
+    """Whether the container's image has a version of the profile. None if that is not known."""
     if not _takes_image(fingerprint.images, container.image):
         return None
     reference = container.image.partition("@")[0]
@@ -77,7 +83,7 @@ def _has_version(fingerprint: Fingerprint, container: Container) -> bool | None:
 
 
 def shape_misfit(shape: ShapeRange, machine: MachineShape) -> str:
-    """Say why a tuning for *shape* is not for *machine*; empty when it fits."""
+    """Return why a tuning for *shape* does not fit *machine*. Empty if it fits."""
     for name in COUNTED:
         bounds, value = getattr(shape, name), getattr(machine, name)
         if bounds is not None and not _low(bounds) <= value <= _high(bounds):
@@ -88,17 +94,17 @@ def shape_misfit(shape: ShapeRange, machine: MachineShape) -> str:
 
 
 def preference(loaded: LoadedProfile) -> tuple[bool, int, int, str, str, str]:
-    """Sort key among profiles that fit: by rank, then by the names of source and profile."""
+    """Sort key of profiles that fit: by rank, then by the names of source and profile."""
     return (*rank(loaded), loaded.source, loaded.profile.id, repr(loaded.profile.machine_shape))
 
 
 def rank(loaded: LoadedProfile) -> tuple[bool, int, int]:
-    """Sort key of what a profile is better for than others: files, then the most specific shape."""
-    given = [getattr(loaded.profile.machine_shape, name) for name in COUNTED]
-    bounds = [each for each in given if each is not None]
+    """Sort key of preference: files first, then the most specific machine shape."""
+    values = [getattr(loaded.profile.machine_shape, name) for name in COUNTED]
+    bounds = [bound for bound in values if bound is not None]
     exact = loaded.profile.machine_shape.architecture is not None
-    specificity = EXACT * exact + sum(_specificity(each) for each in bounds)
-    width = sum(_high(each) - _low(each) for each in bounds)
+    specificity = EXACT * exact + sum(_specificity(bound) for bound in bounds)
+    width = sum(_high(bound) - _low(bound) for bound in bounds)
     return not loaded.is_file, -specificity, width
 
 
@@ -109,8 +115,8 @@ def _takes_container(fingerprint: Fingerprint, container: Container) -> bool:
 
 
 def _takes_process(fingerprint: Fingerprint, name: str) -> bool:
-    # Names that come from the kernel are cut; profiles may spell theirs out.
-    return any(name in (each, each[:LONGEST_COMM]) for each in fingerprint.processes)
+    # Names from the kernel are truncated. Profiles may give the full name.
+    return any(name in (process, process[:LONGEST_COMM]) for process in fingerprint.processes)
 
 
 @lru_cache(maxsize=4096)
@@ -129,7 +135,7 @@ def _takes_image(globs: tuple[str, ...], image: str) -> bool:
 
 @lru_cache(maxsize=256)
 def _any_of(globs: tuple[str, ...]) -> "re.Pattern[str]":
-    # Of no globs nothing must match, not the empty text either.
+    # Without globs nothing may match, not even empty text.
     return re.compile("|".join(translate(glob) for glob in globs) or r"(?!)")
 
 
@@ -139,23 +145,23 @@ def _spellings(image: str) -> Iterator[str]:
     for spelling in _names(reference):
         yield spelling
         if ":" not in spelling.rpartition("/")[2]:
-            # An absent tag means latest; with a digest it is any, and a glob with a tag takes it.
+            # An absent tag means latest. With a digest it means any, so a glob with a tag matches.
             yield f"{spelling}:" if digest else f"{spelling}:latest"
 
 
 def _with_digest(image: str) -> Iterator[str]:
-    """Yield the reference with its digest, with and without the tag; nothing where it has none."""
+    """Yield the reference with its digest, with and without the tag. Nothing without a digest."""
     reference, at, digest = image.partition("@")
     if not at:
         return
     folder, slash, last = reference.rpartition("/")
     untagged = f"{folder}{slash}{last.partition(':')[0]}"
-    for named in dict.fromkeys((reference, untagged)):
-        yield from (f"{spelling}@{digest}" for spelling in _names(named))
+    for tagged in dict.fromkeys((reference, untagged)):
+        yield from (f"{spelling}@{digest}" for spelling in _names(tagged))
 
 
 def _names(reference: str) -> Iterator[str]:
-    """Yield *reference* as it is written, without what is implied, and with all that is."""
+    """Yield *reference* as written, without the implied prefixes, and with all of them."""
     yield reference
     registry, library = IMPLIED_PREFIXES
     short = reference.removeprefix(registry).removeprefix(library)

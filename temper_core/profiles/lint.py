@@ -1,4 +1,4 @@
-"""What a profile that is well formed may still be wrong about."""
+"""Remarks on likely mistakes in a valid profile."""
 
 import datetime as dt
 import re
@@ -27,19 +27,19 @@ GENERIC_NAMES = frozenset(
         "worker", "worker_thread", "Thread-",
     }
 )  # fmt: skip
-"""Names that programs of all kinds give their threads."""
+"""Thread names that are common to many programs."""
 GENERIC_PROCESSES = frozenset(
     {"bash", "dotnet", "java", "node", "perl", "php", "python", "python3", "ruby", "sh", "tini"}
 )
-"""Programs that run others' programs."""
+"""Interpreters and launchers, which run any program."""
 GLOB = re.compile(r"[*?\[]")
 ANY_NAMES = ("", "q", "Zz 9#", "\x7f:[-]")
-"""What only a pattern that says nothing is found in all of."""
+"""Samples of names. A pattern that is found in all of them restricts nothing."""
 
 
 @frozen
 class Remark:
-    """Something to think about; ``code`` is stable, ``path`` says where."""
+    """A possible mistake. ``code`` is stable, ``path`` is its place in the document."""
 
     code: str
     path: str
@@ -50,27 +50,27 @@ Rule = Callable[[WorkloadProfile], Iterator[Remark]]
 
 
 def remarks_on(profile: WorkloadProfile, today: dt.date) -> tuple[Remark, ...]:
-    """Return what to think about before *profile* is used, in the order of the document."""
-    found = [remark for rule in RULES for remark in rule(profile)]
-    return (*found, *_evidence(profile.evidence, today))
+    """Return the remarks on *profile*, in the order of the document."""
+    remarks = [remark for rule in RULES for remark in rule(profile)]
+    return (*remarks, *_evidence(profile.evidence, today))
 
 
 def _fingerprint(profile: WorkloadProfile) -> Iterator[Remark]:
-    known = profile.fingerprint
-    if not known.images and not known.processes:
+    fingerprint = profile.fingerprint
+    if not fingerprint.images and not fingerprint.processes:
         yield Remark("annotation_only", "fingerprint", "only an annotation can choose this profile")
-    if known.versions and not known.images:
-        why = "no image can tell its version without images, so only an annotation can choose it"
+    if fingerprint.versions and not fingerprint.images:
+        why = "without images no tag gives a version, so only an annotation can choose it"
         yield Remark("version_unknown", "fingerprint.versions", why)
-    for number, glob in enumerate(known.images):
+    for number, glob in enumerate(fingerprint.images):
         if glob and not glob.replace("*", "").strip("/:@"):
             path = f"fingerprint.images[{number}]"
             yield Remark("broad_fingerprint", path, f"{glob!r} claims every pod of the node")
-    for number, name in enumerate(known.processes):
+    for number, name in enumerate(fingerprint.processes):
         if name in GENERIC_PROCESSES:
             path = f"fingerprint.processes[{number}]"
             yield Remark("broad_fingerprint", path, f"{name!r} runs programs of all kinds")
-    yield from _unreachable(known)
+    yield from _unreachable(fingerprint)
 
 
 def _unreachable(known: Fingerprint) -> Iterator[Remark]:
@@ -87,7 +87,7 @@ def _unreachable(known: Fingerprint) -> Iterator[Remark]:
 
 
 def _image_misread(glob: str) -> str:
-    """Say why *glob* does not take what its author most likely means; empty where it may."""
+    """Return why *glob* most likely matches less than intended. Empty if it may be right."""
     if not glob:
         return "'' takes no image"
     if "@" in glob or ":" in glob.rpartition("/")[2] or glob.endswith("*"):
@@ -98,7 +98,7 @@ def _image_misread(glob: str) -> str:
 def _shape(profile: WorkloadProfile) -> Iterator[Remark]:
     shape = profile.machine_shape
     is_open = all(getattr(shape, field.name) is None for field in fields(type(shape)))
-    if is_open and any(each.treatment is Treatment.EXCLUSIVE for each in profile.thread_groups):
+    if is_open and any(group.treatment is Treatment.EXCLUSIVE for group in profile.thread_groups):
         why = "exclusive groups were tuned on some machine; without one they apply to all"
         yield Remark("any_machine", "machine_shape", why)
 
@@ -117,7 +117,7 @@ def _match_remarks(match: ThreadMatch, path: str) -> Iterator[Remark]:
     is_alone = match.process is None and match.title_pattern is None
     prefix = match.comm_prefix or ""
     if is_alone and prefix in GENERIC_NAMES:
-        why = f"{prefix!r} is a name of threads of all kinds; say the process as well"
+        why = f"{prefix!r} is a common thread name; give the process as well"
         yield Remark("generic_name", f"{path}.comm_prefix", why)
     if prefix[-1:].isdigit():
         why = f"{prefix!r} takes {prefix}0 and the like, too; a comm_pattern with an end does not"
@@ -129,7 +129,9 @@ def _match_remarks(match: ThreadMatch, path: str) -> Iterator[Remark]:
 
 
 def _hidden_by(groups: Sequence[ThreadGroup], match: ThreadMatch) -> str:
-    takers = (each.name for each in groups if any(covers(other, match) for other in each.match))
+    takers = (
+        group.name for group in groups if any(covers(earlier, match) for earlier in group.match)
+    )
     return next(takers, "")
 
 
@@ -140,12 +142,15 @@ def _groups(profile: WorkloadProfile) -> Iterator[Remark]:
     if groups[-1].match:
         why = (
             "no last group without match: threads that none takes stay in the layer of their tier; "
-            'one with treatment = "normal" says that this is meant'
+            'add one with treatment = "normal" if that is intended'
         )
         yield Remark("no_rest", "thread_groups", why)
-    taken = sum(_fraction(group) for group in groups if group.treatment is Treatment.EXCLUSIVE)
-    if taken > 1:
-        why = f"exclusive groups take {float(taken):g} of the request, which is more than all"
+    exclusive_share = sum(
+        _fraction(group) for group in groups if group.treatment is Treatment.EXCLUSIVE
+    )
+    if exclusive_share > 1:
+        share = float(exclusive_share)
+        why = f"exclusive groups take {share:g} of the request, which is more than all"
         yield Remark("over_request", "thread_groups", why)
     if sum(wants_layer(group) for group in groups) == MOST_GROUPS:
         why = f"on a steered node the engine has room for {MOST_GROUPS - 1} such groups"
@@ -168,14 +173,14 @@ def _group_remarks(group: ThreadGroup, path: str) -> Iterator[Remark]:
 
 def _evidence(evidence: Evidence, today: dt.date) -> Iterator[Remark]:
     if not (evidence.before and evidence.after):
-        why = "no measurement before and after is given, so nothing is known of the profile's worth"
+        why = "without a measurement before and after, the profile's effect is unknown"
         yield Remark("no_evidence", "evidence", why)
     for name in ("date", "expires"):
-        said = getattr(evidence, name)
-        if said and iso_date(said) is None:
-            yield Remark("no_date", f"evidence.{name}", f"{said!r} is no date as YYYY-MM-DD")
+        date = getattr(evidence, name)
+        if date and iso_date(date) is None:
+            yield Remark("no_date", f"evidence.{name}", f"{date!r} is no date as YYYY-MM-DD")
     if evidence.expired_on(today):
-        why = f"expired on {evidence.expires}: measure anew"
+        why = f"expired on {evidence.expires}: measure again"
         yield Remark("expired", "evidence.expires", why)
 
 

@@ -1,4 +1,4 @@
-"""The profile catalogue: the files of a directory, and what plugins ship."""
+"""Load the profile catalogue from the files of a directory and from plugins."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -14,22 +14,21 @@ from temper_core.settings.models import Settings
 def load_catalogue(
     settings: Settings, host: PluginHost, directory: Path | None = None
 ) -> ProfileCatalogue:
-    """Read every profile there is; one that cannot be read is a failure in the catalogue.
+    """Read all profiles. An unreadable profile becomes a failure in the catalogue.
 
-    *directory* takes the place of the one that the settings name. Files come before what plugins
-    ship; who is chosen for a pod is for the plan to say.
+    *directory* replaces that of the settings. Files come before the profiles of plugins.
     """
     files = ProfileFiles(directory or Path(settings.profiles.directory))
     return catalogue_of((*files.look(), *shipped_profiles(host)))
 
 
 def catalogue_of(entries: Iterable[Entry]) -> ProfileCatalogue:
-    """Make a catalogue of what was found; every profile is completed, or is a failure."""
+    """Make a catalogue of *entries*. Every profile is completed, or becomes a failure."""
     return Completion().catalogue(entries)
 
 
 def shipped_profiles(host: PluginHost) -> Iterator[Entry]:
-    """Yield what plugins ship, and a failure for each id that two of them claim."""
+    """Yield the profiles of plugins, and a failure for each id that two plugins claim."""
     for contribution in host.gather("temper_profiles", WorkloadProfile):
         yield LoadedProfile(contribution.record, source=contribution.plugin)
     for claim in host.contested("temper_profiles"):

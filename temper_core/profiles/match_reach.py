@@ -1,7 +1,7 @@
-"""What a match of a profile can take at all: nothing, or only what an earlier one has taken.
+"""Find matches of a profile that can never match, or that earlier matches hide.
 
-Said is only what is certain. A pattern is read with Python's own parser; where that reads another
-language than RE2, or refuses it, nothing is said.
+Only certain results are reported. Patterns are read with Python's own parser. Patterns that it
+refuses, or reads differently from RE2, are skipped.
 """
 
 import math
@@ -13,31 +13,31 @@ from typing import Any
 from temper_core.records.profiles import LONGEST_COMM, Behaviour, ThreadGroup, ThreadMatch
 
 LONGEST_TITLE_BYTES = 4 * 1_024
-"""Patterns look at 1,024 characters, of at most four bytes each."""
+"""Patterns see 1,024 characters, of at most four bytes each."""
 US_PER_S = 1_000_000
 NEVER = math.inf
 UNCERTAIN = re.compile(r"\[[^\]]*\[|--|&&|~~|\|\||\(\?[a-zA-Z]*m")
-"""Classes in classes, which the two read in another way, and anchors at lines."""
+"""Nested classes, which Python and RE2 read differently, and anchors at lines."""
 BEGINS = {"AT_BEGINNING", "AT_BEGINNING_STRING"}
 ENDS = {"AT_END", "AT_END_STRING"}
 REPEATS = {"MAX_REPEAT", "MIN_REPEAT"}
 
 _READ: Any = import_module("re._parser").parse
-"""Python's own; it has no stubs."""
+"""Python's own parser, which has no stubs."""
 
 Least = tuple[float, bool]
-"""The bytes that a part takes at least, and whether nothing may follow it."""
+"""The least number of bytes that a part matches, and whether nothing may follow it."""
 
 
 def impossibilities(match: ThreadMatch) -> Iterator[tuple[str, str]]:
-    """Say which keys of *match* can hold for no thread, each with the reason."""
+    """Yield the keys of *match* that can hold for no thread, each with the reason."""
     for key in ("comm_prefix", "process"):
         if "\0" in (getattr(match, key) or ""):
             yield f".{key}", "can never match: no name has a NUL"
     patterns = ((".comm_pattern", match.comm_pattern, LONGEST_COMM, "a name"),)
     titles = ((".title_pattern", match.title_pattern, LONGEST_TITLE_BYTES, "a title"),)
-    for key, pattern, longest, what in (*patterns, *titles):
-        why = unreachable(pattern, longest, what) if pattern is not None else ""
+    for key, pattern, longest, noun in (*patterns, *titles):
+        why = unreachable(pattern, longest, noun) if pattern is not None else ""
         if why:
             yield key, f"can never match: {why}"
     if _names_another_leader(match):
@@ -47,17 +47,17 @@ def impossibilities(match: ThreadMatch) -> Iterator[tuple[str, str]]:
 
 
 def unreachable(pattern: str, longest: int, what: str) -> str:
-    """Say why *pattern* is found in no *what* of *longest* bytes; empty where it may be."""
+    """Return why *pattern* is found in no *what* of *longest* bytes. Empty if it may be."""
     least = _least_bytes(pattern)
     if least == NEVER:
-        return f"it asks for text before {what} begins or after it ends"
+        return f"it requires text before {what} begins or after it ends"
     if least > longest:
         return f"it takes at least {least:g} bytes, and {what} has at most {longest}"
     return ""
 
 
 def hidden(groups: Sequence[ThreadGroup]) -> Iterator[tuple[int, str]]:
-    """Yield the numbers of groups of which every match is taken by earlier groups, and by which."""
+    """Yield the index of each group whose matches earlier groups all take, and their names."""
     for number, group in enumerate(groups):
         takers = [_taker(groups[:number], match) for match in group.match]
         if takers and all(takers):
@@ -65,7 +65,7 @@ def hidden(groups: Sequence[ThreadGroup]) -> Iterator[tuple[int, str]]:
 
 
 def covers(earlier: ThreadMatch, later: ThreadMatch) -> bool:
-    """Whether every thread that *later* takes is taken by *earlier*; only where it is certain."""
+    """Whether *earlier* certainly takes every thread that *later* takes."""
     if not (later.comm_prefix or "").startswith(earlier.comm_prefix or ""):
         return False
     if not (later.process or "").startswith(earlier.process or ""):
@@ -77,7 +77,9 @@ def covers(earlier: ThreadMatch, later: ThreadMatch) -> bool:
 
 
 def _taker(groups: Sequence[ThreadGroup], match: ThreadMatch) -> str:
-    takers = (group.name for group in groups if any(covers(each, match) for each in group.match))
+    takers = (
+        group.name for group in groups if any(covers(earlier, match) for earlier in group.match)
+    )
     return next(takers, "")
 
 
@@ -104,7 +106,7 @@ def _overburdened(behaviour: Behaviour) -> Iterator[tuple[str, str]]:
     if share is not None and share[0] > 1:
         yield ".behaviour.cpu_share", "can never match: a thread uses one CPU at most, which is 1"
     if run is not None and wakes is not None and run[0] * wakes[0] > US_PER_S:
-        why = "so long runs so often are more than one CPU"
+        why = "the least run_us times the least wakeups_per_s exceeds one CPU"
         yield ".behaviour.run_us", f"can never match: {why}"
 
 
@@ -120,17 +122,17 @@ def _least_bytes(pattern: str) -> float:
 
 
 def _sequence(parts: Any, before: float) -> Least:  # noqa: ANN401 - re's own tree has no types
-    taken, ended = 0.0, False
+    total, ended = 0.0, False
     for kind, value in parts:
-        if str(kind) == "AT" and str(value) in BEGINS and before + taken > 0:
+        if str(kind) == "AT" and str(value) in BEGINS and before + total > 0:
             return NEVER, False
         if str(kind) == "AT" and str(value) in ENDS:
             ended = True
-        least, ends = _part(str(kind), value, before + taken)
+        least, ends = _part(str(kind), value, before + total)
         if least > 0 and ended:
             return NEVER, False
-        taken, ended = taken + least, ended or ends
-    return taken, ended
+        total, ended = total + least, ended or ends
+    return total, ended
 
 
 def _part(kind: str, value: Any, before: float) -> Least:  # noqa: ANN401 - as above

@@ -1,7 +1,7 @@
-"""The JSON Schema of profile documents, made from the records that read them.
+"""The JSON Schema of profile documents, generated from the records that read them.
 
-Editors complete and check a TOML file by it. What it cannot say, such as that a pattern can match
-no name, only reading the profile tells.
+Editors use it to complete and check a TOML file. Checks beyond a schema, such as a pattern that
+can match no name, happen only when the profile is read.
 """
 
 from enum import Enum
@@ -13,7 +13,7 @@ import attrs
 from temper_core.profiles.tables import ProfileTable, Table
 
 DIALECT = "http://json-schema.org/draft-07/schema#"
-"""The newest that the TOML servers of editors know."""
+"""The newest dialect that the TOML language servers of editors support."""
 IDENTITY = "https://temper.codes/schemas/profile.schema.json"
 PRIMITIVES: dict[Any, Table] = {
     str: {"type": "string"},
@@ -37,7 +37,7 @@ def profile_schema() -> Table:
 
 
 def _complete_alone() -> Table:
-    """Say what only a profile that extends another may leave out, or say."""
+    """Return the rules without ``extends``: thread groups are required, overrides are refused."""
     group = {"not": {"required": ["override"]}}
     return {
         "required": ["thread_groups"],
@@ -50,8 +50,8 @@ def _record(kind: Any) -> Table:  # noqa: ANN401 - any attrs class
     return {
         "type": "object",
         "additionalProperties": False,
-        "required": [each.name for each in fields if each.default is attrs.NOTHING],
-        "properties": {each.name: _key(each) for each in fields},
+        "required": [entry.name for entry in fields if entry.default is attrs.NOTHING],
+        "properties": {entry.name: _key(entry) for entry in fields},
     }
 
 

@@ -1,7 +1,7 @@
-"""A profile as its document says it: every key by itself, before anything is made of them.
+"""A profile as written in its document, before it is completed.
 
-Profiles that extend another give only a part, so that here nothing but names is required, and
-what the keys say of each other is for ``profile_documents`` to judge.
+Profiles that extend another give only a part, so only names are required here.
+``profiles.documents`` checks the relations between keys.
 """
 
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ _PROFILE: Any = fields(WorkloadProfile)
 
 
 class Override(StrEnum):
-    """What a group does to the one of its name in the profile that is extended."""
+    """The effect of a group on the parent's group of the same name."""
 
     MERGE = "merge"
     REPLACE = "replace"
@@ -41,7 +41,7 @@ class Override(StrEnum):
 
 @frozen
 class GroupTable:
-    """One ``[[thread_groups]]`` as it was written."""
+    """One ``[[thread_groups]]`` as written."""
 
     name: str = field(validator=_GROUP.name.validator, metadata=_GROUP.name.metadata)
     match: tuple[ThreadMatch, ...] | None = field(default=None, metadata=_GROUP.match.metadata)
@@ -60,22 +60,22 @@ class GroupTable:
     override: Override | None = field(
         default=None,
         metadata=told(
-            "With extends: merge (the default) takes over the keys that are given, replace all of "
-            "them, remove takes the inherited group away."
+            "With extends: merge (the default) overrides the given keys, replace overrides all "
+            "keys, remove deletes the inherited group."
         ),
     )
 
 
 @frozen
 class ProfileTable:
-    """A profile document as it was written, complete or extending another."""
+    """A profile document as written, complete or extending another."""
 
     id: str = field(validator=_PROFILE.id.validator, metadata=_PROFILE.id.metadata)
     extends: str | None = field(
         default=None,
         validator=optional(IDENTIFIER),
         metadata=told(
-            "Id of the profile from which all is taken that is not said here.",
+            "Id of the profile that supplies every key that is not given here.",
             pattern=f"^{ID_PATTERN}$",
         ),
     )
@@ -98,10 +98,10 @@ class ProfileTable:
 
 @frozen
 class DerivedProfile(WorkloadProfile):
-    """A profile that ``extends`` another: of no use without its parent.
+    """A profile that ``extends`` another, and needs its parent.
 
-    ``given`` is its table as it was written; its thread groups are in there alone. Among the
-    profiles of a node it is completed, and what pods get is never one of these.
+    ``given`` is its table as written, and holds its thread groups. The node completes it before
+    a pod can get it.
     """
 
     thread_groups: tuple[ThreadGroup, ...] = field(default=(), init=False)
@@ -110,35 +110,35 @@ class DerivedProfile(WorkloadProfile):
 
 
 def completed_table(child: DerivedProfile, parent: WorkloadProfile) -> tuple[Table, list[str]]:
-    """Return the table of *child* with what it takes from *parent*, and what it asks in vain.
+    """Return the table of *child* completed from *parent*, and the overrides of missing groups.
 
-    The keys of the child win. What recognises the parent is the child's only where it has the
-    parent's id, and what was measured of the parent never is.
+    The keys of the child win. It inherits the parent's fingerprint only if it has the parent's id,
+    and never the parent's evidence.
     """
-    given, base = child.given, table_of(parent)
-    taken = ["machine_shape", "traits", *(["fingerprint"] if child.id == parent.id else [])]
-    tables = {name: {**base.get(name, {}), **given.get(name, {})} for name in taken}
-    groups, problems = _merged_groups(given.get("thread_groups", []), base["thread_groups"])
-    kept = {key: value for key, value in given.items() if key != "extends"}
-    plain = {"description": parent.description, **kept, **tables}
+    table, base = child.given, table_of(parent)
+    inherited = ["machine_shape", "traits", *(["fingerprint"] if child.id == parent.id else [])]
+    tables = {name: {**base.get(name, {}), **table.get(name, {})} for name in inherited}
+    groups, problems = _merged_groups(table.get("thread_groups", []), base["thread_groups"])
+    own = {key: value for key, value in table.items() if key != "extends"}
+    plain = {"description": parent.description, **own, **tables}
     return {**plain, "thread_groups": groups}, [
         f"{path}: {child.extends!r} has no such group{why}" for path, why in problems
     ]
 
 
 def table_of(profile: WorkloadProfile) -> Table:
-    """Return the keys of *profile* that say something, as a document would."""
+    """Return the keys of *profile* that differ from their default, as in a document."""
     return asdict(profile, filter=lambda field, value: value != field.default)
 
 
 def _merged_groups(
     given: list[Table], inherited: list[Table]
 ) -> tuple[list[Table], list[tuple[str, str]]]:
-    """Put the groups together; a new one comes behind the inherited one that is named before it."""
+    """Merge the groups. A new group comes after the inherited one named before it."""
     groups, place = [dict(group) for group in inherited], 0
     problems: list[tuple[str, str]] = []
     for number, group in enumerate(given):
-        names = [each["name"] for each in groups]
+        names = [merged["name"] for merged in groups]
         override = group.get("override", Override.MERGE.value)
         if group["name"] in names:
             place = names.index(group["name"])

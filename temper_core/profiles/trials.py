@@ -1,7 +1,7 @@
 """Trial profiles: in force for some pods until released, expired, or the agent ends.
 
-Nothing is written to disk: an agent that starts again knows of no trial. A trial takes the place
-of what annotation, detector or image choose for its pods.
+Nothing is written to disk: a restarted agent has no trials. A trial replaces the profile that
+annotation, detector or image choose for its pods.
 """
 
 import itertools
@@ -37,7 +37,7 @@ Record = Callable[[str, str, str], None]
 
 @frozen
 class _Entry:
-    """A trial in the book; ``until`` is in seconds of the book's clock."""
+    """A trial in the book. ``until`` is in seconds of the book's clock."""
 
     state: TrialState
     loaded: LoadedProfile
@@ -46,7 +46,7 @@ class _Entry:
 
 @frozen
 class BookedTrial:
-    """A trial's handle; implements ``Trial``."""
+    """A trial's handle. Implements ``Trial``."""
 
     id: str
     _book: "TrialBook"
@@ -56,20 +56,20 @@ class BookedTrial:
         return any(state.id == self.id for state in self._book.states())
 
     def release(self) -> None:
-        """End it; safe to call twice."""
+        """End it. Safe to call twice."""
         self._book.release(self.id)
 
 
 @define(eq=False)
 class TrialBook:
-    """The trials of this node; any thread may call every method.
+    """The trials of this node. Any thread may call every method.
 
     Attributes:
         pods: Returns the keys of the pods of this node.
-        machine: What a profile's machine shape is held against.
-        engine: Returns what the installed engine can do.
-        changed: Called after a trial began or ended, on the thread that did it.
-        record: Keeps an event.
+        machine: The machine that a profile's shape has to fit.
+        engine: Returns the capabilities of the installed engine.
+        changed: Called after a trial began or ended, on the calling thread.
+        record: Stores an event.
         clock: Monotonic seconds.
 
     """
@@ -89,8 +89,8 @@ class TrialBook:
     ) -> BookedTrial:
         """Put *profile* in force for *pods* during *seconds*.
 
-        Raises InputError for what the bounds, the pods of this node, other trials, the machine or
-        the engine do not allow.
+        Raises InputError if the bounds, the pods of this node, other trials, the machine or the
+        engine do not allow it.
         """
         keys = tuple(dict.fromkeys(pods))
         self._require(profile, keys, seconds)
@@ -108,10 +108,10 @@ class TrialBook:
     def states(self) -> tuple[TrialState, ...]:
         """Return the trials that are in force."""
         now = self.clock()
-        return tuple(each.state for each in self._entries.values() if each.until > now)
+        return tuple(entry.state for entry in self._entries.values() if entry.until > now)
 
     def release(self, number: str) -> bool:
-        """End a trial; return whether it was in force."""
+        """End a trial. Return whether it was in force."""
         return self._end({number: "released"})
 
     def release_all(self, owner: str) -> None:
@@ -120,23 +120,23 @@ class TrialBook:
         self._end({number: "released" for number, e in entries if e.state.owner == owner})
 
     def profiles(self) -> Mapping[str, LoadedProfile]:
-        """Return the trial profiles by pod, after ending what has expired or lost all its pods."""
+        """Return the trial profiles by pod, after ending expired trials and those without pods."""
         if not self._entries:
             return NONE
         now, present = self.clock(), self.pods()
-        over = {n: "expired" for n, each in self._entries.items() if each.until <= now}
-        for number, each in self._entries.items():
-            left = tuple(key for key in each.state.pods if key in present)
-            if not left:
+        over = {n: "expired" for n, trial in self._entries.items() if trial.until <= now}
+        for number, trial in self._entries.items():
+            remaining = tuple(key for key in trial.state.pods if key in present)
+            if not remaining:
                 over.setdefault(number, "its pods are gone")
-            elif left != each.state.pods:
-                self._keep(number, left)
+            elif remaining != trial.state.pods:
+                self._keep(number, remaining)
         self._end(over)
         return {key: e.loaded for e in self._entries.values() for key in e.state.pods}
 
     def due_at(self) -> float:
-        """Return when the next trial expires, in seconds of the clock; infinity without one."""
-        return min((each.until for each in self._entries.values()), default=math.inf)
+        """Return when the next trial expires, in seconds of the clock. Infinity without one."""
+        return min((entry.until for entry in self._entries.values()), default=math.inf)
 
     def _require(self, profile: WorkloadProfile, keys: Sequence[str], seconds: float) -> None:
         if not SHORTEST_S <= seconds <= LONGEST_S:
@@ -153,28 +153,28 @@ class TrialBook:
 
     def _require_room(self, keys: Sequence[str]) -> None:
         now = self.clock()
-        standing = [each for each in self._entries.values() if each.until > now]
+        standing = [entry for entry in self._entries.values() if entry.until > now]
         if len(standing) >= MOST_TRIALS:
             raise InputError(f"{MOST_TRIALS} trials are in force already; release one")
-        for each in standing:
-            if taken := set(keys) & set(each.state.pods):
-                trial = f"trial {each.state.id} of {each.state.owner}"
-                raise InputError(f"pods: {min(taken)!r} is in {trial}")
+        for entry in standing:
+            if shared := set(keys) & set(entry.state.pods):
+                trial = f"trial {entry.state.id} of {entry.state.owner}"
+                raise InputError(f"pods: {min(shared)!r} is in {trial}")
 
     def _keep(self, number: str, pods: tuple[str, ...]) -> None:
         with self._lock:
             entry = self._entries.get(number)
             if entry is not None:
-                kept = evolve(entry, state=evolve(entry.state, pods=pods))
-                self._entries = {**self._entries, number: kept}
+                reduced = evolve(entry, state=evolve(entry.state, pods=pods))
+                self._entries = {**self._entries, number: reduced}
 
     def _end(self, reasons: Mapping[str, str]) -> bool:
         with self._lock:
             ended = [self._entries[number] for number in reasons if number in self._entries]
-            self._entries = {n: each for n, each in self._entries.items() if n not in reasons}
-        for each in ended:
-            pods = ", ".join(each.state.pods)
-            self.record(ENDED, pods, f"{each.state.profile}: {reasons[each.state.id]}")
+            self._entries = {n: entry for n, entry in self._entries.items() if n not in reasons}
+        for entry in ended:
+            pods = ", ".join(entry.state.pods)
+            self.record(ENDED, pods, f"{entry.state.profile}: {reasons[entry.state.id]}")
         if ended:
             self.changed()
         return bool(ended)

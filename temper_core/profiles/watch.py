@@ -1,4 +1,4 @@
-"""The node's profiles while the agent runs: edited files count from the next look on."""
+"""The node's profiles while the agent runs. Edits to files take effect at the next look."""
 
 from pathlib import Path
 
@@ -16,9 +16,9 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class ProfileWatch:
-    """Holds the catalogue as of the last look, replaced whole; it may be read from any thread.
+    """Holds the catalogue of the last look, replaced as a whole. Any thread may read it.
 
-    Plugins are asked for theirs once, when it is made; what *engine* can do, at every look.
+    Plugins are called for their profiles once, at construction. *engine* is called at every look.
     """
 
     def __init__(
@@ -33,15 +33,15 @@ class ProfileWatch:
 
     @property
     def is_heard(self) -> bool:
-        """Whether the descriptor tells of every change of the files."""
+        """Whether the descriptor reports every change of the files."""
         return self._watch.is_heard
 
     def fileno(self) -> int:
-        """Return the descriptor that is readable when a look is worth it; -1 without one."""
+        """Return the descriptor that is readable when files may have changed. -1 without one."""
         return self._watch.fileno()
 
     def look(self) -> bool:
-        """Read the files that changed; return whether the catalogue is another than before."""
+        """Read the changed files. Return whether the catalogue changed."""
         self._watch.arm()
         entries = (*self._files.look(), *self._shipped)
         former, self.catalogue = self.catalogue, self._completion.catalogue(entries)
@@ -60,7 +60,7 @@ def _tell(former: ProfileCatalogue, catalogue: ProfileCatalogue) -> None:
             log.info("profile_loaded", source=loaded.source, profile=loaded.profile.id)
             if loaded.expired:
                 log.warning("profile_expired", profile=loaded.profile.id, expired=loaded.expired)
-    kept = {(loaded.source, loaded.profile.id) for loaded in catalogue.profiles}
+    present = {(loaded.source, loaded.profile.id) for loaded in catalogue.profiles}
     for loaded in former.profiles:
-        if (loaded.source, loaded.profile.id) not in kept:
+        if (loaded.source, loaded.profile.id) not in present:
             log.info("profile_dropped", source=loaded.source, profile=loaded.profile.id)

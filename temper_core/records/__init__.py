@@ -1,1 +1,1 @@
-"""The frozen records that the parts of Temper hand to one another."""
+"""The frozen records that the parts of Temper exchange."""

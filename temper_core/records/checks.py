@@ -1,4 +1,4 @@
-"""The result of one check of ``temper doctor``: its state, and what to do about it."""
+"""The result of one check of ``temper doctor``: its state and remedy."""
 
 from enum import StrEnum
 
@@ -6,7 +6,7 @@ from attrs import frozen
 
 
 class CheckState(StrEnum):
-    """How a check ended; UNKNOWN where the machine did not let itself be looked at."""
+    """The result of a check. UNKNOWN if the machine could not be inspected."""
 
     OK = "ok"
     WARNING = "warning"
@@ -16,7 +16,7 @@ class CheckState(StrEnum):
 
 @frozen
 class Check:
-    """One thing the machine needs, how it stands, and what to do about it."""
+    """One requirement of the machine, its state, and its remedy."""
 
     name: str
     state: CheckState
@@ -25,20 +25,20 @@ class Check:
 
 
 def ok(name: str, detail: str) -> Check:
-    """Say that *name* holds."""
+    """Return that *name* holds."""
     return Check(name, CheckState.OK, detail)
 
 
 def warning(name: str, detail: str, remedy: str) -> Check:
-    """Say that *name* does not stand in the way, but may hurt."""
+    """Return that *name* does not prevent the engine's start, but may do harm."""
     return Check(name, CheckState.WARNING, detail, remedy)
 
 
 def failed(name: str, detail: str, remedy: str) -> Check:
-    """Say that the engine must not be started because of *name*."""
+    """Return that the engine must not be started because of *name*."""
     return Check(name, CheckState.FAILED, detail, remedy)
 
 
 def unknown(name: str, detail: str, remedy: str = "") -> Check:
-    """Say that *name* could not be looked at; it does not stand in the way."""
+    """Return that *name* could not be inspected. It does not prevent the engine's start."""
     return Check(name, CheckState.UNKNOWN, detail, remedy)

@@ -1,4 +1,4 @@
-"""What plugins contribute: every record a hook may return that is not a plain document."""
+"""The records that plugins contribute, except plain documents."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 COMMAND_GROUPS = ("temper", "temper profiles", "kubectl temper")
-"""The groups that plugins may add commands to; ``temper k8s`` has those of ``kubectl temper``."""
+"""The groups that plugins may add commands to. ``temper k8s`` has those of ``kubectl temper``."""
 
 
 @frozen
 class Detection:
-    """A detector's verdict on a pod: the profile id, how sure (0..1), and why."""
+    """A detector's verdict on a pod: the profile id, the confidence (0..1), and the reason."""
 
     profile: str = field(validator=instance_of(str))
     confidence: float = field(
@@ -33,7 +33,7 @@ class Detection:
 
 @frozen
 class Detector:
-    """Recognises workloads; ``detect`` looks at the pod only and does no I/O."""
+    """Recognises workloads. ``detect`` uses only the pod and does no I/O."""
 
     name: str = field(validator=NAME)
     detect: Callable[[Pod], Detection | None]
@@ -41,7 +41,7 @@ class Detector:
 
 @frozen
 class MetricSample:
-    """One value of a metric, with its labels; a ``Histogram`` where the family is one."""
+    """One value of a metric, with its labels. A ``Histogram`` if the family is one."""
 
     value: float | Histogram
     labels: Mapping[str, str] = field(factory=dict)
@@ -49,7 +49,7 @@ class MetricSample:
 
 @frozen
 class Metric:
-    """A metric family; ``name`` starts with ``temper_`` and is in base units."""
+    """A metric family. ``name`` starts with ``temper_`` and is in base units."""
 
     name: str = field(validator=matches_re(r"temper_[a-z0-9_]+"))
     help: str
@@ -59,35 +59,35 @@ class Metric:
 
 @frozen
 class Exporter:
-    """Turns a snapshot into metrics; called at every scrape, does no I/O."""
+    """Turns a snapshot into metrics. Called at every scrape, does no I/O."""
 
     name: str = field(validator=NAME)
     collect: Callable[[Snapshot], Iterable[Metric]]
 
 
 class OpenPodSource(Protocol):
-    """A pod source at work.
+    """An open pod source.
 
-    One that hears of changes has a method ``fileno`` as well, which returns a descriptor that is
-    readable from a change until the next call of ``pods`` (-1 for none, at the moment); it is then
-    asked when there is something to see, and otherwise only now and then.
+    A source that receives changes also has a method ``fileno``, which returns a descriptor that is
+    readable from a change until the next call of ``pods`` (-1 if there is none at the moment).
+    ``pods`` is then called after a change, and otherwise only now and then.
 
-    One that goes on by what it knows while it cannot ask has a method ``stale`` as well, which
-    returns a ``Staleness``, or None while what it says is up to date.
+    A source that returns its last pods while it cannot read new ones also has a method ``stale``,
+    which returns a ``Staleness``, or None while the pods are up to date.
     """
 
     def pods(self) -> Iterable[Pod]:
-        """Return the pods of this node as they are now; raise MachineError if it cannot tell."""
+        """Return the current pods of this node. Raise MachineError if they cannot be read."""
         ...
 
     def close(self) -> None:
-        """Let go of everything the source holds."""
+        """Release all resources of the source."""
         ...
 
 
 @frozen
 class Staleness:
-    """Since how many seconds a pod source goes by what it knew, and why, in a few words."""
+    """The age in seconds of a pod source's last pods, and a short reason."""
 
     age_s: float
     reason: str
@@ -95,7 +95,7 @@ class Staleness:
 
 @frozen
 class PodSourceContext:
-    """What a pod source may know: the settings' ``[pods]`` and ``[[workloads]]``, and the roots."""
+    """The input of a pod source: the settings' ``[pods]`` and ``[[workloads]]``, and the roots."""
 
     options: Any
     workloads: tuple[Any, ...]
@@ -107,7 +107,7 @@ class PodSourceContext:
 
 @frozen
 class PodSource:
-    """A way to learn which pods are on the node; chosen by ``[pods] source``."""
+    """A source of the node's pods. Chosen by ``[pods] source``."""
 
     name: str = field(validator=NAME)
     open: Callable[[PodSourceContext], OpenPodSource]
@@ -116,7 +116,7 @@ class PodSource:
 
 @frozen
 class Command:
-    """A command of a group; ``load`` returns the click command when it is needed.
+    """A command of a group. ``load`` returns the click command when it is needed.
 
     ``under`` is the group as a user writes it: ``temper``, ``temper profiles``, ``kubectl temper``.
     """

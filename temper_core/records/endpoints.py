@@ -1,4 +1,4 @@
-"""HTTP endpoints of plugins and of the agent: what one is asked, and what it answers."""
+"""HTTP endpoints of plugins and of the agent: requests and answers."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -22,7 +22,7 @@ EVENT_STREAM = "text/event-stream"
 
 @frozen
 class Requester:
-    """Who sends a request.
+    """The sender of a request.
 
     Attributes:
         way: ``socket`` for the local socket, ``token`` for a bearer token, empty for neither.
@@ -38,7 +38,7 @@ class Requester:
     address: str = ""
 
     def __str__(self) -> str:
-        """Return ``socket uid 0``, ``token ops``, or the address of somebody unknown."""
+        """Return ``socket uid 0``, ``token ops``, or the address of an unknown sender."""
         if self.way == "socket":
             return "socket" if self.uid is None else f"socket uid {self.uid}"
         return f"token {self.name}".rstrip() if self.way == "token" else self.address
@@ -46,14 +46,14 @@ class Requester:
 
 @frozen
 class Request:
-    """A request as an endpoint is given it.
+    """A request as an endpoint receives it.
 
     Attributes:
-        query: Query and path parameters; those that the endpoint does not declare are refused.
+        query: Query and path parameters. Those that the endpoint does not declare are refused.
         snapshot: The last observation; None before the first.
         content: The body, at most ``Endpoint.largest_body_bytes``.
         headers: The headers by name in lower case, without ``authorization``.
-        requester: Who asks.
+        requester: The sender.
 
     """
 
@@ -66,7 +66,7 @@ class Request:
     requester: Requester = Requester()
 
     def json(self) -> Any:  # noqa: ANN401 - JSON
-        """Return the body read as JSON, None where it is empty; raise InputError otherwise."""
+        """Return the body read as JSON, None if it is empty. Raise InputError if it is invalid."""
         if not self.content:
             return None
         try:
@@ -74,13 +74,13 @@ class Request:
         except UnicodeDecodeError as error:
             raise InputError(f"the body is not UTF-8 text (byte {error.start})") from error
         except DocumentError as error:
-            problems = "; ".join(each.removeprefix("document: ") for each in error.problems)
+            problems = "; ".join(problem.removeprefix("document: ") for problem in error.problems)
             raise InputError(f"the body {problems}") from error
 
 
 @frozen
 class Cookie:
-    """A cookie to set; ``max_age_s`` 0 removes it. It is never readable by scripts."""
+    """A cookie to set. ``max_age_s`` 0 removes it. It is never readable by scripts."""
 
     name: str = field(validator=matches_re(r"[A-Za-z0-9_-]{1,64}"))
     value: str = field(validator=matches_re(r"[A-Za-z0-9._~+/=-]{0,1024}"))
@@ -90,20 +90,20 @@ class Cookie:
 
 @frozen
 class Answer:
-    """A whole HTTP answer; an endpoint may also return anything that JSON can say.
+    """A whole HTTP answer. An endpoint may also return any value that JSON can represent.
 
     Of ``content``, ``file`` and ``stream`` at most one is given.
 
     Attributes:
-        content: At most 16 MiB; what is larger is a file or a stream.
-        headers: They replace the agent's own of the same names, but for those that frame the
-            answer; ``content-type``, ``set-cookie`` and ``x-content-type-options`` are refused.
-        file: A regular file; served with ``ETag``, ``Last-Modified`` and byte ranges. 404 where
-            there is none.
-        stream: Pieces of the body, sent as they come. It is read in a thread of its own, within
+        content: At most 16 MiB. A larger body must be a file or a stream.
+        headers: They replace the agent's own of the same names, except those that frame the
+            answer. ``content-type``, ``set-cookie`` and ``x-content-type-options`` are refused.
+        file: A regular file. Served with ``ETag``, ``Last-Modified`` and byte ranges. 404 if it
+            does not exist.
+        stream: Pieces of the body, sent as they come. It is read in its own thread, within
             bounds on idle time and on the number of streams instead of the plugin's deadline, and
-            closed when the client goes. A stream that has nothing to send yields an empty piece,
-            which shows that it lives; in an event stream that is sent as a comment.
+            closed when the client disconnects. A stream with nothing to send yields an empty
+            piece to stay within the idle bound. An event stream sends that as a comment.
 
     """
 
@@ -144,13 +144,13 @@ class Endpoint:
     Attributes:
         path: May hold parameters that fill a segment: ``/traces/{id}``. The last may take the
             rest of the path: ``/assets/{file:path}``.
-        answer: Returns an ``Answer``, or something JSON can say, or raises InputError for a 400.
-        acts: Whether it changes anything, or tells more than everybody may know. It then needs
+        answer: Returns an ``Answer`` or a JSON value, or raises InputError for a 400.
+        acts: Whether it changes anything, or returns data that is not public. It then needs
             the token or the local socket, refuses requests from other origins, and is audited.
         parameters: The meaning of each query and path parameter, by name.
-        largest_body_bytes: What is larger is refused with 413.
+        largest_body_bytes: A larger body is refused with 413.
         body_schema: JSON Schema of the body, for ``/openapi.json``.
-        media_type: What it answers with, for ``/openapi.json``.
+        media_type: The media type of the answer, for ``/openapi.json``.
 
     """
 

@@ -1,4 +1,4 @@
-"""What happened on this node: typed events, kept by the agent in order."""
+"""Typed events of this node, kept by the agent in order."""
 
 from enum import StrEnum
 
@@ -6,13 +6,13 @@ from attrs import field, frozen
 from attrs.validators import in_, matches_re
 
 LONGEST_SUBJECT = 200
-"""Characters; what is longer is cut."""
+"""Characters. Longer text is truncated."""
 LONGEST_REASON = 500
-"""Characters; what is longer is cut."""
+"""Characters. Longer text is truncated."""
 
 
 class EventLevel(StrEnum):
-    """How much an event matters to an operator."""
+    """The severity of an event for an operator."""
 
     INFO = "info"
     WARNING = "warning"
@@ -21,7 +21,7 @@ class EventLevel(StrEnum):
 
 @frozen
 class EventKind:
-    """A kind of event that the agent or an instrument records; ``name`` is in snake_case."""
+    """A kind of event that the agent or an instrument records. ``name`` is in snake_case."""
 
     name: str = field(validator=matches_re(r"[a-z][a-z0-9_]{0,62}"))
     summary: str
@@ -30,17 +30,17 @@ class EventKind:
 
 @frozen
 class Event:
-    """One thing that happened.
+    """One event.
 
     Attributes:
-        number: Its place in the record of this node; it grows by one and survives a restart.
-        at: When, in wall-clock seconds.
+        number: Its place in the record of this node. It grows by one and survives a restart.
+        at: Its time in wall-clock seconds.
         kind: The name of an ``EventKind``.
-        subject: What it happened to: a pod's key, a layer, a plugin, an invariant's subject.
-        reason: Why, in one line.
+        subject: The object of the event: a pod's key, a layer, a plugin, an invariant's subject.
+        reason: The reason, in one line.
         source: ``agent``, or the name of the instrument that recorded it.
-        requester: Who asked, where somebody did: ``socket uid 0``, ``token ops``.
-        outcome: What became of a request: ``done``, or why it was refused.
+        requester: The sender of the request, if there was one: ``socket uid 0``, ``token ops``.
+        outcome: The result of a request: ``done``, or why it was refused.
 
     """
 

@@ -1,4 +1,4 @@
-"""A histogram that only grows, as Prometheus understands one."""
+"""A cumulative histogram in the sense of Prometheus."""
 
 from bisect import bisect_left
 
@@ -9,7 +9,7 @@ STOCK_SECONDS_BOUNDS = (0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 
 
 @frozen
 class Histogram:
-    """How often a value fell up to each of ``bounds``, with a last count for whatever is above."""
+    """Counts of values up to each of ``bounds``, and a last count for larger values."""
 
     bounds: tuple[float, ...] = STOCK_SECONDS_BOUNDS
     counts: tuple[int, ...] = field()
@@ -20,7 +20,7 @@ class Histogram:
         return (0,) * (len(self.bounds) + 1)
 
     def with_value(self, value: float) -> "Histogram":
-        """Return a histogram that has counted *value* too."""
+        """Return a histogram with *value* added."""
         slot = bisect_left(self.bounds, value)
         counts = tuple(count + (n == slot) for n, count in enumerate(self.counts))
         return evolve(self, counts=counts, total=self.total + value)

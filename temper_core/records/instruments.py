@@ -1,4 +1,4 @@
-"""Instruments: the parts of a plugin that live in the agent, and what the agent gives them.
+"""Instruments: the parts of a plugin that run in the agent, and the context that they get.
 
 An instrument is opened before anything is enforced and closed when the agent has ended the
 engine. In between it may observe, answer requests, publish metrics and act through its context.
@@ -18,27 +18,27 @@ from temper_core.records.endpoints import Endpoint
 from temper_core.records.events import EventKind
 from temper_core.records.layers import Layer
 from temper_core.records.machine import MachineShape
-from temper_core.records.matching import ThreadIdentity
 from temper_core.records.names import NAME
 from temper_core.records.plans import LayerPlan
 from temper_core.records.pods import Pod
 from temper_core.records.profiles import ThreadGroup, WorkloadProfile
 from temper_core.records.restored import Restored
 from temper_core.records.snapshots import Snapshot
+from temper_core.records.threads import ThreadIdentity
 
 MIB = 1024 * 1024
 LEAST_MEMORY = 32 * MIB
-"""A bare Python takes 10 MiB."""
+"""Bytes. A bare Python process takes 10 MiB."""
 MOST_RESULT_BYTES = 16 * MIB
 LONGEST_S = 7 * 24 * 3600.0
 
 
 class NodeLookup(Protocol):
-    """The node as of the last plan; any thread may call every method."""
+    """The node as of the last plan. Any thread may call every method."""
 
     @property
     def plan(self) -> LayerPlan | None:
-        """The plan by which pods are placed now; None before the first."""
+        """The current plan. None before the first."""
         ...
 
     def pods(self) -> Sequence[Pod]:
@@ -54,24 +54,24 @@ class NodeLookup(Protocol):
         ...
 
     def thread_group_of(self, pod: str, thread: ThreadIdentity) -> ThreadGroup | None:
-        """Return the group of *pod*'s profile that takes *thread*; None without a profile."""
+        """Return the group of *pod*'s profile that takes *thread*. None without a profile."""
         ...
 
     def layer_of(self, thread: ThreadIdentity) -> Layer | None:
-        """Return the layer to which *thread* belongs."""
+        """Return the layer that *thread* belongs to."""
         ...
 
 
 class StateDirectory(Protocol):
-    """A directory of the instrument's own, mode 0700, below the agent's.
+    """The instrument's own directory, mode 0700, below the agent's.
 
-    ``temper restore`` and an uninstall remove it. Where its files are larger than ``limit_bytes``
-    together, the agent removes the oldest, and records the event ``state_trimmed``.
+    ``temper restore`` and an uninstall remove it. If its files exceed ``limit_bytes`` together,
+    the agent removes the oldest, and records the event ``state_trimmed``.
     """
 
     @property
     def path(self) -> Path:
-        """The directory; made when it is asked for. Raises MachineError where it cannot be."""
+        """The directory, made on first use. Raises MachineError if it cannot be made."""
         ...
 
     @property
@@ -84,20 +84,20 @@ class StateDirectory(Protocol):
         ...
 
     def write(self, name: str, content: bytes) -> Path:
-        """Replace the file *name* as a whole; raise MachineError where it does not fit."""
+        """Replace the file *name* as a whole. Raise MachineError if it does not fit."""
         ...
 
 
 @frozen
 class HelperBounds:
-    """What a helper process may use.
+    """The resource bounds of a helper process.
 
     Attributes:
-        memory_bytes: Private memory (``RLIMIT_DATA``): an allocation beyond it fails. A helper
-            whose resident memory, with its children's, is larger is ended.
-        cpu_s: CPU time in seconds (``RLIMIT_CPU``); beyond it the kernel ends the helper.
-        seconds: Wall-clock time; beyond it the agent ends the helper.
-        result_bytes: Size of the result as JSON. The agent holds it, and has little memory.
+        memory_bytes: Private memory (``RLIMIT_DATA``): an allocation beyond it fails. The agent
+            ends a helper whose resident memory, with its children's, is larger.
+        cpu_s: CPU time in seconds (``RLIMIT_CPU``). Beyond it the kernel ends the helper.
+        seconds: Wall-clock time. Beyond it the agent ends the helper.
+        result_bytes: Size of the result as JSON. The agent holds the result in its own memory.
 
     """
 
@@ -108,7 +108,7 @@ class HelperBounds:
 
 
 class Helper(Protocol):
-    """A child process that runs a function of the plugin; it ends with the agent at the latest."""
+    """A child process that runs a function of the plugin. It never outlives the agent."""
 
     @property
     def pid(self) -> int:
@@ -116,19 +116,19 @@ class Helper(Protocol):
         ...
 
     def is_running(self) -> bool:
-        """Whether it has not ended yet."""
+        """Whether it still runs."""
         ...
 
     def result(self, timeout_s: float = 0.0) -> Any:  # noqa: ANN401 - JSON
-        """Return what the function returned.
+        """Return the function's result.
 
-        Raises PluginError where it raised, was ended or broke a bound; TimeoutError where it has
-        not ended within *timeout_s*.
+        Raises PluginError if the function raised, was ended or broke a bound. Raises TimeoutError
+        if it has not ended within *timeout_s*.
         """
         ...
 
     def stop(self) -> None:
-        """End it; returns at once, and is safe to call twice."""
+        """End it. Returns at once, and is safe to call twice."""
         ...
 
 
@@ -145,12 +145,12 @@ class Trial(Protocol):
         ...
 
     def release(self) -> None:
-        """End it; safe to call twice."""
+        """End it. Safe to call twice."""
         ...
 
 
 class InstrumentContext(Protocol):
-    """What an instrument has of the agent; any thread may call every method."""
+    """The agent's interface for an instrument. Any thread may call every method."""
 
     @property
     def node(self) -> str:
@@ -169,22 +169,22 @@ class InstrumentContext(Protocol):
 
     @property
     def state(self) -> StateDirectory:
-        """A directory of the instrument's own."""
+        """The instrument's own directory."""
         ...
 
     def request_safe_mode(self, reason: str) -> None:
-        """Ask for safe mode in the instrument's name; stands over restarts until released."""
+        """Request safe mode in the instrument's name. It outlasts restarts until released."""
         ...
 
     def release_safe_mode(self) -> None:
-        """Take back the request for safe mode, and a wish to restore."""
+        """Withdraw the request for safe mode, and a request to restore."""
         ...
 
     def restore(self, reason: str, done: Callable[[Restored], None]) -> None:
-        """Ask for safe mode without writing that down, and have the host restored.
+        """Request safe mode without storing the request, and restore the host.
 
-        *done* is called once the engine has ended and all that the agent keeps on the host is
-        removed; it returns at once. The agent writes nothing there until one of the other two
+        It returns at once. *done* is called after the engine has ended and all that the agent
+        keeps on the host is removed. The agent writes nothing there until one of the other two
         methods is called.
         """
         ...
@@ -192,10 +192,10 @@ class InstrumentContext(Protocol):
     def charge(self, part: str = "") -> AbstractContextManager[None]:
         """Charge the calling thread's CPU time inside a ``with`` block to the instrument.
 
-        With a *part* the line of the overhead is ``instrument_NAME_PART``; an instrument has at
-        most four of them, and further ones count as no part. What the agent calls is charged to
-        the instrument anyway, so this is for threads of its own, and for parts. Raises InputError
-        for a part that is no name.
+        With a *part* the line of the overhead is ``instrument_NAME_PART``. An instrument has at
+        most four parts. Further ones are charged without a part. The agent's calls into the
+        instrument are charged anyway, so this is for its own threads, and for parts. Raises
+        InputError for a part that is not a valid name.
         """
         ...
 
@@ -214,33 +214,33 @@ class InstrumentContext(Protocol):
     ) -> Helper:
         """Run ``package.module:function`` of the plugin in a process of its own.
 
-        The function is given *argument* and returns its result, both JSON. Raises InputError for
-        an argument or an entry point that is none, MachineError where the process cannot be
-        started, too many run already, or their memory would be more than ``[plugin_host]`` allows.
+        The function receives *argument* and returns its result, both JSON. Raises InputError for
+        an invalid argument or entry point. Raises MachineError if the process cannot be started,
+        too many run already, or their memory would exceed the limit of ``[plugin_host]``.
         """
         ...
 
     def try_profile(self, profile: WorkloadProfile, pods: Sequence[str], seconds: float) -> Trial:
-        """Have *profile* in force for *pods* (keys) during *seconds*; nothing is written to disk.
+        """Put *profile* in force for *pods* (keys) during *seconds*. Nothing is written to disk.
 
-        Raises InputError for a pod that is not there, that another trial has, or a profile that
-        the engine cannot take.
+        Raises InputError for an unknown pod, a pod of another trial, or a profile that the engine
+        does not support.
         """
         ...
 
 
 class OpenInstrument:
-    """An instrument at work; each method is optional, and is called only where it is overridden.
+    """An open instrument. Each method is optional, and is called only if it is overridden.
 
-    The agent calls every method in the plugin's own thread, to a deadline. One that fails three
-    times in a row, or hangs, is set aside; the others are called on.
+    The agent calls every method in the plugin's own thread, with a deadline. A method that hangs,
+    or fails three times in a row, is set aside. The others are still called.
     """
 
     def tell(self, snapshot: Snapshot) -> None:
-        """Take note of the last observation; called after each."""
+        """Receive *snapshot*. Called after each observation."""
 
     def section(self, snapshot: Snapshot) -> Mapping[str, Any] | None:  # noqa: ARG002 - for subclasses
-        """Return what the instrument adds to *snapshot*, as JSON; None for nothing.
+        """Return the instrument's addition to *snapshot*, as JSON. None if it has none.
 
         It is published under the instrument's name in ``sections`` of ``/observe`` and recordings,
         and invariants judge by it: *snapshot* has no violations yet.
@@ -255,11 +255,11 @@ class OpenInstrument:
         return ()
 
     def endpoints(self) -> Iterable[Endpoint]:
-        """Return the HTTP endpoints; asked once, right after the opening."""
+        """Return the HTTP endpoints. Called once, right after the opening."""
         return ()
 
     def metrics(self) -> Iterable[Metric]:
-        """Return metric families; asked at every scrape, does no I/O."""
+        """Return metric families. Called at every scrape, does no I/O."""
         return ()
 
     def checks(self) -> Iterable[Check]:
@@ -267,20 +267,20 @@ class OpenInstrument:
         return ()
 
     def events(self) -> Iterable[EventKind]:
-        """Return the kinds of events that the instrument records; asked once, at the opening."""
+        """Return the kinds of events that the instrument records. Called once, at the opening."""
         return ()
 
     def close(self) -> None:
-        """Undo what should not outlive the agent, and let go of everything."""
+        """Undo all effects that should not outlive the agent, and release all resources."""
 
 
 @frozen
 class Instrument:
-    """A part of a plugin that lives in the agent.
+    """A part of a plugin that runs in the agent.
 
     Attributes:
         name: Its name in sections, overhead, events and logs.
-        open: Called before anything is enforced; what it asks of its context holds from the start.
+        open: Called before anything is enforced, so its requests take effect from the start.
         section_version: The schema version of its section.
         state_limit_bytes: The bound on its state directory.
 

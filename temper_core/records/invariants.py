@@ -1,4 +1,4 @@
-"""A promise that the node is held against, whoever gave it."""
+"""A condition that the linter checks on the node."""
 
 from collections.abc import Callable, Iterable
 
@@ -11,7 +11,7 @@ from temper_core.records.snapshots import Snapshot
 
 @frozen
 class Invariant:
-    """A promise that every snapshot is held against; ``check`` does no I/O."""
+    """A condition that every snapshot is checked against. ``check`` does no I/O."""
 
     name: str = field(validator=matches_re(r"[a-z][a-z0-9_]*"))
     check: Callable[[Snapshot], Iterable[Finding]]

@@ -1,18 +1,18 @@
-"""One layer of a plan: who lives there, and what CPUs it may have."""
+"""One layer of a plan: its members and its CPUs."""
 
 from attrs import frozen
 
-from temper_core.records.matching import Matcher
+from temper_core.records.matchers import Matcher
 from temper_core.records.tiers import LayerKind, Tier
 
 
 @frozen
 class Layer:
-    """One layer of the plan; ``cpus_*`` in CPUs, ``None`` for Open layers, which own none.
+    """One layer of the plan. ``cpus_*`` are counts of CPUs, ``None`` for Open layers.
 
-    ``matches``: any of the blocks, all of a block; a block of no matcher takes every thread.
-    ``members`` are the keys of the pods that live here, ``group_members`` those of which only
-    some threads do, by the thread groups of their profile.
+    A thread matches if all matchers of any block in ``matches`` hold. An empty block takes every
+    thread. ``members`` are the keys of the pods in this layer. ``group_members`` are those with
+    only some threads in it, by the thread groups of their profile.
     """
 
     name: str
@@ -34,12 +34,12 @@ class Layer:
 
     @property
     def identity(self) -> str:
-        """What the layer is for, independent of its position."""
+        """The layer's identity, independent of its position."""
         return self.name
 
     @property
     def hint(self) -> int | None:
-        """The hint that leads here, where the plan is steered."""
+        """The hint of this layer if the plan is steered."""
         for block in self.matches:
             for matcher in block:
                 if matcher.kind == "HintEquals":

@@ -1,4 +1,4 @@
-"""What the linter speaks of: invariants, findings, and violations that stand."""
+"""The linter's records: findings and violations."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -11,7 +11,7 @@ Evidence = Mapping[str, float | int | str]
 
 
 class Severity(StrEnum):
-    """How urgent a violation is."""
+    """The urgency of a violation."""
 
     WARNING = "warning"
     ERROR = "error"
@@ -31,7 +31,7 @@ class Finding:
 
 @frozen
 class Violation:
-    """An invariant that was broken often enough to be believed; ``since`` is wall-clock seconds."""
+    """An invariant that was broken often enough to report. ``since`` is wall-clock seconds."""
 
     invariant: str
     severity: Severity
@@ -44,10 +44,10 @@ class Violation:
 
     @property
     def id(self) -> str:
-        """The same for the same invariant and subject, whatever the numbers, restarts included."""
+        """The id of this invariant and subject. It does not change with a restart."""
         return violation_id(self.invariant, self.subject)
 
 
 def violation_id(invariant: str, subject: str) -> str:
-    """Name a violation in a way that fits into a command line: ``rt_hog-1f0c23ab``."""
+    """Return the id of a violation, short enough for a command line: ``rt_hog-1f0c23ab``."""
     return f"{invariant}-{crc32(subject.encode(errors='backslashreplace')):08x}"

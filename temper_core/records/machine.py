@@ -1,4 +1,4 @@
-"""The shape of a machine: which CPUs there are, and what they share."""
+"""The shape of a machine: its CPUs and the resources that they share."""
 
 from collections import defaultdict
 from functools import cached_property
@@ -25,10 +25,10 @@ class Cpu:
 
 @define(frozen=True, slots=False)
 class MachineShape:
-    """The CPUs of a machine; read from sysfs, a file, or made up by ``uniform``.
+    """The CPUs of a machine. Read from sysfs or a file, or made by ``uniform``.
 
-    ``offline`` are CPUs that are possible or present but not online; ``isolated`` those taken
-    from the scheduler by ``isolcpus=``.
+    ``offline`` are CPUs that are possible or present but not online. ``isolated`` are those that
+    ``isolcpus=`` takes from the scheduler.
     """
 
     architecture: str
@@ -75,7 +75,7 @@ class MachineShape:
         return len({cpu.capacity for cpu in self.cpus}) > 1
 
     def siblings_of(self, cpu: int) -> tuple[int, ...]:
-        """Return the CPUs of *cpu*'s core, itself included; empty for a CPU that is not online."""
+        """Return the CPUs of *cpu*'s core, itself included. Empty for a CPU that is not online."""
         return self._siblings_by_cpu.get(cpu, ())
 
     @cached_property
@@ -93,7 +93,7 @@ class MachineShape:
         llcs: int = 1,
         architecture: str = "x86_64",
     ) -> "MachineShape":
-        """Make up a machine of equal cores; siblings are numbered as Linux does on x86 VMs."""
+        """Return a machine of equal cores. Siblings are numbered as Linux does on x86 VMs."""
         return cls(
             architecture,
             tuple(

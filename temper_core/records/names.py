@@ -1,7 +1,7 @@
-"""What names of records look like."""
+"""The format of record names."""
 
 from attrs.validators import matches_re
 
 NAME_PATTERN = r"[a-z][a-z0-9-]{0,62}"
 NAME = matches_re(NAME_PATTERN)
-"""For attrs fields: a name that an operator can say, and a file can have."""
+"""A validator for attrs fields: a name that is also valid as a file name."""

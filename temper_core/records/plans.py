@@ -1,4 +1,4 @@
-"""Assignments and plans: what was decided, and why."""
+"""Assignments and plans: decisions and their reasons."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -15,7 +15,7 @@ from temper_core.records.tiers import Tier
 
 
 class ProfileCode(StrEnum):
-    """What is remarkable about a pod's profile; all but ``TIE`` mean that none is applied."""
+    """A special case of a pod's profile. All but ``TIE`` mean that none is applied."""
 
     UNKNOWN_ID = "unknown_id"
     NOT_LOADED = "not_loaded"
@@ -26,9 +26,9 @@ class ProfileCode(StrEnum):
 
 @frozen
 class Assignment:
-    """The tier and profile of one pod; ``reason`` names the inputs and the rule.
+    """The tier and profile of one pod. ``reason`` names the inputs and the rule.
 
-    ``is_system`` sends the pod to the system layer whatever its tier reads.
+    ``is_system`` sends the pod to the system layer, whatever its tier is.
     """
 
     pod: Pod
@@ -42,7 +42,7 @@ class Assignment:
 
 @frozen
 class Note:
-    """Something the plan had to do differently; ``code`` is stable, ``message`` is for people.
+    """A deviation of the plan from its input. ``code`` is stable, ``message`` is for people.
 
     Codes: ``demoted``, ``folded``, ``no_own_core``, ``group_needs_steering``,
     ``profile_not_applied``, ``profile_tie``, ``profile_expired``, ``small_machine``,
@@ -56,10 +56,10 @@ class Note:
 
 @define(frozen=True, slots=False)
 class LayerPlan:
-    """Everything that was decided for one node; ``layers`` in the order in which they match.
+    """All decisions for one node. ``layers`` are in the order in which they match.
 
-    A plan with ``hints`` (by layer name) is *steered*: ``steering`` says which threads belong
-    where, and the layers' own matchers only catch those that carry no hint.
+    A plan with ``hints`` (by layer name) is *steered*: ``steering`` assigns threads to layers, and
+    the layers' own matchers only catch threads without a hint.
     """
 
     machine: MachineShape
@@ -81,11 +81,11 @@ class LayerPlan:
     @cached_property
     def layer_by_pod(self) -> Mapping[str, str]:
         """Layer names by pod key, for the threads that no thread group takes."""
-        found: dict[str, str] = {}
+        names: dict[str, str] = {}
         for layer in self.layers:
             for member in layer.members:
-                found.setdefault(member, layer.name)
-        return found
+                names.setdefault(member, layer.name)
+        return names
 
     @cached_property
     def _layers_by_name(self) -> dict[str, Layer]:
@@ -94,7 +94,7 @@ class LayerPlan:
 
 @frozen
 class Generation:
-    """A plan that was given to the engine, with its number and the bytes it was given."""
+    """A plan that the engine received, with its number and its configuration text."""
 
     number: int
     plan: LayerPlan

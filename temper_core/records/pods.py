@@ -1,4 +1,4 @@
-"""Pods: what runs on the node, as far as placement cares."""
+"""Pods of the node, with the fields that placement needs."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -31,7 +31,7 @@ class QosClass(StrEnum):
 
 
 class Origin(StrEnum):
-    """What kind of thing a pod is on this host."""
+    """The kind of object that a pod stands for on this host."""
 
     KUBERNETES = "kubernetes"
     CONTAINER = "container"
@@ -41,7 +41,7 @@ class Origin(StrEnum):
 
 @frozen
 class Container:
-    """One container that counts towards its pod's size; CPU in millicores."""
+    """One container that counts towards its pod's size. CPU is in millicores."""
 
     name: str = field(validator=IS_TEXT)
     image: str = field(default="", validator=IS_TEXT)
@@ -53,12 +53,12 @@ class Container:
 
 @frozen
 class Pod:
-    """A pod of this node, or what stands for one where there is no Kubernetes.
+    """A pod of this node, or its substitute on a host without Kubernetes.
 
     ``cpu_request_millis`` and ``cpu_limit_millis`` are the pod's own, after Kubernetes' rules on
-    init containers and overhead; no limit is ``None``. ``cgroups`` are cgroup v2 paths without a
-    leading slash and with a trailing one, as the engine sees them; empty when unknown.
-    ``tier`` is set where a rule, not a priority, decides.
+    init containers and overhead. No limit is ``None``. ``cgroups`` are cgroup v2 paths in the
+    engine's form, without a leading slash and with a trailing one. They are empty if unknown.
+    ``tier`` is set if a rule decides it, and not a priority.
     """
 
     uid: str = field(validator=IS_TEXT)
@@ -82,7 +82,7 @@ class Pod:
 
     @property
     def key(self) -> str:
-        """The name people say: ``namespace/name``."""
+        """The name for people: ``namespace/name``."""
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
     @property

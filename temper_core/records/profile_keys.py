@@ -1,4 +1,4 @@
-"""Keys of a profile: what is told of them, and how a value is held against a rule."""
+"""Declare the keys of a profile: their help, JSON Schema and validators."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -7,12 +7,12 @@ from attrs import Attribute
 
 
 def told(help: str, **schema: Any) -> Mapping[str, Any]:  # noqa: A002, ANN401 - attrs' own way
-    """Describe a key: what editors show, and what JSON Schema can say of its values."""
+    """Return a key's metadata: the help that editors show, and its JSON Schema."""
     return {"help": help, "schema": schema}
 
 
 def passes(require: Callable[[str], None]) -> Callable[[object, "Attribute[str]", str], None]:
-    """Make a validator of *require*, whose ValueError is told with the key's name."""
+    """Make a validator of *require*. Its ValueError is raised again with the key's name."""
 
     def check(_: object, attribute: "Attribute[str]", value: str) -> None:
         try:

@@ -1,4 +1,4 @@
-"""Workload profiles: how the threads inside one pod are told apart and treated."""
+"""Workload profiles: matching and treatment of the threads inside one pod."""
 
 import datetime as dt
 from collections.abc import Iterator, Sequence
@@ -36,7 +36,7 @@ _NAME_SCHEMA = {"minLength": 1, "maxLength": LONGEST_COMM}
 
 
 class Treatment(StrEnum):
-    """What a thread group gets, strongest first."""
+    """The treatment of a thread group, strongest first."""
 
     EXCLUSIVE = "exclusive"
     LATENCY = "latency"
@@ -47,7 +47,7 @@ class Treatment(StrEnum):
 
 @frozen
 class Behaviour:
-    """What a thread does, for threads that no name tells apart; each bound is [min, max]."""
+    """Bounds on a thread's behaviour, for threads with equal names. Each is [min, max]."""
 
     cpu_share: Shares | None = field(
         default=None, metadata=told("Share of one CPU that the thread keeps busy, 0 to 1.")
@@ -62,12 +62,12 @@ class Behaviour:
 
 @frozen
 class ThreadMatch:
-    """What a thread must be; every key that is given must hold."""
+    """Conditions on a thread. Every given key must hold."""
 
     comm_prefix: str | None = field(
         default=None,
         validator=_IS_NAME,
-        metadata=told("What the thread's name begins with; 15 bytes at most.", **_NAME_SCHEMA),
+        metadata=told("Prefix of the thread's name, at most 15 bytes.", **_NAME_SCHEMA),
     )
     comm_pattern: str | None = field(
         default=None,
@@ -79,7 +79,7 @@ class ThreadMatch:
     process: str | None = field(
         default=None,
         validator=_IS_NAME,
-        metadata=told("What the name of the process (its leader's) begins with.", **_NAME_SCHEMA),
+        metadata=told("Prefix of the process name (its leader's).", **_NAME_SCHEMA),
     )
     title_pattern: str | None = field(
         default=None,
@@ -92,23 +92,23 @@ class ThreadMatch:
         default=None, metadata=told("Whether the thread leads its process.")
     )
     behaviour: Behaviour | None = field(
-        default=None, metadata=told("What the thread does, as [min, max] of what is measured.")
+        default=None, metadata=told("Measured behaviour of the thread, as [min, max].")
     )
 
     @property
     def is_static(self) -> bool:
-        """Whether the engine can judge this by itself, without steering."""
+        """Whether the engine can evaluate this by itself, without steering."""
         return {self.comm_pattern, self.title_pattern, self.behaviour} == {None}
 
     @property
     def is_empty(self) -> bool:
-        """Whether no key is given, so that it says nothing."""
+        """Whether no key is given."""
         return all(key is None for key in astuple(self, recurse=False))
 
 
 @frozen
 class ThreadGroup:
-    """Threads of one pod that get one treatment; no ``match`` takes all the others."""
+    """Threads of one pod that get one treatment. A group without ``match`` takes the rest."""
 
     name: str = field(
         validator=IDENTIFIER,
@@ -117,10 +117,13 @@ class ThreadGroup:
     match: tuple[ThreadMatch, ...] = field(
         default=(),
         metadata=told(
-            "Any of these tables; of one table every key. Without it: the rest.", minProperties=1
+            "Any of these tables must match, with all its keys. Without match: the rest.",
+            minProperties=1,
         ),
     )
-    treatment: Treatment = field(default=Treatment.NORMAL, metadata=told("What the threads get."))
+    treatment: Treatment = field(
+        default=Treatment.NORMAL, metadata=told("Treatment of the threads.")
+    )
     cpu_fraction: float | None = field(
         default=None,
         validator=optional(and_(gt(0), le(1))),
@@ -155,16 +158,16 @@ class ThreadGroup:
 
 
 def empty_match_problem(group: str) -> str:
-    """Say that a match of *group* is no match."""
+    """Return the problem of an empty match of *group*."""
     return f"a match of {group!r} names no key; leave match out to take the rest"
 
 
 @frozen
 class Fingerprint:
-    """How a workload is recognised, and in which versions its threads are called so.
+    """The signs of a workload, and the versions in which its threads have these names.
 
     ``annotations`` are further ids by which a pod's annotation may name the profile. ``versions``
-    are conditions on the tag of images that ``images`` takes; all of them must hold.
+    are conditions on the tag of images that ``images`` matches. All of them must hold.
     """
 
     images: tuple[str, ...] = field(
@@ -174,7 +177,8 @@ class Fingerprint:
         ),
     )
     processes: tuple[str, ...] = field(
-        default=(), metadata=told("Names of main processes, where the image gives nothing away.")
+        default=(),
+        metadata=told("Names of main processes, for images that do not show the program."),
     )
     annotations: tuple[str, ...] = field(
         default=(),
@@ -188,7 +192,7 @@ class Fingerprint:
         default=(),
         validator=deep_iterable(passes(require_condition)),
         metadata=told(
-            'What the image\'s tag must say, such as [">=8.0.27", "<9"].',
+            'Conditions on the version in the image\'s tag, such as [">=8.0.27", "<9"].',
             pattern=CONDITION_PATTERN,
         ),
     )
@@ -196,7 +200,7 @@ class Fingerprint:
 
 @frozen
 class ShapeRange:
-    """Which machines a tuning fits: an int is exact, [min, max] inclusive, absent anything."""
+    """The machines that a tuning fits: an int is exact, [min, max] inclusive, absent is any."""
 
     cores: Bounds | None = field(default=None, metadata=told("Physical cores.", minimum=1))
     threads_per_core: Bounds | None = field(
@@ -205,14 +209,14 @@ class ShapeRange:
     sockets: Bounds | None = field(default=None, metadata=told("Sockets.", minimum=1))
     numa_nodes: Bounds | None = field(default=None, metadata=told("NUMA nodes.", minimum=1))
     architecture: str | None = field(
-        default=None, metadata=told("As uname -m says it: x86_64, aarch64.")
+        default=None, metadata=told("Architecture as of uname -m: x86_64, aarch64.")
     )
     llcs: Bounds | None = field(default=None, metadata=told("Last-level caches.", minimum=1))
 
 
 @frozen
 class Traits:
-    """What is true of the workload as a whole; read by power-aware placement."""
+    """Properties of the workload as a whole. Read by power-aware placement."""
 
     criticality: str | None = None
     cpu_bound: bool | None = None
@@ -224,28 +228,28 @@ class Traits:
 
 @frozen
 class Evidence:
-    """What was measured, on what, and until when it is to be believed; all prose but dates."""
+    """Measurements, their environment, and their expiry date. All text is free except dates."""
 
-    machine: str = field(default="", metadata=told("What it was measured on."))
+    machine: str = field(default="", metadata=told("Machine of the measurement."))
     kernel: str = field(default="", metadata=told("Kernel version."))
     engine: str = field(default="", metadata=told("Version of scx_layered."))
     application: str = field(default="", metadata=told("Version of the program."))
-    before: str = field(default="", metadata=told("What was measured without the profile."))
-    after: str = field(default="", metadata=told("What was measured with it."))
-    date: str = field(default="", metadata=told("When it was measured: YYYY-MM-DD."))
+    before: str = field(default="", metadata=told("Measurement without the profile."))
+    after: str = field(default="", metadata=told("Measurement with the profile."))
+    date: str = field(default="", metadata=told("Date of the measurement: YYYY-MM-DD."))
     expires: str = field(
         default="",
-        metadata=told("YYYY-MM-DD from which on it is to be measured anew; advice only."),
+        metadata=told("Date from which to measure again: YYYY-MM-DD. Advice only."),
     )
 
     def expired_on(self, today: dt.date) -> bool:
-        """Whether it is no longer to be believed on *today*; never where no date is readable."""
+        """Whether it has expired on *today*. False if it has no valid date."""
         until = iso_date(self.expires)
         return until is not None and until <= today
 
 
 def iso_date(text: str) -> dt.date | None:
-    """Return the date that *text* is, as YYYY-MM-DD; None where it is none."""
+    """Return the date in *text* (YYYY-MM-DD). None if it is invalid."""
     try:
         return dt.date.fromisoformat(text.strip())
     except ValueError:
@@ -258,15 +262,15 @@ class WorkloadProfile:
 
     id: str = field(
         validator=IDENTIFIER,
-        metadata=told("What annotations name the profile by.", pattern=f"^{ID_PATTERN}$"),
+        metadata=told("Id by which annotations name the profile.", pattern=f"^{ID_PATTERN}$"),
     )
     thread_groups: tuple[ThreadGroup, ...] = field(
-        validator=min_len(1), metadata=told("The first group that matches a thread has it.")
+        validator=min_len(1), metadata=told("The first group that matches a thread takes it.")
     )
     schema_version: int = field(
         default=SCHEMA_VERSION,
         validator=in_([SCHEMA_VERSION]),
-        metadata=told("1; what an absent one means, too.", enum=[SCHEMA_VERSION]),
+        metadata=told("Always 1, also if absent.", enum=[SCHEMA_VERSION]),
     )
     description: str = field(default="", metadata=told("One line for people."))
     fingerprint: Fingerprint = field(
@@ -277,10 +281,10 @@ class WorkloadProfile:
         metadata=told("The machines it is for: a number, [min, max], or absent for any."),
     )
     traits: Traits = field(
-        default=Traits(), metadata=told("What is true of the workload as a whole.")
+        default=Traits(), metadata=told("Properties of the workload as a whole.")
     )
     evidence: Evidence = field(
-        default=Evidence(), metadata=told("What was measured; nothing is claimed without it.")
+        default=Evidence(), metadata=told("Measurements that support the profile.")
     )
 
     def __attrs_post_init__(self) -> None:
@@ -289,12 +293,12 @@ class WorkloadProfile:
 
     @property
     def name(self) -> str:
-        """The id, under the name every contributed record has."""
+        """The id, by the attribute that every contributed record has."""
         return self.id
 
 
 def group_problems(groups: Sequence[ThreadGroup]) -> Iterator[str]:
-    """Say what is wrong between the groups of a profile."""
+    """Yield the problems between the groups of a profile."""
     names = [group.name for group in groups]
     for name in dict.fromkeys(names):
         if names.count(name) > 1:
@@ -305,21 +309,21 @@ def group_problems(groups: Sequence[ThreadGroup]) -> Iterator[str]:
 
 
 def doubled_name_problem(group: str) -> str:
-    """Say that several groups are named *group*."""
+    """Return the problem of several groups named *group*."""
     return f"two thread groups are named {group!r}; names must differ"
 
 
 def early_rest_problem(group: str) -> str:
-    """Say that *group*, which takes the rest, leaves nothing to those behind it."""
+    """Return the problem of a *group* that takes the rest and is not last."""
     return f"group {group!r} has no match, so it takes every thread and must be last"
 
 
 @frozen
 class LoadedProfile:
-    """A profile and where it came from: a file's path, or the plugin that ships it.
+    """A profile and its source: a file's path, or the plugin that ships it.
 
-    ``lineage`` names the profiles that it extends, nearest first, each with its source;
-    ``expired`` is the date on which its evidence did, empty where it has not.
+    ``lineage`` names the profiles that it extends, nearest first, each with its source.
+    ``expired`` is the date on which its evidence expired, empty if it has not.
     """
 
     profile: WorkloadProfile
@@ -330,13 +334,13 @@ class LoadedProfile:
 
     @property
     def advice(self) -> str:
-        """What to know before believing it; the profile is applied in any case."""
-        return f"its evidence expired on {self.expired}: measure anew" if self.expired else ""
+        """A warning about expired evidence. The profile is applied in any case."""
+        return f"its evidence expired on {self.expired}: measure again" if self.expired else ""
 
 
 @frozen
 class ProfileFailure:
-    """A profile that could not be loaded; ``problems`` are those of ``reason``, one by one."""
+    """A profile that could not be loaded. ``problems`` are the parts of ``reason``."""
 
     source: str
     profile: str

@@ -1,13 +1,13 @@
-"""What a restoration removed from a host, and what it left there."""
+"""The result of a restoration: paths that were removed, and paths that were left."""
 
 from attrs import frozen
 
 
 @frozen
 class Leftover:
-    """What a restoration left on the host, and why.
+    """A path that a restoration left on the host, and why.
 
-    ``is_failure`` where it should have gone and could not, ``is_kept`` where it stays on purpose.
+    ``is_failure`` if it could not be removed, ``is_kept`` if it stays on purpose.
     """
 
     path: str
@@ -18,7 +18,7 @@ class Leftover:
 
 @frozen
 class Restored:
-    """What was removed from the host, by path, and what was left there."""
+    """The paths that were removed from the host, and those that were left."""
 
     removed: tuple[str, ...] = ()
     left: tuple[Leftover, ...] = ()

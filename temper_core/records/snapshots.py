@@ -1,4 +1,4 @@
-"""What was seen of the node in one observation window."""
+"""The observations of the node in one window."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -18,7 +18,7 @@ SCHEMA_VERSION = 1
 
 
 class Mode(StrEnum):
-    """What the agent does to the kernel right now."""
+    """The agent's current effect on the kernel."""
 
     OBSERVE_ONLY = "observe_only"
     ENFORCING = "enforcing"
@@ -39,7 +39,7 @@ class SafeModeReason(StrEnum):
 
 @frozen
 class Status:
-    """The agent's state; ``reason`` is a SafeModeReason, or why it only observes."""
+    """The agent's state. ``reason`` is a SafeModeReason, or why it only observes."""
 
     mode: Mode
     reason: str = ""
@@ -53,16 +53,16 @@ class Status:
 class ThreadSample:
     """One thread over one window.
 
-    ``cpu_used`` in CPUs (1.0 = one CPU busy throughout), ``run_delay_ratio`` the time spent
-    runnable but waiting, as a share of the window. ``layer`` is where the engine itself has the
-    thread (``layer_is_known``) or where it is inferred to be, ``expected_layer`` where the plan
-    wants it, ``hinted_layer`` where its hint sends it; all empty without an engine.
-    ``start_ticks`` tells a reused tid from its predecessor.
+    ``cpu_used`` is in CPUs (1.0 = one CPU busy throughout), ``run_delay_ratio`` the time spent
+    runnable but waiting, as a share of the window. ``layer`` is the layer in the engine's own
+    record (``layer_is_known``) or the inferred one, ``expected_layer`` that of the plan,
+    ``hinted_layer`` that of its hint. All are empty without an engine. ``start_ticks``
+    distinguishes a reused tid from its predecessor.
 
-    Counts are of the window, -1 where the tier of observation cannot tell: ``runs`` (times it was
-    given a CPU), ``voluntary`` and ``involuntary`` switches, ``migrations``. ``policy`` is
-    sched(7)'s name (``other``, ``fifo``, ...), empty if unknown; ``affinity`` the CPUs it is bound
-    to, empty where it may use all; ``waiting_s`` how long it had waited when it was looked at.
+    Counts are of the window, -1 if the tier of observation cannot count them: ``runs`` (times it
+    got a CPU), ``voluntary`` and ``involuntary`` switches, ``migrations``. ``policy`` is
+    sched(7)'s name (``other``, ``fifo``, ...), empty if unknown. ``affinity`` are the CPUs it is
+    bound to, empty if it may use all. ``waiting_s`` is how long it had waited when it was sampled.
     """
 
     tid: int
@@ -98,18 +98,18 @@ class ThreadSample:
 
 @frozen(slots=False)
 class PodSample:
-    """One pod over one window; throttling is of the kernel's CFS quota.
+    """One pod over one window. Throttling is that of the kernel's CFS quota.
 
-    ``cpu_used`` and ``run_delay`` are in CPUs; ``short_lived_cpu_used`` is the part of it that ran
-    in threads that came and went between two looks. ``switches`` is -1 where the tier of
-    observation counts none, ``memory_bytes`` where no cgroup accounts for it. ``throttled_s`` sums
-    over CPUs. ``quota_cores``
-    and ``weight`` are what the cgroup asks the kernel for (None where nothing is asked), ``cpuset``
-    the CPUs it is confined to, empty for all. ``unthrottled_pressure`` is the share of the window
-    in which somebody waited for a CPU (PSI cpu ``some``) less what throttling explains of it.
-    ``profile_coverage`` is the share of the CPU time of its threads in those that a match of the
-    profile takes; ``profile_code`` says why none is applied, or what is odd about the one that is
-    (``ProfileCode``, or ``expired``), and ``profile_reason`` says it in words.
+    ``cpu_used`` and ``run_delay`` are in CPUs. ``short_lived_cpu_used`` is the part of
+    ``cpu_used`` in threads that started and ended between two looks. ``switches`` is -1 if the
+    tier of observation counts none, ``memory_bytes`` is -1 if no cgroup accounts for it.
+    ``throttled_s`` sums over CPUs. ``quota_cores`` and ``weight`` are those of the cgroup (None if
+    unset). ``cpuset`` are the CPUs it is confined to, empty for all. ``unthrottled_pressure`` is
+    the share of the window in which a thread waited for a CPU (PSI cpu ``some``), less the share
+    that throttling explains. ``profile_coverage`` is the share of the pod's CPU time in threads
+    that a match of the profile takes. ``profile_code`` is the reason why no profile is applied, or
+    a special case of the applied one (``ProfileCode``, or ``expired``). ``profile_reason`` is the
+    same as text.
     """
 
     namespace: str
@@ -137,7 +137,7 @@ class PodSample:
 
 @frozen
 class LayerSample:
-    """One layer over one window, as the engine counts it; ``util`` is None if it owns no CPU.
+    """One layer over one window, by the engine's counts. ``util`` is None if it owns no CPU.
 
     ``fallback_ratio`` is the share of scheduling events that broke the layer's affinity.
     """
@@ -156,7 +156,7 @@ class LayerSample:
 
 @frozen
 class PressureLine:
-    """One line of a PSI file; averages as ratios 0..1, total in microseconds."""
+    """One line of a PSI file. Averages as ratios 0..1, total in microseconds."""
 
     avg10: float
     avg60: float
@@ -166,7 +166,7 @@ class PressureLine:
 
 @frozen
 class Pressure:
-    """PSI of one resource; a kernel without a ``full`` line for it leaves that None."""
+    """PSI of one resource. ``full`` is None if the kernel has no such line for it."""
 
     some: PressureLine
     full: PressureLine | None = None
@@ -174,7 +174,7 @@ class Pressure:
 
 @frozen
 class InstrumentCost:
-    """What an instrument costs besides its line of the agent's own CPU time.
+    """The cost of an instrument besides its line of the agent's own CPU time.
 
     ``helper_cpu_ratio`` is over the window, ``helper_cpu_s`` since the agent's start.
     """
@@ -191,8 +191,8 @@ class InstrumentCost:
 class Overhead:
     """The agent's own cost over the window: CPU as a share of one core, memory in bytes.
 
-    ``bpf_cpu_ratio`` is the part of ``cpu_ratio`` that ran inside BPF programs. ``series`` are
-    those of the last scrape. ``instruments`` have, by name, what runs and lies outside the agent.
+    ``bpf_cpu_ratio`` is the part of ``cpu_ratio`` that ran inside BPF programs. ``series`` is the
+    count of the last scrape. ``instruments`` holds, by name, costs outside the agent's process.
     """
 
     cpu_ratio: Mapping[str, float] = field(factory=dict)
@@ -209,13 +209,13 @@ class Overhead:
 
 @frozen
 class Observing:
-    """How the node is looked at: the tier of observation, and why it is not a better one.
+    """The state of observing: the tier of observation, and why it is not a better one.
 
-    ``period_s`` is the time between two looks, ``asked_period_s`` the setting; ``stretched`` says
+    ``period_s`` is the time between two looks, ``asked_period_s`` the setting. ``stretched`` is
     why they differ. Threads that ran or waited less than ``least_s`` in the window have no sample
-    of their own: ``unlisted`` counts them. ``knows_threads`` is false for a window of which
-    it is not known who ran: its look failed, or is the first after one that did.
-    ``budget_cpu_ratio`` is the share of one core that looking may cost.
+    of their own: ``unlisted`` counts them. ``knows_threads`` is false if the window's threads are
+    unknown: its look failed, or is the first after a failed one. ``budget_cpu_ratio`` is the share
+    of one core that observing may cost.
     """
 
     tier: str = "proc"
@@ -231,7 +231,7 @@ class Observing:
 
 @frozen
 class EngineEnd:
-    """How the last engine that ended unasked did: kind, what happened, and what to do about it."""
+    """The last unrequested end of an engine: its kind, a summary, and a remedy."""
 
     kind: str
     summary: str
@@ -240,9 +240,9 @@ class EngineEnd:
 
 @frozen
 class PluginState:
-    """One plugin as the host knows it; ``failure`` is what failed last.
+    """One plugin's state in the host. ``failure`` is the last failure.
 
-    ``lost`` says which parts of it were set aside, where not the whole plugin was, and why.
+    ``lost`` lists the parts that were set aside, each with the reason.
     """
 
     name: str
@@ -258,7 +258,7 @@ class PluginState:
 
 @frozen
 class Section:
-    """What an instrument adds to a snapshot: plain JSON, with a schema version of its own."""
+    """An instrument's addition to a snapshot: plain JSON, with its own schema version."""
 
     schema_version: int
     content: Mapping[str, Any] = field(factory=dict)
@@ -268,11 +268,10 @@ class Section:
 class Snapshot:
     """The node over one window, from ``monotonic_s - window_s`` to ``monotonic_s``.
 
-    ``threads`` are the threads that ran in the window, but for those that ran too little to matter
-    (``observing``); what is published is the busiest. ``pressure_events`` counts, by resource, how
-    often the kernel has told of stalls since the agent's start. ``sections`` are by instrument
-    what it adds.
-    ``defects`` name what could not be read, so that nothing is missing in silence.
+    ``threads`` are the threads that ran in the window, except those that ran too little to matter
+    (``observing``). Only the busiest are published. ``pressure_events`` counts, by resource, the
+    kernel's notifications of stalls since the agent's start. ``sections`` holds the additions by
+    instrument. ``defects`` lists all that could not be read.
     """
 
     at: float

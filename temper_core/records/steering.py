@@ -1,4 +1,4 @@
-"""Steering: which thread belongs into which layer, said in a way that needs no other engine.
+"""Steering: the assignment of threads to layers by hints, which needs no new engine.
 
 A *hint* is a number that the engine looks up per thread in a map that Temper owns. Each layer
 *identity* (its name) has one hint, which keeps its meaning from plan to plan.
@@ -16,39 +16,39 @@ from temper_core.records.profiles import ThreadMatch
 from temper_core.records.tiers import Tier
 
 LARGEST_HINT = 1_024
-"""The engine ignores larger ones (scx_layered 1.1.4)."""
+"""The engine ignores larger hints (scx_layered 1.1.4)."""
 NO_HINT = 0xFFFF
 FIXED_HINTS: Mapping[str, int] = {
     "system": 1,
     "open": 2,
     **{tier.value: 3 + tier.rank for tier in Tier},
 }
-"""0 is never given: an entry of the map that was never written would mean it."""
+"""0 is never used, because it is the value of unwritten entries of the map."""
 FIRST_GROUP_HINT = 16
 SYSTEM = "system"
 OPEN = "open"
 NAME_PARTS = re.compile(r"[-.:]")
-"""What stands between the words of a container's directory: ``cri-containerd-<id>.scope``."""
+"""The separators in the name of a container's directory: ``cri-containerd-<id>.scope``."""
 
 
 class ScopeKind(StrEnum):
-    """How the threads of one scope are found."""
+    """The way to find the threads of a scope."""
 
     PATH = "path"
     """A cgroup by its path below the hierarchy's root, without slashes at either end."""
     POD = "pod"
-    """A pod's cgroup by the name of its directory, or what that ends with."""
+    """A pod's cgroup by the name of its directory, or the end of that name."""
     CONTAINER = "container"
     """A container's cgroup by the runtime's id in the name of its directory."""
     PROCESS = "process"
-    """Any cgroup; what the name of the process (its leading thread) begins with."""
+    """Any cgroup, by the beginning of the process's name (that of its leading thread)."""
 
 
 @frozen
 class Scope:
-    """Where rules apply: at a cgroup and below, unless it is ``exact``.
+    """The scope of rules: a cgroup and all below, unless it is ``exact``.
 
-    Of several scopes the innermost counts; a process scope counts wherever no pod's does.
+    The innermost of several scopes counts. A process scope counts if no pod's scope does.
     """
 
     kind: ScopeKind
@@ -58,22 +58,22 @@ class Scope:
     def is_at(self, path: str) -> bool:
         """Whether the scope's own cgroup is the one at *path*, without slashes at either end.
 
-        What lies below belongs to the scope as well; that is for the caller to find.
+        Cgroups below it belong to the scope as well. The caller has to find those.
         """
         name = path.rpartition("/")[2]
         if self.kind is ScopeKind.PATH:
             return path == self.text
         if self.kind is ScopeKind.POD:
-            # systemd puts the names of all slices above in front, joined by dashes.
+            # systemd prefixes the names of all parent slices, joined by dashes.
             return self.text in (name, name.rpartition("-")[2])
         return self.kind is ScopeKind.CONTAINER and self.text in NAME_PARTS.split(name)
 
 
 @frozen
 class SteeringRule:
-    """Threads for which *match* holds belong into *layer*; no match takes every thread.
+    """Threads for which *match* holds belong to *layer*. A rule without a match takes all threads.
 
-    ``root_only`` asks for the effective user id 0 as well.
+    ``root_only`` also requires the effective user id 0.
     """
 
     layer: str
@@ -82,16 +82,16 @@ class SteeringRule:
 
     @property
     def is_for_kernel(self) -> bool:
-        """Whether the kernel side can judge it: by prefixes of names, and leader or not."""
+        """Whether the kernel side can evaluate it: by prefixes of names, and leadership."""
         return self.match is None or self.match.is_static
 
 
 @frozen
 class SteeredPlace:
-    """The rules of one scope, of which the first that matches wins; ``pod`` is a pod's key.
+    """The rules of one scope. The first rule that matches wins. ``pod`` is a pod's key.
 
-    ``is_of_pods`` says that pods live there which nobody has told of yet.
-    A thread for which no rule holds goes where the plan's unknown threads go: the Open layer.
+    ``is_of_pods`` marks a directory of pods that no source has reported yet. A thread without a
+    matching rule goes to the Open layer.
     """
 
     scope: Scope
@@ -101,16 +101,17 @@ class SteeredPlace:
 
     @property
     def outranks_processes(self) -> bool:
-        """Whether it counts where a process scope holds too: any pod's, and what is all system."""
+        """Whether it outranks process scopes: pods' places do, and those with only system rules."""
         return bool(self.pod) or self.is_of_pods or all(rule.layer == SYSTEM for rule in self.rules)
 
 
 @frozen
 class Steering:
-    """What a steered plan has to keep to.
+    """The constraints of a steered plan.
 
-    ``hints`` are all that were ever given, by layer name; ``in_force`` the layers of the engine
-    that runs. ``hold`` asks for the best plan that these layers can serve, without another engine.
+    ``hints`` are all hints assigned so far, by layer name. ``in_force`` are the layers of the
+    running engine. ``hold`` requests the best plan that these layers can serve, without a new
+    engine.
     """
 
     hints: Mapping[str, int] = field(factory=lambda: FIXED_HINTS)
@@ -119,35 +120,35 @@ class Steering:
 
 
 def hints_for(names: Iterable[str], known: Mapping[str, int] = FIXED_HINTS) -> dict[str, int]:
-    """Return the hints of layers *names*: those *known*, and new numbers for the others.
+    """Return the hints of layers *names*: the *known* ones, and new numbers for the others.
 
-    Numbers of layers that are gone are given again only when all others are in use, because old
-    ones may still be in the map; of two known layers of one number the first keeps it. Raises
-    PlanError where there are more layers than numbers.
+    Numbers of removed layers are used again only if all others are in use, because old numbers may
+    still be in the map. If two known layers have one number, the first keeps it. Raises PlanError
+    if there are more layers than numbers.
     """
-    wanted = dict.fromkeys(names)
+    layers = dict.fromkeys(names)
     known = {**FIXED_HINTS, **known, **FIXED_HINTS}
-    owners = {number: name for name, number in reversed(known.items()) if name in wanted}
-    found = {name: known[name] for name in wanted if name in known and owners[known[name]] == name}
+    owners = {number: name for name, number in reversed(known.items()) if name in layers}
+    hints = {name: known[name] for name in layers if name in known and owners[known[name]] == name}
     fresh = max([FIRST_GROUP_HINT - 1, *known.values()]) + 1
-    spare = iter(sorted({*range(FIRST_GROUP_HINT, LARGEST_HINT)} - {*found.values()}))
-    for name in wanted:
-        if name not in found:
+    spare = iter(sorted({*range(FIRST_GROUP_HINT, LARGEST_HINT)} - {*hints.values()}))
+    for name in layers:
+        if name not in hints:
             number = fresh if fresh < LARGEST_HINT else next(spare, None)
             if number is None:
                 raise PlanError("plan", [f"there is no hint left for layer {name!r}"])
-            found[name] = number
+            hints[name] = number
             fresh += 1
-    return found
+    return hints
 
 
 @frozen
 class ThreadTruth:
-    """One thread as the kernel side sees it: where it should be, what its hint says, where it is.
+    """One thread in the kernel side's view: its expected, hinted and actual layer.
 
-    ``layer`` is the engine's own record, empty where it has none yet; ``hinted`` is empty without
-    a hint. ``start_ns`` (since boot) tells a reused tid from its predecessor. What user space
-    decided by what the kernel side cannot see ``is_decided``.
+    ``layer`` is the engine's own record, empty if it has none yet. ``hinted`` is empty without a
+    hint. ``start_ns`` (since boot) distinguishes a reused tid from its predecessor. ``is_decided``
+    if user space decided by conditions that the kernel side cannot evaluate.
     """
 
     tid: int
@@ -164,12 +165,13 @@ class ThreadTruth:
 
 @frozen
 class SteeringState:
-    """What steering did; counters grow from the agent's start.
+    """The state of steering. Counters grow from the agent's start.
 
-    ``mode`` is ``hints`` or ``static``, ``reason`` why it is static or what is wrong.
-    ``steered`` are hints written by the last walks, ``corrected`` hints that somebody else had
-    changed, ``kicked`` threads that were reniced so that they follow, ``astray`` those that are
-    not where their hint says now, ``unresolved`` scopes whose cgroup was not found.
+    ``mode`` is ``hints`` or ``static``, ``reason`` why it is static, or the current problem.
+    ``steered`` counts hints written by the walks, ``corrected`` hints that another process had
+    changed, ``kicked`` threads that were reniced so that they follow. ``astray`` counts
+    threads whose layer is not that of their hint now. ``unresolved`` are scopes whose cgroup was
+    not found.
     """
 
     mode: str = "static"

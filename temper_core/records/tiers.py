@@ -1,10 +1,10 @@
-"""QoS tiers, and the three kinds of layer the engine knows."""
+"""QoS tiers, and the engine's three kinds of layer."""
 
 from enum import StrEnum
 
 
 class Tier(StrEnum):
-    """How a pod stands against the other pods of its node, most important first."""
+    """The importance of a pod on its node, most important first."""
 
     CRITICAL = "critical"
     HIGH = "high"
@@ -19,7 +19,7 @@ class Tier(StrEnum):
 
 
 class LayerKind(StrEnum):
-    """How a layer uses CPUs; the values are the engine's own spelling."""
+    """The way a layer uses CPUs. The values are the engine's own spelling."""
 
     CONFINED = "Confined"
     GROUPED = "Grouped"

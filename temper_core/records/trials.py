@@ -5,13 +5,13 @@ from attrs import frozen
 
 @frozen
 class TrialState:
-    """A trial as it stands.
+    """The state of a trial.
 
     Attributes:
-        owner: The instrument that began it, or who asked over HTTP.
+        owner: The instrument that began it, or the sender of the HTTP request.
         profile: The profile's id.
         pods: Their keys (``namespace/name``).
-        until: When it expires, in wall-clock seconds.
+        until: Its expiry in wall-clock seconds.
 
     """
 

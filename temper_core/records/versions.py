@@ -1,7 +1,7 @@
-"""Versions of programs, as the tags of their images tell them, and conditions on them.
+"""Versions of programs in the tags of their images, and conditions on them.
 
-A tag often tells less than a version: ``8`` is any 8.x. So a tag stands for a range of versions,
-and a condition on it holds, does not, or cannot be known.
+A tag is often less precise than a version: ``8`` is any 8.x. So a tag stands for a range of
+versions, and a condition on it holds, does not hold, or is unknown.
 """
 
 import re
@@ -10,26 +10,26 @@ from collections.abc import Iterable
 Numbers = tuple[int, ...]
 
 TAG = re.compile(r"v?(\d{1,9}(?:\.\d{1,9}){0,3})(?:[-_+.].*)?", re.ASCII)
-"""A number that ends, or that is followed by what no longer belongs to it: 8.0.36-debian."""
+"""A version number, alone or with a suffix that does not belong to it: 8.0.36-debian."""
 CONDITION = re.compile(r"(>=|<|==) ?(\d{1,9}(?:\.\d{1,9}){0,3})", re.ASCII)
 CONDITION_PATTERN = r"^(>=|<|==) ?[0-9]{1,9}(\.[0-9]{1,9}){0,3}$"
 """The same, for JSON Schema."""
 
 
 def require_condition(text: str) -> None:
-    """Raise ValueError, with what is allowed, unless *text* is a condition on a version."""
+    """Raise ValueError, with the allowed forms, unless *text* is a condition on a version."""
     if CONDITION.fullmatch(text) is None:
         raise ValueError(f"must be >=, < or == and a version, such as '>=8.0', not {text!r}")
 
 
 def version_of(tag: str) -> Numbers | None:
-    """Return the numbers that *tag* begins with; None where it is no version, such as latest."""
-    found = TAG.fullmatch(tag)
-    return _numbers(found[1]) if found else None
+    """Return the numbers that *tag* begins with. None if it is no version, such as latest."""
+    tag_match = TAG.fullmatch(tag)
+    return _numbers(tag_match[1]) if tag_match else None
 
 
 def satisfies(tag: str, conditions: Iterable[str]) -> bool | None:
-    """Whether the version that *tag* tells keeps all *conditions*; None where that is not known."""
+    """Whether the version in *tag* meets all *conditions*. None if that is unknown."""
     version = version_of(tag)
     if version is None:
         return None
@@ -40,24 +40,24 @@ def satisfies(tag: str, conditions: Iterable[str]) -> bool | None:
 
 
 def contradict(conditions: Iterable[str]) -> bool:
-    """Whether no version at all can keep every one of *conditions*."""
+    """Whether no version can meet all *conditions*."""
     firsts, ends = [_low((0,))], []
-    for found in filter(None, map(CONDITION.fullmatch, conditions)):
-        bound = _numbers(found[2])
-        if found[1] != "<":
+    for parsed in filter(None, map(CONDITION.fullmatch, conditions)):
+        bound = _numbers(parsed[2])
+        if parsed[1] != "<":
             firsts.append(_low(bound))
-        if found[1] != ">=":
-            ends.append(_low(bound) if found[1] == "<" else _range(bound)[1])
+        if parsed[1] != ">=":
+            ends.append(_low(bound) if parsed[1] == "<" else _range(bound)[1])
     return bool(ends) and max(firsts) >= min(ends)
 
 
 def _satisfies(version: Numbers, condition: str) -> bool | None:
-    found = CONDITION.fullmatch(condition)
-    if found is None:
+    parsed = CONDITION.fullmatch(condition)
+    if parsed is None:
         return None
-    bound = _numbers(found[2])
+    bound = _numbers(parsed[2])
     low, high = _range(version)
-    match found[1]:
+    match parsed[1]:
         case ">=":
             return _known(holds=low >= _low(bound), fails=high <= _low(bound))
         case "<":
@@ -71,7 +71,7 @@ def _known(*, holds: bool, fails: bool) -> bool | None:
 
 
 def _range(version: Numbers) -> tuple[Numbers, Numbers]:
-    """Return the first version that *version* may stand for, and the first behind them."""
+    """Return the first version that *version* may stand for, and the first one after them."""
     return _low(version), _low((*version[:-1], version[-1] + 1))
 
 

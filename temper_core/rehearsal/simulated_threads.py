@@ -4,9 +4,9 @@ from attrs import define, field, frozen
 
 from temper_core.observe.places import remember
 from temper_core.plan.membership import layer_of
-from temper_core.records.matching import ThreadIdentity
 from temper_core.records.plans import LayerPlan
 from temper_core.records.snapshots import Snapshot, ThreadSample
+from temper_core.records.threads import ThreadIdentity
 
 MOST_KINDS = 5_000
 """Limit on distinct entries. Further threads are counted under ``OTHERS``."""

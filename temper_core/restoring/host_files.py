@@ -1,8 +1,8 @@
 """The files that Temper may have left on this host, its pin among them, and their removal.
 
-Only names that Temper itself gives are removed, one by one, through a descriptor of their
-directory: a link is unlinked and never followed, and a directory that is a link is left alone.
-Whatever else lies beside them is somebody else's: it is named, and stays.
+Only files with Temper's names are removed, one by one, through a descriptor of their directory. A
+link is unlinked and never followed, and a directory that is a link is left alone. Any other file
+beside them is not Temper's: it is named, and stays.
 """
 
 import os
@@ -25,18 +25,18 @@ from temper_core.scheduler.host.roots import Roots
 from temper_core.settings.models import Settings
 
 OWN_DIRECTORY = "temper"
-"""A directory of this name is Temper's own: strangers in it are told, and it goes when empty."""
-NO_SOCKET = "is no socket, so Temper has not made it"
+"""A directory of this name is Temper's own: strangers in it are named, and it is removed empty."""
+NO_SOCKET = "is not a socket, so it is not Temper's"
 SWITCH_STAYS = "the operator's own switch for safe mode; --all removes it"
 
 
 @frozen
 class FilePlace:
-    """A directory in which Temper keeps files: ``names`` are regular expressions of what may go.
+    """A directory of Temper's files. ``names`` are regular expressions of the removable ones.
 
-    Of ``sockets`` only what is a socket may go, or a link. ``is_own`` says whether the directory is
-    Temper's, so that it goes as well once it is empty; a pin is only looked for on a BPF file
-    system. With ``has_instruments`` the state directories of instruments are below it.
+    An entry of ``sockets`` is removed only if it is a socket or a link. ``is_own`` means that the
+    directory is Temper's and is removed too once it is empty. ``is_pin`` means that it counts only
+    on a BPF file system. With ``has_instruments`` the instruments' state directories are below it.
     """
 
     directory: Path
@@ -49,65 +49,65 @@ class FilePlace:
 
 @frozen
 class Sparing:
-    """What stays although it is known: files in use, the operator's switch, others' directories."""
+    """Known files that stay: those in use, the operator's switch, and other agents' directories."""
 
     in_use: frozenset[str] = frozenset()
     switch: str = ""
     directories: frozenset[Path] = frozenset()
 
     def why(self, path: str) -> str | None:
-        """Return why *path* stays, empty for what need not be told; None where it may go."""
+        """Return why *path* stays, empty if that is not reported, None if it may be removed."""
         if path in self.in_use:
             return ""
         return SWITCH_STAYS if path == self.switch else None
 
 
 def places(settings: Settings, roots: Roots) -> tuple[FilePlace, ...]:
-    """Return where Temper keeps files, as the settings have it."""
+    """Return the directories of Temper's files by the settings."""
     switch, state = Path(settings.safe_mode.file), Path(settings.safe_mode.state)
     pin = Path(settings.scheduler.steering_pin)
-    # A number takes the place of each star: nobody else's engine-notes.json goes.
+    # Each star stands for a number, so that a foreign engine-notes.json stays.
     notes = tuple(re.escape(pattern).replace(r"\*", "[0-9]+") for pattern in PATTERNS)
-    found = [
+    file_places = [
         _place(roots.run, notes),
         _place(roots.node, (re.escape(LOCK_FILE),)),
         FilePlace(pin.parent, (re.escape(pin.name),), is_own=True, is_pin=True),
     ]
     if _is_definite(state):
-        kept = (state.name, f"{state.name}.new", FILE_NAME, f"{FILE_NAME}.new")
-        known = _place(state.parent, tuple(map(re.escape, kept)))
-        found.append(evolve(known, has_instruments=True))
+        names = (state.name, f"{state.name}.new", FILE_NAME, f"{FILE_NAME}.new")
+        state_place = _place(state.parent, tuple(map(re.escape, names)))
+        file_places.append(evolve(state_place, has_instruments=True))
     if _is_definite(switch):
         name = re.escape(switch.name)
-        found.append(_place(switch.parent, (name, rf"{name}\.[0-9]+")))
+        file_places.append(_place(switch.parent, (name, rf"{name}\.[0-9]+")))
     socket = Path(settings.server.socket)
     if _is_definite(socket):
         name = re.escape(socket.name)
-        found.append(evolve(_place(socket.parent, (name,)), sockets=frozenset({socket.name})))
-    return _merged(found)
+        file_places.append(evolve(_place(socket.parent, (name,)), sockets=frozenset({socket.name})))
+    return _merged(file_places)
 
 
 def _is_definite(path: Path) -> bool:
-    """Whether a path means the same file wherever one is, and a file at all."""
+    """Whether a path is absolute and names a file."""
     return path.is_absolute() and bool(path.name)
 
 
 def _indefinite(settings: Settings) -> Iterator[Leftover]:
-    """Name the settings by which a file cannot be found: the agent had another directory."""
-    named = {
+    """Name the settings whose relative path means another file for the agent."""
+    paths = {
         "[safe_mode] state": settings.safe_mode.state,
         "[safe_mode] file": settings.safe_mode.file,
         "[server] socket": settings.server.socket,
     }
-    for key, value in named.items():
+    for key, value in paths.items():
         if value and not _is_definite(Path(value)):
             yield Leftover(
-                f"{key} = {value!r}", "is no absolute path of a file; look for it yourself"
+                f"{key} = {value!r}", "is not the absolute path of a file; look for it yourself"
             )
 
 
 def agents_files(settings: Settings, roots: Roots) -> frozenset[str]:
-    """Return the files that an agent needs for as long as it runs."""
+    """Return the files that an agent needs while it runs."""
     socket = settings.server.socket
     return frozenset((str(roots.node / LOCK_FILE), *((str(Path(socket)),) if socket else ())))
 
@@ -115,12 +115,15 @@ def agents_files(settings: Settings, roots: Roots) -> frozenset[str]:
 def restore_files(
     settings: Settings, roots: Roots, sparing: Sparing, *, is_dry: bool = False
 ) -> Restored:
-    """Remove what Temper left here, and say what; with *is_dry* only say it. Never raises."""
-    found = [each for each in places(settings, roots) if each.directory not in sparing.directories]
-    done = [_clear(place, sparing, is_dry=is_dry) for place in found]
+    """Remove Temper's files and report them. With *is_dry* only report them. Never raises."""
+    results = [
+        _clear(place, sparing, is_dry=is_dry)
+        for place in places(settings, roots)
+        if place.directory not in sparing.directories
+    ]
     return Restored(
-        tuple(path for each in done for path in each.removed),
-        (*(left for each in done for left in each.left), *_indefinite(settings)),
+        tuple(path for result in results for path in result.removed),
+        (*(leftover for result in results for leftover in result.left), *_indefinite(settings)),
     )
 
 
@@ -128,13 +131,13 @@ def _place(directory: Path, names: Sequence[str]) -> FilePlace:
     return FilePlace(directory, tuple(names), is_own=directory.name == OWN_DIRECTORY)
 
 
-def _merged(found: Sequence[FilePlace]) -> tuple[FilePlace, ...]:
-    """Join the places that are one directory: what one knows is no stranger to the other."""
+def _merged(file_places: Sequence[FilePlace]) -> tuple[FilePlace, ...]:
+    """Join the places of one directory, so that the files of one are no strangers to the other."""
     joined: dict[Path, FilePlace] = {}
-    for place in found:
-        known = joined.get(place.directory, FilePlace(place.directory, ()))
-        names, sockets = (*known.names, *place.names), known.sockets | place.sockets
-        has_instruments = known.has_instruments or place.has_instruments
+    for place in file_places:
+        previous = joined.get(place.directory, FilePlace(place.directory, ()))
+        names, sockets = (*previous.names, *place.names), previous.sockets | place.sockets
+        has_instruments = previous.has_instruments or place.has_instruments
         joined[place.directory] = evolve(
             place, names=names, sockets=sockets, has_instruments=has_instruments
         )
@@ -142,27 +145,27 @@ def _merged(found: Sequence[FilePlace]) -> tuple[FilePlace, ...]:
 
 
 def _clear(place: FilePlace, sparing: Sparing, *, is_dry: bool) -> Restored:
-    """Remove what has a known name in the place, and the place itself if it is then empty."""
+    """Remove the known files of a place, and the directory itself if it is ours and then empty."""
     try:
         with _opened(place.directory) as descriptor:
             if place.is_pin and not _is_bpf(descriptor):
-                return Restored()  # nothing can be pinned there; whatever it is, it is not ours
-            removed, left = _clear_all(place, descriptor, sparing, is_dry=is_dry)
+                return Restored()  # no map can be pinned there, so the entry is not ours
+            removed, leftovers = _clear_all(place, descriptor, sparing, is_dry=is_dry)
     except (FileNotFoundError, NotADirectoryError):
         return Restored(left=_of_no_directory(place))
     except OSError as error:
-        # A directory that is a link ends here as well: ELOOP.
+        # A directory that is a link gets here too (ELOOP).
         return Restored(left=_of_no_directory(place) or (failure(str(place.directory), error),))
-    if place.is_own and not left:
+    if place.is_own and not leftovers:
         return Restored((*removed, *_remove_directory(place.directory, is_dry=is_dry)))
-    return Restored(removed, tuple(each for each in left if each.why))
+    return Restored(removed, tuple(leftover for leftover in leftovers if leftover.why))
 
 
 def _of_no_directory(place: FilePlace) -> tuple[Leftover, ...]:
     if not place.directory.is_symlink():
         return ()
-    why = f"is a link to {place.directory.readlink()}, and not followed; look there yourself"
-    return (Leftover(str(place.directory), why),)
+    reason = f"is a link to {place.directory.readlink()}, and not followed; look there yourself"
+    return (Leftover(str(place.directory), reason),)
 
 
 @contextmanager
@@ -180,37 +183,37 @@ def _clear_all(
     names = set(os.listdir(descriptor))
     if not place.has_instruments or INSTRUMENTS not in names:
         return _clear_names(place, descriptor, names, sparing, is_dry=is_dry)
-    removed, left = clear_instruments(descriptor, place.directory, is_dry=is_dry)
-    if left and not place.is_own:
-        # A directory of somebody else's may have folders of that name: they are not told of.
-        left = tuple(each for each in left if each.is_failure)
-    others = _clear_names(place, descriptor, names - {INSTRUMENTS}, sparing, is_dry=is_dry)
-    return (*removed, *others[0]), (*left, *others[1])
+    removed, leftovers = clear_instruments(descriptor, place.directory, is_dry=is_dry)
+    if leftovers and not place.is_own:
+        # A foreign directory may have folders of that name, which are not reported.
+        leftovers = tuple(leftover for leftover in leftovers if leftover.is_failure)
+    files = _clear_names(place, descriptor, names - {INSTRUMENTS}, sparing, is_dry=is_dry)
+    return (*removed, *files[0]), (*leftovers, *files[1])
 
 
 def _clear_names(
-    place: FilePlace, descriptor: int, found: Iterable[str], sparing: Sparing, *, is_dry: bool
+    place: FilePlace, descriptor: int, entries: Iterable[str], sparing: Sparing, *, is_dry: bool
 ) -> tuple[tuple[str, ...], tuple[Leftover, ...]]:
     removed: list[str] = []
-    left: list[Leftover] = []
-    names = sorted(found)
-    ours = [name for name in names if any(re.fullmatch(each, name) for each in place.names)]
+    leftovers: list[Leftover] = []
+    names = sorted(entries)
+    ours = [name for name in names if any(re.fullmatch(pattern, name) for pattern in place.names)]
     for name in ours:
         path = str(place.directory / name)
-        if (why := sparing.why(path)) is not None:
-            left.append(Leftover(path, why, is_kept=True))
+        if (reason := sparing.why(path)) is not None:
+            leftovers.append(Leftover(path, reason, is_kept=True))
         elif name in place.sockets and not _is_socket(name, descriptor):
-            left.append(Leftover(path, NO_SOCKET))
+            leftovers.append(Leftover(path, NO_SOCKET))
         elif problem := _unlink(name, descriptor, is_dry=is_dry):
-            left.append(failure(path, problem))
+            leftovers.append(failure(path, problem))
         else:
             removed.append(path)
     strangers = sorted(set(names) - set(ours)) if place.is_own else []
-    return tuple(removed), (*left, *named_strangers(strangers, place.directory))
+    return tuple(removed), (*leftovers, *named_strangers(strangers, place.directory))
 
 
 def _is_socket(name: str, directory: int) -> bool:
-    """Whether it is one; so counts what has just gone, and a link, which can be taken away."""
+    """Whether an entry is a socket. A link and a vanished entry count as sockets too."""
     with suppress(OSError):
         mode = os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode
         return stat.S_ISSOCK(mode) or stat.S_ISLNK(mode)
@@ -218,11 +221,11 @@ def _is_socket(name: str, directory: int) -> bool:
 
 
 def _unlink(name: str, directory: int, *, is_dry: bool) -> OSError | None:
-    """Remove one entry that is no directory; links are unlinked, not followed."""
+    """Remove one entry unless it is a directory. Links are unlinked, not followed."""
     try:
-        found = os.stat(name, dir_fd=directory, follow_symlinks=False)
-        if stat.S_ISDIR(found.st_mode):
-            return IsADirectoryError("is a directory, and Temper makes none of that name")
+        status = os.stat(name, dir_fd=directory, follow_symlinks=False)
+        if stat.S_ISDIR(status.st_mode):
+            return IsADirectoryError("is a directory, but Temper makes no directory of that name")
         if not is_dry:
             os.unlink(name, dir_fd=directory)
     except FileNotFoundError:
@@ -235,7 +238,7 @@ def _unlink(name: str, directory: int, *, is_dry: bool) -> OSError | None:
 def _remove_directory(directory: Path, *, is_dry: bool) -> tuple[str, ...]:
     if is_dry:
         return (str(directory),)
-    with suppress(OSError):  # a mount of a container's, or somebody has just put something in it
+    with suppress(OSError):  # it is a container's mount, or has just got a new file
         directory.rmdir()
         return (str(directory),)
     return ()
@@ -244,10 +247,10 @@ def _remove_directory(directory: Path, *, is_dry: bool) -> tuple[str, ...]:
 def _is_bpf(descriptor: int) -> bool:
     """Whether an open directory is on a BPF file system, by the mount table (proc(5))."""
     device = os.fstat(descriptor).st_dev
-    wanted = f"{os.major(device)}:{os.minor(device)}"
+    number = f"{os.major(device)}:{os.minor(device)}"
     with suppress(OSError):
         for line in Path("/proc/self/mountinfo").read_text(errors="replace").splitlines():
-            left, _, right = line.partition(" - ")
-            if left.split()[2] == wanted and right.startswith("bpf "):
+            mount, _, file_system = line.partition(" - ")
+            if mount.split()[2] == number and file_system.startswith("bpf "):
                 return True
     return False

@@ -1,7 +1,7 @@
 """The state directories of instruments, and their removal.
 
-An instrument need not be installed for its directory to go: what the agent has made is known by its
-name, its owner and its mode.
+They are removed even if the instrument is not installed: the agent's directories are recognized by
+name, owner and mode.
 """
 
 import os
@@ -15,16 +15,17 @@ from temper_core.records.restored import Leftover
 from temper_core.restoring.reasons import failure, named_strangers
 
 INSTRUMENTS = "instruments"
-"""The folder of that name below the agent's state directory has one directory an instrument."""
+"""The folder below the agent's state directory that has one directory per instrument."""
 OTHERS_BITS = stat.S_IRWXG | stat.S_IRWXO
 
 
 def clear_instruments(
     parent: int, above: Path, *, is_dry: bool
 ) -> tuple[tuple[str, ...], tuple[Leftover, ...]]:
-    """Remove ``instruments`` of an open directory, *above* by its path; with *is_dry* say it.
+    """Remove ``instruments`` of the open directory *parent*, whose path is *above*.
 
-    Returns what was removed, one path an instrument, and what was left.
+    Returns the removed paths, one per instrument, and the entries that stay. With *is_dry* nothing
+    is removed.
     """
     path = above / INSTRUMENTS
     if not _is_made_by_agent(INSTRUMENTS, parent):
@@ -34,11 +35,11 @@ def clear_instruments(
     except OSError as error:
         return (), (failure(str(path), error),)
     try:
-        removed, left = _clear_each(descriptor, path, is_dry=is_dry)
+        removed, leftovers = _clear_each(descriptor, path, is_dry=is_dry)
     finally:
         os.close(descriptor)
-    if left:
-        return removed, left
+    if leftovers:
+        return removed, leftovers
     try:
         if not is_dry:
             os.rmdir(INSTRUMENTS, dir_fd=parent)
@@ -53,7 +54,7 @@ def _clear_each(
     names = sorted(os.listdir(directory))
     ours = [name for name in names if _is_instrument(name, directory)]
     removed: list[str] = []
-    left = list(named_strangers(sorted(set(names) - set(ours)), path))
+    leftovers = list(named_strangers(sorted(set(names) - set(ours)), path))
     for name in ours:
         try:
             if not is_dry:
@@ -62,8 +63,8 @@ def _clear_each(
         except FileNotFoundError:
             continue
         except OSError as error:
-            left.append(failure(str(path / name), error))
-    return tuple(removed), tuple(left)
+            leftovers.append(failure(str(path / name), error))
+    return tuple(removed), tuple(leftovers)
 
 
 def _is_instrument(name: str, directory: int) -> bool:
@@ -71,10 +72,10 @@ def _is_instrument(name: str, directory: int) -> bool:
 
 
 def _is_made_by_agent(name: str, directory: int) -> bool:
-    """Whether it is a directory, no link, of this user's own, that no one else may enter."""
+    """Whether it is a directory, not a link, of this user and without access for others."""
     try:
-        found = os.stat(name, dir_fd=directory, follow_symlinks=False)
+        status = os.stat(name, dir_fd=directory, follow_symlinks=False)
     except OSError:
         return False
-    is_private = found.st_uid == os.geteuid() and not found.st_mode & OTHERS_BITS
-    return stat.S_ISDIR(found.st_mode) and is_private
+    is_private = status.st_uid == os.geteuid() and not status.st_mode & OTHERS_BITS
+    return stat.S_ISDIR(status.st_mode) and is_private

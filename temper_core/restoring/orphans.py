@@ -1,7 +1,7 @@
-"""Engines whose agent is gone: they should have died with it, and are ended here where one lives.
+"""Engines that outlived their agent. They should have died with it, and are ended here.
 
-An engine is Temper's where the note that its agent left names it, by process id and the moment it
-started. Whatever other scheduler runs is never touched.
+An engine is Temper's if its agent's pid file names it, by process id and start time. Other
+schedulers are never touched.
 """
 
 import os
@@ -22,7 +22,7 @@ KILL_S = 5.0
 
 @frozen
 class Orphan:
-    """An engine of Temper's that lives without its agent."""
+    """An engine of Temper's that runs without its agent."""
 
     pid: int
     name: str
@@ -30,18 +30,18 @@ class Orphan:
 
     @property
     def told(self) -> str:
-        """What to call it."""
+        """Its name and process id for messages."""
         return f"{self.name} (process {self.pid})"
 
 
 def find_orphans(roots: Roots) -> tuple[Orphan, ...]:
-    """Return the engines that a dead agent's notes name and that still live."""
+    """Return the running engines named by a dead agent's pid files."""
     return tuple(_found(roots))
 
 
 def _found(roots: Roots) -> Iterator[Orphan]:
     for name in (PID_FILE, NEXT_PID_FILE):
-        if not (roots.run / name).is_file():  # a pipe would be waited for
+        if not (roots.run / name).is_file():  # opening a pipe would block
             continue
         pid, _, start = (read_line(roots.run / name, limit=64) or "").partition(" ")
         if not (pid.isascii() and pid.isdigit()) or not start:
@@ -53,9 +53,9 @@ def _found(roots: Roots) -> Iterator[Orphan]:
 
 
 def end_orphan(orphan: Orphan, roots: Roots, *, stop_s: float) -> bool:
-    """End an orphan, with SIGKILL where SIGTERM does not within *stop_s*; say whether it ended.
+    """End an orphan by SIGTERM, and by SIGKILL after *stop_s* seconds. Return whether it ended.
 
-    Through a descriptor of the process, so that no other can have got its number meanwhile.
+    It signals through a pidfd, so that a reused process id is never signalled.
     """
     try:
         descriptor = os.pidfd_open(orphan.pid)

@@ -1,4 +1,4 @@
-"""Why something stays on a host, in words."""
+"""The reasons why files stay on a host."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -9,7 +9,7 @@ from temper_core.records.restored import Leftover
 
 NOT_OURS = "is not Temper's"
 MOST_NAMED = 100
-"""So many strangers of one directory are named; of others there is the number."""
+"""The largest number of strangers named per directory. The rest are counted."""
 
 
 def named_strangers(strangers: Sequence[str], directory: Path) -> Iterator[Leftover]:
@@ -17,11 +17,13 @@ def named_strangers(strangers: Sequence[str], directory: Path) -> Iterator[Lefto
     for name in strangers[:MOST_NAMED]:
         yield Leftover(str(directory / name), NOT_OURS)
     if len(strangers) > MOST_NAMED:
-        yield Leftover(str(directory), f"{len(strangers) - MOST_NAMED} more there are not Temper's")
+        yield Leftover(
+            str(directory), f"{len(strangers) - MOST_NAMED} more entries are not Temper's"
+        )
 
 
 def failure(path: str, problem: OSError) -> Leftover:
-    """Return what could not be removed, with the reason and a remedy."""
+    """Return the leftover for a failed removal, with the reason and a remedy."""
     return Leftover(path, _remedied(problem), is_failure=True)
 
 
@@ -31,7 +33,9 @@ def _remedied(error: OSError) -> str:
         "Permission denied": "; run as root",
         "Operation not permitted": "; run as root",
     }
-    if os.geteuid() == 0:  # and even root may not
-        remedies["Operation not permitted"] = "; is it immutable? lsattr tells, chattr -i ends that"
-    told = error.strerror or str(error)
-    return told + remedies.get(told, "")
+    if os.geteuid() == 0:  # even root may not
+        remedies["Operation not permitted"] = (
+            "; is it immutable? check with lsattr, clear with chattr -i"
+        )
+    message = error.strerror or str(error)
+    return message + remedies.get(message, "")

@@ -1,4 +1,4 @@
-"""Restoring the host: without an agent by ``temper restore``, and by a running agent on request."""
+"""Restoration of the host, by ``temper restore`` without an agent or by a running agent."""
 
 import errno
 import fcntl
@@ -37,25 +37,25 @@ Done = Callable[[Restored], None]
 
 
 class Withdrawable(Protocol):
-    """What steers, and has something in the kernel that a restoration takes away."""
+    """A component with objects in the kernel, which a restoration removes."""
 
     def withdraw(self) -> None:
-        """Leave nothing in the kernel, and stay away."""
+        """Remove everything from the kernel, and stay inactive."""
         ...
 
     def come_back(self) -> None:
-        """May steer again."""
+        """Become active again."""
         ...
 
 
 def refuse_beside_agent(settings: Settings, roots: Roots) -> None:
-    """Raise AnotherAgentError where an agent runs on this host, MachineError where none can tell.
+    """Raise AnotherAgentError if an agent runs on this host, MachineError if that is not known.
 
-    One that may enforce holds the lock of the node; any other has its socket.
+    An agent that may enforce holds the node's lock. Any other listens on its socket.
     """
     path = roots.node / LOCK_FILE
     try:
-        # A pipe of that name must not be waited for.
+        # A pipe of that name must not block.
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         descriptor = os.open(path, flags)
     except (FileNotFoundError, NotADirectoryError):
@@ -73,7 +73,7 @@ def refuse_beside_agent(settings: Settings, roots: Roots) -> None:
 
 def _refuse_if_held(descriptor: int, path: Path) -> None:
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        raise MachineError(f"{path}: is no plain file, as Temper makes; remove it")
+        raise MachineError(f"{path}: is not a regular file; remove it")
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
@@ -82,7 +82,7 @@ def _refuse_if_held(descriptor: int, path: Path) -> None:
 
 def _not_known(path: Path, error: OSError) -> MachineError:
     if error.errno == errno.ELOOP:
-        return MachineError(f"{path}: is a link, and Temper makes none of that name; remove it")
+        return MachineError(f"{path}: is a link, but Temper makes no link of that name; remove it")
     return MachineError(
         f"{path}: {error.strerror}, so whether an agent runs here is not known; run as root"
     )
@@ -91,15 +91,15 @@ def _not_known(path: Path, error: OSError) -> MachineError:
 def restore_without_agent(
     settings: Settings, roots: Roots, *, with_switch: bool = False, is_dry: bool = False
 ) -> Restored:
-    """End orphans and remove what was left, while no agent can start; with *is_dry* say what.
+    """End orphans and remove Temper's files while no agent can start. With *is_dry* only report.
 
-    Raises MachineError where the lock of the node cannot be taken.
+    Raises MachineError if the lock of the node cannot be taken.
     """
     switch = "" if with_switch else str(Path(settings.safe_mode.file))
     if is_dry:
-        orphans = tuple(each.told for each in find_orphans(roots))
-        found = restore_files(settings, roots, Sparing(switch=switch), is_dry=True)
-        return Restored((*orphans, *found.removed), found.left)
+        orphans = tuple(orphan.told for orphan in find_orphans(roots))
+        files = restore_files(settings, roots, Sparing(switch=switch), is_dry=True)
+        return Restored((*orphans, *files.removed), files.left)
     if not any(directory.is_dir() for directory in (roots.run, roots.node)):
         return restore_files(settings, roots, Sparing(switch=switch))
     lock = str(roots.node / LOCK_FILE)
@@ -108,17 +108,17 @@ def restore_without_agent(
             raise MachineError(f"{roots.node} cannot be written; run as root")
         ended = _end_orphans(settings, roots)
         remove_stale_socket(roots.stats_socket)
-        found = restore_files(settings, roots, Sparing(frozenset({lock}), switch))
+        files = restore_files(settings, roots, Sparing(frozenset({lock}), switch))
     return Restored(
-        (*ended.removed, *found.removed, *_without_directories(roots)),
-        (*ended.left, *found.left),
+        (*ended.removed, *files.removed, *_without_directories(roots)),
+        (*ended.left, *files.left),
     )
 
 
 def _without_directories(roots: Roots) -> Iterator[str]:
-    """Remove Temper's own directories that the lock kept from being empty; yield their names."""
+    """Remove Temper's own directories, empty once the lock is gone. Yield their names."""
     for directory in dict.fromkeys((roots.run, roots.node)):
-        with suppress(OSError):  # strangers are in it, or the next agent
+        with suppress(OSError):  # it has foreign files, or those of the next agent
             if directory.name == OWN_DIRECTORY:
                 directory.rmdir()
                 yield str(directory)
@@ -126,24 +126,24 @@ def _without_directories(roots: Roots) -> Iterator[str]:
 
 def _end_orphans(settings: Settings, roots: Roots) -> Restored:
     removed: list[str] = []
-    left: list[Leftover] = []
+    leftovers: list[Leftover] = []
     for orphan in find_orphans(roots):
         if end_orphan(orphan, roots, stop_s=settings.scheduler.stop_deadline_s):
             removed.append(orphan.told)
         else:
-            why = "does not end; `echo S > /proc/sysrq-trigger` takes its scheduler out"
-            left.append(Leftover(orphan.told, why, is_failure=True))
-    return Restored(tuple(removed), tuple(left))
+            reason = "does not end; `echo S > /proc/sysrq-trigger` ejects its scheduler"
+            leftovers.append(Leftover(orphan.told, reason, is_failure=True))
+    return Restored(tuple(removed), tuple(leftovers))
 
 
-def _refusal(how: str) -> AnotherAgentError:
+def _refusal(evidence: str) -> AnotherAgentError:
     return AnotherAgentError(
-        f"an agent runs on this host ({how}); stop it first: while it runs nothing is left over"
+        f"an agent runs on this host ({evidence}); stop it first: its files are in use"
     )
 
 
 def _listens(path: Path) -> bool:
-    """Whether somebody listens there, be it one who hangs and takes nobody in any more."""
+    """Whether a process listens on the socket, even one that accepts no connection any more."""
     with socket.socket(socket.AF_UNIX) as probe:
         probe.setblocking(False)
         try:
@@ -158,10 +158,10 @@ def _listens(path: Path) -> bool:
 
 
 class Restoration:
-    """What a running agent does when it is asked to leave nothing on its host.
+    """Restores the host of a running agent on request.
 
-    ``ask`` and ``withdraw`` may be called from any thread, ``turn`` belongs to the agent's main
-    thread. While somebody's wish stands, requests for safe mode are kept in memory alone.
+    Any thread may call ``ask`` and ``withdraw``. ``turn`` belongs to the agent's main thread.
+    While a request is active, requests for safe mode are kept in memory only.
     """
 
     def __init__(
@@ -182,7 +182,7 @@ class Restoration:
         self._is_away = False
 
     def ask(self, name: str, reason: str, done: Done) -> None:
-        """Ask for safe mode in *name*'s name, and to be restored; *done* hears of it."""
+        """Request safe mode and a restoration in *name*'s name. *done* receives the result."""
         with self._lock:
             self._standing.add(name)
             self._waiting.append(done)
@@ -190,7 +190,7 @@ class Restoration:
         self._requests.add(name, reason)
 
     def withdraw(self, name: str) -> None:
-        """Take the wish back; what is asked for from now on is written down again."""
+        """Withdraw the request of *name*. Without any, later requests are kept on disk again."""
         with self._lock:
             self._standing.discard(name)
             is_kept = not self._standing
@@ -201,10 +201,10 @@ class Restoration:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Hold a restoration off while something is written; raise MachineError if one stands."""
+        """Delay a restoration during a write. Raise MachineError if one is requested."""
         with self._lock:
             if self._standing:
-                raise MachineError("a restoration stands: nothing is written on this host")
+                raise MachineError("a restoration is active: nothing is written on this host")
             self._writers += 1
         try:
             yield
@@ -213,10 +213,10 @@ class Restoration:
                 self._writers -= 1
 
     def turn(self, engines: Collection[int]) -> None:
-        """Restore the host if that is asked for and no engine is left of *engines*."""
+        """Restore the host if that is requested and *engines* is empty."""
         with self._lock:
             is_wanted, waiting = bool(self._standing), tuple(self._waiting)
-            if self._writers:  # a moment more: since the wish stands, no other begins
+            if self._writers:  # wait for them: while a restoration is requested, no other begins
                 waiting = ()
         if not is_wanted and self._is_away:
             self._is_away = False
@@ -226,26 +226,26 @@ class Restoration:
         self._is_away = True
         self._helm.withdraw()
         with exclusive_access(self._settings, self._roots) as is_alone:
-            found = self._restored(is_alone=is_alone)
+            result = self._restored(is_alone=is_alone)
         if is_alone:
             emptied = tuple(_without_directories(self._roots))
-            found = evolve(found, removed=(*found.removed, *emptied))
-        self._tell(found, waiting)
+            result = evolve(result, removed=(*result.removed, *emptied))
+        self._tell(result, waiting)
 
     def _restored(self, *, is_alone: bool) -> Restored:
         settings, roots = self._settings, self._roots
         if is_alone:
             remove_stale_socket(roots.stats_socket)
         pins = Path(settings.scheduler.steering_pin).parent
-        others = frozenset() if is_alone else frozenset({roots.run, roots.node, pins})
+        directories = frozenset() if is_alone else frozenset({roots.run, roots.node, pins})
         in_use = agents_files(settings, roots)
         switch = str(Path(settings.safe_mode.file))
-        return restore_files(settings, roots, Sparing(in_use, switch, others))
+        return restore_files(settings, roots, Sparing(in_use, switch, directories))
 
-    def _tell(self, found: Restored, waiting: Collection[Done]) -> None:
+    def _tell(self, result: Restored, waiting: Collection[Done]) -> None:
         with self._lock:
             self._waiting = [done for done in self._waiting if done not in waiting]
-        left = [f"{each.path}: {each.why}" for each in found.left[:MOST_TOLD]]
-        log.warning("host_restored", removed=list(found.removed[:MOST_TOLD]), left=left)
+        leftovers = [f"{leftover.path}: {leftover.why}" for leftover in result.left[:MOST_TOLD]]
+        log.warning("host_restored", removed=list(result.removed[:MOST_TOLD]), left=leftovers)
         for done in waiting:
-            done(found)
+            done(result)

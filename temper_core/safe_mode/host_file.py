@@ -1,7 +1,7 @@
-"""The host's own switch for safe mode: a file, with one line per requester where it is ours.
+"""The host's switch for safe mode: a file, with one line per request made by this tool.
 
-While the file exists every agent of this host stays in safe mode, whatever is in it. A line that
-this tool did not write is somebody else's request and is never removed.
+While the file exists, with any content, every agent of this host stays in safe mode. A line that
+this tool did not write is another request and is never removed.
 """
 
 import os
@@ -22,57 +22,57 @@ _OURS = re.compile(rf"temper safe-mode on by (?P<requester>{REQUESTER_PATTERN}) 
 
 @frozen
 class SafeModeFile:
-    """The file at *path*; every method raises MachineError where the file cannot be handled."""
+    """The file at *path*. ``add`` and ``remove`` raise MachineError if they cannot change it."""
 
     path: Path
 
     def lines(self) -> tuple[str, ...] | None:
-        """Return what the file says, None where there is no file; unreadable counts as there."""
+        """Return the file's lines, None if there is no file. An unreadable file has one line."""
         try:
             return self._read()
         except OSError as error:
             return (f"cannot be read: {error.strerror or error}",)
 
     def request(self, clock: Callable[[], float] = time.time) -> Request | None:
-        """Return what the file asks for, None where there is no file.
+        """Return the file's request, None if there is no file.
 
-        A path that cannot be looked at asks for safe mode as well, from now on.
+        A path that cannot be examined requests safe mode too, from now on.
         """
         try:
             since = self.path.lstat().st_mtime
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
-            return Request(f"{self.path} cannot be looked at: {error.strerror}", clock())
+            return Request(f"{self.path} cannot be examined: {error.strerror}", clock())
         return Request(self._reason() or f"{self.path} is there", since)
 
     def add(self, requester: str, reason: str) -> None:
         """Create the file, or add to it, in *requester*'s name.
 
-        What is there but cannot be read stays as it is: it asks for safe mode already.
+        An unreadable file stays as it is, because it requests safe mode already.
         """
         try:
             lines = self._read() or ()
         except OSError:
             return
-        others = [line for line in lines if requester_of(line) != requester]
+        other_lines = [line for line in lines if requester_of(line) != requester]
         when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         line = f"temper safe-mode on by {requester} (uid {os.getuid()}) at {when}"
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._replace([*others, f"{line}: {reason}" if reason else line])
+            self._replace([*other_lines, f"{line}: {reason}" if reason else line])
         except OSError as error:
             raise MachineError(f"cannot write {self.path}: {error.strerror or error}") from error
 
     def remove(self, requester: str) -> bool:
-        """Remove *requester*'s line, and the file with the last; False where it had none."""
+        """Remove *requester*'s line, and the file with its last line. Return False without one."""
         lines = self.lines()
         if lines is None or requester not in map(requester_of, lines):
             return False
-        others = [line for line in lines if requester_of(line) != requester]
+        other_lines = [line for line in lines if requester_of(line) != requester]
         try:
-            if others:
-                self._replace(others)
+            if other_lines:
+                self._replace(other_lines)
             else:
                 self.path.unlink(missing_ok=True)
         except OSError as error:
@@ -82,7 +82,7 @@ class SafeModeFile:
     def _read(self, limit: int = LARGEST_FILE_BYTES) -> tuple[str, ...] | None:
         if not os.path.lexists(self.path):
             return None
-        # A pipe in the file's place must not make anybody wait.
+        # A pipe in the file's place must not block.
         descriptor = os.open(self.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
             text = os.read(descriptor, limit).decode(errors="replace")
@@ -91,7 +91,7 @@ class SafeModeFile:
         return tuple(line for line in text.splitlines() if line.strip())
 
     def _reason(self) -> str:
-        """Return the beginning of what the file says, on one line."""
+        """Return the beginning of the file's text, on one line."""
         try:
             lines = self._read(LONGEST_REASON) or ()
         except OSError:
@@ -99,7 +99,7 @@ class SafeModeFile:
         return "; ".join(line.strip() for line in lines)
 
     def _replace(self, lines: list[str]) -> None:
-        """Write the whole beside the file and rename it over: it is never gone in between."""
+        """Write a new file and rename it over the old one, so that it always exists."""
         beside = self.path.with_name(f"{self.path.name}.{os.getpid()}")
         beside.unlink(missing_ok=True)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -117,6 +117,6 @@ class SafeModeFile:
 
 
 def requester_of(line: str) -> str:
-    """Return in whose name this tool wrote *line*; empty where it did not."""
+    """Return the requester of a *line* that this tool wrote, empty for any other line."""
     ours = _OURS.match(line)
     return ours["requester"] if ours else ""

@@ -1,13 +1,13 @@
-"""A request for safe mode: who asks, why, and since when; the one limit of each field."""
+"""A request for safe mode: requester, reason and start, with the limits of each field."""
 
 import re
 
 from attrs import frozen
 
 FILE_REQUESTER = "file"
-"""The host's own file asks in this name, and nobody else can."""
+"""The requester name of the host's file, reserved for it."""
 UNREADABLE_REQUESTER = "unreadable-state"
-"""Remembered requests that cannot be read ask in this name."""
+"""The requester name of a state file that cannot be read."""
 LONGEST_REQUESTER = 64
 """Characters."""
 LONGEST_REASON = 500
@@ -20,14 +20,14 @@ _REQUESTER = re.compile(REQUESTER_PATTERN)
 
 @frozen
 class Request:
-    """One standing request: its reason, and since when in wall-clock seconds."""
+    """One active request: its reason, and its start in wall-clock seconds."""
 
     reason: str
     since: float
 
 
 def require_requester(name: str) -> None:
-    """Raise ValueError, with what is allowed, unless *name* can be a requester's."""
+    """Raise ValueError, naming the allowed characters, unless *name* is a valid requester."""
     if not _REQUESTER.fullmatch(name):
         allowed = f"1 to {LONGEST_REQUESTER} letters, digits or any of '._@:-'"
         raise ValueError(f"must be {allowed}, not {name[:LONGEST_REASON]!r}")

@@ -1,4 +1,4 @@
-"""What is asked with ``PUT /safe-mode``: by whom, whether, and why."""
+"""The body of ``PUT /safe-mode``: requested or not, requester and reason."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -39,7 +39,7 @@ def _is_reason(_: object, __: object, value: str) -> None:
 
 @frozen
 class SafeModeRequest:
-    """One requester's wish; several are remembered side by side, each under its own name."""
+    """A request to turn safe mode on or off. Requests are kept by requester."""
 
     requested: bool
     requester: str = field(default="", validator=_is_requester)
@@ -47,13 +47,15 @@ class SafeModeRequest:
 
     def __attrs_post_init__(self) -> None:
         if self.requested and self.requester == FILE_REQUESTER:
-            raise ValueError("requester: 'file' stands for the host's own file; choose another")
+            raise ValueError(
+                "requester: 'file' is reserved for the host's own file; choose another"
+            )
 
 
 def parse_safe_mode_request(body: Any, requester: str) -> SafeModeRequest:  # noqa: ANN401 - JSON
-    """Read a request's *body*; raise InputError that names every field that does not fit.
+    """Read a request's *body*. Raise InputError naming every invalid field.
 
-    *requester* is who asks where the body names nobody.
+    *requester* is the default if the body names none.
     """
     if not isinstance(body, dict):
         raise InputError(

@@ -1,9 +1,8 @@
-"""Who asks for safe mode, and why: several requesters, remembered apart, across restarts.
+"""Requests for safe mode, kept by requester and across restarts.
 
-Entering never fails. A request holds from the moment ``add`` is called, in memory; then it is
-written down, and where that is impossible (full disk, read-only root) ``defect`` says so and the
-request still holds. Reading it back errs on the safe side: a file that makes no sense is a
-request of its own.
+Entering never fails. A request holds in memory from the call of ``add``. Then it is written to
+disk. If that fails (full disk, read-only root) ``defect`` has the error and the request still
+holds. Reading errs on the safe side: a malformed file counts as a request.
 """
 
 import threading
@@ -29,11 +28,11 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class SafeModeRequests:
-    """The requests for safe mode on this node; every method may be called from any thread.
+    """The requests for safe mode on this node. Any thread may call every method.
 
-    *file* is the host's own switch: while it exists, the requester ``file`` asks, and only
-    removing it ends that. *state* is where the others are kept. *changed* is called, on the
-    thread that made the change, whenever a requester came or went; *kept* whenever
+    *file* is the host's switch: while it exists, the requester ``file`` has a request, which only
+    its removal ends. *state* is the file of the other requests. *changed* is called, on the
+    thread that made the change, whenever a request was added or withdrawn, and *kept* whenever
     ``is_kept`` has changed.
     """
 
@@ -53,7 +52,7 @@ class SafeModeRequests:
         self._kept = kept
         self._wall = wall
         self._lock = threading.Lock()
-        self._writing = threading.Lock()  # apart, so that a hung disk holds up no decision
+        self._writing = threading.Lock()  # separate, so that a hung disk delays no decision
         self._is_kept = True
         self.defect = ""
         self._requests = self._remembered()
@@ -63,11 +62,11 @@ class SafeModeRequests:
         self.poll_file()
 
     def add(self, requester: str, reason: str) -> None:
-        """Ask for safe mode in *requester*'s name; a second time only replaces the reason."""
+        """Request safe mode in *requester*'s name. A second call only replaces the reason."""
         name = _name(requester)
         with self._lock:
-            known = self._requests.get(name)
-            since = known.since if known else self._wall()
+            previous = self._requests.get(name)
+            since = previous.since if previous else self._wall()
             self._requests[name] = Request(reason.strip()[:LONGEST_REASON], since)
             self._publish()
         self._changed()
@@ -75,9 +74,9 @@ class SafeModeRequests:
         log.warning("safe_mode_requested", requester=name, reason=reason)
 
     def withdraw(self, requester: str) -> bool:
-        """Take back *requester*'s wish; return whether it had one that could be taken back.
+        """Withdraw *requester*'s request. Return whether there was one to withdraw.
 
-        The requester ``file`` is taken back by removing the file.
+        Only the removal of the file ends the request of ``file``.
         """
         name = _name(requester)
         with self._lock:
@@ -91,9 +90,9 @@ class SafeModeRequests:
         return True
 
     def keep_on_disk(self, *, is_kept: bool) -> None:
-        """Write requests down, as usual; or hold them in memory alone, and remove what there is.
+        """Keep requests on disk, or in memory only and remove the file.
 
-        The latter is for an agent whose host was restored: it must not leave anything again.
+        Memory only is for an agent whose host was restored: it must not leave files again.
         """
         with self._lock:
             has_changed, self._is_kept = self._is_kept is not is_kept, is_kept
@@ -103,52 +102,52 @@ class SafeModeRequests:
 
     @property
     def is_kept(self) -> bool:
-        """Whether anything may be left on this host."""
+        """Whether requests may be written to disk."""
         return self._is_kept
 
     def active(self) -> Mapping[str, Request]:
-        """Return every request that stands; never waits for a disk or another thread."""
+        """Return every active request. Never waits for a disk or another thread."""
         return self._published
 
     @property
     def is_file_heard(self) -> bool:
-        """Whether the descriptor tells of every change of the host's file."""
+        """Whether the descriptor reports every change of the host's file."""
         return self._watch.is_heard
 
     def fileno(self) -> int:
-        """Return the descriptor that is readable when the host's file may have come or gone."""
+        """Return the descriptor that is readable after a change of the host's file."""
         return self._watch.fileno()
 
     def poll_file(self) -> bool:
-        """Look whether the host's file is there; return whether that changed anything."""
+        """Check the host's file. Return whether its request changed."""
         self._watch.arm()
-        found = self._look()
-        if found == self._file_request:
+        request = self._look()
+        if request == self._file_request:
             return False
         with self._lock:
-            self._file_request = found
+            self._file_request = request
             self._publish()
         self._changed()
         log.warning(
-            "safe_mode_file_changed", file=str(self._file.path), is_present=found is not None
+            "safe_mode_file_changed", file=str(self._file.path), is_present=request is not None
         )
         return True
 
     def _look(self) -> Request | None:
-        standing = self._file_request
-        return self._file.request(lambda: standing.since if standing else self._wall())
+        previous = self._file_request
+        return self._file.request(lambda: previous.since if previous else self._wall())
 
     def _publish(self) -> None:
-        standing = dict(self._requests)
+        requests = dict(self._requests)
         if self._file_request is not None:
-            standing[FILE_REQUESTER] = self._file_request
-        self._published = MappingProxyType(standing)
+            requests[FILE_REQUESTER] = self._file_request
+        self._published = MappingProxyType(requests)
 
     def _remembered(self) -> dict[str, Request]:
-        read = self._state.read(self._wall)
-        if unreadable := read.get(UNREADABLE_REQUESTER):
+        requests = self._state.read(self._wall)
+        if unreadable := requests.get(UNREADABLE_REQUESTER):
             log.error("safe_mode_state_unreadable", problem=unreadable.reason)
-        return read
+        return requests
 
     def _persist(self) -> None:
         with self._writing:

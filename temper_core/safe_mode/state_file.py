@@ -1,7 +1,7 @@
-"""The file in which an agent remembers requests for safe mode across restarts.
+"""The file in which an agent keeps requests for safe mode across restarts.
 
-Reading errs on the safe side: a file that cannot be read or makes no sense is a request of its
-own. Writing replaces the file as a whole, so that a crash leaves the old one or the new one.
+Reading errs on the safe side: an unreadable or malformed file counts as a request. Writing
+replaces the file as a whole, so that a crash leaves the old one or the new one.
 """
 
 import json
@@ -29,12 +29,12 @@ class _Document:
 
 @frozen
 class StateFile:
-    """The requests at *path*, readable by their owner only; without requests there is no file."""
+    """The requests at *path*, readable by their owner only. Without requests there is no file."""
 
     path: Path
 
     def read(self, clock: Callable[[], float] = time.time) -> dict[str, Request]:
-        """Return the requests by requester; an unreadable file is one, made now."""
+        """Return the requests by requester. An unreadable file counts as one, made now."""
         try:
             text = self.path.read_text(encoding="utf-8")
             table = documents.parse_json(text, source=str(self.path))
@@ -42,13 +42,13 @@ class StateFile:
         except (FileNotFoundError, NotADirectoryError):
             return {}
         except (OSError, UnicodeDecodeError, DocumentError) as error:
-            reason = f"{self.path} cannot be read, so somebody may have asked: {error}"
+            reason = f"{self.path} cannot be read, so it may hold a request: {error}"
             return {UNREADABLE_REQUESTER: Request(reason[:LONGEST_REASON], clock())}
 
     def write(self, requests: Mapping[str, Request]) -> None:
-        """Replace the file by *requests*; remove it where there are none. Raises OSError."""
+        """Replace the file by *requests*, or remove it if there are none. Raises OSError."""
         if requests:
-            entries = {name: attrs.asdict(one) for name, one in requests.items()}
+            entries = {name: attrs.asdict(request) for name, request in requests.items()}
             self._replace(
                 json.dumps({"schema_version": SCHEMA_VERSION, "requests": entries}, indent=2)
             )

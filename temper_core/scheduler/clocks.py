@@ -1,4 +1,4 @@
-"""Where the life cycle takes time and chance from; tests give their own."""
+"""The life cycle's sources of time and randomness. Tests pass their own."""
 
 import random
 import time
@@ -9,7 +9,7 @@ from attrs import frozen
 
 @frozen
 class Clocks:
-    """Time and chance. ``monotonic`` serves ``close`` alone; ``step`` is told the time."""
+    """Sources of time and randomness. Only ``close`` uses ``monotonic``: ``step`` takes *now*."""
 
     monotonic: Callable[[], float] = time.monotonic
     wall: Callable[[], float] = time.time

@@ -1,4 +1,4 @@
-"""What the scheduler counts: starts by cause, ends by kind, and the windows without an engine."""
+"""The scheduler's counters: starts by cause, ends by kind, and windows without an engine."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -9,21 +9,22 @@ from temper_core.records.histogram import Histogram
 
 
 class ChangeMethod(StrEnum):
-    """How one engine follows another: loaded beside it, or after it."""
+    """How one engine follows another: loaded beside it (warm) or after it ended (cold)."""
 
     WARM = "warm"
     COLD = "cold"
 
 
 class EngineCounters:
-    """Grows only; read from any thread.
+    """Counters that only grow. Any thread may read them.
 
     ``reloads`` counts engine changes by cause: ``start``, ``plan``, ``rollback``, ``recovery``
-    (after an unasked end or a failed start), ``safe_mode`` (after it was left) and ``hotplug``
-    (the engine re-attached by itself). ``swaps`` counts the planned ones that were proven, by
-    their way, and ``swap_failures`` the successors that were not, by the kind of their end. A
-    *stock window* is the time between the kernel dropping one engine and taking the next in a
-    planned change; ``stock_seconds`` holds them all, ``stock_seconds_by_way`` each way's.
+    (after an unrequested end or a failed start), ``safe_mode`` (after it was left) and ``hotplug``
+    (the engine re-attached by itself). ``ejections`` counts failures by the kind of end.
+    ``swaps`` counts the proven planned changes by method. ``swap_failures`` counts successors
+    that were not proven, by the kind of their end. A *stock window* is the time between the
+    kernel dropping one engine and taking the next in a planned change. ``stock_seconds`` holds
+    all windows, ``stock_seconds_by_way`` those of each method.
     """
 
     def __init__(self) -> None:

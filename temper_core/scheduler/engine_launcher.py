@@ -1,10 +1,11 @@
-"""Becomes the engine: ``engine_launcher.py PARENT NICE GATE STATE PROGRAM ARGUMENT...``.
+"""Sets up the process and executes the engine.
 
-Run as a script (``python -I -S``) in a fresh process, because what it does must happen after the
-fork and before the exec, and a forked copy of a threaded agent may not safely run Python. It
-imports nothing of Temper's. An empty GATE means none; otherwise it is mounted over STATE for this
-process alone. Exit codes of its own: 123 the gate cannot be mounted, 124 there is no mount
-namespace to be had, 125 the parent is gone, 127 the program cannot be run.
+Usage: ``engine_launcher.py PARENT NICE GATE STATE PROGRAM ARGUMENT...``. The set-up must happen
+after the fork and before the exec, and a forked copy of a threaded agent cannot safely run Python.
+So this is a script (``python -I -S``) in a fresh process. It imports nothing of Temper's. An empty
+GATE means none. Otherwise it is mounted over STATE for this process alone. Exit codes of its own:
+123 the gate cannot be mounted, 124 no mount namespace is available, 125 the parent is gone,
+127 the program cannot be run.
 """
 
 import ctypes
@@ -20,18 +21,18 @@ NO_MOUNT_NAMESPACE = 124
 PARENT_GONE = 125
 CANNOT_RUN = 127
 NO_GATE = (CANNOT_MOUNT_GATE, NO_MOUNT_NAMESPACE)
-"""The exit codes that mean: this engine can be started, but not behind a gate."""
+"""The exit codes that mean that this engine can be started, but not behind a gate."""
 
 
 def main(arguments: list[str]) -> int:
-    """Tie this process's life to the parent thread's, raise its priority, and exec."""
+    """Request the parent-death signal, mount the gate, raise the priority, and exec."""
     parent, nice, gate, state, *command = arguments
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0) != 0:
         sys.stderr.write("temper: cannot ask for the parent-death signal\n")
         return CANNOT_RUN
     if os.getppid() != int(parent):
-        return PARENT_GONE  # it died before the request, and no signal will come
+        return PARENT_GONE  # it died before the request, so no signal will arrive
     refused = _mount_gate(libc, gate, state) if gate else 0
     if refused:
         return refused
@@ -45,10 +46,10 @@ def main(arguments: list[str]) -> int:
 
 
 def _mount_gate(libc: ctypes.CDLL, gate: str, state: str) -> int:
-    """Mount *gate* over *state* in a namespace of this process's own; return an exit code.
+    """Mount *gate* over *state* in a namespace of this process's own. Return an exit code.
 
-    The namespace is a slave: what is mounted here stays here, but what the host unmounts is
-    unmounted here too. A private one would keep the volumes of ended pods busy.
+    The namespace is a slave: mounts made here stay here, but an unmount by the host takes effect
+    here too. A private namespace would keep the volumes of ended pods busy.
     """
     if libc.unshare(CLONE_NEWNS) != 0 or libc.mount(None, b"/", None, MS_REC | MS_SLAVE, None) != 0:
         sys.stderr.write(f"temper: no mount namespace of its own: {_error()}\n")
@@ -64,15 +65,15 @@ def _error() -> str:
 
 
 def _raise_priority(nice: int) -> None:
-    """Ask for *nice*: the verifier runs on an ordinary thread and starves on a busy node."""
+    """Set *nice*: the verifier runs on an ordinary thread and starves on a busy node."""
     try:
         os.setpriority(os.PRIO_PROCESS, 0, nice)
     except OSError:
-        return  # without CAP_SYS_NICE the engine loads more slowly, and that is all
+        return  # without CAP_SYS_NICE the engine only loads more slowly
 
 
 def _restore_signals() -> None:
-    """Undo what Python ignores and the agent may block; both would survive the exec."""
+    """Restore signals that Python ignores or the agent blocks. Both would survive the exec."""
     for number in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, [])

@@ -1,4 +1,4 @@
-"""What the scheduler must know of steering: the map's pin, and when hints must be right."""
+"""The scheduler's interface to steering: the map's pin, and the hints before an engine starts."""
 
 from pathlib import Path
 from typing import Protocol
@@ -7,17 +7,17 @@ from temper_core.records.plans import LayerPlan
 
 
 class HintMap(Protocol):
-    """The map of hints that a steered plan's engine reads; its owner is not the scheduler."""
+    """The map of hints that a steered plan's engine reads. Steering owns it."""
 
     @property
     def path(self) -> Path:
-        """Where the map is pinned for the engine's ``--task-hint-map``."""
+        """The pin's path, for the engine's ``--task-hint-map``."""
         ...
 
     def ready(self, plan: LayerPlan) -> None:
-        """Pin the map (again), and give every thread the hint that *plan* wants.
+        """Pin the map (again) and set every thread's hint as *plan* requires.
 
         Called while no engine reads the map: before a start, and between two engines of a warm
-        swap. Milliseconds. Raises TemperError where the map cannot be pinned.
+        swap. It takes milliseconds. Raises TemperError if the map cannot be pinned.
         """
         ...

@@ -1,4 +1,4 @@
-"""Why the engine must not run now: everything that keeps it away, first cause first."""
+"""The conditions under which the engine must not run, in order of precedence."""
 
 from collections.abc import Iterator
 
@@ -17,7 +17,7 @@ NO_PLAN = "no_plan"
 
 @frozen
 class Holds:
-    """What may keep the engine away; ``enforce`` is the operator's general wish."""
+    """All sources of holds. ``enforce`` is the operator's setting."""
 
     enforce: bool
     kernel: SchedExt
@@ -26,7 +26,7 @@ class Holds:
     recovery: Recovery
 
     def first(self, now: float) -> Hold | None:
-        """Return the first cause that holds at *now*; None when the engine may run."""
+        """Return the first hold in effect at *now*, None if the engine may run."""
         return next(self._all(now), None)
 
     def _all(self, now: float) -> Iterator[Hold]:
@@ -34,10 +34,10 @@ class Holds:
             yield Hold(Mode.OBSERVE_ONLY, NOT_ASKED, "[scheduler] enforce is false")
         if not self.kernel.is_supported:
             yield Hold(Mode.OBSERVE_ONLY, NO_SCHED_EXT, f"{self.kernel.root} is missing")
-        standing = self.requests.active()
-        if standing:
-            told = "; ".join(f"{name}: {request.reason}" for name, request in standing.items())
-            yield Hold(Mode.SAFE_MODE, SafeModeReason.REQUESTED, told)
+        active = self.requests.active()
+        if active:
+            reasons = "; ".join(f"{name}: {request.reason}" for name, request in active.items())
+            yield Hold(Mode.SAFE_MODE, SafeModeReason.REQUESTED, reasons)
         if self.plans.wanted is None:
             yield Hold(Mode.OBSERVE_ONLY, NO_PLAN, "no plan has been made yet")
         if self.plans.target() is None:

@@ -1,9 +1,9 @@
-"""The life cycle: which plan the kernel should run, and every step between wanting and having it.
+"""The life cycle: which plan the kernel should run, and the steps that bring it into force.
 
-A polled state machine. ``step`` looks at safe-mode requests, the engines and the pending plan, does
-at most one thing that takes milliseconds, and says when it wants to be called again; so a request
-for safe mode takes effect while an engine is still loading. A changed plan becomes active by a warm
-swap (``succession.py``), and by a cold restart only where there can be none.
+It is a polled state machine. ``step`` checks safe-mode requests, the engines and the pending plan,
+does at most one thing that takes milliseconds, and returns when to call it again. So a request for
+safe mode takes effect while an engine is still loading. A changed plan takes effect by a warm swap
+(``succession.py``), or by a cold restart if no swap is possible.
 """
 
 import time
@@ -41,18 +41,18 @@ from temper_core.settings import Settings
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 WINDOW_S = 0.0015
-"""How often to look while a swap has the node on the stock scheduler, or is about to."""
+"""The period of steps while a swap has the node on the stock scheduler, or is about to."""
 SOON_S = 0.05
 STEADY_S = 0.5
 REST_S = 20.0
-"""How often to look where no engine runs and none is to: whatever changes that is told."""
+"""The period of steps while no engine is needed: changes of that wake the agent anyway."""
 
 
 class Scheduler:
-    """Runs the engine for the wanted plan, or knows why it must not.
+    """Runs the engine for the wanted plan, or publishes why it must not run.
 
-    Any thread may read ``status``, ``generation``, ``counters`` and ``why_no_swap``. All else
-    belongs to the main thread, which spawns the engine. A steered plan needs *hint_map*.
+    Any thread may read ``status``, ``generation``, ``counters`` and ``swap_obstacle``. Everything
+    else belongs to the main thread, which spawns the engine. A steered plan needs *hint_map*.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class Scheduler:
 
     @property
     def generation(self) -> Generation | None:
-        """The plan that is attached and proven; None while the stock scheduler runs."""
+        """The generation that is attached and proven, None while the stock scheduler runs."""
         run = self._run
         return run.generation if run is not None and run.phase is EnginePhase.ATTACHED else None
 
@@ -115,19 +115,19 @@ class Scheduler:
 
     @property
     def engine_pid(self) -> int | None:
-        """The process id of the engine that has or will have the kernel, until it has ended."""
+        """The process id of the engine that is or will be attached, until it has ended."""
         return self._run.process.pid if self._run is not None else None
 
     @property
     def engine_pids(self) -> tuple[int, ...]:
-        """The process ids of all engines: beside that one, the next and those that still end."""
+        """The process ids of all engines: the current one, the next and those that are ending."""
         own = (self._run,) if self._run is not None else ()
         return tuple(run.process.pid for run in (*own, *self._succession.runs))
 
     @property
-    def why_no_swap(self) -> str:
-        """Why the next engine cannot load beside the one that runs; empty where it can."""
-        return self._starter.why_no_swap()
+    def swap_obstacle(self) -> str:
+        """Why the next engine cannot load beside the running one, empty if it can."""
+        return self._starter.swap_obstacle()
 
     @property
     def preflight(self) -> tuple[Check, ...]:
@@ -136,18 +136,18 @@ class Scheduler:
 
     @property
     def diagnosis(self) -> Diagnosis | None:
-        """Why the last engine ended that nobody had asked to."""
+        """Why the last engine ended that was not requested to."""
         return self._change.diagnosis
 
     @property
     def refusal(self) -> str:
-        """Why the wanted plan is not the one that runs, or would run; empty where it is."""
+        """Why the wanted plan is not the one that runs or would run, empty if it is."""
         return self._plans.problem
 
     def submit(self, plan: LayerPlan) -> None:
-        """Want *plan*; it takes effect in later steps, unless the engine could not tell it apart.
+        """Make *plan* the wanted plan. It takes effect in later steps if its configuration differs.
 
-        A plan that breaks a rule of the engine is refused, and what runs stays.
+        A plan that breaks a rule of the engine is refused, and the running one stays.
         """
         candidate = self._starter.candidate(plan)
         if not self._plans.submit(candidate):
@@ -158,13 +158,13 @@ class Scheduler:
             log.error("plan_refused", problem=candidate.problem)
 
     def look_for_requests(self) -> None:
-        """Look at the host's safe-mode file in the next step, whenever it was looked at last."""
+        """Poll the host's safe-mode file in the next step, whether or not a poll is due."""
         self._next_file_look = 0.0
 
     def step(self, now: float) -> float:
-        """Move everything on by what *now* (monotonic seconds) calls for.
+        """Advance everything to *now* (monotonic seconds).
 
-        Returns in how many seconds at the latest the next step is wanted.
+        Returns the seconds after which the next step is due at the latest.
         """
         self._look_around(now)
         if self._run is not None:
@@ -177,7 +177,7 @@ class Scheduler:
         return self._wanted_in_s(now)
 
     def close(self) -> None:
-        """End every engine by the whole stop ladder; blocks, but no longer than its deadlines."""
+        """End every engine by the whole stop ladder. Blocks no longer than its deadlines."""
         clock = self._clocks.monotonic
         latest = clock() + self._settings.scheduler.stop_deadline_s + 2 * (KILL_S + VERIFY_S)
         self._succession.drop("the agent ends", clock())
@@ -212,7 +212,7 @@ class Scheduler:
             self._policy.changed(now)
 
     def _start_afresh(self) -> None:
-        """Forget what went wrong: an operator has been through safe mode and left it."""
+        """Drop all failures: an operator has turned safe mode on and off."""
         self._recovery.forget()
         self._changes.forgive()
         self._change.begin_cold("safe_mode")
@@ -226,13 +226,13 @@ class Scheduler:
         elif succession.is_handing_over:
             self._hand_over(now)
         elif run is None:
-            succession.drop("the engine it was to follow has ended", now)
+            succession.drop("the engine it was to replace has ended", now)
             if succession.is_clear:
                 self._start(now)
         elif run.phase is EnginePhase.ATTACHED:
             self._changes.consider(run, now)
         else:
-            succession.drop("the engine it was to follow is not attached any more", now)
+            succession.drop("the engine it was to replace is not attached any more", now)
 
     def _start(self, now: float) -> None:
         """Start an engine for the plan that should run, unless preflight forbids it."""
@@ -244,7 +244,7 @@ class Scheduler:
             self._plans.wanted = self._starter.checked(self._plans.wanted)
         target = self._plans.target()
         if target is None:
-            return  # the check refused the only plan there is; the next hold says so
+            return  # the check refused the only plan, which the next hold reports
         self._plans.started(target)
         self._change.started()
         if self._succession.is_clear:
@@ -296,18 +296,22 @@ class Scheduler:
     def _fail(
         self, diagnosis: Diagnosis, generation: Generation, now: float, *, attached: bool
     ) -> None:
-        """Count an unasked end, and see whether the last good plan may stand in."""
+        """Count an unrequested end, and decide whether the last good plan is used instead."""
         may_roll_back = not attached and self._plans.failed(generation, diagnosis)
         self._change.failed(diagnosis, may_roll_back=may_roll_back)
-        kind, why = diagnosis.kind.value, diagnosis.summary
-        told = {"kind": kind, "why": why, "what_to_do": diagnosis.remedy}
-        log.error("engine_failed", **told, was_attached=attached)
+        log.error(
+            "engine_failed",
+            kind=diagnosis.kind.value,
+            why=diagnosis.summary,
+            what_to_do=diagnosis.remedy,
+            was_attached=attached,
+        )
         again_at = self._recovery.failed(diagnosis, now, may_roll_back=may_roll_back)
         if may_roll_back and (not diagnosis.blames_the_plan or self._recovery.is_exhausted(now)):
             self._plans.postpone(did_not_attach(generation, diagnosis), again_at)
 
     def _publish(self, now: float) -> None:
-        """Tell the state as it is after everything this step did."""
+        """Publish the status after everything this step did."""
         run, succession = self._run, self._succession
         facts = StatusDetails(
             hold=self._holds.first(now),
@@ -316,22 +320,23 @@ class Scheduler:
             later=self.refusal or self._policy.why_later(now),
             cold=self._change.why_cold,
         )
-        told = tell(run, facts)
+        status = tell(run, facts)
         old = self._status
-        has_changed = (told.mode, told.reason) != (old.mode, old.reason)
+        has_changed = (status.mode, status.reason) != (old.mode, old.reason)
         self._status = Status(
-            mode=told.mode,
-            reason=told.reason,
-            detail=told.detail,
+            mode=status.mode,
+            reason=status.reason,
+            detail=status.detail,
             generation=run.generation.number if run is not None else 0,
             engine=self._starter.engine_name,
             since=self._clocks.wall() if has_changed else old.since,
         )
         if has_changed:
-            log.info("mode_changed", mode=told.mode.value, reason=told.reason, detail=told.detail)
+            mode = status.mode.value
+            log.info("mode_changed", mode=mode, reason=status.reason, detail=status.detail)
 
     def _wanted_in_s(self, now: float) -> float:
-        """Return how long nothing can happen that a later step would notice too late."""
+        """Return the seconds until the next step that no event may wait longer for."""
         run, succession = self._run, self._succession
         if succession.is_handing_over or (run is not None and run.is_let_through):
             return WINDOW_S
@@ -342,9 +347,9 @@ class Scheduler:
         moments = [now + (STEADY_S if run is not None else REST_S)]
         if not self._requests.is_file_heard:
             moments.append(self._next_file_look)
-        due = self._policy.due_at()
-        if run is not None and due is not None:
-            moments.append(due)
+        reload_at = self._policy.due_at()
+        if run is not None and reload_at is not None:
+            moments.append(reload_at)
         if run is None and self._recovery.until is not None:
             moments.append(self._recovery.until)
         return max(0.0, min(moments) - now)

@@ -1,4 +1,4 @@
-"""The node's state in words: mode, reason and detail, from what every part knows."""
+"""The node's status: mode, reason and detail, from the state of every part."""
 
 from attrs import frozen
 
@@ -9,7 +9,7 @@ from temper_core.scheduler.preflight.preflight import Hold
 
 @frozen
 class StatusReason:
-    """What the status says: ``reason`` is a SafeModeReason or why it only observes."""
+    """The text of a status. ``reason`` is a SafeModeReason, or why the agent only observes."""
 
     mode: Mode
     reason: str = ""
@@ -18,7 +18,10 @@ class StatusReason:
 
 @frozen
 class StatusDetails:
-    """What there is to tell beside the engine: why another plan is not in force, and why cold."""
+    """The facts beside the engine run.
+
+    ``later`` is why another plan is not in force yet, ``cold`` why the change is a cold restart.
+    """
 
     hold: Hold | None = None
     heir: EngineRun | None = None
@@ -28,7 +31,7 @@ class StatusDetails:
 
 
 def tell(run: EngineRun | None, facts: StatusDetails) -> StatusReason:
-    """Say how things stand with *run*, the engine that has or will have the kernel."""
+    """Return the status of *run*, the engine that is or will be attached."""
     hold = facts.hold
     if hold is not None:
         still = f" ({run.problem or 'the engine is still stopping'})" if run is not None else ""

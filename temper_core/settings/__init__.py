@@ -1,4 +1,4 @@
-"""What an operator can set: one module per concern, every number with its unit and reason."""
+"""The settings: one module per topic, every number with its unit and reason."""
 
 from temper_core.settings.models import Settings
 from temper_core.settings.reader import DEFAULT_PATH, Effective, load

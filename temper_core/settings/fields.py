@@ -1,4 +1,4 @@
-"""How a setting is declared, and the units that several of them are bounded in."""
+"""The declaration of a setting, and units that several bounds use."""
 
 from typing import Any
 
@@ -9,5 +9,5 @@ SECOND_US = 1_000_000
 
 
 def setting(default: Any, help: str, **options: Any) -> Any:  # noqa: A002, ANN401 - attrs' own way
-    """Declare one setting: its default, and a sentence with unit and reason."""
+    """Declare one setting with its default, and a sentence with unit and reason."""
     return field(default=default, metadata={"help": help}, **options)

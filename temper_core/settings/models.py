@@ -1,4 +1,4 @@
-"""The settings by topic; ``docs/settings.md`` is made from these classes."""
+"""The settings by topic. ``docs/settings.md`` is generated from these classes."""
 
 import os
 from collections.abc import Mapping
@@ -15,19 +15,20 @@ RUN_DIRECTORY = "/run/temper"
 STATE_DIRECTORY = "/var/lib/temper"
 ABSOLUTE_PATH = r"(/[^/\x00]+)+"
 LONGEST_PERIOD_S = 60.0
-"""Between two looks: a violation, which takes several, is known within minutes even so."""
+"""Seconds between two looks. A violation takes several looks, so it is found within minutes."""
 
 
 @frozen
 class SchedulerSettings:
-    """The engine's life."""
+    """The engine's life cycle."""
 
     enforce: bool = setting(True, "Whether to run the engine at all; false only observes.")
     engine: str = setting("scx_layered", "The engine's binary: a path, or a name on PATH.")
     start_deadline_s: float = setting(
         60.0,
         "CPU seconds a started engine may use until it is attached and proven, most of them in the "
-        "kernel's verifier; ten times that by the clock, and as long without any progress.",
+        "kernel's verifier. Ten times that is the limit in wall-clock time, and this many seconds "
+        "the limit without any progress.",
         validator=gt(0),
     )
     stop_deadline_s: float = setting(10.0, "Seconds after SIGTERM before SIGKILL.", validator=gt(0))
@@ -41,7 +42,7 @@ class SchedulerSettings:
     )
     max_exec_us: int = setting(
         20 * MILLISECOND_US,
-        "Longest a thread keeps its CPU in µs while others of the node idle; the engine's own "
+        "Longest time in µs that a thread keeps its CPU while other CPUs idle. The engine's own "
         "default of 20 slices makes best effort wait up to 400 ms.",
         validator=and_(ge(1_000), le(SECOND_US)),
     )
@@ -52,21 +53,21 @@ class SchedulerSettings:
     )
     steering: str = setting(
         "auto",
-        "How threads get into layers: auto steers them by hints where the kernel allows it, and "
-        "static leaves it to the engine's own matchers, where more changes need another engine.",
+        "Assignment of threads to layers: auto steers them by hints if the kernel allows it; "
+        "static uses the engine's own matchers, with which more changes need a new engine.",
         validator=in_(["auto", "static"]),
     )
     steering_pin: str = setting(
         "/sys/fs/bpf/temper/hints",
-        "Absolute path where the map of hints is pinned for the engine, in a directory of its own.",
+        "Absolute path of the pinned map of hints for the engine, in a directory of its own.",
         validator=matches_re(r"(/[^/\x00]+){2,}"),
     )
     steer_s: float = setting(
-        1.0, "Seconds between two walks that put every thread where it belongs.", validator=ge(0.1)
+        1.0, "Seconds between two walks that give every thread its hint.", validator=ge(0.1)
     )
     warm_swap: bool = setting(
         True,
-        "Whether the next engine loads while the old one still schedules; it takes twice the "
+        "Whether the next engine loads while the old one still schedules; this takes twice the "
         "engine's memory for that time.",
     )
     quiet_s: float = setting(
@@ -96,15 +97,15 @@ class SchedulerSettings:
 
 @frozen
 class SafeModeSettings:
-    """Where requests for safe mode are looked for and remembered."""
+    """The files that request safe mode and store requests for it."""
 
     file: str = setting(
         f"{STATE_DIRECTORY}/safe-mode",
-        "While this file exists the node is in safe mode; absent, safe-mode in state_directory.",
+        "While this file exists, the node is in safe mode. Default: safe-mode in state_directory.",
     )
     state: str = setting(
         f"{STATE_DIRECTORY}/safe-mode-requests.json",
-        "Where the other requesters are remembered; absent, safe-mode-requests.json in "
+        "File of the other requests for safe mode. Default: safe-mode-requests.json in "
         "state_directory.",
     )
     poll_s: float = setting(1.0, "Seconds between two looks at the file.", validator=gt(0))
@@ -112,22 +113,22 @@ class SafeModeSettings:
 
 @frozen
 class PodSettings:
-    """Where the node's pods are learnt from."""
+    """The source of the node's pods."""
 
     source: str = setting("local", "The pod source: local, file, or one that a plugin adds.")
     file: str = setting("", "The PodList (JSON or YAML) that the source 'file' reads.")
     cgroup_driver: str = setting(
         "auto",
-        "How the kubelet names pod cgroups where they are not seen: auto, systemd or cgroupfs.",
+        "The kubelet's naming of pod cgroups, for those not seen: auto, systemd or cgroupfs.",
         validator=in_(["auto", "systemd", "cgroupfs"]),
     )
     poll_s: float = setting(2.0, "Seconds between two looks at the pods.", validator=gt(0))
-    units: bool = setting(True, "Whether systemd units count as pods where there is no Kubernetes.")
+    units: bool = setting(True, "Whether systemd units count as pods on hosts without Kubernetes.")
 
 
 @frozen
 class WorkloadRule:
-    """A workload of a host without Kubernetes: what it is, and what it gets."""
+    """A workload of a host without Kubernetes: its processes, tier, profile and size."""
 
     name: str = field(validator=matches_re(r"[a-zA-Z0-9][a-zA-Z0-9._@-]{0,62}"))
     cgroup: str | None = None
@@ -145,7 +146,7 @@ class WorkloadRule:
 
 @frozen
 class ObserveSettings:
-    """How closely the node is watched."""
+    """Observation of the node."""
 
     period_s: float = setting(
         5.0,
@@ -159,13 +160,13 @@ class ObserveSettings:
     )
     tier: str = setting(
         "auto",
-        "How threads are looked at: bpf, bpf-iter or proc; auto takes the first that works.",
+        "Tier of observation: bpf, bpf-iter or proc; auto takes the first that works.",
         validator=in_(["auto", "bpf", "bpf-iter", "proc"]),
     )
     detail_threads: int = setting(
         256,
-        "Threads that are told one by one per look, the busiest and longest waiting; the others "
-        "are summed up by cgroup, where the kernel side can do that.",
+        "Threads that are listed one by one per look, the busiest and longest waiting; the others "
+        "are summed by cgroup, if the kernel side can do that.",
         validator=and_(ge(16), le(20_000)),
     )
     top_threads: int = setting(
@@ -178,13 +179,13 @@ class ObserveSettings:
 
 @frozen
 class LintSettings:
-    """When a broken promise is believed."""
+    """The number of windows after which a violation is reported or cleared."""
 
-    windows: int = setting(5, "Windows that are looked back on.", validator=ge(1))
+    windows: int = setting(5, "Number of last windows that are evaluated.", validator=ge(1))
     fire_after: int = setting(
-        3, "Broken windows among them before a violation stands.", validator=ge(1)
+        3, "Broken windows among them before a violation is reported.", validator=ge(1)
     )
-    clear_after: int = setting(5, "Clean windows in a row before it is gone.", validator=ge(1))
+    clear_after: int = setting(5, "Clean windows in a row before it is cleared.", validator=ge(1))
     warn_every_s: float = setting(
         300.0, "Seconds between two warnings about the same subject.", validator=ge(0)
     )
@@ -199,7 +200,7 @@ class ServerSettings:
     )
     socket: str = setting(
         f"{RUN_DIRECTORY}/agent.sock",
-        "Local socket (mode 0600) that may act; an empty string serves the address only; absent, "
+        "Local socket (mode 0600) that may act; an empty string serves the address only. Default: "
         "agent.sock in run_directory.",
     )
     token_file: str = setting(
@@ -209,7 +210,7 @@ class ServerSettings:
 
 @frozen
 class ProfileSettings:
-    """Where profile files are."""
+    """The directory of profile files."""
 
     directory: str = setting(
         "/etc/temper/profiles", "Directory of *.toml profiles; may be missing."
@@ -218,7 +219,7 @@ class ProfileSettings:
 
 @frozen
 class PluginHostSettings:
-    """How plugins are held."""
+    """The plugin host."""
 
     allow: tuple[str, ...] | None = setting(None, "Names of the plugins to load; absent loads all.")
     strict: bool = setting(False, "Whether a plugin that fails ends the program.")
@@ -245,13 +246,13 @@ class Settings:
     )
     run_directory: str = setting(
         RUN_DIRECTORY,
-        "Absolute path of the directory for what ends with the agent: its socket, and the files of "
-        "its engine. Each agent of a node has one of its own.",
+        "Absolute path of the directory for files that end with the agent: its socket, and the "
+        "files of its engine. Each agent of a node has its own.",
         validator=matches_re(ABSOLUTE_PATH),
     )
     state_directory: str = setting(
         STATE_DIRECTORY,
-        "Absolute path of the directory for what outlives the agent: requests for safe mode.",
+        "Absolute path of the directory for files that outlive the agent: requests for safe mode.",
         validator=matches_re(ABSOLUTE_PATH),
     )
     priority_mapping: PriorityMapping = PriorityMapping()
@@ -270,5 +271,5 @@ class Settings:
 
     @property
     def node_name(self) -> str:
-        """What this node is called; in a pod the host's name would be the pod's."""
+        """The name of this node. In a pod the host name would be the pod's."""
         return self.node or os.environ.get("NODE_NAME") or os.uname().nodename

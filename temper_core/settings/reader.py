@@ -1,4 +1,4 @@
-"""Read the settings file, and tell for every setting where its value came from."""
+"""Read the settings file, and record the source of every value."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -26,7 +26,7 @@ class Origin:
 
 @frozen
 class Effective:
-    """The settings in force and what was given for them."""
+    """The settings in force, and the table that was read."""
 
     settings: Settings
     source: str
@@ -41,22 +41,22 @@ class Effective:
 
 
 def load(path: Path | None) -> Effective:
-    """Read the settings at *path*; without one, the default file if there is any.
+    """Read the settings at *path*. Without a path, read the default file if it exists.
 
-    Raises DocumentError, with every misfit, where a file that was named is missing or wrong.
+    Raises DocumentError, with every misfit, if the file is missing or invalid.
     """
-    chosen = path
-    if chosen is None and _is_there(DEFAULT_PATH):
-        chosen = DEFAULT_PATH
-    if chosen is None:
+    settings_path = path
+    if settings_path is None and _is_there(DEFAULT_PATH):
+        settings_path = DEFAULT_PATH
+    if settings_path is None:
         return Effective(Settings(), "default", {})
-    table = documents.read_table(chosen)
-    settings = _placed(documents.fit(table, Settings, source=str(chosen)), table)
-    return Effective(settings, str(chosen), table)
+    table = documents.read_table(settings_path)
+    settings = _placed(documents.fit(table, Settings, source=str(settings_path)), table)
+    return Effective(settings, str(settings_path), table)
 
 
 def _placed(settings: Settings, given: Mapping[str, Any]) -> Settings:
-    """Return *settings* with every path that was not given below the directories in force."""
+    """Return *settings* with paths that were not given moved below the directories in force."""
     run, state = Path(settings.run_directory), Path(settings.state_directory)
     server, safe_mode = settings.server, settings.safe_mode
     given_server, given_safe_mode = given.get("server", {}), given.get("safe_mode", {})
@@ -72,7 +72,7 @@ def _placed(settings: Settings, given: Mapping[str, Any]) -> Settings:
 def _is_there(path: Path) -> bool:
     try:
         return path.exists()
-    except OSError:  # its directory is closed to this user, as reading it will say
+    except OSError:  # no access to its directory: reading the file raises the error
         return True
 
 

@@ -1,4 +1,4 @@
-"""The settings of tiers and of the plan that is made of them."""
+"""The settings of tiers and of the plan."""
 
 from itertools import pairwise
 
@@ -11,7 +11,7 @@ from temper_core.settings.fields import MILLISECOND_US, SECOND_US, setting
 
 @frozen
 class PriorityMapping:
-    """Smallest ``pod.spec.priority`` of each tier; below ``low`` is background."""
+    """Smallest ``pod.spec.priority`` of each tier. Below ``low`` is background."""
 
     critical: int = setting(1_000_000, "Smallest priority of the critical tier.")
     high: int = setting(100_000, "Smallest priority of the high tier.")
@@ -19,7 +19,7 @@ class PriorityMapping:
     low: int = setting(-100, "Smallest priority of the low tier; anything below is background.")
     system: int = setting(
         2_000_000_000,
-        "From here on a pod lives in the system layer; Kubernetes' own critical classes do.",
+        "Smallest priority of pods in the system layer; Kubernetes' own critical classes have it.",
     )
 
     def __attrs_post_init__(self) -> None:
@@ -30,11 +30,11 @@ class PriorityMapping:
 
 @frozen
 class TierSettings:
-    """What one tier's layer is made of."""
+    """The properties of one tier's layer."""
 
     kind: LayerKind = setting(
         LayerKind.OPEN,
-        "Confined fences whole cores, Grouped prefers its own CPUs, Open takes what is idle.",
+        "Confined fences whole cores, Grouped prefers its own CPUs, Open uses idle CPUs.",
     )
     protected: bool = setting(False, "Whether other layers keep off this layer's idle CPUs.")
     preempt: bool = setting(False, "Whether a waking thread displaces lower tiers.")
@@ -74,21 +74,21 @@ class Tiers:
 
     def of(self, tier: Tier) -> TierSettings:
         """Return the settings of *tier*."""
-        found: TierSettings = getattr(self, tier.value)
-        return found
+        settings: TierSettings = getattr(self, tier.value)
+        return settings
 
 
 @frozen
 class PlanSettings:
-    """How the node's cores are shared out."""
+    """The distribution of the node's cores."""
 
     reserve_cores: int = setting(
-        1, "Cores that no layer may own, so that everybody else can run.", validator=ge(1)
+        1, "Cores that no layer may own, so that all other threads can run.", validator=ge(1)
     )
     headroom_cores: int = setting(
         1,
-        "Cores beyond its requests that a layer may grow into where they are to spare, so that "
-        "the next pods need no other engine.",
+        "Spare cores beyond its requests that a layer may grow into, so that the next pods need "
+        "no new engine.",
         validator=ge(0),
     )
     shrink_after_s: float = setting(
@@ -103,17 +103,17 @@ class PlanSettings:
     )
     open_slice_us: int = setting(
         5 * MILLISECOND_US,
-        "Time slice of the shared Open layer in µs; how long others wait behind best effort.",
+        "Time slice of the shared Open layer in µs; other threads wait this long for best effort.",
         validator=and_(ge(100), le(SECOND_US)),
     )
     system_processes: tuple[str, ...] = setting(
         ("kubelet", "containerd", "crio", "dockerd"),
-        "Root processes, by the first 15 bytes of their name, that the system layer keeps served.",
+        "Root processes of the system layer, by the first 15 bytes of their name.",
     )
     system_process_cgroups: tuple[str, ...] = setting(
         ("system.slice/", "runtime.slice/", "user.slice/", "/"),
-        "Where those processes count, as prefixes of their cgroup ('/' is the root alone): a pod "
-        "could give any name to a process of its own.",
+        "Cgroup prefixes in which those processes count ('/' is the root alone): a pod could give "
+        "any name to its own process.",
         validator=and_(max_len(8), deep_iterable(matches_re(r"/|[^/]+(/[^/]+)*/"))),
     )
     system_cgroups: tuple[str, ...] = setting(
@@ -124,5 +124,5 @@ class PlanSettings:
             "system.slice/docker.service/",
             "init.scope/",
         ),
-        "cgroups, with a trailing slash, whose threads the system layer keeps served.",
+        "Cgroups, with a trailing slash, whose threads belong to the system layer.",
     )

@@ -1,1 +1,1 @@
-"""Steering: put every thread of the node into its layer by hints, without touching the engine."""
+"""Steering: place every thread of the node in its layer by hints, without an engine change."""

@@ -1,7 +1,7 @@
-"""The few threads of a walk that are worth a look, found without spelling out all of them.
+"""Selection of the few threads of a walk that need attention, without parsing all records.
 
-A node has thousands of threads, and nearly all are where they belong. Their records are read by
-columns of 64-bit words, and only what is left after that becomes a ``ThreadRecord``.
+A node has thousands of threads, and nearly all are in their layer. Their records are read as
+columns of 64-bit words. Only the selected ones become a ``ThreadRecord``.
 """
 
 from collections.abc import Container, Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ from temper_core.steering.kernel_records import (
 
 WORDS = THREAD.size // 8
 NOT_PLACED = 16
-"""The engine's number for a thread that it has not looked at yet: MAX_LAYERS (1.1.4)."""
+"""The engine's number for a thread that it has not placed yet: MAX_LAYERS (1.1.4)."""
 _IDS, _CGROUP, _STATE = 0, 2, 4
 _TGID_SHIFT = 32
 _TID = 0xFFFF_FFFF
@@ -34,10 +34,10 @@ _HINT_SHIFT, _LAYER_SHIFT, _FLAGS_SHIFT = 16, 32, 40
 
 @frozen
 class Wanted:
-    """Which threads are to be spelt out: who is not at rest, and more.
+    """The threads to select: those whose state is not ``at_rest``, and more.
 
-    All of ``processes``; those of ``cgroups`` unless they are ``settled``; with ``decided`` all
-    for whom user space decided.
+    Selected are also all threads of ``processes``, those of ``cgroups`` whose key is not
+    ``settled``, and with ``decided`` all that user space decided.
     """
 
     at_rest: AbstractSet[int]
@@ -48,22 +48,22 @@ class Wanted:
 
 
 def at_rest(hints: Mapping[str, int], layers: Sequence[str]) -> frozenset[int]:
-    """Return all states of threads that need nothing: hinted as expected, and there if placed."""
+    """Return the states of threads that need nothing: hint as expected, layer right if placed."""
     common = [sum(flags) for flags in product((0, IS_RUNNABLE), (0, IS_LEADER))]
     nowhere = {NO_LAYER, NOT_PLACED}
     numbers = {name: number for number, name in enumerate(layers)}
-    found = {
+    states = {
         _state(NO_HINT, layer, flags | extra)
         for layer in (*range(NOT_PLACED + 1), NO_LAYER)
         for flags in common
         for extra in (IS_KERNEL, IS_KERNEL | IS_UNKNOWN)
     }
     for name, hint in hints.items():
-        there = {numbers[name]} if name in numbers else set()
+        right_layer = {numbers[name]} if name in numbers else set()
         extras = (0, IS_UNKNOWN, IS_DECIDED, IS_UNKNOWN | IS_DECIDED)
-        for layer, flags, extra in product(there | nowhere, common, extras):
-            found.add(_state(hint, layer, flags | extra))
-    return frozenset(found)
+        for layer, flags, extra in product(right_layer | nowhere, common, extras):
+            states.add(_state(hint, layer, flags | extra))
+    return frozenset(states)
 
 
 def _state(hint: int, layer: int, flags: int) -> int:
@@ -71,7 +71,7 @@ def _state(hint: int, layer: int, flags: int) -> int:
 
 
 def pick(content: bytes, wanted: Wanted) -> Iterator[ThreadRecord]:
-    """Return the records in *content*, as a walk left it, that are *wanted*."""
+    """Return the records of *content*, the buffer of a walk, that *wanted* selects."""
     words = memoryview(content).cast("Q")
     states = words[_STATE::WORDS].tolist()
     numbers = {number for number, state in enumerate(states) if state not in wanted.at_rest}
@@ -84,32 +84,32 @@ def pick(content: bytes, wanted: Wanted) -> Iterator[ThreadRecord]:
         numbers.update(n for n in inside if _key_at(content, n) not in wanted.settled)
     if wanted.processes:
         ids = words[_IDS::WORDS].tolist()
-        numbers.update(n for n, each in enumerate(ids) if each >> _TGID_SHIFT in wanted.processes)
+        numbers.update(n for n, word in enumerate(ids) if word >> _TGID_SHIFT in wanted.processes)
     size = THREAD.size
     return read_threads(b"".join(content[n * size : (n + 1) * size] for n in sorted(numbers)))
 
 
 def _key_at(content: bytes, number: int) -> bytes:
-    """Return what a judgement of the thread rests on, and what is expected of it by now."""
+    """Return the bytes that a decision rests on: ids, start, cgroup, expected hint and name."""
     at = number * THREAD.size
-    who, expected, name = (
+    identity, expected, name = (
         content[at : at + 24],
         content[at + 32 : at + 34],
         content[at + 40 : at + 56],
     )
-    return who + expected + name
+    return identity + expected + name
 
 
 def key_of(record: ThreadRecord) -> bytes:
-    """Return the key of a thread that is judged: another name or place makes another one."""
+    """Return the key of a decided thread. It changes with the thread's name or place."""
     return _key_at(THREAD.pack(*record[:7], 0, 0, record.comm.encode(errors="surrogateescape")), 0)
 
 
 def tids(content: bytes) -> list[int]:
     """Return the thread ids in *content*, in its order."""
-    return [each & _TID for each in memoryview(content).cast("Q")[_IDS::WORDS].tolist()]
+    return [word & _TID for word in memoryview(content).cast("Q")[_IDS::WORDS].tolist()]
 
 
 def record_at(content: bytes, number: int) -> ThreadRecord:
-    """Return one record of *content* by its place in it."""
+    """Return record *number* of *content*."""
     return next(read_threads(content[number * THREAD.size : (number + 1) * THREAD.size]))

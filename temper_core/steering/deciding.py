@@ -1,7 +1,6 @@
-"""Threads that only user space can judge, and where they belong.
+"""Decisions about threads that only user space can classify: by pattern, title or behaviour.
 
-By patterns, titles and behaviour; and the agent's own threads and its engine's, which belong to
-the system layer whatever cgroup they were started in.
+The threads of the agent and of its engines belong to the system layer in any cgroup.
 """
 
 from collections.abc import Iterable
@@ -11,20 +10,20 @@ from typing import NamedTuple
 from attrs import define, frozen
 
 from temper_core.plan.membership import place_index
-from temper_core.records.matching import ThreadBehaviour, ThreadIdentity
 from temper_core.records.plans import LayerPlan
 from temper_core.records.steering import SYSTEM, ScopeKind, SteeredPlace
+from temper_core.records.threads import ThreadBehaviour, ThreadIdentity
 from temper_core.steering.kernel import ThreadRecord
 from temper_core.steering.scopes import PlacedCgroups
 from temper_core.steering.sight import ThreadProbe
 
 MOST_REMEMBERED = 16_384
 LASTS_S = 30.0
-"""How long it is believed that the name of a process, and its user, stay as they are."""
+"""How long a process's name and user are assumed to stay the same."""
 
 
 class HintDecision(NamedTuple):
-    """What the kernel side is to be told: the hint of one thread, named by its start as well."""
+    """A hint for one thread, identified by its tid and its start."""
 
     tid: int
     start_ns: int
@@ -33,7 +32,7 @@ class HintDecision(NamedTuple):
 
 @frozen
 class _Needs:
-    """What must be known of a thread before the rules of its place can be judged."""
+    """The facts of a thread that the rules of its place need."""
 
     title: bool = False
     behaviour: bool = False
@@ -42,7 +41,7 @@ class _Needs:
 
 @define
 class _Steady:
-    """Where a thread's behaviour has put it, and where its last window would; empty for nowhere."""
+    """A thread's layer by behaviour, and the rival layer of its last window. Empty for none."""
 
     start_ns: int
     layer: str = ""
@@ -51,7 +50,7 @@ class _Steady:
 
 
 class Judge:
-    """Judges threads by one plan after the other; remembers what it needs for that."""
+    """Classifies threads by the current plan, and caches the facts it needs."""
 
     def __init__(self, sight: ThreadProbe) -> None:
         self._sight = sight
@@ -68,21 +67,21 @@ class Judge:
         records: Iterable[ThreadRecord],
         own: AbstractSet[int],
     ) -> tuple[HintDecision, ...]:
-        """Return the decisions for those of *records* that are not expected where they belong.
+        """Return decisions for those *records* whose expected hint is not that of their layer.
 
-        *own* are the processes that belong to the system layer.
+        *own* are the process ids that belong to the system layer.
         """
         self._follow(plan)
-        found: list[HintDecision] = []
+        decisions: list[HintDecision] = []
         for record in records:
             layer = SYSTEM if record.tgid in own else self._layer(plan, cgroups, record)
             hint = plan.hints.get(layer)
             if hint is not None and hint != record.expected:
-                found.append(HintDecision(record.tid, record.start_ns, hint))
-        return tuple(found)
+                decisions.append(HintDecision(record.tid, record.start_ns, hint))
+        return tuple(decisions)
 
     def lasts_s(self, cgroups: PlacedCgroups, record: ThreadRecord) -> float:
-        """Return for how long what was judged of a thread holds, if its name and place do."""
+        """Return for how many seconds a decision is valid if the thread's name and place are."""
         if record.cgroup_id not in cgroups.paths:
             return 0.0
         needs = self._needs_of(cgroups.places.get(record.cgroup_id))
@@ -97,7 +96,7 @@ class Judge:
             del self._steady[tid]
 
     def close(self) -> None:
-        """Let go of what sees threads."""
+        """Close the probe."""
         self._sight.close()
 
     def _follow(self, plan: LayerPlan) -> None:
@@ -109,7 +108,7 @@ class Judge:
         self._layers.clear()
 
     def _layer(self, plan: LayerPlan, cgroups: PlacedCgroups, record: ThreadRecord) -> str:
-        """Return the name of the layer, or nothing for a thread of a cgroup not known yet."""
+        """Return the name of the layer, empty for a thread of a cgroup not known yet."""
         path = cgroups.paths.get(record.cgroup_id)
         if path is None:
             return ""
@@ -141,26 +140,26 @@ class Judge:
         return self._sight.behaviour(record.tgid, record.tid, record.start_ns)
 
     def _held(self, plan: LayerPlan, identity: ThreadIdentity, record: ThreadRecord) -> str:
-        """Return the layer by behaviour: another than before only when two windows say so."""
-        known = self._steady.get(record.tid)
-        if known is None or known.start_ns != record.start_ns:
-            known = self._steady[record.tid] = _Steady(record.start_ns)
-        if identity.behaviour is None or identity.behaviour is known.seen:
-            return known.layer
-        known.seen = identity.behaviour
+        """Return the layer by behaviour. It changes after two windows in the same new layer."""
+        state = self._steady.get(record.tid)
+        if state is None or state.start_ns != record.start_ns:
+            state = self._steady[record.tid] = _Steady(record.start_ns)
+        if identity.behaviour is None or identity.behaviour is state.seen:
+            return state.layer
+        state.seen = identity.behaviour
         layer = place_index(plan).layer_of(identity)
-        if layer == known.rival:
-            known.layer = layer
-        known.rival = "" if layer == known.layer else layer
-        return known.layer
+        if layer == state.rival:
+            state.layer = layer
+        state.rival = "" if layer == state.layer else layer
+        return state.layer
 
     def _needs_of(self, place: SteeredPlace | None) -> _Needs:
-        known = self._needs.get(id(place))
-        if known is None:
+        needs = self._needs.get(id(place))
+        if needs is None:
             outranks = place is not None and place.outranks_processes
             among = () if outranks else self._named
-            known = self._needs[id(place)] = _needs((*among, place) if place else among)
-        return known
+            needs = self._needs[id(place)] = _needs((*among, place) if place else among)
+        return needs
 
 
 def _needs(places: Iterable[SteeredPlace]) -> _Needs:

@@ -1,4 +1,4 @@
-"""The attached engine as steering sees it: its layers, and where it keeps each thread's."""
+"""The attached engine as steering needs it: its layers, and its record of each thread's."""
 
 import structlog
 from attrs import frozen
@@ -25,7 +25,7 @@ NO_ENGINE = RunningEngine()
 
 
 class EngineLayers:
-    """Knows the record of one engine after the other; ``problem`` says why it is not to be had."""
+    """Finds the record of the current engine. ``problem`` is why it was not found, else empty."""
 
     def __init__(self) -> None:
         self.engine = NO_ENGINE
@@ -34,7 +34,7 @@ class EngineLayers:
         self._again_at = 0.0
 
     def follow(self, engine: RunningEngine, now: float) -> None:
-        """Look for the record of *engine*, once it runs; again only now and then if that fails."""
+        """Look for the record of *engine* once it runs, and retry every ``AGAIN_S`` seconds."""
         is_another = (engine.pid, engine.layers) != (self.engine.pid, self.engine.layers)
         self.engine = engine
         if is_another:

@@ -1,7 +1,7 @@
-"""Where a running engine keeps the layer that it has each thread in.
+"""The place of each thread's layer in the maps of a running engine.
 
-scx_layered has a task storage map ``task_ctxs``, whose ``struct task_ctx`` has a ``layer_id``; the
-engine's own type information says where.
+scx_layered has a task storage map ``task_ctxs``, whose ``struct task_ctx`` has a ``layer_id``. The
+engine's own BTF gives its offset.
 """
 
 import errno
@@ -18,9 +18,9 @@ MEMBER = "layer_id"
 
 
 def find_engine_record(pid: int, proc_root: Path | str = "/proc") -> EngineRecord | None:
-    """Find it among the maps that process *pid* holds open; ``None`` before it has loaded any.
+    """Find it among the maps that process *pid* holds open. None before the map is loaded.
 
-    Raises ``BpfError`` where the map's types cannot be read, or have another layout altogether.
+    Raises ``BpfError`` if the map's types cannot be read or have another layout.
     """
     for map_id in maps.map_ids_of(pid, proc_root):
         info = _info(map_id)
@@ -33,7 +33,7 @@ def _info(map_id: int) -> maps.MapInfo | None:
     try:
         descriptor = maps.open_by_id(map_id)
     except BpfError as error:
-        if error.errno == errno.ENOENT:  # it has gone since it was listed
+        if error.errno == errno.ENOENT:  # it was removed since the listing
             return None
         raise
     try:

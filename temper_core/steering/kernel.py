@@ -1,8 +1,8 @@
 """The kernel side of steering: our BPF object, which owns the map of hints.
 
-Its hooks give every thread its hint at fork, exec, rename and cgroup attach; a walk does so for
-the whole node in one call, and tells of every thread where it should be and where it is.
-Nothing of it outlives this process but a pinned map.
+Its hooks set a thread's hint at fork, exec, rename and cgroup attach. A walk does so for the whole
+node in one call, and records each thread's expected and actual layer. Only a pinned map outlives
+this process.
 """
 
 import itertools
@@ -65,7 +65,7 @@ _NOT_KNOWN = b""
 
 
 class SteeringKernel:
-    """The loaded object with its hooks attached; ``open`` makes one, and it is to be closed."""
+    """The loaded object with its hooks attached. Make it with ``open`` and ``close`` it."""
 
     def __init__(self, skeleton: Skeleton, threads: int) -> None:
         self._skeleton = skeleton
@@ -81,9 +81,9 @@ class SteeringKernel:
 
     @classmethod
     def open(cls, *, threads: int = MOST_THREADS) -> Self:
-        """Load the object and attach its hooks, in some 25 ms; raises ``BpfError``.
+        """Load the object and attach its hooks, in some 25 ms. Raises ``BpfError``.
 
-        No thread is touched before there is a table. A walk has room for *threads* records.
+        No thread gets a hint before the first table. A walk has room for *threads* records.
         """
         with ExitStack() as opened:
             skeleton = load_object(__package__, "steer", max_entries={"records": threads})
@@ -97,7 +97,7 @@ class SteeringKernel:
 
     @property
     def map_id(self) -> int:
-        """The number that the kernel gave the map of hints."""
+        """The kernel's id of the map of hints."""
         return maps.info(self._skeleton.maps[HINTS]).id
 
     def set_table(
@@ -108,52 +108,52 @@ class SteeringKernel:
         *,
         bump: bool = False,
     ) -> None:
-        """Make the hooks and the next walk follow this table; only what differs is written.
+        """Make the hooks and the next walk use this table. Only changed entries are written.
 
-        *policies* are keyed by cgroup ids; where none covers a thread the rules in *processes*
-        count, and then *default_hint*; a hint found on a thread of the kernel becomes that of the
-        system layer. With *bump* no decision made before counts any more.
-        Raises ``BpfError``, with the old entries in part replaced, where there are more than
-        ``MOST_POLICIES``, and ValueError for too many rules.
+        *policies* are keyed by cgroup ids. For a thread that none covers, the rules in *processes*
+        count, and then *default_hint*. A hint on a kernel thread becomes that of the system layer.
+        With *bump* all earlier decisions are void.
+        Raises ``BpfError``, with some entries replaced, for more than ``MOST_POLICIES`` entries,
+        and ValueError for too many rules.
         """
-        # First, so that it is there even where not all others find room.
+        # First, so that it is written even if not all others fit.
         table = {ELSEWHERE: Policy(tuple(processes), default_hint).pack()}
         table |= {POLICY_KEY.pack(cgroup): policy.pack() for cgroup, policy in policies.items()}
-        changed = [(key, value) for key, value in table.items() if self._table.get(key) != value]
+        changes = [(key, value) for key, value in table.items() if self._table.get(key) != value]
         removed = self._table.keys() - table.keys()
-        if changed or removed or bump:
+        if changes or removed or bump:
             self._next_generation(bump=bump)
         U64.pack_into(self._control, Control.KERNEL_HINT, FIXED_HINTS[SYSTEM])
         descriptor = self._skeleton.maps["policies"]
         for key in removed:
             maps.delete(descriptor, key)
             del self._table[key]
-        # Not known before, remembered after: a failure in between is made good by the next call,
-        # which writes them anew, or removes what is wanted no more.
-        self._table.update((key, _NOT_KNOWN) for key, _ in changed)
-        maps.update_many(descriptor, changed)
-        self._table.update(changed)
+        # Marked unknown before the write and recorded after it. After a failure in between, the
+        # next call writes or removes these entries again.
+        self._table.update((key, _NOT_KNOWN) for key, _ in changes)
+        maps.update_many(descriptor, changes)
+        self._table.update(changes)
 
     def pin(self, path: Path) -> None:
-        """Give the map of hints a name for the engine, in a directory that is ours alone.
+        """Pin the map of hints for the engine, in a directory that only this user may enter.
 
-        Raises ``BpfError`` where others may enter the directory: the engine makes the pin itself
-        writable for everybody. See ``PinPlace`` for making such a directory.
+        Raises ``BpfError`` if others may enter the directory, because the engine makes the pin
+        world-writable. ``PinPlace`` makes such a directory.
         """
         try:
-            found = path.parent.lstat()
+            status = path.parent.lstat()
         except OSError as error:
             raise BpfError(
                 f"cannot pin the map of hints: {path.parent}", error.errno or 0
             ) from error
-        if found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & _OTHERS:
-            raise BpfError(f"{path.parent} is open to others, who could change hints")
+        if status.st_uid != os.geteuid() or stat.S_IMODE(status.st_mode) & _OTHERS:
+            raise BpfError(f"{path.parent} is open to others, so they could change hints")
         maps.pin(self._skeleton.maps[HINTS], path)
 
     def walk(self, *, engine: EngineRecord | None = None, write: bool = True) -> WalkCounts:
-        """Look at every thread of the node, and correct its hint unless *write* is false.
+        """Visit every thread of the node, and correct its hint unless *write* is false.
 
-        About 0.3 us a thread. With *engine* the records tell the layer it has each thread in.
+        It takes about 0.3 us a thread. With *engine* the records have the engine's layer of each.
         """
         flags = Control.EMITS | (Control.WRITES if write else 0)
         map_id, offset = (engine.map_id, engine.layer_offset) if engine else (0, 0)
@@ -161,29 +161,29 @@ class SteeringKernel:
         U32_PAIR.pack_into(self._control, Control.ENGINE, map_id, offset)
         self._skeleton.run("walk")
         counts = WALK_COUNTS.unpack_from(self._control, Control.WALK)
-        seen, self._recorded, dropped, written, corrected, took_ns = counts
-        return WalkCounts(seen, written, corrected, dropped, took_ns)
+        threads, self._recorded, dropped, hints, corrected, took_ns = counts
+        return WalkCounts(threads, hints, corrected, dropped, took_ns)
 
     def records(self) -> Iterator[ThreadRecord]:
-        """Return what the last walk saw; a later one changes nothing in it."""
+        """Return the records of the last walk. Later walks do not change them."""
         return read_threads(self.content())
 
     def content(self) -> bytes:
-        """Return what the last walk saw as it lies in memory, for who wants few of the records."""
+        """Return the records of the last walk as packed bytes, for callers that need only few."""
         return self._records[: THREAD.size * self._recorded]
 
     def decide(self, wanted: Iterable[tuple[int, int, int]]) -> HintOutcomes:
-        """Give threads hints that the table cannot: their tids, starts in ns, and the hints.
+        """Set hints that the table cannot express. A row is a tid, its start in ns and the hint.
 
-        A decision counts until the thread is renamed or changes its cgroup, or *bump* ends it.
-        ``NO_HINT`` gives a thread back to the table.
+        A decision counts until the thread is renamed or changes its cgroup, or *bump* voids it.
+        ``NO_HINT`` returns a thread to the table.
         """
         rows = iter(wanted)
         applied = gone = reused = 0
-        while some := list(itertools.islice(rows, MOST_WANTED)):
-            for place, (tid, start_ns, hint) in enumerate(some):
+        while batch := list(itertools.islice(rows, MOST_WANTED)):
+            for place, (tid, start_ns, hint) in enumerate(batch):
                 WANTED.pack_into(self._wants, WANTED.size * place, tid, hint, start_ns)
-            U64.pack_into(self._control, Control.WANTED, len(some))
+            U64.pack_into(self._control, Control.WANTED, len(batch))
             self._skeleton.run("decide")
             counts = DECIDE_COUNTS.unpack_from(self._control, Control.DECIDED)
             applied, gone, reused = applied + counts[0], gone + counts[1], reused + counts[2]
@@ -191,17 +191,17 @@ class SteeringKernel:
 
     @property
     def counted(self) -> HookCounts:
-        """What the hooks have done so far."""
+        """The hooks' counters so far."""
         return HookCounts(*HOOK_COUNTS.unpack_from(self._control, Control.HOOKS))
 
     @property
     def cgroup_events(self) -> int:
-        """How many cgroups were made or removed so far; a plain read of memory."""
+        """The number of cgroups made or removed so far, read from mapped memory."""
         births, deaths = EVENT_COUNTS.unpack_from(self._control, Control.EVENTS)
         return int(births + deaths)
 
     def close(self) -> None:
-        """Detach the hooks and let go of the maps; a second time does nothing."""
+        """Detach the hooks and close the maps. A second call does nothing."""
         self._memories.close()
         self._skeleton.close()
 

@@ -1,4 +1,4 @@
-"""What crosses between us and the steering object in the kernel, and how it lies in memory.
+"""The records exchanged with the steering object in the kernel, and their memory layouts.
 
 ``steer.bpf.c`` has the same layouts.
 """
@@ -15,7 +15,7 @@ MOST_RULES = 16
 MOST_POLICIES = 8_191
 MOST_WANTED = 4_096
 COMM_BYTES = 16
-"""A name in the kernel, with the zero that always ends it: no longer prefix ever matches."""
+"""The size of a name in the kernel, its closing zero included. No longer prefix ever matches."""
 LARGEST_SHOWN_HINT = NO_HINT - 1
 NO_LAYER = 255
 
@@ -29,7 +29,7 @@ THREAD = struct.Struct("<IIQQQHHBBxx16s")
 WANTED = struct.Struct("<IIQ")
 POLICY_KEY = struct.Struct("<Q")
 ELSEWHERE = POLICY_KEY.pack(0)
-"""Under this key are the rules for threads that no cgroup's policy covers."""
+"""The key of the rules for threads that no cgroup's policy covers."""
 _RULE = struct.Struct("<16s16s16s16sHBB4x")
 _POLICY = struct.Struct("<HHI")
 _EXACT = 1
@@ -39,7 +39,7 @@ _TRAIT_ROOT = 2
 
 
 class Control:
-    """Where the fields of ``struct control`` are; all but the two pairs are one u64 each."""
+    """Offsets of the fields of ``struct control``. All but the two pairs are one u64 each."""
 
     SIZE = 200
     GENERATION = 0
@@ -70,10 +70,10 @@ def _fits_hint(_: object, __: object, hint: int) -> None:
 
 @frozen
 class KernelRule:
-    """A rule that the kernel side can judge: threads for which all of it holds get the hint.
+    """A rule that the kernel side can evaluate. A thread that meets all conditions gets the hint.
 
-    ``comm`` and ``process`` are what the names of the thread and of its leader begin with,
-    ``leader`` tells threads that lead their process from all others, ``root_only`` asks for the
+    ``comm`` and ``process`` are prefixes of the names of the thread and of its leader. ``leader``
+    selects threads that do or do not lead their process, None both. ``root_only`` requires the
     effective user id 0.
     """
 
@@ -106,10 +106,10 @@ def _fits_rules(_: object, __: object, rules: Sequence[KernelRule]) -> None:
 
 @frozen
 class Policy:
-    """Where the threads of one cgroup, and of those below it, belong: the first rule that holds.
+    """The rules for the threads of one cgroup and of those below it. The first match counts.
 
-    ``exact`` ones count for threads directly in the cgroup only. ``NO_HINT`` leaves a thread as
-    it is. More than ``MOST_RULES`` rules are a ValueError.
+    An ``exact`` policy covers only threads directly in the cgroup. ``NO_HINT`` leaves a thread
+    as it is. More than ``MOST_RULES`` rules are a ValueError.
     """
 
     rules: tuple[KernelRule, ...] = field(validator=_fits_rules)
@@ -127,18 +127,18 @@ class Policy:
 
 @frozen
 class EngineRecord:
-    """Where a running engine keeps the layer of each thread: in which map, and at which byte."""
+    """The place of a thread's layer in a running engine: the map's id and the byte offset."""
 
     map_id: int
     layer_offset: int
 
 
 class ThreadRecord(NamedTuple):
-    """One thread as the last walk saw it; times in ns, the start since boot.
+    """One thread as of the last walk. Times are in ns, the start since boot.
 
-    ``expected`` and ``hint`` are ``NO_HINT`` where there is none. ``layer`` is the engine's
-    number, ``None`` where it has no record of the thread; a number that no layer has means that
-    the engine has not placed it yet.
+    ``expected`` and ``hint`` are ``NO_HINT`` if there is none. ``layer`` is the engine's number,
+    None if it has no record of the thread. A number that no layer has means that the engine has
+    not placed the thread yet.
     """
 
     tid: int
@@ -154,7 +154,7 @@ class ThreadRecord(NamedTuple):
 
     @property
     def is_kernel(self) -> bool:
-        """Whether it is a thread of the kernel, which gets no hint but in place of a wrong one."""
+        """Whether it is a kernel thread. These get a hint only to replace a wrong one."""
         return bool(self.flags & IS_KERNEL)
 
     @property
@@ -164,7 +164,7 @@ class ThreadRecord(NamedTuple):
 
     @property
     def is_decided(self) -> bool:
-        """Whether user space decided where it belongs."""
+        """Whether user space decided its layer."""
         return bool(self.flags & IS_DECIDED)
 
     @property
@@ -174,7 +174,7 @@ class ThreadRecord(NamedTuple):
 
 
 class _Names(dict[bytes, str]):
-    """Names as text; the same few come again and again."""
+    """A cache of decoded names, because few differ."""
 
     def __missing__(self, comm: bytes) -> str:
         text = self[comm] = comm.split(b"\0", 1)[0].decode(errors="surrogateescape")
@@ -202,11 +202,11 @@ def read_threads(content: bytes) -> Iterator[ThreadRecord]:
 
 @frozen
 class HookCounts:
-    """What the hooks did since the object was loaded.
+    """The hooks' counters since the object was loaded.
 
-    ``births`` and ``deaths`` are cgroups made and removed, ``written`` hints that the hooks gave
-    or changed, ``failed`` what the kernel had no memory for, ``postponed`` threads of processes
-    too large for a hook, which the next walk puts right.
+    ``births`` and ``deaths`` are cgroups made and removed. ``written`` are hints set or changed.
+    ``failed`` are hints that the kernel had no memory for. ``postponed`` are threads of processes
+    too large for a hook, which the next walk corrects.
     """
 
     forks: int
@@ -221,11 +221,11 @@ class HookCounts:
 
 @frozen
 class WalkCounts:
-    """What one walk did.
+    """The counters of one walk.
 
-    Of the hints ``written``, those were ``corrected`` that somebody else had changed: the table
-    is the same as at the walk before, and no hook has postponed any. ``dropped`` threads found no
-    room among the records.
+    Of the hints ``written``, those that another process had changed are ``corrected``: the table
+    is the same as at the walk before, and no hook has postponed any. ``dropped`` counts threads
+    that did not fit among the records. ``took_ns`` is the duration in ns.
     """
 
     seen: int
@@ -237,9 +237,9 @@ class WalkCounts:
 
 @frozen
 class HintOutcomes:
-    """What became of decisions: ``applied``, or the thread is ``gone``, or its tid was ``reused``.
+    """The number of decisions by outcome: ``applied``, thread ``gone``, or tid ``reused``.
 
-    Threads of the kernel, and such as are about to end, count as gone.
+    Kernel threads and exiting threads count as gone.
     """
 
     applied: int = 0

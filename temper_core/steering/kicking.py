@@ -1,8 +1,8 @@
-"""Threads that run on in another layer than their hint says, and how they are made to follow.
+"""Moves threads that keep running in another layer than their hint's.
 
-A thread whose name or cgroup changed has a refresh pending in the engine, which then ignores its
-hint until the thread wakes up. One that never sleeps would stay where it is; changing its nice
-value and back takes it through the same door as a wake-up.
+A thread whose name or cgroup changed has a refresh pending in the engine, which ignores its hint
+until the thread wakes up. A thread that never sleeps would stay in its layer. A change of its nice
+value and back makes the engine apply the hint as a wake-up does.
 """
 
 import os
@@ -13,7 +13,7 @@ from typing import NamedTuple
 from attrs import define
 
 WALKS_ASTRAY = 2
-"""In so many walks in a row it must have run, and not have followed."""
+"""The number of walks in a row in which a thread ran in the wrong layer before it is kicked."""
 FIRST_PAUSE_S = 1.0
 LONGEST_PAUSE_S = 60.0
 LOWEST_NICE = 19
@@ -22,7 +22,7 @@ NS_PER_TICK = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 
 
 class MisplacedThread(NamedTuple):
-    """A thread whose layer, by the engine's own record, is not its hint's."""
+    """A thread whose layer, by the engine's record, is not its hint's."""
 
     tid: int
     start_ns: int
@@ -31,7 +31,7 @@ class MisplacedThread(NamedTuple):
 
 @define
 class _Known:
-    """What is remembered of a stray thread: when it last had run, and when it may be kicked."""
+    """The state of a stray thread: its run time, and the earliest moment of the next kick."""
 
     start_ns: int
     run_ns: int
@@ -41,9 +41,9 @@ class _Known:
 
 
 class Kicker:
-    """Kicks threads that have run and not followed; each ever more rarely if it does not help.
+    """Kicks threads that ran without following their hint. The pause doubles after each kick.
 
-    ``kicked`` counts from the start. ``kick`` may be replaced by tests.
+    ``kicked`` counts all kicks. Tests may replace ``kick``.
     """
 
     def __init__(self, kick: Callable[[int, int], bool] | None = None) -> None:
@@ -52,67 +52,67 @@ class Kicker:
         self._known: dict[int, _Known] = {}
 
     def look(self, strays: Iterable[MisplacedThread], now: float) -> bool:
-        """Judge the strays of one walk, kick whom it is time for; all others are forgotten.
+        """Evaluate the strays of one walk, and kick those whose pause is over. Forget all others.
 
-        Tells whether any of them is soon to be looked at again: it is new, or runs on. One that
-        sleeps follows by itself when it wakes up.
+        Returns whether a stray needs another walk soon, because it is new or still runs. A
+        sleeping thread follows by itself when it wakes up.
         """
         before, self._known = self._known, {}
         is_soon = False
         for stray in strays:
-            known = before.get(stray.tid)
-            if known is None or known.start_ns != stray.start_ns:
-                known, has_run = _Known(stray.start_ns, stray.run_ns), True
+            state = before.get(stray.tid)
+            if state is None or state.start_ns != stray.start_ns:
+                state, has_run = _Known(stray.start_ns, stray.run_ns), True
             else:
-                has_run = stray.run_ns > known.run_ns
-                known.walks, known.run_ns = known.walks + has_run, stray.run_ns
-            self._known[stray.tid] = known
-            if known.walks >= WALKS_ASTRAY and now >= known.not_before_s:
-                self._kick_one(stray.tid, known, now)
-            is_soon = is_soon or (has_run and known.not_before_s <= now)
+                has_run = stray.run_ns > state.run_ns
+                state.walks, state.run_ns = state.walks + has_run, stray.run_ns
+            self._known[stray.tid] = state
+            if state.walks >= WALKS_ASTRAY and now >= state.not_before_s:
+                self._kick_one(stray.tid, state, now)
+            is_soon = is_soon or (has_run and state.not_before_s <= now)
         return is_soon
 
-    def _kick_one(self, tid: int, known: _Known, now: float) -> None:
-        if self._kick(tid, known.start_ns):
+    def _kick_one(self, tid: int, state: _Known, now: float) -> None:
+        if self._kick(tid, state.start_ns):
             self.kicked += 1
-        pause_s = min(FIRST_PAUSE_S * 2**known.kicks, LONGEST_PAUSE_S)
-        known.walks, known.kicks, known.not_before_s = 0, known.kicks + 1, now + pause_s
+        pause_s = min(FIRST_PAUSE_S * 2**state.kicks, LONGEST_PAUSE_S)
+        state.walks, state.kicks, state.not_before_s = 0, state.kicks + 1, now + pause_s
 
 
 def renice_and_back(tid: int, start_ns: int) -> bool:
-    """Change the nice value of a thread by one and restore it; tell whether that was done.
+    """Change the nice value of a thread by one and restore it. Return whether that was done.
 
-    It is *tid*, started *start_ns* after boot; another that has taken its number since is left
-    alone. The value only rises, and comes back, so nobody gains by it; a thread at the very end
-    of the scale can only be moved the other way.
+    The thread is *tid*, started *start_ns* after boot. Another thread that has reused the id is
+    left alone. The value rises and is restored, so no thread gains priority. Only a thread at the
+    largest nice value is lowered instead.
     """
     if not _is_same(tid, start_ns):
         return False
     try:
         before = os.getpriority(os.PRIO_PROCESS, tid)
-        other = before + 1 if before < LOWEST_NICE else before - 1
+        shifted = before + 1 if before < LOWEST_NICE else before - 1
         try:
-            os.setpriority(os.PRIO_PROCESS, tid, other)
+            os.setpriority(os.PRIO_PROCESS, tid, shifted)
         finally:
-            if os.getpriority(os.PRIO_PROCESS, tid) == other:  # else its owner has set another
+            if os.getpriority(os.PRIO_PROCESS, tid) == shifted:  # else its owner has changed it
                 os.setpriority(os.PRIO_PROCESS, tid, before)
-    except OSError:  # it has gone, or may not be touched
+    except OSError:  # it has ended, or permission is denied
         return False
     return True
 
 
 def _is_same(tid: int, start_ns: int) -> bool:
-    """Whether *tid* is the thread of that start, as exactly as proc_pid_stat(5) tells it."""
+    """Whether *tid* is the thread of that start, to the precision of proc_pid_stat(5)."""
     try:
-        told = Path(f"/proc/{tid}/stat").read_bytes()
+        stat = Path(f"/proc/{tid}/stat").read_bytes()
     except OSError:
-        return False  # it has gone
-    ticks = int(told.rpartition(b")")[2].split()[19])
-    return abs(ticks - start_ns // NS_PER_TICK) <= 1  # the kernel rounds by another way
+        return False  # it has ended
+    ticks = int(stat.rpartition(b")")[2].split()[19])
+    return abs(ticks - start_ns // NS_PER_TICK) <= 1  # the kernel rounds differently
 
 
 def may_renice(proc_root: Path | str = Path("/proc")) -> bool:
-    """Whether this process may take a nice value back (CAP_SYS_NICE, capabilities(7))."""
+    """Whether this process may lower a nice value again (CAP_SYS_NICE, capabilities(7))."""
     try:
         status = (Path(proc_root) / "self/status").read_text(encoding="ascii", errors="replace")
     except OSError:

@@ -1,4 +1,4 @@
-"""Open steering on this machine, or say what is in the way and what to do about it."""
+"""Open steering on this machine, or report the obstacle and its remedy."""
 
 from pathlib import Path
 
@@ -24,41 +24,41 @@ def open_steerer(
     proc_root: str = "/proc",
     sys_root: str = "/sys",
 ) -> Steerer:
-    """Load the kernel side and make the pin's directory; no thread gets a hint yet.
+    """Load the kernel side and make the pin's directory. No thread gets a hint yet.
 
-    Raises MachineError where steering is not to be had here, with cause and remedy.
+    Raises MachineError, with cause and remedy, if steering is not possible here.
     """
     pin = PinPlace(Path(settings.steering_pin), proc_root=proc_root)
     if settings.steering == "static":
         pin.sweep()
         raise MachineError("[scheduler] steering is static")
     if cgroups is None:
-        raise MachineError("no cgroup v2 is mounted, by which threads are told apart; mount it")
+        raise MachineError("no cgroup v2 is mounted, and steering needs it; mount it")
     _check_pid_namespace(proc_root)
     pin.prepare()
-    found = access.probe(proc_root, sys_root)
-    if not found.is_allowed:
+    probe = access.probe(proc_root, sys_root)
+    if not probe.is_allowed:
         pin.remove()
-        raise MachineError(f"{found.reason}; {found.remedy}")
+        raise MachineError(f"{probe.reason}; {probe.remedy}")
     try:
         kernel = SteeringKernel.open()
     except BpfError as error:
         pin.remove()
-        told = access.explain_bpf_error(error, proc_root, sys_root)
-        raise MachineError(f"{told.reason}; {told.remedy}") from error
+        cause = access.explain_bpf_error(error, proc_root, sys_root)
+        raise MachineError(f"{cause.reason}; {cause.remedy}") from error
     judge = Judge(ThreadProbe(proc_root))
     kicker = Kicker() if may_renice(proc_root) else None
     return Steerer(KernelSide(kernel, pin, cgroups), judge, kicker, period_s=settings.steer_s)
 
 
 def _check_pid_namespace(proc_root: str) -> None:
-    """Raise MachineError inside a container's own pid namespace, where tids mean others."""
+    """Raise MachineError inside a container's own pid namespace, whose tids differ."""
     try:
         namespace = (Path(proc_root) / "self/ns/pid").readlink()
     except OSError:
-        return  # no /proc: everything else will say so
+        return  # without /proc every other check fails too
     if str(namespace) != FIRST_PID_NAMESPACE:
         raise MachineError(
-            "this process has a pid namespace of its own, so the kernel's thread ids are not its; "
+            "this process has a pid namespace of its own, so its thread ids are not the kernel's; "
             "run it in the host's (in Kubernetes hostPID: true)"
         )

@@ -1,7 +1,7 @@
-"""Reads that may block for good, made on threads that can be left behind.
+"""Reads that may block for good, on threads that can be abandoned.
 
-Reading a process's command line takes the lock of its memory (``mmap_lock``, fs/proc/base.c), which
-a process that hangs in a page fault may hold for minutes. The loop that steers must not wait there.
+A read of a process's command line takes the lock of its memory (``mmap_lock``, fs/proc/base.c). A
+process that hangs in a page fault may hold it for minutes. The steering loop must not wait for it.
 """
 
 import queue
@@ -9,15 +9,15 @@ import threading
 from collections.abc import Callable
 
 WAIT_S = 0.1
-"""Longer than any read that is not blocked, shorter than anybody waits for a hint."""
+"""Longer than any read that is not blocked, shorter than the acceptable delay of a hint."""
 MOST_STUCK = 4
 
 
 class PatientReader:
-    """Calls *read* with a process id on a thread of its own, and waits no longer than ``WAIT_S``.
+    """Calls *read* with a process id on a separate thread, and waits no longer than ``WAIT_S``.
 
-    A thread that does not answer is left behind and replaced, until ``MOST_STUCK`` are; from then
-    on nothing is read until one of them comes back.
+    A thread that does not answer is abandoned and replaced. With ``MOST_STUCK`` abandoned threads
+    no read starts until one of them finishes.
     """
 
     def __init__(self, read: Callable[[int], str], wait_s: float = WAIT_S) -> None:
@@ -27,8 +27,8 @@ class PatientReader:
         self._reader: _Reader | None = None
 
     def read(self, number: int) -> str | None:
-        """Return what was read, or None where the read blocks."""
-        self._stuck = {each: reader for each, reader in self._stuck.items() if reader.is_busy}
+        """Return the result of the read, None if it blocks."""
+        self._stuck = {stuck: reader for stuck, reader in self._stuck.items() if reader.is_busy}
         if number in self._stuck or len(self._stuck) >= MOST_STUCK:
             return None
         if self._reader is None:
@@ -42,14 +42,14 @@ class PatientReader:
             return None
 
     def close(self) -> None:
-        """Let the thread end."""
+        """End the thread."""
         if self._reader is not None:
             self._reader.leave()
             self._reader = None
 
 
 class _Reader:
-    """One thread that reads what it is asked to, one after the other, until it is left."""
+    """One thread that serves read requests one by one until ``leave``."""
 
     def __init__(self, read: Callable[[int], str]) -> None:
         self._read = read
@@ -60,16 +60,16 @@ class _Reader:
 
     @property
     def is_busy(self) -> bool:
-        """Whether it still reads; only asked of one that was left."""
+        """Whether it still reads. Meaningful only after ``leave``."""
         return self._thread.is_alive()
 
     def ask(self, number: int, wait_s: float) -> str:
-        """Return the answer; raise queue.Empty where there is none in time."""
+        """Return the answer. Raise queue.Empty if there is none within *wait_s*."""
         self._asked.put(number)
         return self._answers.get(timeout=wait_s)
 
     def leave(self) -> None:
-        """Ask for nothing more: the thread ends after what it reads now."""
+        """End the thread after its current read."""
         self._asked.put(None)
 
     def _work(self) -> None:

@@ -1,7 +1,7 @@
-"""Where the map of hints is pinned: a directory that only this user may enter.
+"""The pin of the map of hints, in a directory that only this user may enter.
 
-Whoever can write to the map can put any thread into any layer, and the engine makes the pin
-itself writable for everybody (scx_layered 1.1.4); so it is the directory that keeps others out.
+A process that can write to the map can put any thread into any layer. The engine makes the pin
+world-writable (scx_layered 1.1.4), so the directory has to keep other users out.
 """
 
 import os
@@ -18,7 +18,7 @@ _OTHERS = 0o077
 
 
 class PinPlace:
-    """The pin's path and its directory; knows by its inode whether the pin is still ours."""
+    """The pin's path and its directory. The inode shows whether the pin is still ours."""
 
     def __init__(self, path: Path, *, proc_root: Path | str = Path("/proc")) -> None:
         self.path = path
@@ -28,36 +28,36 @@ class PinPlace:
 
     @property
     def is_pinned(self) -> bool:
-        """Whether there has been a pin of ours, whatever stands at the path now."""
+        """Whether we have made a pin. It may have been removed or replaced since."""
         return self._pinned is not None
 
     def prepare(self) -> None:
-        """Make the directory, or take it back to this user alone.
+        """Make the directory, or restrict it to this user again.
 
-        Root replaces what somebody else put in its place, if that holds nothing. Raises
-        MachineError, with cause and remedy, where that is impossible.
+        Root replaces an empty directory of another user. Raises MachineError, with cause and
+        remedy, if that is impossible.
         """
         self._check_file_system()
         if is_replaceable(self._directory):
-            with suppress(OSError):  # who was quicker again is refused below
+            with suppress(OSError):  # a directory that reappears is refused below
                 self._directory.rmdir()
         try:
             self._directory.mkdir(mode=OWNER_ONLY, parents=True, exist_ok=True)
-            found = self._directory.lstat()
+            status = self._directory.lstat()
         except OSError as error:
             raise MachineError(f"{self._directory}: {_told(error)}") from error
-        self._check_owner(found)
-        if stat.S_IMODE(found.st_mode) != OWNER_ONLY:
+        self._check_owner(status)
+        if stat.S_IMODE(status.st_mode) != OWNER_ONLY:
             try:
                 self._directory.chmod(OWNER_ONLY)
             except OSError as error:
                 raise MachineError(f"{self._directory}: {_told(error)}") from error
 
     def clear(self) -> bool:
-        """Remove whatever stands at the path, and tell whether there was anything.
+        """Remove any entry at the path. Return whether there was one.
 
-        It is a pin that an earlier agent left, or one that somebody put in place of ours. Raises
-        MachineError where it cannot be removed.
+        It is the pin of an earlier agent, or one that replaced ours. Raises MachineError if it
+        cannot be removed.
         """
         try:
             self.path.unlink()
@@ -68,9 +68,9 @@ class PinPlace:
         return True
 
     def sweep(self) -> None:
-        """Remove what an agent that was killed left, if the directory is ours; never fails.
+        """Remove the pin of a killed agent if the directory is ours. Never fails.
 
-        Only a BPF file system is swept: nobody else has looked at the setting before.
+        It acts only on a BPF file system, because the setting has not been checked before.
         """
         with suppress(OSError, MachineError):
             self._check_file_system()
@@ -79,21 +79,21 @@ class PinPlace:
                 self._directory.rmdir()
 
     def note(self) -> None:
-        """Remember the pin that was just made as ours; raise MachineError where there is none."""
+        """Record the pin that was just made as ours. Raise MachineError if there is none."""
         try:
-            found = self.path.lstat()
+            status = self.path.lstat()
         except OSError as error:
             raise MachineError(f"{self.path}: {_told(error)}") from error
-        self._pinned = found.st_dev, found.st_ino
+        self._pinned = status.st_dev, status.st_ino
 
     def forget(self) -> None:
-        """Know no pin any more."""
+        """Forget the recorded pin."""
         self._pinned = None
 
     def problem(self) -> str:
-        """Return what is wrong with the pin and its directory; nothing where all is well.
+        """Return the fault of the pin or its directory, empty if there is none.
 
-        A pin that others might open is closed to them again without a word: the engine opens it
+        A pin with access for others is closed to them again silently, because the engine opens it
         at every start.
         """
         try:
@@ -110,26 +110,26 @@ class PinPlace:
         return "" if self._is_ours(pin) else f"{self.path} is not our map any more"
 
     def remove(self) -> None:
-        """Take our pin away, and the directory if nothing else is in it; never fails."""
+        """Remove our pin, and the directory if it is then empty. Never fails."""
         for step in (self._remove_pin, self._directory.rmdir):
             try:
                 step()
             except OSError:
-                continue  # somebody else uses it, or it has gone
+                continue  # another process uses it, or it is gone
 
     def _remove_pin(self) -> None:
         if self._is_ours(self.path.lstat()):
             self.path.unlink()
 
-    def _is_ours(self, found: os.stat_result) -> bool:
-        return self._pinned == (found.st_dev, found.st_ino)
+    def _is_ours(self, status: os.stat_result) -> bool:
+        return self._pinned == (status.st_dev, status.st_ino)
 
-    def _check_owner(self, found: os.stat_result) -> None:
-        if not stat.S_ISDIR(found.st_mode):
-            raise MachineError(f"{self._directory} is no directory; remove it")
-        if found.st_uid != os.geteuid():
+    def _check_owner(self, status: os.stat_result) -> None:
+        if not stat.S_ISDIR(status.st_mode):
+            raise MachineError(f"{self._directory} is not a directory; remove it")
+        if status.st_uid != os.geteuid():
             raise MachineError(
-                f"{self._directory} belongs to uid {found.st_uid}, who could change hints; "
+                f"{self._directory} belongs to uid {status.st_uid}, which could change hints; "
                 "remove it, or set [scheduler] steering_pin to another directory"
             )
 
@@ -137,13 +137,13 @@ class PinPlace:
         """Raise MachineError unless the directory is, or would be, on a BPF file system."""
         around = (self._directory, *self._directory.parents)
         try:
-            standing = next((path for path in around if path.is_dir()), Path("/"))
-            device = standing.stat().st_dev
-        except OSError as error:  # as for anybody but root where systemd mounted it
+            existing = next((path for path in around if path.is_dir()), Path("/"))
+            device = existing.stat().st_dev
+        except OSError as error:  # a BPF file system that systemd mounted admits only root
             raise MachineError(f"{error.filename}: {_told(error)}") from error
         if f"{os.major(device)}:{os.minor(device)}" not in self._bpf_devices():
             raise MachineError(
-                f"{standing} is on no BPF file system, where the map of hints must be pinned; "
+                f"{existing} is not on a BPF file system, where the map of hints must be pinned; "
                 f"mount one: {MOUNT}"
             )
 
@@ -154,7 +154,9 @@ class PinPlace:
         except OSError:
             return set()
         halves = (line.partition(" - ") for line in lines)
-        return {left.split()[2] for left, _, right in halves if right.startswith("bpf ")}
+        return {
+            mount.split()[2] for mount, _, file_system in halves if file_system.startswith("bpf ")
+        }
 
 
 def _told(error: OSError) -> str:
@@ -162,5 +164,5 @@ def _told(error: OSError) -> str:
         "Read-only file system": "; mount it writable: mount -o remount,rw /sys/fs/bpf",
         "Permission denied": "; steering needs root, or the owner's rights",
     }
-    told = error.strerror or str(error)
-    return told + remedies.get(told, "")
+    message = error.strerror or str(error)
+    return message + remedies.get(message, "")

@@ -1,4 +1,4 @@
-"""Places turned into cgroup ids: what the kernel side's table is keyed by.
+"""Places as cgroup ids, the keys of the kernel side's table.
 
 A cgroup's id is the inode number of its directory (``kernfs_node.id`` on 64-bit kernels).
 """
@@ -18,20 +18,20 @@ class CgroupIds(Protocol):
 
     @property
     def inodes(self) -> Mapping[str, int]:
-        """Inode by path without outer slashes, as of the last refresh; the root is empty."""
+        """Inode by path without outer slashes, as of the last refresh. The root's path is empty."""
         ...
 
     def refresh(self) -> bool:
-        """Look again; tell whether any directory appeared, vanished or was made anew."""
+        """Read the hierarchy. Return whether any directory appeared, vanished or was replaced."""
         ...
 
 
 @frozen
 class PlacedCgroups:
-    """The node's cgroups by their ids, and the places of one plan that hold there.
+    """The node's cgroups by their ids, and the places of one plan that cover them.
 
-    ``places`` knows every cgroup, ``entries`` only those where another place begins than the
-    cgroup above passes down. ``missing`` are pods' scopes that have no cgroup yet.
+    ``places`` has every cgroup. ``entries`` has only those whose place differs from the one
+    inherited from the cgroup above. ``missing`` are pods' scopes that have no cgroup yet.
     """
 
     paths: Mapping[int, str] = field(factory=dict)
@@ -41,12 +41,12 @@ class PlacedCgroups:
 
 
 def place_cgroups(plan: LayerPlan, inodes: Mapping[str, int]) -> PlacedCgroups:
-    """Find the place of every directory of the hierarchy, as the plan itself would."""
+    """Find the plan's place of every directory of the hierarchy."""
     index = place_index(plan)
     passed_down: dict[str, SteeredPlace | None] = {}
     places: dict[int, SteeredPlace | None] = {}
     entries: dict[int, SteeredPlace] = {}
-    for path in sorted(inodes):  # who is above comes first
+    for path in sorted(inodes):  # parents come first
         inherited = passed_down.get(path.rpartition("/")[0]) if path else None
         place = index.place_at(path)
         places[inodes[path]] = place
@@ -63,7 +63,7 @@ def place_cgroups(plan: LayerPlan, inodes: Mapping[str, int]) -> PlacedCgroups:
 
 
 def _missing(plan: LayerPlan, entries: Mapping[int, SteeredPlace]) -> list[Scope]:
-    """Return pods' scopes without a cgroup; the node's own processes may well not be there."""
-    found = {place.scope for place in entries.values()}
-    wanted = (place.scope for place in plan.steering if place.pod)
-    return [s for s in wanted if s not in found and s.kind is not ScopeKind.PROCESS]
+    """Return pods' scopes without a cgroup. The node's own processes need not exist."""
+    covered = {place.scope for place in entries.values()}
+    scopes = (place.scope for place in plan.steering if place.pod)
+    return [s for s in scopes if s not in covered and s.kind is not ScopeKind.PROCESS]

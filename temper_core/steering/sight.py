@@ -1,4 +1,4 @@
-"""What only user space sees of a thread: its process's title, and how it behaves."""
+"""Facts about a thread that only user space can read: its process's title and its behaviour."""
 
 import os
 import time
@@ -8,15 +8,15 @@ from pathlib import Path
 
 from attrs import define
 
-from temper_core.records.matching import ThreadBehaviour
+from temper_core.records.threads import ThreadBehaviour
 from temper_core.steering.patient_reading import PatientReader
 
 NS_PER_S = 1_000_000_000
 US_PER_S = 1_000_000
 WINDOW_S = 2.0
-"""A behaviour is measured over so long, at least."""
+"""The shortest window a behaviour is measured over."""
 TITLE_AGE_S = 5.0
-"""A process's title is read again so often; that of a young one when its age has doubled."""
+"""The period of reading a process's title. A young one is read again when its age has doubled."""
 LONGEST_TEXT = 4_096
 
 
@@ -29,7 +29,7 @@ class _Title:
 
 @define
 class _Measured:
-    """A thread's counters at the begin of its window, and what was seen in the one before."""
+    """A thread's counters at the start of its window, and its behaviour in the window before."""
 
     start_ns: int
     at_s: float
@@ -39,7 +39,7 @@ class _Measured:
 
 
 class ThreadProbe:
-    """Reads titles and measures behaviour, and remembers both for as long as they hold."""
+    """Reads titles and measures behaviour, and caches both while they are valid."""
 
     def __init__(
         self,
@@ -54,19 +54,19 @@ class ThreadProbe:
         self._command_lines = PatientReader(lambda tgid: self._text(tgid, "cmdline"))
 
     def close(self) -> None:
-        """Let go of the thread that reads titles."""
+        """End the thread that reads titles."""
         self._command_lines.close()
 
     def title(self, tgid: int) -> str:
-        """Return the command line of a process, words apart by blanks; empty if it has gone.
+        """Return the command line of a process, words separated by blanks, empty if it has ended.
 
-        The last known one while the process's memory is locked.
+        While the process's memory is locked this is the last known one.
         """
         text = self._read(self._titles, tgid, self._command_lines.read)
         return text.replace("\0", " ").strip()
 
     def process(self, tgid: int) -> str:
-        """Return a process's name; empty if it has gone."""
+        """Return a process's name, empty if it has ended."""
         return self._read(self._names, tgid, self._name).rstrip("\n")
 
     def is_root(self, tgid: int) -> bool:
@@ -77,39 +77,39 @@ class ThreadProbe:
         return False
 
     def behaviour(self, tgid: int, tid: int, start_ns: int) -> ThreadBehaviour | None:
-        """Return what a thread did in its last whole window; ``None`` until there was one."""
+        """Return a thread's behaviour in its last whole window, None before the first."""
         now = self._clock()
-        known = self._measured.get(tid)
-        if known is not None and known.start_ns == start_ns and now - known.at_s < WINDOW_S:
-            return known.seen
+        last = self._measured.get(tid)
+        if last is not None and last.start_ns == start_ns and now - last.at_s < WINDOW_S:
+            return last.seen
         words = self._text(tgid, f"task/{tid}/schedstat").split()
         run_ns, runs = (int(words[0]), int(words[2])) if len(words) > 2 else (0, 0)  # noqa: PLR2004 - proc(5)
         fresh = _Measured(start_ns, now, run_ns, runs)
-        if known is not None and known.start_ns == start_ns:
-            fresh.seen = _between(known, fresh)
+        if last is not None and last.start_ns == start_ns:
+            fresh.seen = _between(last, fresh)
         self._measured[tid] = fresh
         return fresh.seen
 
     def title_lasts_s(self, tgid: int) -> float:
-        """Return for how long what was read of a process's title is taken to hold."""
-        known = self._titles.get(tgid)
-        return self._lasts_s(known, self._clock()) if known is not None else 0.0
+        """Return for how many seconds a process's cached title is valid."""
+        cached = self._titles.get(tgid)
+        return self._lasts_s(cached, self._clock()) if cached is not None else 0.0
 
     def keep(self, alive: AbstractSet[int]) -> None:
         """Forget all processes and threads but those *alive*."""
-        for known in (self._titles, self._names, self._measured):
-            for number in known.keys() - alive:
-                del known[number]
+        for cache in (self._titles, self._names, self._measured):
+            for number in cache.keys() - alive:
+                del cache[number]
 
-    def _read(self, known: dict[int, _Title], tgid: int, read: Callable[[int], str | None]) -> str:
+    def _read(self, cache: dict[int, _Title], tgid: int, read: Callable[[int], str | None]) -> str:
         now = self._clock()
-        before = known.get(tgid)
+        before = cache.get(tgid)
         if before is not None and now < before.read_s + self._lasts_s(before, now):
             return before.text
         text = read(tgid)
         if text is None:
             text = before.text if before is not None else ""
-        known[tgid] = _Title(text, before.born_s if before else now, now)
+        cache[tgid] = _Title(text, before.born_s if before else now, now)
         return text
 
     @staticmethod

@@ -1,7 +1,7 @@
-"""Steering: every thread of the node gets the hint of the layer where a plan wants it.
+"""Steering: every thread of the node gets the hint of its layer in the plan.
 
-The kernel side gives hints at birth and on every change; the walks of ``turn`` put right whatever
-that missed, decide what only user space can judge, and kick those who do not follow.
+The kernel side sets hints at fork and on every change. The walks of ``turn`` correct missed
+threads, decide those that only user space can classify, and kick threads that do not follow.
 """
 
 import os
@@ -28,21 +28,21 @@ from temper_core.steering.truth import Truths, layer_name
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 SOON_S = 0.1
-"""Until the next walk where this one has left something to be looked at again."""
+"""The time to the next walk if threads need another look soon."""
 JUDGED_S = 0.5
-"""Between two walks at most while user space judges threads, which the hooks cannot."""
+"""The longest time between walks while user space classifies threads that hooks cannot."""
 OWN_EVERY_S = 5.0
-"""How often all threads are searched for new ones of the agent and its engines."""
+"""The period of searching all threads for new ones of the agent and its engines."""
 PIN_EVERY_S = 10.0
 FORGET_EVERY_S = 60.0
 MOST_UNRESOLVED = 20
 TABLE_REST = 10
-"""After the table was written, so many times as long it is not written again for new cgroups."""
+"""The pause before new cgroups are written to the table, as a multiple of the last write's time."""
 
 
 @frozen
 class KernelSide:
-    """What steering holds of the kernel: our BPF object, the map's pin, and the cgroups."""
+    """Steering's kernel interfaces: its BPF object, the map's pin, and the cgroups."""
 
     object: SteeringKernel
     pin: PinPlace
@@ -51,7 +51,7 @@ class KernelSide:
 
 @define
 class _Dues:
-    """When what is not done at every walk is due again, in monotonic seconds."""
+    """The next moments of the periodic tasks, in monotonic seconds."""
 
     own: float = 0.0
     table: float = 0.0
@@ -60,10 +60,10 @@ class _Dues:
 
 
 class Steerer:
-    """Steers this node; implements the scheduler's ``HintMap``. Belongs to the agent's main thread.
+    """Steers this node. Implements the scheduler's ``HintMap``. Belongs to the agent's main thread.
 
-    ``state`` is what the snapshot tells, and is replaced as a whole. Without a *kicker* threads
-    that do not follow are only counted.
+    ``state`` is the part of the snapshot about steering, and is replaced as a whole. Without a
+    *kicker* threads that do not follow are only counted.
     """
 
     def __init__(
@@ -91,18 +91,18 @@ class Steerer:
 
     @property
     def path(self) -> Path:
-        """Where the map of hints is pinned."""
+        """The path of the pinned map of hints."""
         return self._pin.path
 
     @property
     def cgroup_events(self) -> int:
-        """How many cgroups were made or removed so far; costs nothing to ask."""
+        """The number of cgroups made or removed so far. Cheap to read."""
         return self._kernel.cgroup_events
 
     def ready(self, plan: LayerPlan) -> None:
-        """Pin the map, and give every thread the hint that *plan* wants.
+        """Pin the map, and set every thread's hint as *plan* requires.
 
-        Raises MachineError where one or the other is impossible.
+        Raises MachineError if the map cannot be pinned or a hint cannot be set.
         """
         self._ensure_pin()
         self._follow_plan(plan)
@@ -111,18 +111,18 @@ class Steerer:
         self._walk(plan, time.monotonic())
 
     def mend(self) -> None:
-        """Pin the map if it is not; raise MachineError where that is impossible."""
+        """Pin the map if it is not pinned. Raise MachineError if that is impossible."""
         self._ensure_pin()
 
     def apply(self, plan: LayerPlan) -> None:
-        """Steer by *plan* from now on; the next ``turn`` moves whoever is there already."""
+        """Steer by *plan* from now on. The next ``turn`` moves the existing threads."""
         self._follow_plan(plan)
         self._is_table_old = True
 
     def turn(self, now: float, engine: RunningEngine = NO_ENGINE) -> float:
-        """Look at every thread once, and return in how many seconds to look again.
+        """Walk over all threads once. Return the seconds to the next walk.
 
-        Failures are told by ``state``, and never raised.
+        Failures are reported in ``state`` and never raised.
         """
         plan = self._plan
         if plan is None:
@@ -144,9 +144,9 @@ class Steerer:
         return SOON_S if is_soon else min(longest_s, self._period_s)
 
     def truth(self) -> Truths | None:
-        """Return all threads as they are now; None before there is a plan, or if that fails.
+        """Return all threads as they are now, None before the first plan or on failure.
 
-        Changes nothing, so that a hint that somebody else has written is seen, and counted later.
+        It changes no hint, so that a hint of another writer is visible and counted later.
         """
         if self._plan is None:
             return None
@@ -159,7 +159,7 @@ class Steerer:
         return Truths(self._plan, self._placed, content, names, self._layers)
 
     def close(self) -> None:
-        """Take the pin away and detach from the kernel; the threads' hints go with the map."""
+        """Remove the pin and detach from the kernel. The hints end with the map."""
         self._pin.remove()
         self._kernel.close()
         self._judge.close()
@@ -178,17 +178,16 @@ class Steerer:
         self._engine.follow(engine, now)
         if is_another:
             self._at_rest = at_rest(plan.hints, engine.layers)
-            self._dues = _Dues(
-                table=self._dues.table
-            )  # it has opened the pin to everybody, and has threads of its own
+            # The new engine has opened the pin to all users, and has threads of its own.
+            self._dues = _Dues(table=self._dues.table)
 
     def _is_table_due(self, now: float) -> bool:
-        """Whether the plan is new, or cgroups are and writing them would not take all our time."""
+        """Whether the plan is new, or cgroups are and the pause after the last write is over."""
         has_news = self._kernel.cgroup_events != self._events_seen
         return self._is_table_old or (has_news and now >= self._dues.table)
 
     def _set_table(self, plan: LayerPlan) -> None:
-        """Write the table anew for the plan and the cgroups there are now."""
+        """Write the table for the plan and the present cgroups."""
         events = self._kernel.cgroup_events
         if events != self._events_seen:
             self._cgroups.refresh()
@@ -200,13 +199,13 @@ class Steerer:
         self.state = evolve(self.state, unresolved=tuple(missing))
 
     def _walk(self, plan: LayerPlan, now: float) -> tuple[Sequence[ThreadRecord], bool]:
-        """Walk and decide; return the threads worth a look, and whether any was decided anew."""
+        """Walk and decide. Return the selected threads, and whether any decision was made."""
         walked = self._kernel.walk(engine=self._engine.record)
         own = frozenset((os.getpid(), *self._engine.engine.pids))
         content = self._kernel.content()
         threads = [t for t in pick(content, self._wanted(own, now)) if not t.is_kernel]
-        here = self._table.judged_here
-        judged = [t for t in threads if t.cgroup_id in here or t.tgid in own]
+        classified_here = self._table.judged_here
+        judged = [t for t in threads if t.cgroup_id in classified_here or t.tgid in own]
         decisions = [
             *self._judge.decide(plan, self._placed, judged, own),
             *self._taken_back(threads, own),
@@ -219,7 +218,7 @@ class Steerer:
         return threads, bool(decisions)
 
     def _wanted(self, own: frozenset[int], now: float) -> Wanted:
-        """Return which threads are worth a look in this walk."""
+        """Return the selection of threads for this walk."""
         is_own_due, is_table_new = now >= self._dues.own, self._is_table_new
         if is_own_due:
             self._dues.own = now + OWN_EVERY_S
@@ -237,13 +236,13 @@ class Steerer:
         )
 
     def _forget(self, content: bytes, now: float) -> None:
-        """Now and then forget who has ended."""
+        """Forget ended threads, every ``FORGET_EVERY_S`` seconds."""
         if now >= self._dues.forget:
             self._dues.forget = now + FORGET_EVERY_S
             self._judge.keep(frozenset(tids(content)))
 
     def _kick(self, threads: Sequence[ThreadRecord], now: float) -> bool:
-        """Kick who does not follow; tell whether somebody is soon to be looked at again."""
+        """Kick threads that do not follow. Return whether one needs another walk soon."""
         strays = [
             MisplacedThread(t.tid, t.start_ns, t.run_ns) for t in threads if self._is_astray(t)
         ]
@@ -255,21 +254,25 @@ class Steerer:
     def _taken_back(
         self, threads: Sequence[ThreadRecord], own: frozenset[int]
     ) -> Iterator[HintDecision]:
-        """Return decisions that count no more, because the kernel side can judge the thread now."""
+        """Return withdrawals of decisions about threads that the kernel side can classify now."""
         for thread in threads:
             is_judged = thread.cgroup_id in self._table.judged_here or thread.tgid in own
             if thread.is_decided and not is_judged:
                 yield HintDecision(thread.tid, thread.start_ns, NO_HINT)
 
     def _is_astray(self, thread: ThreadRecord) -> bool:
-        """Whether the engine has the thread, in another layer than its hint's."""
-        there = layer_name(self._layers, thread.layer)
-        wanted = self._names.get(thread.hint, "")
-        return bool(there) and wanted in self._layers and there != wanted
+        """Whether the engine has the thread in another layer than its hint's."""
+        layer = layer_name(self._layers, thread.layer)
+        hinted = self._names.get(thread.hint, "")
+        return bool(layer) and hinted in self._layers and layer != hinted
 
     def _tell(self, walked: WalkCounts) -> None:
-        counted, state = self._kernel.counted, self.state
-        crowded = f"{walked.dropped} threads are too many to look at" if walked.dropped else ""
+        hooks, state = self._kernel.counted, self.state
+        crowded = (
+            f"{walked.dropped} threads do not fit into the records of a walk"
+            if walked.dropped
+            else ""
+        )
         self.state = evolve(
             state,
             reason=self._pin_problem or self._engine.problem or crowded,
@@ -278,11 +281,11 @@ class Steerer:
             corrected=state.corrected + walked.corrected,
             walk_ns=walked.took_ns,
             by_hook={
-                "fork": counted.forks,
-                "rename": counted.renames,
-                "move": counted.moves,
-                "cgroup_made": counted.births,
-                "cgroup_removed": counted.deaths,
+                "fork": hooks.forks,
+                "rename": hooks.renames,
+                "move": hooks.moves,
+                "cgroup_made": hooks.births,
+                "cgroup_removed": hooks.deaths,
             },
         )
 
@@ -292,7 +295,7 @@ class Steerer:
         self.state = evolve(self.state, reason=reason, failures=self.state.failures + 1)
 
     def _look_after_pin(self, now: float) -> None:
-        """Repair the pin now and then: the next engine will want it."""
+        """Repair the pin every ``PIN_EVERY_S`` seconds, because the next engine needs it."""
         if now < self._dues.pin:
             return
         self._dues.pin = now + PIN_EVERY_S
@@ -304,7 +307,7 @@ class Steerer:
             self._fail(self._pin_problem)
 
     def _ensure_pin(self) -> None:
-        """Pin the map where it is not, or not for us alone; raise MachineError if that fails."""
+        """Pin the map if it is not pinned for us alone. Raise MachineError if that fails."""
         problem = self._pin.problem()
         if not problem:
             return

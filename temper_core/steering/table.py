@@ -1,4 +1,4 @@
-"""The plan as the kernel side's table: what it can judge itself, and what user space judges."""
+"""The plan as the kernel side's table, and the cgroups whose threads user space classifies."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -12,10 +12,10 @@ from temper_core.steering.scopes import PlacedCgroups
 
 @frozen
 class SteeringTable:
-    """What ``SteeringKernel.set_table`` takes, and where that is not the whole plan.
+    """The arguments of ``SteeringKernel.set_table``, and the cgroups they do not fully cover.
 
-    ``judged_here`` are the cgroups with threads that only user space can judge: the kernel side
-    puts them where the first rule sends them that it can judge.
+    ``judged_here`` are the cgroups with threads that only user space can classify. The kernel side
+    applies the first rule to them that it can evaluate.
     """
 
     policies: Mapping[int, Policy] = field(factory=dict)
@@ -26,7 +26,7 @@ class SteeringTable:
 
 @frozen
 class _Judged:
-    """The kernel's rules for one place; ``is_whole`` unless some of the place's are missing."""
+    """The kernel's rules for one place. ``is_whole`` is false if some rules are missing."""
 
     rules: tuple[KernelRule, ...]
     otherwise: int
@@ -34,48 +34,50 @@ class _Judged:
 
 
 def build_table(plan: LayerPlan, cgroups: PlacedCgroups) -> SteeringTable:
-    """Write the table of *plan* for the cgroups there are now."""
-    named = _named_processes(plan)
-    judged: dict[int, _Judged] = {}  # by the place's id(): hashing one means hashing all its rules
+    """Build the table of *plan* for the present cgroups."""
+    process_rules = _named_processes(plan)
+    judged: dict[int, _Judged] = {}  # by id(place): hashing a place hashes all its rules
     policies: dict[int, Policy] = {}
     for number, place in cgroups.entries.items():
         if id(place) not in judged:
-            judged[id(place)] = _judged(place, plan.hints, named)
-        mine = judged[id(place)]
-        policies[number] = Policy(mine.rules, mine.otherwise, exact=place.scope.exact)
+            judged[id(place)] = _judged(place, plan.hints, process_rules)
+        entry = judged[id(place)]
+        policies[number] = Policy(entry.rules, entry.otherwise, exact=place.scope.exact)
     return SteeringTable(
         policies,
-        named.rules,
+        process_rules.rules,
         plan.hints[OPEN],
-        frozenset(_judged_here(cgroups, judged, named)),
+        frozenset(_judged_here(cgroups, judged, process_rules)),
     )
 
 
 def _judged_here(
-    cgroups: PlacedCgroups, judged: Mapping[int, _Judged], named: _Judged
+    cgroups: PlacedCgroups, judged: Mapping[int, _Judged], process_rules: _Judged
 ) -> Iterator[int]:
     for number, place in cgroups.places.items():
-        if not (named if place is None else judged[id(place)]).is_whole:
+        if not (process_rules if place is None else judged[id(place)]).is_whole:
             yield number
 
 
 def _named_processes(plan: LayerPlan) -> _Judged:
-    """Return the rules of all process scopes in one row; of several the longest name counts."""
+    """Return the rules of all process scopes in one sequence. The longest name comes first."""
     places = [place for place in plan.steering if place.scope.kind is ScopeKind.PROCESS]
     rules: list[KernelRule] = []
     is_whole = True
     for place in sorted(places, key=lambda place: -len(place.scope.text)):
         mine = _judged(place, plan.hints)
         last = KernelRule(mine.otherwise)
-        found = (_within(rule, place.scope.text) for rule in (*mine.rules, last))
-        rules.extend(rule for rule in found if rule is not None)
+        candidates = (_within(rule, place.scope.text) for rule in (*mine.rules, last))
+        rules.extend(rule for rule in candidates if rule is not None)
         is_whole = is_whole and mine.is_whole
     return _bounded(rules, plan.hints[OPEN], is_whole=is_whole)
 
 
-def _judged(place: SteeredPlace, hints: Mapping[str, int], named: _Judged | None = None) -> _Judged:
-    """Return what the kernel can judge of a place; *named* are process scopes that may outrank."""
-    first = named if named is not None and not place.outranks_processes else None
+def _judged(
+    place: SteeredPlace, hints: Mapping[str, int], process_rules: _Judged | None = None
+) -> _Judged:
+    """Return the kernel's rules for a place. *process_rules* may outrank it."""
+    first = process_rules if process_rules is not None and not place.outranks_processes else None
     rules: list[KernelRule] = [*first.rules] if first else []
     is_whole = first is None or first.is_whole
     otherwise = hints[OPEN]
@@ -108,7 +110,7 @@ def _kernel_rule(rule: SteeringRule, hint: int) -> KernelRule:
 
 
 def _within(rule: KernelRule, process: str) -> KernelRule | None:
-    """Return the rule for processes of that name alone; ``None`` where it can never hold."""
+    """Return the rule restricted to processes of that name, None if it can never match."""
     longer, shorter = sorted((rule.process, process), key=len, reverse=True)
     if not longer.startswith(shorter):
         return None

@@ -1,4 +1,4 @@
-"""All threads of the node at one moment, with plan, hint and the engine's own record compared."""
+"""All threads of the node at one moment: expected layer, hint and the engine's record of each."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
@@ -6,9 +6,9 @@ from functools import cached_property
 from attrs import define, field
 
 from temper_core.plan.membership import place_index
-from temper_core.records.matching import ThreadIdentity
 from temper_core.records.plans import LayerPlan
 from temper_core.records.steering import NO_HINT, ThreadTruth
+from temper_core.records.threads import ThreadIdentity
 from temper_core.steering.columns import record_at, tids
 from temper_core.steering.kernel import ThreadRecord
 from temper_core.steering.kernel_records import read_threads
@@ -17,10 +17,10 @@ from temper_core.steering.scopes import PlacedCgroups
 
 @define(frozen=True, slots=False, eq=False)
 class Truths(Mapping[int, ThreadTruth]):
-    """Threads by tid; each is spelt out only when it is asked for. May be read from any thread.
+    """Threads by tid, each parsed on access. May be read from any thread.
 
-    ``content`` is what a walk left, ``names`` those of layers by hint, ``layers`` those of the
-    engine's layers in its own order.
+    ``content`` is the buffer of a walk, ``names`` the names of layers by hint, ``layers`` the
+    names of the engine's layers in its own order.
     """
 
     plan: LayerPlan
@@ -39,7 +39,7 @@ class Truths(Mapping[int, ThreadTruth]):
         return len(self._places)
 
     def of_pod(self, key: str) -> Iterator[ThreadTruth]:
-        """Return the threads of the pod of that key (``namespace/name``)."""
+        """Yield the threads of the pod with that key (``namespace/name``)."""
         for record in read_threads(self.content):
             if not record.is_kernel and self._pod_of(record) == key:
                 yield self._spelt(record)
@@ -50,7 +50,7 @@ class Truths(Mapping[int, ThreadTruth]):
 
     @cached_property
     def _process_names(self) -> dict[int, str]:
-        return {each.tid: each.comm for each in read_threads(self.content) if each.is_leader}
+        return {r.tid: r.comm for r in read_threads(self.content) if r.is_leader}
 
     def _pod_of(self, record: ThreadRecord) -> str:
         place = self.cgroups.places.get(record.cgroup_id)
@@ -80,5 +80,5 @@ class Truths(Mapping[int, ThreadTruth]):
 
 
 def layer_name(layers: Sequence[str], number: int | None) -> str:
-    """Return the name of the engine's layer of that number; empty where it has not said one."""
+    """Return the name of the engine's layer of that number, empty if there is none."""
     return layers[number] if number is not None and number < len(layers) else ""

@@ -15,7 +15,7 @@ from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from temper_core.records.matching import LONGEST_TITLE
+from temper_core.profiles.matching import LONGEST_TITLE
 from temper_plugin_trainer.coverage import judge
 from temper_plugin_trainer.thread_tables import LONGEST_COMM, TableThread
 from tests.builtin_profiles.recorded import (

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from temper_core.records.matching import ThreadIdentity, matches
+from temper_core.profiles.matching import matches
+from temper_core.records.threads import ThreadIdentity
 from tests.builtin_profiles.recorded import PACKS
 
 LONGEST = 15

@@ -4,8 +4,9 @@ import temper_plugin_builtin_profiles
 from temper_core import Container, Treatment, WorkloadProfile, parse_profile
 from temper_core.plugin_host import PluginHost
 from temper_core.profiles.catalogue import ProfileCatalogue
-from temper_core.records.matching import ThreadIdentity, matches
+from temper_core.profiles.matching import matches
 from temper_core.records.profiles import LoadedProfile
+from temper_core.records.threads import ThreadIdentity
 from temper_core.testing import assert_keeps_contract, make_machine, make_pod
 from tests.builtin_profiles.recorded import PACKS, RECORDINGS, WITHOUT_PACK
 

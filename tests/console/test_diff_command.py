@@ -329,7 +329,7 @@ def test_an_agent_that_has_not_looked_again_is_told(temper):
     told = temper(diff.command, "--live", "0.2")
 
     assert told.exit_code == 0
-    assert "has not looked again" in told.stderr
+    assert "made no new observation" in told.stderr
 
 
 def test_without_an_agent_live_is_an_error_of_the_machine(temper):

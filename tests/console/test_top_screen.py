@@ -231,7 +231,7 @@ def test_a_threads_name_steers_nothing(view, comm):
 def test_trouble_is_told_in_the_last_line_and_the_screen_stays(seen):
     lines = lines_of(evolve(seen, trouble="no agent answers"), width=80, height=24)
 
-    assert lines[-1].startswith("no agent answers (below is what was last seen)")
+    assert lines[-1].startswith("no agent answers (below is the last observation)")
     assert "generation 7" in lines[0]
 
 

@@ -124,7 +124,7 @@ def test_a_name_that_no_cgroup_should_have_is_refused(name):
     [
         ("lots", None, "--cpu-request: 'lots' is no CPU quantity"),
         (None, "-1", "--cpu-limit: '-1' is negative"),
-        (None, "0", "--cpu-limit: 0 leaves no time"),
+        (None, "0", "--cpu-limit: must be more than 0"),
         ("2", "1500m", "--cpu-request: 2 is more than --cpu-limit 1500m"),
     ],
 )

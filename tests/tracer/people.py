@@ -2,7 +2,7 @@
 
 from temper_core.records.layers import Layer
 from temper_core.records.machine import MachineShape
-from temper_core.records.matching import Matcher
+from temper_core.records.matchers import Matcher
 from temper_core.records.plans import Assignment, LayerPlan
 from temper_core.records.pods import Pod
 from temper_core.records.snapshots import Mode, Snapshot, Status, ThreadSample

@@ -1,4 +1,4 @@
-"""Watch a node on a terminal: top, the map of its CPUs, and what changed between two snapshots."""
+"""Watch a node on a terminal: top, the map of its CPUs, and changes between two snapshots."""
 
 from typing import TYPE_CHECKING
 
@@ -14,8 +14,8 @@ __all__ = ["temper_commands"]
 def temper_commands() -> list[Command]:
     """Contribute ``temper diff``, ``temper map`` and ``temper top``."""
     return [
-        Command("diff", "Say what has changed between two snapshots.", _load_diff),
-        Command("map", "Draw the CPUs by core with who runs there.", _load_map),
+        Command("diff", "Show the changes between two snapshots.", _load_diff),
+        Command("map", "Draw the CPUs by core with their threads.", _load_map),
         Command("top", "Watch pods, layers and threads.", _load_top),
     ]
 

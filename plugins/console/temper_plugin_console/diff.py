@@ -1,4 +1,4 @@
-"""``temper diff``: what has changed from one observation to another."""
+"""``temper diff``: the changes from one observation to another."""
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION = 1
 OBSERVATION_VERSION = 1
-"""The version of observations that can be compared."""
+"""The schema version of observations that can be compared."""
 THREADS_ASKED_FOR = 1_000
 LISTS = ("layers", "threads", "pods", "violations")
 STDIN = "-"
@@ -39,21 +39,21 @@ STDIN = "-"
     "--live",
     type=FiniteRange(min=0.2, max=86_400),
     metavar="SECONDS",
-    help="Take both from the agent, so many seconds apart.",
+    help="Take both from the agent, this many seconds apart.",
 )
 @click.option(
     "--least-cpus",
     type=FiniteRange(min=0),
     default=0.1,
     show_default=True,
-    help="CPUs from which on another use of CPU time counts.",
+    help="Least change of CPU time that counts, in CPUs.",
 )
 @click.option(
     "--least-pressure",
     type=FiniteRange(min=0),
     default=0.05,
     show_default=True,
-    help="From which on another pressure counts; 0.05 are five percent of the time.",
+    help="Least change of pressure that counts; 0.05 is five percent of the time.",
 )
 @settings_option
 @output_option
@@ -67,12 +67,12 @@ def command(
     output: str,
     **least: float,
 ) -> None:
-    """Say what has changed from observation A to observation B.
+    """Show the changes from observation A to observation B.
 
-    A and B are files of 'temper observe --output json', or - for standard input. Mode, generation,
-    layers and their sizes, pods, layers of threads, violations, CPU time, pressure. Exit code 0
-    without a difference, 1 with one, 2 where a file is no observation, 3 where --live finds no
-    agent.
+    A and B are files of 'temper observe --output json', or - for standard input. It compares mode,
+    generation, layers and their sizes, pods, layers of threads, violations, CPU time and pressure.
+    Exit code 0 without a difference, 1 with one, 2 if a file is no observation, 3 if --live finds
+    no agent.
     """
     from temper_plugin_console.observation_difference import Thresholds, difference
 
@@ -82,12 +82,12 @@ def command(
         before, after = _read_both(files)
     else:
         before, after = _observe_both(settings_path, live)
-    found = difference(before, after, Thresholds(least["least_cpus"], least["least_pressure"]))
+    comparison = difference(before, after, Thresholds(least["least_cpus"], least["least_pressure"]))
     if output == "json":
-        print_json(_document(before, after, found))
+        print_json(_document(before, after, comparison))
     else:
-        _print(before, after, found)
-    context.exit(EXIT_CLEAN if found.is_empty else EXIT_FINDINGS)
+        _print(before, after, comparison)
+    context.exit(EXIT_CLEAN if comparison.is_empty else EXIT_FINDINGS)
 
 
 def _read_both(files: Sequence[Path]) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
@@ -108,18 +108,19 @@ def _read(file: Path) -> Mapping[str, Any]:
 
 
 def _checked(document: object, source: str) -> Mapping[str, Any]:
-    """Return *document* if it is an observation; raise DocumentError where it is none."""
+    """Return *document* if it is an observation, else raise DocumentError."""
     if not isinstance(document, dict):
         raise DocumentError(source, ["is no observation: must be an object"])
     version = document.get("schema_version")
     if version != OBSERVATION_VERSION or isinstance(version, bool):
-        told = "is missing" if version is None else f"must be {OBSERVATION_VERSION}"
-        raise DocumentError(source, [f"is no observation that can be read: schema_version {told}"])
+        problem = "is missing" if version is None else f"must be {OBSERVATION_VERSION}"
+        why = f"is no observation that can be read: schema_version {problem}"
+        raise DocumentError(source, [why])
     wrong = [key for key in LISTS if not isinstance(document.get(key), list)]
     wrong += [] if isinstance(document.get("mode"), str) else ["mode"]
     if wrong:
-        told = f"{', '.join(wrong)} missing, or of another type"
-        raise DocumentError(source, [f"is no observation: {told}"])
+        problem = f"{', '.join(wrong)} missing, or of another type"
+        raise DocumentError(source, [f"is no observation: {problem}"])
     return document
 
 
@@ -131,42 +132,42 @@ def _observe_both(
     time.sleep(seconds)
     after = ask_observation(settings, THREADS_ASKED_FOR)
     if before.get("at") == after.get("at"):
-        click.echo("temper: the agent has not looked again meanwhile; wait longer", err=True)
+        click.echo("temper: the agent made no new observation meanwhile; wait longer", err=True)
     return before, after
 
 
 def _document(
-    before: Mapping[str, Any], after: Mapping[str, Any], found: "ObservationDifference"
+    before: Mapping[str, Any], after: Mapping[str, Any], comparison: "ObservationDifference"
 ) -> dict[str, Any]:
-    def changes(each: "ChangedItem | Sequence[ValueChange]") -> dict[str, Any]:
-        listed = each if isinstance(each, Sequence) else each.changes
-        return {change.what: {"before": change.before, "after": change.after} for change in listed}
+    def changes(item: "ChangedItem | Sequence[ValueChange]") -> dict[str, Any]:
+        values = item if isinstance(item, Sequence) else item.changes
+        return {change.what: {"before": change.before, "after": change.after} for change in values}
 
-    def changed(listed: "Sequence[ChangedItem]") -> list[dict[str, Any]]:
-        return [{"name": each.name, "changes": changes(each)} for each in listed]
+    def changed(items: "Sequence[ChangedItem]") -> list[dict[str, Any]]:
+        return [{"name": item.name, "changes": changes(item)} for item in items]
 
     return {
         "schema_version": SCHEMA_VERSION,
         "before": _which(before),
         "after": _which(after),
-        "is_different": not found.is_empty,
-        "node": changes(found.node),
+        "is_different": not comparison.is_empty,
+        "node": changes(comparison.node),
         "layers": {
-            "added": list(found.layers_added),
-            "removed": list(found.layers_removed),
-            "changed": changed(found.layers),
+            "added": list(comparison.layers_added),
+            "removed": list(comparison.layers_removed),
+            "changed": changed(comparison.layers),
         },
         "pods": {
-            "arrived": list(found.pods_arrived),
-            "left": list(found.pods_left),
-            "changed": changed(found.pods),
+            "arrived": list(comparison.pods_arrived),
+            "left": list(comparison.pods_left),
+            "changed": changed(comparison.pods),
         },
-        "threads": changed(found.threads),
+        "threads": changed(comparison.threads),
         "violations": {
-            "arrived": list(found.violations_arrived),
-            "cleared": list(found.violations_cleared),
+            "arrived": list(comparison.violations_arrived),
+            "cleared": list(comparison.violations_cleared),
         },
-        "pressure": changed(found.pressure),
+        "pressure": changed(comparison.pressure),
     }
 
 
@@ -177,7 +178,7 @@ def _which(document: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _print(
-    before: Mapping[str, Any], after: Mapping[str, Any], found: "ObservationDifference"
+    before: Mapping[str, Any], after: Mapping[str, Any], comparison: "ObservationDifference"
 ) -> None:
     from temper_core.console import plain_table, results_console, shown
 
@@ -185,30 +186,30 @@ def _print(
     for word, document in (("before", before), ("after ", after)):
         which = _which(document)
         console.print(shown(f"{word}  {which['node']}  {which['at']}"))
-    if found.is_empty:
+    if comparison.is_empty:
         console.print("nothing has changed")
         return
     table = plain_table("what", "name", "", "before", "after")
-    for line in _lines(found):
+    for line in _lines(comparison):
         table.add_row(*map(shown, line))
     console.print(table)
 
 
-def _lines(found: "ObservationDifference") -> Iterator[tuple[str, str, str, str, str]]:
-    for change in found.node:
+def _lines(comparison: "ObservationDifference") -> Iterator[tuple[str, str, str, str, str]]:
+    for change in comparison.node:
         yield ("node", "", *_cells(change))
     parts = (
-        ("layer", found.layers_added, found.layers_removed, found.layers),
-        ("pod", found.pods_arrived, found.pods_left, found.pods),
-        ("thread", (), (), found.threads),
-        ("violation", found.violations_arrived, found.violations_cleared, ()),
-        ("pressure", (), (), found.pressure),
+        ("layer", comparison.layers_added, comparison.layers_removed, comparison.layers),
+        ("pod", comparison.pods_arrived, comparison.pods_left, comparison.pods),
+        ("thread", (), (), comparison.threads),
+        ("violation", comparison.violations_arrived, comparison.violations_cleared, ()),
+        ("pressure", (), (), comparison.pressure),
     )
     for what, arrived, left, changed in parts:
         yield from ((what, name, "new", "", "") for name in arrived)
         yield from ((what, name, "gone", "", "") for name in left)
-        for each in changed:
-            yield from ((what, each.name, *_cells(change)) for change in each.changes)
+        for item in changed:
+            yield from ((what, item.name, *_cells(change)) for change in item.changes)
 
 
 def _cells(change: "ValueChange") -> tuple[str, str, str]:

@@ -1,4 +1,4 @@
-"""``temper map``: the CPUs by socket, NUMA node, cache and core, with who runs there."""
+"""``temper map``: the CPUs by socket, NUMA node, cache and core, with their threads."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -35,7 +35,7 @@ THREADS_SHOWN = 3
 def command(sys_root: Path, settings_path: Path | None, output: str) -> None:
     """Draw the CPUs by core, with the threads that run there and the layer that owns them.
 
-    Asks the agent where one answers. Without an agent it shows which threads run at this very
+    The layers and threads are the agent's. Without an agent it shows the threads that run at this
     moment.
     """
     machine = read_machine(sys_root)
@@ -58,7 +58,7 @@ Threads = Mapping[int, Sequence[Occupant]]
 
 
 def _seen(settings_path: Path | None) -> tuple[str, Mapping[int, str], Threads]:
-    """Return where it is from, the owning layer by CPU, and the threads by CPU."""
+    """Return the source, ``agent`` or ``proc``, the owning layer by CPU, and the threads by CPU."""
     settings = read_settings(settings_path)
     try:
         document = ask_observation(settings, THREADS_ASKED_FOR)
@@ -85,12 +85,12 @@ def _observed(thread: Mapping[str, Any]) -> Occupant:
 
 
 def _by_cpu(threads: Iterable[Occupant]) -> Threads:
-    found: defaultdict[int, list[Occupant]] = defaultdict(list)
+    unsorted: defaultdict[int, list[Occupant]] = defaultdict(list)
     for thread in threads:
-        found[thread.cpu].append(thread)
+        unsorted[thread.cpu].append(thread)
     return {
-        cpu: sorted(here, key=lambda thread: -(thread.cpu_used or 0.0))
-        for cpu, here in found.items()
+        cpu: sorted(occupants, key=lambda thread: -(thread.cpu_used or 0.0))
+        for cpu, occupants in unsorted.items()
     }
 
 
@@ -138,7 +138,7 @@ def _table(machine: "MachineShape", layers: Mapping[int, str], threads: Threads)
 
 
 def _without_repeats(above: Sequence[int], place: Sequence[int]) -> list[str]:
-    """Leave a place out where it is the same as in the row above, as all the outer ones are."""
+    """Return the cells of *place*, empty as long as they repeat those of the row above."""
     same = 0
     while same < len(above) and above[same] == place[same]:
         same += 1
@@ -148,10 +148,10 @@ def _without_repeats(above: Sequence[int], place: Sequence[int]) -> list[str]:
 def _threads_text(threads: Sequence[Occupant]) -> str:
     from temper_core.console import shown
 
-    said = []
+    texts = []
     for thread in threads[:THREADS_SHOWN]:
         used = "" if thread.cpu_used is None else f" {thread.cpu_used:.2f}"
         pod = f" [{thread.pod}]" if thread.pod else ""
-        said.append(shown(f"{thread.comm}{pod}{used}"))
+        texts.append(shown(f"{thread.comm}{pod}{used}"))
     more = len(threads) - THREADS_SHOWN
-    return ", ".join(said) + (f" and {more} more" if more > 0 else "")
+    return ", ".join(texts) + (f" and {more} more" if more > 0 else "")

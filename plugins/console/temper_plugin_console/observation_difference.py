@@ -1,7 +1,7 @@
-"""What has changed from one observation to another; pure.
+"""The changes from one observation to another. Pure.
 
-Numbers that are never the same twice (CPU time, pressure) count from a threshold on. Threads are
-compared as far as both observations list them: each lists only the busiest.
+CPU time and pressure always differ, so that they count only above a threshold. An observation lists
+only its busiest threads. Those that both list are compared.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -27,7 +27,7 @@ Key = tuple[object, ...]
 
 @frozen
 class Thresholds:
-    """From which difference on a number counts: CPUs, and a ratio of pressure."""
+    """The least difference that counts: in CPUs, and as a ratio of pressure."""
 
     cpus: float = 0.1
     pressure: float = 0.05
@@ -35,7 +35,7 @@ class Thresholds:
 
 @frozen
 class ValueChange:
-    """One value that is another now."""
+    """One value that differs."""
 
     what: str
     before: Value
@@ -44,7 +44,7 @@ class ValueChange:
 
 @frozen
 class ChangedItem:
-    """Something that both observations tell of, and what is different about it."""
+    """An item in both observations, with the values that differ."""
 
     name: str
     changes: tuple[ValueChange, ...]
@@ -52,7 +52,7 @@ class ChangedItem:
 
 @frozen
 class ObservationDifference:
-    """Everything that is different; names where something arrived or left."""
+    """All differences. Added and removed items are given by name."""
 
     node: tuple[ValueChange, ...] = ()
     layers_added: tuple[str, ...] = ()
@@ -73,7 +73,7 @@ class ObservationDifference:
 
 
 def difference(before: Row, after: Row, least: Thresholds) -> ObservationDifference:
-    """Compare two observations; whatever is not in them, or of another type, is not compared."""
+    """Compare two observations. Keys that are missing or of another type are skipped."""
     layers = _both(before, after, "layers", lambda row: (text(row, "name"),))
     pods = _both(before, after, "pods", lambda row: (pod_key(row),))
     threads = _both(before, after, "threads", _thread_key)
@@ -95,7 +95,7 @@ def difference(before: Row, after: Row, least: Thresholds) -> ObservationDiffere
 
 @frozen
 class _Both:
-    """The rows of two observations by the same key."""
+    """The rows of one list in two observations, by the same key."""
 
     before: Mapping[Key, Row]
     after: Mapping[Key, Row]
@@ -109,20 +109,20 @@ class _Both:
     def changed(
         self, name: Callable[[Key, Row], str], changes: Callable[[Row, Row], Iterable[ValueChange]]
     ) -> tuple[ChangedItem, ...]:
-        found = (
+        items = (
             ChangedItem(name(key, row), tuple(changes(self.before[key], row)))
             for key, row in self.after.items()
             if key in self.before
         )
-        return tuple(each for each in found if each.changes)
+        return tuple(item for item in items if item.changes)
 
 
 def _both(before: Row, after: Row, part: str, key: Callable[[Row], Key | None]) -> _Both:
-    found: list[dict[Key, Row]] = []
+    by_key: list[dict[Key, Row]] = []
     for document in (before, after):
         keyed = ((key(row), row) for row in rows(document, part))
-        found.append({own: row for own, row in keyed if own is not None})
-    return _Both(*found)
+        by_key.append({identity: row for identity, row in keyed if identity is not None})
+    return _Both(*by_key)
 
 
 def _first(key: Key, _: Row) -> str:
@@ -130,7 +130,7 @@ def _first(key: Key, _: Row) -> str:
 
 
 def _thread_key(row: Row) -> Key | None:
-    """Tell a thread; a number that another process has now is another thread."""
+    """Return a thread's identity. The same tid in another process is another thread."""
     if not is_thread(row):
         return None
     return (count(row, "tid"), count(row, "tgid"), text(row, "process"))
@@ -154,9 +154,9 @@ def _node_changes(before: Row, after: Row) -> Iterator[ValueChange]:
         yield from _texts(key, text(before, key), text(after, key))
     yield from _values("generation", count(before, "generation"), count(after, "generation"))
     for part, key, name in (("observing", "tier", "observed by"), ("steering", "mode", "steering")):
-        told = [text(table(document, part), key) for document in (before, after)]
-        if all(told):  # an older agent says nothing of it
-            yield from _texts(name, *told)
+        modes = [text(table(document, part), key) for document in (before, after)]
+        if all(modes):  # an older agent lacks the key
+            yield from _texts(name, *modes)
     cpus = [count(table(document, "machine"), "cpus") for document in (before, after)]
     yield from _values("CPUs", *cpus)
 
@@ -185,9 +185,9 @@ def _thread_changes(before: Row, after: Row) -> Iterator[ValueChange]:
 
 
 def _pressure_changes(before: Row, after: Row, least: Thresholds) -> Iterator[ChangedItem]:
-    places = [("node", table(table(each, "pressure"), "node")) for each in (before, after)]
+    places = [("node", table(table(document, "pressure"), "node")) for document in (before, after)]
     yield from _resource_changes("node", places[0][1], places[1][1], least.pressure)
-    pods = [table(table(each, "pressure"), "pods") for each in (before, after)]
+    pods = [table(table(document, "pressure"), "pods") for document in (before, after)]
     for pod in pods[1]:
         if pod in pods[0]:
             yield from _resource_changes(
@@ -196,14 +196,14 @@ def _pressure_changes(before: Row, after: Row, least: Thresholds) -> Iterator[Ch
 
 
 def _resource_changes(subject: str, before: Row, after: Row, least: float) -> Iterator[ChangedItem]:
-    """Compare the 10 s averages; those of longer times follow them."""
-    found: list[ValueChange] = []
+    """Compare the 10 s averages. The averages of longer times follow them."""
+    changes: list[ValueChange] = []
     for resource in after:
         for kind in ("some", "full"):
-            lines = [table(table(each, resource), kind) for each in (before, after)]
-            found += _numbers(f"{resource} {kind}", lines[0], lines[1], "avg10", least)
-    if found:
-        yield ChangedItem(subject, tuple(found))
+            lines = [table(table(resources, resource), kind) for resources in (before, after)]
+            changes += _numbers(f"{resource} {kind}", lines[0], lines[1], "avg10", least)
+    if changes:
+        yield ChangedItem(subject, tuple(changes))
 
 
 def _texts(what: str, before: str, after: str) -> Sequence[ValueChange]:

@@ -1,4 +1,4 @@
-"""Who is on which CPU right now, from ``/proc``; for hosts where no agent answers."""
+"""The threads on each CPU at this moment, from ``/proc``, for hosts without an agent."""
 
 import os
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ _STATE, _PROCESSOR = 0, 36
 
 @frozen
 class Occupant:
-    """A thread on a CPU; ``cpu_used`` in CPUs is known only where an agent measured it."""
+    """A thread on a CPU. ``cpu_used`` in CPUs is known only from an agent."""
 
     cpu: int
     tid: int
@@ -26,18 +26,20 @@ class Occupant:
 
 
 def running_threads(proc_root: Path = Path("/proc")) -> list[Occupant]:
-    """Return the threads that run or wait for a CPU at this moment, except our own."""
+    """Return the threads that run or wait for a CPU now, except those of this process."""
     own = str(os.getpid())
     tgids = [pid for pid in _numbers_in(proc_root) if pid != own]
-    found = (_occupant(proc_root, tgid, tid) for tgid in tgids for tid in _tids(proc_root, tgid))
-    return sorted(filter(None, found), key=lambda thread: (thread.cpu, thread.tid))
+    occupants = (
+        _occupant(proc_root, tgid, tid) for tgid in tgids for tid in _tids(proc_root, tgid)
+    )
+    return sorted(filter(None, occupants), key=lambda thread: (thread.cpu, thread.tid))
 
 
 def _numbers_in(directory: Path) -> list[str]:
     try:
         return [entry.name for entry in directory.iterdir() if entry.name.isdecimal()]
     except OSError:
-        # A process may end between two looks at it.
+        # The process may have ended.
         return []
 
 

@@ -1,4 +1,4 @@
-"""``temper profiles``: list, show and check workload profiles; one module per sub-command."""
+"""``temper profiles``: list, show and check workload profiles. One module per sub-command."""
 
 import click
 
@@ -6,8 +6,8 @@ from temper_core.command_group import CommandGroup
 
 COMMANDS = {
     "check": "Check profile files, and the *.toml of directories.",
-    "explain": "Say why a pod has its profile, and where its threads belong.",
-    "lint": "Say what is wrong with profile files, or may be.",
+    "explain": "Explain a pod's profile, and the layers of its threads.",
+    "lint": "Report errors and warnings in profile files.",
     "list": "List every profile, and those that could not be loaded.",
     "schema": "Print the JSON Schema of profiles, for editors.",
     "show": "Show the profile of that id.",
@@ -15,7 +15,7 @@ COMMANDS = {
 
 
 class _ListByDefault(CommandGroup):
-    """A group that lists where no sub-command is named: ``temper profiles --output json``."""
+    """A group that runs ``list`` without a sub-command: ``temper profiles --output json``."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Put ``list`` before options that are not the group's own."""
@@ -31,4 +31,4 @@ class _ListByDefault(CommandGroup):
     own=COMMANDS,
 )
 def command() -> None:
-    """List, show, check and test workload profiles; without a sub-command, list them."""
+    """List, show, check and test workload profiles. Without a sub-command, list them."""

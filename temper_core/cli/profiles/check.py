@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 )
 @click.pass_context
 def command(context: click.Context, files: tuple[Path, ...]) -> None:
-    """Check profile files, and the *.toml of directories; exit code 2 where one is wrong."""
+    """Check profile files, and the *.toml of directories. Exit code 2 if one has errors."""
     from temper_core.errors import DocumentError
     from temper_core.profiles.documents import parse_profile
     from temper_core.profiles.files import read_profile_text
@@ -35,7 +35,7 @@ def command(context: click.Context, files: tuple[Path, ...]) -> None:
 
 
 def each_file(paths: tuple[Path, ...]) -> Iterator[Path]:
-    """Yield the files, and those of directories; raise DocumentError where a directory has none."""
+    """Yield the files, and those of directories. Raise DocumentError for a directory without."""
     from temper_core.errors import DocumentError
     from temper_core.profiles.files import profile_files
 
@@ -44,16 +44,16 @@ def each_file(paths: tuple[Path, ...]) -> Iterator[Path]:
             yield path
             continue
         try:
-            found = profile_files(path)
+            files = profile_files(path)
         except OSError as error:
             raise DocumentError(str(path), [error.strerror or str(error)]) from error
-        if not found:
-            raise DocumentError(str(path), ["holds no profile, no *.toml"])
-        yield from found
+        if not files:
+            raise DocumentError(str(path), ["holds no profile (*.toml)"])
+        yield from files
 
 
 def _is_directory(path: Path) -> bool:
-    """Whether *path* is known to be one; where it cannot be known, reading it says why."""
+    """Whether *path* is known to be a directory. Otherwise reading it raises the reason."""
     try:
         return path.is_dir()
     except OSError:

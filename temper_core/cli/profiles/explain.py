@@ -1,4 +1,4 @@
-"""``temper profiles explain``: why a pod has its profile, and what each group becomes."""
+"""``temper profiles explain``: why a pod has its profile, and the layer of each thread group."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -26,31 +26,31 @@ def command(
     pod: str,
     output: str,
     steered: bool,
-    **given: Any,  # noqa: ANN401 - a PlanInput's options
+    **inputs: Any,  # noqa: ANN401 - a PlanInput's options
 ) -> None:
-    """Say why POD has its profile or none, and what becomes of each thread group.
+    """Explain why POD has its profile or none, and what becomes of each thread group.
 
-    With --pods it is planned from files, as by temper plan; without, the agent of this node is
-    asked. Exit code 2 for a pod that is not there, 3 where no agent answers.
+    With --pods the plan is made from files, as by temper plan. Without it the agent of this node
+    answers. Exit code 2 for an unknown pod, 3 if no agent answers.
     """
-    document = explanation(pod, given, steered=steered)
-    told = {key: document.get(key) for key in PROFILE_KEYS}
+    document = explanation(pod, inputs, steered=steered)
+    parts = {key: document.get(key) for key in PROFILE_KEYS}
     if output == "json":
         import json
 
-        click.echo(json.dumps(told, indent=2))
+        click.echo(json.dumps(parts, indent=2))
     else:
-        _print(results_console(), told)
+        _print(results_console(), parts)
 
 
-def _print(console: "Console", told: Mapping[str, Any]) -> None:
-    console.print(f"{told['pod']}, tier {told['tier']}")
-    console.print(f"profile  {told['profile'] or 'none'}: {told['profile_reason']}")
-    for parent in told["profile_extends"] or ():
+def _print(console: "Console", parts: Mapping[str, Any]) -> None:
+    console.print(f"{parts['pod']}, tier {parts['tier']}")
+    console.print(f"profile  {parts['profile'] or 'none'}: {parts['profile_reason']}")
+    for parent in parts["profile_extends"] or ():
         console.print(f"         extends {parent}")
-    if told["profile_about"]:
-        console.print(f"for      {told['profile_about']}")
-    for group in told["groups"] or ():
+    if parts["profile_about"]:
+        console.print(f"for      {parts['profile_about']}")
+    for group in parts["groups"] or ():
         _print_group(console, group)
 
 

@@ -1,4 +1,4 @@
-"""``temper profiles lint``: what is wrong with profile files, and what may be."""
+"""``temper profiles lint``: errors and warnings in profile files."""
 
 import json
 from pathlib import Path
@@ -35,15 +35,15 @@ def command(
     profiles: Path | None,
     settings: Path | None,
 ) -> None:
-    """Say what is wrong with profile files, for the engine that is installed, and what may be.
+    """Report errors and warnings in profile files, for the installed engine.
 
     Exit code 2 for a profile that the agent would not load, 1 for one with warnings.
     """
     from temper_core.profiles.completed_files import completed_files
 
     paths = list(each_file(files))
-    found = completed_files(paths, settings=settings, directory=profiles)
-    documents = [document for path in paths for document in _documents(path, found)]
+    catalogue = completed_files(paths, settings=settings, directory=profiles)
+    documents = [document for path in paths for document in _documents(path, catalogue)]
     if output == "json":
         click.echo(json.dumps(documents, indent=2))
     else:
@@ -53,16 +53,16 @@ def command(
     context.exit(EXIT_INPUT if "error" in kinds else EXIT_FINDINGS if kinds else 0)
 
 
-def _documents(path: Path, found: "ProfileCatalogue") -> list[dict[str, Any]]:
-    """Return one document for each profile of the file, or one for all that is wrong with it."""
-    sound = [each for each in found.profiles if each.source == str(path)]
+def _documents(path: Path, catalogue: "ProfileCatalogue") -> list[dict[str, Any]]:
+    """Return one document for each profile of the file, and one for all of its errors."""
+    sound = [profile for profile in catalogue.profiles if profile.source == str(path)]
     errors = [
         {"severity": "error", "code": "not_loaded", "path": "", "message": problem}
-        for failure in found.failures
+        for failure in catalogue.failures
         if failure.source == str(path)
         for problem in failure.problems or (failure.reason,)
     ]
-    documents = [_document(path, each) for each in sound]
+    documents = [_document(path, profile) for profile in sound]
     if errors:
         documents.append({"file": str(path), "profile": "", "remarks": errors})
     return documents
@@ -75,8 +75,8 @@ def _document(path: Path, loaded: "LoadedProfile") -> dict[str, Any]:
     from temper_core.profiles.lint import remarks_on
 
     remarks = remarks_on(loaded.profile, today())
-    told = [{"severity": "warning", **asdict(remark)} for remark in remarks]
-    return {"file": str(path), "profile": loaded.profile.id, "remarks": told}
+    warnings = [{"severity": "warning", **asdict(remark)} for remark in remarks]
+    return {"file": str(path), "profile": loaded.profile.id, "remarks": warnings}
 
 
 def _print(document: dict[str, Any]) -> None:
@@ -88,4 +88,4 @@ def _print(document: dict[str, Any]) -> None:
         code = f" [{remark['code']}]" if remark["severity"] == "warning" else ""
         click.echo(shown(line + code), err=remark["severity"] == "error")
     if not document["remarks"]:
-        click.echo(f"{document['file']}: profile {document['profile']!r}: nothing to remark")
+        click.echo(f"{document['file']}: profile {document['profile']!r}: no remarks")

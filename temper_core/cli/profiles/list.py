@@ -1,4 +1,4 @@
-"""``temper profiles list``: every profile there is, and those that could not be loaded."""
+"""``temper profiles list``: all profiles, and those that could not be loaded."""
 
 import json
 from pathlib import Path
@@ -22,15 +22,15 @@ COLUMNS = ("profile", "source", "machine", "groups", "description")
 def command(
     context: click.Context, settings: Path | None, profiles: Path | None, output: str
 ) -> None:
-    """List every profile; exit code 1 where one could not be loaded."""
+    """List every profile. Exit code 1 if one could not be loaded."""
     catalogue = load_profiles(settings, profiles)
     if output == "json":
         click.echo(json.dumps(_catalogue_document(catalogue), indent=2))
     else:
         _print_catalogue(catalogue)
     for failure in catalogue.failures:
-        named = f" (profile {failure.profile!r})" if failure.profile else ""
-        click.echo(f"temper: {failure.source}{named}: {failure.reason}", err=True)
+        profile = f" (profile {failure.profile!r})" if failure.profile else ""
+        click.echo(f"temper: {failure.source}{profile}: {failure.reason}", err=True)
     context.exit(EXIT_FINDINGS if catalogue.failures else 0)
 
 

@@ -5,7 +5,7 @@ import click
 
 @click.command("schema")
 def command() -> None:
-    """Print the JSON Schema of profiles, for editors that complete TOML by one."""
+    """Print the JSON Schema of profiles, by which editors complete TOML."""
     import json
 
     from temper_core.profiles.schema import profile_schema

@@ -1,4 +1,4 @@
-"""``temper profiles show``: what one profile says."""
+"""``temper profiles show``: one profile."""
 
 import json
 from pathlib import Path
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 @click.argument("profile_id", metavar="ID")
 @profile_sources
 def command(profile_id: str, settings: Path | None, profiles: Path | None, output: str) -> None:
-    """Show the profile of that id; several where it was tuned for several machines."""
+    """Show the profile ID, and each variant if it was tuned for several machines."""
     catalogue = load_profiles(settings, profiles)
-    found = [loaded for loaded in catalogue.profiles if loaded.profile.id == profile_id]
-    if not found:
+    matching = [loaded for loaded in catalogue.profiles if loaded.profile.id == profile_id]
+    if not matching:
         raise _unknown(profile_id, catalogue)
     if output == "json":
-        click.echo(json.dumps([profile_document(loaded) for loaded in found], indent=2))
+        click.echo(json.dumps([profile_document(loaded) for loaded in matching], indent=2))
         return
-    for loaded in found:
+    for loaded in matching:
         _print_profile(loaded)
 
 
@@ -37,8 +37,8 @@ def _unknown(profile_id: str, catalogue: "ProfileCatalogue") -> Exception:
         if failure.profile == profile_id:
             reason = f"{failure.source}: {failure.reason}"
             return InputError(f"profile {profile_id!r} could not be loaded: {reason}")
-    known = ", ".join(sorted({loaded.profile.id for loaded in catalogue.profiles})) or "none"
-    return InputError(f"no profile is called {profile_id!r}; there are: {known}")
+    ids = ", ".join(sorted({loaded.profile.id for loaded in catalogue.profiles})) or "none"
+    return InputError(f"no profile is called {profile_id!r}; there are: {ids}")
 
 
 def _print_profile(loaded: "LoadedProfile") -> None:

@@ -1,4 +1,4 @@
-"""Where the profiles come from: options that say so, and the catalogue that they make."""
+"""The options for the sources of profiles, and the catalogue that is loaded from them."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -24,7 +24,7 @@ def profile_sources(function: Callable[..., None]) -> Callable[..., None]:
 
 
 def load_profiles(settings: Path | None, directory: Path | None) -> "ProfileCatalogue":
-    """Load the profiles of the settings and plugins; *directory* in place of the settings' own."""
+    """Load the profiles of plugins, and those of *directory* or else of the settings."""
     from temper_core.plugin_host import load_host
     from temper_core.profiles.loading import load_catalogue
     from temper_core.settings import load

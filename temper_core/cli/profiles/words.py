@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def profile_document(loaded: "LoadedProfile") -> dict[str, Any]:
-    """Return a loaded profile as JSON would say it, with where it came from."""
+    """Return a loaded profile ready for JSON, with its origin."""
     import attrs
 
     origin = {
@@ -22,11 +22,11 @@ def profile_document(loaded: "LoadedProfile") -> dict[str, Any]:
 
 
 def given(record: "AttrsInstance") -> str:
-    """Say what of *record* was given, in the words of the document."""
+    """Return the fields of *record* that are set, by their names in the document."""
     import attrs
 
-    told = attrs.asdict(record, filter=lambda _, value: value not in (None, "", ()))
-    return ", ".join(f"{key} {_said(value)}" for key, value in told.items())
+    values = attrs.asdict(record, filter=lambda _, value: value not in (None, "", ()))
+    return ", ".join(f"{key} {_said(value)}" for key, value in values.items())
 
 
 def _said(value: object) -> str:

@@ -1,4 +1,4 @@
-"""The engine change under way: its cause, its way, and how long the stock scheduler runs for it."""
+"""The engine change under way: its cause, its method, and its window on the stock scheduler."""
 
 import structlog
 from attrs import define
@@ -16,10 +16,10 @@ RECOVERY = "recovery"
 
 @define
 class EngineChange:
-    """What the next engine to attach is there for, and its accounts.
+    """The reason for the next attachment, and its counters.
 
-    ``stock_since`` is when the kernel dropped the engine before it; None where that is of no
-    interest, because nobody planned it. ``diagnosis`` is of the last engine that ended unasked.
+    ``stock_since`` is when the kernel dropped the engine before it, None if that was not planned.
+    ``diagnosis`` is that of the last engine that ended without a request.
     """
 
     counters: EngineCounters
@@ -30,16 +30,16 @@ class EngineChange:
     diagnosis: Diagnosis | None = None
 
     def planned(self, way: ChangeMethod, why_cold: str = "") -> None:
-        """Note that another plan comes into force that way."""
+        """Record that another plan comes into force by the method *way*."""
         self.cause, self.way, self.why_cold = PLAN, way, why_cold
 
     def started(self) -> None:
-        """Count the engine that was started, or let through its gate, for this."""
+        """Count the engine that was started, or let through its gate, for this change."""
         self.counters.reloads[self.cause] += 1
 
     def attached(self, run: EngineRun, now: float) -> None:
         """Count the window that *run* ends, now that it is proven."""
-        if run.attach_count > 1:  # it restarted in place, as it does over CPU hotplug
+        if run.attach_count > 1:  # it restarted in place, as after CPU hotplug
             self.counters.reloads["hotplug"] += 1
         if self.stock_since is not None and self.cause in (PLAN, ROLLBACK):
             window_s = (run.enabled_at or now) - self.stock_since
@@ -51,11 +51,11 @@ class EngineChange:
         self.begin_cold(RECOVERY)
 
     def failed(self, diagnosis: Diagnosis, *, may_roll_back: bool) -> None:
-        """Count an engine that ended unasked or did not attach; what follows is another change."""
+        """Count an engine that ended without a request or did not attach."""
         self.diagnosis = diagnosis
         kind = diagnosis.kind.value
         self.counters.ejections[kind] += 1
-        if self.way is ChangeMethod.WARM:  # its gate was opened, and it was never proven
+        if self.way is ChangeMethod.WARM:  # its gate was opened, but it was never proven
             self.counters.swap_failures[kind] += 1
         self.begin_cold(ROLLBACK if may_roll_back else RECOVERY)
 
@@ -65,5 +65,5 @@ class EngineChange:
         self.counters.swap_failures[diagnosis.kind.value] += 1
 
     def begin_cold(self, cause: str) -> None:
-        """Note that the next engine is started where none runs, because of *cause*."""
+        """Record that the next engine starts while none runs, because of *cause*."""
         self.cause, self.way, self.why_cold = cause, ChangeMethod.COLD, ""

@@ -1,4 +1,4 @@
-"""Which plans there are: the one that is wanted, the last that worked, and what is wrong."""
+"""The known plans: the wanted one, the last that worked, and the problems of the wanted one."""
 
 import json
 from functools import lru_cache
@@ -11,9 +11,9 @@ from temper_core.scheduler.failure.diagnosis import Diagnosis, EndKind
 
 @frozen
 class Candidate:
-    """A plan that was asked for; ``problem`` says why it is not to be used.
+    """A submitted plan. ``problem`` is why it must not be used, empty if it may.
 
-    ``is_checked`` is false while no engine was found whose limits it could be held against.
+    ``is_checked`` is false while no engine was found whose limits it could be checked against.
     """
 
     plan: LayerPlan
@@ -23,7 +23,7 @@ class Candidate:
 
 
 class PlanBook:
-    """Keeps the wanted plan and the last good one apart, and numbers what is started."""
+    """Keeps the wanted plan and the last good one, and numbers the started generations."""
 
     def __init__(self) -> None:
         self.wanted: Candidate | None = None
@@ -34,20 +34,20 @@ class PlanBook:
 
     @property
     def problem(self) -> str:
-        """Why the wanted plan is not the one that should run; empty where it is."""
+        """Why the wanted plan is not the one that should run, empty if it is."""
         if self.wanted is None:
             return ""
         return self.wanted.problem or (self._why_postponed if self._is_postponed else "")
 
     @property
     def _is_postponed(self) -> bool:
-        """Whether the last good plan stands in for the wanted one, another, for a while."""
+        """Whether the last good plan replaces a different wanted one for a while."""
         if self._postponed_until is None or self.wanted is None or self.good is None:
             return False
         return not same(self.good.config, self.wanted.config)
 
     def submit(self, candidate: Candidate) -> bool:
-        """Want another plan; return whether it differs for the engine from the last one."""
+        """Set the wanted plan. Return whether its configuration differs from the last one."""
         is_same = self.wanted is not None and same(self.wanted.config, candidate.config)
         if self.wanted is not None and is_same:
             candidate = evolve(self.wanted, plan=candidate.plan)
@@ -57,9 +57,9 @@ class PlanBook:
         return not is_same
 
     def target(self) -> Generation | None:
-        """Return what should run: the wanted plan, or the last good one where that has a problem.
+        """Return the generation that should run: the wanted plan, or the last good one.
 
-        A wanted plan that the engine cannot tell from the good one *is* the good one.
+        The last good plan runs if the wanted one has a problem or the same configuration.
         """
         if self.wanted is None:
             return None
@@ -68,28 +68,28 @@ class PlanBook:
         return Generation(self._last_number + 1, self.wanted.plan, self.wanted.config)
 
     def started(self, generation: Generation) -> None:
-        """Note that *generation* was given to an engine: its number is used up."""
+        """Record that *generation* was given to an engine, so that its number is used up."""
         self._last_number = max(self._last_number, generation.number)
 
     def proven(self, generation: Generation) -> None:
-        """Note that *generation* attached: it is what a later failure falls back to."""
+        """Record that *generation* attached. A later failure falls back to it."""
         self.good = generation
 
     def refused(self, problem: str) -> None:
-        """Note that the wanted plan breaks a rule of the engine."""
+        """Record that the wanted plan breaks a rule of the engine."""
         if self.wanted is not None:
             self.wanted = evolve(self.wanted, problem=problem)
 
     def accepted(self) -> None:
-        """Note that the wanted plan was held against the engine's rules and keeps them."""
+        """Record that the wanted plan was checked and keeps the engine's rules."""
         if self.wanted is not None:
             self.wanted = evolve(self.wanted, is_checked=True)
 
     def failed(self, generation: Generation, diagnosis: Diagnosis) -> bool:
-        """Note that *generation* did not attach; return whether another may be tried at once.
+        """Record that *generation* did not attach. Return whether another may be tried at once.
 
-        The last good plan gets one try without a wait. A plan that is to blame itself is not
-        tried again before it changes. Where another scheduler came first, no plan is better.
+        The last good plan gets one try without a wait. A plan that caused the failure is not tried
+        again before it changes. If another scheduler attached first, no other plan would succeed.
         """
         if self.wanted is None or (self.good and same(self.good.config, generation.config)):
             return False
@@ -100,32 +100,32 @@ class PlanBook:
         return self.good is not None
 
     def postpone(self, why: str, until: float) -> None:
-        """Let the last good plan stand in until then, because of *why*.
+        """Use the last good plan up to the moment *until*, because of *why*.
 
-        That holds for whatever is wanted meanwhile too: its cause may well be the machine's.
+        This holds for plans submitted meanwhile too, because the machine may be the cause.
         """
         self._postponed_until = until
         self._why_postponed = why
 
     def look_at_clock(self, now: float) -> None:
-        """End the postponement that is over by *now*."""
+        """End a postponement that is over at *now*."""
         if self._postponed_until is not None and now >= self._postponed_until:
             self._postponed_until = None
 
     def forgive(self) -> None:
-        """Give the wanted plan another chance, as an operator asks for."""
+        """Clear the problems of the wanted plan, as an operator requested."""
         self._postponed_until = None
         if self.wanted is not None:
             self.wanted = evolve(self.wanted, problem="", is_checked=False)
 
 
 def did_not_attach(generation: Generation, diagnosis: Diagnosis) -> str:
-    """Say that *generation* did not, and why."""
+    """Return the message that *generation* did not attach, with the reason."""
     return f"generation {generation.number} did not attach: {diagnosis.summary}"
 
 
 def same(config: str, other: str) -> bool:
-    """Return whether two configurations say the same; the order of keys says nothing."""
+    """Return whether two configurations are equal but for the order of keys."""
     return config == other or _canonical(config) == _canonical(other)
 
 

@@ -1,4 +1,4 @@
-"""A changed plan on its way into force: when, by which way, and what becomes of one that fails."""
+"""Changes of the plan in force: when they happen, by which method, and how failures are handled."""
 
 import structlog
 from attrs import define, evolve
@@ -24,8 +24,8 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 class PlanChanges:
     """Replaces an attached engine whose plan is not the one that should run.
 
-    By an heir beside it, or cold where there can be none; and nothing is stopped for an engine
-    that could not be started.
+    It uses an heir beside the engine, or a cold restart if no heir is possible. No engine is
+    stopped for one that preflight forbids to start.
     """
 
     starter: Starter
@@ -37,7 +37,7 @@ class PlanChanges:
     recheck_s: float
 
     def consider(self, run: EngineRun, now: float) -> None:
-        """Do what the wanted plan calls for, now that *run* is attached."""
+        """Take the next step towards the wanted plan while *run* is attached."""
         target, heir = self.plans.target(), self.succession.heir
         if target is None or same(target.config, run.generation.config):
             self.policy.settled()
@@ -51,7 +51,7 @@ class PlanChanges:
             self._follow(heir, run, target, now)
 
     def heir_failed(self, heir: EngineRun, run: EngineRun | None, now: float) -> None:
-        """Deal with an heir that ended behind its gate; *run*, if attached, knows nothing of it."""
+        """Handle an heir that ended behind its gate. An attached *run* is not affected."""
         if self.succession.is_handing_over:
             self.succession.drop("it has ended", now)
             self.change.begin_cold(ROLLBACK)
@@ -63,19 +63,19 @@ class PlanChanges:
             self._failed(heir.diagnosis, heir.generation, now)
 
     def forgive(self) -> None:
-        """Start afresh, as an operator asks for by going through safe mode."""
+        """Drop all failures: an operator has turned safe mode on and off."""
         self.backoff.forget()
         self.starter.gate_refusal = ""
         self.plans.forgive()
 
     def _is_due(self, now: float) -> bool:
-        due = self.policy.due_at()
-        if due is None:
+        moment = self.policy.due_at()
+        if moment is None:
             self.policy.changed(now)
-        return due is not None and due <= now
+        return moment is not None and moment <= now
 
     def _follow(self, heir: EngineRun, run: EngineRun, target: Generation, now: float) -> None:
-        """Let an heir that arrived take over, be it of a plan that is already outdated."""
+        """Let an heir at its gate take over, even if its plan is already outdated."""
         is_wanted = same(target.config, heir.generation.config)
         if is_wanted:
             self.policy.settled()
@@ -90,15 +90,15 @@ class PlanChanges:
         self.policy.reloaded(now)
         hold = verdict(self.starter.preflight(run.process.pid))
         if hold is not None:
-            told = f"the next engine cannot be started: {hold.detail}"
-            self.plans.postpone(told, now + self.recheck_s)
+            problem = f"the next engine cannot be started: {hold.detail}"
+            self.plans.postpone(problem, now + self.recheck_s)
             return
-        why_cold = self.starter.why_no_swap() or self._begin(run, target, now)
+        why_cold = self.starter.swap_obstacle() or self._begin(run, target, now)
         if why_cold:
             self._replace_cold(run, why_cold, now)
 
     def _begin(self, run: EngineRun, target: Generation, now: float) -> str:
-        """Start an heir; return why there can be none, where only that is in the way."""
+        """Start an heir. Return why no gate can be made, empty otherwise."""
         self.plans.started(target)
         try:
             self.succession.begin(target, run.generation, now)
@@ -109,13 +109,13 @@ class PlanChanges:
         return self.starter.gate_refusal
 
     def _replace_cold(self, run: EngineRun, why: str, now: float) -> None:
-        """Stop the engine now; the next plan starts once it has ended."""
+        """Stop the engine. The next plan starts once it has ended."""
         self.change.planned(ChangeMethod.COLD, why)
         log.info("reload_begun", generation=run.generation.number, why_cold=why)
         run.stop(now)
 
     def _failed(self, diagnosis: Diagnosis, generation: Generation, now: float) -> None:
-        """Count a failed heir, and keep its plan away: for good where that is to blame itself."""
+        """Count a failed heir, and hold its plan back: for good if the plan was the cause."""
         self.change.heir_failed(diagnosis)
         log.error("swap_failed", kind=diagnosis.kind.value, why=diagnosis.summary)
         self.plans.failed(generation, diagnosis)

@@ -7,13 +7,13 @@ LONGEST_WAIT_IN_QUIETS = 5
 
 
 class ReloadPolicy:
-    """Decides when a pending change becomes a reload; every moment is given, in seconds.
+    """Decides when a pending change becomes a reload. All times are arguments, in seconds.
 
-    A reload is another engine, whether by a warm swap or by a cold restart, and whether it comes
-    up or not: each takes its part of the hour's budget. Steering by hints takes none.
+    A reload is the start of another engine, by a warm swap or a cold restart. Each counts against
+    the hour's budget, even if it fails. Steering by hints takes none of the budget.
 
-    A reload waits for *quiet_s* without a further change, but a node that never falls quiet is
-    not kept waiting for ever: five quiet periods, or *min_interval_s* if that is longer.
+    A reload waits for *quiet_s* without a further change, but not for ever: at most five quiet
+    periods, or *min_interval_s* if that is longer.
     """
 
     def __init__(self, quiet_s: float, min_interval_s: float, reloads_per_hour: int) -> None:
@@ -25,39 +25,39 @@ class ReloadPolicy:
         self._last_change: float | None = None
 
     def changed(self, now: float) -> None:
-        """Note that another plan is wanted."""
+        """Record that another plan is wanted."""
         self._first_change = now if self._first_change is None else self._first_change
         self._last_change = now
 
     def settled(self) -> None:
-        """Note that what runs is what is wanted."""
+        """Record that the wanted plan is in force."""
         self._first_change = self._last_change = None
 
     def reloaded(self, now: float) -> None:
-        """Note that another engine is being started, warm or cold."""
+        """Record that another engine is being started, warm or cold."""
         self._reloads.append(now)
         self.settled()
 
     def due_at(self) -> float | None:
-        """Return the moment from which a reload is due; None while nothing is pending."""
+        """Return the moment from which a reload is due, None while no change is pending."""
         if self._first_change is None or self._last_change is None:
             return None
         quiet = min(self._last_change + self._quiet_s, self._first_change + self._patience_s)
         return max(quiet, self._earliest())
 
     def why_later(self, now: float) -> str:
-        """Say what a pending change waits for at *now*; empty if nothing is in the way."""
-        due = self.due_at()
-        if due is None or due <= now:
+        """Return what a pending change waits for at *now*, empty if a reload is due."""
+        moment = self.due_at()
+        if moment is None or moment <= now:
             return ""
-        if self._earliest() < due:
-            return f"waiting {due - now:.0f} s for the pods to fall quiet"
-        if self._budget_free_at() < due:
+        if self._earliest() < moment:
+            return f"waiting {moment - now:.0f} s for the pods to fall quiet"
+        if self._budget_free_at() < moment:
             apart = f"{self._min_interval_s:g} s apart"
-            return f"waiting {due - now:.0f} s: reloads are at least {apart}"
+            return f"waiting {moment - now:.0f} s: reloads are at least {apart}"
         return (
             f"all {self._reloads.maxlen} reloads of an hour are used up; "
-            f"the next is possible in {due - now:.0f} s"
+            f"the next is possible in {moment - now:.0f} s"
         )
 
     def _earliest(self) -> float:

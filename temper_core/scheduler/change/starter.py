@@ -1,4 +1,4 @@
-"""Everything between a plan and a started engine: find, check, preflight, spawn."""
+"""The steps from a plan to a started engine: find, check, preflight, spawn."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -27,10 +27,10 @@ LONGEST_STATS_PERIOD_S = 10.0
 
 
 class Starter:
-    """Knows the installed engine and starts it; keeps the kernel's log open from then on.
+    """Finds the installed engine and starts it. Keeps the kernel's log open after a start.
 
-    ``checks`` are those of the last preflight, ``gate_refusal`` is what keeps this process from
-    holding an engine back at a gate, once that is known.
+    ``checks`` are those of the last preflight. ``gate_refusal`` is why this process cannot hold an
+    engine back at a gate, once that is known.
     """
 
     def __init__(
@@ -52,41 +52,41 @@ class Starter:
 
     @property
     def engine_name(self) -> str:
-        """The engine's name and version; the name alone before it was found."""
+        """The engine's name and version, the name alone before it was found."""
         return f"scx_layered {self.engine.version}" if self.engine else "scx_layered"
 
     def tidy(self) -> None:
-        """Remove what a killed agent, or an engine's end on a full or broken disk, left here."""
+        """Remove what a killed agent, or an engine that ended on a full disk, left behind."""
         remove_leftovers(self._settings, self._roots)
 
     def preflight(self, own_engine: int | None = None) -> tuple[Check, ...]:
-        """Look for all that a start needs; the engine is looked for anew.
+        """Run the checks before a start. The engine is looked up anew.
 
-        *own_engine* is the process id of the one that runs, if any.
+        *own_engine* is the process id of the running engine, if any.
         """
         self.checks = run_preflight(
             self._roots, self._settings, find=self._find, own_engine=own_engine
         )
         return self.checks
 
-    def why_no_swap(self) -> str:
-        """Say why the next engine cannot load beside the one that runs; empty where it can."""
+    def swap_obstacle(self) -> str:
+        """Return why the next engine cannot load beside the running one, empty if it can."""
         if not self._settings.scheduler.warm_swap:
             return "[scheduler] warm_swap is false"
         return self.gate_refusal or why_no_room(self._roots)
 
     def candidate(self, plan: LayerPlan) -> Candidate:
-        """Render *plan* and hold it against the engine's rules, if an engine is installed."""
+        """Render *plan* and check it against the engine's rules, if an engine is installed."""
         return self.checked(Candidate(plan, self._access.render(plan), is_checked=False))
 
     def checked(self, candidate: Candidate) -> Candidate:
-        """Hold *candidate* against the rules of the installed engine, once."""
+        """Check *candidate* once against the rules of the installed engine."""
         if candidate.is_checked:
             return candidate
         try:
             engine = self.engine or self._find(self._settings.scheduler.engine)
         except TemperError:
-            return candidate  # preflight will say so; nothing is started without an engine
+            return candidate  # preflight reports that, and starts nothing without an engine
         cpus = len(candidate.plan.machine.cpus)
         try:
             self._access.check(candidate.config, engine.version, cpus)
@@ -95,32 +95,32 @@ class Starter:
         return evolve(candidate, is_checked=True)
 
     def start(self, generation: Generation, now: float) -> EngineRun:
-        """Spawn an engine for *generation* where none runs; raise EngineError if it cannot be."""
+        """Spawn an engine for *generation* while none runs. Raise EngineError if that fails."""
         self.make_hints_ready(generation.plan)
         return self._spawn(generation, now, is_gated=False)
 
     def start_beside(self, generation: Generation, running: Generation, now: float) -> EngineRun:
         """Spawn an engine that loads while that of *running* schedules, and waits at a gate.
 
-        Raises EngineError where it cannot be started, GateError where only there can be no gate.
+        Raises EngineError if it cannot be started, GateError if its gate cannot be made.
         """
         if generation.plan.is_steered and not self._is_hint_map_pinned():
-            # An engine that finds no map makes one of its own. The hints of the plan in force are
-            # right for the engine that reads them now.
+            # An engine that finds no map makes a map itself. The running engine needs the hints of
+            # the plan in force.
             self.make_hints_ready(running.plan if running.plan.is_steered else generation.plan)
         return self._spawn(generation, now, is_gated=True)
 
     def make_hints_ready(self, plan: LayerPlan) -> None:
-        """Have the hints of a steered plan right before its engine reads them.
+        """Set the hints of a steered plan before its engine reads them.
 
-        Raises EngineError where that cannot be.
+        Raises EngineError if that fails.
         """
         if not plan.is_steered:
             return
         try:
             self._steering().ready(plan)
         except TemperError as error:
-            raise EngineError(f"the hints for the plan cannot be given: {error}") from error
+            raise EngineError(f"the hints for the plan cannot be set: {error}") from error
 
     def _steering(self) -> HintMap:
         if self._hint_map is None:
@@ -156,12 +156,12 @@ class Starter:
         return EngineRun(generation, process, stats, surroundings, limits)
 
     def close(self) -> None:
-        """Let go of the kernel's log, and of the runtime directory if nothing else made it."""
+        """Close the kernel's log, and remove the runtime directory if this made it."""
         if self._kernel_log is not None:
             self._kernel_log.close()
             self._kernel_log = None
         if self._made_run:
-            with suppress(OSError):  # it is not empty: somebody else uses it now
+            with suppress(OSError):  # it is not empty: another process uses it now
                 self._roots.run.rmdir()
 
     def _find(self, name: str) -> InstalledEngine:

@@ -1,13 +1,12 @@
 """The warm swap: the next engine loads beside the one that schedules, and takes its place.
 
     begin ─▶ the heir loads ─▶ it waits at its gate ─▶ give_way: the old engine is stopped
-          ─▶ the kernel is free: hints are made right, the gate opens, the heir is the engine
+          ─▶ the kernel is free: the hints are set, the gate opens, the heir is the engine
 
-Up to ``give_way`` nothing of this touches the engine that schedules: an heir that does not load or
-is not verified simply ends. An heir is no reserve, though. Where the old engine was thrown out or
-fails by itself, the heir is dropped too: what made the kernel throw one engine out (a stalled
-thread, SysRq-S, a CPU that went) may well be there still, and an engine that attaches itself again
-within milliseconds would undo both the back-off and an operator's SysRq.
+Until ``give_way`` the engine that schedules is not affected: an heir that does not load or verify
+simply ends. An heir is no reserve. If the old engine is ejected or fails by itself, the heir is
+dropped too: the cause of the ejection (a stalled thread, SysRq-S, an offline CPU) may persist. An
+engine that attaches again within milliseconds would undo both the back-off and an operator's SysRq.
 """
 
 import structlog
@@ -22,11 +21,11 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 RELEASE_S = 1.0
-"""How long the kernel may take to be free once the old engine has ended."""
+"""The longest time until the kernel is free once the old engine has ended."""
 
 
 class SuccessionError(EngineError):
-    """The old engine has gone and the heir may not attach; ``generation`` was the heir's."""
+    """The old engine has ended and the heir may not attach. ``generation`` is the heir's."""
 
     def __init__(self, generation: Generation, why: str) -> None:
         self.generation = generation
@@ -34,7 +33,7 @@ class SuccessionError(EngineError):
 
 
 class Succession:
-    """The heir, the engine that gives way to it, and those that still have to end."""
+    """The heir, the engine it replaces, and the engines that are still ending."""
 
     def __init__(self, starter: Starter, kernel: SchedExt) -> None:
         self.heir: EngineRun | None = None
@@ -51,23 +50,26 @@ class Succession:
 
     @property
     def is_clear(self) -> bool:
-        """Whether there is no engine but the one that schedules, if that."""
+        """Whether no engine is left beside the one that schedules."""
         return self.heir is None and not self._leaving
 
     @property
     def runs(self) -> tuple[EngineRun, ...]:
-        """Every engine that is here beside the one that schedules."""
+        """Every engine beside the one that schedules."""
         return (*self._leaving, *((self.heir,) if self.heir is not None else ()))
 
     def begin(self, target: Generation, running: Generation, now: float) -> None:
-        """Start an heir for *target* beside the engine of *running*; raises as the starter does."""
+        """Start an heir for *target* beside the engine of *running*.
+
+        Raises the errors of ``Starter.start_beside``.
+        """
         self.heir = self._starter.start_beside(target, running, now)
         log.info("swap_begun", generation=target.number, beside=running.number)
 
     def step(self, now: float) -> EngineRun | None:
-        """Move all of them on; return an heir that ended unasked, once.
+        """Advance all of them. Return an heir that ended without a request, once.
 
-        If it was to be handed over, that stands until ``drop``: the old engine is being stopped.
+        ``is_handing_over`` stays true until ``drop``, because the old engine is being stopped.
         """
         for run in self._leaving:
             run.step(now)
@@ -82,9 +84,10 @@ class Succession:
         return heir
 
     def may_supersede(self) -> bool:
-        """Say whether a newer plan may replace the heir that loads.
+        """Return whether a newer plan may replace the heir that loads.
 
-        Only one time in a row: where plans change faster than engines load, none would ever arrive.
+        This is allowed once in a row: if plans change faster than engines load, no heir would ever
+        reach its gate.
         """
         if self.heir is None or self.heir.phase is not EnginePhase.LOADING or self._was_superseded:
             return False
@@ -92,16 +95,16 @@ class Succession:
         return True
 
     def give_way(self, running: EngineRun, now: float) -> None:
-        """Stop *running* for the heir that waits at its gate."""
+        """Stop *running* in favour of the heir that waits at its gate."""
         self._giving_way = running
         self._was_superseded = False
         running.stop(now)
 
     def hand_over(self, now: float) -> EngineRun | None:
-        """Let the heir attach once the kernel is free; return it when that was done.
+        """Let the heir attach once the kernel is free. Return it when its gate was opened.
 
-        Drops the heir where the kernel does not become free, and where the hints cannot be made
-        right: the latter raises SuccessionError.
+        Drops the heir if the kernel does not become free. If the hints cannot be set, drops the
+        heir and raises SuccessionError.
         """
         old, heir = self._giving_way, self.heir
         if old is None or heir is None or heir.phase is not EnginePhase.WAITING:
@@ -126,7 +129,7 @@ class Succession:
             raise SuccessionError(heir.generation, str(error)) from error
 
     def drop(self, why: str, now: float) -> None:
-        """End the heir, if there is one; it has attached nothing."""
+        """End the heir, if any. It has attached nothing."""
         heir, self.heir, self._giving_way = self.heir, None, None
         if heir is not None:
             log.warning("successor_dropped", generation=heir.generation.number, why=why)
@@ -134,6 +137,6 @@ class Succession:
             self.dismiss(heir)
 
     def dismiss(self, run: EngineRun) -> None:
-        """See *run*, which was stopped, to its end."""
+        """Keep stepping *run*, which was stopped, until it has ended."""
         if run.phase is not EnginePhase.ENDED:
             self._leaving.append(run)

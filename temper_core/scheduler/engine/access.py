@@ -1,4 +1,4 @@
-"""How the life cycle reaches plans and the installed engine; tests give their own."""
+"""The life cycle's access to the plan compiler and the installed engine. Tests pass their own."""
 
 from collections.abc import Callable, Mapping
 
@@ -17,7 +17,7 @@ def render_with_the_compiler(plan: LayerPlan) -> str:
 
 
 def check_against_rules(config: str, version: str, cpus: int) -> None:
-    """Hold a configuration against the engine's rules; raise PlanError naming what it breaks."""
+    """Check a configuration against the engine's rules. Raise PlanError with the violations."""
     from temper_core.engine.capabilities import capabilities_of  # noqa: PLC0415 - large table
     from temper_core.engine.configuration_check import ensure_accepted  # noqa: PLC0415 - same
 
@@ -26,7 +26,7 @@ def check_against_rules(config: str, version: str, cpus: int) -> None:
 
 @frozen
 class EngineAccess:
-    """Plan to text, name to binary, text to verdict; and what every start adds."""
+    """Functions that render a plan, find the engine and check a text, and each start's extras."""
 
     render: Callable[[LayerPlan], str] = render_with_the_compiler
     find: Callable[[str], InstalledEngine] = find_installed

@@ -1,12 +1,12 @@
-"""One engine from its start to the proof that the kernel has let go of it, step by step.
+"""One engine's run, from its start to the proof that the kernel has released it.
 
     LOADING ─proven─▶ ATTACHED ─stop, silence, exit─▶ STOPPING ─▶ ENDED            (cold)
     LOADING ─▶ WAITING ─gate opened─▶ ATTACHING ─proven─▶ ATTACHED …               (gated)
 
-Back from ATTACHED to LOADING when the kernel detached it while the process lives on, as the engine
-does over CPU hotplug. While it loads an engine hears no SIGTERM, and while it loads or waits it has
-attached nothing; so it is killed at once. Until its gate is opened, whatever the kernel runs is
-another engine's: it is neither taken for a proof nor waited for.
+It returns from ATTACHED to LOADING if the kernel detached it while the process lives on, as the
+engine does after CPU hotplug. An engine handles no SIGTERM while it loads, and has attached nothing
+while it loads or waits. So it is then killed at once. Until its gate is opened, the scheduler in
+the kernel is another engine's: it counts for no proof and is not waited for.
 """
 
 from enum import StrEnum
@@ -32,14 +32,14 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 VERIFY_S = 5.0
 LAST_WORDS_S = 0.5
 NEXT_ARRIVAL_S = 1.0
-"""An engine does not come to its gate a second time any sooner: it loads in between."""
+"""An engine needs at least this long to reach its gate again, because it loads in between."""
 
 LET_THROUGH_IDLE_S = 30.0
-"""An engine that was let through holds the node on the stock scheduler until it attaches."""
+"""The idle limit after the gate opens: the node runs the stock scheduler until it attaches."""
 
 
 class EnginePhase(StrEnum):
-    """Where an engine is in its life."""
+    """The phases of an engine's life."""
 
     LOADING = "loading"
     WAITING = "waiting"
@@ -51,7 +51,7 @@ class EnginePhase(StrEnum):
 
 @frozen
 class Limits:
-    """How long each part of an engine's life may take, in seconds, and what may end it."""
+    """The limits of an engine's phases, in seconds, and whether SysRq-S may end it."""
 
     start_deadline_s: float = 60.0
     stop_deadline_s: float = 10.0
@@ -60,14 +60,14 @@ class Limits:
 
 
 class EngineRun:
-    """One engine process of one generation; ``step`` moves it on and never waits.
+    """One engine process of one generation. ``step`` advances it and never waits.
 
-    ``missing`` is the first thing the proof still lacks, ``problem`` what went wrong last on the
-    way. ``diagnosis`` is set where it ended or failed without having been asked to;
-    ``gate_refusal`` says that it did so only because there can be no gate. Moments are on the
-    clock of ``step``; ``enabled_at`` and ``released_at`` are when the kernel was seen to take and
-    to drop the scheduler. ``predecessor`` is the engine that made way for this one, until its
-    process has ended; ``has_successor`` means that another has taken this one's place.
+    ``missing`` is the first condition the proof lacks, ``problem`` the last error. ``diagnosis``
+    is set if the engine ended or failed without a request. ``gate_refusal`` is set if it ended
+    only because no gate could be mounted. Times are on the clock of ``step``. ``enabled_at`` and
+    ``released_at`` are the times at which the kernel was seen to take and to drop the scheduler.
+    ``predecessor`` is the engine before this one, until its process has ended.
+    ``has_successor`` means that another engine has replaced this one.
     """
 
     def __init__(
@@ -112,7 +112,7 @@ class EngineRun:
 
     @property
     def problem(self) -> str:
-        """What went wrong last on the way."""
+        """The last error of the run, empty without one."""
         return self._ladder.problem or self._problem
 
     @property
@@ -127,24 +127,24 @@ class EngineRun:
 
     @property
     def is_let_through(self) -> bool:
-        """Whether its gate was opened, and the kernel has not been seen to take it yet."""
+        """Whether its gate was opened but the kernel has not been seen to take it yet."""
         return self.phase is EnginePhase.ATTACHING and self.enabled_at is None
 
     @property
     def has_let_go(self) -> bool:
-        """Whether the kernel runs nothing of this engine, and never will again.
+        """Whether the kernel runs nothing of this engine and never will again.
 
-        Known before the process has ended only where it was attached when it was stopped.
+        This is known before the process has ended only if it was attached when it was stopped.
         """
         return self._saw_release or self.phase is EnginePhase.ENDED or self.is_held_back
 
     @property
     def is_stuck(self) -> bool:
-        """Whether it was stopped and nothing helped."""
+        """Whether every rung of the stop ladder failed."""
         return self._ladder.is_exhausted and not self.has_let_go
 
     def step(self, now: float) -> None:
-        """Look at the process, its statistics and the kernel, and move on."""
+        """Read the process, its statistics and the kernel, and advance the phase."""
         if self.phase is EnginePhase.ENDED:
             return
         self._surroundings.log.drain(now)
@@ -163,7 +163,10 @@ class EngineRun:
             self._judge(kernel, now)
 
     def open_gate(self, now: float, predecessor: "EngineRun") -> None:
-        """Let a waiting engine attach, in *predecessor*'s place; the kernel must be free."""
+        """Let a waiting engine attach in *predecessor*'s place. The kernel must be free.
+
+        Raises ValueError if the engine is not waiting at a gate.
+        """
         gate = self.process.gate
         if gate is None or self.phase is not EnginePhase.WAITING:
             raise ValueError(f"the engine is {self.phase}, not at a gate")
@@ -180,7 +183,7 @@ class EngineRun:
         self.deadline.restart(now, idle_s=LET_THROUGH_IDLE_S)
 
     def stop(self, now: float) -> None:
-        """Begin to end the engine; does nothing where that has begun already."""
+        """Begin to end the engine. Does nothing if that has begun already."""
         if self.phase in (EnginePhase.STOPPING, EnginePhase.ENDED):
             return
         is_attached = (
@@ -195,7 +198,7 @@ class EngineRun:
         self.stop(now)
 
     def _approach_gate(self, now: float) -> None:
-        """See whether it has loaded; time at the gate is not its own."""
+        """Check whether it has loaded. Time at the gate does not count against its deadline."""
         if self.phase is EnginePhase.WAITING:
             return
         try:
@@ -211,7 +214,7 @@ class EngineRun:
             self._watch_deadline(now, self.missing, is_loading=True)
 
     def _let_through_again(self, kernel: KernelState, now: float) -> None:
-        """Tell an engine that starts again in place the kernel's true state, behind its gate."""
+        """Pass the kernel's true state to an engine that restarts in place behind its gate."""
         gate, opened_at = self.process.gate, self._opened_at
         if gate is None or opened_at is None or now - opened_at < NEXT_ARRIVAL_S:
             return
@@ -235,7 +238,7 @@ class EngineRun:
             self._problem = ""
 
     def _is_socket_anothers(self) -> bool:
-        """Whether the engine before this one may still answer: its process ends some time later."""
+        """Whether the engine before this one may still answer, because it has not ended yet."""
         before = self.predecessor
         if before is None:
             return False
@@ -271,16 +274,18 @@ class EngineRun:
             self.deadline.restart(now)
         self._is_in_kernel = kernel.is_layered
 
-    def _watch_deadline(self, now: float, lacking: str, *, is_loading: bool) -> None:
-        """End a start that takes too long; what an attached engine uses is no progress of it."""
+    def _watch_deadline(self, now: float, missing: str, *, is_loading: bool) -> None:
+        """End a start that takes too long. CPU time of an attached engine is no progress."""
         cpu_s = cpu_seconds(self.process.pid, self._surroundings.proc) if is_loading else None
         self.deadline.look(now, cpu_s)
-        why = self.deadline.passed(now)
-        if why:
-            self._fail(EndKind.START_TIMEOUT, f"the engine did not attach, {why}: {lacking}", now)
+        excess = self.deadline.passed(now)
+        if excess:
+            self._fail(
+                EndKind.START_TIMEOUT, f"the engine did not attach, {excess}: {missing}", now
+            )
 
     def _watch(self, kernel: KernelState, now: float) -> None:
-        """Notice what neither the process nor its exit code tells of an attached engine."""
+        """Detect a detached or silent engine whose process still runs."""
         if not kernel.is_layered:
             self.phase = EnginePhase.LOADING
             self.deadline.restart(now)
@@ -300,7 +305,7 @@ class EngineRun:
             self._saw_release = True
 
     def _after_exit(self, exit_code: int, kernel: KernelState, now: float) -> None:
-        """Wait for the last words and for the kernel to let go; then it has ended."""
+        """Wait for the rest of the output and for the kernel's release, then end."""
         self.phase = EnginePhase.STOPPING
         if self._exited_at is None:
             self._exited_at = now
@@ -316,7 +321,7 @@ class EngineRun:
             self._insist(kernel, now)
 
     def _insist(self, kernel: KernelState, now: float) -> None:
-        """Deal with a kernel that keeps a scheduler whose process is gone."""
+        """Eject, if allowed, a scheduler that the kernel keeps after its process ended."""
         may_eject = self._ladder.allows_sysrq and self._ladder.rung is not Rung.SYSRQ
         if may_eject and kernel.is_known:
             self._exited_at = now
@@ -327,8 +332,8 @@ class EngineRun:
 
     def _diagnose(self, exit_code: int) -> Diagnosis:
         if self.is_held_back and exit_code in NO_GATE:
-            told = self.process.errors.strip().removeprefix("temper: ")
-            self.gate_refusal = told or f"the launcher ended with {exit_code}"
+            error = self.process.errors.strip().removeprefix("temper: ")
+            self.gate_refusal = error or f"the launcher ended with {exit_code}"
         return diagnose(
             End(
                 exit_code=exit_code,

@@ -2,8 +2,8 @@
 
 The engine reads the kernel's ``sched_ext/state`` once per attach: when everything is loaded and
 verified, just before it attaches (scx_layered 1.1.4, ``scx_ops_attach!``). In the mount namespace
-of a gated engine a FIFO lies over that file, so that its open() blocks until somebody writes what
-it wants to read. An engine that re-attaches in place, as over CPU hotplug, comes to the gate again.
+of a gated engine a FIFO is mounted over that file, so that its open() blocks until the agent writes
+a state word. An engine that re-attaches in place, as after CPU hotplug, blocks at the gate again.
 """
 
 import errno
@@ -14,23 +14,23 @@ from pathlib import Path
 from temper_core.errors import EngineError
 
 FREE = "disabled"
-"""The word of the kernel's state file that lets the engine attach."""
+"""The state word that lets the engine attach."""
 
 
 class GateError(EngineError):
-    """No engine can be held back here, so that only a cold restart is possible."""
+    """No gate can be made here, so that only a cold restart is possible."""
 
 
 class Gate:
-    """One FIFO for one engine; ``close`` leaves neither file nor descriptor.
+    """One FIFO for one engine. ``close`` removes the file and closes all descriptors.
 
-    Its name is needed only until the engine's launcher has mounted it; from the engine's first
-    arrival on it has none, so that an agent that is killed leaves nothing behind either. Close it
-    after the engine's process has ended: an engine that is let down without a word attaches.
+    The FIFO needs its name only until the engine's launcher has mounted it. It is unlinked at the
+    engine's first arrival, so that a killed agent leaves no file behind. Close the gate after the
+    engine's process has ended: an engine whose read ends without a word attaches.
     """
 
     def __init__(self, path: Path) -> None:
-        """Make the FIFO; raise GateError where there can be none."""
+        """Make the FIFO. Raise GateError if that fails."""
         self.path = path
         self._handle = -1
         self._writing = -1
@@ -42,9 +42,10 @@ class Gate:
             raise GateError(f"no gate can be made at {path}: {error.strerror}") from error
 
     def look(self) -> bool:
-        """Return whether the engine stands at the gate; from then on it stays there.
+        """Return whether the engine is at the gate. From then on it stays there.
 
-        A descriptor is held, whose end would let the engine through: only ``open`` ends it.
+        The gate keeps a descriptor open. Closing it would let the engine through, so only ``open``
+        and ``close`` do.
         """
         if self._writing >= 0:
             return True
@@ -62,9 +63,9 @@ class Gate:
         return True
 
     def open(self, word: str = FREE) -> None:
-        """Let the engine read *word* as the kernel's state, and go on.
+        """Let the engine read *word* as the kernel's state and go on.
 
-        Raises GateError where it no longer stands there.
+        Raises GateError if it is not at the gate.
         """
         if not self.look():
             raise GateError("the engine is not at the gate")
@@ -77,7 +78,7 @@ class Gate:
             self._writing = -1
 
     def close(self) -> None:
-        """Remove what is left of it."""
+        """Remove the FIFO and close its descriptors."""
         self._unlink()
         for descriptor in (self._writing, self._handle):
             if descriptor >= 0:

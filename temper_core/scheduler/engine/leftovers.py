@@ -1,4 +1,4 @@
-"""What an agent that was killed leaves in the runtime directories, and its removal at the start."""
+"""Removal of the files that a killed agent left in the runtime directories."""
 
 import os
 import socket
@@ -18,11 +18,11 @@ PATTERNS = ("engine-*.json", "engine-*.gate", PID_FILE, NEXT_PID_FILE)
 
 
 def remove_leftovers(settings: Settings, roots: Roots) -> None:
-    """Remove a dead agent's files; call it while no engine of this agent's exists.
+    """Remove a dead agent's files. Call it while no engine of this agent's exists.
 
-    Nothing of that is needed to start: an engine dies with its agent, and its gate was mounted
-    for it alone. What cannot be removed stays; the start that stumbles over it says so. Beside an
-    agent that may enforce the files are not a dead one's, and stay.
+    No start needs these files: an engine dies with its agent, and its gate was mounted for it
+    alone. A file that cannot be removed stays, and a start that fails for it reports that. If
+    another agent that may enforce runs, the files are its own and stay.
     """
     if not _notes(roots) and not os.path.lexists(roots.stats_socket):
         return
@@ -36,19 +36,19 @@ def _notes(roots: Roots) -> list[Path]:
 
 
 def _remove(roots: Roots) -> None:
-    found = _notes(roots)
-    for path in found:
+    notes = _notes(roots)
+    for path in notes:
         with suppress(OSError):
             path.unlink()
     remove_stale_socket(roots.stats_socket)
-    if found:
-        log.info("leftovers_removed", files=[path.name for path in found])
+    if notes:
+        log.info("leftovers_removed", files=[path.name for path in notes])
 
 
 def remove_stale_socket(path: Path) -> None:
-    """Remove the socket that an ended engine leaves behind; one that is listened on stays."""
+    """Remove the socket of an ended engine. A socket with a listener stays."""
     with socket.socket(socket.AF_UNIX) as probe, suppress(OSError):
-        probe.setblocking(False)  # a hung listener is one, too
+        probe.setblocking(False)  # a hung listener counts as a listener
         try:
             probe.connect(str(path))
         except ConnectionRefusedError:

@@ -1,7 +1,7 @@
-"""One engine loads a configuration into this kernel, behind a gate that nobody ever opens.
+"""A trial load: an engine loads a configuration into this kernel behind a gate that stays closed.
 
-It gets everything a start has but the attachment: the kernel's verifier looks at every program. An
-engine that schedules already is not touched, and of this one nothing stays.
+The kernel's verifier checks every program, as in a start, but nothing is attached. An engine that
+schedules already is not touched, and nothing of this one remains.
 """
 
 import tempfile
@@ -38,9 +38,10 @@ def load_once(
     timeout_s: float = 300.0,
     roots: Roots | None = None,
 ) -> DryRun:
-    """Load *config* and end the engine when it stands at its gate; call it from the main thread.
+    """Load *config* and end the engine at its gate. Call it from the main thread.
 
-    Raises EngineError where that cannot be done here, or says nothing about the configuration.
+    Raises EngineError if no trial is possible here, or if it fails for reasons other than the
+    configuration.
     """
     roots = roots or Roots()
     if not roots.sched_ext.is_dir():
@@ -64,7 +65,7 @@ def load_once(
 
 
 def _watch(process: EngineProcess, timeout_s: float, roots: Roots) -> DryRun:
-    """Wait until the engine is at its gate or has ended."""
+    """Wait until the engine is at its gate or has ended. Raise EngineError after *timeout_s*."""
     until = time.monotonic() + timeout_s
     while process.exit_code is None:
         if process.gate is not None and process.gate.look():
@@ -80,20 +81,20 @@ def _refusal(process: EngineProcess, roots: Roots) -> DryRun:
     code = process.exit_code or 0
     if code in NO_GATE:
         raise EngineError(f"no engine can be held back here: {one_line(process.errors)}")
-    found = diagnose(End(code, process.errors, process.log, pid=process.pid, proc=roots.proc))
-    if found.kind not in OF_THE_PLAN:
-        raise EngineError(f"{found.summary}; {found.remedy}")
-    # What is the engine's own has come before the load.
+    diagnosis = diagnose(End(code, process.errors, process.log, pid=process.pid, proc=roots.proc))
+    if diagnosis.kind not in OF_THE_PLAN:
+        raise EngineError(f"{diagnosis.summary}; {diagnosis.remedy}")
+    # The engine's own checks precede the load.
     stage = (
         DryRunStage.VERIFIED
-        if found.kind in (EndKind.CONFIG, EndKind.USAGE)
+        if diagnosis.kind in (EndKind.CONFIG, EndKind.USAGE)
         else DryRunStage.LOADED
     )
-    return refusal(stage, found.summary.removeprefix(REFUSED_PLAN))
+    return refusal(stage, diagnosis.summary.removeprefix(REFUSED_PLAN))
 
 
 def _end(process: EngineProcess) -> None:
-    """End it while it is still behind its gate: a gate that goes first would let it through."""
+    """End the engine before its gate is closed, which would let it through."""
     process.kill()
     _wait(lambda: process.exit_code is not None, KILL_S)
     process.close()
@@ -107,19 +108,19 @@ def _wait(condition: Callable[[], bool], limit_s: float) -> None:
 
 @contextmanager
 def _pin_of_its_own(roots: Roots) -> Iterator[Path]:
-    """Give a path for the map of hints that only this user can open; the engine makes the map.
+    """Yield a path for the map of hints in a private folder. The engine makes the map.
 
-    Without a BPF file system there is no such folder, and an engine that needs it will say so.
+    Without a BPF file system there is no such folder. An engine that needs the map reports that.
     """
     folder = roots.sys / "fs/bpf"
     try:
-        made = Path(tempfile.mkdtemp(prefix="temper-load-", dir=folder))
+        private = Path(tempfile.mkdtemp(prefix="temper-load-", dir=folder))
     except OSError:
         yield folder / "temper-load" / "hints"
         return
     try:
-        yield made / "hints"
+        yield private / "hints"
     finally:
         with suppress(OSError):
-            (made / "hints").unlink(missing_ok=True)
-            made.rmdir()
+            (private / "hints").unlink(missing_ok=True)
+            private.rmdir()

@@ -1,4 +1,4 @@
-"""The last words of a child process: its pipes drained by a thread into bounded memory."""
+"""The end of a child process's output: a thread drains its pipes into bounded memory."""
 
 import os
 import selectors
@@ -10,11 +10,11 @@ READ_BYTES = 65_536
 
 
 class OutputTail:
-    """Drains file descriptors until they end, keeping the last ``limit_bytes`` of each.
+    """Drains file descriptors until they end and keeps the last ``limit_bytes`` of each.
 
-    A thread of its own, so that a child that talks a lot never waits for a busy agent. The
-    descriptors belong to the tail, which closes them, unless making it raises (OSError without a
-    descriptor to spare, RuntimeError without a thread).
+    It runs a thread, so that a child with much output never waits for a busy agent. The tail owns
+    and closes the descriptors unless its constructor raises (OSError if no descriptor is left,
+    RuntimeError if no thread can be started).
     """
 
     def __init__(self, descriptors: Mapping[str, int], limit_bytes: int) -> None:
@@ -33,17 +33,17 @@ class OutputTail:
 
     @property
     def is_complete(self) -> bool:
-        """Whether everything that was ever written has been read."""
+        """Whether all output has been read."""
         return not self._thread.is_alive()
 
     def text(self, name: str) -> str:
-        """Return what was kept of the descriptor called *name*."""
+        """Return the kept output of the descriptor called *name*."""
         with self._lock:
-            kept = bytes(self._kept[name][-self._limit_bytes :])
-        return kept.decode(errors="replace")
+            tail = bytes(self._kept[name][-self._limit_bytes :])
+        return tail.decode(errors="replace")
 
     def close(self) -> None:
-        """Stop reading, also where a grandchild still holds the other end."""
+        """Stop reading, even if a grandchild still holds the other end."""
         if self._wake < 0:
             return
         os.eventfd_write(self._wake, 1)
@@ -70,13 +70,13 @@ class OutputTail:
             os.close(descriptor)
 
     def _read(self, name: str, descriptor: int) -> bool:
-        """Keep one chunk; return whether more may follow."""
+        """Keep one chunk. Return whether more may follow."""
         chunk = b""
         with suppress(OSError):
             chunk = os.read(descriptor, READ_BYTES)
         with self._lock:
-            kept = self._kept[name]
-            kept += chunk
-            if len(kept) > 2 * self._limit_bytes:
-                del kept[: -self._limit_bytes]
+            tail = self._kept[name]
+            tail += chunk
+            if len(tail) > 2 * self._limit_bytes:
+                del tail[: -self._limit_bytes]
         return bool(chunk)

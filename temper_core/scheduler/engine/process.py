@@ -1,4 +1,4 @@
-"""The engine as a child process that dies with the agent, and whose output never blocks it."""
+"""The engine as a child process. It dies with the agent, and its output never blocks it."""
 
 import os
 import stat
@@ -28,8 +28,8 @@ NOT_INHERITED = ("RUST_LOG", "RUST_BACKTRACE", "LD_PRELOAD", "PYTHONPATH")
 class Launch:
     """How to start the engine once.
 
-    ``config`` is what it is given, in a file below ``run``; ``environment`` comes on top of the
-    agent's own. With ``gated_file``, the kernel's state file, it gets a gate over that.
+    ``config`` is passed in a file below ``run``. ``environment`` is added to the agent's own. With
+    ``gated_file``, the kernel's state file, a gate is mounted over that file.
     """
 
     binary: Path
@@ -43,19 +43,19 @@ class Launch:
 
     @property
     def gate_path(self) -> Path:
-        """The name of the gate, for the moment in which it needs one."""
+        """The path of the gate until it is mounted."""
         return self.run / f"engine-{self.number}.gate"
 
     @property
     def config_path(self) -> Path:
-        """The file the engine reads its configuration from, readable by its user only."""
+        """The file of the engine's configuration, readable by its user only."""
         return self.run / f"engine-{self.number}.json"
 
 
 class EngineProcess:
-    """A running engine. Made by ``spawn``; ``close`` leaves nothing behind.
+    """A running engine, made by ``spawn``. ``close`` removes its files.
 
-    ``gate`` is what it will stand at, or None; both end with ``close``.
+    ``gate`` is the gate it will wait at, or None. ``close`` closes it too.
     """
 
     def __init__(
@@ -74,44 +74,44 @@ class EngineProcess:
 
     @property
     def pid(self) -> int:
-        """The process id; the exec keeps it."""
+        """The process id. The exec keeps it."""
         return self._child.pid
 
     @property
     def exit_code(self) -> int | None:
-        """None while it runs; negative where a signal ended it."""
+        """The exit code: None while it runs, negative if a signal ended it."""
         return self._child.poll()
 
     @property
     def is_output_complete(self) -> bool:
-        """Whether the last words have arrived."""
+        """Whether all of the process's output has been read."""
         return self._output.is_complete
 
     @property
     def errors(self) -> str:
-        """The last quarter of a megabyte of its standard error."""
+        """The last 256 KiB of its standard error."""
         return self._output.text("stderr")
 
     @property
     def log(self) -> str:
-        """The last quarter of a megabyte of its standard output, where newer engines log."""
+        """The last 256 KiB of its standard output, which newer engines log to."""
         return self._output.text("stdout")
 
     def terminate(self) -> None:
-        """Ask it to detach and end; noticed only once it has finished loading."""
+        """Send SIGTERM. The engine handles it only once it has finished loading."""
         self._child.terminate()
 
     def kill(self) -> None:
-        """End it; the kernel then takes the scheduler out by itself."""
+        """Send SIGKILL. The kernel then detaches the scheduler by itself."""
         self._child.kill()
 
     def take_over(self) -> None:
-        """Note that this engine is now the one that schedules, in its predecessor's place."""
+        """Rename the pid file: this engine has replaced its predecessor."""
         with suppress(OSError):
             (self.launch.run / NEXT_PID_FILE).replace(self.launch.run / PID_FILE)
 
     def close(self) -> None:
-        """Forget the process, which should have ended, and remove its files."""
+        """Release the process, which should have ended, and remove its files."""
         self._output.close()
         if self.gate is not None:
             self.gate.close()
@@ -127,10 +127,11 @@ class EngineProcess:
 
 
 def spawn(launch: Launch) -> EngineProcess:
-    """Start the engine; raise EngineError where it cannot be, GateError where no gate can be.
+    """Start the engine.
 
-    Must be called from the main thread: the parent-death signal is sent when the *thread* that
-    forked ends, and the main thread lives as long as the agent.
+    Raises EngineError if it cannot be started and GateError if its gate cannot be made. Must be
+    called from the main thread: the parent-death signal is sent when the *thread* that forked
+    ends, and the main thread lives as long as the agent.
     """
     if threading.current_thread() is not threading.main_thread():
         raise RuntimeError("the engine must be spawned from the main thread")
@@ -150,13 +151,13 @@ def spawn(launch: Launch) -> EngineProcess:
 
 
 def _prepare(launch: Launch) -> None:
-    """Write the configuration where nobody else can change it."""
+    """Write the configuration to a directory that only this user can write."""
     launch.run.mkdir(mode=0o700, parents=True, exist_ok=True)
-    found = launch.run.lstat()
-    writable_by_others = found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or writable_by_others:
+    status = launch.run.lstat()
+    writable_by_others = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or writable_by_others:
         raise EngineError(
-            f"{launch.run} must be a directory that only its owner, this user, writes"
+            f"{launch.run} must be a directory that only its owner, this user, can write"
         )
     launch.config_path.unlink(missing_ok=True)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
@@ -199,22 +200,22 @@ def _start(launch: Launch) -> "subprocess.Popen[bytes]":
 
 
 def _environment(launch: Launch) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if name not in NOT_INHERITED}
+    inherited = {name: value for name, value in os.environ.items() if name not in NOT_INHERITED}
     ours = {
         "RUST_BACKTRACE": "0",
         "NO_COLOR": "1",
         "SCX_TIMEOUT_MS": str(launch.watchdog_ms),
     }
-    return {**kept, **ours, **launch.environment}
+    return {**inherited, **ours, **launch.environment}
 
 
 def _drained(child: "subprocess.Popen[bytes]") -> OutputTail:
-    """Begin to read what *child* says; where that is impossible, no child stays behind."""
+    """Begin to read the output of *child*. If that fails, end the child."""
     descriptors: dict[str, int] = {}
     with ExitStack() as undo:
         undo.callback(_end, child)
         for name, pipe in (("stdout", child.stdout), ("stderr", child.stderr)):
-            assert pipe is not None  # noqa: S101 - asked for in _start
+            assert pipe is not None  # noqa: S101 - requested in _start
             # The Popen object would close its own end when it is destroyed.
             descriptors[name] = os.dup(pipe.fileno())
             undo.callback(os.close, descriptors[name])

@@ -1,7 +1,7 @@
-"""Attached means proven: what has to hold before Temper says that it enforces.
+"""The proof that an engine is attached. Temper reports ``enforcing`` only after it.
 
 "Attached" in the engine's log is no proof: the kernel may refuse a moment later. ``enable_seq`` is
-raised a moment after ``state`` says enabled, so a proof is taken again until it is complete.
+raised a moment after ``state`` reads enabled, so the proof is repeated until it is complete.
 """
 
 import json
@@ -14,7 +14,7 @@ from temper_core.scheduler.host.kernel import OUR_OPS, KernelState, KernelStateW
 
 @frozen
 class Proof:
-    """What still keeps an engine from counting as attached, each as a short clause."""
+    """The conditions for "attached" that do not hold yet, each as a short clause."""
 
     missing: tuple[str, ...] = ()
 
@@ -35,7 +35,7 @@ def prove(
     layers_wanted: AbstractSet[str],
     layers_seen: AbstractSet[str] | None,
 ) -> Proof:
-    """Hold one look at the kernel, the process and its statistics against what must be."""
+    """Check one reading of the kernel, the process and its statistics."""
     clauses = [
         (kernel.word is KernelStateWord.ENABLED, f"sched_ext is {kernel.word}"),
         (kernel.ops.startswith(OUR_OPS), f"the kernel runs {kernel.ops or 'no scheduler'}"),
@@ -49,7 +49,7 @@ def prove(
 
 
 def layer_names(config: str) -> frozenset[str]:
-    """Return the names of the layers that a configuration makes, which the plan alone may lack."""
+    """Return the names of the layers in a configuration. The plan alone may lack some of them."""
     return frozenset(layer["name"] for layer in json.loads(config))
 
 
@@ -61,6 +61,6 @@ def _seq_clause(kernel: KernelState, before: int | None) -> str:
     return f"enable_seq is {kernel.enable_seq}, {before} before the start"
 
 
-def _layer_clause(wanted: AbstractSet[str], seen: AbstractSet[str] | None) -> str:
-    differing = sorted(wanted ^ (seen or set()))
+def _layer_clause(planned: AbstractSet[str], reported: AbstractSet[str] | None) -> str:
+    differing = sorted(planned ^ (reported or set()))
     return f"the statistics name other layers than the plan: {', '.join(differing)}"

@@ -1,7 +1,7 @@
-"""How long a start may take, measured by what the engine does rather than by the clock alone.
+"""The deadline of a start, measured in CPU time rather than in wall time alone.
 
-Nearly all of a start is the kernel's verifier, which runs on the engine's own thread: on a busy or
-slow node the same work takes many times as long, and is no failure for that.
+Nearly all of a start is the kernel's verifier, which runs on the engine's own thread. On a busy or
+slow node the same work takes many times as long and is no failure.
 """
 
 import math
@@ -11,13 +11,13 @@ from pathlib import Path
 from temper_core.scheduler.host.roots import read_line
 
 WALL_TIME_FACTOR = 10
-"""A start fails after ten times its CPU time of wall time, whatever it does."""
+"""A start fails after a wall time of ten times its limit of CPU time."""
 
 
 class StartDeadline:
-    """Ends a start that used *limit_s* of CPU, ten times that in all, or stood still for as long.
+    """Limits a start: *limit_s* of CPU, ten times that of wall time, *limit_s* without progress.
 
-    Moments are on the clock of ``look`` and ``passed``, in seconds.
+    All times are in seconds. *now* is a reading of one monotonic clock.
     """
 
     def __init__(self, limit_s: float, now: float) -> None:
@@ -26,22 +26,22 @@ class StartDeadline:
         self.restart(now)
 
     def restart(self, now: float, *, idle_s: float = math.inf) -> None:
-        """Give it the whole time again, as after it stood at a gate.
+        """Start all limits again, for example after a wait at the gate.
 
-        It may stand still for the limit, or for *idle_s* where that is less.
+        The limit without progress becomes *idle_s* if that is less.
         """
         self._started_at = self._progress_at = now
         self._idle_s = min(self._limit_s, idle_s)
         self._before_s = self._seen_s or 0.0
 
     def look(self, now: float, cpu_s: float | None) -> None:
-        """Note the CPU time of the process so far; None where it makes no progress or is gone."""
+        """Record the process's CPU time so far, None if it makes no progress or is gone."""
         if cpu_s is not None and (self._seen_s is None or cpu_s > self._seen_s):
             self._seen_s = cpu_s
             self._progress_at = now
 
     def passed(self, now: float) -> str:
-        """Say which limit it has reached at *now*; empty while it has time."""
+        """Return which limit is reached at *now*, empty if none is."""
         if self._used_s >= self._limit_s:
             return f"it used {self._used_s:.0f} s of CPU"
         if now - self._started_at >= WALL_TIME_FACTOR * self._limit_s:
@@ -59,10 +59,10 @@ class StartDeadline:
 
 
 def cpu_seconds(pid: int, proc: Path = Path("/proc")) -> float | None:
-    """Return the CPU time of all threads a process ever had; None where it is gone."""
+    """Return the CPU time of all threads of a process, ended ones included, None if it is gone."""
     _, _, fields = (read_line(proc / str(pid) / "stat") or "").rpartition(")")
-    # proc(5): fields 14 and 15, and two of them are before the parenthesis that closes the name
+    # proc(5): fields 14 and 15. Two fields precede the parenthesis that closes the name.
     ticks = fields.split()[11:13]
-    if len(ticks) != 2 or not all(each.isdigit() for each in ticks):  # noqa: PLR2004 - user, system
+    if len(ticks) != 2 or not all(tick.isdigit() for tick in ticks):  # noqa: PLR2004 - user, system
         return None
     return sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")

@@ -1,4 +1,4 @@
-"""The stop ladder: SIGTERM, SIGKILL, and where the settings allow it SysRq-S."""
+"""The stop ladder: SIGTERM, SIGKILL, and SysRq-S if the settings allow it."""
 
 from enum import StrEnum
 
@@ -22,10 +22,10 @@ class Rung(StrEnum):
 
 
 class StopLadder:
-    """Ends one engine, one rung after the other as each had its time.
+    """Ends one engine. It goes to the next rung when the time of the last one is over.
 
-    ``problem`` says what is wrong once no rung is left; *allows_sysrq* is the operator's leave to
-    have the kernel throw out whatever is attached.
+    ``problem`` describes the fault once no rung is left. *allows_sysrq* permits SysRq-S, by which
+    the kernel ejects any attached scheduler.
     """
 
     def __init__(
@@ -46,14 +46,14 @@ class StopLadder:
 
     @property
     def is_exhausted(self) -> bool:
-        """Whether nothing is left to try."""
+        """Whether no rung is left."""
         return self.rung is Rung.NONE_LEFT
 
     def climb(self, now: float, *, is_out: bool) -> bool:
-        """Go one rung up where the last one had its time; return whether that is the end of it.
+        """Go one rung up if the time of the last one is over. Return whether the ladder is done.
 
-        *is_out* means that the kernel runs nothing of this engine. Then a process that stays in
-        spite of SIGKILL, for ever perhaps, schedules nothing and runs no more code.
+        *is_out* means that the kernel runs nothing of this engine. Then a process that does not
+        end after SIGKILL schedules nothing and runs no more code.
         """
         if now < self._until:
             return False
@@ -69,7 +69,7 @@ class StopLadder:
         return False
 
     def enter(self, rung: Rung, now: float) -> None:
-        """Do what *rung* means, and give it its time."""
+        """Take the action of *rung* and start its time."""
         self.rung = rung
         log.info("engine_stop_asked", rung=rung.value, pid=self._process.pid)
         if rung is Rung.TERMINATE:

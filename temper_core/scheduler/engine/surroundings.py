@@ -1,4 +1,4 @@
-"""What of the machine an engine is held against: the kernel as it was before the start."""
+"""The parts of the machine that an engine run reads: the kernel's state, its log and /proc."""
 
 import os
 from contextlib import suppress
@@ -13,7 +13,10 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class EngineEnvironment:
-    """The kernel, its log and the engine's traces on one machine."""
+    """The kernel, its log and the engine's files on one machine.
+
+    ``enable_seq_before`` is the kernel's counter of attachments before the start.
+    """
 
     def __init__(self, roots: Roots, kernel_log: KernelLog, started_at: float) -> None:
         self.kernel = SchedExt(roots.sched_ext)
@@ -25,11 +28,11 @@ class EngineEnvironment:
         self._socket = roots.stats_socket
 
     def remove_stale_socket(self) -> None:
-        """Remove the socket that an ended engine leaves behind; one that is listened on stays."""
+        """Remove the socket of an ended engine. A socket with a listener stays."""
         remove_stale_socket(self._socket)
 
     def eject(self) -> None:
-        """Have the kernel throw out whatever scheduler is attached (SysRq-S)."""
+        """Make the kernel eject any attached scheduler (SysRq-S)."""
         log.warning("sysrq_used", trigger=str(self._sysrq))
         with suppress(OSError):
             descriptor = os.open(self._sysrq, os.O_WRONLY | os.O_CLOEXEC)

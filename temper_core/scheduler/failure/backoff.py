@@ -1,4 +1,4 @@
-"""How long to stay away after the engine failed, and when to stop trying."""
+"""The wait after an engine failure, and the budget of failures per hour."""
 
 import random
 from collections import deque
@@ -11,9 +11,9 @@ JITTER = 0.2
 
 
 class Backoff:
-    """Counts failures within an hour; the wait doubles with each, give or take a fifth.
+    """Counts the failures of the last hour. The wait doubles with each, within 20 % of jitter.
 
-    The jitter keeps the nodes of a cluster from trying again in step. *chance* returns numbers
+    The jitter keeps the nodes of a cluster from retrying in step. *chance* returns a number
     from 0 to 1.
     """
 
@@ -32,15 +32,15 @@ class Backoff:
         self._failures: deque[float] = deque(maxlen=max(budget, 64))
 
     def failed(self, now: float) -> None:
-        """Note a failure."""
+        """Record a failure at *now*, in seconds."""
         self._failures.append(now)
 
     def forget(self) -> None:
-        """Start afresh, as an operator asks for."""
+        """Drop all recorded failures, as an operator requested."""
         self._failures.clear()
 
     def recent(self, now: float) -> int:
-        """Return the failures of the last hour."""
+        """Return the number of failures within the last hour."""
         while self._failures and self._failures[0] <= now - HOUR_S:
             self._failures.popleft()
         return len(self._failures)
@@ -50,13 +50,13 @@ class Backoff:
         return self.recent(now) >= self._budget
 
     def until_budget_s(self, now: float) -> float:
-        """Return how long until the hour's budget has room for a failure again."""
+        """Return the seconds until the hour's budget allows a failure again."""
         if not self.is_exhausted(now):
             return 0.0
         return self._failures[-self._budget] + HOUR_S - now
 
     def delay_s(self, now: float) -> float:
-        """Return how long to wait after the failures so far; 0 without any."""
+        """Return the seconds to wait after the failures so far, 0 without any."""
         recent = self.recent(now)
         if not recent:
             return 0.0
@@ -65,5 +65,5 @@ class Backoff:
 
 
 def backoff_for(limits: SchedulerSettings, chance: Callable[[], float]) -> Backoff:
-    """Return a back-off as the settings want it, that has seen no failure."""
+    """Return an empty back-off with the bounds of the settings."""
     return Backoff(limits.backoff_s, limits.backoff_limit_s, limits.crash_budget, chance=chance)

@@ -1,7 +1,8 @@
-"""Why the engine ended: its exit code, last words and the kernel's log turned into one reason.
+"""Diagnosis of an ended engine from its exit code, its last output and the kernel's log.
 
-The phrases are those of scx_layered 1.1, libbpf and Linux 6.12 to 6.18, as recorded from real
-ends. First match wins, most telling first: a BPF error is both an ``EXIT:`` line and exit code 1.
+The phrases are those of scx_layered 1.1, libbpf and Linux 6.12 to 6.18, recorded from real ends.
+The first match wins, the most specific first: a BPF error is both an ``EXIT:`` line and exit
+code 1.
 """
 
 import re
@@ -30,7 +31,7 @@ OF_THE_LAUNCHER = (CANNOT_MOUNT_GATE, NO_MOUNT_NAMESPACE, PARENT_GONE, 126, CANN
 
 @frozen
 class End:
-    """What is left of an engine that has ended; ``proc`` shows what the node runs now."""
+    """The evidence an ended engine leaves. ``proc`` is the node's /proc as it is now."""
 
     exit_code: int
     errors: str = ""
@@ -41,7 +42,7 @@ class End:
 
 
 def diagnose(end: End) -> Diagnosis:
-    """Name the reason *end* shows; UNKNOWN with the exit code where nothing tells."""
+    """Return the reason *end* shows, or UNKNOWN with the exit code if nothing matches."""
     kind, summary = _from_exit_line(end) or _from_text(end) or _from_exit_code(end)
     return Diagnosis(kind, " ".join(summary.split()), _detail(end))
 
@@ -56,15 +57,15 @@ Reason = tuple[EndKind, str]
 
 
 def _from_exit_line(end: End) -> Reason | None:
-    """Read the kernel's own reason, from the engine's last line or from the kernel's log."""
+    """Read the kernel's own reason from the engine's last line or from the kernel's log."""
     matches = list(EXIT_LINE.finditer(end.errors)) or list(EXIT_LINE.finditer(end.log))
     if matches:
         return _ejection(matches[-1]["reason"], matches[-1]["message"] or "", end)
     for index in range(len(end.kernel_log) - 1, -1, -1):
-        found = SWITCH_LINE.search(end.kernel_log[index])
-        if found:  # an older line is about an attachment before the last one
-            message = _message_after(found["ops"], end.kernel_log[index + 1 :])
-            return _ejection(found["reason"], message, end) if found["reason"] else None
+        switch = SWITCH_LINE.search(end.kernel_log[index])
+        if switch:  # older lines belong to earlier attachments
+            message = _message_after(switch["ops"], end.kernel_log[index + 1 :])
+            return _ejection(switch["reason"], message, end) if switch["reason"] else None
     return None
 
 
@@ -75,13 +76,13 @@ def _message_after(ops: str, lines: Sequence[str]) -> str:
 
 def _ejection(reason: str, message: str, end: End) -> Reason | None:
     if reason == BY_ITSELF:
-        return None  # it detached by itself or was signalled; the exit code tells which
-    told = f"{reason}: {message}" if message else reason
+        return None  # the exit code distinguishes a normal end from a signal
+    cause = f"{reason}: {message}" if message else reason
     if reason == "runnable task stall" or "failed to run for" in message:
         return _stall(message, end)
-    kind = next((kind for kind, pattern in EXIT_REASONS if re.search(pattern, told)), None)
-    who = _locked_up(end.kernel_log) if kind is EndKind.LOCKUP else ""
-    return kind or EndKind.RUNTIME_ERROR, f"the kernel ejected the engine: {told}{who}"
+    kind = next((kind for kind, pattern in EXIT_REASONS if re.search(pattern, cause)), None)
+    culprit = _locked_up(end.kernel_log) if kind is EndKind.LOCKUP else ""
+    return kind or EndKind.RUNTIME_ERROR, f"the kernel ejected the engine: {cause}{culprit}"
 
 
 EXIT_REASONS: tuple[tuple[EndKind, str], ...] = (
@@ -99,16 +100,16 @@ EXIT_REASONS: tuple[tuple[EndKind, str], ...] = (
 
 
 def _locked_up(kernel_log: Sequence[str]) -> str:
-    found = [match for match in map(LOCKED_UP.search, kernel_log) if match]
-    return f", by {found[-1]['comm']}[{found[-1]['pid']}]" if found else ""
+    lockups = [match for match in map(LOCKED_UP.search, kernel_log) if match]
+    return f", by {lockups[-1]['comm']}[{lockups[-1]['pid']}]" if lockups else ""
 
 
 def _stall(message: str, end: End) -> Reason:
-    """Tell who waited for how long, on which CPU, and whether a real-time thread kept it."""
+    """Name the stalled thread, its wait, its CPU, and the real-time thread that held the CPU."""
     stall = read_stall(message, end.errors or end.log, end.proc)
     if stall is None:
-        told = f"the kernel ejected the engine: runnable task stall {message}"
-        return EndKind.STALL, told.rstrip()
+        summary = f"the kernel ejected the engine: runnable task stall {message}"
+        return EndKind.STALL, summary.rstrip()
     return EndKind.RT_HOG if stall.hog else EndKind.STALL, str(stall)
 
 
@@ -163,7 +164,7 @@ TEXTS: tuple[tuple[EndKind, str, str], ...] = (
     ),
 )
 REFUSED_PLAN = "the engine refused the plan: "
-"""What stands before the engine's own words."""
+"""The prefix of the engine's own message."""
 PANICKED = re.compile(r"panicked at [^\n]*:\n(.{1,200})")
 CONFIG_ERROR = re.compile(
     r"Failed to parse specs|No layer spec|Too many layer specs|Terminal spec|Non-terminal spec"
@@ -187,19 +188,19 @@ def _error_line(text: str) -> str:
     """Return the error and its innermost cause, on one line."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     start = next((n for n, line in enumerate(lines) if line.startswith("Error:")), 0)
-    told = [line.removeprefix("Error:").strip() for line in lines[start : start + 4]]
-    return " ".join(line for line in told if line and line != "Caused by:")[:300]
+    error_lines = [line.removeprefix("Error:").strip() for line in lines[start : start + 4]]
+    return " ".join(line for line in error_lines if line and line != "Caused by:")[:300]
 
 
 def _from_exit_code(end: End) -> Reason:
     if end.exit_code in PANIC_EXITS:
-        said = PANICKED.search(end.errors)
-        return EndKind.PANIC, f"the engine panicked: {said[1]}" if said else "the engine panicked"
+        panic = PANICKED.search(end.errors)
+        return EndKind.PANIC, f"the engine panicked: {panic[1]}" if panic else "the engine panicked"
     for applies, reason in _EXIT_CODES:
         if applies(end):
             return reason
-    told = _error_line(end.errors)
-    return EndKind.UNKNOWN, f"the engine ended with exit code {end.exit_code}: {told}".rstrip(": ")
+    error = _error_line(end.errors)
+    return EndKind.UNKNOWN, f"the engine ended with exit code {end.exit_code}: {error}".rstrip(": ")
 
 
 def _was_out_of_memory(end: End) -> bool:
@@ -211,15 +212,15 @@ _EXIT_CODES: tuple[tuple[Callable[[End], bool], Reason], ...] = (
     (_was_out_of_memory, (EndKind.OUT_OF_MEMORY, "the kernel killed the engine: out of memory")),
     (
         lambda end: end.exit_code == -signal.SIGKILL,
-        (EndKind.KILLED, "somebody killed the engine (SIGKILL; out of memory is possible)"),
+        (EndKind.KILLED, "the engine was killed by SIGKILL (out of memory is possible)"),
     ),
     (
         lambda end: end.exit_code in (-signal.SIGTERM, -signal.SIGINT, -signal.SIGHUP),
-        (EndKind.TERMINATED, "somebody ended the engine by a signal while it was loading"),
+        (EndKind.TERMINATED, "the engine was ended by a signal while it was loading"),
     ),
     (
         lambda end: end.exit_code == 0,
-        (EndKind.TERMINATED, "the engine ended by itself or at somebody's signal (exit 0)"),
+        (EndKind.TERMINATED, "the engine ended by itself or at a signal (exit 0)"),
     ),
     (
         lambda end: end.exit_code in USAGE_EXITS,
@@ -233,7 +234,7 @@ _EXIT_CODES: tuple[tuple[Callable[[End], bool], Reason], ...] = (
 
 
 def _detail(end: End) -> str:
-    """Return the last of the engine's own words, and of the kernel's."""
-    words = end.errors.strip() or end.log.strip()
+    """Return the end of the engine's output and the last five lines of the kernel's log."""
+    output = end.errors.strip() or end.log.strip()
     kernel = "\n".join(end.kernel_log[-5:])
-    return "\n".join(part for part in (words[-DETAIL_BYTES:], kernel) if part)
+    return "\n".join(part for part in (output[-DETAIL_BYTES:], kernel) if part)

@@ -1,4 +1,4 @@
-"""How an engine can end, and what to do about each: the words of a diagnosis."""
+"""The ways an engine can end, the remedy for each, and the diagnosis record."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -7,7 +7,7 @@ from attrs import Factory, field, frozen
 
 
 class EndKind(StrEnum):
-    """How an engine ended; ``temper_ejections_total{kind}`` counts by these."""
+    """How an engine ended: the label values of ``temper_ejections_total{kind}``."""
 
     CONFIG = "config"
     USAGE = "usage"
@@ -42,23 +42,23 @@ class EndKind(StrEnum):
 
 DECISIVE = frozenset({EndKind.CONFIG, EndKind.USAGE, EndKind.VERIFIER_TOO_LARGE})
 
-_REPORT = "report it with the plan (/config) and these words"
+_REPORT = "report it with the plan (/config) and this message"
 REMEDIES: Mapping[EndKind, str] = {
     EndKind.CONFIG: f"{_REPORT}: the check before the start should have caught it",
     EndKind.USAGE: "install a version of scx_layered that Temper knows (temper doctor)",
     EndKind.VERIFIER_TOO_LARGE: f"use fewer kinds of layer; where Temper made the plan, {_REPORT}",
-    EndKind.VERIFIER_REFUSED: "use a kernel and a version of scx_layered that go together",
+    EndKind.VERIFIER_REFUSED: "use a kernel and a version of scx_layered that match",
     EndKind.KCONFIG_MISSING: "see 'kernel_config' in temper doctor",
     EndKind.BTF_MISMATCH: "use a kernel whose BTF was made by pahole 1.26 or later",
     EndKind.BTF_TRUNCATED: "use scx_layered 1.1.4 or later, or a kernel whose BTF has enum64",
     EndKind.KERNEL_UNSUPPORTED: "boot Linux 6.12 or later without isolcpus=; see temper doctor",
-    EndKind.NOT_PERMITTED: "run the agent as root; 'privileges' in temper doctor says what lacks",
+    EndKind.NOT_PERMITTED: "run the agent as root; see 'privileges' in temper doctor",
     EndKind.FOREIGN_SCHEDULER: "stop the other scheduler (systemctl disable --now scx.service)",
     EndKind.STALL: "look at what keeps the named CPU, and at the load of that thread's layer",
     EndKind.RT_HOG: "end that real-time thread, let it sleep, or keep it to a CPU of its own; "
     "from Linux 7.0 on the kernel leaves the others 5 % beside it",
     EndKind.LOCKUP: "look in the kernel's log for what kept the CPU: a driver, a VM without CPU",
-    EndKind.SYSRQ: "ask who used SysRq-S; nothing is wrong with the engine",
+    EndKind.SYSRQ: "find out what used SysRq-S; nothing is wrong with the engine",
     EndKind.HOTPLUG: "bring the CPU back online: the engine needs every possible CPU",
     EndKind.PERF_TARGET: "give no layer a 'perf' above 1024",
     EndKind.NO_LAYER: f"{_REPORT}: its last layer must take every thread",
@@ -68,12 +68,12 @@ REMEDIES: Mapping[EndKind, str] = {
     EndKind.PANIC: f"{_REPORT}; see temper doctor for what makes the engine panic",
     EndKind.TOO_MANY_CGROUPS: "remove cgroups that nothing uses; see temper doctor",
     EndKind.OUT_OF_MEMORY: "raise the memory limit of the agent's unit or container (512 MiB)",
-    EndKind.KILLED: "ask who killed it; if nobody did, look for the OOM killer in the kernel's log",
-    EndKind.TERMINATED: "ask who ended it: Temper runs the engine and stops it by itself",
+    EndKind.KILLED: "look for the OOM killer in the kernel's log, or for another killer",
+    EndKind.TERMINATED: "find out what ended it: only Temper should stop the engine",
     EndKind.LAUNCH_FAILED: "see 'engine' and 'runtime_directory' in temper doctor",
     EndKind.START_TIMEOUT: "raise [scheduler] start_deadline_s on a slow or busy machine",
     EndKind.HUNG: "look whether the engine was stopped (SIGSTOP) or gets no CPU",
-    EndKind.UNKNOWN: f"{_REPORT}: Temper does not know this end",
+    EndKind.UNKNOWN: f"{_REPORT}: Temper has no diagnosis of this end",
 }
 
 
@@ -83,9 +83,9 @@ def _remedy_of(diagnosis: "Diagnosis") -> str:
 
 @frozen
 class Diagnosis:
-    """Why an engine ended: ``summary`` in one line for people, ``detail`` the evidence.
+    """Why an engine ended: ``summary`` is one line, ``detail`` the evidence.
 
-    ``remedy`` is one line too, that of the kind unless another is given.
+    ``remedy`` is one line too, by default that of the kind.
     """
 
     kind: EndKind
@@ -95,5 +95,5 @@ class Diagnosis:
 
     @property
     def blames_the_plan(self) -> bool:
-        """Whether the same plan would fail again, however often it is tried."""
+        """Whether the same plan would fail again at every attempt."""
         return self.kind in DECISIVE

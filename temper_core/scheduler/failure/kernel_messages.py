@@ -1,4 +1,4 @@
-"""What the kernel's log still holds of schedulers, for who looks when no agent runs."""
+"""Messages about schedulers in the kernel's log, for commands that run without an agent."""
 
 import os
 import re
@@ -19,7 +19,7 @@ TEXT_BYTES = 300
 
 @frozen
 class KernelMessage:
-    """One line of the kernel's log, and when: in seconds since boot."""
+    """One line of the kernel's log. ``at_s`` is in seconds since boot."""
 
     at_s: float
     text: str
@@ -31,25 +31,25 @@ class KernelMessage:
 def last_messages(
     kmsg: Path = Path("/dev/kmsg"), most: int = 5, about: re.Pattern[str] = ABOUT_SCHEDULERS
 ) -> tuple[KernelMessage, ...]:
-    """Return the newest lines *about* something; none where the log may not be read."""
-    found: deque[KernelMessage] = deque(maxlen=most)
+    """Return the newest *most* lines that match *about*, none if the log cannot be read."""
+    messages: deque[KernelMessage] = deque(maxlen=most)
     for record in _records(kmsg):
         # "priority,number,microseconds,flags;text", then lines of names and values
         header, _, text = record.partition("\n")[0].partition(";")
         fields = header.split(",")
         if about.search(text) and len(fields) > 2 and fields[2].isdigit():  # noqa: PLR2004
-            found.append(KernelMessage(int(fields[2]) / 1e6, text[:TEXT_BYTES]))
-    return tuple(found)
+            messages.append(KernelMessage(int(fields[2]) / 1e6, text[:TEXT_BYTES]))
+    return tuple(messages)
 
 
 def last_ejection(messages: tuple[KernelMessage, ...], proc: Path) -> Diagnosis | None:
-    """Say why the kernel threw out the last scheduler that *messages* tell of.
+    """Return why the kernel ejected the last scheduler in *messages*.
 
-    None where it runs, ended in order, or there was none.
+    None if it still runs, ended normally, or none was attached.
     """
     lines = [message.text for message in messages]
-    told = diagnose(End(0, kernel_log=lines, proc=proc))
-    return None if told.kind is EndKind.TERMINATED else told
+    diagnosis = diagnose(End(0, kernel_log=lines, proc=proc))
+    return None if diagnosis.kind is EndKind.TERMINATED else diagnosis
 
 
 def _records(path: Path) -> Iterator[str]:
@@ -66,7 +66,7 @@ def _read(descriptor: int) -> Iterator[str]:
         try:
             record = os.read(descriptor, RECORD_BYTES)
         except BrokenPipeError:
-            continue  # the kernel overwrote the next record; the one after it follows
+            continue  # the kernel overwrote this record, and the read position has moved on
         if not record:
             return
         yield record.decode(errors="replace")

@@ -1,4 +1,4 @@
-"""What follows from a failure: waiting, looking again, or giving up until somebody steps in."""
+"""Recovery after a failure: wait, check again, or give up until an operator intervenes."""
 
 import structlog
 from attrs import frozen
@@ -20,7 +20,7 @@ class Pause:
 
 
 class Recovery:
-    """Keeps the engine away for as long as its failures call for."""
+    """Holds the engine back after failures."""
 
     def __init__(self, backoff: Backoff, recheck_s: float) -> None:
         self._backoff = backoff
@@ -31,11 +31,11 @@ class Recovery:
 
     @property
     def until(self) -> float | None:
-        """When the present pause ends by itself; None without one."""
+        """The moment the present pause ends by itself, None without one."""
         return self._pause.until if self._pause is not None and not self._given_up else None
 
     def hold(self, now: float) -> Hold | None:
-        """Return what keeps the engine away at *now*."""
+        """Return the hold in effect at *now*, None if the engine may run."""
         if self._given_up:
             return Hold(Mode.SAFE_MODE, SafeModeReason.CRASH_LOOP, self._given_up)
         if self._pause is not None and now < self._pause.until:
@@ -43,16 +43,16 @@ class Recovery:
         return None
 
     def look_again(self, hold: Hold, now: float) -> None:
-        """Stay away because of *hold*, which only another look can end."""
+        """Pause for *hold* until the next check, ``recheck_s`` later."""
         log.warning("preflight_failed", reason=str(hold.reason), detail=hold.detail)
         self._pause = Pause(hold, now + self._recheck_s)
 
     def failed(self, diagnosis: Diagnosis, now: float, *, may_roll_back: bool) -> float:
-        """Draw the consequence of a failed start or an ejection.
+        """Record a failed start or an ejection. Return the moment the failed plan may be retried.
 
-        A scheduler that came first is no failure of the engine. *may_roll_back* means that a
-        plan that worked is at hand, which needs no wait; another one has to wait until the moment
-        that is returned, and that is as long as the budget is used up.
+        A foreign scheduler that attached first does not count as a failure. *may_roll_back* means
+        that a plan that worked is available and starts without a wait. The returned moment then
+        includes the time until the hour's budget allows another failure.
         """
         if diagnosis.kind is EndKind.FOREIGN_SCHEDULER:
             reason = SafeModeReason.FOREIGN_SCHEDULER
@@ -67,8 +67,8 @@ class Recovery:
         if is_exhausted:
             self._given_up = self._why_given_up(diagnosis, now)
             log.error("crash_budget_used_up", why=self._given_up)
-        told = f"{diagnosis.summary}; tried again after {delay_s:.0f} s"
-        self._pause = Pause(Hold(Mode.SAFE_MODE, SafeModeReason.EJECTED, told), now + delay_s)
+        detail = f"{diagnosis.summary}; the next try is in {delay_s:.0f} s"
+        self._pause = Pause(Hold(Mode.SAFE_MODE, SafeModeReason.EJECTED, detail), now + delay_s)
         return now + delay_s
 
     def is_exhausted(self, now: float) -> bool:
@@ -76,15 +76,15 @@ class Recovery:
         return self._backoff.is_exhausted(now)
 
     def plan_changed(self) -> None:
-        """Allow one more try, after the pause, where the plan was what failed.
+        """Allow one more try after the pause if the plan was the cause of the failure.
 
-        Failures stay counted. Anything else that used up the budget is not cured by another plan.
+        Failures stay counted. Another plan does not cure other causes of a used-up budget.
         """
         if self._is_the_plans_fault:
             self._given_up = ""
 
     def forget(self) -> None:
-        """Start afresh, as an operator asks for by going through safe mode."""
+        """Drop all failures and pauses: an operator has turned safe mode on and off."""
         self._backoff.forget()
         self._given_up = ""
         self._pause = None

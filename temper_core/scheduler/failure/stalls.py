@@ -1,7 +1,7 @@
-"""What a stall's evidence shows: who waited, on which CPU, and who kept it from running.
+"""The stalled thread, its CPU and the thread that held that CPU, read from the kernel's dump.
 
-The debug dump is that of Linux 6.12 to 6.18 (``scx_dump_state``): a block per CPU, with its
-current task and that task's scheduling class first, and the tasks that wait there below.
+The debug dump is that of Linux 6.12 to 6.18 (``scx_dump_state``): one block per CPU. A block
+begins with the current task and its scheduling class. The tasks that wait on that CPU follow.
 """
 
 import re
@@ -27,9 +27,10 @@ STATE, PROCESSOR, POLICY = 0, 36, 38
 
 @frozen
 class Stall:
-    """A thread that was runnable for too long: ``name[tid]``.
+    """A thread that was runnable for too long. ``task`` is ``name[tid]``.
 
-    ``cpu`` is where it waited; ``hog`` names what ran there, if sched_ext could not displace it.
+    ``cpu`` is the CPU it waited on. ``hog`` names the task that ran there if sched_ext could not
+    displace it.
     """
 
     task: str
@@ -38,14 +39,14 @@ class Stall:
     hog: str = ""
 
     def __str__(self) -> str:
-        where = "" if self.cpu is None else f" on CPU {self.cpu}"
-        why = f", which {self.hog} keeps" if self.hog else ""
-        return f"{self.task} could not run for {self.seconds} s{where}{why}"
+        place = "" if self.cpu is None else f" on CPU {self.cpu}"
+        hindrance = f", held by {self.hog}" if self.hog else ""
+        return f"{self.task} could not run for {self.seconds} s{place}{hindrance}"
 
 
 @frozen
 class RealtimeThread:
-    """A thread of a class above sched_ext that is on a CPU or wants to be."""
+    """A runnable thread of a scheduling class above sched_ext."""
 
     comm: str
     tid: int
@@ -57,9 +58,9 @@ class RealtimeThread:
 
 
 def read_stall(message: str, dump: str, proc: Path) -> Stall | None:
-    """Read the kernel's *message* and *dump*; what they leave out is looked for below *proc*.
+    """Read the kernel's *message* and *dump*. Missing facts are looked up below *proc*.
 
-    None where the message names no thread, as where the watchdog itself could not run.
+    Returns None if the message names no thread, for example when the watchdog could not run.
     """
     stalled = STALLED_TASK.search(message)
     if stalled is None:
@@ -69,12 +70,12 @@ def read_stall(message: str, dump: str, proc: Path) -> Stall | None:
     if cpu is None:
         cpu = _cpu_of(task, proc)
     if not hog and cpu is not None:
-        hog = next((str(each) for each in realtime_threads(proc) if each.cpu == cpu), "")
+        hog = next((str(thread) for thread in realtime_threads(proc) if thread.cpu == cpu), "")
     return Stall(task, seconds, cpu, hog)
 
 
 def realtime_threads(proc: Path) -> Iterator[RealtimeThread]:
-    """Find the runnable threads that sched_ext has no say over; reads every thread of the node."""
+    """Find the runnable threads of classes above sched_ext. Reads every thread of the node."""
     for path in proc.glob("[0-9]*/task/[0-9]*/stat"):
         comm, fields = _stat(path)
         if len(fields) > POLICY and fields[STATE] == "R" and int(fields[POLICY]) in POLICIES:
@@ -83,22 +84,22 @@ def realtime_threads(proc: Path) -> Iterator[RealtimeThread]:
 
 
 def _from_dump(task: str, dump: str) -> tuple[int | None, str]:
-    """Find the CPU whose block lists *task* as runnable, and what of a higher class ran there."""
+    """Find the CPU whose block lists *task* as runnable, and its current task of a higher class."""
     cpu, hog = None, ""
     for line in dump.splitlines():
         heading, current = CPU_HEADING.match(line), CURRENT_TASK.match(line)
         if heading:
             cpu, hog = int(heading[1]), ""
         elif current:
-            what = ABOVE_SCHED_EXT.get(current["class"])
-            hog = f"{current['task']} ({what})" if what else ""
+            class_name = ABOVE_SCHED_EXT.get(current["class"])
+            hog = f"{current['task']} ({class_name})" if class_name else ""
         elif re.match(rf"\s*\*?[A-Z] {re.escape(task)}(?:\s|$)", line):
             return cpu, hog
     return None, ""
 
 
 def _cpu_of(task: str, proc: Path) -> int | None:
-    """Return where ``name[tid]`` ran last; None where no such thread is left."""
+    """Return the CPU that ``name[tid]`` ran on last, or None if that thread is gone."""
     name, _, tid = task.rpartition("[")
     comm, fields = _stat(proc / tid.rstrip("]") / "stat")
     return int(fields[PROCESSOR]) if comm == name and len(fields) > PROCESSOR else None

@@ -1,9 +1,9 @@
 """One enforcing agent per node: a lock that such an agent holds for its life.
 
-Two of them would each take the other's engine for a foreign scheduler, at best. An agent that can
-run no engine holds the lock only while it changes what an enforcing one may use. The lock is the
-kernel's (flock), so that an agent that is killed holds nothing; the file that it leaves is only a
-note.
+Each of two such agents would take the other's engine for a foreign scheduler, at best. An agent
+that can run no engine holds the lock only while it changes files that an enforcing one may use.
+The lock is the kernel's (flock), so the kernel releases it when an agent is killed. The file that
+remains is only a note.
 """
 
 import fcntl
@@ -38,15 +38,15 @@ def may_enforce(settings: Settings, roots: Roots) -> bool:
 
 
 def lock_for_life(settings: Settings, roots: Roots) -> AbstractContextManager[object]:
-    """Return what an agent holds while it runs: the node's lock where it may enforce."""
+    """Return the context an agent runs in: the node's lock if it may enforce, else nothing."""
     return agent_lock(roots.node) if may_enforce(settings, roots) else nullcontext()
 
 
 @contextmanager
 def exclusive_access(settings: Settings, roots: Roots) -> Iterator[bool]:
-    """Keep other enforcing agents off the node meanwhile; yield whether there is none.
+    """Keep other enforcing agents off the node meanwhile. Yield whether none runs.
 
-    For agents that run: one that may enforce holds the lock already.
+    Only running agents use this: one that may enforce holds the lock already.
     """
     with ExitStack() as stack:
         is_alone = True
@@ -60,11 +60,11 @@ def exclusive_access(settings: Settings, roots: Roots) -> Iterator[bool]:
 
 @contextmanager
 def agent_lock(directory: Path) -> Iterator[bool]:
-    """Hold the node's lock in *directory*; yield whether there could be one.
+    """Hold the node's lock in *directory*. Yield whether it could be taken.
 
-    Raises AnotherAgentError where another agent holds it. Where the directory cannot be written, no
-    engine can be started either (preflight says so): such an agent only observes, and goes without.
-    The file and the directory, if this made it, are removed at the end.
+    Raises AnotherAgentError if another agent holds it. If the directory cannot be written, no
+    engine can be started either (preflight reports that): such an agent only observes, without the
+    lock. The file is removed at the end, and the directory if this call made it.
     """
     path = directory / LOCK_FILE
     had_directory = directory.exists()
@@ -79,12 +79,12 @@ def agent_lock(directory: Path) -> Iterator[bool]:
     try:
         yield True
     finally:
-        # While it is held, so that nobody can lock the file that is about to go.
-        with suppress(OSError):  # it has gone, or the file system is read-only by now
+        # Unlinked while it is locked, so that no process can lock a file that is then removed.
+        with suppress(OSError):  # it is missing, or the file system is read-only by now
             path.unlink()
         os.close(descriptor)
         if not had_directory:
-            with suppress(OSError):  # something else lives there now
+            with suppress(OSError):  # the directory has other files by now
                 directory.rmdir()
 
 
@@ -101,7 +101,7 @@ def _locked(path: Path) -> int:
             os.ftruncate(descriptor, 0)
             os.write(descriptor, f"{os.getpid()}\n".encode())
             return descriptor
-        os.close(descriptor)  # its holder removed it between the two calls
+        os.close(descriptor)  # the previous holder removed the file between the two calls
     raise AnotherAgentError(
         f"another agent that may enforce runs on this node ({_holder(path)}holds {path}); "
         "stop it, or start this one with --observe-only, which runs beside it"
@@ -116,5 +116,5 @@ def _is_at(path: Path, descriptor: int) -> bool:
 
 
 def _holder(path: Path) -> str:
-    noted = read_line(path, limit=32) or ""
-    return f"process {noted} " if noted.isdigit() else ""
+    pid = read_line(path, limit=32) or ""
+    return f"process {pid} " if pid.isdigit() else ""

@@ -1,6 +1,7 @@
-"""What the kernel says about sched_ext: /sys/kernel/sched_ext, and its log.
+"""The kernel's sched_ext interface: /sys/kernel/sched_ext and the kernel's log.
 
-Files and words as in Linux 6.12 to 6.18; ``root/`` exists only while a scheduler is loaded.
+Files and state words are those of Linux 6.12 to 6.18. ``root/`` exists only while a scheduler is
+loaded.
 """
 
 import os
@@ -30,7 +31,7 @@ RELEVANT = re.compile(
 
 
 class KernelStateWord(StrEnum):
-    """The state word; a word of a newer kernel counts as TRANSITIONAL, no file as ABSENT."""
+    """The state word. An unknown word counts as TRANSITIONAL, a missing file as ABSENT."""
 
     DISABLED = "disabled"
     ENABLING = "enabling"
@@ -42,10 +43,10 @@ class KernelStateWord(StrEnum):
 
 @frozen
 class KernelState:
-    """One look at sched_ext; ``ops`` is empty and numbers are None where there is nothing.
+    """One reading of sched_ext. For a missing file ``ops`` is empty and a number is None.
 
-    ``is_known`` is false where a file was there and could not be read, as without a descriptor to
-    spare: nothing may be concluded from such a look.
+    ``is_known`` is false if a file existed but could not be read, for example without a free
+    descriptor. Nothing may be concluded from such a reading.
     """
 
     word: KernelStateWord
@@ -57,17 +58,17 @@ class KernelState:
 
     @property
     def is_free(self) -> bool:
-        """Whether the stock scheduler runs everything; false where that is not known."""
+        """Whether the stock scheduler runs everything. False if that is not known."""
         return self.word in (KernelStateWord.DISABLED, KernelStateWord.ABSENT)
 
     @property
     def is_layered(self) -> bool:
-        """Whether an engine of our kind is attached; whose it is, only its process tells."""
+        """Whether a scx_layered engine is attached, this agent's or another's."""
         return self.word is KernelStateWord.ENABLED and self.ops.startswith(OUR_OPS)
 
     @property
     def is_without_us(self) -> bool:
-        """Whether no engine of our kind can be attached; one without a name may just be going."""
+        """Whether no scx_layered engine is attached. One without a name may be detaching."""
         is_foreign = self.word is KernelStateWord.ENABLED and self.ops != "" and not self.is_layered
         return self.is_free or is_foreign
 
@@ -84,7 +85,7 @@ class SchedExt:
         return self.root.is_dir()
 
     def read(self) -> KernelState:
-        """Look once; the files are read one after another, so a switch may fall between."""
+        """Read the state. The files are read one by one, so a change may fall between two reads."""
         try:
             return KernelState(
                 word=self._word(),
@@ -102,17 +103,17 @@ class SchedExt:
         if ours or state.is_free:
             return None
         if not state.is_known:
-            return f"whatever {self.root} cannot be read about"
+            return f"an unknown scheduler ({self.root} cannot be read)"
         return state.ops or f"a scheduler that is {state.word}"
 
     def events(self) -> Mapping[str, int]:
         """Return the counters of root/events (Linux 6.15 and later), by their kernel names."""
-        found: dict[str, int] = {}
+        counters: dict[str, int] = {}
         for line in (read_line(self.root / "root/events") or "").splitlines():
             name, _, value = line.partition(" ")
             with suppress(ValueError):
-                found[name.rstrip(":")] = int(value)
-        return found
+                counters[name.rstrip(":")] = int(value)
+        return counters
 
     def _word(self) -> KernelStateWord:
         text = self._text("state")
@@ -125,7 +126,7 @@ class SchedExt:
         return KernelStateWord.TRANSITIONAL if word is KernelStateWord.ABSENT else word
 
     def _text(self, name: str) -> str | None:
-        """Return what is in a file; None where there is none, OSError where it cannot be read."""
+        """Return the content of a file, None if it is missing. Raise OSError if unreadable."""
         try:
             with (self.root / name).open("rb") as file:
                 return file.read(FILE_BYTES).decode(errors="replace").strip()
@@ -136,12 +137,11 @@ class SchedExt:
 class KernelLog:
     """The lines about schedulers and the OOM killer that the kernel logs from now on.
 
-    The kernel hands its records out oldest first and there is no way to skip most of them, so
-    ``drain`` keeps up with it while an engine runs, and ``tail`` has little left to read when one
-    has ended.
-    Reads /dev/kmsg without blocking and keeps the newest hundred lines. Where it may not be read
-    (no CAP_SYSLOG, no device in the container) there is nothing to tell, and ``is_readable``
-    says so.
+    Reads /dev/kmsg without blocking and keeps the newest hundred lines. The kernel returns its
+    records oldest first, and most of them cannot be skipped. So ``drain`` reads them while an
+    engine runs, and ``tail`` has few left to read when one has ended. If the device may not be
+    read (no CAP_SYSLOG, no device in the container) there are no lines and ``is_readable`` is
+    false.
     """
 
     def __init__(
@@ -166,25 +166,25 @@ class KernelLog:
         return self._descriptor is not None
 
     def tail(self) -> tuple[str, ...]:
-        """Read what is new, some tenths of a second's worth at most; return the newest lines."""
+        """Read new records for tenths of a second at most. Return the newest lines."""
         self._keep(self._tail_reads)
         return tuple(self._lines)
 
     def drain(self, now: float) -> None:
-        """Keep up with what is logged: milliseconds, and every ten seconds of *now* at most."""
+        """Read new records, for milliseconds and at most every ten seconds of *now*."""
         if now >= self._next_drain:
             self._next_drain = now + DRAIN_S
             self._keep(self._drain_reads)
 
     def forget(self) -> None:
-        """Drop what was logged up to now, so that a later tail is about one engine only."""
+        """Drop all lines up to now, so that a later tail is about one engine only."""
         if self._descriptor is not None:
             with suppress(OSError):
                 os.lseek(self._descriptor, 0, os.SEEK_END)
         self._lines.clear()
 
     def close(self) -> None:
-        """Let go of the log."""
+        """Close the log."""
         if self._descriptor is not None:
             os.close(self._descriptor)
         self._descriptor = None
@@ -203,7 +203,7 @@ class KernelLog:
             try:
                 record = os.read(self._descriptor, RECORD_BYTES)
             except BrokenPipeError:
-                continue  # the kernel overwrote the next record; the one after it follows
+                continue  # the kernel overwrote this record, and the read position has moved on
             except OSError:
                 return
             if not record:

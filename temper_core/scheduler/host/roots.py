@@ -1,4 +1,4 @@
-"""Where the machine is looked at: every path the scheduler reads; tests give folders."""
+"""The paths of the machine that the scheduler reads. Tests pass folders."""
 
 from pathlib import Path
 
@@ -9,10 +9,10 @@ from temper_core.settings.models import Settings
 
 @frozen
 class Roots:
-    """The machine's trees.
+    """The directories of the machine.
 
-    ``run`` is the agent's own runtime directory, ``scx`` the engine's. ``node`` has the node's
-    lock: a kernel runs one scheduler, so no setting moves it.
+    ``run`` is the agent's own runtime directory, ``scx`` the engine's. ``node`` holds the node's
+    lock. A kernel runs one scheduler, so no setting changes that directory.
     """
 
     proc: Path = Path("/proc")
@@ -27,7 +27,7 @@ class Roots:
 
     @classmethod
     def of(cls, settings: Settings) -> "Roots":
-        """Return this machine's trees for an agent with *settings*."""
+        """Return this machine's directories for an agent with *settings*."""
         return cls(run=Path(settings.run_directory))
 
     @property
@@ -37,17 +37,17 @@ class Roots:
 
     @property
     def stats_socket(self) -> Path:
-        """The socket the engine gives its statistics on; stale once the engine is gone."""
+        """The socket of the engine's statistics. Stale once the engine has ended."""
         return self.scx / "root/stats"
 
     @property
     def engine_pid(self) -> Path:
-        """The file with process id and start of the agent's engine, for ``temper doctor``."""
+        """The file with the engine's process id and start time, for ``temper doctor``."""
         return self.run / "engine.pid"
 
 
 def read_line(path: Path, limit: int = 65_536) -> str | None:
-    """Return what *path* holds, stripped; None where it cannot be read."""
+    """Return up to *limit* bytes of *path*, decoded and stripped, or None if unreadable."""
     try:
         with path.open("rb") as file:
             return file.read(limit).decode(errors="replace").strip()
@@ -56,10 +56,10 @@ def read_line(path: Path, limit: int = 65_536) -> str | None:
 
 
 def read_number(path: Path) -> int | None:
-    """Return the whole number in *path*; None where there is none."""
+    """Return the unsigned integer in *path*, None if there is none."""
     return number_in(read_line(path, limit=64))
 
 
 def number_in(text: str | None) -> int | None:
-    """Return the whole number that *text* is; None where it is none."""
+    """Return *text* as an unsigned integer, None if it is none."""
     return int(text) if text is not None and text.isascii() and text.isdigit() else None

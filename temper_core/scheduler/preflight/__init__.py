@@ -1,1 +1,1 @@
-"""What the machine needs before an engine starts; each check has its remedy."""
+"""What the machine needs before an engine starts. Each check has its remedy."""

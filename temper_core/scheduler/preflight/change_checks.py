@@ -1,8 +1,8 @@
-"""Checks of what makes changes cheap: steering by hints, and the warm swap. Neither ever refuses.
+"""Checks of steering by hints and of the warm swap, which make changes cheap. Neither ever fails.
 
-Without the first the agent works in static mode, without the second it restarts the engine cold.
-They try things out, for tens of milliseconds, and so belong to ``temper doctor`` rather than to
-the look before each start.
+Without steering the agent works in static mode. Without the warm swap it restarts the engine cold.
+The checks make trials of tens of milliseconds, so ``temper doctor`` runs them and preflight does
+not.
 """
 
 import ctypes
@@ -28,16 +28,16 @@ BPF_FS_MAGIC = 0xCAFE4A11
 FIRST_PID_NAMESPACE = "pid:[4026531836]"
 """``PROC_PID_INIT_INO`` (linux/proc_ns.h)."""
 TWO_ENGINES_BYTES = 704 * MIB
-"""What a loading engine and the agent need (512 MiB), and the engine that runs beside (192)."""
+"""512 MiB for a loading engine and the agent, 192 MiB for the engine that runs beside it."""
 TRIAL_S = 10.0
 MOST_CGROUPS = 4096
 
 
 def steering(roots: Roots, settings: Settings) -> Check:
-    """Say whether threads can be steered by hints here, or why the agent falls back to static."""
+    """Check whether threads can be steered by hints here, or why the agent uses static mode."""
     name, scheduler = "steering", settings.scheduler
     if scheduler.steering == "static":
-        return ok(name, "static mode, as [scheduler] steering says")
+        return ok(name, "static mode, as set by [scheduler] steering")
     namespace = _link(roots.proc / "self/ns/pid")
     if namespace not in ("", FIRST_PID_NAMESPACE):
         return warning(
@@ -48,20 +48,20 @@ def steering(roots: Roots, settings: Settings) -> Check:
     refusal = _pin_refusal(Path(scheduler.steering_pin).parent)
     if refusal is not None:
         return warning(name, f"static mode: {refusal[0]}", refusal[1])
-    found = access.probe(str(roots.proc), str(roots.sys))
-    if not found.is_allowed:
-        return warning(name, f"static mode: {found.reason}", found.remedy)
+    probe = access.probe(str(roots.proc), str(roots.sys))
+    if not probe.is_allowed:
+        return warning(name, f"static mode: {probe.reason}", probe.remedy)
     return ok(name, f"by hints; the map is pinned at {scheduler.steering_pin}")
 
 
 def warm_swap(roots: Roots, settings: Settings, *, own_engine: int | None = None) -> Check:
-    """Say whether the next engine can load beside the one that runs.
+    """Check whether the next engine can load beside the running one.
 
-    *own_engine* is the process id of the one that runs already, if any.
+    *own_engine* is the process id of the running engine, if any.
     """
     name = "warm_swap"
     if not settings.scheduler.warm_swap:
-        return ok(name, "cold restarts, as [scheduler] warm_swap says")
+        return ok(name, "cold restarts, as set by [scheduler] warm_swap")
     short = why_no_room(roots) if own_engine is not None else _short_of_memory(roots)
     if short:
         remedy = "raise the memory limit of the agent's unit or container to 768 MiB, or free some"
@@ -78,57 +78,57 @@ def warm_swap(roots: Roots, settings: Settings, *, own_engine: int | None = None
 
 
 def pinned_pods(roots: Roots) -> Check:
-    """Warn of pods whose cgroups are kept to some CPUs: layers cannot give them others.
+    """Warn of pods whose cgroups are restricted to some CPUs: layers cannot give them others.
 
-    With the driver cgroupfs the kubelet writes all CPUs into the cgroup above all pods.
+    With the cgroupfs driver the kubelet writes all CPUs into the cgroup above all pods.
     """
-    name, pinned, seen = "pinned_pods", 0, 0
-    everything = read_line(roots.sys / "devices/system/cpu/online", limit=4096)
+    name, pinned, total = "pinned_pods", 0, 0
+    online = read_line(roots.sys / "devices/system/cpu/online", limit=4096)
     for path in islice(_cpusets(roots.cgroup), MOST_CGROUPS):
-        seen += 1
-        pinned += read_line(path, limit=4096) not in (None, "", everything)
+        total += 1
+        pinned += read_line(path, limit=4096) not in (None, "", online)
     if not pinned:
-        return ok(name, "no pod's cgroup is kept to some CPUs")
+        return ok(name, "no pod's cgroup is restricted to some CPUs")
     return warning(
         name,
-        f"{pinned} of {seen} cgroups of pods are kept to some CPUs by cpuset.cpus",
-        "their threads break the affinity of their layers and are served last on busy CPUs: take "
-        "cpuset.cpus away, or leave this node to the stock scheduler",
+        f"{pinned} of {total} cgroups of pods are restricted to some CPUs by cpuset.cpus",
+        "their threads break the affinity of their layers and are served last on busy CPUs: clear "
+        "cpuset.cpus, or leave this node to the stock scheduler",
     )
 
 
 def _pin_refusal(folder: Path) -> tuple[str, str] | None:
-    """Say why the map of hints cannot be pinned in *folder*, and what to do about it."""
+    """Return why the map of hints cannot be pinned in *folder* and the remedy, or None."""
     try:
-        standing = next(path for path in (folder, *folder.parents) if path.exists())
-    except OSError as error:  # as for anybody but root where systemd mounted it
+        existing = next(path for path in (folder, *folder.parents) if path.exists())
+    except OSError as error:  # a BPF file system that systemd mounted admits only root
         return f"{error.filename}: {error.strerror}", "run the agent as root"
-    if _file_system(standing) != BPF_FS_MAGIC:
-        return f"{standing} is on no BPF file system", MOUNT
-    if os.statvfs(standing).f_flag & os.ST_RDONLY:
-        return f"{standing} is read-only", "mount -o remount,rw /sys/fs/bpf"
-    if not os.access(standing, os.W_OK):
-        return f"{standing} cannot be written", "run the agent as root"
-    found = folder.lstat() if standing == folder else None
-    is_ours = found is None or (stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid())
+    if _file_system(existing) != BPF_FS_MAGIC:
+        return f"{existing} is not on a BPF file system", MOUNT
+    if os.statvfs(existing).f_flag & os.ST_RDONLY:
+        return f"{existing} is read-only", "mount -o remount,rw /sys/fs/bpf"
+    if not os.access(existing, os.W_OK):
+        return f"{existing} cannot be written", "run the agent as root"
+    status = folder.lstat() if existing == folder else None
+    is_ours = status is None or (stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid())
     if is_ours or is_replaceable(folder):
         return None
     return (
-        f"{folder} is no directory of this user's, so others could change hints",
+        f"{folder} is not a directory of this user, so others could change hints",
         "remove it, or set [scheduler] steering_pin to another directory",
     )
 
 
 def _file_system(path: Path) -> int:
-    """Return the magic number of the file system that *path* is on; 0 where it is not told."""
-    room = ctypes.create_string_buffer(512)  # struct statfs has 120 bytes on 64-bit machines
-    if ctypes.CDLL(None, use_errno=True).statfs(os.fsencode(path), room) != 0:
+    """Return the magic number of the file system that *path* is on, 0 if it is not known."""
+    buffer = ctypes.create_string_buffer(512)  # struct statfs has 120 bytes on 64-bit machines
+    if ctypes.CDLL(None, use_errno=True).statfs(os.fsencode(path), buffer) != 0:
         return 0
-    return ctypes.c_long.from_buffer(room).value
+    return ctypes.c_long.from_buffer(buffer).value
 
 
 def _short_of_memory(roots: Roots) -> str:
-    """Say what two engines would lack here, where none runs yet."""
+    """Return what is missing for two engines while none runs, empty if nothing is."""
     need = f"two engines and the agent need {TWO_ENGINES_BYTES // MIB} MiB"
     limit, available = memory_limit(roots), available_memory(roots)
     if limit is not None and limit < TWO_ENGINES_BYTES:
@@ -139,24 +139,24 @@ def _short_of_memory(roots: Roots) -> str:
 
 
 def _gate_refusal(roots: Roots) -> str:
-    """Let a process of its own mount something over a file, as the gate of a swap is."""
+    """Mount a file over another in a child process, as the gate of a swap is mounted."""
     state = roots.sched_ext / "state"
     target = state if state.exists() else roots.proc / "self/status"
     launcher = [sys.executable, "-I", "-S", engine_launcher.__file__]
     trial = [*launcher, str(os.getpid()), "0", "/dev/null", str(target), sys.executable, "-V"]
     try:
-        done = subprocess.run(  # noqa: S603 - a fixed program
+        run = subprocess.run(  # noqa: S603 - a fixed program
             trial, check=False, capture_output=True, text=True, timeout=TRIAL_S
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        return f"the gate cannot be tried: {error}"
-    if done.returncode == 0:
+        return f"the trial of the gate failed: {error}"
+    if run.returncode == 0:
         return ""
-    return done.stderr.strip().removeprefix("temper: ") or f"the gate's exit code {done.returncode}"
+    return run.stderr.strip().removeprefix("temper: ") or f"the gate's exit code {run.returncode}"
 
 
 def _cpusets(root: Path) -> Iterator[Path]:
-    """Find the cpuset of every pod's and container's cgroup, as the kubelet lays them out."""
+    """Find the cpuset file of every cgroup of a pod or container in the kubelet's hierarchy."""
     for folder in sorted(root.glob("kubepods*")):
         yield from folder.rglob("cpuset.cpus")
 

@@ -1,4 +1,4 @@
-"""Preflight checks of the kernel and its CPUs: what no package on the node can change."""
+"""Preflight checks of the kernel and its CPUs."""
 
 import os
 import re
@@ -12,7 +12,7 @@ LARGEST_CPU_COUNT = 512
 FIRST_WITH_IMPLICIT_KFUNC_ARGUMENTS = (7, 0)
 FIRST_WITHOUT_THE_CPUSET_TRAP = (7, 1)
 UNPROVEN = ((6, 13),)
-"""Kernels on which scx_layered's own authors do not load it, because it does not verify there."""
+"""Kernels that scx_layered's own tests leave out, because it does not verify there."""
 ISOLATION_FLAGS = frozenset({"nohz", "domain", "managed_irq"})
 
 
@@ -29,7 +29,7 @@ def sched_ext(roots: Roots) -> Check:
 
 
 def btf(roots: Roots) -> Check:
-    """Check that the kernel describes its own types, without which no BPF scheduler loads."""
+    """Check that the kernel's BTF is readable. No BPF scheduler loads without it."""
     path = roots.sys / "kernel/btf/vmlinux"
     if os.access(path, os.R_OK):
         return ok("btf", f"{path} is readable")
@@ -41,44 +41,44 @@ def btf(roots: Roots) -> Check:
 
 
 def kernel_version(roots: Roots) -> Check:
-    """Warn of kernels that the engine's authors have given up, though they have sched_ext."""
-    name, told = "kernel_version", release(roots)
-    found = version(roots)
-    if found is None:
-        return unknown(name, "the kernel does not say its release")
-    if found in UNPROVEN:
+    """Warn of kernels that have sched_ext but that the engine's authors no longer test."""
+    name, uname = "kernel_version", release(roots)
+    series = version(roots)
+    if series is None:
+        return unknown(name, "the kernel's release is not known")
+    if series in UNPROVEN:
         return warning(
             name,
-            f"kernel {told}: the engine's own tests leave this series out",
+            f"kernel {uname}: the engine's own tests leave this series out",
             "use 6.18 or another long-term kernel, if the engine fails to load here",
         )
-    return ok(name, f"kernel {told}")
+    return ok(name, f"kernel {uname}")
 
 
 def btf_prototypes(roots: Roots) -> Check:
-    """Warn of kernels from 7.0 on that an old pahole gave kfunc prototypes the engine refuses.
+    """Warn of kernels from 7.0 on whose pahole wrote kfunc prototypes that the engine refuses.
 
-    pahole marks kfuncs by a tag from 1.26 on; without it the kernel's build leaves the implicit
-    argument in their prototypes.
+    From 1.26 on, pahole marks kfuncs by a tag. Without the tag the kernel's build leaves the
+    implicit argument in their prototypes.
     """
-    name, found = "btf_prototypes", version(roots)
-    if found is None:
-        return unknown(name, "the kernel does not say its release")
-    if found < FIRST_WITH_IMPLICIT_KFUNC_ARGUMENTS:
-        return ok(name, f"kernel {release(roots)} is older than the trap")
+    name, series = "btf_prototypes", version(roots)
+    if series is None:
+        return unknown(name, "the kernel's release is not known")
+    if series < FIRST_WITH_IMPLICIT_KFUNC_ARGUMENTS:
+        return ok(name, f"kernel {release(roots)} has no implicit kfunc arguments (7.0 and later)")
     types = _types(roots)
     if types is not None and types.has("bpf_kfunc", DECLARATION_TAG):
-        return ok(name, "the kernel's BTF tells kfuncs apart")
+        return ok(name, "the kernel's BTF marks kfuncs")
     return warning(
         name,
         f"kernel {release(roots)} was built by a pahole older than 1.26, as its BTF shows",
-        "where the engine ends with 'malformed scx kfunc prototype(s)', use a kernel whose BTF was "
+        "if the engine ends with 'malformed scx kfunc prototype(s)', use a kernel whose BTF was "
         "made by pahole 1.26 or later",
     )
 
 
 def btf_enums(roots: Roots) -> Check:
-    """Warn where 64-bit constants were cut in the kernel's BTF, so that queues have wrong names.
+    """Warn of a kernel's BTF that cuts 64-bit enumerators, so that dispatch queues get wrong ids.
 
     Seen with GKE's COS: engines before 1.1.3 are ejected at once ("non-existent DSQ 0x2").
     """
@@ -87,7 +87,7 @@ def btf_enums(roots: Roots) -> Check:
         return unknown(name, "the kernel's BTF cannot be read")
     is_cut = types.has("scx_dsq_id_flags", ENUM) and not types.has("scx_dsq_id_flags", ENUM64)
     if not is_cut:
-        return ok(name, "64-bit constants are whole")
+        return ok(name, "the kernel's BTF keeps 64-bit constants")
     return warning(
         name,
         "the kernel's BTF has no 64-bit enumerations: sched_ext's constants are cut to 32 bits",
@@ -96,58 +96,58 @@ def btf_enums(roots: Roots) -> Check:
 
 
 def bpf_jit(roots: Roots) -> Check:
-    """Check that BPF is compiled to machine code; kernel functions cannot be called otherwise."""
+    """Check that the BPF JIT is on. BPF programs cannot call kernel functions without it."""
     name, path = "bpf_jit", roots.proc / "sys/net/core/bpf_jit_enable"
-    if read_line(path, limit=16) != "0":  # not there in a network namespace of its own
+    if read_line(path, limit=16) != "0":  # missing in a separate network namespace
         return ok(name, "BPF's compiler is not switched off")
     return failed(name, f"{path} is 0", "sysctl -w net.core.bpf_jit_enable=1")
 
 
 def cgroup_v2(roots: Roots) -> Check:
-    """Check that cgroups are unified; the engine sees no thread's cgroup otherwise."""
+    """Check that cgroup v2 is mounted. The engine sees no thread's cgroup otherwise."""
     name = "cgroup_v2"
     if (roots.cgroup / "cgroup.controllers").exists():
         return ok(name, f"{roots.cgroup} is unified")
     is_hybrid = (roots.cgroup / "unified/cgroup.controllers").exists()
-    how = "hybrid (v1 with v2 beside it)" if is_hybrid else "v1, or not mounted here"
+    hierarchy = "hybrid (v1 with v2 beside it)" if is_hybrid else "v1, or not mounted here"
     return failed(
         name,
-        f"cgroups at {roots.cgroup} are {how}",
+        f"cgroups at {roots.cgroup} are {hierarchy}",
         "boot with systemd.unified_cgroup_hierarchy=1 cgroup_no_v1=all; "
         "in a container mount the host's /sys/fs/cgroup",
     )
 
 
 def kernel_config(roots: Roots) -> Check:
-    """Check that libbpf will find the kernel's configuration; the load fails without a word."""
+    """Check that libbpf finds the kernel's configuration. Without it the load fails silently."""
     candidates = (roots.proc / "config.gz", roots.boot / f"config-{release(roots)}")
     for path in candidates:
         if os.access(path, os.R_OK):
             return ok("kernel_config", f"{path} is readable")
     elsewhere = _config_elsewhere(roots)
     remedy = (
-        f"cp {elsewhere} {candidates[1]} (libbpf does not look where it is)"
+        f"cp {elsewhere} {candidates[1]} (libbpf does not look there)"
         if elsewhere is not None
         else f"put the kernel's configuration at {candidates[1]}, or mount the host's /boot into "
         "the container"
     )
-    told = f"neither {candidates[0]} nor {candidates[1]} can be read"
-    return failed("kernel_config", told, remedy)
+    problem = f"neither {candidates[0]} nor {candidates[1]} can be read"
+    return failed("kernel_config", problem, remedy)
 
 
 def _config_elsewhere(roots: Roots) -> Path | None:
-    """Find where else distributions keep it: Debian from 7.x on, and Fedora."""
+    """Find the configuration below /lib/modules: Debian from 7.x on, and Fedora."""
     root = roots.boot.parent
-    folders = [root / where / release(roots) for where in ("usr/lib/modules", "lib/modules")]
+    folders = [root / parent / release(roots) for parent in ("usr/lib/modules", "lib/modules")]
     return next((path / "config" for path in folders if os.access(path / "config", os.R_OK)), None)
 
 
 def cpus_online(roots: Roots) -> Check:
-    """Check that every possible CPU is online; the engine panics over CPUs that may come."""
+    """Check that every possible CPU is online. The engine panics over possible CPUs offline."""
     name = "cpus_online"
     possible, online = _cpus(roots, "possible"), _cpus(roots, "online")
     if not possible or not online:
-        return unknown(name, f"{roots.sys}/devices/system/cpu does not say which CPUs there are")
+        return unknown(name, f"{roots.sys}/devices/system/cpu lists no possible or online CPUs")
     absent = sorted(set(possible) - set(online))
     if not absent:
         return ok(name, f"all {len(online)} possible CPUs are online")
@@ -159,7 +159,7 @@ def cpus_online(roots: Roots) -> Check:
 
 
 def cpus_contiguous(roots: Roots) -> Check:
-    """Check that CPU ids run from 0 without holes, as the engine takes for granted."""
+    """Check that CPU ids run from 0 without holes, as the engine assumes."""
     online = _cpus(roots, "online")
     if not online:
         return unknown("cpus_contiguous", "the online CPUs are not known")
@@ -173,7 +173,7 @@ def cpus_contiguous(roots: Roots) -> Check:
 
 
 def cpu_count(roots: Roots) -> Check:
-    """Check that there are no more CPUs than the engine was built for."""
+    """Check that the number of CPUs is within the engine's limit."""
     count = len(_cpus(roots, "online"))
     if count <= LARGEST_CPU_COUNT:
         return ok("cpu_count", f"{count} CPUs, at most {LARGEST_CPU_COUNT}")
@@ -185,7 +185,7 @@ def cpu_count(roots: Roots) -> Check:
 
 
 def isolcpus(roots: Roots) -> Check:
-    """Check that no CPU is taken from the scheduler; the kernel then refuses to attach."""
+    """Check that no CPU is isolated from the scheduler. The kernel then refuses to attach."""
     for word in (read_line(roots.proc / "cmdline") or "").split():
         name, _, value = word.partition("=")
         flags = ISOLATION_FLAGS.intersection(value.split(","))
@@ -199,10 +199,10 @@ def isolcpus(roots: Roots) -> Check:
 
 
 def _isolated_partitions(roots: Roots) -> Check:
-    """Judge CPUs that cpusets have isolated at run time.
+    """Check for CPUs that cpusets have isolated at run time.
 
-    The kernel shows in ``isolated`` what it holds against the engine before 7.1: its housekeeping
-    CPUs, which from 7.0 on leave out those of isolated partitions (HK_TYPE_DOMAIN).
+    Before 7.1 the kernel refuses the engine if ``isolated`` lists a CPU. From 7.0 on that file
+    includes the CPUs of isolated partitions (HK_TYPE_DOMAIN).
     """
     housekeeping = read_line(roots.sys / "devices/system/cpu/isolated")
     partitions = read_line(roots.cgroup / "cpuset.cpus.isolated")
@@ -219,13 +219,13 @@ def _isolated_partitions(roots: Roots) -> Check:
     return warning(
         "isolcpus",
         detail,
-        "layers count these CPUs as theirs, though their threads cannot run there; and before "
-        "Linux 7.1 the engine may not attach: echo member > cpuset.cpus.partition in that cgroup",
+        "layers own these CPUs, though their threads cannot run there, and before Linux 7.1 the "
+        "engine may not attach: echo member > cpuset.cpus.partition in that cgroup",
     )
 
 
 def lockdown(roots: Roots) -> Check:
-    """Check that the kernel is not locked down so far that BPF may not trace."""
+    """Check that kernel lockdown allows BPF tracing."""
     text = read_line(roots.sys / "kernel/security/lockdown") or ""
     if "[confidentiality]" not in text:
         return ok("lockdown", "BPF is not locked down")
@@ -243,8 +243,8 @@ def release(roots: Roots) -> str:
 
 def version(roots: Roots) -> tuple[int, int] | None:
     """Return the first two numbers of the kernel's release."""
-    found = re.match(r"(\d{1,4})\.(\d{1,4})", release(roots), re.ASCII)
-    return (int(found[1]), int(found[2])) if found else None
+    match = re.match(r"(\d{1,4})\.(\d{1,4})", release(roots), re.ASCII)
+    return (int(match[1]), int(match[2])) if match else None
 
 
 def cpu_list(cpus: list[int] | tuple[int, ...]) -> str:
@@ -259,16 +259,16 @@ def cpu_list(cpus: list[int] | tuple[int, ...]) -> str:
 
 
 def _cpus(roots: Roots, name: str) -> tuple[int, ...]:
-    """Read a list of CPUs (``0-3,8``); empty where it cannot be read or makes no sense."""
+    """Read a list of CPUs (``0-3,8``). Empty if it is unreadable or malformed."""
     text = read_line(roots.sys / "devices/system/cpu" / name) or ""
-    found: list[int] = []
+    cpus: list[int] = []
     for part in filter(None, text.split(",")):
         match = re.fullmatch(r"(\d{1,5})(?:-(\d{1,5}))?", part)
         if match is None:
             return ()
         first = int(match[1])
-        found.extend(range(first, int(match[2] or first) + 1))
-    return tuple(found)
+        cpus.extend(range(first, int(match[2] or first) + 1))
+    return tuple(cpus)
 
 
 def _types(roots: Roots) -> KernelTypes | None:

@@ -1,7 +1,7 @@
-"""What the kernel's description of its own types (BTF) says of a name, without reading it all.
+"""Look-up of a type by name in the kernel's BTF, without parsing it all.
 
-A kernel has 150,000 types; a name's offset is searched for in place, where a walk over every type
-would take a tenth of a second. The format is linux/btf.h's.
+A kernel has 150,000 types, and a walk over them takes a tenth of a second. So the offset of the
+name is searched for in the raw records. linux/btf.h defines the format.
 """
 
 import struct
@@ -18,14 +18,14 @@ NEWEST_KIND = 19
 
 @frozen
 class KernelTypes:
-    """The two halves of a BTF file: records of types, and the names they point to."""
+    """The type records and the string table of a BTF file."""
 
     types: bytes = field(repr=False)
     names: bytes = field(repr=False)
 
     @classmethod
     def read(cls, content: bytes) -> "KernelTypes | None":
-        """Take *content* apart; None where it is no BTF of this machine's byte order."""
+        """Parse *content*. Return None if it is not BTF of this machine's byte order."""
         if len(content) < HEADER.size:
             return None
         magic, _, _, header, types_at, types, names_at, names = HEADER.unpack_from(content)
@@ -39,15 +39,16 @@ class KernelTypes:
         return kind in self._kinds(name)
 
     def _kinds(self, name: str) -> Iterator[int]:
-        """Yield the kinds of what may be the records called *name*.
+        """Yield the kinds of possible records called *name*.
 
-        The offset's bytes may stand elsewhere too; what follows them is then hardly a kind.
+        The bytes of the offset may occur elsewhere too. Most of these are followed by no valid
+        kind.
         """
         offset = self.names.find(b"\0" + name.encode() + b"\0") + 1
-        wanted = offset.to_bytes(4, "little")
-        at = self.types.find(wanted) if offset else -1
+        pattern = offset.to_bytes(4, "little")
+        at = self.types.find(pattern) if offset else -1
         while 0 <= at <= len(self.types) - WORDS.size:
             kind = WORDS.unpack_from(self.types, at)[1] >> 24 & 0x1F
             if at % 4 == 0 and 0 < kind <= NEWEST_KIND:
                 yield kind
-            at = self.types.find(wanted, at + 1)
+            at = self.types.find(pattern, at + 1)

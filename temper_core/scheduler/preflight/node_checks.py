@@ -1,4 +1,4 @@
-"""Preflight checks of what runs on the node, and of what the agent may and can do there."""
+"""Preflight checks of the node's software, and of the agent's privileges and memory there."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from temper_core.settings import Settings
 MIB = 1024 * 1024
 SMALLEST_MEMORY_BYTES = 512 * MIB
 ENGINE_BYTES = 192 * MIB
-"""What scx_layered 1.1.4 holds once it is loaded."""
+"""The memory of scx_layered 1.1.4 once it is loaded."""
 CAPABILITIES = {21: "CAP_SYS_ADMIN", 38: "CAP_PERFMON", 39: "CAP_BPF"}
 NICE_CAPABILITY = 23
 SIGKILL_BIT = 8
@@ -30,22 +30,22 @@ def privileges(roots: Roots) -> Check:
     """Check the effective capabilities of this process."""
     text = _status_field(roots.proc / "self/status", "CapEff")
     if text is None:
-        return unknown("privileges", f"{roots.proc}/self/status does not tell the capabilities")
-    held = int(text, 16)
+        return unknown("privileges", f"{roots.proc}/self/status lists no capabilities")
+    effective = int(text, 16)
     if not read_circumstances(str(roots.proc), str(roots.sys)).is_host_user_namespace:
         return failed(
             "privileges",
             "this process has a user namespace of its own, where its capabilities end",
             "run the agent in the host's user namespace (in Kubernetes hostUsers: true)",
         )
-    lacking = [name for bit, name in CAPABILITIES.items() if not held >> bit & 1]
-    if lacking:
+    missing = [name for bit, name in CAPABILITIES.items() if not effective >> bit & 1]
+    if missing:
         return failed(
             "privileges",
-            f"lacks {', '.join(lacking)}",
+            f"lacks {', '.join(missing)}",
             "run the agent as root; in Kubernetes with the chart's agent.securityContext",
         )
-    if not held >> NICE_CAPABILITY & 1:
+    if not effective >> NICE_CAPABILITY & 1:
         return warning(
             "privileges",
             "lacks CAP_SYS_NICE: the engine loads at ordinary priority",
@@ -57,7 +57,7 @@ def privileges(roots: Roots) -> Check:
 def memory(roots: Roots, *, own_engine: int | None = None) -> Check:
     """Check that the engine's maps (about 190 MB, twice that while loading) fit.
 
-    An engine of the agent's own, *own_engine*, has taken its part of what is available already.
+    The agent's own running engine, *own_engine*, already holds its part of the memory.
     """
     limit = memory_limit(roots)
     available = available_memory(roots)
@@ -71,7 +71,7 @@ def memory(roots: Roots, *, own_engine: int | None = None) -> Check:
             f"raise the memory limit of the agent's container or unit to {need} or more",
         )
     if available is None:
-        return unknown("memory", f"{roots.proc}/meminfo does not tell MemAvailable")
+        return unknown("memory", f"{roots.proc}/meminfo has no MemAvailable")
     if available < SMALLEST_MEMORY_BYTES:
         return failed(
             "memory",
@@ -84,8 +84,8 @@ def memory(roots: Roots, *, own_engine: int | None = None) -> Check:
 def foreign_scheduler(roots: Roots, *, own_engine: int | None = None) -> Check:
     """Check that no other sched_ext scheduler runs, loads, or is kept running by a service.
 
-    *own_engine* is the process id of an engine of the agent's own, which is not foreign. Neither
-    is one behind a gate (``gate.py``): the next of a warm swap, or one of ``engine check --load``.
+    *own_engine* is the process id of the agent's own engine, which is not foreign. Nor is an
+    engine behind a gate (``gate.py``): the next of a warm swap, or one of ``engine check --load``.
     """
     name = "foreign_scheduler"
     remedy = "stop it (systemctl disable --now scx.service scx_loader.service); Temper never does"
@@ -111,7 +111,7 @@ def _attached_foreign(roots: Roots, *, is_ours: bool) -> str | None:
 
 
 def static_cpu_manager(roots: Roots, settings: Settings) -> Check:
-    """Check that the kubelet pins no containers to CPUs, behind the engine's back."""
+    """Check that the kubelet's CPU manager pins no containers to CPUs."""
     name, path = "static_cpu_manager", roots.kubelet / "cpu_manager_state"
     text = read_line(path)
     if text is None:
@@ -119,7 +119,7 @@ def static_cpu_manager(roots: Roots, settings: Settings) -> Check:
     try:
         policy = json.loads(text).get("policyName")
     except (ValueError, AttributeError, RecursionError):
-        return unknown(name, f"{path} makes no sense", "look which policy the kubelet runs")
+        return unknown(name, f"{path} is malformed", "look up the kubelet's cpuManagerPolicy")
     if policy != "static":
         return ok(name, f"the kubelet's CPU manager is {policy!r}")
     detail = "the kubelet's static CPU manager pins containers to CPUs"
@@ -133,9 +133,9 @@ def static_cpu_manager(roots: Roots, settings: Settings) -> Check:
 
 
 def _without_cpu_manager_state(name: str, path: Path, roots: Roots) -> Check:
-    """Tell a host without a kubelet from one whose kubelet's files are not to be seen from here.
+    """Distinguish a host without a kubelet from one whose kubelet's files are not visible here.
 
-    Every kubelet writes its state, whatever its policy. A pod has not got the kubelet's directory.
+    Every kubelet writes its state under any policy. A pod does not see the kubelet's directory.
     """
     environment = read_line(roots.proc / "self/environ") or ""
     is_in_pod = "KUBERNETES_SERVICE_HOST" in environment
@@ -150,11 +150,11 @@ def _without_cpu_manager_state(name: str, path: Path, roots: Roots) -> Check:
 
 def _runs(comm: str, roots: Roots) -> bool:
     folders = roots.proc.glob("[0-9]*")
-    return any(read_line(each / "comm", limit=64) == comm for each in folders)
+    return any(read_line(folder / "comm", limit=64) == comm for folder in folders)
 
 
 def resctrl(roots: Roots) -> Check:
-    """Check that a mounted resctrl can be read; engines from 1.0.18 on end over it otherwise."""
+    """Check that a mounted resctrl can be read. Engines from 1.0.18 on end otherwise."""
     for mount in _mounts(roots, "resctrl"):
         for monitor in sorted(mount.glob("mon_data/*")):
             if read_line(monitor / "mbm_total_bytes", limit=64) is None:
@@ -167,16 +167,16 @@ def resctrl(roots: Roots) -> Check:
 
 
 def cgroup_index(roots: Roots) -> Check:
-    """Warn where the engine could not index every cgroup, for its regular expressions over them.
+    """Warn of more cgroups than the engine can index for its regular expressions over them.
 
-    It keeps a map of 16384 cgroups and an inotify watch on each; other programs (kubelet,
-    containerd) need watches too, so twice as many as there are cgroups should be allowed.
+    It keeps a map of 16384 cgroups and an inotify watch on each. Other programs (kubelet,
+    containerd) need watches too, so the limit should be twice the number of cgroups.
     """
     name = "cgroup_index"
     count = _number_in_table(roots.cgroup / "cgroup.stat", "nr_descendants")
     watches = read_number(roots.proc / "sys/fs/inotify/max_user_watches")
     if count is None or watches is None:
-        return unknown(name, "how many cgroups and inotify watches there are is not known")
+        return unknown(name, "the number of cgroups or the limit of inotify watches is not known")
     if count > MOST_INDEXED_CGROUPS:
         return warning(
             name,
@@ -205,10 +205,10 @@ def runtime_directory(roots: Roots) -> Check:
 
 
 def own_engine(roots: Roots) -> int | None:
-    """Return the process id of the engine that an agent runs here, if it still lives.
+    """Return the process id of the engine that an agent runs here, if it is still alive.
 
-    An agent that was killed leaves its note behind, and another process may have got the id since;
-    the moment it started tells them apart.
+    A killed agent leaves its file behind, and another process may have got the id since. The
+    start time distinguishes them.
     """
     pid, _, noted_start = (read_line(roots.engine_pid, limit=64) or "").partition(" ")
     if not pid.isdigit() or not noted_start:
@@ -220,9 +220,9 @@ def own_engine(roots: Roots) -> int | None:
 
 
 def start_of(pid: int, proc: Path = Path("/proc")) -> str:
-    """Return when a process started, in the kernel's own count; empty where it is gone."""
+    """Return the start time of a process in clock ticks since boot, empty if it is gone."""
     _, _, fields = (read_line(proc / str(pid) / "stat") or "").rpartition(")")
-    # proc(5): the 22nd field, and two of them are before the parenthesis that closes the name
+    # proc(5): the 22nd field, two of which precede the parenthesis that closes the name
     return next(iter(fields.split()[19:20]), "")
 
 
@@ -241,19 +241,19 @@ def _status_field(path: Path, name: str) -> str | None:
 
 
 def _is_dying(folder: Path) -> bool:
-    """Whether a process has been killed and only cannot go yet: it runs no more code."""
+    """Whether a process has a pending SIGKILL, so that it runs no more user code."""
     pending = _status_field(folder / "status", "SigPnd")
     return pending is not None and bool(int(pending, 16) >> SIGKILL_BIT & 1)
 
 
 def _is_gated(folder: Path, roots: Roots) -> bool:
-    """Whether something is mounted over the kernel's state file, as this process sees it."""
+    """Whether the process of *folder* has a mount over the kernel's state file."""
     mounts = read_line(folder / "mountinfo", limit=MIB) or ""
     return f" {roots.sched_ext / 'state'} " in mounts
 
 
 def _number_in_table(path: Path, name: str) -> int | None:
-    """Read one line of a file of names and numbers."""
+    """Read the number of *name* in a file of ``name number`` lines."""
     for line in (read_line(path) or "").splitlines():
         key, _, value = line.partition(" ")
         if key == name:
@@ -262,7 +262,7 @@ def _number_in_table(path: Path, name: str) -> int | None:
 
 
 def available_memory(roots: Roots) -> int | None:
-    """Return how many bytes the machine can give without swapping; None where it does not say."""
+    """Return the bytes that are available without swapping, None if the kernel reports none."""
     kilobytes = _status_field(roots.proc / "meminfo", "MemAvailable")
     return int(kilobytes.split()[0]) * 1024 if kilobytes else None
 
@@ -270,13 +270,13 @@ def available_memory(roots: Roots) -> int | None:
 def memory_limit(roots: Roots) -> int | None:
     """Return the tightest limit in bytes from this process's cgroup up to the root.
 
-    ``memory.high`` counts as well: beyond it the kernel slows a load down until it never ends.
+    ``memory.high`` counts too: beyond it the kernel throttles a load so far that it never ends.
     """
     lines = (read_line(roots.proc / "self/cgroup") or "").splitlines()
     unified = next((line[3:] for line in lines if line.startswith("0::")), "/")
     folder = roots.cgroup / unified.strip("/")
-    folders = [each for each in (folder, *folder.parents) if each.is_relative_to(roots.cgroup)]
-    files = [each / name for each in folders for name in ("memory.max", "memory.high")]
+    folders = [path for path in (folder, *folder.parents) if path.is_relative_to(roots.cgroup)]
+    files = [path / name for path in folders for name in ("memory.max", "memory.high")]
     return min((limit for limit in map(read_number, files) if limit is not None), default=None)
 
 
@@ -288,7 +288,7 @@ def _mounts(roots: Roots, kind: str) -> Iterator[Path]:
 
 
 def _scheduler_processes(roots: Roots, own: int | None) -> Iterator[tuple[int, str]]:
-    """Find processes that are sched_ext schedulers or their loader, but for mere clients."""
+    """Find processes that are sched_ext schedulers or their loader. Mere clients are left out."""
     for folder in roots.proc.glob("[0-9]*"):
         comm = read_line(folder / "comm", limit=64) or ""
         if not comm.startswith("scx_") or folder.name == str(own):

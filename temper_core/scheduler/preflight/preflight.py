@@ -1,4 +1,4 @@
-"""Preflight: everything the machine needs before the engine is started, each with its remedy."""
+"""Preflight: checks of the machine before the engine is started, each with its remedy."""
 
 from collections.abc import Callable, Sequence
 
@@ -37,7 +37,7 @@ FindEngine = Callable[[str], InstalledEngine]
 
 @frozen
 class Hold:
-    """Why the engine must not run, in the words of the node's state."""
+    """Why the engine must not run: the mode, reason and detail of the node's status."""
 
     mode: Mode
     reason: str
@@ -51,10 +51,10 @@ def run_preflight(
     find: FindEngine = find_installed,
     own_engine: int | None = None,
 ) -> tuple[Check, ...]:
-    """Run every check; none raises, and all together take some milliseconds.
+    """Run every check. None raises, and all together take some milliseconds.
 
-    *find* looks for the engine's binary and may run it once; *own_engine* is the process id of an
-    engine of the agent's own that may be attached.
+    *find* looks for the engine's binary and may run it once. *own_engine* is the process id of
+    the agent's own engine, which may be attached.
     """
     return (
         *(check(roots) for check in KERNEL_CHECKS),
@@ -68,9 +68,9 @@ def run_preflight(
 def look_closely(
     roots: Roots, settings: Settings, *, own_engine: int | None = None
 ) -> tuple[Check, ...]:
-    """Say how well changes will go: none of these ever refuses, and some try things out.
+    """Run the checks that only warn, about changes and other software. Some make trials.
 
-    Tenths of a second at most; BPF objects and mounts that are tried are gone again afterwards.
+    They take tenths of a second at most, and remove the BPF objects and mounts of their trials.
     """
     return (
         change_checks.steering(roots, settings),
@@ -81,10 +81,10 @@ def look_closely(
 
 
 def verdict(checks: Sequence[Check]) -> Hold | None:
-    """Say what the failures among *checks* mean; None where the engine may be started.
+    """Return the hold that the failures among *checks* mean, None if the engine may be started.
 
-    A kernel without sched_ext can only be observed. Anything else is safe mode, and is looked at
-    again; a foreign scheduler only counts as the cause where nothing else is wrong.
+    A kernel without sched_ext can only be observed. Any other failure means safe mode and a later
+    recheck. A foreign scheduler is the reason only if no other check failed.
     """
     failures = {check.name: check for check in checks if check.state is CheckState.FAILED}
     if not failures:
@@ -99,15 +99,15 @@ def verdict(checks: Sequence[Check]) -> Hold | None:
 
 
 def engine(name: str, find: FindEngine) -> Check:
-    """Check that the engine is installed, in a version whose limits Temper knows."""
+    """Check that the engine is installed in a version that Temper knows."""
     try:
-        found = find(name)
+        installed = find(name)
     except TemperError as error:
         return failed(
             "engine",
             str(error),
             "`cargo install scx_layered --locked` builds it (clang, libelf-dev, zlib1g-dev)",
         )
-    if found.assumption:
-        return warning("engine", found.assumption, "install a version that Temper knows")
-    return ok("engine", f"scx_layered {found.version} at {found.path}")
+    if installed.assumption:
+        return warning("engine", installed.assumption, "install a version that Temper knows")
+    return ok("engine", f"scx_layered {installed.version} at {installed.path}")

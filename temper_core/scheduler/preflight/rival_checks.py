@@ -1,6 +1,7 @@
-"""A check for software on the node that moves threads between CPUs, or changes their priority, too.
+"""A check for other software on the node that sets the affinity or priority of threads.
 
-It only warns: the engine runs beside any of these, and each of them spoils a part of what it does.
+It only warns: the engine runs beside any of these programs, but each overrides some of its
+decisions.
 """
 
 from collections.abc import Iterator
@@ -8,7 +9,7 @@ from collections.abc import Iterator
 from temper_core.records.checks import Check, ok, warning
 from temper_core.scheduler.host.roots import Roots, read_line
 
-# What the kernel calls a process is cut to 15 bytes (TASK_COMM_LEN, linux/sched.h).
+# The kernel cuts the name of a process to 15 bytes (TASK_COMM_LEN, linux/sched.h).
 RIVALS = {
     "koordlet": ("Koordinator", "it writes cpusets, quotas and cpu.idle of the same pods"),
     "katalyst-agent": ("Katalyst", "it assigns cpusets to the same pods"),
@@ -22,24 +23,24 @@ RIVALS = {
     "uresourced": ("uresourced", "it changes cpu.weight and cpusets of sessions"),
 }
 REMEDY = (
-    "stop it on this node, or tell it to leave CPUs alone (irqbalance: ban the fenced cores; "
+    "stop it on this node, or configure it to leave CPUs alone (irqbalance: ban the fenced cores; "
     "TuneD: a profile without [scheduler])"
 )
 
 
 def conflicting_software(roots: Roots) -> Check:
-    """Warn of other software that decides where threads run."""
+    """Warn of other software that decides on which CPUs threads run."""
     name = "conflicting_software"
-    found = sorted(set(_found(roots)))
-    if not found:
-        return ok(name, "nothing else is known to move threads between CPUs here")
-    told = "; ".join(f"{RIVALS[comm][0]} runs (process {pid}): {RIVALS[comm][1]}"
-                     for comm, pid in found)  # fmt: skip
-    return warning(name, told, REMEDY)
+    rivals = sorted(set(_found(roots)))
+    if not rivals:
+        return ok(name, "no other software is known to move threads between CPUs here")
+    detail = "; ".join(f"{RIVALS[comm][0]} runs (process {pid}): {RIVALS[comm][1]}"
+                       for comm, pid in rivals)  # fmt: skip
+    return warning(name, detail, REMEDY)
 
 
 def _found(roots: Roots) -> Iterator[tuple[str, int]]:
-    """Yield what runs, each program once, by its first process."""
+    """Yield the name and the lowest process id of each rival that runs."""
     pids: dict[str, int] = {}
     for folder in roots.proc.glob("[0-9]*"):
         comm = read_line(folder / "comm", limit=64) or ""

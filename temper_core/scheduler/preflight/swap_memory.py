@@ -11,9 +11,9 @@ LOADING_BYTES = 2 * 192 * MIB
 
 
 def why_no_room(roots: Roots) -> str:
-    """Say what is short for another engine to load now; empty where there is room.
+    """Return which memory is too small for another engine to load now, empty if none is.
 
-    What the kernel does not tell is not held against it.
+    Values that the kernel does not report do not count.
     """
     need = f"a second engine needs {LOADING_BYTES // MIB} MiB while it loads"
     for folder, free in _rooms(roots):
@@ -26,14 +26,14 @@ def why_no_room(roots: Roots) -> str:
 
 
 def _rooms(roots: Roots) -> Iterator[tuple[Path, int]]:
-    """Find what each limited cgroup around this process has left, its page cache not counted."""
+    """Yield each limited cgroup around this process and its free bytes, page cache included."""
     lines = (read_line(roots.proc / "self/cgroup") or "").splitlines()
     unified = next((line[3:] for line in lines if line.startswith("0::")), "/")
     folder = roots.cgroup / unified.strip("/")
-    for each in (folder, *folder.parents):
-        limit, used = read_number(each / "memory.max"), read_number(each / "memory.current")
-        if each.is_relative_to(roots.cgroup) and limit is not None and used is not None:
-            yield each, limit - used + (_field(each / "memory.stat", "inactive_file") or 0)
+    for cgroup in (folder, *folder.parents):
+        limit, used = read_number(cgroup / "memory.max"), read_number(cgroup / "memory.current")
+        if cgroup.is_relative_to(roots.cgroup) and limit is not None and used is not None:
+            yield cgroup, limit - used + (_field(cgroup / "memory.stat", "inactive_file") or 0)
 
 
 def _field(path: Path, name: str) -> int | None:

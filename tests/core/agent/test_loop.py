@@ -52,7 +52,7 @@ class FakeScheduler:
     diagnosis = None
     generation = stats = engine_pid = None
     engine_pids = ()
-    why_no_swap = ""
+    swap_obstacle = ""
     status = Status(Mode.ENFORCING)
     refusal = ""
 

@@ -62,7 +62,7 @@ def test_acting_over_tcp_with_a_token_that_is_gone_tells_what_is_missing(
 ):
     (tmp_path / "token").unlink()
 
-    with pytest.raises(InputError, match=r"the agent says: requests over TCP may not act: .*token"):
+    with pytest.raises(InputError, match=r"the agent answers: requests over TCP may not act: .*token"):
         ask_agent("/safe-mode", method="PUT", body={"requested": True}, settings=node.settings)
 
     assert view.requests == {}
@@ -71,7 +71,7 @@ def test_acting_over_tcp_with_a_token_that_is_gone_tells_what_is_missing(
 
 @pytest.mark.usefixtures("agent")
 def test_what_the_agent_refuses_is_an_input_error_with_its_words(node):
-    with pytest.raises(InputError, match=r"^the agent says: no pod 'a/b' on this node$"):
+    with pytest.raises(InputError, match=r"^the agent answers: no pod 'a/b' on this node$"):
         ask_agent("/explain", {"pod": "a/b"}, settings=node.settings)
 
 
@@ -79,7 +79,7 @@ def test_what_the_agent_refuses_is_an_input_error_with_its_words(node):
 def test_what_the_agent_cannot_do_is_a_machine_error_with_its_words(node, view):
     view.last = None
 
-    with pytest.raises(MachineError, match=r"^the agent says: nothing was observed yet"):
+    with pytest.raises(MachineError, match=r"^the agent answers: nothing was observed yet"):
         ask_agent("/observe", settings=node.settings)
 
 

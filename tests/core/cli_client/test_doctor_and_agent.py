@@ -95,7 +95,7 @@ def test_an_agent_that_has_observed_nothing_yet_is_told_in_its_own_words(temper,
 
     output = temper(doctor.command).output
 
-    assert "Agent: the agent says: nothing was observed yet" in output
+    assert "Agent: the agent answers: nothing was observed yet" in output
 
 
 @pytest.mark.usefixtures("agent")

@@ -122,7 +122,7 @@ def test_following_passes_the_kinds_on_and_shows_lines(temper, streaming, monkey
     result = temper(events.command, "--follow", "--kind", "k4")
 
     assert "k4  a\N{REPLACEMENT CHARACTER}[2J" in result.output
-    assert "something else in it" in str(result.exception)
+    assert "malformed event" in str(result.exception)
     assert all("kind=k4" in path for path in streaming.asked)
 
 

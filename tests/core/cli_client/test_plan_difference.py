@@ -175,7 +175,7 @@ def test_people_read_the_way_the_reasons_and_the_moves(planned, written):
     told = " ".join(text.split())
     for part in (
         "change warm_swap: the next engine loads while the one in force schedules",
-        "in-force.json does not say; [scheduler] warm_swap is set",
+        "in-force.json does not have it; [scheduler] warm_swap is set",
         "growth critical now owns 2 to 4 CPUs",
         "1 pod in other layers than before, 2 stay",
         "shop/api high open open",

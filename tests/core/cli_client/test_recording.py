@@ -65,7 +65,7 @@ def test_a_node_without_an_agent_is_looked_at_by_itself(temper, tmp_path):
     recording = Recording(path)
     moments = list(recording.moments())
     assert result.exit_code == 0, result.output
-    assert "2 looks were asked for" in result.stderr
+    assert "--looks 2 is reached" in result.stderr
     assert recording.head.source == "observer"
     assert len(moments) == 2
     assert any(
@@ -80,7 +80,7 @@ def test_so_many_seconds_are_recorded(temper, tmp_path):
     result = temper(observe.command, "--record", str(path), "--seconds", "2")
 
     moments = list(Recording(path).moments())
-    assert "2 seconds were asked for" in result.stderr
+    assert "--seconds 2 is reached" in result.stderr
     assert all(moment.snapshot.window_s > 0 for moment in moments)
     assert moments
 

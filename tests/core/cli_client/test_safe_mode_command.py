@@ -32,7 +32,7 @@ def test_off_withdraws_and_is_clean_when_nobody_asks_any_more(temper, view):
 
     assert result.exit_code == 0
     assert "withdrawn from the agent" in result.output
-    assert "nobody asks for safe mode" in result.output
+    assert "no request for safe mode stands" in result.output
     assert view.requests == {}
 
 
@@ -44,7 +44,7 @@ def test_off_tells_who_else_asks_and_exits_with_findings(temper, view):
     result = temper(safe_mode.command, "off")
 
     assert result.exit_code == 1
-    assert "alice asks for safe mode since 1970-01-01" in result.output
+    assert "alice requests safe mode since 1970-01-01" in result.output
     assert "incident 7" in result.output
 
 
@@ -53,7 +53,7 @@ def test_off_without_a_request_says_so(temper):
     result = temper(safe_mode.command, "off", "--requester", "bob")
 
     assert result.exit_code == 0
-    assert "'bob' had not asked" in result.output
+    assert "'bob' had not requested it" in result.output
 
 
 @pytest.mark.usefixtures("agent")
@@ -63,7 +63,7 @@ def test_status_tells_mode_and_requests_for_people_and_machines(temper, view):
     table = temper(safe_mode.command, "status")
     document = json.loads(temper(safe_mode.command, "status", "--output", "json").output)
 
-    assert table.output.startswith("mode: enforcing\nalice asks for safe mode")
+    assert table.output.startswith("mode: enforcing\nalice requests safe mode")
     assert document["mode"] == "enforcing"
     assert set(document["requests"]) == {"alice"}
 
@@ -74,7 +74,7 @@ def test_on_without_an_agent_leaves_the_file_with_who_when_and_why(temper, node)
     (line,) = node.file.read_text().splitlines()
     assert result.exit_code == 0
     assert "no agent answers at" in result.output
-    assert f"{node.file} now asks every agent of this host" in result.output
+    assert f"{node.file} now requests safe mode from every agent of this host" in result.output
     assert line.startswith(f"temper safe-mode on by alice (uid {os.getuid()}) at 20")
     assert line.endswith("Z: benchmark")
     assert stat.S_IMODE(node.file.stat().st_mode) & 0o022 == 0
@@ -129,7 +129,7 @@ def test_a_file_that_somebody_else_made_is_never_removed(temper, node, content):
     result = temper(safe_mode.command, "off")
 
     assert result.exit_code == 1
-    assert "file asks for safe mode" in result.output
+    assert "file requests safe mode" in result.output
     assert node.file.read_bytes() == content.encode("latin-1")
 
 
@@ -167,7 +167,7 @@ def test_what_a_dead_agent_remembers_is_told(temper, node):
     result = temper(safe_mode.command, "off")
 
     assert result.exit_code == 1
-    assert "alice asks for safe mode since 1970" in result.output
+    assert "alice requests safe mode since 1970" in result.output
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ def test_a_state_that_cannot_be_read_counts_as_a_request(temper, node, state):
     result = temper(safe_mode.command, "off")
 
     assert result.exit_code == 1
-    assert "unreadable-state asks for safe mode" in result.output
+    assert "unreadable-state requests safe mode" in result.output
 
 
 def test_status_without_an_agent_tells_what_the_next_one_finds_and_fails(temper):
@@ -259,4 +259,4 @@ def test_adding_and_removing_a_line_leaves_what_was_there(tmp_path, name, other,
 
 
 def test_help_names_the_exit_codes(temper):
-    assert "Exit codes: 1 where" in temper(safe_mode.command, "--help").output
+    assert "Exit codes: 1 if" in temper(safe_mode.command, "--help").output

@@ -47,12 +47,12 @@ def test_the_version_is_the_crates(text):
 
 @pytest.mark.parametrize("text", ["scx_rusty 1.1.4", "1.1.4", "scx_layered one", "scx_layered 1.1"])
 def test_another_programs_version_is_refused_with_its_words(text):
-    with pytest.raises(EngineError, match=f"--version says '{text}'"):
+    with pytest.raises(EngineError, match=f"--version printed '{text}'"):
         parse_version(text)
 
 
 def test_no_version_at_all_tells_which_engines_have_none():
-    with pytest.raises(EngineError, match=r"says nothing \(engines before 1\.0\.15 have none\)"):
+    with pytest.raises(EngineError, match=r"printed nothing \(engines before 1\.0\.15 lack it\)"):
         parse_version("\n")
 
 
@@ -113,7 +113,7 @@ def test_a_file_that_is_no_program_says_so(tmp_path):
 def test_bytes_that_are_no_text_are_no_version(tmp_path):
     path = program(tmp_path, r"printf '\377\376'")
 
-    with pytest.raises(EngineError, match="instead of a version of scx_layered"):
+    with pytest.raises(EngineError, match="no version of scx_layered"):
         find_engine(str(path))
 
 

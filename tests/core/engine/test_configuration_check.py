@@ -89,7 +89,7 @@ def test_an_argument_that_the_version_lacks_is_refused():
 def test_more_cpus_than_there_are_is_a_warning():
     (line, *_) = said(plan(), cpus=3)
 
-    assert line.endswith("cpus_range: asks for 4 CPUs, of 3 that there are")
+    assert line.endswith("cpus_range: requires 4 CPUs, but the machine has 3")
 
 
 @pytest.mark.parametrize(("cpus", "warnings"), [(4, 1), (5, 0)])

@@ -263,7 +263,7 @@ def test_half_an_answer_is_waited_for_without_blocking(serve):
     ("said", "error"),
     [
         (b"nonsense\n", "not JSON"),
-        (answer_of(BODY) + b"more", "more than it was asked"),
+        (answer_of(BODY) + b"more", "more than one answer"),
         (None, "closed the connection"),
     ],
 )

@@ -32,7 +32,7 @@ DOES_NOT_COMPILE = {
     r"(a)\1": "back-references",
     "(?P=n)": "no flag",
     "(?>a)": "no flag",
-    "(?)": "says nothing",
+    "(?)": "sets no flag",
     "(?ii)": "given twice",
     "(?z)": "not known",
     "(": "not closed",

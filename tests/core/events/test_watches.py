@@ -180,7 +180,7 @@ def test_a_violation_begins_and_ends_and_has_the_level_of_its_severity(node):
         ("violation_began", "shop/db", "smt_collision: shared"),
     ]
     assert levels == ["warning", "error"]
-    assert node.turn() == [("violation_ended", "shop/web", "smt_collision: stood for 60 s")]
+    assert node.turn() == [("violation_ended", "shop/web", "smt_collision: lasted 60 s")]
 
 
 def test_profiles_that_come_change_fail_and_go_are_recorded(node):

@@ -244,7 +244,7 @@ def test_what_is_no_http_is_refused_in_json_with_the_headers_of_every_answer():
 
     assert refusal.startswith("HTTP/1.1 400 ")
     assert "x-kind: Own\r\ncontent-type: application/json\r\n" in refusal
-    assert json.loads(body) == {"error": "what came is no HTTP/1.1 request"}
+    assert json.loads(body) == {"error": "not a valid HTTP/1.1 request"}
     assert "x-kind: Own\r\n" in answered
     assert "server:" not in answered
 

@@ -47,7 +47,7 @@ def test_parts_beyond_the_bound_count_as_none(cost):
 def test_what_one_instrument_is_called_cannot_be_anothers_part(cost):
     charges = InstrumentCharges(cost.part)
 
-    with pytest.raises(InputError, match="no name of a part"):
+    with pytest.raises(InputError, match="not a valid part"):
         charges("tracer", "rows_user")
     with charges("tracer", "rows"), charges("tracer-rows"):
         pass

@@ -142,17 +142,17 @@ def test_one_that_is_killed_is_told_apart(helpers):
     [
         ("raise_one", "no such\n  thing", "raised ValueError: no such thing"),
         ("leave", 3, "raised SystemExit: 3"),
-        ("leave_at_once", 3, "ended with exit code 3 and without a result; its last words: these"),
-        ("leave_at_once", 0, "ended with exit code 0 and without a result; its last words: these"),
+        ("leave_at_once", 3, "ended with exit code 3 and without a result; its last output: these"),
+        ("leave_at_once", 0, "ended with exit code 0 and without a result; its last output: these"),
         ("crash", None, "was ended by SIGSEGV"),
         ("not_a_number", None, "raised ValueError: Out of range float values"),
         ("no_json", None, "raised TypeError: Object of type object is not JSON serializable"),
         ("deep", None, "raised RecursionError"),
         ("missing", None, "raised AttributeError: module 'heavy_work' has no attribute 'missing'"),
-        ("write_garbage", "garbage", "wrote what is no result into its pipe"),
-        ("write_garbage", '{"result": NaN}', "wrote what is no result into its pipe"),
-        ("write_garbage", '["result"]', "wrote what is no result into its pipe"),
-        ("write_garbage", "[" * 100_000, "wrote what is no result into its pipe"),
+        ("write_garbage", "garbage", "wrote no valid result into its pipe"),
+        ("write_garbage", '{"result": NaN}', "wrote no valid result into its pipe"),
+        ("write_garbage", '["result"]', "wrote no valid result into its pipe"),
+        ("write_garbage", "[" * 100_000, "wrote no valid result into its pipe"),
         ("write_without_end", None, "wrote more than the 1048576 bytes that its result may have"),
     ],
 )
@@ -239,10 +239,10 @@ def test_an_operator_may_forbid_them_all():
 @pytest.mark.parametrize(
     ("entry_point", "argument", "reason"),
     [
-        ("heavy_work", None, "is no entry point"),
-        ("os; import sys:x", None, "is no entry point"),
-        ("heavy_work:twice", float("inf"), "is no JSON"),
-        ("heavy_work:twice", {1, 2}, "is no JSON"),
+        ("heavy_work", None, "is not an entry point"),
+        ("os; import sys:x", None, "is not an entry point"),
+        ("heavy_work:twice", float("inf"), "is not JSON"),
+        ("heavy_work:twice", {1, 2}, "is not JSON"),
         ("heavy_work:twice", "x" * 17 * MIB, "16777216 at most"),
     ],
 )

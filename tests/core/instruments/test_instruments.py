@@ -263,6 +263,6 @@ def test_checks_come_with_their_plugin_and_what_cannot_be_asked_is_unknown(instr
 
     assert checks["plugin-shop"] == db
     assert checks["plugin-bad"] == Check(
-        "bad", CheckState.UNKNOWN, "could not be asked: ZeroDivisionError: division by zero"
+        "bad", CheckState.UNKNOWN, "failed: ZeroDivisionError: division by zero"
     )
     assert checks["plugin-odd"].state is CheckState.UNKNOWN

@@ -51,7 +51,7 @@ def test_what_fails_fails_alike(context, function, argument, reason):
 
 
 def test_what_is_no_json_is_refused_alike(context):
-    with pytest.raises(InputError, match="is no JSON"):
+    with pytest.raises(InputError, match="is not JSON"):
         context.helper("heavy_work:twice", object())
 
 

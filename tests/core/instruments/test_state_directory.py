@@ -78,7 +78,7 @@ def test_what_does_not_fit_is_refused_and_what_was_there_stays(state):
 
 @pytest.mark.parametrize("name", ["", "..", "a/b", "/etc/passwd", ".hidden", "x" * 101, "a\0b"])
 def test_a_name_that_leads_elsewhere_is_refused(state, name):
-    with pytest.raises(InputError, match="is no name of a state file"):
+    with pytest.raises(InputError, match="is not a valid name of a state file"):
         state.write(name, b"")
 
 
@@ -112,25 +112,25 @@ def test_what_stands_in_its_place_is_named(base, state):
     (base / "instruments").mkdir(parents=True)
     (base / "instruments/tracer").write_text("a file")
 
-    with pytest.raises(MachineError, match="tracer is no directory"):
+    with pytest.raises(MachineError, match="tracer is not a directory"):
         _ = state.path
 
 
 def test_without_a_directory_of_the_agents_there_is_none_for_an_instrument(tmp_path):
-    with pytest.raises(MachineError, match=r"\[safe_mode\] state is no absolute path"):
+    with pytest.raises(MachineError, match=r"\[safe_mode\] state is not an absolute path"):
         _ = InstrumentDirectory(tmp_path.relative_to("/"), "tracer", 100).path
 
 
 def test_nothing_is_made_or_written_while_nothing_may_be(base):
     @contextmanager
     def refusing():
-        raise MachineError("a restoration stands")
+        raise MachineError("a restoration is active")
         yield
 
     state = InstrumentDirectory(base, "tracer", 100, refusing)
 
     for use in (lambda: state.path, lambda: state.write("file", b"x")):
-        with pytest.raises(MachineError, match="a restoration stands"):
+        with pytest.raises(MachineError, match="a restoration is active"):
             use()
     assert not base.exists()
 

@@ -248,7 +248,7 @@ class TwoInvariants:
 def test_what_is_no_finding_is_the_plugins_failure():
     linter = linter_of(lambda _: ["nonsense"], windows=1, fire_after=1)
 
-    with pytest.raises(TypeError, match="rule_0 returned 'nonsense', which is no Finding"):
+    with pytest.raises(TypeError, match="rule_0 returned 'nonsense', which is not a Finding"):
         judge_all(linter, 1)
 
 

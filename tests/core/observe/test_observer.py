@@ -18,7 +18,7 @@ from temper_core.observe.process_text import NS_PER_TICK
 from temper_core.observe.thread_rows import ThreadRow, ThreadRows, ThreadSums
 from temper_core.records.layers import Layer
 from temper_core.records.machine import MachineShape
-from temper_core.records.matching import Matcher
+from temper_core.records.matchers import Matcher
 from temper_core.records.plans import Assignment, LayerPlan
 from temper_core.records.pods import Container, Origin, Pod
 from temper_core.records.snapshots import Mode, Status
@@ -371,7 +371,7 @@ def test_threads_that_could_not_be_read_once_are_told_to_be_unknown_in_the_next_
     of_threads = [[each for each in one.defects if each.startswith("threads:")] for one in seen]
     assert [len(each) for each in of_threads] == [0, 1, 1, 0]
     assert "no memory" in of_threads[1][0]
-    assert "after a look that failed" in of_threads[2][0]
+    assert "after a failed look" in of_threads[2][0]
     assert [one.observing.knows_threads for one in seen] == [False, False, False, True]
 
 

@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 
 from temper_core.plan import ProfileCatalogue
 from temper_core.records.machine import Cpu, MachineShape
-from temper_core.records.matching import ThreadIdentity
 from temper_core.records.pods import Container, Pod, QosClass
 from temper_core.records.profiles import (
     Behaviour,
@@ -17,6 +16,7 @@ from temper_core.records.profiles import (
     Treatment,
     WorkloadProfile,
 )
+from temper_core.records.threads import ThreadIdentity
 from temper_core.records.tiers import LayerKind, Tier
 from temper_core.settings import Settings
 from temper_core.settings.models import PodSettings

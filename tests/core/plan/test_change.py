@@ -16,7 +16,7 @@ from temper_core.plan.change import (
     same_layers,
 )
 from temper_core.records.layers import Layer
-from temper_core.records.matching import Matcher
+from temper_core.records.matchers import Matcher
 from temper_core.records.plans import Assignment, LayerPlan
 from temper_core.records.steering import FIXED_HINTS, Steering
 from temper_core.records.tiers import LayerKind, Tier
@@ -130,7 +130,7 @@ def test_other_cpus_and_another_way_of_telling_threads_apart_are_urgent():
 
     assert told(misfits(old, other_machine)) == [("machine", "", True)]
     assert "planned for 4 cores, in force for 8" in misfits(old, other_machine)[0].message
-    assert "numbered or joined" in misfits(old, other_numbers)[0].message
+    assert "numbered or grouped" in misfits(old, other_numbers)[0].message
     assert told(misfits(old, static)) == told(misfits(static, old)) == [("steering", "", True)]
 
 
@@ -210,7 +210,7 @@ def test_a_plan_without_hints_takes_an_engine_for_every_byte(plan, pod):
     change = change_between(old, new, can_swap=True)
 
     assert change.kind is ChangeKind.WARM_SWAP
-    assert "match other threads" in change.reasons[0].message
+    assert "matchers differ" in change.reasons[0].message
     assert change.moves == (Move("default/b", (), ("critical",)),)
 
 

@@ -160,7 +160,7 @@ def test_what_is_no_kubernetes_pod_is_told_of_rules_alone(plan, pod, origin, tol
 def test_a_pod_with_a_rule_is_told_that_priorities_do_not_count(plan, pod):
     changes = explained(plan(pod("api", tier=Tier.HIGH, tier_rule="rule")), "api").changes
 
-    assert changes[0] == "the tier is set by that rule, and priorities do not count"
+    assert changes[0] == "the tier is set by that rule; priorities have no effect"
 
 
 def test_the_document_is_json(plan, pod):

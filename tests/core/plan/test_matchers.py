@@ -2,8 +2,9 @@ import attrs
 import pytest
 
 from temper_core.plan import membership
-from temper_core.records.matching import Matcher, ThreadIdentity
+from temper_core.records.matchers import Matcher
 from temper_core.records.pods import Origin
+from temper_core.records.threads import ThreadIdentity
 from temper_core.settings import Settings
 from temper_core.settings.models import PodSettings
 from temper_core.settings.tiers import PlanSettings

@@ -3,8 +3,8 @@
 import pytest
 
 from temper_core.plan import explain, membership
-from temper_core.records.matching import ThreadIdentity
 from temper_core.records.profiles import Fingerprint
+from temper_core.records.threads import ThreadIdentity
 from temper_core.settings import Settings
 from tests.core.plan.nodes import a_thread
 
@@ -86,7 +86,7 @@ def test_containers_that_cannot_be_told_apart_are_all_meant_and_that_is_told(
 
     assert membership.layer_of(made, a_thread(subject, "w1")) is not None
     told = explain(made, Settings(), subject.key).profile_about
-    assert told == "the whole pod: container c0 cannot be told from c1 yet"
+    assert told == "the whole pod: container c0 is not yet distinct from c1"
 
 
 def test_which_containers_are_meant_is_explained(pod, with_image, database, decided):

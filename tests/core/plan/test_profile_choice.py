@@ -259,7 +259,7 @@ def test_a_detected_profile_of_another_version_leaves_the_image_to_tell(choose, 
     assert choose(*profiles, image="mysql:5.7", detect=detect)[0] == "old.toml"
     source, reason = choose(*profiles, image="own:1", detect=detect)
     assert source is None
-    assert "no image of the pod tells its own" in reason
+    assert "no image tag gives the pod's" in reason
 
 
 def test_an_annotation_may_name_a_profile_by_a_further_id_and_the_version_decides(choose, simple):

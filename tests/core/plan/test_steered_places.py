@@ -4,10 +4,10 @@ import pytest
 
 from temper_core.plan import membership
 from temper_core.plan.place_index import PlaceIndex
-from temper_core.records.matching import ThreadBehaviour, ThreadIdentity
 from temper_core.records.pods import Container, Origin, QosClass
 from temper_core.records.profiles import Behaviour, ThreadGroup, ThreadMatch, Treatment
 from temper_core.records.steering import Scope, ScopeKind, SteeredPlace, SteeringRule
+from temper_core.records.threads import ThreadBehaviour, ThreadIdentity
 from temper_core.records.tiers import Tier
 from temper_core.settings import Settings
 from temper_core.settings.models import PodSettings

@@ -8,10 +8,13 @@ from hypothesis import strategies as st
 
 from temper_core.engine.capabilities import capabilities_of
 from temper_core.engine.configuration_check import check
+from temper_core.engine.matching import holds
 from temper_core.plan import decide, explain, membership, render_engine
-from temper_core.records.matching import Matcher, ThreadBehaviour, ThreadIdentity, holds, matches
+from temper_core.profiles.matching import matches
+from temper_core.records.matchers import Matcher
 from temper_core.records.pods import Container, Origin, Pod
 from temper_core.records.steering import LARGEST_HINT, ScopeKind, Steering
+from temper_core.records.threads import ThreadBehaviour, ThreadIdentity
 from temper_core.records.tiers import LayerKind, Tier
 from tests.core.plan.nodes import a_thread, by_sight
 from tests.core.plan.nodes import matches as by_name

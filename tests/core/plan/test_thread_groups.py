@@ -1,8 +1,8 @@
 import pytest
 
 from temper_core.plan import membership
-from temper_core.records.matching import ThreadIdentity
 from temper_core.records.profiles import Fingerprint, ThreadGroup, ThreadMatch, Treatment
+from temper_core.records.threads import ThreadIdentity
 from temper_core.records.tiers import LayerKind
 
 CRITICAL, HIGH = 1_000_000, 100_000

@@ -265,7 +265,7 @@ def test_evidence_that_expired_is_advice_and_the_profile_stays(expires, day, exp
 
     [loaded] = made.profiles
     assert loaded.expired == expired
-    assert ("measure anew" in loaded.advice) is bool(expired)
+    assert ("measure again" in loaded.advice) is bool(expired)
     assert made.failures == ()
 
 

@@ -1,9 +1,10 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from temper_core.engine.matching import holds
 from temper_core.profiles.conditions import GroupTarget, Part, own_conditions, tier_conditions
-from temper_core.records.matching import ThreadIdentity, holds
 from temper_core.records.profiles import ThreadMatch
+from temper_core.records.threads import ThreadIdentity
 
 NAMES = ["a", "ab", "abc", "b", "ba"]
 THREADS = [

@@ -6,10 +6,10 @@ from temper_core import parse_profile
 from temper_core.observe.profile_coverage import ProfileCoverage
 from temper_core.plan import ProfileCatalogue, decide
 from temper_core.profiles.covering import takes_by_name
-from temper_core.records.matching import ThreadIdentity
 from temper_core.records.pods import Container
 from temper_core.records.profiles import LoadedProfile
 from temper_core.records.steering import FIXED_HINTS, Steering
+from temper_core.records.threads import ThreadIdentity
 from temper_core.settings import Settings
 from temper_core.testing import make_machine, make_pod, make_thread
 

@@ -48,7 +48,7 @@ def test_a_profile_without_anything_to_remark_is_clean(lint):
     result = lint(CLEAN)
 
     assert (result.exit_code, result.stderr) == (0, "")
-    assert "profile 'search': nothing to remark" in result.stdout
+    assert "profile 'search': no remarks" in result.stdout
 
 
 @pytest.mark.parametrize(

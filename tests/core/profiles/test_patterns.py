@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from temper_core import DocumentError, parse_profile
 from temper_core.patterns import LONGEST_PATTERN, finds, is_plain, require_pattern
-from temper_core.records.matching import LONGEST_TITLE, ThreadIdentity, matches
+from temper_core.profiles.matching import LONGEST_TITLE, matches
 from temper_core.records.profiles import ThreadMatch
+from temper_core.records.threads import ThreadIdentity
 
 PROFILE = """
 schema_version = 1

@@ -171,7 +171,7 @@ def test_what_a_profile_extends_and_that_its_evidence_is_old_is_shown(write):
     checked = run("check", path)
 
     assert f"extends       search ({write.directory / 'a.toml'})" in shown.stdout
-    assert "its evidence expired on 2020-01-01: measure anew" in shown.stdout
+    assert "its evidence expired on 2020-01-01: measure again" in shown.stdout
     assert (document["extends"], document["expired"]) == (
         [f"search ({write.directory / 'a.toml'})"],
         "2020-01-01",

@@ -123,7 +123,7 @@ def test_while_a_restoration_stands_nothing_is_written_and_afterwards_it_is(made
     heard = []
 
     restoration.ask("cluster", "uninstalled", heard.append)
-    with pytest.raises(MachineError, match="a restoration stands"), restoration.writing():
+    with pytest.raises(MachineError, match="a restoration is active"), restoration.writing():
         pass
     restoration.turn([])
     is_gone = not made.state.exists()

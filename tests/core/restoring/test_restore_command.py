@@ -192,7 +192,7 @@ def test_what_is_no_socket_is_not_taken_for_the_agents(made, restore):
     done = restore()
 
     assert (done.exit_code, precious.exists()) == (EXIT_FINDINGS, True)
-    assert f"left: {precious}: is no socket" in done.stdout
+    assert f"left: {precious}: is not a socket" in done.stdout
 
 
 @pytest.mark.parametrize("state", ["requests.json", "./requests.json", "/"])
@@ -206,7 +206,7 @@ def test_a_setting_that_means_another_file_elsewhere_is_named_and_nothing_remove
     done = restore()
 
     assert (done.exit_code, neighbour.exists()) == (EXIT_FINDINGS, True)
-    assert f"left: [safe_mode] state = {state!r}: is no absolute path of a file" in done.stdout
+    assert f"left: [safe_mode] state = {state!r}: is not the absolute path of a file" in done.stdout
 
 
 def test_names_that_are_no_text_are_told_by_lines_that_are(made, restore):
@@ -230,14 +230,14 @@ def test_of_very_many_strangers_the_first_are_named_and_the_rest_counted(made, r
     assert len(told) == 101
     assert told[-1] == {
         "path": str(made.state),
-        "why": "30 more there are not Temper's",
+        "why": "30 more entries are not Temper's",
         "state": "unknown",
     }
 
 
 @pytest.mark.parametrize(
     ("make", "told"),
-    [(os.mkfifo, "is no plain file"), (os.mkdir, "is no plain file")],
+    [(os.mkfifo, "is not a regular file"), (os.mkdir, "is not a regular file")],
     ids=["pipe", "directory"],
 )
 def test_what_stands_in_the_place_of_the_lock_is_told_and_not_waited_for(made, restore, make, told):

@@ -43,7 +43,7 @@ WISHES = st.fixed_dictionaries(
         (b'{"requested": true, "requester": ""}', "requester: must be 1 to 64 letters"),
         (b'{"requested": true, "requester": "a b"}', "requester: must be 1 to 64 letters"),
         (b'{"requested": true, "requester": "a\\n"}', "requester: must be 1 to 64 letters"),
-        (b'{"requested": true, "requester": "file"}', "requester: 'file' stands for the host's"),
+        (b'{"requested": true, "requester": "file"}', "requester: 'file' is reserved for"),
         (b'{"requested": true, "reason": "a\\u001b[2J"}', "reason: must be one line without"),
         (b'{"requested": true, "reason": "a\\nb"}', "reason: must be one line without"),
         (b'{"requested": true, "reason": "\\ud800"}', "reason: must be one line without"),
@@ -117,7 +117,7 @@ def test_what_is_no_http_is_refused_in_json_and_the_next_client_is_served(agent,
     assert head.startswith(b"HTTP/1.1 400")
     assert b"content-type: application/json" in head
     assert b"server: temper/" in head
-    assert json.loads(body) == {"error": "what came is no HTTP/1.1 request"}
+    assert json.loads(body) == {"error": "not a valid HTTP/1.1 request"}
     assert agent.tcp.get("/healthz").status_code == 200
 
 

@@ -34,7 +34,7 @@ FOUR_KINDS = [
 @fault("an engine that somebody kills is told and replaced")
 def engine_killed(scene: Scene) -> None:
     signal_engine(scene, signal.SIGKILL)
-    scene.safe_on_stock("ejected", "somebody killed the engine")
+    scene.safe_on_stock("ejected", "the engine was killed by SIGKILL")
 
 
 @fault("an engine that somebody ends by SIGTERM is told and replaced")
@@ -56,7 +56,7 @@ def engine_killed_at_attach(scene: Scene) -> None:
     scene.expect("ejected", lambda seen: seen.is_stock)
     kernel.wait_until("attached", lambda: kernel.state() != "disabled", SAFE_S)
     signal_engine(scene, signal.SIGKILL)
-    scene.safe_on_stock("ejected", "somebody killed the engine")
+    scene.safe_on_stock("ejected", "the engine was killed by SIGKILL")
 
 
 @fault("an engine that is stopped is taken for hung, ended and replaced")

@@ -107,7 +107,7 @@ def engine_deaf_in_load(scene: Scene) -> None:
 @fault("an engine killed by somebody while it loads is told and tried again")
 def engine_killed_in_load(scene: Scene) -> None:
     kill_engine(scene)
-    scene.safe_on_stock("ejected", "somebody killed the engine")
+    scene.safe_on_stock("ejected", "the engine was killed by SIGKILL")
 
 
 @fault("an engine that somebody ends by SIGTERM while it loads is told and tried again")

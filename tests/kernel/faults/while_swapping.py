@@ -101,7 +101,7 @@ def disk_full_in_swap(scene: Scene) -> None:
 def engine_killed_in_swap(scene: Scene) -> None:
     with two_engines(scene) as (engine, _):
         os.kill(engine, signal.SIGKILL)
-        scene.safe_on_stock("ejected", "somebody killed the engine")
+        scene.safe_on_stock("ejected", "the engine was killed by SIGKILL")
 
 
 @fault("SysRq-S while the next engine loads leaves the stock scheduler, not the next engine")

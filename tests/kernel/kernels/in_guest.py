@@ -86,7 +86,7 @@ def test_where_the_kernel_tells_no_types_and_refuses_that_is_the_reason():
     tier, reason = tier_of(errno.EINVAL, prefix=prefix)
 
     assert tier == "proc"
-    assert reason.startswith("bpf and bpf-iter: the kernel does not tell its types")
+    assert reason.startswith("bpf and bpf-iter: the kernel has no type information")
 
 
 def test_interrupts_are_told_from_threads_by_the_kernels_own_count():

@@ -29,16 +29,16 @@ TERMINALS_WITHOUT_CURSOR = ("", "dumb", "unknown")
     help="Seconds between two looks.",
 )
 @click.option("--once", is_flag=True, help="Print one screen and end.")
-@click.option("--iterations", type=click.IntRange(min=1), help="End after so many screens.")
+@click.option("--iterations", type=click.IntRange(min=1), help="End after this many screens.")
 @settings_option
 def command(
     interval: float, once: bool, iterations: int | None, settings_path: Path | None
 ) -> None:
-    """Watch CPUs, layers, pods, threads and waits; q or Ctrl-C ends it, ? lists the keys.
+    """Watch CPUs, layers, pods, threads and waits. Q or Ctrl-C ends it, ? lists the keys.
 
     In a pipe, or on a terminal without cursor, every screen is printed in full below the last
-    one. Exit code 3 where no agent answers at the start; an agent that goes away later is waited
-    for.
+    one. Exit code 3 if no agent answers at the start. If an agent stops answering later, it waits
+    for the agent to come back.
     """
     settings = read_settings(settings_path)
     most = 1 if once else iterations

@@ -1,6 +1,6 @@
 """Columns that fit a width: the least important are left out, the widest are shortened.
 
-A column that may be left out is so, too, where it has nothing to say of any row.
+A column that may be left out is also left out if it is empty in every row.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,10 +23,10 @@ def _plain(_: Row) -> str:
 
 @frozen
 class Column:
-    """One column: what it reads of a row, and the style of its cell.
+    """One column: the text of its cell for a row, and the style of the cell.
 
-    ``least`` is the width, in cells, to which it may be shortened; the title's by default.
-    ``rank`` says how early it is left out: the highest first, 0 never.
+    ``least`` is the width in cells to which it may be shortened, but not below that of the title.
+    Columns are left out by ``rank``, the highest first. One of rank 0 always stays.
     """
 
     title: str
@@ -55,7 +55,7 @@ def table_lines(columns: Sequence[Column], rows: Sequence[Row], width: int) -> "
 
     cells = [[shown(column.read(row)) for column in columns] for row in rows]
     widths = _widths(columns, cells, width)
-    kept = [number for number, each in enumerate(widths) if each > 0]
+    kept = [number for number, size in enumerate(widths) if size > 0]
     titles = (
         fitted(columns[n].title, widths[n], right=columns[n].right).ljust(widths[n] + GAP)
         for n in kept
@@ -80,13 +80,13 @@ def _widths(columns: Sequence[Column], cells: Sequence[Sequence[str]], width: in
         for n, column in enumerate(columns)
     ]
     least = [
-        min(most, max(len(each.title), each.least))
-        for each, most in zip(columns, natural, strict=True)
+        min(most, max(len(column.title), column.least))
+        for column, most in zip(columns, natural, strict=True)
     ]
     kept = [
         n
-        for n, each in enumerate(columns)
-        if each.rank == 0 or any(row[n].strip() for row in cells)
+        for n, column in enumerate(columns)
+        if column.rank == 0 or any(row[n].strip() for row in cells)
     ]
 
     def needed(sizes: Sequence[int]) -> int:

@@ -1,4 +1,4 @@
-"""The CPU map: every core with its siblings, whose they are, how busy, and who is on them."""
+"""The CPU map: every core with its siblings, their layers, load and busiest threads."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -29,7 +29,7 @@ COLOURS = ("green", "cyan", "yellow", "magenta", "blue", "bright_green", "bright
 
 @frozen
 class _Sight:
-    """What is known of the CPUs: their owner, how busy, and the busiest thread last seen there."""
+    """By CPU: the owning layer, the load, and the busiest thread that was last seen there."""
 
     owners: Mapping[int, str]
     busy: Mapping[int, float]
@@ -41,28 +41,30 @@ class _Sight:
 def map_lines(document: Row, busy: Mapping[int, float], width: int) -> "list[Text]":
     """Draw the cores in *width* cells, a core's siblings beside each other and joined by ``|``.
 
-    *busy* is what the kernel counted, by CPU. Without it the threads that were last seen there
-    are added up, and marked by ``~``: one that wanders counts for its last CPU alone.
+    *busy* is the kernel's count, by CPU. Without it the load is the sum of the threads last seen
+    there, and is marked by ``~``: a thread that migrates counts for its last CPU alone.
     """
     from rich.text import Text
 
     cores = _cores(document)
     if not cores:
-        return [Text("the observation tells of no CPU")]
-    seen = _sight(document, busy)
+        return [Text("the observation has no CPUs")]
+    sight = _sight(document, busy)
     slots = max(1, min(width, WIDEST) // CELL)
     widest = max(map(len, cores))
     if widest > slots:
         parts = [core[at : at + slots] for core in cores for at in range(0, len(core), slots)]
-        return [_line([part], seen) for part in parts]
+        return [_line([part], sight) for part in parts]
     beside = slots // widest
-    return [_line(cores[at : at + beside], seen) for at in range(0, len(cores), beside)]
+    return [_line(cores[at : at + beside], sight) for at in range(0, len(cores), beside)]
 
 
 def _cores(document: Row) -> list[tuple[int, ...]]:
-    found = table(document, "machine").get("siblings")
-    given = [each for each in found if isinstance(each, list)] if isinstance(found, list) else []
-    return [core for each in given if (core := tuple(integers(each)))]
+    siblings = table(document, "machine").get("siblings")
+    if not isinstance(siblings, list):
+        return []
+    lists = [cpus for cpus in siblings if isinstance(cpus, list)]
+    return [core for cpus in lists if (core := tuple(integers(cpus)))]
 
 
 def _sight(document: Row, busy: Mapping[int, float]) -> _Sight:
@@ -81,13 +83,13 @@ def _sight(document: Row, busy: Mapping[int, float]) -> _Sight:
             continue
         cpu = int(place)
         guessed[cpu] = guessed.get(cpu, 0.0) + used
-        known = occupants.get(cpu)
-        if known is None or used > (number(known, "cpu_used") or 0.0):
+        busiest = occupants.get(cpu)
+        if busiest is None or used > (number(busiest, "cpu_used") or 0.0):
             occupants[cpu] = thread
     return _Sight(owners, busy, guessed, occupants, colours)
 
 
-def _line(cores: Sequence[Sequence[int]], seen: _Sight) -> "Text":
+def _line(cores: Sequence[Sequence[int]], sight: _Sight) -> "Text":
     from rich.text import Text
 
     line = Text()
@@ -97,28 +99,28 @@ def _line(cores: Sequence[Sequence[int]], seen: _Sight) -> "Text":
                 line.append("|", "dim")
             elif line:
                 line.append(" ")
-            for part, style in _cell(cpu, seen):
+            for part, style in _cell(cpu, sight):
                 line.append(part, style)
     line.rstrip()
     return line
 
 
-def _cell(cpu: int, seen: _Sight) -> Iterator[tuple[str, str]]:
-    """Write one CPU in CELL - 1 cells."""
+def _cell(cpu: int, sight: _Sight) -> Iterator[tuple[str, str]]:
+    """Yield the parts of one CPU, CELL - 1 cells wide, each with its style."""
     from temper_core.console import shown
     from temper_plugin_console.top.columns import fitted
 
-    owner = seen.owners.get(cpu, "")
-    share = seen.busy.get(cpu)
-    told = share if share is not None else min(1.0, seen.guessed.get(cpu, 0.0))
+    owner = sight.owners.get(cpu, "")
+    share = sight.busy.get(cpu)
+    load = share if share is not None else min(1.0, sight.guessed.get(cpu, 0.0))
     mark = " " if share is not None else "~"
-    style = "red" if told >= BUSY else "yellow" if told >= HALF else ""
+    style = "red" if load >= BUSY else "yellow" if load >= HALF else ""
     head = f"{cpu:>4} "
     yield head, "bold"
-    yield fitted(shown(owner or "-"), LAYER_CELLS), seen.colours.get(owner, "dim")
-    yield f"{mark}{told:>4.0%} ", style
+    yield fitted(shown(owner or "-"), LAYER_CELLS), sight.colours.get(owner, "dim")
+    yield f"{mark}{load:>4.0%} ", style
     rest = CELL - 1 - len(head) - LAYER_CELLS - len("~100% ")
-    yield fitted(shown(_who(seen.occupants.get(cpu))), rest), ""
+    yield fitted(shown(_who(sight.occupants.get(cpu))), rest), ""
 
 
 def _who(thread: Row | None) -> str:

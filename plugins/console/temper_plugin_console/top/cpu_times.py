@@ -1,39 +1,39 @@
-"""How busy each CPU was between two looks, as ``/proc/stat`` counts it (proc(5))."""
+"""The load of each CPU between two reads of ``/proc/stat`` (proc(5))."""
 
 from collections.abc import Mapping
 from pathlib import Path
 
 FIELDS = 8
-"""user nice system idle iowait irq softirq steal; a guest's time is part of user and nice."""
+"""user nice system idle iowait irq softirq steal. Guest time is part of user and nice."""
 IDLE, IOWAIT, STEAL = 3, 4, 7
 
 CpuTimes = Mapping[int, tuple[int, int]]
-"""Ticks by CPU: busy, and all together."""
+"""Clock ticks by CPU: busy, and total."""
 
 
 def read_cpu_times(proc_root: str = "/proc") -> CpuTimes:
-    """Read the ticks of every online CPU; nothing where the file cannot be read."""
+    """Read the ticks of every online CPU. Return no CPU if the file cannot be read."""
     try:
         lines = Path(proc_root, "stat").read_text("ascii", "replace").splitlines()
     except OSError:
         return {}
-    found: dict[int, tuple[int, int]] = {}
+    times: dict[int, tuple[int, int]] = {}
     for line in lines:
-        name, *given = line.split()[: FIELDS + 1] or [""]
-        if not (name.startswith("cpu") and name[3:].isdecimal() and len(given) == FIELDS):
+        name, *values = line.split()[: FIELDS + 1] or [""]
+        if not (name.startswith("cpu") and name[3:].isdecimal() and len(values) == FIELDS):
             continue
-        ticks = [int(each) if each.isdecimal() else 0 for each in given]
+        ticks = [int(value) if value.isdecimal() else 0 for value in values]
         busy = sum(ticks) - ticks[IDLE] - ticks[IOWAIT] - ticks[STEAL]
-        found[int(name[3:])] = (busy, sum(ticks))
-    return found
+        times[int(name[3:])] = (busy, sum(ticks))
+    return times
 
 
 def busy_between(before: CpuTimes, after: CpuTimes) -> Mapping[int, float]:
-    """Return the share 0..1 for which each CPU was busy; nothing of a CPU that was just added."""
-    found: dict[int, float] = {}
+    """Return the busy share 0..1 of each CPU, without CPUs that were just added."""
+    shares: dict[int, float] = {}
     for cpu, (busy, total) in after.items():
         busy_before, total_before = before.get(cpu, (0, total))
         if total > total_before:
             share = (busy - busy_before) / (total - total_before)
-            found[cpu] = min(1.0, max(0.0, share))
-    return found
+            shares[cpu] = min(1.0, max(0.0, share))
+    return shares

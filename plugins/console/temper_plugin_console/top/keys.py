@@ -1,4 +1,4 @@
-"""What the bytes of a terminal say: keys by name, characters as they are."""
+"""Decodes the bytes of a terminal: special keys by name, characters as they are."""
 
 import codecs
 
@@ -30,9 +30,9 @@ LONGEST_SEQUENCE = 16
 
 @define
 class KeyReader:
-    """Turns what was read of a terminal into keys; keeps what is not complete for the next time.
+    """Decodes bytes of a terminal into keys. Keeps an incomplete sequence for the next call.
 
-    An escape at the very end of what was read is the key: terminals send a sequence at once.
+    An escape at the end of the bytes is the Escape key, since terminals send a sequence at once.
     """
 
     _decoder: codecs.IncrementalDecoder = field(
@@ -41,26 +41,26 @@ class KeyReader:
     _held: str = ""
 
     def keys(self, data: bytes) -> list[str]:
-        """Return the keys in *data*, unknown sequences and other control characters left out."""
-        given, self._held = self._held + self._decoder.decode(data), ""
-        found = []
-        while given:
-            key, given = self._next(given)
+        """Return the keys in *data*, without unknown sequences and other control characters."""
+        rest, self._held = self._held + self._decoder.decode(data), ""
+        pressed = []
+        while rest:
+            key, rest = self._next(rest)
             if key:
-                found.append(key)
-        return found
+                pressed.append(key)
+        return pressed
 
-    def _next(self, given: str) -> tuple[str, str]:
-        if given[0] == "\x1b" and given[1:2] in ("[", "O"):
-            return self._sequence(given)
-        key = NAMED.get(given[0]) or (given[0] if given[0].isprintable() else "")
-        return key, given[1:]
+    def _next(self, text: str) -> tuple[str, str]:
+        if text[0] == "\x1b" and text[1:2] in ("[", "O"):
+            return self._sequence(text)
+        key = NAMED.get(text[0]) or (text[0] if text[0].isprintable() else "")
+        return key, text[1:]
 
-    def _sequence(self, given: str) -> tuple[str, str]:
+    def _sequence(self, text: str) -> tuple[str, str]:
         """Read ``ESC [ parameters final``, where the final one is a letter or a tilde."""
-        for at, letter in enumerate(given[2 : 2 + LONGEST_SEQUENCE], start=3):
+        for at, letter in enumerate(text[2 : 2 + LONGEST_SEQUENCE], start=3):
             if "@" <= letter <= "~":
-                return SEQUENCES.get(given[2:at], ""), given[at:]
-        if len(given) < 2 + LONGEST_SEQUENCE:
-            self._held = given
+                return SEQUENCES.get(text[2:at], ""), text[at:]
+        if len(text) < 2 + LONGEST_SEQUENCE:
+            self._held = text
         return "", ""

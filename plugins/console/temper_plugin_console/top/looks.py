@@ -1,4 +1,4 @@
-"""Looks at the agent, one after the other, without holding up whoever watches the screen."""
+"""Polls the agent in the background, so that a slow answer does not block the screen."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -15,16 +15,16 @@ from temper_plugin_console.top.pane_boxes import PaneInput
 from temper_plugin_console.top.view import View
 
 FEW, MANY = 50, 500
-"""Threads to ask for: for the busiest, and to choose from by another order or by a filter."""
+"""Threads to request: for the busiest, and for another order, a filter or scrolling."""
 
 SETTLING_S = 0.1
-"""Time for the agent to publish what it has seen."""
+"""Seconds for the agent to publish an observation."""
 
 Ask = Callable[[int], Mapping[str, Any]]
 
 
 def threads_for(view: View, height: int) -> int:
-    """Say how many threads are needed to show *view* on so many lines."""
+    """Return the number of threads to request for *view* on *height* lines."""
     if view.pane == "threads" and (view.sort != "cpu" or view.filter or view.first):
         return MANY
     return max(FEW, height)
@@ -32,7 +32,7 @@ def threads_for(view: View, height: int) -> int:
 
 @define
 class ObservationPoller:
-    """Asks the agent in the background; ``seen`` is what was last seen."""
+    """Polls the agent from a thread. ``seen`` has the last observation."""
 
     _ask: Ask
     seen: PaneInput
@@ -46,12 +46,12 @@ class ObservationPoller:
 
     @classmethod
     def begin(cls, ask: Ask, threads: int) -> "ObservationPoller":
-        """Look for the first time; raises what *ask* raises."""
+        """Poll for the first time. Raises the errors of *ask*."""
         seen = PaneInput(ask(threads))
         return cls(ask, seen, threads=threads, news_in=news_in(seen.document))
 
     def look(self) -> PaneInput:
-        """Look now, and wait for the answer; an agent that does not answer is told in it."""
+        """Poll now, and wait for the answer. Its ``trouble`` is the error if no agent answers."""
         self._take(self._asked(self._threads))
         return self.seen
 
@@ -60,25 +60,25 @@ class ObservationPoller:
         self._answered = answered
 
     def due_in(self, interval: float, threads: int) -> float:
-        """Return the seconds until the next look: not before the agent itself has looked again.
+        """Return the seconds until the next poll: not before the agent's next observation.
 
-        None where more threads are needed than were asked for.
+        0 if more threads are needed than were requested.
         """
-        if self._asking is not None:  # its answer rings, but a thread that died may not
+        if self._asking is not None:  # the answer ends the wait, unless the thread has died
             return interval
         if threads > self._threads:
             return 0.0
         return max(0.0, self._last + max(interval, self._news_in) - time.monotonic())
 
     def start(self, threads: int) -> None:
-        """Begin to look, unless one look is still on its way."""
+        """Begin a poll, unless one is in progress."""
         if self._asking is None:
             self._threads = threads
             self._asking = Thread(target=self._run, args=(threads,), daemon=True)
             self._asking.start()
 
     def take_answer(self) -> bool:
-        """Take the answer over if there is one; raise RuntimeError if asking failed by a bug."""
+        """Store the answer if there is one. Raise RuntimeError if the thread failed by a bug."""
         if self._asking is None or (self._answer is None and self._asking.is_alive()):
             return False
         self._asking.join()
@@ -104,7 +104,7 @@ class ObservationPoller:
         times = read_cpu_times()
         machine = answer.document.get("machine")
         cpus = machine.get("cpus") if isinstance(machine, Mapping) else None
-        # In a container the kernel's file may be of other CPUs than the agent's.
+        # In a container /proc/stat may be of other CPUs than the agent's.
         busy = busy_between(self._times, times) if cpus == len(times) else {}
         self.seen = evolve(answer, busy=busy)
         self._times, self._last = times, time.monotonic()
@@ -112,12 +112,12 @@ class ObservationPoller:
 
 
 def news_in(document: Row) -> float:
-    """Return the seconds until the agent will have looked again; 0 where that is not known."""
+    """Return the seconds until the agent's next observation, 0 if that is not known."""
     observing, overhead = table(document, "observing"), table(document, "overhead")
     period = number(observing, "period_s") or number(overhead, "period_s") or 0.0
     try:
         at = datetime.fromisoformat(text(document, "at")).timestamp()
     except (ValueError, OverflowError):
         return 0.0
-    # Somebody may have set the clock in between.
+    # The clock may have been set in between.
     return min(max(0.0, at + period + SETTLING_S - time.time()), max(0.0, period))

@@ -1,4 +1,4 @@
-"""Panes as boxes: how many lines each needs, and the lines for as many as it gets."""
+"""Panes as boxes: the number of lines each needs, and its lines for a given height."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -15,13 +15,13 @@ from temper_plugin_console.top.waits import window_of
 if TYPE_CHECKING:
     from rich.text import Text
 
-NO_WINDOW = "no wake-ups were watched; that is off by default: temper wakes"
+NO_WINDOW = "no wake-ups were recorded (off by default): see temper wakes"
 NOBODY = "nothing to show"
 
 
 @frozen
 class PaneInput:
-    """What there is to draw: the last observation, why there is no newer one, how busy CPUs are."""
+    """The last observation, the error if there is no newer one, and the load by CPU."""
 
     document: Row
     trouble: str = ""
@@ -40,7 +40,7 @@ class PaneBox:
 
     @property
     def needed(self) -> int:
-        """Lines for everything there is, titles included."""
+        """The number of lines of the whole pane, titles included."""
         return self._titles + (len(self.rows) if self.ready is None else len(self.ready))
 
     @property
@@ -48,11 +48,11 @@ class PaneBox:
         return 2 if self.ready is None else 1
 
     def last_start(self, height: int) -> int:
-        """Say how many rows may be scrolled away so that *height* lines are still full."""
+        """Return the most rows that can be scrolled away with *height* lines still full."""
         return max(0, self.needed - max(height, self._titles))
 
     def lines(self, height: int, first: int = 0) -> "list[Text]":
-        """Return at most *height* lines, the first *first* rows scrolled away."""
+        """Return at most *height* lines, without the first *first* rows."""
         room = max(0, height - self._titles)
         if self.ready is not None:
             return [self.title, *self.ready[first : first + room]][:height]
@@ -60,29 +60,29 @@ class PaneBox:
         return [self.title, *table_lines(COLUMNS[self.name], shown, self.width)][:height]
 
 
-def boxes(seen: PaneInput, view: View, panes: Sequence[str], width: int) -> list[PaneBox]:
+def boxes(pane_input: PaneInput, view: View, panes: Sequence[str], width: int) -> list[PaneBox]:
     """Return the boxes of *panes*, each *width* cells wide."""
-    return [_box(pane, seen, view, width) for pane in panes]
+    return [_box(pane, pane_input, view, width) for pane in panes]
 
 
-def _box(pane: str, seen: PaneInput, view: View, width: int) -> PaneBox:
+def _box(pane: str, pane_input: PaneInput, view: View, width: int) -> PaneBox:
     from rich.text import Text
 
     if pane == "cpus":
-        ready = map_lines(seen.document, seen.busy, width)
+        ready = map_lines(pane_input.document, pane_input.busy, width)
         return PaneBox(pane, _title(pane, "", view), width, ready=ready)
-    if pane == "waits" and not window_of(seen.document):
+    if pane == "waits" and not window_of(pane_input.document):
         return PaneBox(pane, _title(pane, "", view), width, ready=[Text(NO_WINDOW, "dim")])
-    found = listed(pane, seen.document, view)
+    listed_rows = listed(pane, pane_input.document, view)
     filtered = f", only {view.filter!r}" if view.filter else ""
-    title = _title(pane, f"{len(found)} by {view.sort}{filtered}", view)
-    if not found:
+    title = _title(pane, f"{len(listed_rows)} by {view.sort}{filtered}", view)
+    if not listed_rows:
         return PaneBox(pane, title, width, ready=[Text(NOBODY, "dim")])
-    return PaneBox(pane, title, width, found)
+    return PaneBox(pane, title, width, listed_rows)
 
 
 def _title(pane: str, remark: str, view: View) -> "Text":
     from rich.text import Text
 
-    told = f"{PANES.index(pane) + 1} {pane}  {remark}".rstrip()
-    return Text(told, "reverse" if pane == view.pane else "underline")
+    text = f"{PANES.index(pane) + 1} {pane}  {remark}".rstrip()
+    return Text(text, "reverse" if pane == view.pane else "underline")

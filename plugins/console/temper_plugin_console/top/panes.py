@@ -1,4 +1,4 @@
-"""What the panes list of an observation: which rows, in which order, in which columns."""
+"""The tables of the panes: rows, order and columns."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -22,17 +22,17 @@ from temper_plugin_console.top.waits import WAITS, wait_rows, window_of
 
 NOTHING = "-"
 BUSY, TIGHT = 0.5, 0.1
-"""Shares from which a wait or a throttling is bad, and worth a look."""
+"""Shares of waiting or throttling from which a cell is red, and yellow."""
 THOUSAND = 1_000.0
 
 Order = Callable[[Row], tuple[float, str]]
 
 
 def listed(pane: str, document: Row, view: View) -> list[Row]:
-    """Return the rows of *pane* that the filter leaves, in the order that was asked for."""
-    wanted = view.filter.casefold()
-    found = [row for row in _all_rows(pane, document) if _holds(row, wanted)]
-    return sorted(found, key=_ORDERS[pane][view.sort])
+    """Return the rows of *pane* that match the filter of *view*, in its order."""
+    pattern = view.filter.casefold()
+    matching = [row for row in _all_rows(pane, document) if _holds(row, pattern)]
+    return sorted(matching, key=_ORDERS[pane][view.sort])
 
 
 def _all_rows(pane: str, document: Row) -> list[Row]:
@@ -48,27 +48,27 @@ def _with_pressure(row: Row, document: Row) -> Row:
     return {**row, "pressure": pressure_of(document, pod_key(row))}
 
 
-def _holds(row: Row, wanted: str) -> bool:
-    """Whether *wanted* is in what a row is called, its pod's name or a layer's included."""
-    if not wanted:
+def _holds(row: Row, pattern: str) -> bool:
+    """Whether *pattern* is in one of a row's names, such as its pod or its layer."""
+    if not pattern:
         return True
     names = [text(row, key) for key in ("name", "comm", "process", "layer", "tier", "profile")]
     others = [text(row, key) for key in ("who", "whose", "other", "others")]
-    return any(wanted in each.casefold() for each in (pod_key(row), *names, *others))
+    return any(pattern in name.casefold() for name in (pod_key(row), *names, *others))
 
 
 def share_text(value: float | None) -> str:
-    """Write a ratio in percent; None says that nobody can tell."""
+    """Return a ratio in percent, ``-`` for an unknown one."""
     return NOTHING if value is None else f"{value:.1%}"
 
 
 def number_text(value: float | None) -> str:
-    """Write a number of CPUs."""
+    """Return a number of CPUs with two digits, ``-`` for an unknown one."""
     return NOTHING if value is None else f"{value:.2f}"
 
 
 def count_text(value: int | None) -> str:
-    """Write a count."""
+    """Return a count, ``-`` for an unknown one."""
     return NOTHING if value is None else str(value)
 
 
@@ -89,7 +89,7 @@ def _text(key: str) -> Callable[[Row], str]:
 
 
 def _switches(row: Row) -> str:
-    """Switches per second, both kinds together."""
+    """Return switches per second, voluntary and involuntary."""
     voluntary, involuntary = count(row, "voluntary"), count(row, "involuntary")
     window_s = number(row, "window_s") or 0.0
     if voluntary is None or involuntary is None or window_s <= 0:
@@ -99,7 +99,7 @@ def _switches(row: Row) -> str:
 
 
 def _waiting(row: Row) -> str:
-    """How long a thread had waited when it was looked at."""
+    """Return the time that a thread had waited when it was observed, in ms."""
     waited = number(row, "waiting_s") or 0.0
     return f"{waited * THOUSAND:.0f} ms" if waited > 0 else ""
 
@@ -128,8 +128,8 @@ def _name_of(row: Row) -> str:
 
 
 def _by_name(row: Row) -> tuple[float, str]:
-    named = text(row, "name") or text(row, "comm") or text(row, "who") or pod_key(row)
-    return (0.0 if is_thread(row) or not row.get("comm") else 1.0, named.casefold())
+    name = text(row, "name") or text(row, "comm") or text(row, "who") or pod_key(row)
+    return (0.0 if is_thread(row) or not row.get("comm") else 1.0, name.casefold())
 
 
 _ORDERS: Mapping[str, Mapping[str, Order]] = {

@@ -1,4 +1,4 @@
-"""A terminal that is taken over for a while, and given back as it was, whatever ends that."""
+"""Takes over a terminal, and restores it at any end."""
 
 import contextlib
 import os
@@ -33,7 +33,7 @@ MOST_DIGITS = 4
 
 
 class EndedBySignal(BaseException):
-    """The process was told to end; ``number`` is the signal. Nothing but ``full_screen`` knows."""
+    """The process received the ending signal ``number``. Only ``full_screen`` handles it."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -41,14 +41,14 @@ class EndedBySignal(BaseException):
 
 
 def size_of(descriptor: int) -> tuple[int, int]:
-    """Return columns and lines: what the terminal says, else COLUMNS and LINES, else 80 x 24."""
+    """Return columns and lines: the terminal's, else COLUMNS and LINES, else 80 x 24."""
     try:
-        found = os.get_terminal_size(descriptor)
+        terminal = os.get_terminal_size(descriptor)
     except OSError:
-        found = os.terminal_size((0, 0))
+        terminal = os.terminal_size((0, 0))
     width, height = (
         size or _given(name) or default
-        for size, name, default in zip(found, ("COLUMNS", "LINES"), DEFAULT_SIZE, strict=True)
+        for size, name, default in zip(terminal, ("COLUMNS", "LINES"), DEFAULT_SIZE, strict=True)
     )
     return width, height
 
@@ -60,7 +60,7 @@ def _given(name: str) -> int:
 
 @define
 class Terminal:
-    """Draws lines and reads keys; only lines that differ from those on it are written again."""
+    """Draws lines and reads keys. Only changed lines are written again."""
 
     _console: "Console"
     _bell: socket.socket
@@ -75,7 +75,7 @@ class Terminal:
         return size_of(sys.stdout.fileno())
 
     def enter(self) -> None:
-        """Take the terminal over; what it shows now comes back when it is left."""
+        """Take over the terminal. ``leave`` restores its present content."""
         if self._keys_from is not None and self._before is None:
             self._before = termios.tcgetattr(self._keys_from)
             tty.setcbreak(self._keys_from, termios.TCSANOW)
@@ -83,7 +83,7 @@ class Terminal:
         self._write(ENTER)
 
     def leave(self) -> None:
-        """Give it back; a terminal that is gone needs nothing."""
+        """Restore the terminal, if it still exists."""
         if self._keys_from is not None and self._before is not None:
             with contextlib.suppress(termios.error):
                 termios.tcsetattr(self._keys_from, termios.TCSANOW, self._before)
@@ -91,7 +91,7 @@ class Terminal:
         self._write(LEAVE)
 
     def draw(self, lines: "Sequence[Text]") -> None:
-        """Write *lines* from the top; nothing is written where nothing has changed."""
+        """Write *lines* from the top, as far as they have changed."""
         size = self.size()
         written = "" if size == self._size else CLEAR
         drawn = [] if written else self._drawn
@@ -103,18 +103,18 @@ class Terminal:
         self._write(written)
 
     def wait(self, seconds: float) -> list[str]:
-        """Return the keys that were pressed, RESIZED, or nothing after *seconds* or a ring."""
+        """Return the pressed keys, RESIZED or HUNG_UP, or nothing after *seconds* or a ring."""
         bell = self._bell.fileno()
         watched = [bell, *([] if self._keys_from is None else [self._keys_from])]
         ready, _, _ = select.select(watched, [], [], max(0.0, seconds))
-        found = self._noted() if bell in ready else []
+        events = self._noted() if bell in ready else []
         if self._keys_from is not None and self._keys_from in ready:
             data = _read(self._keys_from)
-            found += self._reader.keys(data) if data else [HUNG_UP]
-        return found
+            events += self._reader.keys(data) if data else [HUNG_UP]
+        return events
 
     def _noted(self) -> list[str]:
-        """Answer the signals that came; each is a byte, and a ring of the bell is a 0."""
+        """Handle the noted signals. Each is a byte with its number, and a ring is a 0."""
         numbers = set(self._bell.recv(READ_BYTES))
         if signal.SIGTSTP in numbers:
             self.leave()
@@ -144,21 +144,21 @@ def _read(descriptor: int) -> bytes:
 
 @define
 class WakeupPipe:
-    """Wakes a terminal that waits, from any thread."""
+    """Ends the wait of a terminal, from any thread."""
 
     _end: socket.socket
 
     def ring(self) -> None:
-        """Have the wait end; a bell that is already ringing, or gone, needs no second ring."""
+        """End the wait. A full or closed pipe is ignored."""
         with contextlib.suppress(OSError):
             self._end.send(b"\0")
 
 
 @contextlib.contextmanager
 def full_screen(console: "Console") -> Iterator[tuple[Terminal, WakeupPipe]]:
-    """Take the terminal over; it is given back at any end, a signal's included.
+    """Take over the terminal, and restore it at any end.
 
-    A process that SIGTERM or SIGHUP ends still ends by that signal, with its terminal restored.
+    On SIGTERM and SIGHUP the terminal is restored, and then the process ends by that signal.
     """
     ours, theirs = socket.socketpair()
     ours.setblocking(False)
@@ -188,7 +188,7 @@ def _has_keys() -> bool:
 
 @contextlib.contextmanager
 def _signals(noted_at: int) -> Iterator[None]:
-    """Have signals that end raise, and the others noted as bytes."""
+    """Make ending signals raise EndedBySignal, and note the others as bytes."""
     before: dict[signal.Signals, Any] = {}
     before_descriptor = signal.set_wakeup_fd(noted_at, warn_on_full_buffer=False)
     try:
@@ -208,4 +208,4 @@ def _end(number: int, _: FrameType | None) -> None:
 
 
 def _note(number: int, frame: FrameType | None) -> None:
-    """Do nothing: the byte that comes with the signal is what counts."""
+    """Do nothing: the wake-up descriptor receives the signal's number as a byte."""

@@ -1,4 +1,4 @@
-"""How the screen is looked at, and what a key changes of that; no I/O."""
+"""The state of the screen's view, and its change by a key. No I/O."""
 
 from collections.abc import Callable, Mapping
 
@@ -13,7 +13,7 @@ TO_THE_END = 1_000_000
 
 @frozen
 class View:
-    """The pane that has most of the screen, the order, the filter, and how far it is scrolled.
+    """The pane that has most of the screen, its order, its filter and its scrolled rows.
 
     ``typed`` is the filter while it is being typed, None otherwise.
     """
@@ -29,12 +29,12 @@ class View:
 
     @property
     def filter(self) -> str:
-        """The text that rows have to hold, as far as it is typed."""
+        """The text that rows must contain, as far as it is typed."""
         return self.kept if self.typed is None else self.typed
 
 
 def after_key(view: View, key: str) -> View:
-    """Return how *view* is after *key*; one that means nothing changes nothing."""
+    """Return *view* after *key*. Unknown keys change nothing."""
     if view.typed is not None:
         return _typed(view, view.typed, key)
     if key in _MEANINGS:

@@ -1,7 +1,7 @@
-"""The last window of wake-ups as rows: who was delayed by whom, who woke whom, how long one waits.
+"""The last window of wake-ups as rows: delays between threads, wake-ups, and waiting times.
 
-All are one table, so that they share a pane: *who*, *what happened*, *the other*, how often, how
-long.
+All are in one table, so that they share a pane: the thread, what happened, the other thread, how
+often, how long.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -16,18 +16,17 @@ NOBODY = "an interrupt"
 
 
 def window_of(document: Row) -> Row:
-    """Return the last window of an observation; empty where none was watched."""
+    """Return the last window of an observation, empty if none was recorded."""
     return table(table(document, "sections"), "tracer")
 
 
 def wait_rows(window: Row) -> list[Row]:
-    """Return the rows of the section ``tracer``; none where no window was watched."""
-    found = [*_blockings(window), *_edges(window), *_histograms(window)]
-    return list(found)
+    """Return the rows of *window*, the section ``tracer``, none if it is empty."""
+    return [*_blockings(window), *_edges(window), *_histograms(window)]
 
 
 def duration_text(seconds: float | None) -> str:
-    """Write a time in the largest unit in which it is not below one."""
+    """Return a time in the largest unit in which it is at least one."""
     if seconds is None:
         return "-"
     for scale, unit in UNITS:
@@ -37,23 +36,23 @@ def duration_text(seconds: float | None) -> str:
 
 
 def _blockings(window: Row) -> Iterator[Row]:
-    for each in rows(window, "blockings"):
+    for blocking in rows(window, "blockings"):
         yield {
-            **_party("who", table(each, "waiter")),
+            **_party("who", table(blocking, "waiter")),
             "what": DELAYED,
-            **_party("other", table(each, "runner")),
-            "times": count(each, "waits"),
-            "waited_s": number(each, "waited_s"),
+            **_party("other", table(blocking, "runner")),
+            "times": count(blocking, "waits"),
+            "waited_s": number(blocking, "waited_s"),
         }
 
 
 def _edges(window: Row) -> Iterator[Row]:
-    for each in rows(window, "edges"):
+    for edge in rows(window, "edges"):
         yield {
-            **_party("who", table(each, "wakee")),
+            **_party("who", table(edge, "wakee")),
             "what": WOKEN,
-            **_party("other", table(each, "waker")),
-            "times": count(each, "wakes"),
+            **_party("other", table(edge, "waker")),
+            "times": count(edge, "wakes"),
         }
 
 
@@ -63,18 +62,18 @@ def _party(role: str, party: Row) -> Row:
 
 
 def _histograms(window: Row) -> Iterator[Row]:
-    for each in rows(window, "waits"):
+    for histogram in rows(window, "waits"):
         bounds = ", ".join(
             f"{percentile} < {duration_text(bound / MICROSECONDS)}"
             for percentile in ("p50", "p99")
-            if (bound := number(each, f"{percentile}_under_us")) is not None
+            if (bound := number(histogram, f"{percentile}_under_us")) is not None
         )
         yield {
-            "who": text(each, "subject"),
+            "who": text(histogram, "subject"),
             "what": WAITED,
             "other": bounds,
-            "times": count(each, "waits"),
-            "waited_s": number(each, "total_s"),
+            "times": count(histogram, "waits"),
+            "waited_s": number(histogram, "total_s"),
         }
 
 
@@ -90,7 +89,7 @@ WAITS: Sequence[Column] = (
     Column("thread", _text("who"), least=10),
     Column("pod", _text("whose"), least=8, rank=1),
     Column("what", _text("what")),
-    Column("whom", _text("other"), least=10),
+    Column("other", _text("other"), least=10),
     Column("whose", _text("others"), least=8, rank=2),
     Column("times", _times, right=True),
     Column("waited", lambda row: duration_text(number(row, "waited_s")), right=True),

@@ -1,4 +1,4 @@
-"""The loop of the live screen: draw, wait for a key or an answer, and again."""
+"""The loop of the live screen: draw it, wait for a key or an answer, repeat."""
 
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ UNTIL_SOMETHING_HAPPENS = 3_600.0
 
 
 def watch(console: "Console", looks: ObservationPoller, interval: float, most: int | None) -> None:
-    """Show what *looks* sees until q is pressed, or until *most* looks were shown."""
+    """Show the observations of *looks* until q is pressed, or until *most* were shown."""
     with full_screen(console) as (terminal, bell):
         looks.call_back(bell.ring)
         _Watching(terminal, looks, interval).run(most)
@@ -44,7 +44,7 @@ class _Watching:
                 self._draw()
 
     def _listen(self) -> bool:
-        """Wait for a key, an answer or the next look; return whether there is another screen."""
+        """Wait for a key, an answer or the next poll. Return whether to draw the screen."""
         keys = self._terminal.wait(self._pause())
         for key in keys:
             if key == HUNG_UP:

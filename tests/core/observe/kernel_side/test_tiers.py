@@ -131,7 +131,7 @@ def test_without_btf_that_is_what_is_said(machine):
 
     opened = first_that_works("auto", openers, **machine(has_btf=False))
 
-    assert opened.reason.startswith("bpf and bpf-iter: the kernel does not tell its types")
+    assert opened.reason.startswith("bpf and bpf-iter: the kernel has no type information")
 
 
 def test_two_tiers_with_two_reasons_both_have_their_say(machine):

@@ -406,7 +406,7 @@ def test_where_there_can_be_no_gate_the_change_is_cold_and_says_why(
         "os.execv(sys.argv[5], sys.argv[5:])\n",
     )
     monkeypatch.setattr(engine_launcher, "__file__", str(refusing))
-    assert scheduler.why_no_swap == ""
+    assert scheduler.swap_obstacle == ""
 
     world.change(scheduler, plan("b"))
     world.drive(scheduler, lambda: "cold" in scheduler.status.detail)
@@ -415,7 +415,7 @@ def test_where_there_can_be_no_gate_the_change_is_cold_and_says_why(
 
     assert scheduler.counters.swaps == {"cold": 1}
     assert not scheduler.counters.swap_failures
-    assert scheduler.why_no_swap == f"{words}: Operation not permitted"
+    assert scheduler.swap_obstacle == f"{words}: Operation not permitted"
     assert scheduler.status.detail == ""
 
 
@@ -448,7 +448,7 @@ def test_a_swap_that_the_settings_forbid_is_cold(world, plan):
     world.change(scheduler, plan("b"))
 
     assert "(cold: [scheduler] warm_swap is false)" in scheduler.status.detail
-    assert scheduler.why_no_swap == "[scheduler] warm_swap is false"
+    assert scheduler.swap_obstacle == "[scheduler] warm_swap is false"
     world.settle(scheduler, "enforcing", generation=2)
 
 
@@ -576,7 +576,7 @@ def test_hints_that_cannot_be_given_are_a_failed_start(world, plan, hints):
     scheduler = world.scheduler(hint_map=hints)
     scheduler.submit(plan("a", steered=True))
     world.settle(scheduler, "safe_mode", "ejected")
-    assert "the hints for the plan cannot be given: /sys/fs/bpf" in scheduler.status.detail
+    assert "the hints for the plan cannot be set: /sys/fs/bpf" in scheduler.status.detail
     assert scheduler.diagnosis.kind == "launch_failed"
 
     world.now += 11

@@ -166,7 +166,7 @@ def test_a_stall_behind_a_real_time_thread_names_that_thread():
     diagnosis = diagnose(End(1, STALL_DUMP))
 
     assert diagnosis.summary == (
-        "taskset[248] could not run for 5.508 s on CPU 3, which hog[240] (real-time) keeps"
+        "taskset[248] could not run for 5.508 s on CPU 3, held by hog[240] (real-time)"
     )
     assert "real-time thread" in diagnosis.remedy
 
@@ -186,7 +186,7 @@ def test_what_a_dump_leaves_out_is_looked_for_on_the_node(tmp_path):
         "task (1)[248] could not run for 31.2 s on CPU 3",
     )
     assert hogged.kind == "rt_hog"
-    assert hogged.summary == f"{alone.summary}, which hog[252] (SCHED_RR) keeps"
+    assert hogged.summary == f"{alone.summary}, held by hog[252] (SCHED_RR)"
 
 
 def test_a_thread_that_got_the_blocked_ones_id_is_not_taken_for_it(tmp_path):

@@ -54,7 +54,7 @@ def test_what_the_settings_turn_off_is_no_finding(node):
 def test_a_pin_that_is_on_no_bpf_file_system_means_static_mode(node):
     check = steering(node.roots, settings(steering_pin=str(node.folder / "temper/hints")))
 
-    assert check.detail == f"static mode: {node.folder} is on no BPF file system"
+    assert check.detail == f"static mode: {node.folder} is not on a BPF file system"
     assert check.remedy == "mount -t bpf -o mode=700 bpf /sys/fs/bpf"
 
 
@@ -90,7 +90,7 @@ def test_a_pin_directory_that_somebody_else_owns_is_refused(bpf_folder):
 
     check = steering(Roots(), settings(steering_pin=str(folder / "hints")))
 
-    assert check.detail.startswith(f"static mode: {folder} is no directory of this user's")
+    assert check.detail.startswith(f"static mode: {folder} is not a directory of this user")
 
 
 def test_an_empty_pin_directory_of_somebody_else_is_no_finding(bpf_folder):
@@ -100,7 +100,7 @@ def test_an_empty_pin_directory_of_somebody_else_is_no_finding(bpf_folder):
 
     check = steering(Roots(), settings(steering_pin=str(folder / "hints")))
 
-    assert "no directory of this user's" not in check.detail
+    assert "not a directory of this user" not in check.detail
 
 
 def test_a_bpf_file_system_that_only_root_may_enter_is_told(bpf_folder):

@@ -62,7 +62,7 @@ def test_a_link_that_somebody_else_made_first_is_not_followed(place, bpffs):
     place.path.parent.symlink_to(bpffs / "theirs")
     os.lchown(place.path.parent, 65534, 65534)
 
-    with pytest.raises(MachineError, match="is no directory; remove it"):
+    with pytest.raises(MachineError, match="is not a directory; remove it"):
         place.prepare()
 
     found = (bpffs / "theirs").lstat()

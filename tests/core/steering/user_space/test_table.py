@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from temper_core.plan import membership
-from temper_core.records.matching import ThreadIdentity
 from temper_core.records.steering import FIXED_HINTS, OPEN, Scope, ScopeKind, SteeredPlace
+from temper_core.records.threads import ThreadIdentity
 from temper_core.steering.kernel import MOST_RULES, KernelRule, Policy
 from temper_core.steering.scopes import place_cgroups
 from temper_core.steering.table import build_table

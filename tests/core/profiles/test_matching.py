@@ -2,8 +2,9 @@
 
 import pytest
 
-from temper_core.records.matching import ThreadBehaviour, ThreadIdentity, matches
+from temper_core.profiles.matching import matches
 from temper_core.records.profiles import Behaviour, ThreadMatch
+from temper_core.records.threads import ThreadBehaviour, ThreadIdentity
 
 
 def thread(comm="any", process="main", **changes):

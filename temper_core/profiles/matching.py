@@ -1,0 +1,45 @@
+"""Evaluates the match of a thread group on a thread."""
+
+from temper_core.patterns import finds
+from temper_core.records.profiles import Behaviour, ThreadMatch
+from temper_core.records.threads import ThreadBehaviour, ThreadIdentity
+
+LONGEST_TITLE = 1_024
+"""Characters of a title that patterns see."""
+
+
+def matches(match: ThreadMatch, thread: ThreadIdentity) -> bool:
+    """Evaluate a profile's match: every given key must hold.
+
+    Patterns are searched in the whole name, or in the beginning of the title, in linear time. A
+    behaviour that was not measured does not hold.
+    """
+    if not thread.comm.startswith(match.comm_prefix or ""):
+        return False
+    if not thread.process.startswith(match.process or ""):
+        return False
+    if match.leader not in (None, thread.is_leader):
+        return False
+    return match.is_static or _matches_by_sight(match, thread)
+
+
+def _matches_by_sight(match: ThreadMatch, thread: ThreadIdentity) -> bool:
+    if match.comm_pattern is not None and not finds(match.comm_pattern, thread.comm):
+        return False
+    title = thread.title[:LONGEST_TITLE]
+    if match.title_pattern is not None and not finds(match.title_pattern, title):
+        return False
+    return match.behaviour is None or _behaves(match.behaviour, thread.behaviour)
+
+
+def _behaves(wanted: Behaviour, seen: ThreadBehaviour | None) -> bool:
+    seen = seen or ThreadBehaviour()
+    pairs = (
+        (wanted.cpu_share, seen.cpu_share),
+        (wanted.run_us, seen.run_us),
+        (wanted.wakeups_per_s, seen.wakeups_per_s),
+    )
+    return all(
+        bounds is None or (value is not None and bounds[0] <= value <= bounds[1])
+        for bounds, value in pairs
+    )

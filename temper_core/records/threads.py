@@ -1,0 +1,34 @@
+"""The identity of a thread, as matchers and profiles see it."""
+
+from attrs import frozen
+
+
+@frozen
+class ThreadBehaviour:
+    """The measured behaviour of a thread. ``None`` if it was not measured.
+
+    ``cpu_share`` is in CPUs (1.0 is one CPU busy throughout), ``run_us`` in microseconds on a CPU
+    per run. ``wakeups_per_s`` counts how often it began to run.
+    """
+
+    cpu_share: float | None = None
+    run_us: float | None = None
+    wakeups_per_s: float | None = None
+
+
+@frozen
+class ThreadIdentity:
+    """The input of matchers. ``cgroup`` is the engine's form of the path: ``a/b/c/``.
+
+    ``title`` is the process's command line, with blanks between the words. Only profiles use
+    ``title`` and ``behaviour``. The engine has neither.
+    """
+
+    cgroup: str
+    comm: str
+    process: str
+    uid: int = 0
+    is_kthread: bool = False
+    is_leader: bool = False
+    title: str = ""
+    behaviour: ThreadBehaviour | None = None
