@@ -1,4 +1,4 @@
-"""The families that plugins declare, held against what they export."""
+"""Compares the metrics that plugins export with the families they declare."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
@@ -14,15 +14,15 @@ from temper_core.records.declarations import MetricFamily
 from temper_core.records.snapshots import Snapshot
 
 MOST_DEFECTS = 8
-"""Per plugin: the names in them are the plugin's."""
+"""Limit per plugin, since the plugin chooses the names in its defects."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class Declarations:
-    """Names what a plugin exports and has not declared; a plugin that declares nothing is exempt.
+    """Reports metrics that a plugin exports and has not declared.
 
-    Any thread may call every method.
+    A plugin that declares nothing is exempt. Any thread may call every method.
     """
 
     def __init__(self, declared: Iterable[tuple[str, MetricFamily]] = ()) -> None:
@@ -33,13 +33,13 @@ class Declarations:
 
     @property
     def defects(self) -> tuple[str, ...]:
-        """What has been exported so far against a declaration, one line per family."""
+        """The families exported so far that contradict a declaration, one line each."""
         return tuple(
             line for lines in list(self._defects.values()) for line in list(lines.values())
         )
 
     def held(self, plugin: str, exporter: Exporter) -> Exporter:
-        """Return *exporter* with its metrics held against what *plugin* declares."""
+        """Return *exporter* with its metrics checked against the declarations of *plugin*."""
         if plugin not in self._families:
             return exporter
         return evolve(exporter, collect=partial(self._collect, plugin, exporter.collect))
@@ -48,20 +48,20 @@ class Declarations:
         self, plugin: str, collect: Callable[[Snapshot], Iterable[Any]], snapshot: Snapshot
     ) -> Iterator[Any]:
         for metric in collect(snapshot):
-            if not isinstance(metric, Metric):  # the scrape refuses it
+            if not isinstance(metric, Metric):  # the scrape rejects it
                 yield metric
                 continue
-            whole = evolve(metric, samples=tuple(metric.samples))
-            if problem := self._problem(plugin, whole):
-                self._note(plugin, whole.name, problem)
-            yield whole
+            collected = evolve(metric, samples=tuple(metric.samples))
+            if problem := self._problem(plugin, collected):
+                self._note(plugin, collected.name, problem)
+            yield collected
 
     def _problem(self, plugin: str, metric: Metric) -> str:
         family = self._families[plugin].get(_exported_name(metric))
         if family is None:
             return "is not declared by temper_metrics"
         if metric.kind != family.kind:
-            return f"is a {metric.kind}, and declared as a {family.kind}"
+            return f"is a {metric.kind}, but declared as a {family.kind}"
         labels = {label for sample in metric.samples for label in sample.labels}
         unknown = sorted(map(str, labels - set(family.labels)))
         return f"has labels that are not declared: {', '.join(unknown)}" if unknown else ""

@@ -1,7 +1,7 @@
 """One scrape of ``/metrics``: the core's families, then the plugins', within a bound.
 
-What goes over the bound is dropped in this order: plugins' metrics, threads by name, pods (the
-least busy first), and only then what is told of the node.
+Series over the bound are dropped in this order: plugins' metrics, threads by name, pods (the
+least busy first), and last the families of the node.
 """
 
 import re
@@ -49,7 +49,7 @@ from temper_core.records.snapshots import Snapshot
 
 UNBOUNDED_LABELS = frozenset({"tid", "tgid", "pid", "uid", "pod_uid"})
 OWN_SERIES = 2
-"""How many series a scrape holds, and how many were dropped: these are always there."""
+"""The series count and the count of dropped series, which every scrape has."""
 _LABEL = re.compile(r"(?!__)[a-zA-Z_][a-zA-Z0-9_]*")
 _RESERVED = frozenset(name for family in FAMILIES for name in names_of(family.head))
 
@@ -58,7 +58,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 @define
 class Page:
-    """What one observation gives, within *room* series; made once, however many scrape it."""
+    """The text of one observation, within *room* series. All scrapers share one page."""
 
     basis: tuple[Snapshot | None, LayerPlan | None, Sums]
     room: int
@@ -68,10 +68,10 @@ class Page:
     _texts: dict[bool, bytes] = field(factory=dict, init=False)
 
     def is_of(self, reading: Reading, room: int) -> bool:
-        """Whether it is what would be made of *reading* again."""
+        """Whether the page still represents *reading*."""
         same = (reading.snapshot, reading.plan, reading.sums)
         return room == self.room and all(
-            mine is given for mine, given in zip(self.basis, same, strict=True)
+            old is new for old, new in zip(self.basis, same, strict=True)
         )
 
     def text(self, *, openmetrics: bool) -> bytes:
@@ -83,7 +83,7 @@ class Page:
 
 @frozen
 class SeriesBudget:
-    """What there is room for, and how many series there is none for."""
+    """The blocks that fit, and the number of series that were dropped."""
 
     blocks: list[Block]
     dropped: int
@@ -149,25 +149,25 @@ class Scraper:
             return own_line(SERIES.head, series), own_line(DROPPED.head, self._dropped)
 
     def _exported(self, snapshot: Snapshot | None) -> Iterator[Block]:
-        """Ask every exporter; a name that is taken costs the family, a failure its exporter."""
+        """Call every exporter. A taken name drops the family, a failure drops the exporter."""
         if snapshot is None:
             return
         reserved: set[str] = set(_RESERVED)
         for plugin, exporter in self.view.exporters():
-            for each in self._collected(plugin, exporter, snapshot):
-                if reserved.isdisjoint(names_of(each.head)):
-                    reserved |= names_of(each.head)
-                    yield each
+            for family in self._collected(plugin, exporter, snapshot):
+                if reserved.isdisjoint(names_of(family.head)):
+                    reserved |= names_of(family.head)
+                    yield family
                 else:
-                    self._drop(len(each.lines) + each.repeated)
-                    log.debug("metric_name_taken", plugin=plugin, metric=each.head.name)
+                    self._drop(len(family.lines) + family.repeated)
+                    log.debug("metric_name_taken", plugin=plugin, metric=family.head.name)
 
     def _collected(self, plugin: str, exporter: Exporter, snapshot: Snapshot) -> Sequence[Block]:
         try:
             part = f"exporter {exporter.name}"
             return self.view.call(plugin, collected, exporter, snapshot, part=part)
         except PluginError:
-            # The host has counted it, and sets the exporter aside by name.
+            # The plugin host counts the failure and sets the exporter aside by name.
             return ()
 
     def _drop(self, count: int) -> None:
@@ -176,15 +176,15 @@ class Scraper:
 
 
 def page_of(reading: Reading, room: int) -> Page:
-    """Make the page of an observation: once something was dropped, so is all that matters less."""
+    """Make the page of an observation. After the first drop, all less important series go too."""
     blocks, dropped = within((family.block(reading) for family in OBSERVED), room)
     series = count_of(blocks)
     pods = _pods(reading)
     for families in (PODS, THREADS):
-        kept = pod_blocks(families, pods, 0 if dropped else room - series)
-        blocks += kept.blocks
-        dropped += kept.dropped
-        series += count_of(kept.blocks)
+        fitting = pod_blocks(families, pods, 0 if dropped else room - series)
+        blocks += fitting.blocks
+        dropped += fitting.dropped
+        series += count_of(fitting.blocks)
     return Page((reading.snapshot, reading.plan, reading.sums), room, blocks, dropped, series)
 
 
@@ -198,7 +198,7 @@ def _pods(reading: Reading) -> list[PodReading]:
 
 
 def pod_blocks(families: Sequence[OfPods], pods: Sequence[PodReading], room: int) -> SeriesBudget:
-    """Write *families* for as many of *pods* as there is room for; each pod whole or not at all."""
+    """Write *families* for as many of *pods* as fit. Each pod is written whole or not at all."""
     dropped = 0
     if len(pods) * sum(family.most for family in families) > room:
         pods, dropped = _fitting(families, pods, room)
@@ -208,7 +208,7 @@ def pod_blocks(families: Sequence[OfPods], pods: Sequence[PodReading], room: int
 def _fitting(
     families: Sequence[OfPods], pods: Sequence[PodReading], room: int
 ) -> tuple[Sequence[PodReading], int]:
-    """Return the first of *pods*, as many as there is room for, and the series of the others."""
+    """Return as many of the first *pods* as fit, and the number of series of the other pods."""
     counts = [sum(len(family.lines((pod,))) for family in families) for pod in pods]
     so_far = list(accumulate(counts))
     fitting = bisect_right(so_far, room)
@@ -216,7 +216,7 @@ def _fitting(
 
 
 def collected(exporter: Exporter, snapshot: Snapshot) -> tuple[Block, ...]:
-    """Call an exporter and check all it returns; raises whatever is wrong with it."""
+    """Call an exporter and check its metrics. Raises its error, or TypeError or ValueError."""
     return tuple(_checked(metric) for metric in exporter.collect(snapshot))
 
 
@@ -238,7 +238,7 @@ def _checked(metric: Metric) -> Block:
 
 def _number_of(metric: Metric, sample: MetricSample) -> float:
     if isinstance(sample.value, Histogram):
-        raise TypeError(f"metric {metric.name} is a {metric.kind}, and has a Histogram for a value")
+        raise TypeError(f"metric {metric.name} is a {metric.kind}, but its value is a Histogram")
     return float(sample.value)
 
 
@@ -246,7 +246,7 @@ def _histogram_block(head: FamilyHeader, metric: Metric) -> Block:
     lines: list[str] = []
     for sample in metric.samples:
         if not isinstance(sample.value, Histogram):
-            raise TypeError(f"metric {head.name} is a histogram, and has no Histogram for a value")
+            raise TypeError(f"metric {head.name} is a histogram, but its value is no Histogram")
         labels = _checked_labels(head.name, sample.labels.items())
         lines += histogram_lines(head.name, labels, sample.value)
     return Block(head, tuple(lines), whole=True)

@@ -1,4 +1,4 @@
-"""What metrics are made from: the counters, and the parts of the agent that a scrape reads."""
+"""The sources of metrics: the counters, and the parts of the agent that a scrape reads."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
@@ -16,13 +16,14 @@ Returned = TypeVar("Returned")
 
 @frozen
 class AgentCounters:
-    """What the agent has counted since it started.
+    """The agent's counts since it started.
 
-    ``reloads`` by cause, ``ejections`` by kind, ``plugin_failures`` by plugin; ``profile_failures``
-    are the profiles that could not be loaded, by profile id (or file, where the id is unknown);
-    ``swaps`` are the planned changes of the engine by their way (``warm``, ``cold``),
-    ``swap_failures`` the successors that could not take over, by kind, and ``stock_seconds`` by
-    way how long the node was on the stock scheduler meanwhile. ``events`` by kind.
+    ``reloads`` are by cause, ``ejections`` by kind, ``plugin_failures`` by plugin.
+    ``profile_failures`` counts the profiles that could not be loaded, by profile id (or file, if
+    the id is unknown). ``swaps`` counts the planned changes of the engine by way (``warm``,
+    ``cold``). ``swap_failures`` counts the successors that could not take over, by kind.
+    ``stock_seconds`` is the time on the stock scheduler during a swap, by way. ``events`` are by
+    kind.
     """
 
     reloads: Mapping[str, int] = field(factory=dict)
@@ -36,41 +37,41 @@ class AgentCounters:
 
 
 class MetricSource(Protocol):
-    """The agent as a scrape reads it; any thread may call every method, and each is brief.
+    """The agent as a scrape reads it. Any thread may call every method.
 
-    Only ``call`` may take long: up to the plugin's deadline.
+    Every method returns at once, except that ``call`` may take up to the plugin's deadline.
     """
 
     def snapshot(self) -> Snapshot | None:
-        """Return the last observation; None before the first."""
+        """Return the last observation, or None before the first."""
         ...
 
     def generation(self) -> Generation | None:
-        """Return the plan in force; None while there is none."""
+        """Return the plan in force, or None without one."""
         ...
 
     def status(self) -> Status:
-        """Return the mode, and why."""
+        """Return the mode and its reason."""
         ...
 
     def counters(self) -> AgentCounters:
-        """Return what was counted so far."""
+        """Return the counts so far."""
         ...
 
     def plugins(self) -> tuple[PluginState, ...]:
-        """Return every plugin that was found, those set aside included."""
+        """Return every plugin that was found, including plugins that were set aside."""
         ...
 
     def call(
         self,
         plugin: str,
         function: Callable[..., Returned],
-        *arguments: Any,  # noqa: ANN401 - whatever the function takes
+        *arguments: Any,  # noqa: ANN401 - the arguments of *function*
         part: str = "",
     ) -> Returned:
-        """Call into *plugin* within its deadline; raise PluginError whatever goes wrong.
+        """Call *function* of *plugin* within its deadline. Raise PluginError on any failure.
 
-        A failure is put down to *part* of the plugin, to all of it where none is named.
+        A failure is attributed to *part* of the plugin, or to the whole plugin if *part* is empty.
         """
         ...
 
@@ -79,13 +80,13 @@ class MetricSource(Protocol):
         ...
 
     def note_series(self, count: int) -> None:
-        """Take note of how many series a scrape has had."""
+        """Record the number of series of a scrape."""
         ...
 
     def sums(self) -> Sums:
-        """Return what all observations so far add up to."""
+        """Return the sums over all observations so far."""
         ...
 
     def pods_age_s(self) -> float:
-        """Return the seconds since the pod source last answered; infinity before it ever did."""
+        """Return the seconds since the pod source last answered, infinity before its first."""
         ...

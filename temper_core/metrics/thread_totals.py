@@ -1,7 +1,7 @@
-"""What a pod's threads add up to by name: a few names, the busiest, and the rest of the pod.
+"""Totals of a pod's threads by name: the few busiest names, and the rest of the pod.
 
-A thread is known by its name without numbers, never by its tid. A name that is told stays told
-until another is clearly busier, so that series do not come and go with every window.
+Threads are grouped by name without numbers, never by tid. A published name keeps its series until
+another is clearly busier, so that series do not come and go with every window.
 """
 
 import math
@@ -15,22 +15,22 @@ from temper_core.metrics.label_text import REST, readable, thread_group
 from temper_core.records.snapshots import PodSample, ThreadSample
 
 TOP_NAMES = 5
-"""Names that are told per pod, besides the rest."""
+"""Published names per pod, besides the rest."""
 MOST_CANDIDATES = 32
-"""Names per pod whose use is followed."""
+"""Names per pod whose CPU use is tracked."""
 SMOOTHING_S = 300.0
-"""Time constant of the use by which the busiest names are chosen."""
+"""Time constant of the smoothed CPU use that selects the busiest names."""
 LEAST_SHARE = 0.001
-"""Smoothed CPUs from which on a name may be told."""
+"""Least smoothed CPU use, in CPUs, of a published name."""
 CLEARLY_BUSIER = 1.5
 LARGEST_EXPONENT = 50.0
 
 Used = Mapping[str, list[float]]
-"""By name: what its threads used in a window and how long they waited for a CPU, both in CPUs."""
+"""By name: the CPU use of its threads in a window and their wait for a CPU, both in CPUs."""
 
 
 class ThreadTotals(NamedTuple):
-    """What threads used so far by name, in seconds; a name counts from when it was first told."""
+    """Usage of threads by name, in seconds. A name counts from its first publication."""
 
     cpu_s: Mapping[str, float] = {}
     run_delay_s: Mapping[str, float] = {}
@@ -40,17 +40,17 @@ NO_THREADS = ThreadTotals()
 
 
 def group_threads(threads: Iterable[ThreadSample]) -> dict[tuple[str, str], dict[str, list[float]]]:
-    """Add up threads by pod and name; those outside of pods are left out."""
-    found: dict[tuple[str, str], dict[str, list[float]]] = {}
-    known: dict[tuple[str, str], dict[str, list[float]]] = {}
+    """Add up threads by pod and name. Threads outside of pods are left out."""
+    groups: dict[tuple[str, str], dict[str, list[float]]] = {}
+    names_by_pod: dict[tuple[str, str], dict[str, list[float]]] = {}
     for thread in threads:
         if not thread.pod:
             continue
         pod = thread.namespace, thread.pod
-        names = known.get(pod)
+        names = names_by_pod.get(pod)
         if names is None:
             key = readable(thread.namespace), readable(thread.pod)
-            names = known[pod] = found.setdefault(key, {})
+            names = names_by_pod[pod] = groups.setdefault(key, {})
         name = thread_group(thread.comm)
         use = names.get(name)
         if use is None:
@@ -58,15 +58,15 @@ def group_threads(threads: Iterable[ThreadSample]) -> dict[tuple[str, str], dict
         else:
             use[0] += thread.cpu_used
             use[1] += thread.run_delay_ratio
-    return found
+    return groups
 
 
 @define(eq=False)
 class PodThreads:
-    """Follows the names of one pod; ``totals`` are of those that are told, and of the rest.
+    """Tracks the names of one pod. ``totals`` covers the published names and the rest.
 
-    Smoothing costs only for names that ran: what is new counts ever more, instead of what is old
-    ever less.
+    Smoothing costs time only for names that ran: instead of decaying old scores in every window,
+    it weights new use by a growing factor.
     """
 
     totals: ThreadTotals = NO_THREADS
@@ -75,7 +75,7 @@ class PodThreads:
     _told: tuple[str, ...] = field(default=(), init=False)
 
     def add(self, used: Used, pod: PodSample, window_s: float) -> None:
-        """Add a window; what the pod used beyond the names that are told is the rest's."""
+        """Add a window. The pod's usage outside of the published names goes to the rest."""
         if window_s <= 0:
             return
         self._exponent += window_s / SMOOTHING_S
@@ -111,27 +111,27 @@ class PodThreads:
             self._scores = {name: scores[name] for name in (*busiest, *self._told)}
 
     def _choose(self, used: Used) -> None:
-        """Tell of new names where there is room, or one that is told is clearly less busy."""
-        scores, told = self._scores, [*self._told]
+        """Publish new names where there is room or a published name is clearly less busy."""
+        scores, published = self._scores, [*self._told]
         least_score = LEAST_SHARE * math.exp(self._exponent)
         rising = [
             name
             for name in used
-            if scores.get(name, 0.0) >= least_score and name not in told and name != REST
+            if scores.get(name, 0.0) >= least_score and name not in published and name != REST
         ]
         for name in nlargest(TOP_NAMES, rising, key=scores.__getitem__):
-            if len(told) < TOP_NAMES:
-                told.append(name)
+            if len(published) < TOP_NAMES:
+                published.append(name)
                 continue
-            least = min(told, key=scores.__getitem__)
+            least = min(published, key=scores.__getitem__)
             if scores[name] <= scores[least] * CLEARLY_BUSIER:
                 break
-            told[told.index(least)] = name
+            published[published.index(least)] = name
         if rising:
-            self._tell_of(tuple(told))
+            self._tell_of(tuple(published))
 
     def _tell_of(self, told: tuple[str, ...]) -> None:
-        """Begin to count names that are new, and forget those that are told no more."""
+        """Start the totals of newly published names, and drop those of the others."""
         if told != self._told:
             self._told = told
             names = (*told, *self.totals.cpu_s.keys() & {REST})

@@ -1,7 +1,7 @@
-"""Counters for Prometheus: what the windows of all snapshots add up to.
+"""Counters for Prometheus: sums over the windows of all snapshots.
 
-A snapshot tells rates of one window. What only grows is made of them here, window by window, so
-that nothing is lost between two scrapes. All of it is bounded: whoever has left is forgotten.
+A snapshot holds the rates of one window. This module adds the windows up to counters, so that no
+window is lost between two scrapes. Memory is bounded: pods and layers that left are forgotten.
 """
 
 import math
@@ -16,9 +16,9 @@ from temper_core.records.snapshots import PodSample, Snapshot
 from temper_core.records.tiers import Tier
 
 FORGET_S = 600.0
-"""A pod or layer that comes back within this time goes on where it was."""
+"""A pod or layer that returns within this time continues its counters."""
 MOST_GONE = 256
-"""Pods or layers that have left and are still remembered."""
+"""Pods or layers whose counters are kept after they left."""
 BUSYNESS_S = 60.0
 """Time constant of the smoothed CPU use by which pods are ordered."""
 
@@ -27,9 +27,9 @@ Name = TypeVar("Name")
 
 
 class PodTotals(NamedTuple):
-    """What a pod used since it was first seen, in seconds; ``busyness`` in CPUs, smoothed.
+    """Usage of a pod since it was first seen, in seconds. ``busyness`` is its smoothed CPU use.
 
-    ``switches`` is -1 once there was a window in which nobody counted them.
+    ``switches`` is -1 after a window without a count of context switches.
     """
 
     cpu_s: float = 0.0
@@ -43,7 +43,7 @@ class PodTotals(NamedTuple):
 
 
 class LayerTotals(NamedTuple):
-    """What a layer used since it was first seen, in seconds."""
+    """Usage of a layer since it was first seen, in seconds."""
 
     cpu_s: float = 0.0
     seen_at: float = 0.0
@@ -53,7 +53,7 @@ Kept = TypeVar("Kept", PodTotals, LayerTotals)
 
 
 class TierTotals(NamedTuple):
-    """What all pods of a tier used, in seconds, those that have left included."""
+    """Usage of all pods of a tier, in seconds, including pods that left."""
 
     cpu_s: float = 0.0
     run_delay_s: float = 0.0
@@ -61,7 +61,7 @@ class TierTotals(NamedTuple):
 
 @frozen
 class Sums:
-    """All totals at one moment; a whole value that any thread may read."""
+    """All totals at one moment. The record is immutable, so that any thread may read it."""
 
     observed_s: float = 0.0
     pods: Mapping[PodKey, PodTotals] = field(factory=dict)
@@ -73,14 +73,14 @@ class Sums:
 
 @define(eq=False)
 class Totals:
-    """Adds snapshots up; ``sums`` is replaced as a whole. Only one thread may ``add``."""
+    """Adds snapshots up. ``sums`` is replaced as a whole. Only one thread may call ``add``."""
 
     sums: Sums = Sums()
     _threads: dict[PodKey, PodThreads] = field(factory=dict, init=False)
     _last_at: float = field(default=-math.inf, init=False)
 
     def add(self, snapshot: Snapshot) -> None:
-        """Add the window of *snapshot*; one that was added before changes nothing."""
+        """Add the window of *snapshot*. A snapshot that was already added is ignored."""
         if snapshot.monotonic_s <= self._last_at:
             return
         self._last_at = snapshot.monotonic_s
@@ -93,7 +93,9 @@ class Totals:
             overhead_s=_overhead(self.sums.overhead_s, snapshot),
             bpf_s=self.sums.bpf_s + snapshot.overhead.bpf_cpu_ratio * snapshot.window_s,
         )
-        self._threads = {key: each for key, each in self._threads.items() if key in self.sums.pods}
+        self._threads = {
+            key: threads for key, threads in self._threads.items() if key in self.sums.pods
+        }
 
     def _pods(
         self, snapshot: Snapshot, pods: Mapping[PodKey, PodSample]
@@ -101,7 +103,7 @@ class Totals:
         groups = group_threads(snapshot.threads)
         window_s = snapshot.window_s
         fading = math.exp(-window_s / BUSYNESS_S)
-        found: dict[PodKey, PodTotals] = {}
+        totals: dict[PodKey, PodTotals] = {}
         for key, pod in pods.items():
             old = self.sums.pods.get(key)
             busyness = pod.cpu_used
@@ -111,7 +113,7 @@ class Totals:
                 busyness += (old.busyness - pod.cpu_used) * fading
             threads = self._threads.setdefault(key, PodThreads())
             threads.add(groups.get(key, {}), pod, window_s)
-            found[key] = PodTotals(
+            totals[key] = PodTotals(
                 old.cpu_s + pod.cpu_used * window_s,
                 old.run_delay_s + pod.run_delay * window_s,
                 old.short_lived_s + pod.short_lived_cpu_used * window_s,
@@ -121,35 +123,35 @@ class Totals:
                 threads.totals,
                 snapshot.monotonic_s,
             )
-        return {**_remembered(self.sums.pods, found, snapshot.monotonic_s), **found}
+        return {**_remembered(self.sums.pods, totals, snapshot.monotonic_s), **totals}
 
     def _layers(self, snapshot: Snapshot) -> Mapping[str, LayerTotals]:
-        found: dict[str, LayerTotals] = {}
+        totals: dict[str, LayerTotals] = {}
         for layer in snapshot.layers:
             old = self.sums.layers.get(layer.name, LayerTotals())
-            found[layer.name] = LayerTotals(
+            totals[layer.name] = LayerTotals(
                 old.cpu_s + layer.cpus_used * snapshot.window_s,
                 snapshot.monotonic_s,
             )
-        return {**_remembered(self.sums.layers, found, snapshot.monotonic_s), **found}
+        return {**_remembered(self.sums.layers, totals, snapshot.monotonic_s), **totals}
 
 
 def merged_pods(pods: Iterable[PodSample]) -> dict[PodKey, PodSample]:
-    """Return pods by what names them in labels; those that are named alike are taken together."""
-    found: dict[PodKey, PodSample] = {}
+    """Return pods by the names in their labels. Pods of one name are merged."""
+    merged: dict[PodKey, PodSample] = {}
     for pod in pods:
         key = pod_key(pod)
-        found[key] = _together(found[key], pod) if key in found else pod
-    return found
+        merged[key] = _together(merged[key], pod) if key in merged else pod
+    return merged
 
 
 def pod_key(pod: PodSample) -> PodKey:
-    """Return what names a pod in labels; never its uid."""
+    """Return the namespace and name that label a pod, never its uid."""
     return readable(pod.namespace), readable(pod.pod)
 
 
 def _together(one: PodSample, other: PodSample) -> PodSample:
-    """Add up what two pods of one name use; the rest is of the busier one."""
+    """Add up the usage of two pods of one name. Other fields are those of the busier pod."""
     busier = max(one, other, key=lambda pod: pod.cpu_used)
     return evolve(
         busier,
@@ -164,16 +166,16 @@ def _together(one: PodSample, other: PodSample) -> PodSample:
 
 
 def _count(one: int, other: int) -> int:
-    """Add up two counts; without one of them the sum is not known either, which is -1."""
+    """Add up two counts. The sum is -1, unknown, where one of them is."""
     return -1 if min(one, other) < 0 else one + other
 
 
 def _remembered(
     old: Mapping[Name, Kept], present: Mapping[Name, Kept], now: float
 ) -> Mapping[Name, Kept]:
-    """Return those that are gone, but not for long; when they are many, the last to go."""
-    gone = [(name, kept) for name, kept in old.items() if name not in present]
-    recent = [(name, kept) for name, kept in gone if now - kept.seen_at < FORGET_S]
+    """Return the entries that left recently, at most ``MOST_GONE``, preferring the newest."""
+    absent = [(name, totals) for name, totals in old.items() if name not in present]
+    recent = [(name, totals) for name, totals in absent if now - totals.seen_at < FORGET_S]
     recent.sort(key=lambda pair: pair[1].seen_at)
     return dict(recent[-MOST_GONE:])
 

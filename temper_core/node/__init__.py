@@ -1,1 +1,1 @@
-"""What is on this node: its CPUs, its cgroups, its pods. Reads, never writes."""
+"""The inventory of this node: its CPUs, cgroups and pods. Apart from size notes, read only."""

@@ -1,4 +1,4 @@
-"""What the core contributes through the same hooks as any plugin: its pod sources."""
+"""The core's own contributions through the plugin hooks: its pod sources."""
 
 from temper_core.hookspecs import hookimpl
 from temper_core.node.sources import builtin_pod_sources

@@ -1,7 +1,7 @@
-"""What a cgroup is, told from its path alone: a pod, a container, a systemd unit, a workload.
+"""Identifies a cgroup by its path alone: a pod, a container, a systemd unit, a workload.
 
-Naming as of the kubelet (systemd and cgroupfs drivers), containerd, CRI-O, Docker and podman.
-Kind, k3d and the like put a prefix before the kubelet's own names.
+The names are those of the kubelet (systemd and cgroupfs drivers), containerd, CRI-O, Docker and
+podman. Kind, k3d and the like put a prefix before the kubelet's names.
 """
 
 import re
@@ -18,7 +18,7 @@ RUN_SLICE = "temper.slice"
 
 
 class CgroupKind(StrEnum):
-    """What kind of thing lives in a cgroup."""
+    """The kind of a cgroup's owner."""
 
     POD = "pod"
     CONTAINER = "container"
@@ -30,11 +30,11 @@ class CgroupKind(StrEnum):
 
 @frozen
 class CgroupIdentity:
-    """What a cgroup belongs to.
+    """The owner of a cgroup.
 
-    ``owner`` is the path of the pod, container, unit or workload itself, without slashes at its
-    ends; ``name`` the unit's or workload's name, or the container runtime's; ``uid`` a
-    Kubernetes pod's; ``runtime_id`` a container's, alone or in a pod.
+    ``owner`` is the path of the pod, container, unit or workload, without outer slashes. ``name``
+    is the name of the unit, the workload or the container runtime. ``uid`` is a Kubernetes pod's.
+    ``runtime_id`` is the id of a container, with or without a pod.
     """
 
     kind: CgroupKind
@@ -47,7 +47,7 @@ class CgroupIdentity:
 
 _ID = r"(?P<id>[0-9a-f]{64})"
 _RUNTIMES = r"cri-containerd|crio|docker|libpod(?:-payload)?|nerdctl|podman"
-# kubelet-kubepods-burstable-pod1234_abcd.slice; systemd allows no dash inside a name's part.
+# kubelet-kubepods-burstable-pod1234_abcd.slice. Systemd reserves the dash for nesting.
 _POD_SLICE = re.compile(
     r"(?:.*-)?kubepods(?:-(?P<qos>burstable|besteffort))?-pod(?P<uid>[0-9A-Za-z_]{1,64})\.slice"
 )
@@ -61,7 +61,7 @@ _QOS_CLASSES = {"burstable": QosClass.BURSTABLE, "besteffort": QosClass.BEST_EFF
 
 @lru_cache(maxsize=32_768)
 def identify(path: str) -> CgroupIdentity:
-    """Say what the cgroup at *path* belongs to, with or without slashes at its ends.
+    """Return the owner of the cgroup at *path*, with or without outer slashes.
 
     The outermost pod counts, else the innermost container, else the outermost unit.
     """
@@ -76,30 +76,30 @@ def identify(path: str) -> CgroupIdentity:
 
 
 def parse_run_name(directory_name: str) -> tuple[str, Tier, str] | None:
-    """Return (name, tier, profile) of a cgroup that ``temper run`` made; ``None`` for others."""
-    found = _RUN.fullmatch(directory_name)
-    if found is None or found["tier"] not in _TIERS:
+    """Return (name, tier, profile) of a cgroup of ``temper run``, or ``None`` for others."""
+    match = _RUN.fullmatch(directory_name)
+    if match is None or match["tier"] not in _TIERS:
         return None
-    return found["name"], Tier(found["tier"]), found["profile"] or ""
+    return match["name"], Tier(match["tier"]), match["profile"] or ""
 
 
 def _pod(parts: list[str]) -> CgroupIdentity | None:
     if parts and parts[0] == USER_SLICE:
-        # Users name the cgroups of their sessions as they like: no pod is believed there.
+        # Users choose the names of their cgroups freely, so that a pod name proves nothing there.
         return None
     for depth, part in enumerate(parts):
-        found = _POD_SLICE.fullmatch(part)
-        qos = found and found["qos"]
-        if found is None and (found := _POD_DIRECTORY.fullmatch(part)):
+        match = _POD_SLICE.fullmatch(part)
+        qos = match and match["qos"]
+        if match is None and (match := _POD_DIRECTORY.fullmatch(part)):
             above = parts[max(0, depth - 2) : depth]
             if not any(name.endswith("kubepods") for name in above):
                 continue
             qos = above[-1]
-        if found is not None:
+        if match is not None:
             return CgroupIdentity(
                 CgroupKind.POD,
                 owner="/".join(parts[: depth + 1]),
-                uid=found["uid"].replace("_", "-"),
+                uid=match["uid"].replace("_", "-"),
                 runtime_id=_container_of_pod(parts[depth + 1 : depth + 2]),
                 qos_class=_QOS_CLASSES.get(qos or "", QosClass.GUARANTEED),
             )
@@ -108,8 +108,8 @@ def _pod(parts: list[str]) -> CgroupIdentity | None:
 
 def _container_of_pod(below: list[str]) -> str:
     # crio-conmon-<id>.scope, the monitor beside the container, does not match.
-    found = _CONTAINER.fullmatch(below[0]) if below else None
-    return found["id"] if found else ""
+    match = _CONTAINER.fullmatch(below[0]) if below else None
+    return match["id"] if match else ""
 
 
 def _run(parts: list[str]) -> CgroupIdentity | None:
@@ -121,15 +121,15 @@ def _run(parts: list[str]) -> CgroupIdentity | None:
 
 def _container(parts: list[str]) -> CgroupIdentity | None:
     for depth in reversed(range(len(parts))):
-        found = _CONTAINER.fullmatch(parts[depth])
+        match = _CONTAINER.fullmatch(parts[depth])
         above = parts[depth - 1] if depth else ""
-        if found is None or not (found["runtime"] or above in ("docker", "libpod_parent")):
+        if match is None or not (match["runtime"] or above in ("docker", "libpod_parent")):
             continue
         return CgroupIdentity(
             CgroupKind.CONTAINER,
             owner="/".join(parts[: depth + 1]),
-            name=(found["runtime"] or above).removesuffix("-payload").removesuffix("_parent"),
-            runtime_id=found["id"],
+            name=(match["runtime"] or above).removesuffix("-payload").removesuffix("_parent"),
+            runtime_id=match["id"],
         )
     return None
 
@@ -141,6 +141,6 @@ def _unit(parts: list[str]) -> CgroupIdentity | None:
         if _UNIT.fullmatch(part):
             return CgroupIdentity(CgroupKind.UNIT, "/".join(parts[: depth + 1]), name=part)
         if not part.endswith(".slice"):
-            # Below here nobody's names are systemd's.
+            # Below this directory systemd does not choose the names.
             return None
     return None

@@ -9,19 +9,19 @@ from temper_core.node.pod_size import CpuSize
 WeightScale = Callable[[int], int]
 
 SHARES_PER_CPU = 1024
-# What the kubelet writes for a pod that asks for nothing.
+# The kubelet's value for a pod without a request.
 FEWEST_SHARES = 2
 DEFAULT_WEIGHT = 100
 ROUNDING = 0.02
 
 
 def linear_shares(weight: int) -> int:
-    """Turn a ``cpu.weight`` back into shares, as the kubelet and runc converted them for years."""
+    """Convert a ``cpu.weight`` back to shares by the older conversion of the kubelet and runc."""
     return (weight - 1) * 262_142 // 9_999 + FEWEST_SHARES
 
 
 def quadratic_shares(weight: int) -> int:
-    """Turn a ``cpu.weight`` back into shares where the newer conversion was used.
+    """Convert a ``cpu.weight`` back to shares by the newer conversion.
 
     opencontainers/cgroups since 2025: with l = log2(shares), the weight is
     10 ** ((l*l + 125*l) / 612 - 7/34).
@@ -31,18 +31,19 @@ def quadratic_shares(weight: int) -> int:
 
 
 def weight_scale(kubepods: Path, cpus: int) -> WeightScale:
-    """Tell the conversion in use by the top cgroup, whose request is nearly the whole machine.
+    """Return the conversion in use, judged by the top cgroup, which requests nearly all CPUs.
 
-    The two meet at the largest weight: above some 160 CPUs this can no longer tell them apart.
+    The two conversions meet at the largest weight. Above some 160 CPUs they are
+    indistinguishable.
     """
     weight = _number(kubepods / "cpu.weight")
     if weight is None or weight <= 1:
         return linear_shares
-    whole = cpus * SHARES_PER_CPU
+    machine_shares = cpus * SHARES_PER_CPU
 
     def distance(scale: WeightScale) -> float:
-        ratio = scale(weight) / whole
-        # Kubernetes gives its pods less than the machine, never more.
+        ratio = scale(weight) / machine_shares
+        # The pods of Kubernetes get at most the whole machine.
         return math.inf if ratio > 1 + ROUNDING else -math.log(ratio)
 
     return min(linear_shares, quadratic_shares, key=distance)
@@ -51,7 +52,7 @@ def weight_scale(kubepods: Path, cpus: int) -> WeightScale:
 def read_size(directory: Path, scale: WeightScale = linear_shares) -> CpuSize:
     """Read request and limit in millicores from *directory*, cgroup v2 or v1.
 
-    A cgroup that has the kernel's default weight asked for nothing in particular.
+    A cgroup with the kernel's default weight has no request.
     """
     return CpuSize(_request(directory, scale), _limit(directory))
 

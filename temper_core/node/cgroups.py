@@ -1,7 +1,7 @@
-"""The host's cgroup hierarchies: where they are mounted, and which directories they hold.
+"""The host's cgroup hierarchies: their mount points and directories.
 
-The engine sees cgroup v2 only. On a hybrid host the controllers, and what the kubelet and the
-runtimes make, sit in v1 hierarchies; those are read too, to say what runs there.
+The engine sees cgroup v2 only. On a hybrid host the controllers, and the cgroups of the kubelet and
+the runtimes, are in v1 hierarchies. These are read too, to find the workloads there.
 """
 
 import os
@@ -28,7 +28,7 @@ __all__ = [
 
 DEFAULT_ROOT = Path("/sys/fs/cgroup")
 MOST_DIRECTORIES = 20_000
-# Which v1 hierarchy tells most about who a process is: systemd's own, then the kubelet's.
+# The v1 hierarchies by how well they identify a process: systemd's own, then the kubelet's.
 V1_BY_WORTH = ("name=systemd", "cpu", "cpuacct", "memory", "pids", "cpuset")
 _RESCANS = 3
 # The file that every directory of such a hierarchy has.
@@ -37,7 +37,7 @@ _PROOF = {"cgroup2": "cgroup.controllers", "cgroup": "tasks"}
 
 @frozen
 class CgroupMounts:
-    """Where the hierarchies are: cgroup v2 if mounted, and v1 by controller."""
+    """The mount points of the hierarchies: cgroup v2 if mounted, and v1 by controller."""
 
     unified: Path | None = None
     v1: Mapping[str, Path] = field(factory=dict)
@@ -60,8 +60,8 @@ def detect_cgroups(
 ) -> CgroupMounts:
     """Find the hierarchies below *cgroup_root*, through the mount table of *proc_root*.
 
-    Mount points that the table names below ``/sys/fs/cgroup`` are looked for below *cgroup_root*;
-    where the table does not help, the files there decide.
+    The table's mount points below ``/sys/fs/cgroup`` are looked up below *cgroup_root*. If none of
+    them exists, the files below *cgroup_root* decide.
     """
     root = Path(cgroup_root)
     mounts = [_moved(mount, root) for mount in _mount_table(Path(proc_root))]
@@ -95,7 +95,7 @@ def _cgroup_mount(line: str) -> _Mount | None:
     if len(left) < 5 or len(right) < 3 or right[0] not in ("cgroup", "cgroup2"):  # noqa: PLR2004 - proc(5)
         return None
     if left[3] != "/":
-        # A part of the tree, bound into some container.
+        # A bind mount of a part of the tree, as in containers.
         return None
     point = Path(left[4].replace("\\040", " "))
     return _Mount(point, right[0], frozenset(right[2].split(",")) - {"rw", "ro", "xattr"})
@@ -125,8 +125,8 @@ def _v1_by_files(root: Path) -> Mapping[str, Path]:
 def thread_cgroup(proc_cgroup: str) -> str:
     """Return a thread's cgroup from the text of its ``/proc/<pid>/cgroup``.
 
-    The v2 path; where that says nothing, as on hybrid hosts, the first v1 path by worth that
-    does. Without a leading slash, with a trailing one; the root is empty.
+    It is the v2 path. If that is the root, as on hybrid hosts, it is the first other path in the
+    order of ``V1_BY_WORTH``. It has a trailing slash and no leading one. The root is empty.
     """
     paths: dict[str, str] = {}
     for line in proc_cgroup.splitlines():
@@ -143,7 +143,7 @@ def thread_cgroup(proc_cgroup: str) -> str:
 def thread_owner(proc_cgroup: str) -> str:
     """Name a thread's pod, container, unit or workload from its ``/proc/<pid>/cgroup``.
 
-    A pod and a container have the beginning of their id in the name. Empty where the cgroup
+    The name of a pod or container includes the start of its id. The name is empty if the cgroup
     belongs to none of them.
     """
     identity = identify(thread_cgroup(proc_cgroup))
@@ -162,7 +162,7 @@ class _Listing:
     children: tuple[str, ...]
 
     def is_of(self, status: os.stat_result) -> bool:
-        """Whether the directory still has the children that were listed."""
+        """Whether the directory still has the listed children."""
         return (self.inode, self.links, self.changed_ns) == (
             status.st_ino,
             status.st_nlink,
@@ -171,11 +171,11 @@ class _Listing:
 
 
 class CgroupTree:
-    """The directories of one hierarchy, kept up to date at the price of one stat each.
+    """The directories of one hierarchy, kept up to date with one stat per directory.
 
-    A cgroup directory counts its children in its links, and each child has an inode of its own:
-    while both are as known, nothing was made or removed, and nothing is listed anew. *watch* is
-    told of every directory, so that it hears when a refresh would find something.
+    The link count of a cgroup directory counts its children, and each child has its own inode.
+    While both are unchanged, nothing was made or removed, and nothing is listed again. Every
+    directory is added to *watch*, so that it reports when a refresh would find a change.
     """
 
     def __init__(
@@ -189,21 +189,21 @@ class CgroupTree:
 
     @property
     def root(self) -> Path:
-        """Where the hierarchy is mounted."""
+        """The mount point of the hierarchy."""
         return Path(self._root)
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """Every directory as of the last refresh, without outer slashes; the root is empty."""
+        """Every directory at the last refresh, without outer slashes. The root is empty."""
         return tuple(self._listings)
 
     @property
     def inodes(self) -> dict[str, int]:
-        """Inode by path, which for cgroup v2 is the cgroup's id; paths as in ``paths``."""
+        """Inode by path. For cgroup v2 the inode is the cgroup's id. The paths are ``paths``."""
         return {path: listing.inode for path, listing in self._listings.items()}
 
     def refresh(self) -> bool:
-        """Look again; tell whether any directory appeared, vanished or was made anew."""
+        """Scan again. Return whether any directory appeared, vanished or was recreated."""
         before = self.inodes
         for _ in range(_RESCANS):
             if self._walk():
@@ -214,33 +214,33 @@ class CgroupTree:
         return before != self.inodes
 
     def _walk(self) -> bool:
-        """Visit every directory; false if a known child had gone, so that its parent is stale."""
-        found: dict[str, _Listing] = {}
+        """Visit every directory. Return False if a listed child had gone: its parent is stale."""
+        listings: dict[str, _Listing] = {}
         stale: set[str] = set()
         pending = [""]
-        while pending and len(found) < self._limit:
+        while pending and len(listings) < self._limit:
             path = pending.pop()
             listing = self._listing(path)
             if listing is None:
                 stale.add(path.rpartition("/")[0])
                 continue
-            found[path] = listing
+            listings[path] = listing
             prefix = f"{path}/" if path else ""
             pending.extend(prefix + child for child in reversed(listing.children))
         self.is_truncated = bool(pending)
-        for parent in stale & found.keys():
-            found[parent] = evolve(found[parent], links=-1)
-        self._listings = found
+        for parent in stale & listings.keys():
+            listings[parent] = evolve(listings[parent], links=-1)
+        self._listings = listings
         return not stale
 
     def _listing(self, path: str) -> _Listing | None:
         directory = f"{self._root}/{path}"
-        known = self._listings.get(path)
+        before = self._listings.get(path)
         try:
             status = os.stat(directory)  # noqa: PTH116 - every directory at every poll; Path.stat costs three times as much
-            if known is not None and known.is_of(status):
-                return known
-            if self._watch is not None:  # before it is listed, so that nothing falls in between
+            if before is not None and before.is_of(status):
+                return before
+            if self._watch is not None:  # before the listing, so that no change is missed
                 self._watch.add(directory, path)
             children = tuple(_subdirectories(directory))
             return _Listing(status.st_ino, status.st_nlink, status.st_mtime_ns, children)

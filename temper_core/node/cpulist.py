@@ -1,4 +1,4 @@
-"""The kernel's way of writing sets of CPUs: ``0-3,8``."""
+"""The kernel's text format of CPU sets: ``0-3,8``."""
 
 import re
 from collections.abc import Iterable
@@ -12,8 +12,8 @@ _RANGE = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
 
 
 def parse_cpulist(text: str) -> tuple[int, ...]:
-    """Return the CPUs of *text*, ascending; raise InputError where it is no list of CPUs."""
-    found: set[int] = set()
+    """Return the CPUs of *text*, ascending. Raise InputError for a malformed list."""
+    cpus: set[int] = set()
     for part in filter(None, text.strip().split(",")):
         matched = _RANGE.fullmatch(part.strip())
         if matched is None:
@@ -21,12 +21,12 @@ def parse_cpulist(text: str) -> tuple[int, ...]:
         first, last = int(matched[1]), int(matched[2] or matched[1])
         if last < first or last >= CPU_LIMIT:
             raise InputError(f"{part.strip()!r} is no range of CPUs below {CPU_LIMIT}")
-        found.update(range(first, last + 1))
-    return tuple(sorted(found))
+        cpus.update(range(first, last + 1))
+    return tuple(sorted(cpus))
 
 
 def format_cpulist(cpus: Iterable[int]) -> str:
-    """Write *cpus* as the kernel does; no CPUs are an empty string."""
+    """Return *cpus* in the kernel's format, an empty string for no CPUs."""
     ordered = sorted(set(cpus))
     if not ordered:
         return ""

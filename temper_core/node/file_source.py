@@ -1,4 +1,4 @@
-"""The pod source ``file``: a PodList that somebody keeps up to date, joined with real cgroups."""
+"""The pod source ``file``: a PodList that another program updates, joined with real cgroups."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,9 +15,9 @@ Version = tuple[int, int, int]
 
 
 class FilePods:
-    """The pods of a PodList; read again whenever the file changes.
+    """The pods of a PodList, which is read again when the file changes.
 
-    A version that cannot be read leaves the last good one in force and is logged once.
+    A version that cannot be read is logged once, and the last good one stays in force.
     """
 
     def __init__(self, context: PodSourceContext) -> None:
@@ -32,9 +32,9 @@ class FilePods:
         self._pods: tuple[Pod, ...] | None = None
 
     def pods(self) -> tuple[Pod, ...]:
-        """Return the listed pods with their cgroups; the same tuple while nothing has changed.
+        """Return the listed pods with their cgroups, the same tuple while nothing has changed.
 
-        Raises MachineError where no version of the file could be read yet.
+        Raises MachineError if no version of the file could be read yet.
         """
         is_new = self._read_again()
         has_moved = self._join_again()
@@ -43,7 +43,7 @@ class FilePods:
         return self._pods
 
     def close(self) -> None:
-        """Forget the pods; no file is held open between polls."""
+        """Drop the pods. No file is held open between polls."""
         self._read_version, self._listed, self._pods = None, None, None
 
     def _read_again(self) -> bool:
@@ -89,7 +89,7 @@ def _host(context: PodSourceContext) -> HostCgroups | None:
     try:
         return HostCgroups(context.proc_root, context.cgroup_root)
     except MachineError:
-        # A list can be planned for without any cgroups; only the exact paths are missing.
+        # A plan needs no cgroups. Without them only the exact paths are missing.
         return None
 
 

@@ -1,4 +1,4 @@
-"""Pods that were found by their cgroups alone."""
+"""Makes pods from cgroups alone."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,7 +16,7 @@ from temper_core.node.workloads import qos_class_of
 from temper_core.records.pods import PROFILE_ANNOTATIONS, Container, Origin, Pod, QosClass
 
 RUN_NAMESPACE = "run"
-# How the kubelet names the cgroup above all its pods, with either driver.
+# The kubelet's names of the cgroup above all its pods, by cgroup driver.
 KUBEPODS = ("kubepods", "kubepods.slice")
 _UNITS = (CgroupKind.UNIT, CgroupKind.SESSION)
 
@@ -25,8 +25,8 @@ _UNITS = (CgroupKind.UNIT, CgroupKind.SESSION)
 class CgroupOwner:
     """A pod, container, unit or workload that has cgroups.
 
-    ``path`` without outer slashes; ``containers`` are (path, runtime id) of a pod's containers.
-    ``is_unified`` tells whether the engine can see it: whether it is in the cgroup v2 tree.
+    ``path`` has no outer slashes. ``containers`` are (path, runtime id) of a pod's containers.
+    ``is_unified`` is true in the cgroup v2 tree, the only one that the engine sees.
     """
 
     identity: CgroupIdentity
@@ -36,24 +36,24 @@ class CgroupOwner:
 
     @property
     def main_paths(self) -> tuple[str, ...]:
-        """The cgroups whose oldest process says what the owner is."""
+        """The cgroups whose oldest process is a main process of the owner."""
         if self.identity.kind is CgroupKind.POD:
             return tuple(path for path, _ in self.containers)
         return () if self.identity.kind is CgroupKind.SESSION else (self.path,)
 
 
 def find_owners(hierarchies: Iterable[Sequence[str]]) -> tuple[CgroupOwner, ...]:
-    """Return who owns the cgroups of *hierarchies*, the v2 one first.
+    """Return the owners of the cgroups of *hierarchies*, the v2 hierarchy first.
 
-    What is in several counts once, as in the first. Units count only where no kubelet has made
-    its top cgroup.
+    An owner in several hierarchies counts once, as in the first. Units count only if the host has
+    no kubelet's top cgroup.
     """
-    found: dict[str, CgroupOwner] = {}
+    owners_by_key: dict[str, CgroupOwner] = {}
     has_kubernetes = False
     for number, paths in enumerate(hierarchies):
         has_kubernetes |= any(path.endswith(KUBEPODS) for path in paths)
-        found = _owners_in(paths, is_unified=number == 0) | found
-    owners = tuple(found[key] for key in sorted(found))
+        owners_by_key = _owners_in(paths, is_unified=number == 0) | owners_by_key
+    owners = tuple(owners_by_key[key] for key in sorted(owners_by_key))
     return without_units(owners) if has_kubernetes else owners
 
 
@@ -64,29 +64,29 @@ def without_units(owners: Iterable[CgroupOwner]) -> tuple[CgroupOwner, ...]:
 
 def _owners_in(paths: Sequence[str], *, is_unified: bool) -> dict[str, CgroupOwner]:
     containers: dict[str, dict[str, str]] = {}
-    found: dict[str, CgroupOwner] = {}
+    owners: dict[str, CgroupOwner] = {}
     for path in paths:
         identity = identify(path)
         if identity.kind is CgroupKind.OTHER:
             continue
         key = identity.uid or identity.owner
-        found.setdefault(key, CgroupOwner(identity, identity.owner, is_unified))
+        owners.setdefault(key, CgroupOwner(identity, identity.owner, is_unified))
         if identity.kind is CgroupKind.POD and identity.runtime_id:
-            # The first path of an id is the container's own, whatever it made below.
+            # The first path of an id is the container's own. It may make cgroups below.
             containers.setdefault(key, {}).setdefault(identity.runtime_id, path)
     for key, inside in containers.items():
         ordered = sorted((path, runtime_id) for runtime_id, path in inside.items())
-        found[key] = evolve(found[key], containers=tuple(ordered))
-    return found
+        owners[key] = evolve(owners[key], containers=tuple(ordered))
+    return owners
 
 
 def pods_of(
     owners: Sequence[CgroupOwner], sizes: Mapping[str, CpuSize], main_processes: Mapping[str, str]
 ) -> list[Pod]:
-    """Make the pods of *owners*; *sizes* and *main_processes* by cgroup path."""
+    """Make the pods of *owners*. *sizes* and *main_processes* are by cgroup path."""
     pods = [_pod(owner, sizes[owner.path], main_processes) for owner in owners]
     times = Counter(pod.key for pod in pods)
-    # Two runs of one command differ in tier or profile, which their directories name.
+    # Two runs of one command differ in tier or profile, which are in the directory name.
     return [
         evolve(pod, name=pod.uid.partition(":")[2]) if times[pod.key] > 1 else pod for pod in pods
     ]
@@ -122,7 +122,7 @@ def _kubernetes_pod(owner: CgroupOwner, size: CpuSize) -> Pod:
         containers=tuple(
             Container("", runtime_id=runtime_id) for _, runtime_id in owner.containers
         ),
-        # A quota is exact, while a weight is rounded.
+        # A quota is exact. A weight is rounded.
         cpu_request_millis=size.limit or 0 if is_guaranteed else size.request,
     )
 
@@ -143,7 +143,7 @@ def _container_pod(owner: CgroupOwner, size: CpuSize) -> Pod:
 
 def _run_pod(owner: CgroupOwner, size: CpuSize) -> Pod:
     directory = owner.path.rpartition("/")[2]
-    # Whatever is identified as a run has such a name.
+    # Every cgroup identified as a run has such a name.
     name, tier, profile = parse_run_name(directory) or (directory, None, "")
     return Pod(
         uid=f"run:{directory.removeprefix('run-')}",

@@ -1,4 +1,4 @@
-"""The host's cgroup hierarchies together: who owns which cgroup, and where its files are."""
+"""All cgroup hierarchies of the host: the owner of each cgroup, and the location of its files."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ V1_HIERARCHIES = ("name=systemd", "cpu")
 
 
 class HostCgroups:
-    """The owners of cgroups on this host; raises MachineError where no cgroups are mounted."""
+    """The owners of cgroups on this host. Raises MachineError if no cgroups are mounted."""
 
     def __init__(self, proc_root: str | Path, cgroup_root: str | Path) -> None:
         mounts = detect_cgroups(proc_root, cgroup_root)
@@ -30,12 +30,12 @@ class HostCgroups:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The paths that the engine sees; on a host without cgroup v2 those of the first v1."""
+        """The paths of cgroup v2, which the engine sees, else those of the first v1 hierarchy."""
         return self._trees[0].paths
 
     @property
     def kubepods(self) -> Path | None:
-        """The cgroup above all Kubernetes pods, where the sizes are; ``None`` without a kubelet."""
+        """The top cgroup of Kubernetes, below ``sizes_root``, or ``None`` without a kubelet."""
         for tree in self._trees:
             for path in tree.paths:
                 if path.endswith(KUBEPODS):
@@ -43,19 +43,19 @@ class HostCgroups:
         return None
 
     def fileno(self) -> int:
-        """Return the descriptor that becomes readable with news; -1 where they are not heard."""
+        """Return the descriptor that becomes readable after a change, or -1 without a watch."""
         return self._watch.fileno()
 
     def news(self) -> TreeNews:
-        """Return what was heard since this was last called; a refresh finds what it is."""
+        """Return the changes since the last call. ``refresh`` reads them."""
         return self._watch.take()
 
     def close(self) -> None:
-        """Hear of no more news."""
+        """Stop watching for changes."""
         self._watch.close()
 
     def refresh(self) -> bool:
-        """Look again; tell whether anything was made or removed."""
+        """Scan the hierarchies. Return whether a cgroup was made or removed."""
         changes = [tree.refresh() for tree in self._trees]
         if has_changed := any(changes):
             hierarchies = [tree.paths for tree in self._trees]
@@ -66,10 +66,10 @@ class HostCgroups:
         return has_changed
 
     def directory(self, path: str) -> Path:
-        """Return where the processes of the cgroup *path* are listed."""
-        found = (tree.root / path for tree in self._trees)
+        """Return the directory that lists the processes of the cgroup *path*."""
+        directories = (tree.root / path for tree in self._trees)
         return next(
-            (directory for directory in found if directory.is_dir()), self.sizes_root / path
+            (directory for directory in directories if directory.is_dir()), self.sizes_root / path
         )
 
 

@@ -1,7 +1,7 @@
-"""The pod source ``local``: what runs on this host, told from its cgroup tree.
+"""The pod source ``local``: the workloads of this host, found in its cgroup tree.
 
-Kubernetes pods, containers, systemd units, what ``temper run`` started, and the settings'
-``[[workloads]]``. It knows neither the names nor the priorities of Kubernetes pods.
+These are Kubernetes pods, containers, systemd units, runs of ``temper run``, and the settings'
+``[[workloads]]``. The names and priorities of Kubernetes pods are not known here.
 """
 
 import time
@@ -23,13 +23,12 @@ from temper_core.records.contributions import PodSourceContext
 from temper_core.records.pods import Pod
 
 SURE_S = 25.0
-"""Seconds after which everything is looked at again, whatever was heard: the name of a process may
-change without a sound."""
+"""Seconds between full polls. The name of a process may change without a notification."""
 
 
 @frozen
 class _Seen:
-    """Everything that one poll saw: equal sights make equal pods."""
+    """The inputs of one poll. Equal inputs make equal pods."""
 
     owners: tuple[CgroupOwner, ...]
     claims: tuple[Claim, ...]
@@ -52,10 +51,10 @@ class _Seen:
 
 
 class LocalPods:
-    """The pods of this host; where nothing has changed, a poll costs next to nothing.
+    """The pods of this host. A poll without changes costs next to nothing.
 
-    Where changes cannot be heard, it costs a stat per cgroup. A cgroup of ``temper run`` costs one
-    file more: it is a pod only while somebody lives in it.
+    Without inotify it costs a stat per cgroup. A cgroup of ``temper run`` costs one more file,
+    since it is a pod only while it holds a process.
     """
 
     def __init__(
@@ -79,27 +78,27 @@ class LocalPods:
         self._young_polls = YOUNG_POLLS
 
     def fileno(self) -> int:
-        """Return the descriptor that is readable once a poll may find something; -1 without one.
+        """Return the descriptor that is readable after a change, or -1 without one.
 
-        Processes come and go without a sound: where rules name them, there is none.
+        Processes start and end without a notification. There is none if a rule names processes.
         """
         return -1 if self._names_processes else self._host.fileno()
 
     def pods(self) -> tuple[Pod, ...]:
-        """Return what runs now; the very same tuple while nothing has changed."""
+        """Return the current pods, the same tuple while nothing has changed."""
         if not self._is_due():
             return self._pods
         has_changed = self._host.refresh()
         if has_changed and (top := self._host.kubepods):
             self._scale = weight_scale(top, self._cpus)
         self._claim(has_changed=has_changed)
-        seen = self._look()
-        if seen != self._seen:
-            self._seen, self._pods = seen, seen.pods()
+        inputs = self._look()
+        if inputs != self._seen:
+            self._seen, self._pods = inputs, inputs.pods()
         return self._pods
 
     def close(self) -> None:
-        """Forget what was seen, and hear of nothing any more."""
+        """Drop the pods, and stop watching the cgroups."""
         self._seen, self._pods = None, ()
         self._host.close()
 
@@ -108,7 +107,7 @@ class LocalPods:
         return any(workload.rule.process for workload in self._workloads)
 
     def _is_due(self) -> bool:
-        """Whether a look may find anything: soon after news, and now and then to be sure."""
+        """Whether to poll: soon after a change, and every ``SURE_S``."""
         now, news = self._clock(), self._host.news()
         self._sizes.forget(news.values)
         self._main_processes.forget(news.processes)
@@ -122,7 +121,7 @@ class LocalPods:
         return True
 
     def _claim(self, *, has_changed: bool) -> None:
-        """Apply the settings' rules anew where cgroups or process names have changed."""
+        """Apply the settings' rules again if cgroups or process names have changed."""
         names = self._names
         if self._names_processes:
             names = self._process_names.refresh()
@@ -148,12 +147,12 @@ class LocalPods:
         )
 
     def _is_claimed(self, owner: CgroupOwner) -> bool:
-        # What temper run started says its own tier.
+        # A run of temper run has a tier of its own.
         is_run = owner.identity.kind is CgroupKind.RUN
         return not is_run and any(claim.covers(owner.path) for claim in self._claims)
 
     def _is_left_behind(self, owner: CgroupOwner) -> bool:
-        # That the last process of a cgroup ended changes no directory, so this is read each time.
+        # The end of a cgroup's last process changes no directory, so this is read each time.
         is_run = owner.identity.kind is CgroupKind.RUN
         return is_run and not is_populated(self._host.directory(owner.path))
 

@@ -1,6 +1,6 @@
-"""Machine files: the shape of a machine that is not this one, to plan for.
+"""Machine files: the shape of another machine, as input for a plan.
 
-A full file is what ``temper machine --output json`` prints; a short one gives only counts.
+``temper machine --output json`` prints a full file. A short file has only counts.
 """
 
 from collections import Counter, defaultdict
@@ -58,7 +58,7 @@ def machine_document(machine: MachineShape) -> dict[str, Any]:
 
 
 def read_machine_file(path: Path) -> MachineShape:
-    """Read a machine file, JSON or TOML; raise DocumentError with everything that is wrong."""
+    """Read a machine file, JSON or TOML. Raise DocumentError with every problem."""
     text = documents.read_text(path)
     table = _parsed(text, source=str(path))
     document = documents.fit(table, MachineDocument, source=str(path))
@@ -134,9 +134,9 @@ def _contradictions(document: MachineDocument, machine: MachineShape) -> Iterato
         if len(where) > 1:
             yield f"cpus: core {core} is in more than one socket or NUMA node"
     for name in _DERIVED:
-        said, made = getattr(document, name), getattr(machine, name)
-        if said is not None and said != made:
-            yield f"{name}: says {_brief(said)}, but the cpus make {_brief(made)}"
+        declared, derived = getattr(document, name), getattr(machine, name)
+        if declared is not None and declared != derived:
+            yield f"{name}: is {_brief(declared)}, but the cpus make {_brief(derived)}"
 
 
 def _brief(value: object) -> str:

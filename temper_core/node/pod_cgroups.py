@@ -1,4 +1,4 @@
-"""The cgroups of one pod of this node, and whose container each is."""
+"""The cgroups of one pod of this node, and the container of each."""
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -19,7 +19,10 @@ from temper_core.settings.models import Settings
 
 @frozen(eq=False)
 class PodCgroups:
-    """The topmost directories that list a pod's processes; ``container`` names one's container."""
+    """The topmost directories that list a pod's processes.
+
+    ``container`` returns the name of a directory's container.
+    """
 
     pod: str
     directories: tuple[Path, ...]
@@ -33,9 +36,9 @@ def find_pod_cgroups(
     proc_root: str = "/proc",
     cgroup_root: str = "/sys/fs/cgroup",
 ) -> PodCgroups:
-    """Find the pod of that key, or of that name where it is unique, by the settings' pod source.
+    """Find the pod with the key *name*, or the only pod of that name, in the settings' pod source.
 
-    Raises InputError where there is none, MachineError where its cgroups are not known.
+    Raises InputError if there is none, MachineError if its cgroups are not known.
     """
     machine = read_machine()
     node = settings.node_name
@@ -53,18 +56,18 @@ def find_pod_cgroups(
 
 
 def chosen(name: str, pods: Iterable[Pod]) -> Pod:
-    """Return the pod of that key or unique name; raise InputError that names similar ones."""
+    """Return the pod with that key or unique name. Raise InputError with similar names."""
     by_key = {pod.key: pod for pod in pods}
     if name in by_key:
         return by_key[name]
-    found = [pod for pod in by_key.values() if pod.name == name]
-    if len(found) == 1:
-        return found[0]
+    matches = [pod for pod in by_key.values() if pod.name == name]
+    if len(matches) == 1:
+        return matches[0]
     from difflib import get_close_matches  # noqa: PLC0415 - only a misspelled name needs it
 
-    close = [pod.key for pod in found] or get_close_matches(name, by_key)
-    said = f"; did you mean {', '.join(close)}?" if close else ""
-    raise InputError(f"no pod is called {name!r}{said}")
+    close = [pod.key for pod in matches] or get_close_matches(name, by_key)
+    suggestion = f"; did you mean {', '.join(close)}?" if close else ""
+    raise InputError(f"no pod is called {name!r}{suggestion}")
 
 
 def _cgroups_of(pod: Pod, host: HostCgroups) -> PodCgroups:
@@ -72,18 +75,20 @@ def _cgroups_of(pod: Pod, host: HostCgroups) -> PodCgroups:
         host.refresh()
         index = PodIndex([pod])
         paths = [path for path in host.paths if index.find(path) is pod]
-        known = {str(host.directory(path)): index.container(path) for path in paths}
+        containers = {str(host.directory(path)): index.container(path) for path in paths}
         tops = [path for path in paths if path.rpartition("/")[0] not in set(paths)]
         directories = tuple(host.directory(path) for path in tops)
     finally:
         host.close()
     if not directories:
         raise MachineError(f"pod {pod.key}: no cgroup of it is known; name processes with --pid")
-    names = {path: found.name for path, found in known.items() if found is not None}
+    names = {
+        path: container.name for path, container in containers.items() if container is not None
+    }
     return PodCgroups(pod.key, directories, lambda directory: _nearest(names, directory))
 
 
 def _nearest(names: dict[str, str], directory: Path) -> str:
-    """Return the name given to *directory*, or to the nearest one above it."""
-    above = (names.get(str(each)) for each in (directory, *directory.parents))
+    """Return the name of *directory*, or of the nearest one above it, else an empty string."""
+    above = (names.get(str(candidate)) for candidate in (directory, *directory.parents))
     return next((name for name in above if name is not None), "")

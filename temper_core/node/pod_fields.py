@@ -1,4 +1,4 @@
-"""Read single fields of a Kubernetes object, noting every one whose type is wrong."""
+"""Read single fields of a Kubernetes object, and record every field of a wrong type."""
 
 from collections.abc import Callable, Iterator, Mapping
 from reprlib import Repr
@@ -23,9 +23,9 @@ _shown = _brief_repr().repr
 
 @define  # thousands are made for one PodList, and a frozen record takes twice as long to make
 class JsonObject:
-    """One JSON object, and where it is; ``problems`` is shared by the whole document.
+    """One JSON object and its path. ``problems`` is shared by the whole document.
 
-    Every reader gives a harmless value where the field is missing, null, or of the wrong type.
+    Every reader returns a neutral value for a field that is missing, null, or of the wrong type.
     """
 
     values: Mapping[str, Any]
@@ -33,7 +33,7 @@ class JsonObject:
     problems: list[str] = field(repr=False)
 
     def complain(self, key: str, problem: str) -> None:
-        """Note what is wrong with the field *key*."""
+        """Record *problem* of the field *key*."""
         path = f"{self.path}.{key}" if self.path else key
         self.problems.append(f"{path}: {problem}")
 
@@ -41,7 +41,7 @@ class JsonObject:
         self.complain(key, f"must be {noun}, not {_shown(self.values[key])}")
 
     def text(self, key: str) -> str:
-        """Return a string; missing is empty."""
+        """Return a string, empty if it is missing."""
         value = self.values.get(key)
         if value is None:
             return ""
@@ -59,14 +59,14 @@ class JsonObject:
         return value
 
     def is_true(self, key: str) -> bool:
-        """Return a truth value; missing is false."""
+        """Return a boolean, false if it is missing."""
         value = self.values.get(key)
         if value is not None and not isinstance(value, bool):
             self._wrong(key, "true or false")
         return value is True
 
     def table(self, key: str) -> "JsonObject":
-        """Return the object below *key*; missing is an empty one."""
+        """Return the object below *key*, empty if it is missing."""
         value = self.values.get(key)
         if value is None:
             value = NO_TABLE
@@ -92,15 +92,15 @@ class JsonObject:
 
     def strings(self, key: str) -> Mapping[str, str]:
         """Return a mapping of strings, as labels and annotations are."""
-        known = len(self.problems)
+        problems_before = len(self.problems)
         inner = self.table(key)
         for name, value in inner.values.items():
             if not isinstance(value, str) or not isinstance(name, str):
                 inner.complain(str(name), f"must be a string, not {_shown(value)}")
-        return inner.values if len(self.problems) == known else {}
+        return inner.values if len(self.problems) == problems_before else {}
 
     def quantity(self, key: str, read: Callable[[object], int]) -> int | None:
-        """Return a Kubernetes quantity in the units of *read*; ``None`` where there is none."""
+        """Return a Kubernetes quantity in the units of *read*, or ``None`` if it is missing."""
         value = self.values.get(key)
         if value is None:
             return None

@@ -7,7 +7,7 @@ from temper_core.records.pods import Container, Pod
 
 
 class PodIndex:
-    """The pods of the node by cgroup path, uid and runtime id; built anew when they change."""
+    """The pods of the node by cgroup path, uid and runtime id. Rebuilt when the pods change."""
 
     def __init__(self, pods: Iterable[Pod]) -> None:
         self._by_path: dict[str, Pod] = {}
@@ -24,7 +24,7 @@ class PodIndex:
     def find(self, cgroup_path: str) -> Pod | None:
         """Return the pod with the longest path above or at *cgroup_path*.
 
-        Where no pod says its path, the uid in the path decides, in any hierarchy's spelling.
+        If no pod has such a path, the uid in the path decides, in any hierarchy's spelling.
         """
         path = cgroup_path.strip("/")
         while path:
@@ -40,9 +40,9 @@ class PodIndex:
         return self._containers.get(runtime_id) if runtime_id else None
 
     def container_name(self, cgroup_path: str) -> str:
-        """Return what to call the container: its name, else its short runtime id, else nothing."""
+        """Return the container's name, else its short runtime id, else an empty string."""
         identity = identify(cgroup_path)
         if identity.kind not in (CgroupKind.POD, CgroupKind.CONTAINER):
             return ""
-        known = self._containers.get(identity.runtime_id)
-        return known.name if known and known.name else identity.runtime_id[:12]
+        container = self._containers.get(identity.runtime_id)
+        return container.name if container and container.name else identity.runtime_id[:12]

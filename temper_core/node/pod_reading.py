@@ -1,4 +1,4 @@
-"""Turn one Kubernetes Pod object into the record that placement needs."""
+"""Converts one Kubernetes Pod object to the record that placement needs."""
 
 import re
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,252}")
 
 
 def has_ended(pod: JsonObject) -> bool:
-    """Whether the pod is finished or terminating, and so needs no CPUs any more."""
+    """Whether the pod is finished or terminating, and needs no CPUs any more."""
     if pod.table("metadata").values.get("deletionTimestamp") is not None:
         return True
     return pod.table("status").text("phase") in FINISHED_PHASES
@@ -26,13 +26,13 @@ def is_elsewhere(pod: JsonObject, node: str) -> bool:
     """Whether the pod is on another node than *node*, or is still waiting for one."""
     bound_to = pod.table("spec").text("nodeName")
     if not bound_to:
-        # A manifest says no node either, but it has no status yet.
+        # A manifest names no node either, but it has no status yet.
         return pod.table("status").text("phase") == "Pending"
     return bound_to != node
 
 
 def read_pod(pod: JsonObject) -> Pod:
-    """Read a Pod object; whatever does not fit is noted in its ``problems``."""
+    """Read a Pod object. Every misfit is added to its ``problems``."""
     metadata, spec, status = pod.table("metadata"), pod.table("spec"), pod.table("status")
     runtime_ids = _runtime_ids(status)
     annotations = metadata.strings("annotations")
@@ -61,9 +61,9 @@ def read_pod(pod: JsonObject) -> Pod:
 
 
 def _name(metadata: JsonObject, key: str, missing: str | None = None) -> str:
-    known = len(metadata.problems)
+    problems_before = len(metadata.problems)
     value = metadata.text(key)
-    if (not value and missing is not None) or len(metadata.problems) > known:
+    if (not value and missing is not None) or len(metadata.problems) > problems_before:
         return missing or ""
     return _checked(metadata, key, value)
 
@@ -75,9 +75,9 @@ def _checked(table: JsonObject, key: str, value: str) -> str:
 
 
 def _cgroup_uid(metadata: JsonObject, annotations: Mapping[str, str]) -> str:
-    """Return the uid that the pod's cgroup is named by; a manifest may have none.
+    """Return the uid in the name of the pod's cgroup. A manifest may have none.
 
-    The API server's mirror of a static pod has a uid of its own; the kubelet uses the hash.
+    The API server's mirror of a static pod has another uid. The kubelet uses the hash.
     """
     if MIRROR in annotations:
         key = STATIC_HASH if STATIC_HASH in annotations else MIRROR
@@ -86,7 +86,7 @@ def _cgroup_uid(metadata: JsonObject, annotations: Mapping[str, str]) -> str:
 
 
 def _sized(container: JsonObject) -> SizedContainer:
-    # An ordinary container has no restartPolicy of its own that would mean anything here.
+    # The restartPolicy of an ordinary container has no meaning here.
     size = container_size(container.table("resources"))
     return SizedContainer(container, size, container.text("restartPolicy") == "Always")
 
@@ -103,7 +103,7 @@ def _container(container: SizedContainer, runtime_ids: Mapping[str, str]) -> Con
 
 
 def _runtime_ids(status: JsonObject) -> Mapping[str, str]:
-    """Return the runtime's id of each container by name: what follows ``containerd://``."""
+    """Return the runtime id of each container by name, the part after ``containerd://``."""
     return {
         entry.text("name"): entry.text("containerID").rpartition("://")[2]
         for key in ("initContainerStatuses", "containerStatuses")
@@ -119,13 +119,13 @@ def _is_initialised(status: JsonObject) -> bool:
 
 
 def _qos_class(status: JsonObject, spec: JsonObject, containers: list[SizedContainer]) -> QosClass:
-    said = status.text("qosClass")
-    if not said:
+    name = status.text("qosClass")
+    if not name:
         return computed_qos_class(spec, [container.spec for container in containers])
     try:
-        return QosClass(said)
+        return QosClass(name)
     except ValueError:
-        status.complain("qosClass", f"must be one of {', '.join(QosClass)}, not {said[:40]!r}")
+        status.complain("qosClass", f"must be one of {', '.join(QosClass)}, not {name[:40]!r}")
         return QosClass.BEST_EFFORT
 
 

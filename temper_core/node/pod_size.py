@@ -1,4 +1,4 @@
-"""How much CPU a pod asks for, and its QoS class, by Kubernetes' rules.
+"""The CPU request and limit of a pod, and its QoS class, by Kubernetes' rules.
 
 Facts: component-helpers ``resource.PodRequests`` and ``PodLimits``, the API server's defaulting,
 and ``qos.ComputePodQOS``.
@@ -15,19 +15,19 @@ from temper_core.records.pods import QosClass
 
 @frozen
 class CpuSize:
-    """A request and a limit in millicores; no limit is ``None``."""
+    """A request and a limit in millicores. ``None`` means no limit."""
 
     request: int = 0
     limit: int | None = None
 
     def plus(self, other: "CpuSize") -> "CpuSize":
-        """Add up two sizes: what is unlimited in part is unlimited."""
+        """Add up two sizes. The sum is unlimited if one of them is."""
         limited = self.limit is not None and other.limit is not None
         limit = (self.limit or 0) + (other.limit or 0) if limited else None
         return CpuSize(self.request + other.request, limit)
 
     def at_least(self, other: "CpuSize") -> "CpuSize":
-        """Return the larger of each: a request, and a limit that may be none."""
+        """Return the larger request and limit. The limit is ``None`` if one of them is."""
         limited = self.limit is not None and other.limit is not None
         limit = max(self.limit or 0, other.limit or 0) if limited else None
         return CpuSize(max(self.request, other.request), limit)
@@ -38,7 +38,7 @@ NOTHING = CpuSize(0, 0)
 
 @frozen
 class SizedContainer:
-    """One container of the pod's spec with its size; sidecars restart always."""
+    """One container of the pod's spec with its size. A sidecar is always restarted."""
 
     spec: JsonObject
     size: CpuSize
@@ -46,7 +46,7 @@ class SizedContainer:
 
 
 def container_size(resources: JsonObject) -> CpuSize:
-    """Read a container's ``resources``; a limit stands in for a missing request."""
+    """Read a container's ``resources``. A missing request defaults to the limit."""
     request = resources.table("requests").quantity("cpu", cpu_millis)
     # Kubernetes sets no quota for a limit of 0.
     limit = resources.table("limits").quantity("cpu", cpu_millis) or None
@@ -62,8 +62,8 @@ def pod_size(
 ) -> CpuSize:
     """Return the size of the whole pod.
 
-    Once its init containers are done a pod is its containers and sidecars. Before, it must also
-    be large enough for each init container beside the sidecars that started earlier.
+    After its init containers have ended, a pod is the sum of its containers and sidecars. Before,
+    it must also fit each init container together with the sidecars that started earlier.
     """
     total = sidecars = NOTHING
     for container in containers:
@@ -81,7 +81,7 @@ def pod_size(
 
 
 def _pod_level(spec: JsonObject, total: CpuSize) -> CpuSize:
-    """Apply ``spec.resources`` (Kubernetes 1.32), which overrides what the containers sum up to."""
+    """Apply ``spec.resources`` (Kubernetes 1.32), which overrides the sum over the containers."""
     if spec.values.get("resources") is None:
         return total
     resources = spec.table("resources")
@@ -115,7 +115,7 @@ def _qos_class(holders: Iterable[JsonObject]) -> QosClass:
 
 
 def _requests_and_limits(resources: JsonObject) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Return (request, limit) of CPU and of memory; 0 is the same as none."""
+    """Return (request, limit) of CPU and of memory. A missing one is 0."""
     requests, limits = resources.table("requests"), resources.table("limits")
     cpu_limit = limits.quantity("cpu", cpu_millis) or 0
     memory_limit = limits.quantity("memory", memory_bytes) or 0

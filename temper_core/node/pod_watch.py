@@ -1,4 +1,4 @@
-"""The node's pods as they were last seen; a source that fails keeps the last ones in force."""
+"""The node's pods as last read. When the source fails, the last pods stay in force."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -13,17 +13,17 @@ from temper_core.records.pods import Pod
 FIRST_PAUSE_S = 10.0
 LONGEST_PAUSE_S = 300.0
 QUIET_S = 30.0
-"""Seconds between two looks where the source tells when there is something to see."""
+"""Seconds between two looks if the source signals its changes."""
 LOOKS_AFTER_CHANGE = 3
-"""Pods that have just come are looked at again soon: their processes are still starting."""
+"""Quick looks after a change. The processes of new pods are still starting."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class PodWatch:
-    """Asks one pod source, and remembers what it said last.
+    """Reads one pod source, and keeps its last pods.
 
-    ``defect`` says why the pods may be stale, and is empty while the source answers.
+    ``defect`` is the reason why the pods may be stale, empty while the source answers.
     """
 
     def __init__(
@@ -49,21 +49,21 @@ class PodWatch:
 
     @property
     def age_s(self) -> float:
-        """Seconds since the source last answered, and knew what it said to be so."""
+        """Seconds since the source last confirmed its pods."""
         return self._clock() - self._answered_at
 
     def fileno(self) -> int:
-        """Return the source's descriptor, readable when it has news; -1 while it has none."""
+        """Return the source's descriptor, readable after a change, or -1 without one."""
         return self._descriptor
 
     def rest_s(self, poll_s: float) -> float:
-        """Return how long to wait for the next look, where the source has no news before."""
+        """Return the seconds until the next look, unless the source signals a change before."""
         return poll_s if self._descriptor < 0 or self._looks_soon else max(QUIET_S, poll_s)
 
     def look(self) -> bool:
-        """Ask the source; return whether the pods are others than before."""
+        """Read the source. Return whether the pods have changed."""
         try:
-            found = self._host.call(self._plugin, self._asked, each=Pod, allows=(MachineError,))
+            answer = self._host.call(self._plugin, self._asked, each=Pod, allows=(MachineError,))
         except (MachineError, PluginError) as error:
             self._descriptor = -1
             self._note_failure(error)
@@ -71,7 +71,7 @@ class PodWatch:
             return False
         self._pause_s = FIRST_PAUSE_S
         self._retry_at = None
-        pods = tuple(sorted(found, key=lambda pod: (pod.namespace, pod.name, pod.uid)))
+        pods = tuple(sorted(answer, key=lambda pod: (pod.namespace, pod.name, pod.uid)))
         self._note_answer(self._staleness)
         has_changed = pods != self.pods
         self.pods = pods
@@ -79,14 +79,14 @@ class PodWatch:
         return has_changed
 
     def close(self) -> None:
-        """Let the source go."""
+        """Close the source."""
         try:
             self._host.call(self._plugin, self._source.close)
         except PluginError as error:
             log.warning("pod_source_not_closed", plugin=error.plugin, reason=error.reason)
 
     def _asked(self) -> Iterable[Pod]:
-        """Ask, and learn whether the source tells of news; runs on the plugin's thread."""
+        """Read the pods, the descriptor and the staleness. Runs on the plugin's thread."""
         pods = self._source.pods()
         fileno = getattr(self._source, "fileno", None)
         self._descriptor = int(fileno()) if fileno is not None else -1
@@ -95,7 +95,7 @@ class PodWatch:
         return pods
 
     def _try_again_later(self) -> None:
-        """Revive a source that the host set aside: a pause of the machine looks like a hang."""
+        """Revive a source that the host set aside. A pause of the machine looks like a hang."""
         now = self._clock()
         if self._retry_at is None:
             self._retry_at = now + self._pause_s
@@ -121,17 +121,17 @@ class PodWatch:
 
 
 def open_pod_source(host: PluginHost, wanted: str, context: PodSourceContext) -> PodWatch:
-    """Open the source named *wanted*; raise InputError naming those there are."""
-    known: dict[str, Contribution[PodSource]] = {
+    """Open the source named *wanted*. Raise InputError with the known names."""
+    sources: dict[str, Contribution[PodSource]] = {
         contribution.record.name: contribution
         for contribution in host.gather("temper_pod_sources", PodSource)
     }
-    chosen = known.get(wanted)
+    chosen = sources.get(wanted)
     if chosen is None:
-        names = ", ".join(sorted(known))
+        names = ", ".join(sorted(sources))
         lost = [f"; plugin {s.name}: {s.failure}" for s in host.states() if s.failure]
-        said = f"no pod source is named {wanted!r}; there are: {names}{''.join(lost)}"
-        raise InputError(f"[pods] source: {said}")
+        problem = f"no pod source is named {wanted!r}; there are: {names}{''.join(lost)}"
+        raise InputError(f"[pods] source: {problem}")
     source: OpenPodSource = host.call(
         chosen.plugin, chosen.record.open, context, allows=(InputError, MachineError)
     )

@@ -1,4 +1,4 @@
-"""Read pods as ``kubectl get pods -A -o json`` prints them, JSON or YAML."""
+"""Reads pods in the format of ``kubectl get pods -A -o json``, JSON or YAML."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -16,17 +16,17 @@ KINDS = ("Pod", "PodList", "List")
 def read_pods(text: str, *, source: str, node: str | None = None) -> tuple[Pod, ...]:
     """Return the pods of a PodList, a List, a single Pod, or several YAML documents.
 
-    Pods that are finished or terminating are left out, those of other nodes as well where *node*
-    is given; a mirror pod and its static pod are one. Raises DocumentError with every misfit.
+    Finished and terminating pods are left out. So are those of other nodes if *node* is not None.
+    A mirror pod and its static pod are one. Raises DocumentError with every misfit.
     """
     problems: list[str] = []
     pods: dict[str, Pod] = {}
     for table in _pod_tables(_documents(text, source), problems):
-        known = len(problems)
+        problems_before = len(problems)
         if has_ended(table) or (node is not None and is_elsewhere(table, node)):
             continue
         pod = read_pod(table)
-        if len(problems) == known:
+        if len(problems) == problems_before:
             pods.setdefault(pod.uid, pod)
     if problems:
         raise DocumentError(source, tuple(dict.fromkeys(problems)))
@@ -36,7 +36,7 @@ def read_pods(text: str, *, source: str, node: str | None = None) -> tuple[Pod, 
 def read_pod_object(
     values: Mapping[str, Any], *, source: str, node: str | None = None
 ) -> Pod | None:
-    """Return the pod of one parsed Pod object; None for one that ``read_pods`` would leave out.
+    """Return the pod of one parsed Pod object, or None if ``read_pods`` would leave it out.
 
     Raises DocumentError with every misfit.
     """
@@ -56,10 +56,10 @@ def _documents(text: str, source: str) -> list[Any]:
 
 
 def _yaml_documents(text: str, source: str) -> list[Any]:
-    # Not at the top: JSON is what kubectl prints, and YAML takes longer to import than to read it.
+    # Imported here, since kubectl prints JSON, and the import takes longer than reading it.
     import yaml  # noqa: PLC0415
 
-    # What the tags !!int, !!bool and !!timestamp raise for a value that they do not fit.
+    # The tags !!int, !!bool and !!timestamp raise these for a value of another type.
     failures = (yaml.YAMLError, ValueError, LookupError, AttributeError, TypeError, RecursionError)
     loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
@@ -73,9 +73,9 @@ def _yaml_documents(text: str, source: str) -> list[Any]:
 
 
 def _depth(events: Iterable[Any], yaml: Any) -> int:  # noqa: ANN401 - the module
-    """Return how deeply a document is nested, or the first depth that is too deep.
+    """Return the nesting depth of a document, or the first depth over ``DEEPEST_YAML``.
 
-    libyaml builds nested values by recursion in C: too deep is the end of the process.
+    libyaml builds nested values by recursion in C. Too deep a document crashes the process.
     """
     depth = deepest = 0
     for event in events:
@@ -88,7 +88,7 @@ def _depth(events: Iterable[Any], yaml: Any) -> int:  # noqa: ANN401 - the modul
 
 
 def _pod_tables(documents: list[Any], problems: list[str]) -> Iterator[JsonObject]:
-    """Yield every Pod object; beside pods, objects of other kinds are passed over."""
+    """Yield every Pod object. Objects of other kinds in a list are skipped."""
     if not documents:
         problems.append("document: is empty; a PodList, a List or a Pod is needed")
     for index, document in enumerate(documents):
@@ -113,5 +113,5 @@ def _items(table: JsonObject) -> Iterator[JsonObject]:
     if not isinstance(table.values.get("items"), list):
         table.complain("items", "must be a list")
         return
-    # The items of a PodList, as the API server answers it, do not say their kind.
+    # The items of the API server's PodList have no kind.
     yield from (item for item in table.tables("items") if item.text("kind") in ("", "Pod"))

@@ -1,4 +1,4 @@
-"""Reads the PodList of a file one pod after the other, so that the list is never whole."""
+"""Reads the PodList of a file one pod at a time, so that memory never holds the whole list."""
 
 import os
 import stat
@@ -15,10 +15,10 @@ LISTS = ("PodList", "List")
 
 
 def read_pod_file(path: Path, *, node: str | None = None) -> tuple[Pod, ...]:
-    """Return the pods of the file, as ``read_pods`` does of its text.
+    """Return the pods of the file, as ``read_pods`` does for its text.
 
-    A PodList in JSON without a misfit is read pod by pod. Anything else is read whole, and what
-    ``read_pods`` says of it holds. Raises DocumentError.
+    A valid PodList in JSON is read pod by pod. Any other file is read whole by ``read_pods``.
+    Raises DocumentError.
     """
     try:
         pods = _streamed(path, node)
@@ -30,8 +30,8 @@ def read_pod_file(path: Path, *, node: str | None = None) -> tuple[Pod, ...]:
 
 
 def _streamed(path: Path, node: str | None) -> tuple[Pod, ...] | None:
-    """Return the pods of a PodList; None for a document of another kind."""
-    # A pipe would be waited for without end where the file must not be one.
+    """Return the pods of a PodList, or None for a document of another kind."""
+    # Without O_NONBLOCK, opening a FIFO blocks until it has a writer.
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     with open(descriptor, "rb") as file:  # noqa: PTH123 - of a descriptor
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):

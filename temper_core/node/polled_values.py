@@ -1,4 +1,4 @@
-"""Values that are read when their key is new, and seldom after that."""
+"""Values that are read while their key is new, and seldom after that."""
 
 from collections.abc import Callable, Iterable
 from typing import Generic, TypeVar
@@ -20,7 +20,7 @@ class _Entry(Generic[Value]):
 
 
 class PolledValues(Generic[Value]):
-    """Values by key; at each poll only new, young and one in sixteen old ones are read."""
+    """Values by key. A poll reads new and young keys and one in sixteen old ones."""
 
     def __init__(self, read: Callable[[str], Value]) -> None:
         self._read = read
@@ -28,7 +28,7 @@ class PolledValues(Generic[Value]):
         self._polls = 0
 
     def refresh(self, keys: Iterable[str]) -> dict[str, Value]:
-        """Return the value of every key; keys that are not named any more are forgotten."""
+        """Return the value of every key, and drop all keys outside of *keys*."""
         self._polls += 1
         before, self._entries = self._entries, {}
         for key in keys:

@@ -1,4 +1,4 @@
-"""Process names: of everything that runs, and of the main process of a cgroup."""
+"""The names of all processes, and of the main process of a cgroup."""
 
 import os
 from pathlib import Path
@@ -7,16 +7,16 @@ from temper_core.node.polled_values import PolledValues
 
 
 class ProcessNames:
-    """The name of every process on the host, without reading each one at every poll."""
+    """The name of every process on the host. Few are read anew at each poll."""
 
     def __init__(self, proc_root: Path | str = Path("/proc")) -> None:
         self._proc_root = Path(proc_root)
         self._names = PolledValues(self._name)
 
     def refresh(self) -> frozenset[str]:
-        """Return the names of the processes there are now; empty where there is no /proc."""
+        """Return the names of the current processes. Empty without /proc."""
         try:
-            pids = [name for name in os.listdir(self._proc_root) if name.isdecimal()]  # noqa: PTH208 - a name per process is all we want
+            pids = [name for name in os.listdir(self._proc_root) if name.isdecimal()]  # noqa: PTH208 - only the names are needed
         except OSError:
             return frozenset()
         return frozenset(filter(None, self._names.refresh(pids).values()))
@@ -26,7 +26,7 @@ class ProcessNames:
 
 
 def process_name(proc_root: Path, pid: str) -> str:
-    """Return the name (comm) of a process, at most 15 bytes; empty if it has gone."""
+    """Return the name (comm) of a process, at most 15 bytes, empty if it has ended."""
     try:
         return (proc_root / pid / "comm").read_text(encoding="utf-8", errors="replace").rstrip("\n")
     except OSError:
@@ -34,9 +34,9 @@ def process_name(proc_root: Path, pid: str) -> str:
 
 
 def main_process(cgroup: Path, proc_root: Path) -> str:
-    """Return the name of the oldest process in *cgroup* or directly below; empty if there is none.
+    """Return the name of the oldest process in *cgroup* or directly below, else an empty string.
 
-    Whatever manages a cgroup starts its main process first, so its id is normally the lowest.
+    The manager of a cgroup starts the main process first, so its id is normally the lowest.
     """
     pids = _pids(cgroup)
     if not pids:

@@ -1,8 +1,8 @@
 """Kubernetes quantities: ``250m``, ``0.5``, ``1e3``, ``2Gi``, as whole millicores or bytes.
 
 The grammar is that of apimachinery's ``resource.Quantity``: a signed decimal number and one
-suffix, decimal (n u m k M G T P E), binary (Ki .. Ei) or an exponent (e3, E-2). Kubernetes rounds
-up and stops at 2**63 - 1; so do these, with integers only.
+suffix, decimal (n u m k M G T P E), binary (Ki .. Ei) or an exponent (e3, E-2). As in Kubernetes,
+values are rounded up and capped at 2**63 - 1. The arithmetic uses integers only.
 """
 
 import re
@@ -19,20 +19,20 @@ _QUANTITY = re.compile(
 )
 _POWERS_OF_TEN = {"n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _POWERS_OF_TWO = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
-# Further than this no quantity of LONGEST digits is between nothing and LARGEST.
+# Beyond this exponent every quantity of LONGEST digits is below 1 or above LARGEST.
 _FURTHEST_EXPONENT = 2 * LONGEST
 
 
 def cpu_millis(quantity: object) -> int:
-    """Return a CPU quantity in millicores, rounded up; raise InputError if it is none.
+    """Return a CPU quantity in millicores, rounded up. Raise InputError if it is malformed.
 
-    A number is taken as Kubernetes takes it in a manifest: ``cpu: 2``, ``cpu: 0.5``.
+    A number means the same as in a Kubernetes manifest: ``cpu: 2``, ``cpu: 0.5``.
     """
     return _rounded_up(_as_text(quantity, "CPU"), 3, "CPU", "'500m', '2' or '0.5'")
 
 
 def memory_bytes(quantity: object) -> int:
-    """Return a memory quantity in bytes, rounded up; raise InputError if it is none."""
+    """Return a memory quantity in bytes, rounded up. Raise InputError if it is malformed."""
     return _rounded_up(_as_text(quantity, "memory"), 0, "memory", "'128Mi', '2Gi' or '1e9'")
 
 
@@ -45,7 +45,7 @@ def _as_text(quantity: object, what: str) -> str:
 
 
 def _number_text(number: float) -> str:
-    # Turning a huge integer into text takes quadratic time, or is refused by Python.
+    # Converting a huge integer to text takes quadratic time, or fails in Python.
     if isinstance(number, int) and abs(number) > LARGEST:
         return "1e99" if number > 0 else "-1e99"
     return str(number)

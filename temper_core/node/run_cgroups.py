@@ -1,6 +1,6 @@
-"""Cgroups that ``temper run`` made: whether anybody lives there, and which sizes are noted on them.
+"""Cgroups of ``temper run``: whether they hold a process, and the sizes noted on them.
 
-Facts: ``Documentation/admin-guide/cgroup-v2.rst`` (``cgroup.events``); since Linux 5.7 cgroup
+Facts: ``Documentation/admin-guide/cgroup-v2.rst`` (``cgroup.events``). Since Linux 5.7 cgroup
 directories take extended attributes of the ``user.`` family.
 """
 
@@ -15,11 +15,11 @@ LONGEST_NOTE = 18
 
 
 def is_populated(cgroup: Path) -> bool:
-    """Whether a process lives in *cgroup* or below; true where the kernel does not say."""
+    """Whether *cgroup* or a descendant holds a process. True if the kernel does not report it."""
     try:
         lines = (cgroup / "cgroup.events").read_text(encoding="ascii").splitlines()
     except FileNotFoundError:
-        # Either no cgroup v2, or no cgroup any more: then there is nobody.
+        # Either this is cgroup v1, or the cgroup has gone and holds no process.
         return cgroup.is_dir()
     except OSError:
         return False
@@ -27,7 +27,7 @@ def is_populated(cgroup: Path) -> bool:
 
 
 def note(cgroup: Path, name: str, millis: int) -> bool:
-    """Note a size in millicores on *cgroup*; tell whether the kernel and the rights allow it."""
+    """Note a size in millicores on *cgroup*. Return whether kernel and permissions allow it."""
     try:
         os.setxattr(cgroup, name, str(millis).encode())
     except OSError:
@@ -36,7 +36,7 @@ def note(cgroup: Path, name: str, millis: int) -> bool:
 
 
 def noted_size(cgroup: Path, otherwise: CpuSize) -> CpuSize:
-    """Return the size noted on *cgroup*, and what is not noted there from *otherwise*."""
+    """Return the size noted on *cgroup*. A part without a note is taken from *otherwise*."""
     request, limit = _noted(cgroup, REQUEST_NOTE), _noted(cgroup, LIMIT_NOTE)
     return CpuSize(
         otherwise.request if request is None else request,

@@ -1,4 +1,4 @@
-"""Read the machine's shape from sysfs.
+"""Reads the machine's shape from sysfs.
 
 Kernel sources of truth: ``Documentation/ABI/stable/sysfs-devices-system-cpu`` (online, possible,
 topology, cache) and ``Documentation/ABI/stable/sysfs-devices-node`` (cpulist).
@@ -21,7 +21,7 @@ FULL_CAPACITY = 1024
 EFFICIENT_CAPACITY = 640
 # A cache of this level is a last-level cache even where one core has it to itself.
 CERTAINLY_SHARED_LEVEL = 3
-# What an attribute has no value for, sysfs answers with one of these instead of a text.
+# Reading a sysfs attribute that has no value fails with one of these.
 _NO_VALUE = frozenset({errno.ENODEV, errno.ENXIO, errno.EINVAL, errno.EOPNOTSUPP, errno.EIO})
 _CPU_DIRECTORY = re.compile(r"cpu([0-9]{1,4})")
 _NODE_DIRECTORY = re.compile(r"node([0-9]{1,4})")
@@ -29,7 +29,7 @@ _NODE_DIRECTORY = re.compile(r"node([0-9]{1,4})")
 
 @frozen
 class _Place:
-    """What one CPU shares with others, as keys that are equal where it is shared."""
+    """The position of one CPU. CPUs with equal keys share a core, socket, node or cache."""
 
     id: int
     core: Hashable
@@ -40,23 +40,23 @@ class _Place:
 
 
 def read_machine(sys_root: Path = Path("/sys"), architecture: str | None = None) -> MachineShape:
-    """Read the CPUs below *sys_root*; raise MachineError naming the file that makes no sense."""
+    """Read the CPUs below *sys_root*. Raise MachineError naming a malformed file."""
     directory = sys_root / "devices/system/cpu"
     online = _online(directory)
     nodes = _nodes(sys_root / "devices/system/node")
     capacities = _hybrid_capacities(sys_root / "devices")
     places = [_place(directory, cpu, frozenset(online), nodes, capacities) for cpu in online]
-    known = {*_cpus_in(directory / "possible"), *_cpus_in(directory / "present")}
+    possible = {*_cpus_in(directory / "possible"), *_cpus_in(directory / "present")}
     return MachineShape(
         architecture or platform.machine(),
         _numbered(places),
-        offline=tuple(sorted(known.difference(online))),
+        offline=tuple(sorted(possible.difference(online))),
         isolated=_cpus_in(directory / "isolated"),
     )
 
 
 def _text(path: Path) -> str | None:
-    """Return the file's text, ``None`` where the kernel has no such file."""
+    """Return the file's text, or ``None`` if the kernel has no such file."""
     try:
         with open(path, encoding="ascii") as file:  # noqa: PTH123 - thousands of small files; Path.open costs half as much again
             return file.read().strip()
@@ -95,7 +95,7 @@ def _online(directory: Path) -> tuple[int, ...]:
 
 
 def _without_list(directory: Path) -> Iterable[int]:
-    """Yield the CPUs that have a directory and do not say that they are offline."""
+    """Yield the CPUs that have a directory and are not marked offline."""
     for cpu in _numbered_entries(directory, _CPU_DIRECTORY):
         # The boot CPU of many machines cannot go offline and has no such file.
         if cpu < CPU_LIMIT and _number(directory / f"cpu{cpu}/online", missing=1) != 0:
@@ -107,11 +107,11 @@ def _numbered_entries(directory: Path, pattern: "re.Pattern[str]") -> list[int]:
         names = [entry.name for entry in directory.iterdir()]
     except OSError:
         return []
-    return sorted(int(found[1]) for name in names if (found := pattern.fullmatch(name)))
+    return sorted(int(match[1]) for name in names if (match := pattern.fullmatch(name)))
 
 
 def _nodes(directory: Path) -> Mapping[int, int]:
-    """Return the NUMA node of every CPU; empty on kernels without NUMA."""
+    """Return the NUMA node of every CPU, empty on kernels without NUMA."""
     return {
         cpu: node
         for node in _numbered_entries(directory, _NODE_DIRECTORY)
@@ -120,7 +120,7 @@ def _nodes(directory: Path) -> Mapping[int, int]:
 
 
 def _hybrid_capacities(devices: Path) -> Mapping[int, int]:
-    """Return capacities as Intel's hybrid machines give them away: by the PMU of each CPU."""
+    """Return capacities of Intel's hybrid machines, derived from the PMU of each CPU."""
     fast, efficient = _cpus_in(devices / "cpu_core/cpus"), _cpus_in(devices / "cpu_atom/cpus")
     if not fast:
         return {}
@@ -135,7 +135,7 @@ def _place(
     capacities: Mapping[int, int],
 ) -> _Place:
     own = directory / f"cpu{cpu}"
-    # Firmware that does not know says -1.
+    # Firmware without this information reports -1.
     socket = max(0, _number(own / "topology/physical_package_id", missing=0))
     siblings = _siblings(own / "topology", cpu, online)
     node = nodes.get(cpu, 0)
@@ -150,8 +150,8 @@ def _place(
 
 
 def _siblings(topology: Path, cpu: int, online: frozenset[int]) -> frozenset[int]:
-    """Return the online CPUs of *cpu*'s core; empty where the kernel does not list them."""
-    # core_cpus_list is the newer name (5.3); the older one stays for compatibility.
+    """Return the online CPUs of *cpu*'s core, empty if the kernel does not list them."""
+    # core_cpus_list is the newer name (5.3). The kernel keeps the older one for compatibility.
     for name in ("core_cpus_list", "thread_siblings_list"):
         listed = _cpus_in(topology / name)
         if listed and cpu not in listed:
@@ -163,7 +163,7 @@ def _siblings(topology: Path, cpu: int, online: frozenset[int]) -> frozenset[int
 
 def _core_without_siblings(topology: Path, cpu: int, socket: int) -> Hashable:
     core = _number(topology / "core_id", missing=-1)
-    # core_id counts from 0 again in every die and cluster.
+    # core_id starts at 0 in every die and cluster.
     inside = (
         socket,
         _number(topology / "die_id", missing=-1),
@@ -175,7 +175,7 @@ def _core_without_siblings(topology: Path, cpu: int, socket: int) -> Hashable:
 def _last_level_cache(
     cache: Path, siblings: frozenset[int], online: frozenset[int]
 ) -> frozenset[int]:
-    """Return who shares the CPU's last-level cache; empty where the kernel does not say."""
+    """Return the CPUs that share the last-level cache, empty if the kernel lists none."""
     best = (0, cache)
     for index in range(8):
         level = _number(cache / f"index{index}/level", missing=0)
@@ -185,14 +185,14 @@ def _last_level_cache(
             best = (level, cache / f"index{index}")
     level, directory = best
     shared = online.intersection(_cpus_in(directory / "shared_cpu_list")) if level else frozenset()
-    # Firmware often names only the private caches: those are nobody's last level.
+    # Firmware often lists only the private caches, which are no last level.
     if level < CERTAINLY_SHARED_LEVEL and shared <= siblings:
         return frozenset()
     return shared
 
 
 def _numbered(places: list[_Place]) -> tuple[Cpu, ...]:
-    """Replace the kernel's keys, which may have holes, by numbers from 0."""
+    """Replace the kernel's keys, which may have gaps, by numbers from 0."""
     cores = _numbers(place.core for place in places)
     sockets = _numbers(sorted({place.socket for place in places}))
     nodes = _numbers(sorted({place.node for place in places}))

@@ -1,8 +1,8 @@
-"""Hears what changes in a cgroup hierarchy, so that nobody has to look whether anything did.
+"""Watches a cgroup hierarchy for changes, so that pollers need not scan it.
 
-Cgroup file systems tell inotify of directories that come and go, and of values that are written;
-checked on Linux 6.18, for v1 and v2. That the last process of a cgroup has ended is told where
-somebody has read its ``cgroup.events`` before. A watch does not end with its cgroup.
+Cgroup file systems report to inotify when directories come and go and when values are written
+(checked on Linux 6.18, for v1 and v2). The end of a cgroup's last process is reported only if its
+``cgroup.events`` was read before. A watch does not end with its cgroup.
 """
 
 import math
@@ -27,18 +27,18 @@ TELLING = frozenset(
         b"cpu.weight.nice",
     }
 )
-"""The files whose change says something about a pod. Others are written all the time."""
+"""The files whose change concerns a pod. Other files are written all the time."""
 JOINING = frozenset({b"cgroup.procs", b"tasks"})
-"""The files that somebody writes to who moves a process: the main one may be another by now."""
+"""The files that are written when a process is moved. The main process may have changed then."""
 SHAPE = WatchMask.NAMES | WatchMask.ITSELF | WatchMask.UNMOUNTED | WatchMask.OVERFLOWN
 WANTED = WatchMask.NAMES | WatchMask.ITSELF | WatchMask.WRITTEN | WatchMask.ATTRIBUTES
 RETRY_S = 300.0
-"""After so long it is tried again where a limit was reached: others may have let go."""
+"""Seconds until the next attempt after a limit was reached. Other programs may have freed some."""
 
 
 @frozen
 class TreeNews:
-    """What has changed: the tree's shape, values in these directories, processes in those."""
+    """The changes: the tree's shape, and the paths whose values or processes changed."""
 
     shape: bool = False
     values: frozenset[str] = field(factory=frozenset)
@@ -49,7 +49,7 @@ class TreeNews:
 
 
 class _Place(NamedTuple):
-    """A watched directory, and what the caller calls it."""
+    """A watched directory, and the caller's path for it."""
 
     directory: str
     path: str
@@ -60,10 +60,10 @@ class _Place(NamedTuple):
 
 
 class TreeWatch:
-    """Watches the directories that it is told of; a path is whatever the caller calls it.
+    """Watches the directories that are added. A path is the caller's own name of a directory.
 
-    ``is_complete`` is false as soon as one could not be watched: then only looking helps, and
-    every watch is given back to those who can use it. Now and then ``take`` tries again.
+    ``is_complete`` is false once a directory could not be watched. Then all watches are released
+    for other programs, and the caller has to scan. ``take`` tries again every ``RETRY_S``.
     """
 
     def __init__(
@@ -82,25 +82,25 @@ class TreeWatch:
 
     @property
     def is_complete(self) -> bool:
-        """Whether every change is heard."""
+        """Whether every directory is watched."""
         return self._inotify is not None
 
     def fileno(self) -> int:
-        """Return the descriptor that becomes readable after a change; -1 where there is none."""
+        """Return the descriptor that becomes readable after a change, or -1 without one."""
         return -1 if self._inotify is None else self._inotify.fileno()
 
     def add(self, directory: str, path: str) -> None:
-        """Hear of *directory*, called *path*, from now on; one that has gone is no error."""
+        """Watch *directory*, called *path*. A directory that has gone is no error."""
         self._add(_Place(directory, path))
 
     def remove(self, directory: str) -> None:
-        """Hear no more of *directory*, which has gone; one that was not watched is no error."""
+        """Stop watching *directory*, which has gone. It need not have been watched."""
         self._unheard.pop(directory, None)
         if (watch := self._watches.pop(directory, None)) is not None:
             self._end(watch)
 
     def take(self) -> TreeNews:
-        """Return what was heard since this was last called."""
+        """Return the changes since the last call."""
         if self._inotify is None:
             return self._try_again()
         events = list(self._inotify.read())
@@ -118,7 +118,7 @@ class TreeWatch:
         return news
 
     def close(self) -> None:
-        """Hear nothing any more."""
+        """Release all watches for good."""
         self._give_up()
         self._unheard.clear()
         self._retry_at = math.inf
@@ -136,7 +136,7 @@ class TreeWatch:
             self._unheard[place.directory] = place
             return
         before = self._watches.get(place.directory, watch)
-        if before != watch:  # it was made anew, under its old name
+        if before != watch:  # the directory was recreated under its old name
             self._end(before)
         self._watches[place.directory] = watch
         self._places[watch] = place
@@ -147,14 +147,14 @@ class TreeWatch:
             self._inotify.forget(watch)
 
     def _begin_again(self, places: Collection[_Place]) -> TreeNews:
-        """Anything may have changed, and directories may have gone unheard: those are forgotten."""
+        """Watch the *places* that still exist, and report all of them as changed."""
         for place in places:
             self._add(place)
         paths = frozenset(place.path for place in places)
         return TreeNews(shape=True, values=paths, processes=paths)
 
     def _give_up(self) -> None:
-        """Let go of all watches, and remember what they were of."""
+        """Release all watches, and remember their directories."""
         if self._inotify is not None:
             self._inotify.close()
         self._inotify = None
@@ -170,7 +170,7 @@ class TreeWatch:
         unheard, self._unheard = self._unheard, {}
         with suppress(OSError):  # the limit on descriptors of this kind
             self._inotify = self._listen()
-        return self._begin_again([each for each in unheard.values() if each.is_there])
+        return self._begin_again([place for place in unheard.values() if place.is_there])
 
     def _named(self, events: list[Event], names: frozenset[bytes]) -> Iterator[str]:
         for event in events:

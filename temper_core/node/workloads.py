@@ -1,4 +1,4 @@
-"""``[[workloads]]``: rules that make pods out of cgroups, units and processes."""
+"""``[[workloads]]``: rules that make pods from cgroups, units and processes."""
 
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
@@ -18,7 +18,7 @@ UNIT_SUFFIXES = (".service", ".scope", ".slice")
 
 @frozen
 class Workload:
-    """A rule with its quantities read: CPU in millicores, ``None`` where the rule is silent."""
+    """A rule with its quantities parsed: CPU in millicores, ``None`` where the rule has none."""
 
     rule: WorkloadRule
     cpu_request_millis: int | None = None
@@ -26,13 +26,13 @@ class Workload:
 
     @classmethod
     def of(cls, rule: WorkloadRule) -> "Workload":
-        """Read the rule's quantities; raise InputError naming the rule and the key."""
+        """Parse the rule's quantities. Raise InputError naming the rule and the key."""
         return cls(rule, _millis(rule, "cpu_request"), _millis(rule, "cpu_limit"))
 
 
 @frozen
 class Claim:
-    """What a workload takes: cgroup paths without outer slashes, and process names."""
+    """The cgroup paths, without outer slashes, and process names that a workload takes."""
 
     workload: Workload
     cgroups: tuple[str, ...] = ()
@@ -46,27 +46,28 @@ class Claim:
 def claims(
     workloads: Sequence[Workload], paths: Iterable[str], names: frozenset[str]
 ) -> list[Claim]:
-    """Return what each workload takes of the cgroups *paths* and of the process *names*.
+    """Return the claim of each workload on the cgroups *paths* and the process *names*.
 
-    Of several workloads that want one cgroup the first gets it. A workload that nothing on the
-    host belongs to takes nothing and is left out.
+    If several workloads match one cgroup, the first gets it. A workload without a match is left
+    out.
     """
-    found: list[Claim] = []
+    claimed: list[Claim] = []
     ordered = sorted(filter(None, paths))
     for workload in workloads:
         cgroups = tuple(
             path
             for path in ordered
-            if _takes_cgroup(workload.rule, path) and not any(claim.covers(path) for claim in found)
+            if _takes_cgroup(workload.rule, path)
+            and not any(claim.covers(path) for claim in claimed)
         )
         claim = Claim(workload, _outermost(cgroups), _processes_of(workload.rule, names))
         if claim.cgroups or claim.processes:
-            found.append(claim)
-    return found
+            claimed.append(claim)
+    return claimed
 
 
 def workload_pod(claim: Claim, size: CpuSize) -> Pod:
-    """Make the pod of a workload; where the rule gives no sizes, *size* of its cgroups counts."""
+    """Make the pod of a workload. Without sizes in the rule, *size* of its cgroups counts."""
     rule = claim.workload.rule
     request, limit = claim.workload.cpu_request_millis, claim.workload.cpu_limit_millis
     limit = size.limit if limit is None else limit or None
@@ -89,7 +90,7 @@ def workload_pod(claim: Claim, size: CpuSize) -> Pod:
 
 
 def qos_class_of(size: CpuSize) -> QosClass:
-    """Return the class of what is no Kubernetes pod, from its CPU size alone."""
+    """Return the QoS class of a pod outside of Kubernetes, from its CPU size alone."""
     if size.limit is not None and size.request == size.limit:
         return QosClass.GUARANTEED
     if size.request or size.limit is not None:
@@ -118,7 +119,7 @@ def _takes_cgroup(rule: WorkloadRule, path: str) -> bool:
 
 
 def _is_matched_by(path: str, pattern: str) -> bool:
-    """Whether every part of *path* fits the same part of *pattern*: ``*`` stops at a slash."""
+    """Whether every part of *path* matches the same part of *pattern*. ``*`` stops at a slash."""
     parts, patterns = path.split("/"), pattern.strip("/").split("/")
     return len(parts) == len(patterns) and all(map(fnmatchcase, parts, patterns))
 
@@ -133,20 +134,22 @@ def _is_unit(path: str, pattern: str) -> bool:
 
 
 def _outermost(paths: Sequence[str]) -> tuple[str, ...]:
-    """Drop every path that lies below another; *paths* are sorted, parents first."""
-    kept: dict[str, None] = {}
+    """Drop every path below another. *paths* must be sorted, parents first."""
+    outermost: dict[str, None] = {}
     for path in paths:
         above = path.rpartition("/")[0]
-        while above and above not in kept:
+        while above and above not in outermost:
             above = above.rpartition("/")[0]
         if not above:
-            kept[path] = None
-    return tuple(kept)
+            outermost[path] = None
+    return tuple(outermost)
 
 
 def _processes_of(rule: WorkloadRule, names: frozenset[str]) -> tuple[str, ...]:
     if rule.process is None:
         return ()
-    # The kernel keeps only so much of a name.
-    kept = rule.process.encode()[:LONGEST_COMM].decode(errors="ignore")
-    return tuple(sorted(name for name in names if name == kept or fnmatchcase(name, rule.process)))
+    # The kernel truncates process names.
+    truncated = rule.process.encode()[:LONGEST_COMM].decode(errors="ignore")
+    return tuple(
+        sorted(name for name in names if name == truncated or fnmatchcase(name, rule.process))
+    )

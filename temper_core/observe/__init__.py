@@ -1,1 +1,1 @@
-"""Watching the node: one ``Snapshot`` per tick from /proc, cgroups, PSI and the engine."""
+"""Observation of the node: one ``Snapshot`` per tick from /proc, cgroups, PSI and the engine."""

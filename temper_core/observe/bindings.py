@@ -1,4 +1,4 @@
-"""How a thread may be scheduled: its policy by name, and the CPUs it is bound to."""
+"""The scheduling policy of a thread, by name, and its CPU affinity."""
 
 import os
 from pathlib import Path
@@ -7,29 +7,29 @@ from temper_core.observe.places import remember
 from temper_core.observe.thread_rows import ThreadRow
 
 POLICIES = {0: "other", 1: "fifo", 2: "rr", 3: "batch", 5: "idle", 6: "deadline", 7: "ext"}
-"""Names by the numbers of include/uapi/linux/sched.h; -1 is what a tier cannot tell."""
+"""Names by the numbers of include/uapi/linux/sched.h. -1 is a policy that the tier cannot read."""
 
 TRUSTED_LOOKS = 12
-"""Looks for which an affinity is believed: it may change and still leave as many CPUs."""
+"""Looks for which an affinity is cached. It may change without a change of its CPU count."""
 
 _HOST_PID_NAMESPACE = 0xEFFF_FFFC
 """Inode of the first pid namespace (``PROC_PID_INIT_INO``)."""
 
 
 _Known = tuple[int, int, int, tuple[int, ...]]
-"""Start and number of CPUs of the thread that was asked about, until which look, and the answer."""
+"""The thread's start and number of allowed CPUs, the look when the entry expires, and its CPUs."""
 
 
 def policy_name(number: int) -> str:
-    """Return the name of a policy as sched(7) has it; empty if it is not known."""
+    """Return the name of a policy as in sched(7), empty if it is not known."""
     return POLICIES.get(number, "")
 
 
 class Affinities:
-    """CPUs of the threads that may not use all; asked of the kernel only when they seem new.
+    """CPUs of the threads that may not use all. They are read when a thread looks new.
 
-    Where the agent has a pid namespace of its own, the host's tids mean other threads there, or
-    none: then nothing is asked, and ``defect`` says so as soon as there was something to ask.
+    In a pid namespace of the agent's own, the host's tids mean other threads or none. Then no
+    affinity is read, and the first bound thread sets ``defect``.
     """
 
     def __init__(self, proc_root: Path | str = Path("/proc")) -> None:
@@ -39,20 +39,20 @@ class Affinities:
         self.defect = ""
 
     def begin(self) -> None:
-        """Note that another look at the threads begins."""
+        """Begin another look at the threads."""
         self._look += 1
         self.defect = ""
 
     def of(self, row: ThreadRow, cpus: int) -> tuple[int, ...]:
-        """Return the CPUs that the thread is bound to; empty if it may use all *cpus*."""
+        """Return the CPUs that the thread is bound to, empty if it may use all *cpus*."""
         if not 0 < row.allowed < cpus:
             return ()
         if not self._is_host:
-            self.defect = "threads: the CPUs they are bound to are not seen without hostPID"
+            self.defect = "threads: their CPU affinities cannot be read without hostPID"
             return ()
-        known = self._known.get(row.tid)
-        if known is not None:
-            start_ticks, allowed, until, bound = known
+        entry = self._known.get(row.tid)
+        if entry is not None:
+            start_ticks, allowed, until, bound = entry
             is_same = start_ticks == row.start_ticks and allowed == row.allowed
             if is_same and self._look < until:
                 return bound

@@ -1,7 +1,8 @@
-"""What cgroups ask of the kernel: quota, weight and CPUs; these change rarely, so they are kept.
+"""The limits of cgroups: quota, weight and CPUs. They change rarely, so they are cached.
 
-cgroup v2 first: ``cpu.max``, ``cpu.weight``, ``cpuset.cpus.effective``. The v1 controllers of a
-hybrid host have ``cpu.cfs_quota_us``, ``cpu.shares`` and ``cpuset.effective_cpus``.
+The files of cgroup v2 come first: ``cpu.max``, ``cpu.weight``, ``cpuset.cpus.effective``. The v1
+controllers of a hybrid host have ``cpu.cfs_quota_us``, ``cpu.shares`` and
+``cpuset.effective_cpus``.
 """
 
 import math
@@ -17,10 +18,10 @@ from temper_core.observe.cgroup_roots import CgroupRoots
 from temper_core.observe.descriptors import read_once
 
 ROUND_S = 300.0
-"""Seconds in which every cgroup's limits are read again once: opening files is what is dear, and
-who changes the limits of a pod changes the pod as well, which ``follow`` is told."""
+"""Seconds in which every cgroup's limits are read again once. Opening files is expensive, and a
+changed limit of a pod changes the pod as well, which ``follow`` receives."""
 MOST_BELOW = 64
-"""Cgroups right below one whose own quotas are looked for: the containers of a pod."""
+"""Most child cgroups whose own quotas are read: the containers of a pod."""
 DEFAULT_WEIGHT = 100
 SHARES_OF_DEFAULT = 1024
 _RANGE = re.compile(rb"([0-9]{1,5})(?:-([0-9]{1,5}))?")
@@ -32,7 +33,7 @@ Read = TypeVar("Read")
 
 @frozen
 class Quota:
-    """A CFS quota: the CPU time that may be used in every period, both in microseconds."""
+    """A CFS quota: the CPU time allowed in every period, both in microseconds."""
 
     time_us: int
     period_us: int
@@ -45,11 +46,11 @@ class Quota:
 
 @frozen
 class CgroupLimits:
-    """What one cgroup asks for; None and empty where it asks for nothing.
+    """The limits of one cgroup, None or empty where there is none.
 
-    ``weight`` is on the scale of cgroup v2, whose default of 100 counts as nothing. ``cpuset`` are
-    the CPUs that it may really use, empty for all of the machine's. ``quotas_below`` are those
-    of the cgroups right below, by path: the kernel counts their throttling there alone.
+    ``weight`` is on the scale of cgroup v2, None for the default of 100. ``cpuset`` is the
+    effective set of CPUs, empty for all CPUs of the machine. ``quotas_below`` are the quotas of
+    child cgroups by path. The kernel counts their throttling only there.
     """
 
     quota: Quota | None = None
@@ -59,7 +60,7 @@ class CgroupLimits:
 
     @property
     def quota_cores(self) -> float | None:
-        """Its own quota in CPUs."""
+        """The cgroup's own quota in CPUs."""
         return self.quota.cores if self.quota else None
 
 
@@ -67,10 +68,10 @@ NO_LIMITS = CgroupLimits()
 
 
 def parse_quota(content: bytes) -> Quota | None:
-    """Read ``cpu.max``: ``max 100000`` or two times in microseconds; raise ValueError else."""
+    """Parse ``cpu.max``: ``max 100000`` or two times in microseconds. Raise ValueError else."""
     time, period = content.split()
     if int(period) <= 0:
-        raise ValueError("a period has a length")
+        raise ValueError("the period must be greater than 0")
     return None if time == b"max" else _quota(int(time), int(period))
 
 
@@ -79,8 +80,8 @@ def _quota(time_us: int, period_us: int) -> Quota | None:
 
 
 def parse_cpus(content: bytes) -> tuple[int, ...]:
-    """Read a list such as ``0-3,8``, ascending; raise ValueError where it is something else."""
-    found: set[int] = set()
+    """Parse a list such as ``0-3,8``. Return it ascending. Raise ValueError if it is malformed."""
+    cpus: set[int] = set()
     for part in filter(None, content.strip().split(b",")):
         matched = _RANGE.fullmatch(part)
         if matched is None:
@@ -88,12 +89,12 @@ def parse_cpus(content: bytes) -> tuple[int, ...]:
         first, last = int(matched[1]), int(matched[2] or matched[1])
         if not first <= last < _MOST_CPUS:
             raise ValueError("this is no range of CPUs")
-        found.update(range(first, last + 1))
-    return tuple(sorted(found))
+        cpus.update(range(first, last + 1))
+    return tuple(sorted(cpus))
 
 
 class LimitsReader:
-    """Knows the limits of a set of cgroups, and reads a few of them again at every look."""
+    """Caches the limits of a set of cgroups, and reads a few of them again at every look."""
 
     def __init__(self, roots: CgroupRoots, cpus: Callable[[], int]) -> None:
         self._roots = roots
@@ -103,20 +104,20 @@ class LimitsReader:
         self._owed = 0.0
 
     def follow(self, cgroups: Iterable[str], changed: Container[str] = ()) -> None:
-        """Know the limits of *cgroups*, in the engine's form, and of no others.
+        """Cache the limits of *cgroups*, in the engine's form, and drop all others.
 
-        Read at once are those that are new, and those that have *changed*.
+        New and *changed* cgroups are read at once.
         """
-        known = self._known
+        before = self._known
         self._known = {
-            path: known[path] if path in known and path not in changed else self._read(path)
+            path: before[path] if path in before and path not in changed else self._read(path)
             for path in cgroups
         }
-        if self._known.keys() != known.keys():
+        if self._known.keys() != before.keys():
             self._round = deque(self._known)
 
     def look(self, elapsed_s: float) -> None:
-        """Read so many of them again that all have had their turn within ``ROUND_S``."""
+        """Read a share of the cgroups again, so that all are read within ``ROUND_S``."""
         count = len(self._round)
         self._owed = min(count, self._owed + count * elapsed_s / ROUND_S)
         while self._owed >= 1:
@@ -126,7 +127,7 @@ class LimitsReader:
             self._known[path] = self._read(path)
 
     def of(self, cgroup: str) -> CgroupLimits:
-        """Return what is known of a cgroup; of one that is not followed, nothing."""
+        """Return the limits of a cgroup, ``NO_LIMITS`` for one that is not followed."""
         return self._known.get(cgroup, NO_LIMITS)
 
     def _read(self, cgroup: str) -> CgroupLimits:
@@ -140,13 +141,13 @@ class LimitsReader:
 
     def _below(self, path: str) -> Iterable[tuple[str, Quota]]:
         for root in filter(None, (self._roots.unified, self._roots.cpu)):
-            found = []
+            quotas = []
             for name in _folders(f"{root}/{path}")[:MOST_BELOW]:
                 quota = self._quota(f"{path}/{name}")
                 if quota is not None:
-                    found.append((f"{path}/{name}/", quota))
-            if found:
-                return found
+                    quotas.append((f"{path}/{name}/", quota))
+            if quotas:
+                return quotas
         return ()
 
     def _quota(self, path: str) -> Quota | None:
@@ -161,7 +162,7 @@ class LimitsReader:
         weight = _parsed(self._roots.unified, f"{path}/cpu.weight", int)
         shares = _parsed(self._roots.cpu, f"{path}/cpu.shares", int) if weight is None else None
         if shares is not None:
-            # As the kernel does it, and not the kubelet: only the ratio between cgroups counts.
+            # This is the kernel's conversion, not the kubelet's. Only ratios of weights matter.
             weight = max(1, math.floor(shares * DEFAULT_WEIGHT / SHARES_OF_DEFAULT + 0.5))
         return None if weight == DEFAULT_WEIGHT else weight
 

@@ -1,4 +1,4 @@
-"""Where the cgroup hierarchies of a host are mounted."""
+"""The mount points of the host's cgroup hierarchies."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,9 +9,9 @@ from attrs import frozen
 
 @frozen
 class CgroupRoots:
-    """Mount points; an empty string for a hierarchy that is not there.
+    """Mount points, empty for a missing hierarchy.
 
-    ``unified`` is cgroup v2; the others are v1 controllers of a hybrid host.
+    ``unified`` is cgroup v2. The others are v1 controllers of a hybrid host.
     """
 
     unified: str = "/sys/fs/cgroup"
@@ -22,7 +22,7 @@ class CgroupRoots:
 
     @classmethod
     def of(cls, unified: Path | None, v1: Mapping[str, Path]) -> Self:
-        """Take what is mounted: cgroup v2, if it is, and the controllers of version 1 by name."""
+        """Make the roots of cgroup v2, if it is mounted, and of the v1 controllers by name."""
         names = ("cpu", "cpuacct", "memory", "cpuset")
         controllers = {name: str(v1[name]) for name in names if name in v1}
         return cls(unified=str(unified or ""), **controllers)

@@ -1,7 +1,7 @@
-"""What cgroups used: CPU time, throttling, memory and pressure, through kept descriptors.
+"""The usage of cgroups: CPU time, throttling, memory and pressure, through kept descriptors.
 
-cgroup v2 first. On a hybrid host the controllers may sit on v1 mounts of their own, where the
-same things have other names (``cpuacct.usage``, ``memory.usage_in_bytes``).
+The files of cgroup v2 come first. On a hybrid host the controllers may be on v1 mounts, where the
+files have other names (``cpuacct.usage``, ``memory.usage_in_bytes``).
 """
 
 from collections.abc import Callable, Collection, Container, Iterable, Mapping
@@ -23,10 +23,10 @@ from temper_core.records.snapshots import Pressure
 
 @frozen
 class CgroupUsage:
-    """One cgroup over one window; ``cpu_us`` is None without an earlier look to compare with.
+    """One cgroup over one window. ``cpu_us`` is None without an earlier look to compare with.
 
-    ``stalled_us`` is how long somebody in it waited for a CPU, None if that is not told, and
-    ``memory_bytes`` is -1 then.
+    ``stalled_us`` is the time in which a task of it waited for a CPU. An unknown ``stalled_us`` is
+    None, an unknown ``memory_bytes`` is -1.
     """
 
     cpu_us: int | None = None
@@ -38,9 +38,9 @@ class CgroupUsage:
 
 
 class CgroupReader:
-    """Follows a set of cgroups, given in the engine's form; unknown ones read as nothing.
+    """Reads a set of cgroups, given in the engine's form. A missing cgroup has no usage.
 
-    *cpus* tells how many CPUs the machine has now.
+    *cpus* returns the machine's current number of CPUs.
     """
 
     def __init__(
@@ -53,18 +53,18 @@ class CgroupReader:
         self._followed: dict[str, _Cgroup] = {}
 
     def follow(self, cgroups: Iterable[str], changed: Container[str] = ()) -> None:
-        """Read *cgroups* from now on, and no others; the limits of *changed* ones anew."""
-        wanted = dict.fromkeys(cgroups)
-        for path in self._followed.keys() - wanted.keys():
+        """Read *cgroups* from now on, and no others. The limits of *changed* ones are read anew."""
+        paths = dict.fromkeys(cgroups)
+        for path in self._followed.keys() - paths.keys():
             self._followed.pop(path).close()
-        for path in wanted.keys() - self._followed.keys():
+        for path in paths.keys() - self._followed.keys():
             self._followed[path] = _Cgroup(path, self._roots, self._budget)
-        self._limits.follow(wanted, changed)
+        self._limits.follow(paths, changed)
 
     def read(self, window_s: float = 0.0, unmoved: Collection[str] = ()) -> dict[str, CgroupUsage]:
-        """Return what each used since the last call, *window_s* ago.
+        """Return the usage of each cgroup since the last call, *window_s* ago.
 
-        *unmoved* are resources for which nobody on the node has waited meanwhile.
+        *unmoved* are resources for which no task of the node has waited since.
         """
         self._limits.look(window_s)
         cpus = self._cpus()
@@ -74,12 +74,12 @@ class CgroupReader:
         }
 
     def close(self) -> None:
-        """Let go of all files."""
+        """Close all files."""
         self.follow(())
 
 
 class _Cgroup:
-    """The files of one cgroup, and what it had used at the last look."""
+    """The files of one cgroup, and its counters at the last look."""
 
     def __init__(self, path: str, roots: CgroupRoots, budget: DescriptorBudget) -> None:
         path = f"{path.strip('/')}/"
@@ -100,7 +100,7 @@ class _Cgroup:
 
     def read(self, limits: CgroupLimits, unmoved: Collection[str], cpus: int) -> CgroupUsage:
         content = self._usage.read()
-        pairs = parse_flat_keyed(content)  # of no file but cpu.stat
+        pairs = parse_flat_keyed(content)  # only cpu.stat has keys
         used_us = pairs.get(b"usage_usec")
         if used_us is None and content:
             used_us = _whole_number(content) // 1000
@@ -122,7 +122,7 @@ class _Cgroup:
 
 
 class _Total:
-    """A counter of the kernel's and what it said at the last look."""
+    """A kernel counter and its value at the last look."""
 
     def __init__(self) -> None:
         self._before: int | None = None
@@ -130,9 +130,9 @@ class _Total:
         self._has_looked = False
 
     def take(self, now: int | None, generation: int = 0) -> int | None:
-        """Return what was added since the last look; None if that cannot be told.
+        """Return the increase since the last look, or None if it is not known.
 
-        What was not there at the last look, or was made anew since, has begun at zero.
+        A counter that is new since the last look, or was recreated, began at zero.
         """
         before, had_looked = self._before, self._has_looked
         is_new = before is None or generation != self._generation

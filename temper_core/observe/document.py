@@ -1,4 +1,4 @@
-"""The JSON of ``/observe``; its schema is ``docs/observe.schema.json``."""
+"""The JSON of ``/observe``. Its schema is ``docs/observe.schema.json``."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -34,7 +34,7 @@ Json = dict[str, Any]
 
 
 def observe_document(snapshot: Snapshot, top: int) -> Json:
-    """Say a snapshot in JSON, with the *top* busiest threads and the others summed up by pod."""
+    """Return a snapshot as JSON, with the *top* busiest threads and the others summed by pod."""
     return {
         "schema_version": snapshot.schema_version,
         "at": rfc3339(snapshot.at),
@@ -59,7 +59,7 @@ def observe_document(snapshot: Snapshot, top: int) -> Json:
         "steering": _steering(snapshot.steering),
         "observing": _observing(snapshot.observing),
         "pressure_events": dict(snapshot.pressure_events),
-        "sections": {name: _section(each) for name, each in snapshot.sections.items()},
+        "sections": {name: _section(section) for name, section in snapshot.sections.items()},
         "overhead": _overhead(snapshot),
         "defects": list(snapshot.defects),
         "trials": [trial_document(trial) for trial in snapshot.trials],
@@ -104,11 +104,11 @@ def _layer(layer: LayerSample) -> Json:
 def _threads(threads: Sequence[ThreadSample], top: int) -> list[Json]:
     busiest = nlargest(max(0, top), threads, key=lambda thread: (thread.cpu_used, -thread.tid))
     shown = {(thread.tid, thread.start_ticks) for thread in busiest}
-    others: defaultdict[tuple[str, str], list[ThreadSample]] = defaultdict(list)
+    unlisted: defaultdict[tuple[str, str], list[ThreadSample]] = defaultdict(list)
     for thread in threads:
         if (thread.tid, thread.start_ticks) not in shown:
-            others[thread.namespace, thread.pod].append(thread)
-    rests = [_rest(*place, others[place]) for place in sorted(others)]
+            unlisted[thread.namespace, thread.pod].append(thread)
+    rests = [_rest(*place, unlisted[place]) for place in sorted(unlisted)]
     return [_thread(thread) for thread in busiest] + rests
 
 
@@ -146,7 +146,7 @@ def _thread(thread: ThreadSample) -> Json:
 
 
 def _rest(namespace: str, pod: str, threads: Sequence[ThreadSample]) -> Json:
-    """Sum up a pod's other threads; what is only true of a single thread is null."""
+    """Sum up a pod's other threads. Fields that only a single thread has are null."""
     return {
         "tid": None,
         "tgid": None,
@@ -244,8 +244,8 @@ def _violation(violation: Violation) -> Json:
 
 
 def _evidence(evidence: Mapping[str, Any]) -> Json:
-    """Say what a plugin has seen; it may have changed it since it was held against its type."""
-    return {str(plain_scalar(name)): plain_scalar(seen) for name, seen in evidence.items()}
+    """Return a plugin's evidence as JSON. The plugin may have changed it after the type check."""
+    return {str(plain_scalar(name)): plain_scalar(content) for name, content in evidence.items()}
 
 
 def _plugin(plugin: PluginState) -> Json:
@@ -304,7 +304,7 @@ def _overhead(snapshot: Snapshot) -> Json:
         "descriptors": overhead.descriptors,
         "bpf_cpu_ratio": _rounded(overhead.bpf_cpu_ratio),
         "series": overhead.series,
-        "instruments": {name: _instrument(each) for name, each in overhead.instruments.items()},
+        "instruments": {name: _instrument(cost) for name, cost in overhead.instruments.items()},
     }
 
 
@@ -328,7 +328,7 @@ def _count(counted: int) -> int | None:
 
 
 def _sum(counts: Sequence[int]) -> int | None:
-    """Add up counts; where some tier could not tell one of them there is no sum."""
+    """Add up counts. The sum is null if one of them is unknown."""
     return None if min(counts) < 0 else sum(counts)
 
 

@@ -1,4 +1,4 @@
-"""A reader of threads that gives way to a humbler one when the kernel refuses it for good."""
+"""A reader of threads that falls back to a lower tier after repeated failures."""
 
 from collections.abc import Callable
 
@@ -6,13 +6,13 @@ from temper_core.observe.thread_rows import ThreadReader, ThreadRows
 from temper_core.observe.tiers import OpenedReader
 
 MOST_FAILURES = 3
-"""Looks in a row that may fail before the tier is given up; want of memory fails one, too."""
+"""Failed looks in a row before the fallback. A single failure may be a lack of memory."""
 
 
 class LastingReader:
-    """Reads by the tier that was *opened*; after too many failures by what *fall_back* opens.
+    """Reads with the *opened* tier, and after ``MOST_FAILURES`` with the one of *fall_back*.
 
-    ``tier`` and ``reason`` tell which one reads now, and why it is not a better one.
+    ``tier`` is the tier in use, ``reason`` why it is not a better one.
     """
 
     def __init__(self, opened: OpenedReader, fall_back: Callable[[], ThreadReader] | None) -> None:
@@ -23,11 +23,11 @@ class LastingReader:
 
     @property
     def tier(self) -> str:
-        """The tier that reads now."""
+        """The tier in use."""
         return self._reader.tier
 
     def snapshot(self, since: int) -> ThreadRows:
-        """Return who ran since the last snapshot; raises OSError as the reader does."""
+        """Return the threads that ran since the last snapshot. Raises OSError on failure."""
         try:
             rows = self._reader.snapshot(since)
         except OSError as error:
@@ -39,11 +39,11 @@ class LastingReader:
         return rows
 
     def refresh_cgroups(self) -> None:
-        """Learn at the next snapshot anew where every process lives."""
+        """Read the cgroup of every process again at the next snapshot."""
         self._reader.refresh_cgroups()
 
     def close(self) -> None:
-        """Let go of everything that is held."""
+        """Close the reader in use."""
         self._reader.close()
 
     def _give_way(self, fall_back: Callable[[], ThreadReader], why: str) -> None:

@@ -1,4 +1,4 @@
-"""The plan's layers as the engine counts them."""
+"""The plan's layers with the engine's statistics."""
 
 from temper_core.engine.stats import EngineLayer, EngineStats
 from temper_core.records.layers import Layer
@@ -11,9 +11,9 @@ PERCENT = 100.0
 def layer_samples(
     plan: LayerPlan | None, stats: EngineStats | None, status: Status
 ) -> tuple[tuple[LayerSample, ...], tuple[str, ...]]:
-    """Join the plan with the engine's statistics; the second part names what is missing.
+    """Join the plan with the engine's statistics. The second part is the list of defects.
 
-    Without statistics there are no samples: a layer is shown as it is, not as it was meant.
+    Without statistics there are no samples, since a layer is shown as it is, not as planned.
     """
     if plan is None:
         return (), ()

@@ -1,9 +1,9 @@
-"""Moments as JSON tells them."""
+"""Moments in the format of the JSON documents."""
 
 from datetime import UTC, datetime
 
 
 def rfc3339(seconds: float) -> str:
-    """Write wall-clock seconds as RFC 3339 in UTC, to the millisecond."""
+    """Return wall-clock seconds as RFC 3339 in UTC, to the millisecond."""
     moment = datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
     return moment.replace("+00:00", "Z")

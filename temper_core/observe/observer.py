@@ -1,4 +1,4 @@
-"""One ``Snapshot`` per tick: threads, pods, layers, pressure, and what looking costs."""
+"""One ``Snapshot`` per tick: threads, pods, layers, pressure, and the cost of observation."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -45,12 +45,12 @@ from temper_core.settings.models import Settings
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 LEAST_RATIO = 0.0002
-"""Who ran and waited for a smaller share of a window is told in sums only: 1 ms of 5 s."""
-AFRESH = "threads: counted from now on, after a look that failed; who ran before is not known"
+"""Threads that ran and waited for a smaller share of a window are only summed up: 1 ms of 5 s."""
+AFRESH = "threads: counting restarted after a failed look; this window's threads are not known"
 
 
 class _Seen(NamedTuple):
-    """What one look at the kernel brought."""
+    """The result of one look at the kernel."""
 
     at: float
     monotonic_s: float
@@ -61,13 +61,13 @@ class _Seen(NamedTuple):
 
 
 class Observer:
-    """Looks at the node; changes nothing. The first tick is the baseline and has no rates.
+    """Observes the node and changes nothing. The first tick is the baseline and has no rates.
 
-    ``cost`` takes the CPU time of the agent's other parts; ``period_s`` is how long to wait until
-    the next tick; ``machine`` may be replaced when CPUs come and go. *alarm* is called, from
-    another thread, when tasks begin to wait for CPUs after a calm.
+    ``cost`` also takes the CPU time of the agent's other parts. ``period_s`` is the wait until the
+    next tick. ``machine`` may be replaced when CPUs come and go. *alarm* is called, from another
+    thread, when tasks begin to wait for CPUs after a calm.
 
-    Raises MachineError where the settings ask for a tier of observation that cannot work here.
+    Raises MachineError if the settings name a tier of observation that cannot work here.
     """
 
     def __init__(  # noqa: PLR0913 - one keyword for each place that is read
@@ -106,19 +106,19 @@ class Observer:
 
     @property
     def period_s(self) -> float:
-        """Seconds between two ticks: the setting, or more while looking costs too much."""
+        """Seconds between two ticks: the setting, or more while observation costs too much."""
         return self._pace.period_s
 
     def hurried(self, due: float) -> float:
         """Return when to look next, by the monotonic clock: at *due*, or sooner after an alarm.
 
-        Never sooner than half a period after the last look; there is one alarm in any calm.
+        The earliest time is half a period after the last look. Each calm ends with one alarm.
         """
         if not self._events.rang() or self._looked_at is None:
             return due
         return min(due, self._looked_at + self.period_s / 2)
 
-    def tick(  # noqa: PLR0913 - one keyword for each source of what a snapshot tells
+    def tick(  # noqa: PLR0913 - one keyword for each source of a snapshot
         self,
         *,
         plan: LayerPlan | None,
@@ -129,44 +129,44 @@ class Observer:
         profile_failures: Iterable[ProfileFailure] = (),
         truth: Truth | None = None,
     ) -> Snapshot:
-        """Look once. Whatever cannot be read is named in ``defects``; nothing raises.
+        """Look once. Never raises. ``defects`` names the inputs that could not be read.
 
-        *truth* is what the kernel side knows of threads, by tid, as of a moment ago.
+        *truth* is the kernel side's recent record of threads, by tid.
         """
         with self.cost.part("observe"):
             began_s = time.thread_time()
             overhead = self.cost.take(engine_pid=engine_pid, period_s=self.period_s)
             self._keep_pace()
-            seen = self._see(plan, status, truth)
+            look = self._see(plan, status, truth)
             layers, missing = layer_samples(plan, stats, status)
-            self._has_window = seen.window_s > 0
+            self._has_window = look.window_s > 0
             return Snapshot(
-                at=seen.at,
-                monotonic_s=seen.monotonic_s,
-                window_s=seen.window_s,
+                at=look.at,
+                monotonic_s=look.monotonic_s,
+                window_s=look.window_s,
                 node=self._node,
                 machine=self.machine,
                 status=status,
-                threads=seen.threads,
-                pods=with_coverage(seen.pods, self._coverage.of(plan, seen.threads)),
+                threads=look.threads,
+                pods=with_coverage(look.pods, self._coverage.of(plan, look.threads)),
                 layers=layers,
                 pressure=self._node_pressure,
                 plan=plan,
-                defects=seen.rows.defects + missing + self._defects(),
+                defects=look.rows.defects + missing + self._defects(),
                 reserve_cores=self._settings.plan.reserve_cores,
-                observing=self._observing(seen.rows),
+                observing=self._observing(look.rows),
                 pressure_events=self._events.counts,
                 plugins=tuple(plugins),
                 profile_failures=tuple(profile_failures),
                 overhead=evolve(
                     overhead,
-                    threads_seen=seen.rows.threads_seen,
+                    threads_seen=look.rows.threads_seen,
                     tick_s=time.thread_time() - began_s,
                 ),
             )
 
     def close(self) -> None:
-        """Let go of every descriptor."""
+        """Close every descriptor."""
         self._events.close()
         self._threads.close()
         self._cgroups.close()
@@ -174,8 +174,8 @@ class Observer:
         self.cost.close()
 
     def _keep_pace(self) -> None:
-        """Judge what the last look cost, with all that followed from it."""
-        if not self._has_window:  # the baseline opens every file once: no measure of a look
+        """Adapt the period to the cost of the last look, including the work that followed."""
+        if not self._has_window:  # the baseline opens every file once and is no measure of a look
             return
         before_s = self.period_s
         self._pace.note(self.cost.look_s)
@@ -188,7 +188,8 @@ class Observer:
         rows = self._read_threads()
         window_s = 0.0 if self._looked_at is None else monotonic_s - self._looked_at
         self._looked_at = monotonic_s
-        # The node's pressure first: what it has not seen, no cgroup read after it can have.
+        # The node's pressure is read first: a resource without a stall on the node by then had
+        # none in a cgroup either.
         before, self._node_pressure = self._node_pressure, self._pressure.read()
         usage = self._cgroups.read(window_s, unmoved(before, self._node_pressure))
         sampler = Sampler(

@@ -1,4 +1,4 @@
-"""What the agent itself costs: CPU by part, memory, descriptors."""
+"""The cost of the agent itself: CPU by part, memory, descriptors."""
 
 import resource
 import threading
@@ -14,18 +14,18 @@ from temper_core.records.snapshots import Overhead
 
 NS_PER_S = 1_000_000_000
 PER_LOOK = ("observe", "lint", "publish")
-"""Parts whose cost falls with the number of looks; the others do not wait for the observer."""
+"""Parts whose cost falls with the number of looks. Other parts run independently of it."""
 SPLIT_EVERY = 4
-"""Every so many times a part's user and kernel time are told apart: asking doubles its own cost."""
+"""Runs of a part per split into user and kernel time. The split doubles the cost of measuring."""
 OTHER = "other"
 
 
 @define(eq=False)
 class _Part:
-    """CPU time of one part: exact in this window, and where it fell in all the time so far.
+    """CPU time of one part: the exact time of this window, and its split over all time so far.
 
-    The kernel tells user space and kernel apart by its timer tick (``task_cputime_adjusted``),
-    far too coarse for one window of a few milliseconds; so the split is the long-run one.
+    The kernel splits user and kernel time by its timer tick (``task_cputime_adjusted``). That is
+    far too coarse for one window of a few milliseconds, so the long-run split is used.
     """
 
     spent_s: float = 0.0
@@ -40,14 +40,14 @@ class _Part:
 
 
 class _Open(threading.local):
-    """The innermost charge that is open on the current thread."""
+    """The innermost open charge of the current thread."""
 
     charge: "_Charge | None" = None
 
 
 @define(eq=False)
 class _Charge:
-    """One run of a part, on one thread; what a part inside it costs is not its own."""
+    """One run of a part, on one thread. The cost of an inner part is excluded."""
 
     _part: _Part
     _lock: threading.Lock
@@ -63,14 +63,14 @@ class _Charge:
     def __enter__(self) -> None:
         self._outer, self._open.charge = self._open.charge, self
         self._thread = threading.get_ident()
-        self._part.times += 1  # a lost count, from two threads at once, does no harm
+        self._part.times += 1  # a lost count, by a race of two threads, does no harm
         if self._part.times % SPLIT_EVERY == 1:
             self._began = resource.getrusage(resource.RUSAGE_THREAD)
         self._began_s = time.thread_time()
 
     def __exit__(self, *_: object) -> None:
         if self._thread != threading.get_ident():
-            return  # the clocks of two threads have nothing in common
+            return  # the CPU clocks of two threads are unrelated
         spent_s, began = time.thread_time() - self._began_s, self._began
         outer = self._open.charge = self._outer
         if outer is not None:
@@ -94,14 +94,14 @@ class _Charge:
 
 
 class OwnCost:
-    """Adds up the CPU time of the agent by part; any thread may charge a part.
+    """Adds up the CPU time of the agent by part. Any thread may charge a part.
 
-    What no part was charged with (other threads, the interpreter) is ``other``. Every part is
-    split into user space and kernel: ``observe_user``, ``observe_kernel``. All keys add up to
-    the whole process. A part inside a part is charged to the inner one alone.
+    Time that no part was charged with (other threads, the interpreter) is ``other``. Every part is
+    split into user space and kernel: ``observe_user``, ``observe_kernel``. All keys add up to the
+    whole process. A part inside a part is charged to the inner one alone.
 
-    ``series`` is for the server to set: how many its last scrape had. ``look_s`` is what the
-    looks of the window before the last ``take`` cost, linter included.
+    The server sets ``series`` to the number of series of its last scrape. ``look_s`` is the cost of
+    the looks of the window before the last ``take``, linter included.
     """
 
     def __init__(
@@ -119,16 +119,16 @@ class OwnCost:
 
     def part(self, name: str) -> _Charge:
         """Charge the calling thread's CPU time inside a ``with`` block to *name*."""
-        with self._lock:  # a new part must not come while another thread goes through them
+        with self._lock:  # no part may be added while another thread iterates over them
             part = self._parts[name]
         return _Charge(part, self._lock, self._open)
 
     def note_bpf(self, kernel_ns: int) -> None:
-        """Remember how much of the charged time ran inside BPF programs."""
+        """Add *kernel_ns* to the part of the charged time that ran inside BPF programs."""
         self._bpf_ns += kernel_ns
 
     def close(self) -> None:
-        """Let go of what is kept open."""
+        """Close the kept files."""
         self._size.close()
 
     def take(self, *, engine_pid: int | None = None, period_s: float = 0.0) -> Overhead:
@@ -155,18 +155,18 @@ class OwnCost:
 
     def _settle_other(self, spent_s: float) -> None:
         charged = [part for name, part in self._parts.items() if name != OTHER]
-        whole = resource.getrusage(resource.RUSAGE_SELF)
+        usage = resource.getrusage(resource.RUSAGE_SELF)
         other = self._parts[OTHER]
         other.spent_s = max(0.0, spent_s - sum(part.spent_s for part in charged))
-        other.user_s = max(0.0, whole.ru_utime - sum(part.user_s for part in charged))
-        other.kernel_s = max(0.0, whole.ru_stime - sum(part.kernel_s for part in charged))
+        other.user_s = max(0.0, usage.ru_utime - sum(part.user_s for part in charged))
+        other.kernel_s = max(0.0, usage.ru_stime - sum(part.kernel_s for part in charged))
 
     def _split(self, rate: float) -> dict[str, float]:
         """Return this window's cost by part and side, and begin a new window."""
-        found: dict[str, float] = {}
+        ratios: dict[str, float] = {}
         for name in sorted(self._parts):
             part = self._parts[name]
             spent, part.spent_s = part.spent_s * rate, 0.0
             kernel = spent * part.kernel_share
-            found[f"{name}_kernel"], found[f"{name}_user"] = kernel, spent - kernel
-        return found
+            ratios[f"{name}_kernel"], ratios[f"{name}_user"] = kernel, spent - kernel
+        return ratios

@@ -1,4 +1,4 @@
-"""How large the agent and the engine are: memory and descriptors."""
+"""The size of the agent and the engine: memory and descriptors."""
 
 import os
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from temper_core.observe.descriptors import DescriptorBudget, KeptFile, read_onc
 
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 READ_EVERY_S = 14.0
-"""As often as metrics are usually scraped: a path below /proc costs as much as all the counting."""
+"""About the usual scrape interval. Opening a path below /proc costs as much as all the counting."""
 
 
 @frozen
@@ -23,7 +23,7 @@ class Size:
 
 
 class SizeReader:
-    """Reads sizes now and then, and in between says what it has read."""
+    """Reads sizes every ``READ_EVERY_S``, and returns the last ones in between."""
 
     def __init__(self, proc_root: Path | str, budget: DescriptorBudget) -> None:
         self._proc_root = str(proc_root)
@@ -33,7 +33,7 @@ class SizeReader:
         self._due = float("-inf")
 
     def read(self, now: float, engine_pid: int | None = None) -> Size:
-        """Return the sizes; read anew where *now* it is time to, or the engine is another."""
+        """Return the sizes. They are read anew if *now* a reading is due or the engine changed."""
         if now >= self._due or engine_pid != self._engine_pid:
             self._due, self._engine_pid = now + READ_EVERY_S, engine_pid
             engine = f"{self._proc_root}/{engine_pid}/statm"
@@ -45,13 +45,13 @@ class SizeReader:
         return self._known
 
     def close(self) -> None:
-        """Let go of the one file that is kept."""
+        """Close the kept file."""
         self._statm.close()
 
     def _open_descriptors(self) -> int:
         folder = f"{self._proc_root}/self/fd"
         try:
-            # Since Linux 6.2 the size of this directory is the number; listing costs far more.
+            # Since Linux 6.2 the directory's size is the number. Listing it costs far more.
             return os.stat(folder).st_size or len(os.listdir(folder))  # noqa: PTH116, PTH208 - hot
         except OSError:
             return 0

@@ -1,4 +1,4 @@
-"""How often to look: the period stretches when looking costs too much, and comes back."""
+"""Adapts the observation period: it grows while observation costs too much, and shrinks again."""
 
 from collections import deque
 
@@ -6,7 +6,7 @@ from temper_core.settings.models import LONGEST_PERIOD_S
 
 TICKS_JUDGED = 3
 COME_BACK_BELOW = 0.8
-"""Share of the budget under which the cost at half the period must stay: no flapping."""
+"""The period is halved if the cost would stay below this share of the budget. Avoids flapping."""
 
 
 class ObservationPace:
@@ -20,7 +20,7 @@ class ObservationPace:
         self._usual_s = 0.0
 
     def note(self, cpu_s: float) -> None:
-        """Take in what one tick cost; a single dear tick changes nothing."""
+        """Record the cost of one tick. A single expensive tick does not change the period."""
         self._costs.append(cpu_s)
         if len(self._costs) < TICKS_JUDGED:
             return
@@ -34,21 +34,21 @@ class ObservationPace:
 
     @property
     def cost_ratio(self) -> float:
-        """Share of one core that a usual tick costs at the period in force."""
+        """Cost of the median tick at the current period, as a share of one core."""
         return self._usual_s / self.period_s
 
     @property
     def stretched(self) -> str:
-        """Why the node is watched less often than wanted, or dearer than allowed; or nothing."""
+        """Why the period is longer, or the cost higher, than configured, else an empty string."""
         if self.period_s <= self._wanted_s and self.cost_ratio <= self._budget:
             return ""
         cost, budget = f"{self.cost_ratio:.2%} of a core", f"{self._budget:.2%}"
-        wanted, now = f"{self._wanted_s:g} s", f"{self.period_s:g} s"
-        return f"looking costs {cost} (budget {budget}): every {now}, not {wanted}"
+        configured, now = f"{self._wanted_s:g} s", f"{self.period_s:g} s"
+        return f"observation costs {cost} (budget {budget}): every {now}, not {configured}"
 
     @property
     def defects(self) -> tuple[str, ...]:
-        """Say so as a defect, too."""
+        """``stretched`` as a defect."""
         return (f"observe: {self.stretched}",) if self.stretched else ()
 
     def _change(self, period_s: float) -> None:

@@ -1,4 +1,4 @@
-"""Which pod, container and layer a thread belongs to, by the plan."""
+"""Finds the pod, container and layer of a thread in the plan."""
 
 from collections.abc import Iterable
 from typing import TypeVar
@@ -16,14 +16,14 @@ Key = TypeVar("Key")
 Answer = TypeVar("Answer")
 
 MOST_REMEMBERED = 4_096
-"""Answers kept per question, some 350 bytes each; threads that come and go under names of their own
-ask new ones all the time."""
+"""Entries of each cache, some 350 bytes each. Short-lived threads with unique names add new keys
+all the time."""
 COMM_LENGTH = 15
 
 
 @frozen
 class ThreadPlace:
-    """Where a thread lives; all empty for a thread of no pod."""
+    """The pod and container of a thread. All fields are empty for a thread outside of pods."""
 
     namespace: str = ""
     pod: str = ""
@@ -37,7 +37,7 @@ NOWHERE = ThreadPlace()
 
 
 class Places:
-    """Answers from a plan's assignments, remembered per cgroup; one object per plan."""
+    """Lookups in a plan's assignments, cached per cgroup. Make one object per plan."""
 
     def __init__(self, plan: LayerPlan | None) -> None:
         self.plan = plan
@@ -57,13 +57,13 @@ class Places:
         self.records[pod.uid] = pod
         for cgroup in pod.cgroups:
             self._by_cgroup[cgroup] = (place, pod)
-        if not pod.cgroups:  # a workload that a rule names by its process
+        if not pod.cgroups:  # a workload whose rule names a process
             for container in pod.containers:
                 for process in container.processes:
                     self._by_process[process[:COMM_LENGTH]] = place
 
     def changed_since(self, before: "Places") -> set[str]:
-        """Return the cgroups of pods that are not what they were *before*."""
+        """Return the cgroups of pods that have changed since *before*."""
         return {
             path
             for uid, pod in self.records.items()
@@ -75,34 +75,34 @@ class Places:
         """Return the place of a thread of *process* in *cgroup*, by the longest prefix."""
         if self._by_process and process in self._by_process:
             return self._by_process[process]
-        found = self._known.get(cgroup)
-        if found is None:
-            found = self._search(cgroup)
-            remember(self._known, cgroup, found)
-        return found
+        place = self._known.get(cgroup)
+        if place is None:
+            place = self._search(cgroup)
+            remember(self._known, cgroup, place)
+        return place
 
     def seat_of(self, row: ThreadRow) -> tuple[ThreadPlace, str]:
-        """Return a thread's place, and the layer in which the plan wants it ("" for none)."""
+        """Return a thread's place, and its layer by the plan ("" for none)."""
         key = (row.cgroup, row.comm, row.process, row.uid, row.is_kthread, row.tid == row.tgid)
-        found = self._seats.get(key)
-        if found is None:
-            found = self.of(row.cgroup, row.process), self._layer_of(ThreadIdentity(*key))
-            remember(self._seats, key, found)
-        return found
+        seat = self._seats.get(key)
+        if seat is None:
+            seat = self.of(row.cgroup, row.process), self._layer_of(ThreadIdentity(*key))
+            remember(self._seats, key, seat)
+        return seat
 
     def _layer_of(self, thread: ThreadIdentity) -> str:
         layer = layer_of(self.plan, thread) if self.plan is not None else None
         return layer.name if layer else ""
 
     def _search(self, cgroup: str) -> ThreadPlace:
-        found, prefix = self._by_cgroup.get(cgroup), ""
-        if found is None:
+        entry, prefix = self._by_cgroup.get(cgroup), ""
+        if entry is None:
             for name in cgroup.split("/")[:-1]:
                 prefix += f"{name}/"
-                found = self._by_cgroup.get(prefix, found)
-        if found is None:
+                entry = self._by_cgroup.get(prefix, entry)
+        if entry is None:
             return NOWHERE
-        place, pod = found
+        place, pod = entry
         container = _container_name(pod, cgroup)
         if not container:
             return place
@@ -118,7 +118,7 @@ def _container_name(pod: Pod, cgroup: str) -> str:
 
 
 def _outermost(cgroups: Iterable[str]) -> tuple[str, ...]:
-    """Leave out what lies below another one: the kernel has counted it in already."""
+    """Drop cgroups below another one, whose counters already include theirs."""
     outer: list[str] = []
     for cgroup in sorted(set(cgroups)):
         if not any(cgroup.startswith(above) for above in outer):
@@ -129,7 +129,7 @@ def _outermost(cgroups: Iterable[str]) -> tuple[str, ...]:
 def remember(
     answers: dict[Key, Answer], key: Key, answer: Answer, most: int = MOST_REMEMBERED
 ) -> None:
-    """Keep an answer, and forget all others once there are *most*."""
+    """Store an answer. Once there are *most*, all earlier answers are dropped."""
     if len(answers) >= most:
         answers.clear()
     answers[key] = answer

@@ -1,4 +1,4 @@
-"""The pods of a plan over one window, from their cgroups and their threads."""
+"""Samples of a plan's pods over one window, from their cgroups and threads."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,9 +19,9 @@ EXPIRED = "expired"
 
 @define(eq=False)
 class ThreadTotals:
-    """What the threads of one pod did together; ``seen`` are those that ran.
+    """Sums over the threads of one pod. ``seen`` counts those that ran.
 
-    ``runs`` is -1 where they are not counted.
+    ``runs`` is -1 if the tier does not count runs.
     """
 
     living: int = 0
@@ -36,7 +36,7 @@ NO_USAGE = CgroupUsage()
 
 
 def totals_by_pod(places: Places, rows: ThreadRows) -> Mapping[str, ThreadTotals]:
-    """Add up rows and rests by the pods' uids; threads of no pod are under the empty one."""
+    """Add up rows and rests by pod uid. Threads outside of pods have the empty uid."""
     totals: defaultdict[str, ThreadTotals] = defaultdict(ThreadTotals)
     for cgroup, threads in rows.threads_by_cgroup.items():
         totals[places.of(cgroup, "").uid].living += threads
@@ -99,7 +99,7 @@ def _pod_sample(
     pod, profile = assignment.pod, assignment.profile
     rate = 1 / window_s if window_s > 0 else 0.0
     seen_s = threads.run_ns / NS_PER_S
-    # The cgroup also counts what ran in threads that came and went between two looks.
+    # The cgroup also counts threads that began and ended between two looks.
     used_s = seen_s if used.cpu_us is None else used.cpu_us / US_PER_S
     short_lived_s = max(0.0, used_s - seen_s) if knows_threads else 0.0
     throttled = used.throttled
@@ -108,7 +108,7 @@ def _pod_sample(
         pod.name,
         pod.uid,
         assignment.tier,
-        # A workload known by its process has no cgroup in which its threads are counted.
+        # A workload that is matched by process has no cgroup that counts its threads.
         max(threads.living, threads.seen),
         used_s * rate,
         throttled.throttled_periods / throttled.periods if throttled.periods else 0.0,
@@ -129,7 +129,7 @@ def _pod_sample(
 
 
 def _profile_remark(assignment: Assignment) -> tuple[str, str]:
-    """Return code and reason where a profile is not applied, or there is something odd about it."""
+    """Return code and reason if a profile is not applied, or is applied with a reservation."""
     if assignment.profile_code is not None:
         return assignment.profile_code.value, assignment.profile_reason
     is_expired = assignment.profile is not None and assignment.profile.expired
@@ -137,7 +137,7 @@ def _profile_remark(assignment: Assignment) -> tuple[str, str]:
 
 
 def _unthrottled(used: CgroupUsage, window_s: float) -> float | None:
-    """Return the share of the window in which somebody waited though nothing throttled him."""
+    """Return the share of the window in which a thread waited without being throttled."""
     if used.stalled_us is None or window_s <= 0:
         return None
     waited_us = max(0.0, used.stalled_us - used.throttled.explained_us)
@@ -145,21 +145,21 @@ def _unthrottled(used: CgroupUsage, window_s: float) -> float | None:
 
 
 def _together(usages: Sequence[CgroupUsage]) -> CgroupUsage:
-    """Add up the cgroups of one workload; limits and pressure are those of the one that waited.
+    """Add up the cgroups of one workload. Limits and pressure are those that waited longest.
 
-    Waits may overlap, so they cannot be added: the cgroup that waited longest speaks for all.
+    Waits may overlap and cannot be added, so the cgroup with the longest wait represents all.
     """
     if len(usages) == 1:
         return usages[0]
     if not usages:
         return NO_USAGE
     counted = [usage.cpu_us for usage in usages if usage.cpu_us is not None]
-    known = [usage.memory_bytes for usage in usages if usage.memory_bytes >= 0]
+    sizes = [usage.memory_bytes for usage in usages if usage.memory_bytes >= 0]
     speaker = max(usages, key=_waited_us)
     return evolve(
         speaker,
         cpu_us=sum(counted) if counted else None,
-        memory_bytes=sum(known) if known else -1,
+        memory_bytes=sum(sizes) if sizes else -1,
         throttled=evolve(
             added([usage.throttled for usage in usages]),
             explained_us=speaker.throttled.explained_us,

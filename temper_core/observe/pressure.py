@@ -1,6 +1,7 @@
 """Pressure stall information (PSI) of the node and of cgroups.
 
-Format: kernel/sched/psi.c (``psi_show``). Averages are percentages there, ratios here.
+The format is that of kernel/sched/psi.c (``psi_show``). Averages are percentages there and ratios
+here.
 """
 
 import re
@@ -19,11 +20,11 @@ _FILE = re.compile(_LINE % b"some" + rb"(?:%s)?" % (_LINE % b"full"))
 
 
 def parse_pressure(content: bytes) -> Pressure:
-    """Read a PSI file; raise ValueError where it has no ``some`` line or a line is odd."""
-    found = _FILE.fullmatch(content)
-    if found is None:
-        raise ValueError("this is no pressure file")
-    ten, sixty, long, total, *full = found.groups()
+    """Parse a PSI file. Raise ValueError if ``some`` is missing or a line is malformed."""
+    match = _FILE.fullmatch(content)
+    if match is None:
+        raise ValueError("is not in the format of a pressure file")
+    ten, sixty, long, total, *full = match.groups()
     ratios = _RATIOS
     some = PressureLine(ratios[ten], ratios[sixty], ratios[long], int(total))
     if full[0] is None:
@@ -33,7 +34,7 @@ def parse_pressure(content: bytes) -> Pressure:
 
 
 class _Ratios(dict[bytes, float]):
-    """Percentages as the kernel writes them, as ratios; there are some 10,000 of them."""
+    """A cache of ratios by the kernel's text of a percentage. There are some 10,000 texts."""
 
     def __missing__(self, text: bytes) -> float:
         percent = float(text)
@@ -50,7 +51,7 @@ _RATIOS = _Ratios()
 
 @define(eq=False)
 class _Known:
-    """A PSI file and what it said last; ``is_calm`` while all averages were zero."""
+    """A PSI file and its last content. ``is_calm`` is true if all averages were zero."""
 
     file: KeptFile
     raw: bytes = b""
@@ -60,8 +61,8 @@ class _Known:
     def read(self) -> Pressure:
         raw = self.file.read()
         if self.told is None or raw != self.raw:
-            self.told = told = parse_pressure(raw)
-            self.raw, self.is_calm = raw, _is_calm(told.some) and _is_calm(told.full)
+            self.told = pressure = parse_pressure(raw)
+            self.raw, self.is_calm = raw, _is_calm(pressure.some) and _is_calm(pressure.full)
         return self.told
 
 
@@ -70,41 +71,41 @@ def _is_calm(line: PressureLine | None) -> bool:
 
 
 class PressureFiles:
-    """The three PSI files of one place, kept open; ``defects`` says what could not be read."""
+    """The three PSI files of one place, kept open. ``defects`` names the unreadable ones."""
 
     def __init__(self, paths: Mapping[str, str], budget: DescriptorBudget) -> None:
         self._files = {resource: _Known(KeptFile(path, budget)) for resource, path in paths.items()}
         self.defects: tuple[str, ...] = ()
 
     def read(self, unmoved: Collection[str] = ()) -> dict[str, Pressure]:
-        """Return what can be read, by resource; never raises.
+        """Return the readable pressures by resource. Never raises.
 
-        *unmoved* are resources for which the whole node has not waited since the last look, so
-        nobody in it has: a file that was calm says what it said, and is not read for that.
+        *unmoved* are resources without a wait on the whole node since the last look. For these, a
+        file that was calm cannot have changed, and is not read.
         """
-        found: dict[str, Pressure] = {}
+        pressures: dict[str, Pressure] = {}
         defects = []
-        for resource, known in self._files.items():
-            if known.is_calm and known.told is not None and resource in unmoved:
-                found[resource] = known.told
+        for resource, source in self._files.items():
+            if source.is_calm and source.told is not None and resource in unmoved:
+                pressures[resource] = source.told
                 continue
             try:
-                found[resource] = known.read()
+                pressures[resource] = source.read()
             except OSError as error:
-                defects.append(f"pressure: {known.file.path}: {error.strerror}")
+                defects.append(f"pressure: {source.file.path}: {error.strerror}")
             except ValueError as error:
-                defects.append(f"pressure: {known.file.path}: {error}")
+                defects.append(f"pressure: {source.file.path}: {error}")
         self.defects = tuple(defects)
-        return found
+        return pressures
 
     def close(self) -> None:
-        """Let go of the files."""
-        for known in self._files.values():
-            known.file.close()
+        """Close the files."""
+        for source in self._files.values():
+            source.file.close()
 
 
 def unmoved(before: Mapping[str, Pressure], now: Mapping[str, Pressure]) -> frozenset[str]:
-    """Return the resources for which nobody has waited between two looks at the node."""
+    """Return the resources for which no task waited between two looks at the node."""
     return frozenset(
         resource
         for resource, pressure in now.items()
@@ -117,7 +118,7 @@ def _totals(pressure: Pressure) -> tuple[int, int]:
 
 
 def node_pressure(proc_root: Path | str, budget: DescriptorBudget) -> PressureFiles:
-    """Return the node's PSI files; a kernel without PSI, or with ``psi=0``, has defects."""
+    """Return the node's PSI files. They have defects without PSI or with ``psi=0``."""
     paths = {resource: f"{proc_root}/pressure/{resource}" for resource in RESOURCES}
     return PressureFiles(paths, budget)
 

@@ -1,8 +1,8 @@
-"""The kernel's own word that somebody waited: PSI triggers, one for each resource of the node.
+"""PSI triggers, by which the kernel reports stalls, one for each resource of the node.
 
 Format and rules: kernel/sched/psi.c (``psi_trigger_create``, ``psi_trigger_poll``) and
-Documentation/accounting/psi.rst. A window of 2 s is what a process without CAP_SYS_RESOURCE may
-ask for; a trigger fires once per window at most, and being polled takes that back.
+Documentation/accounting/psi.rst. A process without CAP_SYS_RESOURCE may use a window of 2 s. A
+trigger fires once per window at most, and polling it resets the event.
 """
 
 import errno
@@ -18,15 +18,15 @@ from temper_core.observe.pressure import RESOURCES
 THRESHOLD_US = 200_000
 WINDOW_US = 2_000_000
 CALM_S = 30.0
-"""So long nobody must have waited for a CPU before the next wait is news."""
+"""Seconds without a wait for a CPU that make a calm. The wait after a calm raises the alarm."""
 _GONE = select.POLLERR | select.POLLHUP | select.POLLNVAL
 
 
 class PressureEvents:
-    """Counts how often tasks waited for 10 % of two seconds, by resource, since it was made.
+    """Counts the windows of 2 s in which tasks waited for 10 % of the time, by resource.
 
-    One thread sleeps until the kernel says so. The first wait for a CPU after a calm makes
-    ``alarm`` be called, from that thread. ``defects`` says what cannot be told here.
+    One thread sleeps until a trigger fires. It calls ``alarm`` at the first wait for a CPU after a
+    calm. ``defects`` names the triggers that could not be set.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class PressureEvents:
         self._resources: dict[int, str] = {}
         self._counts: dict[str, int] = {}
         self._last_cpu_s = float("-inf")
-        # Each is written by one thread alone, so that no ring is lost between two of its steps.
+        # Each counter is written by one thread only, so that no alarm is lost by a race.
         self._rings = self._rings_heard = 0
         self._thread: threading.Thread | None = None
         self._stop = -1
@@ -46,23 +46,23 @@ class PressureEvents:
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """Events so far, by resource; those without a trigger are missing."""
+        """Events so far, by resource. Resources without a trigger are missing."""
         return dict(self._counts)
 
     def rang(self) -> bool:
-        """Return whether the alarm was called since this was last asked."""
-        heard, self._rings_heard = self._rings_heard, self._rings
-        return self._rings_heard != heard
+        """Return whether the alarm was called since the last call."""
+        before, self._rings_heard = self._rings_heard, self._rings
+        return self._rings_heard != before
 
     def listen(self) -> None:
-        """Begin to count, if there is a trigger at all."""
+        """Begin to count, if there is a trigger."""
         if self._resources and self._thread is None:
             self._stop = os.eventfd(0)
             self._thread = threading.Thread(target=self._count, name="pressure-events", daemon=True)
             self._thread.start()
 
     def close(self) -> None:
-        """End the thread and take the triggers back; the counts stay."""
+        """End the thread and remove the triggers. The counts stay."""
         if self._thread is not None:
             os.eventfd_write(self._stop, 1)
             self._thread.join()
@@ -75,7 +75,7 @@ class PressureEvents:
     def _set(self, resource: str, path: str) -> None:
         try:
             descriptor = os.open(path, os.O_RDWR | os.O_NONBLOCK)
-        except FileNotFoundError:  # no PSI at all, which whoever reads the averages says
+        except FileNotFoundError:  # no PSI, which the reader of the averages reports
             return
         except OSError as error:
             self._note(f"{resource}: {error.strerror}")
@@ -101,7 +101,7 @@ class PressureEvents:
                 resource = self._resources[descriptor]
                 if events & _GONE:
                     poll.unregister(descriptor)
-                    self._note(f"{resource}: the kernel has taken the trigger away")
+                    self._note(f"{resource}: the kernel removed the trigger")
                 else:
                     self._hear(resource)
 
@@ -118,6 +118,6 @@ class PressureEvents:
 
 
 def _write_trigger(descriptor: int) -> None:
-    if os.fstat(descriptor).st_size:  # the kernel's have none: this is a copy of some /proc
-        raise OSError(errno.EOPNOTSUPP, "no file of the kernel's own")
+    if os.fstat(descriptor).st_size:  # the kernel's files have size 0: this is a copy of a /proc
+        raise OSError(errno.EOPNOTSUPP, "is no file of the kernel")
     os.write(descriptor, b"some %d %d\0" % (THRESHOLD_US, WINDOW_US))

@@ -1,7 +1,7 @@
-"""What the kernel writes about a thread or process in /proc, parsed.
+"""Parsers for the kernel's files of a thread or process in /proc.
 
-Formats: fs/proc/array.c (``do_task_stat``), fs/proc/base.c (``proc_pid_schedstat``) and
-kernel/cgroup/cgroup.c (``proc_cgroup_show``).
+The formats are those of fs/proc/array.c (``do_task_stat``), fs/proc/base.c
+(``proc_pid_schedstat``) and kernel/cgroup/cgroup.c (``proc_cgroup_show``).
 """
 
 import os
@@ -14,7 +14,7 @@ PF_KTHREAD = 0x0020_0000
 COMM_LENGTH = 15
 UNIFIED = ""
 V1_BY_WORTH = ("name=systemd", "cpu", "cpuacct", "memory", "pids", "cpuset")
-"""v1 hierarchies by how much they tell of who a process is; the pod sources read the same."""
+"""v1 hierarchies by how well they identify a process. The pod sources use the same order."""
 
 # Positions counted after the closing parenthesis of the name: ``state`` is 0.
 _FLAGS, _UTIME, _STIME, _START, _PROCESSOR = 6, 11, 12, 19, 36
@@ -29,7 +29,7 @@ class SchedStat(NamedTuple):
 
 
 class StatLine(NamedTuple):
-    """The parts of a ``stat`` line that observation uses; ``start_ticks`` since boot."""
+    """The parts of a ``stat`` line that observation uses. ``start_ticks`` counts from boot."""
 
     comm: str
     is_kthread: bool
@@ -39,21 +39,21 @@ class StatLine(NamedTuple):
 
 
 def parse_schedstat(content: bytes) -> SchedStat:
-    """Read ``run_ns delay_ns timeslices``; raise ValueError where it is something else."""
+    """Parse ``run_ns delay_ns timeslices``. Raise ValueError if it is malformed."""
     run, delay, _ = content.split()
     return SchedStat(int(run), int(delay))
 
 
 def parse_stat(content: bytes) -> StatLine:
-    """Read a ``stat`` line; raise ValueError where it is cut or something else.
+    """Parse a ``stat`` line. Raise ValueError if it is truncated or malformed.
 
-    The name is written raw: it may hold blanks, parentheses and newlines, so it ends at the
-    *last* closing parenthesis. Bytes that are not UTF-8 become U+FFFD.
+    The kernel does not escape the name. It may contain blanks, parentheses and newlines, so it
+    ends at the *last* closing parenthesis. Bytes that are not UTF-8 become U+FFFD.
     """
     opening, closing = content.index(b"("), content.rindex(b")")
     fields = content[closing + 1 :].split(None, _PROCESSOR + 1)
     if len(fields) <= _PROCESSOR:
-        raise ValueError("the stat line is cut")
+        raise ValueError("the stat line is truncated")
     is_kthread = bool(int(fields[_FLAGS]) & PF_KTHREAD)
     name = content[opening + 1 : closing].decode("utf-8", "replace")
     return StatLine(
@@ -66,8 +66,8 @@ def parse_stat(content: bytes) -> StatLine:
 
 
 def _kernel_name(name: str) -> str:
-    # For a kworker the kernel appends what it works on (wq_worker_comm), which is no part of the
-    # task's name: the engine matches the bare one, and the suffix changes all the time.
+    # To a kworker's name the kernel appends its current work (wq_worker_comm), which changes all
+    # the time and is no part of the task's name. The engine matches the bare name.
     bare = _KWORKER.match(name)
     return (bare.group() if bare else name)[:COMM_LENGTH]
 
@@ -75,8 +75,8 @@ def _kernel_name(name: str) -> str:
 def parse_cgroup(content: bytes) -> str:
     """Return a process' cgroup in the engine's form: ``a/b/``, the root is ``/``.
 
-    The v2 path; where that is the root, as for everyone on a hybrid host whose workloads live
-    under v1 controllers, the first of ``V1_BY_WORTH`` that says more. Empty if nothing is told.
+    It is the v2 path. If that is the root, as on a hybrid host with its workloads under v1
+    controllers, it is the first longer path of ``V1_BY_WORTH``. It is empty without any path.
     """
     paths: dict[str, str] = {}
     for line in content.decode("utf-8", "replace").splitlines():
@@ -90,6 +90,6 @@ def parse_cgroup(content: bytes) -> str:
 
 
 def engine_path(path: str) -> str:
-    """Spell a cgroup path as the engine does: no leading slash, one trailing one."""
+    """Return a cgroup path in the engine's form: no leading slash, one trailing slash."""
     bare = path.removesuffix(" (deleted)").strip("/")
     return f"{bare}/" if bare else "/"

@@ -1,4 +1,4 @@
-"""What is remembered of processes and their threads between two ticks."""
+"""The state of processes and their threads that is kept between two ticks."""
 
 import os
 
@@ -8,14 +8,14 @@ from temper_core.observe.descriptors import DescriptorBudget, read_once
 from temper_core.observe.process_text import SchedStat, StatLine, parse_cgroup
 
 FRESH_TICKS = 2
-"""Ticks in which a new process' cgroup is read again: runtimes move it after the fork."""
+"""Ticks in which a new process' cgroup is read again, since runtimes move it after the fork."""
 
 
 @define(eq=False)
 class Task:
-    """A thread as last read; ``raw`` is its counter file, equal as long as it did not run.
+    """A thread as last read. ``raw`` is its counter file, unchanged as long as it does not run.
 
-    ``stat`` is a kept descriptor too, for a thread that has run between two ticks; -1 for none.
+    ``stat`` is a second kept descriptor, for a thread that ran between two ticks, or -1.
     """
 
     tid: int
@@ -28,7 +28,7 @@ class Task:
 
 @define(eq=False)
 class Process:
-    """A process: where it lives, whose it is, and its threads by tid."""
+    """A process: its cgroup, its user, and its threads by tid."""
 
     pid: int
     home: str
@@ -41,20 +41,20 @@ class Process:
     tasks: dict[int, Task] = field(factory=dict)
 
     def learn(self) -> None:
-        """Read anew whose the process is and in which cgroup; raise OSError if it is gone."""
+        """Read the process' user and cgroup again. Raise OSError if it has ended."""
         self.cgroup = parse_cgroup(read_once(f"{self.home}/cgroup", 16384)) or self.cgroup
         self.uid = os.stat(self.home).st_uid  # noqa: PTH116 - hot path
 
     def may_have_others(self) -> bool:
-        """Whether its threads may be others than those in ``tasks``; OSError if it is gone.
+        """Whether its threads may differ from ``tasks``. Raise OSError if it has ended.
 
         The kernel counts the threads into the link count of ``task`` (``proc_task_getattr``).
         """
         if self.is_kthread:
             return False
-        seen = os.stat(self.folder)  # noqa: PTH116 - hot path
-        self.uid = seen.st_uid
-        return seen.st_nlink - 2 != len(self.tasks)
+        status = os.stat(self.folder)  # noqa: PTH116 - hot path
+        self.uid = status.st_uid
+        return status.st_nlink - 2 != len(self.tasks)
 
     def forget(self, tid: int, budget: DescriptorBudget) -> None:
         """Drop a thread that has ended."""

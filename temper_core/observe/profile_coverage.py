@@ -1,4 +1,4 @@
-"""How much of a pod's CPU time its profile knows: that of threads which a group's match takes."""
+"""The share of a pod's CPU time in threads that a match of its profile covers."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -16,23 +16,23 @@ from temper_core.records.steering import OPEN
 from temper_core.records.threads import ThreadIdentity
 
 MOST_VERDICTS = 256
-"""Kinds of threads remembered of a pod; a look tells of no more threads, or few, one by one."""
+"""Cached verdicts per pod. A look lists no more threads, or few more, one by one."""
 MOST_UNDECIDED = 0.1
-"""Share of a pod's CPU time of which it is not known who takes it, up to which the rest counts."""
+"""Most undecided CPU time, as a share of the pod's, with which the covered share is reported."""
 
 PodName = tuple[str, str]
 
 
 @define
 class _Shares:
-    """CPUs used by threads of one pod: those that a match takes, the others, and who knows."""
+    """CPUs used by the threads of one pod: covered by a match, not covered, and undecided."""
 
     covered: float = 0.0
     left: float = 0.0
     undecided: float = 0.0
 
     def ratio(self) -> float | None:
-        """Return the covered share; None where nothing ran, or too much of it is undecided."""
+        """Return the covered share, or None if nothing ran or too much of it is undecided."""
         decided = self.covered + self.left
         if not decided or self.undecided > MOST_UNDECIDED * (decided + self.undecided):
             return None
@@ -41,7 +41,7 @@ class _Shares:
 
 @define(eq=False)
 class ProfileCoverage:
-    """Judges the threads of profiled pods; what was judged by a plan is remembered with it."""
+    """Judges the threads of profiled pods. Verdicts are cached until the plan changes."""
 
     _plan: LayerPlan | None = field(default=None, init=False)
     _pods: dict[PodName, "_Judge"] = field(factory=dict, init=False)
@@ -49,7 +49,7 @@ class ProfileCoverage:
     def of(
         self, plan: LayerPlan | None, threads: Iterable[ThreadSample]
     ) -> Mapping[PodName, float]:
-        """Return the covered share by (namespace, pod), for pods of which it is known."""
+        """Return the covered share by (namespace, pod), for pods where it is known."""
         self._follow(plan)
         if not self._pods:
             return {}
@@ -59,8 +59,8 @@ class ProfileCoverage:
             judge = self._pods.get(key)
             if judge is not None and judge.is_about(thread):
                 _add(shares[key], judge.is_covered(thread), thread.cpu_used)
-        told = {key: each.ratio() for key, each in shares.items()}
-        return {key: ratio for key, ratio in told.items() if ratio is not None}
+        ratios = {key: pod_shares.ratio() for key, pod_shares in shares.items()}
+        return {key: ratio for key, ratio in ratios.items() if ratio is not None}
 
     def _follow(self, plan: LayerPlan | None) -> None:
         if plan is self._plan:
@@ -68,9 +68,9 @@ class ProfileCoverage:
         self._plan = plan
         assignments = plan.assignments if plan is not None else ()
         self._pods = {
-            (each.pod.namespace, each.pod.name): _Judge(each, plan)
-            for each in assignments
-            if plan is not None and each.profile is not None
+            (assignment.pod.namespace, assignment.pod.name): _Judge(assignment, plan)
+            for assignment in assignments
+            if plan is not None and assignment.profile is not None
         }
 
 
@@ -84,13 +84,13 @@ def _add(shares: _Shares, is_covered: bool | None, cpus: float) -> None:
 
 
 class _Judge:
-    """Says of the threads of one pod whether a match of its profile takes them."""
+    """Judges whether a match of the profile covers a thread, for one pod."""
 
     def __init__(self, assignment: Assignment, plan: LayerPlan) -> None:
         loaded, pod = assignment.profile, assignment.pod
         self._groups = loaded.profile.thread_groups if loaded else ()
-        meant = containers_of(pod, loaded.profile.fingerprint) if loaded else ()
-        self._containers = {each.name for each in meant}
+        containers = containers_of(pod, loaded.profile.fingerprint) if loaded else ()
+        self._containers = {container.name for container in containers}
         self._homes = {
             group.name: _home(group, assignment, plan)
             for group in self._groups
@@ -101,11 +101,11 @@ class _Judge:
         self._known: dict[tuple[str, str, bool], bool | None] = {}
 
     def is_about(self, thread: ThreadSample) -> bool:
-        """Whether the profile is about the thread's container; of an unknown one it is."""
+        """Whether the profile applies to the thread's container. An unknown container counts."""
         return not thread.container or thread.container in self._containers
 
     def is_covered(self, thread: ThreadSample) -> bool | None:
-        """Whether a match takes the thread; None where that is not known."""
+        """Whether a match covers the thread, or None if that is not known."""
         key = thread.comm, thread.process, thread.tid == thread.tgid
         if key not in self._known:
             verdict = takes_by_name(self._groups, _identity(thread))
@@ -114,10 +114,10 @@ class _Judge:
         return self._by_place(thread) if verdict is None else verdict
 
     def _by_place(self, thread: ThreadSample) -> bool | None:
-        """Judge by where the thread was sent, which steering decided by more than its name."""
+        """Judge by the thread's layer, which steering chose by more than its name."""
         if thread.expected_layer != thread.hinted_layer:
             return None
-        homes = {self._homes[each.name] for each in candidates(self._groups, _identity(thread))}
+        homes = {self._homes[group.name] for group in candidates(self._groups, _identity(thread))}
         if thread.expected_layer in homes:
             return True if thread.expected_layer != self._rest else None
         return False if thread.expected_layer == self._rest else None

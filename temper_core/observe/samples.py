@@ -1,4 +1,4 @@
-"""The rows of one window turned into the samples of threads that a snapshot holds."""
+"""Converts the rows of one window to the thread samples of a snapshot."""
 
 import time
 from collections.abc import Iterable, Mapping
@@ -18,10 +18,10 @@ UNKNOWN = ThreadTruth(tid=0, tgid=0, start_ns=0, comm="", cgroup_id=0, run_ns=0)
 
 
 class Sampler:
-    """Makes samples of one window's rows; what they have in common is worked out once.
+    """Makes samples of one window's rows. Their common values are computed once.
 
-    Without the engine's own record of it in *truth*, a thread's ``layer`` is inferred: while the
-    plan is enforced it is the expected one. What user space decided is expected as decided.
+    Without the engine's own record in *truth*, a thread's ``layer`` is inferred: while the plan is
+    enforced, it is the expected one. The expected layer of a steered thread is the steered one.
     """
 
     def __init__(
@@ -43,23 +43,23 @@ class Sampler:
         self._uptime_s = time.clock_gettime(time.CLOCK_BOOTTIME)
 
     def samples(self, rows: Iterable[ThreadRow]) -> tuple[ThreadSample, ...]:
-        """Return who ran in the window; nothing for a window of no length."""
+        """Return the threads that ran in the window, none for a window without length."""
         if not self._per_ns:
             return ()
         self._affinities.begin()
         return tuple(map(self._sample, rows))
 
     def _sample(self, row: ThreadRow) -> ThreadSample:
-        # This runs for hundreds of threads in every look. Hence the row is unpacked and the sample
-        # made by position, in the order of the fields: by name each takes half as long again.
+        # This runs for hundreds of threads in every look. The row is unpacked and the sample made
+        # by position, in the order of the fields, since names take half as long again.
         tid, tgid, comm, process, start, cpu, run_ns, delay_ns, is_kthread, uid, cgroup, *more = row
         runs, voluntary, involuntary, migrations, policy, nice, priority, allowed, waiting_ns = more
         place, expected = self._places.seat_of(row)
-        told = self._truth_of(row) if self._truth else UNKNOWN
-        if told.is_decided:
-            expected = told.expected
-        # The kernel books run time at its own ticks, so a window may get a little of the one
-        # before; a wait is booked whole when it ends.
+        record = self._truth_of(row) if self._truth else UNKNOWN
+        if record.is_decided:
+            expected = record.expected
+        # The kernel accounts run time at its own ticks, so a window may include a little of the
+        # previous one. It accounts a wait as a whole when the wait ends.
         used, delayed = run_ns * self._per_ns, delay_ns * self._per_ns
         age_s = self._uptime_s - start * S_PER_TICK
         return ThreadSample(
@@ -76,13 +76,13 @@ class Sampler:
             place.pod,
             place.container,
             place.tier,
-            told.layer or (expected if self._is_enforcing else ""),
+            record.layer or (expected if self._is_enforcing else ""),
             expected,
             is_kthread,
             uid,
             0.0 if age_s < 0 else age_s,
-            told.hinted,
-            told.layer != "",
+            record.hinted,
+            record.layer != "",
             runs,
             voluntary,
             involuntary,
@@ -95,8 +95,8 @@ class Sampler:
         )
 
     def _truth_of(self, row: ThreadRow) -> ThreadTruth:
-        """Return what the kernel side says of it, unless that is of an earlier one of that tid."""
-        told = self._truth.get(row.tid)
-        if told is None or abs(told.start_ns // NS_PER_TICK - row.start_ticks) > 1:
+        """Return the kernel side's record, unless it is of an earlier thread with that tid."""
+        record = self._truth.get(row.tid)
+        if record is None or abs(record.start_ns // NS_PER_TICK - row.start_ticks) > 1:
             return UNKNOWN
-        return told
+        return record

@@ -1,4 +1,4 @@
-"""What every reader of threads hands over, whichever way it reads the kernel."""
+"""The records that every reader of threads returns."""
 
 from collections.abc import Mapping
 from typing import NamedTuple, Protocol
@@ -7,14 +7,14 @@ from attrs import field, frozen
 
 
 class ThreadRow(NamedTuple):
-    """One thread that ran since the last snapshot; a plain tuple, since there are thousands.
+    """One thread that ran since the last snapshot. A plain tuple, since there are thousands.
 
-    ``run_ns`` and ``delay_ns`` (runnable, but waiting) are deltas, and so are ``runs`` (times it
-    was given a CPU), ``voluntary`` and ``involuntary`` switches and ``migrations``; what a tier
-    cannot tell is -1. ``start_ticks`` is in clock ticks since boot and tells a reused tid.
-    ``cgroup`` as the engine spells it. ``policy`` is the number of sched(7), ``allowed`` how many
-    CPUs its affinity leaves it (0 where that was not read), ``waiting_ns`` how long it has been
-    waiting for a CPU as of now.
+    ``run_ns`` and ``delay_ns`` (runnable, but waiting) are deltas. So are ``runs`` (times it got a
+    CPU), ``voluntary`` and ``involuntary`` switches and ``migrations``. A value that the tier
+    cannot read is -1. ``start_ticks``, in clock ticks since boot, distinguishes threads with a
+    reused tid. ``cgroup`` is in the engine's form. ``policy`` is the number of sched(7).
+    ``allowed`` is the number of CPUs in its affinity (0 if it was not read). ``waiting_ns`` is
+    the length of its current wait for a CPU.
     """
 
     tid: int
@@ -41,7 +41,7 @@ class ThreadRow(NamedTuple):
 
 @frozen
 class ThreadSums:
-    """What threads used together: those that ran but have no row of their own. All are deltas."""
+    """Sums over the threads that ran but have no row of their own. All are deltas."""
 
     threads: int = 0
     run_ns: int = 0
@@ -56,13 +56,14 @@ class ThreadSums:
 class ThreadRows:
     """One pass over the threads of the host.
 
-    ``clock_ns`` is the reader's own clock at the pass, to be given back as ``since``.
-    ``threads_by_cgroup`` counts all threads that live, whether they ran or not. Threads that ran
-    too little to have a row are summed up in ``rest``, by cgroup; ``least_ns`` is what a thread
-    must have run or waited for a row. ``kernel_ns`` is the CPU time that the kernel side took.
-    ``tells_who_ran`` is false where there is no pass before to compare with, or this one failed;
-    ``sees_all`` where some threads are hidden, or could not be read: what ran beyond the rows may
-    be theirs.
+    ``clock_ns`` is the reader's own clock at the pass, the next ``since``. ``threads_by_cgroup``
+    counts all living threads, whether they ran or not. ``rest`` sums up, by cgroup, the threads
+    that ran too little for a row. ``least_ns`` is the least run time or wait for a row.
+    ``kernel_ns`` is the CPU time of the kernel side.
+
+    ``tells_who_ran`` is false if there is no earlier pass to compare with, or this one failed.
+    ``sees_all`` is false if some threads are hidden or could not be read. These may have used the
+    CPU time beyond the rows.
     """
 
     clock_ns: int
@@ -83,13 +84,13 @@ class ThreadReader(Protocol):
     tier: str
 
     def snapshot(self, since: int) -> ThreadRows:
-        """Return who ran since the pass with clock *since*; 0 asks for a baseline, without rows."""
+        """Return the threads that ran since clock *since*. 0 makes a baseline without rows."""
         ...
 
     def refresh_cgroups(self) -> None:
-        """Learn at the next snapshot anew where every process lives: the pods have changed."""
+        """Read the cgroup of every process again at the next snapshot, since the pods changed."""
         ...
 
     def close(self) -> None:
-        """Let go of everything the reader holds."""
+        """Release all resources of the reader."""
         ...

@@ -1,7 +1,8 @@
 """The ``proc`` tier: every thread of the host, read through kept descriptors of /proc.
 
-A kept descriptor belongs to one thread for good: when the thread ends it answers ESRCH, even if
-the tid is in use again. Where no descriptor can be kept, the start time tells a reused tid.
+A kept descriptor belongs to one thread for good. When the thread has ended, reading it fails with
+ESRCH, even if the tid is in use again. Without a kept descriptor, the start time reveals a reused
+tid.
 """
 
 import errno
@@ -24,18 +25,18 @@ from temper_core.observe.thread_rows import ThreadRow, ThreadRows
 COUNTERS_SIZE = 80
 STAT_SIZE = 1024
 LEFT_TO_NEW_THREADS = 0.25
-"""Share of the descriptors that a second one per running thread may not take."""
+"""Share of the descriptors that is reserved for new threads, not for ``stat`` of running ones."""
 LEARN_AT_LEAST = 8
-"""Old processes whose cgroup is read again per tick, at least."""
+"""Least number of old processes whose cgroup is read again per tick."""
 LEARN_ROUND_TICKS = 24
-"""Ticks in which every process' cgroup is read again once, however many there are."""
+"""Ticks in which the cgroup of every process is read again once."""
 
 _VANISHED = frozenset({errno.ENOENT, errno.ESRCH, errno.ENOTDIR, errno.EINVAL})
 _NOTHING = SchedStat(0, 0)
 
 
 class ProcThreads:
-    """Reads who ran since the last look; works for any user, sees what /proc shows him."""
+    """Reads the threads that ran since the last look. Any user sees those that /proc shows."""
 
     tier = "proc"
 
@@ -56,9 +57,9 @@ class ProcThreads:
         self._failures: Counter[str] = Counter()
 
     def snapshot(self, since: int) -> ThreadRows:
-        """Return who ran since the last snapshot; *since* is its clock, 0 begins afresh.
+        """Return the threads that ran since the last snapshot. *since* is its clock, 0 for none.
 
-        Raises OSError only when the root itself cannot be listed.
+        Raises OSError only if the root itself cannot be listed.
         """
         if since == 0:
             self.close()
@@ -75,17 +76,17 @@ class ProcThreads:
         return self._summary(clock_ns, hides_others=1 not in alive)
 
     def refresh_cgroups(self) -> None:
-        """Read every process' cgroup again at the next snapshot: the pods have changed."""
+        """Read the cgroup of every process again at the next snapshot, since the pods changed."""
         self._learn_all = True
 
     def close(self) -> None:
-        """Forget all threads and close their descriptors."""
+        """Drop all threads and close their descriptors."""
         for process in list(self._processes.values()):
             self._drop(process)
         self._round.clear()
 
     def _finds_schedstat(self) -> bool:
-        # A kernel without CONFIG_SCHED_INFO has no such file, or one that says nothing.
+        # Without CONFIG_SCHED_INFO the kernel has no such file, or one with zeros.
         try:
             return read_once(f"{self._root}/self/schedstat").split() != [b"0", b"0", b"0"]
         except OSError:
@@ -136,7 +137,7 @@ class ProcThreads:
         ended = self._read_known(process)
         for tid in ended:
             process.forget(tid, self._budget)
-        if not process.tasks:  # a leader outlives its threads: whoever has the pid now is new
+        if not process.tasks:  # a leader outlives its threads, so the pid is a new process' now
             self._drop(process)
             self._add_process(process.pid)
             return
@@ -147,7 +148,7 @@ class ProcThreads:
             self._count_failure(error)
 
     def _read_known(self, process: Process) -> list[int]:
-        """Read the counters of all known threads; return those that have ended."""
+        """Read the counters of all known threads. Return those that have ended."""
         ended = []
         size = self._counter_size
         for tid, task in process.tasks.items():
@@ -162,15 +163,15 @@ class ProcThreads:
                 ended.append(tid)
                 self._count_failure(error)
             except ValueError:
-                self._failures["threads whose files make no sense"] += 1
+                self._failures["threads with malformed files"] += 1
         return ended
 
     def _note_run(self, process: Process, task: Task, raw: bytes) -> None:
         line, counters = self._parse(raw, self._read_stat(process, task, raw))
-        before, known = task.counters, task.line
+        before, line_before = task.counters, task.line
         task.raw, task.counters, task.line = raw, counters, line
-        is_another = line.start_ticks != known.start_ticks
-        if task.tid == process.pid and (is_another or line.comm != known.comm):
+        is_another = line.start_ticks != line_before.start_ticks
+        if task.tid == process.pid and (is_another or line.comm != line_before.comm):
             process.name = line.comm
             process.fresh = FRESH_TICKS if is_another else process.fresh
             self._learn(process)
@@ -227,7 +228,7 @@ class ProcThreads:
             except OSError as error:
                 self._count_failure(error)
             except ValueError:
-                self._failures["threads whose files make no sense"] += 1
+                self._failures["threads with malformed files"] += 1
 
     def _add_task(self, process: Process, tid: int) -> None:
         path = f"{process.folder}/{tid}/"
@@ -244,7 +245,7 @@ class ProcThreads:
         task = process.tasks[tid] = Task(tid, descriptor, raw, counters, line)
         if tid == process.pid or not process.name:
             process.name, process.is_kthread = line.comm, line.is_kthread
-        # One first seen although it is older was hidden till now: nobody knows its last window.
+        # An older thread that appears only now was hidden, and its last window is not known.
         if not self._since:
             return
         if (line.start_ticks + 1) * NS_PER_TICK >= self._since:

@@ -1,7 +1,7 @@
-"""Throttling by CFS quotas: how long, and how much of the pressure it explains.
+"""Throttling by CFS quotas: its duration, and the part of the pressure that it explains.
 
-The kernel counts it in ``cpu.stat`` of the cgroup that has the quota, and there alone: a pod's
-own file says nothing of its containers' quotas.
+The kernel counts it only in ``cpu.stat`` of the cgroup that has the quota. A pod's own file does
+not include its containers' quotas.
 """
 
 import re
@@ -17,13 +17,13 @@ _PAIR = re.compile(rb"^([a-z_]+) ([0-9]+)$", re.MULTILINE)
 
 
 def parse_flat_keyed(content: bytes) -> dict[bytes, int]:
-    """Read ``key value`` lines, as in ``cpu.stat``; lines that are something else are skipped."""
+    """Parse ``key value`` lines, as in ``cpu.stat``. Other lines are skipped."""
     return {key: int(value) for key, value in _PAIR.findall(content)}
 
 
 @frozen
 class ThrottleCounters:
-    """Totals of one cgroup since it was made; the time sums over CPUs."""
+    """Totals of one cgroup since it was made. The time is a sum over CPUs."""
 
     periods: int = 0
     throttled_periods: int = 0
@@ -31,14 +31,14 @@ class ThrottleCounters:
 
     @classmethod
     def of(cls, pairs: Mapping[bytes, int]) -> "ThrottleCounters | None":
-        """Take them out of ``cpu.stat``, v2 or v1; None where it counts no throttling."""
+        """Read the counters of ``cpu.stat``, v2 or v1. Return None if it counts no throttling."""
         if b"nr_periods" not in pairs:
             return None
         time_us = pairs.get(b"throttled_usec", pairs.get(b"throttled_time", 0) // 1000)
         return cls(pairs[b"nr_periods"], pairs.get(b"nr_throttled", 0), time_us)
 
     def since(self, before: "ThrottleCounters | None") -> "ThrottleCounters":
-        """Return what was counted after *before*; all of it where the cgroup was made anew."""
+        """Return the increase since *before*. For a recreated cgroup this is the whole count."""
         if before is None or self == before:
             return NOTHING
         if self.periods < before.periods or self.throttled_us < before.throttled_us:
@@ -55,7 +55,7 @@ NOTHING = ThrottleCounters()
 
 @frozen
 class Throttled:
-    """Throttling in one window; ``explained_us`` is the share of PSI's time that is due to it."""
+    """Throttling in one window. ``explained_us`` is the part of PSI's time that it explains."""
 
     periods: int = 0
     throttled_periods: int = 0
@@ -67,27 +67,27 @@ UNTHROTTLED = Throttled()
 
 
 def explained_us(counted: ThrottleCounters, quota: Quota | None, cpus: int) -> float:
-    """Return how long somebody was throttled, out of the time that sums over CPUs.
+    """Return the throttled wall-clock time, computed from the time that is a sum over CPUs.
 
     PSI's ``some`` is a mean over the CPUs that a cgroup keeps from idling, so the sum must be
-    divided by their number. In the periods that were throttled, the cgroup used up its quota and
-    was throttled for the rest: both together are the CPUs that it wanted. The number is at least
-    one and at most *cpus* (0: unknown).
+    divided by their number. In a throttled period the cgroup used up its quota and was throttled
+    for the rest. Both together are the CPUs that it needed. The number is at least one and at most
+    *cpus* (0: unknown).
     """
     if not counted.throttled_us:
         return 0.0
-    wanted = 1.0
+    needed = 1.0
     if quota is not None and counted.throttled_periods:
         throttled_for_us = counted.throttled_periods * quota.period_us
-        wanted = counted.throttled_us / throttled_for_us + quota.cores
-    wanted = max(1.0, min(wanted, cpus) if cpus else wanted)
-    return counted.throttled_us / wanted
+        needed = counted.throttled_us / throttled_for_us + quota.cores
+    needed = max(1.0, min(needed, cpus) if cpus else needed)
+    return counted.throttled_us / needed
 
 
 class Throttling:
-    """Throttling of one cgroup and of those right below it; of both the larger counts.
+    """Throttling of one cgroup or of its children, whichever is larger.
 
-    They overlap: a pod's quota is the sum of its containers', so that both often end together.
+    Both overlap: a pod's quota is the sum of its containers', so that they often run out together.
     """
 
     def __init__(self, path: str, roots: CgroupRoots, budget: DescriptorBudget) -> None:
@@ -98,20 +98,20 @@ class Throttling:
         self._below: dict[str, _Counted] = {}
 
     def read(self, told: ThrottleCounters | None, limits: CgroupLimits, cpus: int) -> Throttled:
-        """Return what has happened since the last call; *told* are the cgroup's counters of now.
+        """Return the throttling since the last call. *told* are the cgroup's current counters.
 
-        Where its own file told of no throttling, that of a v1 controller is read.
+        Without them, the file of the v1 controller is read.
         """
         if told is None and limits.quota is not None:
             told = self._own.read()
         throttled = _one(self._own.take(told), limits.quota, cpus)
         if limits.quotas_below or self._below:
             below = self._read_below(dict(limits.quotas_below), cpus)
-            throttled = max(throttled, below, key=lambda each: each.throttled_us)
+            throttled = max(throttled, below, key=lambda option: option.throttled_us)
         return throttled
 
     def close(self) -> None:
-        """Let go of all files."""
+        """Close all files."""
         for counted in (self._own, *self._below.values()):
             counted.close()
 
@@ -121,11 +121,13 @@ class Throttling:
         for path in quotas.keys() - self._below.keys():
             self._below[path] = _Counted(path, self._roots, self._budget)
         counted = ((self._below[path], quota) for path, quota in quotas.items())
-        return added([_one(each.take(each.read()), quota, cpus) for each, quota in counted])
+        return added(
+            [_one(counters.take(counters.read()), quota, cpus) for counters, quota in counted]
+        )
 
 
 class _Counted:
-    """The ``cpu.stat`` of one cgroup that counts throttling, and what it said last."""
+    """The ``cpu.stat`` of one cgroup that counts throttling, and its last counters."""
 
     def __init__(self, path: str, roots: CgroupRoots, budget: DescriptorBudget) -> None:
         places = (f"{root}/{path}cpu.stat" for root in (roots.unified, roots.cpu) if root)
@@ -158,8 +160,8 @@ def _one(counted: ThrottleCounters, quota: Quota | None, cpus: int) -> Throttled
 def added(counted: Sequence[Throttled]) -> Throttled:
     """Add up the throttling of several cgroups."""
     return Throttled(
-        periods=sum(each.periods for each in counted),
-        throttled_periods=sum(each.throttled_periods for each in counted),
-        throttled_us=sum(each.throttled_us for each in counted),
-        explained_us=sum(each.explained_us for each in counted),
+        periods=sum(throttled.periods for throttled in counted),
+        throttled_periods=sum(throttled.throttled_periods for throttled in counted),
+        throttled_us=sum(throttled.throttled_us for throttled in counted),
+        explained_us=sum(throttled.explained_us for throttled in counted),
     )

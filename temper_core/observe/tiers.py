@@ -1,4 +1,4 @@
-"""Which tier of observation reads the threads here, and why it is not a better one."""
+"""Selects the best tier of observation that works here, and explains why no better one does."""
 
 from collections.abc import Callable, Mapping
 
@@ -18,7 +18,7 @@ Opener = Callable[[], ThreadReader]
 
 @frozen
 class OpenedReader:
-    """A reader of threads; ``reason`` says why it is not a better tier, empty for the best."""
+    """A reader of threads. ``reason`` explains why no better tier works, empty for the best."""
 
     reader: ThreadReader
     reason: str = ""
@@ -33,12 +33,12 @@ def open_reader(
     unified_root: str = "/sys/fs/cgroup",
     least_ratio: float = 0.0,
 ) -> OpenedReader:
-    """Open the best tier that works, or the one asked for by name.
+    """Open the best tier that works, or the one named *tier*.
 
-    *detail_threads* is about how many threads get a row of their own, and *least_ratio* the share
-    of the time between two looks that a thread must have run or waited for one, where the tier
-    can sum up the others; *unified_root* is where cgroup v2 is mounted, "" for nowhere. Raises
-    MachineError where the tier asked for cannot work here.
+    About *detail_threads* threads get a row of their own. In a tier that can sum up the others, a
+    thread must have run or waited for *least_ratio* of the time between two looks to get one.
+    *unified_root* is the mount point of cgroup v2, "" for none. Raises MachineError if the named
+    tier cannot work here.
     """
     openers: dict[str, Opener] = {
         "bpf": lambda: BpfThreads.open(detail_threads, unified_root, least_ratio),
@@ -53,8 +53,8 @@ def first_that_works(
 ) -> OpenedReader:
     """Try *openers*, by the names of their tiers and best first, or only that of *tier*.
 
-    A tier that is passed over is explained by what *proc_root* and *sys_root* tell of this
-    process and its kernel. Raises MachineError where none works.
+    The reasons for a refused tier come from the process and kernel information in *proc_root* and
+    *sys_root*. Raises MachineError if none works.
     """
     refused: dict[str, str] = {}
     for name in openers if tier == AUTO else (tier,):
@@ -67,7 +67,7 @@ def first_that_works(
 
 
 def _said(refused: Mapping[str, str]) -> str:
-    """Say why tiers were passed over; what two have in common is said once."""
+    """Return why tiers were refused. Tiers with the same reason are listed together."""
     tiers: dict[str, list[str]] = {}
     for name, why in refused.items():
         tiers.setdefault(why, []).append(name)

@@ -1,1 +1,1 @@
-"""Record a node, read a recording back, and simulate decisions on it."""
+"""Records a node, reads a recording, and simulates decisions on it."""

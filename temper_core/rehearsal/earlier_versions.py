@@ -1,4 +1,4 @@
-"""What earlier versions of temper have recorded, as this one reads it."""
+"""Converts the recordings of earlier versions of Temper to the current format."""
 
 from typing import Any
 
@@ -6,14 +6,14 @@ from temper_core.records.wakes import SECTION, SECTION_VERSION
 
 
 def settings_of_today(settings: object) -> None:
-    """Drop from recorded *settings* what plugins have taken over: ``[observe] edges``."""
+    """Drop ``[observe] edges`` from recorded *settings*, since a plugin has taken it over."""
     observe = settings.get("observe") if isinstance(settings, dict) else None
     if isinstance(observe, dict):
         observe.pop("edges", None)
 
 
 def look_of_today(look: dict[str, Any]) -> dict[str, Any]:
-    """Return a recorded *look* whose window of wake-ups is a section."""
+    """Return a recorded *look* with its window of wake-ups as a section."""
     if "wakes" not in look:
         return look
     rest = {key: value for key, value in look.items() if key != "wakes"}

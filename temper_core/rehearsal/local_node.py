@@ -1,4 +1,4 @@
-"""Looks at this node as the agent does, where none runs: changes nothing, decides for nobody."""
+"""Observes this node as the agent does, without a running agent. Changes nothing."""
 
 from typing import Any
 
@@ -21,9 +21,9 @@ STATUS = Status(Mode.OBSERVE_ONLY, "recording", "there was no agent to ask")
 
 
 class LocalNode:
-    """The parts of an agent that look, and the plan that it would have made.
+    """The observing parts of an agent, and the plan that it would have made.
 
-    Raises InputError or MachineError for what the settings ask and the node does not have.
+    Raises InputError or MachineError if the node lacks something that the settings require.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -47,12 +47,12 @@ class LocalNode:
         return self._observer.period_s
 
     def look(self) -> dict[str, Any]:
-        """Look once, and return what a recording holds of it."""
+        """Look once, and return the parts of a recording."""
         snapshot = self._looked()
         return recording_document(snapshot, self._settings, self._profiles.catalogue)
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Close the observer and the pod source."""
         self._observer.close()
         self._pods.close()
 

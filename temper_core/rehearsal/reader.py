@@ -1,4 +1,4 @@
-"""Reads a recording back into records, look by look; strictly: anybody may have made it."""
+"""Reads a recording into records, look by look. The input is untrusted and checked strictly."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping
@@ -32,7 +32,7 @@ from temper_core.rehearsal.recording_lines import Line, misfit, read_lines
 from temper_core.settings.models import Settings
 
 LATEST_S = 253_402_300_799.0
-"""The last second that has a date."""
+"""The last second that Python can convert to a date."""
 LONGEST_WINDOW_S = 1e7
 
 Model = TypeVar("Model")
@@ -40,7 +40,7 @@ Model = TypeVar("Model")
 
 @frozen
 class RecordedPlugin:
-    """A plugin that was active where the recording was made."""
+    """A plugin that was active on the recorded node."""
 
     name: str
     version: str = ""
@@ -48,7 +48,7 @@ class RecordedPlugin:
 
 @frozen
 class RecordingHeader:
-    """What holds for the whole recording; ``source`` is ``agent`` or ``observer``."""
+    """The values for the whole recording. ``source`` is ``agent`` or ``observer``."""
 
     schema_version: int = field(validator=in_([SCHEMA_VERSION]))
     settings: Settings
@@ -62,16 +62,16 @@ class RecordingHeader:
 
 @frozen
 class RecordedMoment:
-    """One look, with the profiles that there were; its snapshot has the plan of the time."""
+    """One look with the profiles of its time. Its snapshot has the plan of its time."""
 
     snapshot: Snapshot
     catalogue: ProfileCatalogue
 
 
 class Recording:
-    """A recording that is being read: the head at once, the looks as they are asked for.
+    """A recording that is being read. The head is read at once, the looks on demand.
 
-    Every method raises DocumentError, naming file, line and key, where something does not fit.
+    Every method raises DocumentError for a misfit, naming file, line and key.
     """
 
     def __init__(self, path: Path) -> None:
@@ -85,7 +85,7 @@ class Recording:
         _refuse_odd_machine(first, self.head.machine)
 
     def moments(self) -> Iterator[RecordedMoment]:
-        """Yield every look in order; to be asked for once."""
+        """Yield every look in order. May be called once."""
         catalogue, plan, last_s, looks = ProfileCatalogue(), None, -math.inf, 0
         for line in self._lines:
             match line.kind:
@@ -113,17 +113,17 @@ class Recording:
             raise line.misfit("is the end, but another line follows")
 
     def _snapshot(self, line: Line, plan: LayerPlan | None) -> Snapshot:
-        told = _only(line, "look")
-        if not isinstance(told, dict):
+        look = _only(line, "look")
+        if not isinstance(look, dict):
             raise line.misfit("look: must be a table")
-        told = look_of_today(told)
-        for name in TOLD_ELSEWHERE & told.keys():
+        look = look_of_today(look)
+        for name in TOLD_ELSEWHERE & look.keys():
             raise line.misfit(f"look: unknown key {name!r}")
-        given = {"node": self.head.node, "machine": self.head.machine, "plan": plan}
-        threads = told.get("threads", [])
+        context = {"node": self.head.node, "machine": self.head.machine, "plan": plan}
+        threads = look.get("threads", [])
         if isinstance(threads, list):
-            given["threads"] = tuple(map(_thread, threads))
-        snapshot = _fit(line, {**told, **given}, Snapshot, "look")
+            context["threads"] = tuple(map(_thread, threads))
+        snapshot = _fit(line, {**look, **context}, Snapshot, "look")
         limits = (("at", LATEST_S), ("monotonic_s", LATEST_S), ("window_s", LONGEST_WINDOW_S))
         for name, most in limits:
             if not 0 <= getattr(snapshot, name) <= most:
@@ -143,7 +143,7 @@ class _Profiles:
 
 @frozen
 class _Assigned:
-    """An assignment whose pod and profile are numbers in the lists beside it."""
+    """An assignment whose profile is an index into the plan's list of profiles."""
 
     tier: Tier
     reason: str
@@ -168,16 +168,20 @@ class _Plan:
             raise ValueError("must have at least one layer")
         if len(self.assignments) != len(self.pods):
             raise ValueError("must have one assignment for each pod")
-        numbers = (each.profile or 0 for each in self.assignments if each.profile is not None)
+        numbers = (
+            assignment.profile or 0
+            for assignment in self.assignments
+            if assignment.profile is not None
+        )
         if any(not 0 <= number < len(self.profiles) for number in numbers):
             raise ValueError("an assignment has a profile that is not among the profiles")
 
 
 def _plan_in(line: Line, machine: MachineShape) -> LayerPlan | None:
-    told = _only(line, "plan")
-    if told is None:
+    values = _only(line, "plan")
+    if values is None:
         return None
-    plan = _fit(line, told, _Plan, "plan")
+    plan = _fit(line, values, _Plan, "plan")
     for layer in plan.layers:
         for matcher in (matcher for block in layer.matches for matcher in block):
             if matcher.kind == "CgroupRegex":
@@ -185,14 +189,14 @@ def _plan_in(line: Line, machine: MachineShape) -> LayerPlan | None:
     assignments = tuple(
         Assignment(
             pod,
-            each.tier,
-            each.reason,
-            None if each.profile is None else plan.profiles[each.profile],
-            each.profile_reason,
-            each.is_system,
-            each.profile_code,
+            assigned.tier,
+            assigned.reason,
+            None if assigned.profile is None else plan.profiles[assigned.profile],
+            assigned.profile_reason,
+            assigned.is_system,
+            assigned.profile_code,
         )
-        for pod, each in zip(plan.pods, plan.assignments, strict=True)
+        for pod, assigned in zip(plan.pods, plan.assignments, strict=True)
     )
     return LayerPlan(machine, plan.layers, assignments, plan.notes, plan.hints, plan.steering)
 
@@ -211,7 +215,7 @@ def _fit(line: Line, told: object, model: type[Model], path: str = "") -> Model:
 
 
 def _below(path: str, problem: str) -> str:
-    """Name the key of *problem* from the line on; what is about all of it names no key."""
+    """Prefix *problem* with *path*. A problem of the whole document has no key of its own."""
     if not path:
         return problem
     about_all = problem.removeprefix("document: ")
@@ -228,9 +232,9 @@ def _refuse_odd_machine(line: Line, machine: MachineShape) -> None:
 
 
 def _thread(told: object) -> object:
-    """Make the thread of a look; what does not fit is left as it is, for its misfits to be named.
+    """Convert the thread of a look. The strict reader reports a misfit, which stays unchanged.
 
-    There are many thousands of them, and the strict reader takes ten times as long.
+    A recording has many thousands of threads, and the strict reader takes ten times as long.
     """
     if type(told) is not dict:
         return told

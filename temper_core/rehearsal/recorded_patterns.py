@@ -1,4 +1,4 @@
-"""Which patterns of a recorded plan may be searched for: those that cannot hold up who does."""
+"""Rejects patterns of a recorded plan that could take excessive time to match."""
 
 import re
 
@@ -13,16 +13,16 @@ _TOKENS = re.compile(r"\(\?:|[()|*+?{]")
 
 
 def refuse_repeats(line: Line, layer: str, pattern: str) -> None:
-    """Raise DocumentError unless *pattern* is of literals and few alternatives, as a plan's is.
+    """Raise DocumentError unless *pattern* has only literals and few alternatives, as in a plan.
 
-    Python's own engine goes back and forth in repeats, and in long rows of alternatives.
+    Python's engine backtracks in repeats, and in long rows of alternatives.
     """
     if len(pattern) > LONGEST or not _is_simple(_ESCAPED.sub("x", pattern)):
         raise line.misfit(f"plan.layers: {layer!r} matches by a pattern that no plan has")
 
 
 def _is_simple(pattern: str) -> bool:
-    """Judge groups: how deep, how many in a row between two bars, and nothing that repeats."""
+    """Whether groups are shallow, few between two bars, and never repeated."""
     in_row = [0]
     for token in _TOKENS.findall(pattern):
         if token == "(?:":  # noqa: S105 - no password

@@ -1,6 +1,6 @@
-"""What a recording says of a node, and what it leaves out: the parts of its lines, ready for JSON.
+"""The content of a recording's lines, ready for JSON.
 
-``docs/recordings.md`` describes the file. A key is left out where its value is the default.
+``docs/recordings.md`` describes the file. A key with the default value is left out.
 """
 
 import math
@@ -23,7 +23,7 @@ from temper_core.settings.models import Settings
 
 SCHEMA_VERSION = 1
 LARGEST_BYTES = 256 * 1024 * 1024
-"""Of a recording's text: what one may write and read in all."""
+"""Limit on a recording's text, for writing and reading."""
 LONGEST_LINE_BYTES = 16 * 1024 * 1024
 MOST_PODS = 5_000
 MOST_CPUS = 4_096
@@ -31,7 +31,7 @@ OURS = "temper.codes/"
 TOLD_ELSEWHERE = frozenset(
     ("node", "machine", "plan", "violations", "invariants", "plugins", "profile_failures")
 )
-"""Fields of a snapshot that no look has: the lines before tell them, or a simulation does."""
+"""Fields of a snapshot that a look omits. They are in other lines, or a simulation makes them."""
 DIGITS = 6
 
 _SECRET = re.compile(
@@ -43,24 +43,24 @@ Json = dict[str, Any]
 
 
 def recording_document(snapshot: Snapshot, settings: Settings, catalogue: ProfileCatalogue) -> Json:
-    """Say all that one moment adds to a recording: ``head``, ``profiles``, ``plan``, ``look``.
+    """Return the parts of a recording at one moment: ``head``, ``profiles``, ``plan``, ``look``.
 
-    Without annotations of others than Temper, and without settings of plugins that are secrets by
-    their names; ``left_out`` of the head names those.
+    Annotations that are not Temper's are left out. So are settings of plugins that look like
+    secrets. ``left_out`` of the head lists these.
     """
-    told, left_out = _plain_settings(settings)
+    plain_settings, left_out = _plain_settings(settings)
     return {
         "head": {
             "schema_version": SCHEMA_VERSION,
             "temper": __version__,
             "node": snapshot.node,
             "plugins": [
-                {"name": each.name, "version": each.version}
-                for each in snapshot.plugins
-                if each.state == "active"
+                {"name": plugin.name, "version": plugin.version}
+                for plugin in snapshot.plugins
+                if plugin.state == "active"
             ],
             "left_out": left_out,
-            "settings": told,
+            "settings": plain_settings,
             "machine": plain(snapshot.machine),
         },
         "profiles": {
@@ -73,7 +73,7 @@ def recording_document(snapshot: Snapshot, settings: Settings, catalogue: Profil
 
 
 def plain(value: object, digits: int | None = None) -> Any:  # noqa: ANN401 - JSON
-    """Say records in JSON; numbers rounded to *digits*, and 0 for those without an end."""
+    """Return records as JSON values. Floats are rounded to *digits*, those not finite become 0."""
     if attrs.has(type(value)):
         return {
             name: plain(inner, digits)
@@ -87,16 +87,18 @@ def plain(value: object, digits: int | None = None) -> Any:  # noqa: ANN401 - JS
     if isinstance(value, list | tuple):
         return [plain(inner, digits) for inner in value]
     if type(value) is float and digits is not None:
-        # One bad number must not spoil the recording for whoever reads it.
+        # One number that JSON cannot express must not make the recording unreadable.
         return round(value, digits) if math.isfinite(value) else 0.0
     return plain_value(value)
 
 
 def _fields_of(kind: type[Any]) -> Sequence[tuple[str, object]]:
-    found = _FIELDS.get(kind)
-    if found is None:
-        found = _FIELDS[kind] = [(each.name, _default_of(each)) for each in attrs.fields(kind)]
-    return found
+    fields = _FIELDS.get(kind)
+    if fields is None:
+        fields = _FIELDS[kind] = [
+            (attribute.name, _default_of(attribute)) for attribute in attrs.fields(kind)
+        ]
+    return fields
 
 
 _FIELDS: dict[type[Any], Sequence[tuple[str, object]]] = {}
@@ -117,13 +119,15 @@ def _look_part(snapshot: Snapshot) -> Json:
 
 
 def _plan_part(plan: LayerPlan) -> Json:
-    """Say a plan with its pods; what pods share, their profiles, is said once."""
-    profiles = list(dict.fromkeys(filter(None, (each.profile for each in plan.assignments))))
+    """Return a plan with its pods as JSON. Profiles that pods share are written once."""
+    profiles = list(
+        dict.fromkeys(filter(None, (assignment.profile for assignment in plan.assignments)))
+    )
     return {
         "layers": plain(plan.layers),
-        "pods": [plain(_without_others_words(each.pod)) for each in plan.assignments],
+        "pods": [plain(_without_others_words(assignment.pod)) for assignment in plan.assignments],
         "profiles": plain(profiles),
-        "assignments": [_assigned(each, profiles) for each in plan.assignments],
+        "assignments": [_assigned(assignment, profiles) for assignment in plan.assignments],
         "notes": plain(plan.notes),
         "hints": dict(plan.hints),
         "steering": plain(plan.steering),
@@ -131,32 +135,32 @@ def _plan_part(plan: LayerPlan) -> Json:
 
 
 def _assigned(assignment: Assignment, profiles: Sequence[LoadedProfile]) -> Json:
-    told = plain(evolve(assignment, profile=None))
-    del told["pod"]
+    document = plain(evolve(assignment, profile=None))
+    del document["pod"]
     if assignment.profile is not None:
-        told["profile"] = profiles.index(assignment.profile)
-    return {**told}
+        document["profile"] = profiles.index(assignment.profile)
+    return {**document}
 
 
 def _without_others_words(pod: Pod) -> Pod:
-    """Leave out the annotations that are none of ours: who knows what they say."""
-    kept = {
+    """Leave out annotations that are not Temper's, since they may contain anything."""
+    annotations = {
         name: value
         for name, value in pod.annotations.items()
         if name.startswith(OURS) or name in PROFILE_ANNOTATIONS
     }
-    return evolve(pod, annotations=kept)
+    return evolve(pod, annotations=annotations)
 
 
 def _plain_settings(settings: Settings) -> tuple[Json, list[str]]:
-    """Say all settings, defaults included: another version may have other ones."""
+    """Return all settings, including defaults, which may differ in another version."""
     left_out: list[str] = []
-    told: Json = {name: _in_full(getattr(settings, name)) for name, _ in _fields_of(Settings)}
-    told["plugins"] = {
+    document: Json = {name: _in_full(getattr(settings, name)) for name, _ in _fields_of(Settings)}
+    document["plugins"] = {
         name: _without_secrets(table, f"settings.plugins.{name}", left_out)
         for name, table in sorted(settings.plugins.items())
     }
-    return told, left_out
+    return document, left_out
 
 
 def _in_full(value: object) -> Any:  # noqa: ANN401 - JSON

@@ -1,4 +1,4 @@
-"""The lines of a recording as they stand in the file: unpacked, counted, and never too long."""
+"""Reads the lines of a recording's file: unpacked, numbered, and bounded in size."""
 
 import gzip
 import io
@@ -21,32 +21,34 @@ LONGEST_PROBLEM = 240
 
 @frozen
 class Line:
-    """One line: where it stands (``FILE:NUMBER``), its kind, and what else it says."""
+    """One line: its position (``FILE:NUMBER``), its kind, and its other keys."""
 
     source: str
     kind: str
     told: dict[str, Any]
 
     def misfit(self, *problems: str) -> DocumentError:
-        """Return the error that names this line and the first of *problems*."""
+        """Return an error that names this line and the first of *problems*."""
         return misfit(self.source, *problems)
 
 
 def misfit(source: str, *problems: str) -> DocumentError:
-    """Return an error of one line, however many and long the problems and whatever is in them."""
-    said = problems[0][: LONGEST_PROBLEM + 1]
-    said = "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in said)
-    if len(said) > LONGEST_PROBLEM:
-        said = f"{said[:LONGEST_PROBLEM]}…"
+    """Return an error with the first of *problems*, printable, in one line of bounded length."""
+    text = problems[0][: LONGEST_PROBLEM + 1]
+    text = "".join(
+        letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text
+    )
+    if len(text) > LONGEST_PROBLEM:
+        text = f"{text[:LONGEST_PROBLEM]}…"
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-    return DocumentError(source, [said + more])
+    return DocumentError(source, [text + more])
 
 
 def read_lines(path: Path) -> Iterator[Line]:
     """Yield the lines of the file at *path*, packed or not.
 
-    Raises DocumentError, naming file and line, for what is no file, is cut inside a line, is no
-    JSON object with a ``kind``, or is larger than a recording may be.
+    Raises DocumentError, naming file and line, if it is no regular file, is truncated inside a
+    line, has a line that is no JSON object with a ``kind``, or is larger than ``LARGEST_BYTES``.
     """
     number, size = 1, 0
     with _opened(path) as file:
@@ -59,7 +61,7 @@ def read_lines(path: Path) -> Iterator[Line]:
 
 
 def _opened(path: Path) -> "io.BufferedIOBase":
-    # A pipe may never say anything, and a device may never end.
+    # Only a regular file is read: a pipe may block for ever, and a device may never end.
     flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
     try:
         descriptor = os.open(path, flags)
@@ -76,14 +78,14 @@ def _opened(path: Path) -> "io.BufferedIOBase":
 
 
 class _Unpacked(gzip.GzipFile):
-    """A packed file that closes the file it reads."""
+    """A packed file that also closes the underlying file."""
 
     def __init__(self, file: io.BufferedReader) -> None:
         super().__init__(fileobj=file)
         self._file = file
 
     def close(self) -> None:
-        """Close both."""
+        """Close both files."""
         super().close()
         self._file.close()
 
@@ -103,11 +105,11 @@ def _next_line(file: "io.BufferedIOBase", source: str) -> bytes:
 
 def _parsed(text: bytes, source: str) -> Line:
     try:
-        told = parse_json(text.decode(), source=source)
+        document = parse_json(text.decode(), source=source)
     except UnicodeDecodeError as error:
         raise misfit(source, f"is not UTF-8 text (byte {error.start})") from error
     except DocumentError as error:
         raise misfit(source, *error.problems) from error
-    if not isinstance(told, dict) or not isinstance(told.get("kind"), str):
+    if not isinstance(document, dict) or not isinstance(document.get("kind"), str):
         raise misfit(source, "is no object with a 'kind'")
-    return Line(source, told.pop("kind"), told)
+    return Line(source, document.pop("kind"), document)

@@ -1,4 +1,4 @@
-"""The plans that a recorded node would have had, each decided for the layers of the one before."""
+"""The plans of a simulated node. Each is decided with the layers of the previous one in force."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -21,7 +21,7 @@ from temper_core.rehearsal.reader import RecordedMoment
 from temper_core.settings.models import Settings
 
 MOST_ROUNDS = 20
-"""All detectors together have one deadline; a slow machine gives it to them again so often."""
+"""Retries of an unfinished decision. All detectors share a deadline that a slow machine misses."""
 WITH_ENGINE = (Mode.ENFORCING, Mode.RELOADING)
 
 
@@ -36,7 +36,7 @@ class Step:
 
 @frozen
 class DecisionBasis:
-    """What a decision rests on; ``has_engine`` tells that layers were in force."""
+    """The inputs of a decision. ``has_engine`` is true if layers were in force."""
 
     pods: tuple[Pod, ...]
     catalogue: ProfileCatalogue
@@ -46,11 +46,11 @@ class DecisionBasis:
 
 @define(eq=False)
 class SimulatedDecisions:
-    """Decides by the pods of each moment, as the agent of the node would have.
+    """Decides for the pods of each moment as the node's agent would have.
 
-    Where an engine ran, the first plan follows the one recorded; each *step* tells which way its
-    change takes. Where none ran, the agent begins each time from nothing, and so does ``plan``;
-    its steps tell what it would have been with an engine.
+    If an engine ran, the first plan succeeds the recorded one, and each step has the kind of its
+    change. Without an engine the agent decides each time without a previous plan, and so does
+    ``plan``. The steps are then those that an engine would have taken.
     """
 
     settings: Settings
@@ -68,12 +68,12 @@ class SimulatedDecisions:
     _files: tuple[LoadedProfile | ProfileFailure, ...] | None = None
 
     def follow(self, moment: RecordedMoment, at_s: float) -> None:
-        """Decide where pods or profiles are others, or where what was not urgent is due."""
+        """Decide if pods or profiles have changed, or a deferred change is due."""
         snapshot = moment.snapshot
         if snapshot.plan is None:
             return
         basis = DecisionBasis(
-            tuple(each.pod for each in snapshot.plan.assignments),
+            tuple(assignment.pod for assignment in snapshot.plan.assignments),
             self._catalogue(moment.catalogue),
             self._is_steered(snapshot.plan),
             snapshot.status.mode in WITH_ENGINE,
@@ -122,10 +122,12 @@ class SimulatedDecisions:
         return wants_hints and self.settings.scheduler.steering != "static"
 
     def _catalogue(self, recorded: ProfileCatalogue) -> ProfileCatalogue:
-        """Return the recorded profiles, the files among them replaced by those of a directory."""
+        """Return the recorded profiles, with profile files replaced by those in ``profiles``."""
         if self.profiles is None:
             return recorded
         if self._files is None:
             self._files = tuple(ProfileFiles(self.profiles).look())
-        shipped: Sequence[LoadedProfile] = [each for each in recorded.profiles if not each.is_file]
+        shipped: Sequence[LoadedProfile] = [
+            profile for profile in recorded.profiles if not profile.is_file
+        ]
         return catalogue_of((*self._files, *shipped))

@@ -1,4 +1,4 @@
-"""Which threads of a recorded node another plan would put into other layers."""
+"""Finds the threads of a recorded node that another plan would put into other layers."""
 
 from attrs import define, field, frozen
 
@@ -9,7 +9,7 @@ from temper_core.records.snapshots import Snapshot, ThreadSample
 from temper_core.records.threads import ThreadIdentity
 
 MOST_KINDS = 5_000
-"""Names of threads that are told apart; those of further ones are counted under ``OTHERS``."""
+"""Limit on distinct entries. Further threads are counted under ``OTHERS``."""
 OTHERS = "(others)"
 
 Identity = tuple[str, str, str, int, bool, bool]
@@ -17,9 +17,9 @@ Identity = tuple[str, str, str, int, bool, bool]
 
 @frozen
 class MovedThreads:
-    """Threads of one name and owner that another plan puts elsewhere.
+    """Threads of one name and owner that another plan puts into another layer.
 
-    ``threads`` counts them over the whole recording, ``cpu_used`` is in CPUs, averaged over it.
+    ``threads`` counts them over the whole recording. ``cpu_used`` is their mean use in CPUs.
     """
 
     owner: str
@@ -32,7 +32,7 @@ class MovedThreads:
 
 @define
 class _Kind:
-    """Threads of one name: who they are, and the sum of their CPU use over all looks."""
+    """Threads of one name: their (tid, start) pairs, and their CPU use summed over all looks."""
 
     seen: set[tuple[int, int]] = field(factory=set)
     cpu_used: float = 0.0
@@ -40,14 +40,14 @@ class _Kind:
 
 @define(eq=False)
 class ThreadsElsewhere:
-    """Compares two plans by every thread of every look."""
+    """Compares two plans for every thread of every look."""
 
     _kinds: dict[tuple[str, str, str, str], _Kind] = field(factory=dict)
     _plans: tuple[LayerPlan, LayerPlan] | None = None
     _known: dict[Identity, tuple[str, str]] = field(factory=dict)
 
     def count(self, snapshot: Snapshot, plan: LayerPlan) -> None:
-        """Note the threads of *snapshot* that *plan* puts elsewhere than its own plan does."""
+        """Count the threads of *snapshot* for which *plan* and the recorded plan disagree."""
         recorded = snapshot.plan
         if recorded is None:
             return
@@ -59,12 +59,12 @@ class ThreadsElsewhere:
                 self._note(thread, before, after)
 
     def result(self, looks: int) -> tuple[MovedThreads, ...]:
-        """Return what was noted, those that use the most CPU first."""
-        found = [
-            MovedThreads(*kind, len(told.seen), round(told.cpu_used / max(1, looks), 6))
-            for kind, told in self._kinds.items()
+        """Return the counted threads, those with the highest CPU use first."""
+        moved = [
+            MovedThreads(*kind, len(threads.seen), round(threads.cpu_used / max(1, looks), 6))
+            for kind, threads in self._kinds.items()
         ]
-        return tuple(sorted(found, key=lambda each: (-each.cpu_used, each.owner, each.comm)))
+        return tuple(sorted(moved, key=lambda kind: (-kind.cpu_used, kind.owner, kind.comm)))
 
     def _layers(
         self, thread: ThreadSample, recorded: LayerPlan, plan: LayerPlan
@@ -78,15 +78,15 @@ class ThreadsElsewhere:
             thread.is_kthread,
             is_leader,
         )
-        found = self._known.get(key)
-        if found is None:
+        layers = self._known.get(key)
+        if layers is None:
             identity = ThreadIdentity(*key)
-            # What user space decided by sight cannot be decided again; both plans are asked for
-            # the same thread. A static plan leaves nothing to user space.
-            told = _layer(recorded, identity) if recorded.is_steered else thread.expected_layer
-            found = (told, _layer(plan, identity))
-            remember(self._known, key, found)
-        return found
+            # Decisions of user space from observed behaviour cannot be repeated. Both plans decide
+            # for the same thread identity. A static plan leaves no decision to user space.
+            before = _layer(recorded, identity) if recorded.is_steered else thread.expected_layer
+            layers = (before, _layer(plan, identity))
+            remember(self._known, key, layers)
+        return layers
 
     def _note(self, thread: ThreadSample, before: str, after: str) -> None:
         owner = "/".join(filter(None, (thread.namespace, thread.pod))) or thread.process

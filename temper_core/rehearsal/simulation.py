@@ -1,6 +1,6 @@
-"""A recorded node decided and judged again: the agent's own code, on what was seen then.
+"""Repeats the decisions and the linting of a recorded node, with the agent's own code.
 
-Nothing of this machine is looked at, but for the plugins that are installed here.
+The simulation reads nothing of this machine except its installed plugins.
 """
 
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ CORE = "core"
 
 @frozen
 class SimulationOverrides:
-    """What takes the place of what was recorded; ``steered`` asks for hints in any case."""
+    """Replacements for recorded values. ``steered`` simulates hints in any case."""
 
     settings: Settings | None = None
     machine: MachineShape | None = None
@@ -37,7 +37,7 @@ class SimulationOverrides:
 
 @frozen
 class StandingViolation:
-    """A violation that stood for so many looks; ``until_s`` is None where it did to the end."""
+    """A violation that lasted for ``looks`` looks. ``until_s`` is None if it lasted to the end."""
 
     violation: Violation
     from_s: float
@@ -47,11 +47,11 @@ class StandingViolation:
 
 @frozen
 class Simulation:
-    """What came of it.
+    """The result of a simulation.
 
-    ``looks`` counts those with a window, ``modes`` are the agent's as recorded. ``difference`` is
-    how the plan differs from the one of the last look, None where it does not; ``threads`` are
-    those that the two plans of any look would put into different layers.
+    ``looks`` counts the looks with a window, ``modes`` are the recorded modes of the agent.
+    ``difference`` compares the plan with that of the last look, None if they are equal.
+    ``threads`` are those that the two plans of any look put into different layers.
     """
 
     head: RecordingHeader
@@ -70,12 +70,12 @@ class Simulation:
 
     @property
     def has_findings(self) -> bool:
-        """Whether a violation stood, or a plan of this shape is known to starve somebody."""
+        """Whether there was a violation, or the plan's shape is known to starve threads."""
         return bool(self.violations) or self.verdict is Verdict.BAD
 
 
 def simulate(path: Path, given: SimulationOverrides) -> Simulation:
-    """Decide and judge the recording at *path*; raise DocumentError where it is none."""
+    """Simulate the recording at *path*. Raise DocumentError if it is not a valid recording."""
     recording = Recording(path)
     settings = given.settings or recording.head.settings
     host = load_host(settings)
@@ -89,7 +89,7 @@ def simulate(path: Path, given: SimulationOverrides) -> Simulation:
 
 @define(eq=False)
 class _Run:
-    """One simulation while looks come in."""
+    """The state of one simulation."""
 
     course: SimulatedDecisions
     judgement: "_Judgement"
@@ -100,7 +100,7 @@ class _Run:
     modes: dict[str, None] = field(factory=dict)
 
     def take(self, moment: RecordedMoment) -> None:
-        """Decide by the pods of *moment* where they are new, then judge its look."""
+        """Decide anew if the pods of *moment* changed, then lint its look."""
         snapshot = moment.snapshot
         self.first, self.last = self.first or snapshot, snapshot
         self.looks += snapshot.window_s > 0
@@ -112,7 +112,7 @@ class _Run:
             self.threads.count(snapshot, self.course.plan)
 
     def result(self, head: RecordingHeader, remarks: tuple[str, ...]) -> Simulation:
-        """Sum up."""
+        """Return the result."""
         plan, first, last = self.course.plan, self.first, self.last
         return Simulation(
             head=head,
@@ -133,7 +133,7 @@ class _Run:
 
 @define(eq=False)
 class _Judgement:
-    """The linter at work, and when each violation stood."""
+    """The linter, and the period of each violation."""
 
     linter: Linter
     host: PluginHost
@@ -142,14 +142,16 @@ class _Judgement:
 
     @classmethod
     def of(cls, settings: Settings, host: PluginHost) -> "_Judgement":
-        """Gather the invariants of every plugin that is installed here."""
-        found = host.gather("temper_invariants", Invariant)
-        return cls(Linter([(c.plugin, c.record) for c in found], settings.lint, host.call), host)
+        """Gather the invariants of every installed plugin."""
+        contributions = host.gather("temper_invariants", Invariant)
+        return cls(
+            Linter([(c.plugin, c.record) for c in contributions], settings.lint, host.call), host
+        )
 
     def take(self, snapshot: Snapshot, at_s: float) -> None:
-        """Judge one look; the windows and the time are those of the recording."""
+        """Lint one look. The windows and the time are those of the recording."""
         violations = self.linter.judge(evolve(snapshot, plugins=self.host.states()))
-        standing = {(each.invariant, each.subject): each for each in violations}
+        standing = {(lasting.invariant, lasting.subject): lasting for lasting in violations}
         for key in [key for key in self._open if key not in standing]:
             number = self._open.pop(key)
             self.stood[number] = evolve(self.stood[number], until_s=at_s)
@@ -172,7 +174,7 @@ def _difference(
 
 
 def _remarks(head: RecordingHeader, host: PluginHost) -> Iterator[str]:
-    """Say what a simulation on another machine may lack."""
+    """Yield the recorded plugins and files that are missing in the simulation."""
     here = {state.name: state for state in host.states()}
     for plugin in head.plugins:
         if plugin.name != CORE and plugin.name not in here:

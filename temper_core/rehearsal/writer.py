@@ -1,4 +1,4 @@
-"""Writes a recording so that it is whole after every look, and never larger than was allowed."""
+"""Writes a recording. The file is valid after every look, and never exceeds its size limit."""
 
 import gzip
 import json
@@ -11,14 +11,14 @@ from temper_core.errors import InputError, MachineError
 from temper_core.rehearsal.recording_format import LARGEST_BYTES, LONGEST_LINE_BYTES, Json
 
 END_BYTES = 256
-"""Kept free for the last line."""
+"""Reserved for the last line."""
 PARTS = ("profiles", "plan")
 
 
 class RecordingWriter:
-    """A file that only its owner may read; packed where its name ends in ``.gz``.
+    """A file that only its owner may read. It is packed if its name ends in ``.gz``.
 
-    Raises InputError where the file is there already or cannot be made.
+    Raises InputError if the file already exists or cannot be made.
     """
 
     def __init__(self, path: Path, max_bytes: int, *, source: str) -> None:
@@ -40,10 +40,10 @@ class RecordingWriter:
             raise InputError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
 
     def add(self, document: Json) -> str:
-        """Write what *document* (``recording_document``) tells that is new.
+        """Write the changed parts of *document* (``recording_document``).
 
-        Returns nothing, or why it cannot be part of this recording. Raises InputError where there
-        is no room for even one look, MachineError where the file cannot be written.
+        Returns an empty string, or the reason why it cannot be part of this recording. Raises
+        InputError if one look exceeds the size limit, MachineError if the file cannot be written.
         """
         head = document["head"]
         if self._head and any(head[part] != self._head[part] for part in ("settings", "machine")):
@@ -61,7 +61,7 @@ class RecordingWriter:
         return ""
 
     def close(self, why: str) -> None:
-        """Write the last line, which says *why* there are no more; raise as ``add``."""
+        """Write the last line with *why*, the reason of the end. Raise as ``add`` does."""
         try:
             if self.looks:
                 self._most += END_BYTES
@@ -80,8 +80,8 @@ class RecordingWriter:
         yield _line("look", {"look": document["look"]})
 
     def _has_written(self, text: bytes) -> bool:
-        """Write *text* whole, or nothing of it where there is no room."""
-        # A member of its own for every look: the file is whole after each, and its size known.
+        """Write *text* if it fits within the limit. Return whether it was written."""
+        # Each look is a gzip member of its own, so that the file is valid and its size known.
         packed = gzip.compress(text, 6, mtime=0) if self._is_packed else text
         if self.size + len(packed) > self._most or self._text_bytes + len(text) > LARGEST_BYTES:
             return False

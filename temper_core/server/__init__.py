@@ -1,1 +1,1 @@
-"""The agent over HTTP: metrics, snapshots, and the few things that act."""
+"""The agent's HTTP interface: metrics, snapshots, and a few endpoints that act."""

@@ -1,4 +1,4 @@
-"""The agent's HTTP server: listens on TCP and on the local socket, and cleans up after itself."""
+"""The agent's HTTP server on TCP and on the local socket. It removes its socket at the end."""
 
 from contextlib import ExitStack
 from pathlib import Path
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from temper_core.server.token import Token
 
 REST_S = 75
-"""How long a connection may rest after an answer: longer than scrapes usually are apart, since a
-new one costs half as much as the scrape itself."""
+"""Seconds that a connection may be idle after an answer. This is longer than the usual scrape
+interval, since a new connection costs half as much as the scrape itself."""
 BOUNDS = Bounds(rest_s=REST_S, most_open=64, stop_s=1)
 MOST_OPEN_LOCALLY = 32
 SERIES_LIMIT = 5_000
@@ -32,8 +32,8 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 class AgentServer:
     """Serves *view*.
 
-    ``series_limit`` bounds ``/metrics``; ``bounds`` what a connection may take, where of those over
-    the local socket there are fewer.
+    ``series_limit`` bounds ``/metrics``. ``bounds`` limits the connections. The local socket allows
+    fewer of them.
     """
 
     def __init__(
@@ -55,30 +55,30 @@ class AgentServer:
 
     @property
     def address(self) -> Address | None:
-        """Where it listens for TCP, with the port that was chosen for 0; None if it does not."""
+        """The TCP address, with the chosen port in place of 0, or None without TCP."""
         return self._address
 
     def bind(self) -> None:
-        """Listen, and answer nobody yet: connections wait until ``start``.
+        """Listen without answering yet. Connections wait until ``start``.
 
-        Raises InputError for an address that is none, or where neither address nor socket is given;
-        MachineError where it cannot listen.
+        Raises InputError for a malformed address, or if neither address nor socket is set. Raises
+        MachineError if it cannot listen.
         """
         if not (self._settings.listen or self._settings.socket):
             raise InputError(
-                "server.listen and server.socket are both empty: nobody could ask the agent; "
-                "give it one of them"
+                "server.listen and server.socket are both empty, so that no client could reach the "
+                "agent; set one of them"
             )
-        wanted = parse_listen(self._settings.listen) if self._settings.listen else None
+        address = parse_listen(self._settings.listen) if self._settings.listen else None
         with ExitStack() as undo:
             undo.callback(self.stop)
-            self._local = self._bind_local(is_required=wanted is None)
-            self._tcp = bind_tcp(wanted) if wanted else None
+            self._local = self._bind_local(is_required=address is None)
+            self._tcp = bind_tcp(address) if address else None
             undo.pop_all()
         self._address = _address_of(self._tcp)
 
     def start(self) -> None:
-        """Begin to answer, after ``bind`` where that was not called; raises as ``bind`` does."""
+        """Begin to answer. Calls ``bind`` first if necessary, and raises as ``bind`` does."""
         if self._local is None and self._tcp is None:
             self.bind()
         with ExitStack() as undo:
@@ -113,7 +113,7 @@ class AgentServer:
                 raise MachineError(
                     f"cannot listen on {path}: {reason}; see [server] socket"
                 ) from error
-            # An agent without root still observes, and answers over TCP.
+            # An agent without root still observes and answers over TCP.
             log.warning("local_socket_not_served", path=str(path), reason=reason)
             return None
 
@@ -138,7 +138,7 @@ class AgentServer:
             try:
                 token.tokens()
             except MachineError as error:
-                # Whoever needs it is told again; the agent goes on without.
+                # The agent starts without a token. Each request that needs one gets this error.
                 log.warning("token_not_usable", reason=str(error))
         return token
 

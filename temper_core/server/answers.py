@@ -1,4 +1,4 @@
-"""What the server answers with: bytes, a status, and one clear message for every error."""
+"""The server's answers: bytes, a status, and one message for every error."""
 
 import json
 from collections.abc import Callable
@@ -24,8 +24,8 @@ NOT_FOUND = 404
 UNAVAILABLE = 503
 
 
-def json_answer(value: Any, status: int = OK) -> Answer:  # noqa: ANN401 - JSON may say anything
-    """Say *value* as JSON; what JSON cannot say becomes null or text."""
+def json_answer(value: Any, status: int = OK) -> Answer:  # noqa: ANN401 - any JSON value
+    """Return *value* as JSON. A value that JSON cannot express becomes null or text."""
     try:
         text = json.dumps(value, allow_nan=False)
     except (TypeError, ValueError, RecursionError):
@@ -34,7 +34,7 @@ def json_answer(value: Any, status: int = OK) -> Answer:  # noqa: ANN401 - JSON 
 
 
 def error_answer(status: int, message: str) -> Answer:
-    """Say what went wrong, in one line that the caller may print."""
+    """Return *message* as one bounded line in a JSON object."""
     line = "; ".join(message.splitlines())
     if len(line) > LONGEST_MESSAGE:
         line = f"{line[:LONGEST_MESSAGE]}…"
@@ -42,12 +42,12 @@ def error_answer(status: int, message: str) -> Answer:
 
 
 def error_reply(status: int, message: str, *, is_plugins: bool = False) -> Reply:
-    """Return what to send where something went wrong."""
+    """Return the reply of an error."""
     return reply_of(error_answer(status, message), Request(), is_plugins=is_plugins)
 
 
 def respond(endpoint: Endpoint, request: Request, *, is_plugins: bool = False) -> Reply:
-    """Ask *endpoint*, and answer for the errors that are the caller's own."""
+    """Call *endpoint*, and turn errors of the request into replies."""
     try:
         value = endpoint.answer(request)
         answer = value if isinstance(value, Answer) else json_answer(value)
@@ -64,7 +64,7 @@ def respond_guarded(
     endpoint: Endpoint,
     request: Request,
 ) -> Reply:
-    """Ask a plugin's *endpoint* through *call*, which holds it to its deadline."""
+    """Call a plugin's *endpoint* through *call*, which enforces its deadline."""
     try:
         return call(plugin, _respond_as_plugin, endpoint, request, part=f"endpoint {endpoint.name}")
     except PluginError as error:
@@ -77,7 +77,7 @@ def _respond_as_plugin(endpoint: Endpoint, request: Request) -> Reply:
 
 
 def respond_trusted(endpoint: Endpoint, request: Request) -> Reply:
-    """Ask an *endpoint* of the core, whose errors are all ours."""
+    """Call an *endpoint* of the core directly."""
     try:
         return respond(endpoint, request)
     except MachineError as error:
@@ -85,19 +85,19 @@ def respond_trusted(endpoint: Endpoint, request: Request) -> Reply:
 
 
 def outcome_of(reply: Reply) -> str:
-    """Say in a line what became of a request: ``done``, or why it was refused."""
+    """Return the outcome of a request in a line: ``done``, or the reason of the refusal."""
     if reply.status < BAD_REQUEST:
         return "done"
     try:
-        told = json.loads(reply.content)
+        document = json.loads(reply.content)
     except (ValueError, RecursionError):
-        told = None
-    why = told.get("error") if isinstance(told, dict) else None
+        document = None
+    why = document.get("error") if isinstance(document, dict) else None
     return f"{reply.status} {why}" if isinstance(why, str) else str(reply.status)
 
 
 def message_of(error: TemperError) -> str:
-    """Say what *error* says, without the name of a document where that was the request."""
+    """Return the text of *error*, without a document's name, since the request is the document."""
     if not isinstance(error, DocumentError):
         return str(error)
     return "; ".join(problem.removeprefix("document: ") for problem in error.problems)

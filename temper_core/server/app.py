@@ -1,4 +1,4 @@
-"""The ASGI application of one listener: routes the table, and says what it refuses."""
+"""The ASGI application of one listener: routes the table, and answers refused requests."""
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -17,8 +17,8 @@ from temper_core.server.view import AgentView
 def build_app(table: Table, view: AgentView, shared: ListenerParts) -> Starlette:
     """Route every path of *table*: the core's own first, then the most specific.
 
-    The first that matches has the request, whatever its method: no pattern takes what another
-    path does not.
+    The first matching path gets the request, whatever its method. It answers 405 for a method
+    without an endpoint, even if a later path has one.
     """
     routes = [Route(path, Dispatcher(table[path], view, shared)) for path in in_order(table)]
     app = Starlette(
@@ -47,5 +47,5 @@ def _refusal(http: HttpRequest, error: HTTPException) -> str:
 
 
 async def _say_nothing(_: HttpRequest, __: Exception) -> Response:
-    """Answer a caller who has hung up; nobody will read it."""
+    """Return an empty response for a client that has disconnected."""
     return Response(status_code=BAD_REQUEST)

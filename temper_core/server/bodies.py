@@ -1,4 +1,4 @@
-"""Reads the bodies of requests, within a bound each, in time, and within a bound on all of them."""
+"""Reads the bodies of requests. The size of each, their total and the time are bounded."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -10,7 +10,7 @@ from starlette.requests import Request as HttpRequest
 
 DEADLINE_S = 10.0
 MOST_IN_ALL_BYTES = 32 * 1024 * 1024
-"""Of all bodies over one listener that are held at a time."""
+"""Limit on the sum of all bodies that one listener holds at a time."""
 TIMED_OUT = 408
 TOO_LARGE = 413
 UNAVAILABLE = 503
@@ -18,15 +18,15 @@ UNAVAILABLE = 503
 
 @define(eq=False)
 class BodyBudget:
-    """The bodies that are held over one listener; used from one event loop."""
+    """The bytes of the bodies that one listener holds. Used from one event loop."""
 
     held_bytes: int = field(default=0, init=False)
 
     @asynccontextmanager
     async def read(self, http: HttpRequest, most: int) -> AsyncIterator[bytes]:
-        """Read the body of *http*, of *most* bytes, and count it as held meanwhile.
+        """Read the body of *http*, at most *most* bytes, and count it as held inside the context.
 
-        Raises HTTPException where it is too large, comes too late, or too many are held.
+        Raises HTTPException if it is too large, arrives too late, or too many bytes are held.
         """
         held = bytearray()
         try:

@@ -1,4 +1,4 @@
-"""The JSON of ``/checks``: what the plugins have checked, within bounds."""
+"""The JSON of ``/checks``: the plugins' checks, bounded in number and length."""
 
 from collections.abc import Iterable
 from itertools import islice
@@ -13,8 +13,8 @@ _STATES = frozenset(CheckState)
 
 
 def checks_document(checks: Iterable[tuple[str, Check]]) -> dict[str, Any]:
-    """Say *checks*, each with its plugin's name; a state that is none is unknown."""
-    return {"checks": [_check(*each) for each in islice(checks, MOST_CHECKS)]}
+    """Return *checks* as JSON, each with its plugin's name. An invalid state becomes unknown."""
+    return {"checks": [_check(*check) for check in islice(checks, MOST_CHECKS)]}
 
 
 def _check(plugin: str, check: Check) -> dict[str, str]:
@@ -28,7 +28,7 @@ def _check(plugin: str, check: Check) -> dict[str, str]:
 
 
 def _line(text: object) -> str:
-    """Return *text* in one line that a terminal may be given."""
+    """Return *text* as one line that is safe to print on a terminal."""
     if not isinstance(text, str):
         return ""
     return "".join(c if c.isprintable() else " " for c in text[:LONGEST_TEXT])

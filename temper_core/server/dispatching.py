@@ -1,4 +1,4 @@
-"""Answers the requests for one path: reads each, decides who may act, asks, and sends."""
+"""Answers the requests for one path: reads, authorizes, calls the endpoint, and sends."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -43,7 +43,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 @frozen
 class ListenerParts:
-    """What the requests over one listener share."""
+    """The objects that the requests over one listener share."""
 
     lanes: Lanes
     streams: Streams
@@ -52,7 +52,7 @@ class ListenerParts:
 
 
 class Dispatcher:
-    """Answers the methods of one path; an ASGI application."""
+    """Answers the methods of one path. An ASGI application."""
 
     def __init__(
         self, methods: Mapping[str, ServedEndpoint], view: AgentView, shared: ListenerParts
@@ -92,7 +92,7 @@ class Dispatcher:
         return served
 
     async def _act(self, served: ServedEndpoint, http: HttpRequest, requester: Requester) -> Reply:
-        """Ask an endpoint that acts, where *requester* may have that; have it audited."""
+        """Call an endpoint that acts if *requester* may, and record the outcome in the audit."""
         line = _line(http)
         try:
             self._shared.doorkeeper.require_right_to_act(http, requester)
@@ -157,7 +157,7 @@ class Dispatcher:
             log.warning("stream_failed", endpoint=served.endpoint.path, reason=failure)
 
     async def _close(self, served: ServedEndpoint, reply: Reply) -> None:
-        """Close pieces that nobody takes, in the thread that made them: that is a plugin's code."""
+        """Close unread pieces in their endpoint's lane, since closing runs a plugin's code."""
         close = getattr(reply.pieces, "close", None)
         if close is None:
             return
@@ -172,19 +172,19 @@ def _stream_part(endpoint: Endpoint) -> str:
 
 
 def _line(http: HttpRequest) -> str:
-    """Return method and path as they came, percent-encoded: no control character is in them."""
+    """Return method and path, percent-encoded as received, hence without control characters."""
     path: bytes = http.scope["raw_path"]
     return f"{http.method} {path.decode('ascii', 'replace')}"[:LONGEST_LINE]
 
 
 def _head_bytes(http: HttpRequest) -> int:
-    # The protocol's own bound counts only what it has to wait for.
+    # The protocol's own bound counts only the bytes that it has to wait for.
     headers = sum(len(name) + len(value) for name, value in http.headers.raw)
     return headers + len(http.scope["raw_path"]) + len(http.scope["query_string"])
 
 
 def _headers(http: HttpRequest) -> dict[str, str]:
-    """Return the headers by name; of the token an endpoint learns no more than its name."""
+    """Return the headers by name, without the token. Endpoints see only the token's name."""
     headers: dict[str, str] = {}
     for name, value in http.headers.items():
         if name != "authorization":
@@ -193,22 +193,22 @@ def _headers(http: HttpRequest) -> dict[str, str]:
 
 
 def _parameters(served: ServedEndpoint, http: HttpRequest) -> dict[str, str]:
-    given = dict(http.query_params)
+    query = dict(http.query_params)
     in_path = parameters_in(served.endpoint.path)
     allowed = [name for name in served.endpoint.parameters if name not in in_path]
-    for name in given:
+    for name in query:
         if name not in allowed:
-            known = ", ".join(allowed) or "none"
+            names = ", ".join(allowed) or "none"
             raise HTTPException(
-                BAD_REQUEST, f"unknown query parameter {name!r}; allowed are: {known}"
+                BAD_REQUEST, f"unknown query parameter {name!r}; allowed are: {names}"
             )
     for value in http.path_params.values():
         _require_plain(value)
-    return {**given, **http.path_params}
+    return {**query, **http.path_params}
 
 
 def _require_plain(value: str) -> None:
-    """Refuse what would lead an endpoint that opens files out of its folder."""
+    """Reject a path parameter that could lead an endpoint out of its folder of files."""
     segments = value.split("/")
     is_odd = not value.isprintable() or "\\" in value
     if is_odd or not {".", ".."}.isdisjoint(segments) or (len(segments) > 1 and not all(segments)):

@@ -33,13 +33,13 @@ READY_MODES = (Mode.ENFORCING, Mode.RELOADING, Mode.OBSERVE_ONLY)
 
 @frozen
 class CoreEndpoints:
-    """What the agent answers by itself, from what it sees of *view*."""
+    """The core's endpoints, which answer from *view*."""
 
     view: AgentView
     scraper: Scraper
 
     def table(self) -> tuple[Endpoint, ...]:
-        """Return every endpoint but those that describe the table."""
+        """Return every endpoint except those that describe the table."""
         return (
             *self._observing(),
             *self._probing(),
@@ -73,7 +73,7 @@ class CoreEndpoints:
                 "/recording",
                 "Everything of the last look, settings and pods included, for a recording.",
                 self._recording,
-                acts=True,  # it changes nothing, but says more than whoever asks may know
+                acts=True,  # it changes nothing, but its content needs the right to act
             ),
             Endpoint(
                 "list-plugins", "GET", "/plugins", "Every plugin and its state.", self._plugins
@@ -83,7 +83,7 @@ class CoreEndpoints:
     def _probing(self) -> tuple[Endpoint, ...]:
         return (
             Endpoint(
-                "get-health", "GET", "/healthz", "200 while the agent's loop turns.", self._health
+                "get-health", "GET", "/healthz", "200 while the agent's loop runs.", self._health
             ),
             Endpoint(
                 "get-readiness",
@@ -100,7 +100,7 @@ class CoreEndpoints:
                 "get-checks",
                 "GET",
                 "/checks",
-                "What the plugins have checked, for 'temper doctor'.",
+                "The plugins' checks, for 'temper doctor'.",
                 lambda _: checks_document(self.view.checks()),
             ),
         )
@@ -111,7 +111,7 @@ class CoreEndpoints:
                 "get-layered-config",
                 "GET",
                 "/config",
-                "The configuration in force, exactly as the engine was given it.",
+                "The configuration in force, exactly as the engine received it.",
                 self._config,
             ),
             Endpoint(
@@ -130,13 +130,13 @@ class CoreEndpoints:
                 parameters={"pod": "The pod, as namespace/name; absent explains all."},
             ),
             Endpoint(
-                "get-safe-mode", "GET", "/safe-mode", "Who asks for safe mode.", self._safe_mode
+                "get-safe-mode", "GET", "/safe-mode", "The safe-mode requests.", self._safe_mode
             ),
             Endpoint(
                 "set-safe-mode",
                 "PUT",
                 "/safe-mode",
-                "Ask for the stock scheduler, or withdraw one's own request.",
+                "Request the stock scheduler, or withdraw a request.",
                 self._set_safe_mode,
                 acts=True,
                 body_schema=request_document.SCHEMA,
@@ -220,7 +220,7 @@ def _state(view: AgentView) -> dict[str, Any]:
 
 
 def _staleness(age_s: float) -> str:
-    """Say that the pods are too old to decide by; empty while they are not."""
+    """Return why the pods are too old for decisions, or an empty string if they are recent."""
     if age_s <= STALE_PODS_S:
         return ""
     if not math.isfinite(age_s):

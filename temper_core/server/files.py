@@ -1,4 +1,4 @@
-"""Files as answers: whole, in part (RFC 9110, 14), or not at all where the client has them."""
+"""Files as answers: whole, in part (RFC 9110, 14), or without a body if the client has them."""
 
 import errno
 import os
@@ -17,20 +17,20 @@ from temper_core.errors import InputError
 
 PIECE_BYTES = 64 * 1024
 SENT_WHOLE_BYTES = 256 * 1024
-"""What is at most so large is read at once; the rest takes one of the streams."""
+"""A part of at most this size is read at once. A larger one is sent as a stream."""
 OK, PARTIAL, NOT_MODIFIED, UNSATISFIABLE = 200, 206, 304, 416
 _NO_FILE = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ENXIO, errno.ENAMETOOLONG)
-"""ENXIO is what opening a socket gives."""
+"""Opening a socket fails with ENXIO."""
 _RANGE = re.compile(r"bytes=[ \t]*([0-9]{0,18})-([0-9]{0,18})[ \t]*")
 
 
 class NoFile(InputError):  # noqa: N818 - reads as the fact it reports
-    """There is no regular file of that name."""
+    """No regular file has that name."""
 
 
 @frozen
 class FilePart:
-    """What is sent of a file; ``length`` is that of ``pieces``."""
+    """The status, headers and bytes to send of a file. ``length`` is the size of ``pieces``."""
 
     status: int
     headers: Mapping[str, str]
@@ -46,7 +46,7 @@ class _Span:
 
 
 def part_of_file(path: Path, method: str, headers: Mapping[str, str]) -> FilePart:
-    """Return what is sent of the file at *path*; raise NoFile, or OSError where it is unreadable.
+    """Return the part to send of the file at *path*. Raise NoFile, or OSError if unreadable.
 
     *headers* are those of the request, by name in lower case.
     """
@@ -62,18 +62,18 @@ def part_of_file(path: Path, method: str, headers: Mapping[str, str]) -> FilePar
 
 
 class FilePieces:
-    """A part of an open file, piece by piece; closes the file at its end."""
+    """A part of an open file, piece by piece. Closes the file at its end."""
 
     def __init__(self, file: FileIO, length: int) -> None:
         self._file = file
         self._left = length
 
     def __iter__(self) -> "FilePieces":
-        """Return itself."""
+        """Return this object."""
         return self
 
     def __next__(self) -> bytes:
-        """Return the next piece; raise OSError where the file has become shorter."""
+        """Return the next piece. Raise OSError if the file was truncated."""
         if self._left <= 0:
             self.close()
             raise StopIteration
@@ -90,7 +90,7 @@ class FilePieces:
 
 def _opened(path: Path) -> FileIO:
     try:
-        # Without O_NONBLOCK a FIFO would wait for its writer.
+        # Without O_NONBLOCK, opening a FIFO blocks until it has a writer.
         file = FileIO(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK))
     except ValueError as error:  # a NUL in its name
         raise NoFile("there is no such file") from error
@@ -105,25 +105,27 @@ def _opened(path: Path) -> FileIO:
 
 
 def _part(file: FileIO, method: str, headers: Mapping[str, str]) -> FilePart:
-    found = os.fstat(file.fileno())
-    tag = f'"{found.st_ino:x}-{found.st_mtime_ns:x}-{found.st_size:x}"'
-    told = {
+    status = os.fstat(file.fileno())
+    tag = f'"{status.st_ino:x}-{status.st_mtime_ns:x}-{status.st_size:x}"'
+    validators = {
         "etag": tag,
-        "last-modified": formatdate(int(found.st_mtime), usegmt=True),
+        "last-modified": formatdate(int(status.st_mtime), usegmt=True),
         "accept-ranges": "bytes",
     }
-    if _has_it(tag, int(found.st_mtime), headers):
-        return FilePart(NOT_MODIFIED, told)
-    asked = headers.get("range", "") if method == "GET" else ""
-    is_asked = asked and _is_same(tag, int(found.st_mtime), headers.get("if-range", ""))
-    written = _range_in(asked) if is_asked else None
+    if _has_it(tag, int(status.st_mtime), headers):
+        return FilePart(NOT_MODIFIED, validators)
+    header = headers.get("range", "") if method == "GET" else ""
+    is_asked = header and _is_same(tag, int(status.st_mtime), headers.get("if-range", ""))
+    written = _range_in(header) if is_asked else None
     if written is None:
-        return _read(file, OK, told, _Span(0, found.st_size))
-    span = _span(written, found.st_size)
+        return _read(file, OK, validators, _Span(0, status.st_size))
+    span = _span(written, status.st_size)
     if span is None:
-        return FilePart(UNSATISFIABLE, {**told, "content-range": f"bytes */{found.st_size}"})
-    told["content-range"] = f"bytes {span.first}-{span.first + span.length - 1}/{found.st_size}"
-    return _read(file, PARTIAL, told, span)
+        return FilePart(UNSATISFIABLE, {**validators, "content-range": f"bytes */{status.st_size}"})
+    validators["content-range"] = (
+        f"bytes {span.first}-{span.first + span.length - 1}/{status.st_size}"
+    )
+    return _read(file, PARTIAL, validators, span)
 
 
 def _read(file: FileIO, status: int, headers: Mapping[str, str], span: _Span) -> FilePart:
@@ -135,28 +137,28 @@ def _read(file: FileIO, status: int, headers: Mapping[str, str], span: _Span) ->
 
 
 def _has_it(tag: str, modified: int, headers: Mapping[str, str]) -> bool:
-    """Whether the client has this very file already (RFC 9110, 13.1.2 and 13.1.3)."""
+    """Whether the client has this version of the file (RFC 9110, 13.1.2 and 13.1.3)."""
     if (listed := headers.get("if-none-match")) is not None:
-        tags = [each.strip().removeprefix("W/") for each in listed.split(",")]
+        tags = [listed_tag.strip().removeprefix("W/") for listed_tag in listed.split(",")]
         return tag in tags or listed.strip() == "*"
     since = _date(headers.get("if-modified-since", ""))
     return since is not None and modified <= since
 
 
 def _is_same(tag: str, modified: int, condition: str) -> bool:
-    """Whether ``If-Range`` lets a range be sent (RFC 9110, 13.1.5); it does where it is empty."""
+    """Whether ``If-Range`` allows a range (RFC 9110, 13.1.5). An empty one does."""
     return not condition or condition.strip() == tag or _date(condition) == modified
 
 
 def _date(text: str) -> float | None:
     with suppress(ValueError, TypeError, OverflowError, IndexError):
-        told: datetime = parsedate_to_datetime(text)
-        return (told if told.tzinfo else told.replace(tzinfo=UTC)).timestamp()
+        moment: datetime = parsedate_to_datetime(text)
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     return None
 
 
 def _range_in(asked: str) -> "re.Match[str] | None":
-    """Read a range of bytes; None for what is none, and for several, which need not be sent."""
+    """Parse a range of bytes. A malformed one and several ranges are ignored and return None."""
     written = _RANGE.fullmatch(asked)
     if written is None or not (written[1] or written[2]):
         return None
@@ -165,7 +167,7 @@ def _range_in(asked: str) -> "re.Match[str] | None":
 
 
 def _span(written: "re.Match[str]", size: int) -> _Span | None:
-    """Return the range of a file of *size*; None where there is nothing of it."""
+    """Return the range within a file of *size* bytes, or None if it is empty."""
     if not written[1]:
         length = min(int(written[2]), size)
         return _Span(size - length, length) if length else None

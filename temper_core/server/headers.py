@@ -1,4 +1,4 @@
-"""The headers of answers: which an endpoint may give, and which the agent adds."""
+"""The headers of answers: those that an endpoint may set, and those that the agent adds."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -22,7 +22,7 @@ SECURITY: Mapping[str, str] = MappingProxyType(
         "referrer-policy": "no-referrer",
     }
 )
-"""What every answer of a plugin has, unless the answer itself has another value."""
+"""Headers of every plugin's answer, unless the answer sets another value."""
 RESERVED: Mapping[str, str] = MappingProxyType(
     {
         "content-type": "give it as media_type",
@@ -47,32 +47,32 @@ _VALUE = re.compile(r"[\t\x20-\x7e\xa0-\xff]*")
 
 
 def given_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """Return an endpoint's *headers* by name in lower case; raise ValueError for what is none."""
+    """Return an endpoint's *headers* by name in lower case. Raise ValueError for a bad header."""
     if len(headers) > MOST_HEADERS:
         raise ValueError(f"gives more than {MOST_HEADERS} headers")
-    given: dict[str, str] = {}
+    checked: dict[str, str] = {}
     for name, value in headers.items():
         if not _NAME.fullmatch(name):
             raise ValueError(f"gives a header whose name is {name!r:.100}")
         lower = name.lower()
         if lower in RESERVED:
             raise ValueError(f"gives the header {lower}: {RESERVED[lower]}")
-        given[lower] = header_value(lower, value)
-    if sum(len(name) + len(value) for name, value in given.items()) > LARGEST_HEADERS_BYTES:
+        checked[lower] = header_value(lower, value)
+    if sum(len(name) + len(value) for name, value in checked.items()) > LARGEST_HEADERS_BYTES:
         raise ValueError(f"gives headers of more than {LARGEST_HEADERS_BYTES} bytes")
-    return given
+    return checked
 
 
 def header_value(name: str, value: object) -> str:
-    """Return *value* as it may be sent; raise ValueError for more than a line of Latin-1."""
+    """Return *value* without outer spaces. Raise ValueError unless it is one line of Latin-1."""
     if not isinstance(value, str) or not _VALUE.fullmatch(value):
         raise ValueError(f"gives the header {name} a value that is no line of text")
     return value.strip()
 
 
 def cookie_headers(cookies: Iterable[object]) -> Head:
-    """Return a header per cookie: never for scripts, never sent along from other sites."""
-    return tuple(("set-cookie", _cookie(each)) for each in cookies)
+    """Return a header per cookie. Each is HttpOnly, and is not sent from other sites."""
+    return tuple(("set-cookie", _cookie(cookie)) for cookie in cookies)
 
 
 def _cookie(cookie: object) -> str:

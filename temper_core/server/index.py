@@ -1,6 +1,6 @@
-"""The endpoints that describe the others: a plain list, and the OpenAPI document.
+"""The endpoints that describe the table: a plain list, and the OpenAPI document.
 
-The list is at ``/`` too, where no plugin has that.
+The list is also at ``/`` unless a plugin claims that path.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ TEXT = "text/plain; charset=utf-8"
 
 
 def describing(table: Callable[[], Table]) -> tuple[Endpoint, ...]:
-    """Return the endpoints that describe *table*, which is asked for when they are."""
+    """Return the endpoints that describe *table*. It is called at each request."""
 
     def listed(_: Request) -> Answer:
         return Answer(index(table()).encode(), TEXT)

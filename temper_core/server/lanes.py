@@ -1,4 +1,4 @@
-"""The threads that answer: a few per lane, and a bound on who waits for them."""
+"""The threads that answer: a few per lane, with a bounded queue."""
 
 import asyncio
 from collections.abc import Callable
@@ -17,14 +17,14 @@ MOST_WAITING = 64
 
 @frozen
 class _Pool:
-    """The threads of one lane, which start when they are needed, and the calls they still owe."""
+    """The threads of one lane, which start on demand, and their pending calls."""
 
     threads: ThreadPoolExecutor
     calls: set[Future[Any]] = field(factory=set)
 
 
 class Lanes:
-    """One small pool of threads per lane, so that a plugin that hangs delays no probe.
+    """One small pool of threads per lane, so that a hanging plugin delays no probe.
 
     Used from one event loop.
     """
@@ -33,7 +33,7 @@ class Lanes:
         self._pools: dict[Lane, _Pool] = {}
 
     async def run(self, lane: Lane, call: Callable[[], Answered]) -> Answered:
-        """Run *call* in *lane*; raise MachineError where too many wait there already."""
+        """Run *call* in *lane*. Raise MachineError if the lane's queue is full."""
         pool = self._pool(lane)
         if len(pool.calls) >= MOST_WAITING:
             raise MachineError("too many requests of this kind are waiting; ask again later")
@@ -46,7 +46,7 @@ class Lanes:
             raise MachineError("the agent is stopping") from error
 
     def close(self) -> None:
-        """End the threads; one that is in a call ends with it, at the latest at its deadline."""
+        """End the threads. A busy thread ends with its call, at the latest at its deadline."""
         for pool in self._pools.values():
             is_idle = all(future.done() for future in tuple(pool.calls))
             pool.threads.shutdown(wait=is_idle, cancel_futures=True)

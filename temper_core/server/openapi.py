@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document of everything in the table that also routes."""
+"""The OpenAPI 3.1 document, made from the table that routes the requests."""
 
 import re
 from collections import Counter
@@ -10,7 +10,7 @@ from temper_core.plain_json import plain_value
 from temper_core.server.table import ServedEndpoint, Table, parameters_in, plain_path
 
 ERROR = {
-    "description": "What went wrong, in one line.",
+    "description": "The error, in one line.",
     "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}},
 }
 _ERROR_SCHEMA = {
@@ -29,7 +29,7 @@ _WITH_BODY = ("PATCH", "POST", "PUT")
 
 
 def openapi_document(table: Table) -> Mapping[str, Any]:
-    """Describe every endpoint of *table*, plugins' included."""
+    """Describe every endpoint of *table*, including those of plugins."""
     operations = _operation_ids(table)
     return {
         "openapi": "3.1.0",
@@ -49,14 +49,14 @@ def openapi_document(table: Table) -> Mapping[str, Any]:
 
 
 def _titled_schemas(table: Table) -> Mapping[str, Any]:
-    """Return the core's schemas of bodies that have a title, by that."""
+    """Return the core's body schemas that have a title, by title."""
     every = [served for methods in table.values() for served in methods.values()]
     schemas = [served.endpoint.body_schema for served in every if not served.plugin]
     return {schema["title"]: dict(schema) for schema in schemas if "title" in schema}
 
 
 def _operation_ids(table: Table) -> Mapping[tuple[str, str], str]:
-    """Name every operation; a plugin's that is named like another carries its plugin's name."""
+    """Name every operation. An ambiguous name of a plugin gets the plugin's name as a prefix."""
     every = [(path, method, s) for path, methods in table.items() for method, s in methods.items()]
     names = Counter(served.endpoint.name for _, _, served in every)
     wholes = Counter((served.plugin, served.endpoint.name) for _, _, served in every)

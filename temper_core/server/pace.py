@@ -1,17 +1,17 @@
-"""How fast a stream may be, so that one that never ends leaves the agent to the others."""
+"""Limits the rate of a stream, so that an endless one leaves time for other requests."""
 
 from attrs import define
 
 MOST_PIECES_PER_S = 1_000
 MOST_BYTES_PER_S = 32 * 1024 * 1024
 FLOOD_S = 10
-"""A stream that would have been faster for so many seconds in a row floods."""
+"""Seconds in a row at the rate limit after which a stream is a flood."""
 SECOND_S = 1.0
 
 
 @define
 class StreamRate:
-    """Counts what a stream sends, second by second."""
+    """Counts the pieces and bytes of a stream, second by second."""
 
     began: float
     pieces: int = 0
@@ -19,7 +19,7 @@ class StreamRate:
     full_seconds: int = 0
 
     def wait_s(self, size: int, now: float) -> float:
-        """Count a piece of *size*; return how long to wait before the next."""
+        """Count a piece of *size* bytes. Return the seconds to wait before the next."""
         if now - self.began >= SECOND_S:
             is_full = self.pieces >= MOST_PIECES_PER_S and now - self.began < 2 * SECOND_S
             self.full_seconds = self.full_seconds + 1 if is_full else 0

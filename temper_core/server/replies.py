@@ -1,4 +1,4 @@
-"""What is sent for an answer: its head, and its body whole or in pieces."""
+"""Replies: the head of an answer, and its body whole or in pieces."""
 
 from collections.abc import Iterable, Mapping
 
@@ -25,11 +25,11 @@ LARGEST_CONTENT_BYTES = 16 * 1024 * 1024
 
 @frozen
 class Reply:
-    """An answer that can be sent as it is.
+    """An answer that is ready to be sent.
 
     Attributes:
-        pieces: The body where it is sent in pieces; whoever does not send them closes them.
-        length: The size of all pieces together, None where it is not known.
+        pieces: The body if it is sent in pieces. A caller that does not send them closes them.
+        length: The total size of the pieces in bytes, None if it is not known.
 
     """
 
@@ -42,13 +42,13 @@ class Reply:
 
 
 def reply_of(answer: Answer, request: Request, *, is_plugins: bool = False) -> Reply:
-    """Return what to send for *answer*.
+    """Return the reply for *answer*.
 
-    Raises ValueError or TypeError where it cannot be sent, NoFile where its file is not there.
+    Raises ValueError or TypeError if it cannot be sent, NoFile if its file does not exist.
     """
     _require_sendable(answer)
-    kept = REVALIDATED if answer.file is not None else NOT_KEPT
-    defaults = {"cache-control": kept, **(SECURITY if is_plugins else {})}
+    caching = REVALIDATED if answer.file is not None else NOT_KEPT
+    defaults = {"cache-control": caching, **(SECURITY if is_plugins else {})}
     headers = {**defaults, **given_headers(answer.headers)}
     headers["content-type"] = _media_type(answer)
     cookies = cookie_headers(answer.cookies)

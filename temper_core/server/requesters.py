@@ -1,4 +1,4 @@
-"""Who sends a request, and who may act: the local socket, and over TCP a bearer token."""
+"""Identifies requesters and authorizes them by the local socket or, over TCP, a bearer token."""
 
 import ipaddress
 from urllib.parse import urlsplit
@@ -15,26 +15,26 @@ from temper_core.server.token import Token
 UNAUTHORISED = 401
 FORBIDDEN = 403
 SAME_ORIGIN = ("same-origin", "none")
-"""``Sec-Fetch-Site`` of requests that no page of another origin has caused."""
+"""``Sec-Fetch-Site`` of requests that no page of another origin caused."""
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 @frozen
 class Authorizer:
-    """Knows who asks; everyone behind the trusted local socket may act, others with a token."""
+    """Identifies requesters. The trusted local socket may act, other requesters need a token."""
 
     token: Token
     socket: str
     is_trusted: bool
 
     def requester(self, http: HttpRequest) -> Requester:
-        """Return who asks, as far as that is known."""
+        """Return the requester, as far as it is known."""
         if self.is_trusted:
             return Requester("socket", uid=connection_of(http.scope).peer_uid)
         address = http.client.host if http.client else ""
-        given = http.headers.get("authorization", "")
+        authorization = http.headers.get("authorization", "")
         try:
-            token = self.token.given_by(given) if given else None
+            token = self.token.given_by(authorization) if authorization else None
         except MachineError:
             token = None
         if token is None:
@@ -54,7 +54,8 @@ class Authorizer:
         except MachineError as error:
             local = f"use the local socket {self.socket}" if self.socket else "set [server] socket"
             remedy = f"{local}, or give [server] a token_file"
-            raise HTTPException(FORBIDDEN, f"nobody may act over TCP: {error}; {remedy}") from error
+            message = f"requests over TCP may not act: {error}; {remedy}"
+            raise HTTPException(FORBIDDEN, message) from error
         raise HTTPException(
             UNAUTHORISED,
             "acting needs the bearer token of [server] token_file, or the local socket",
@@ -63,10 +64,10 @@ class Authorizer:
 
 
 def is_same_origin(http: HttpRequest) -> bool:
-    """Whether a request comes from no browser, or from a page of this very origin.
+    """Whether a request comes from no browser, or from a page of the same origin.
 
-    Browsers add ``Sec-Fetch-Site`` (Fetch Metadata) and ``Origin`` (RFC 6454); a page can do
-    nothing about either.
+    Browsers add ``Sec-Fetch-Site`` (Fetch Metadata) and ``Origin`` (RFC 6454). A page cannot change
+    either.
     """
     if http.headers.get("sec-fetch-site", SAME_ORIGIN[0]) not in SAME_ORIGIN:
         return False
@@ -81,7 +82,7 @@ def is_same_origin(http: HttpRequest) -> bool:
 
 
 def _place(origin: str) -> tuple[str, tuple[str, int] | None]:
-    """Return the scheme of *origin*, and its host and port; None for an origin without."""
+    """Return the scheme of *origin*, and its host and port, or None for an origin without."""
     try:
         parts = urlsplit(origin)
         scheme, host = parts.scheme, parts.hostname

@@ -1,4 +1,4 @@
-"""Sends replies: whole ones at once, others piece by piece."""
+"""Sends replies, whole or piece by piece."""
 
 import asyncio
 from contextlib import suppress
@@ -12,18 +12,18 @@ from temper_core.server.replies import NO_CONTENT, NOT_MODIFIED, Reply
 from temper_core.server.streams import GRACE_S, Stream, StreamFailed, StreamLeft
 
 COMMENT = b":\n\n"
-"""What an event stream sends for an empty piece: a comment (WHATWG HTML, 9.2.6)."""
+"""The comment that an event stream sends for an empty piece (WHATWG HTML, 9.2.6)."""
 
 
 async def send_whole(reply: Reply, send: Send) -> None:
-    """Send a reply whose content is there."""
+    """Send a reply with its content in one piece."""
     await _send_head(reply, len(reply.content), send)
     content = b"" if _is_bodiless(reply) else reply.content
     await send({"type": "http.response.body", "body": content})
 
 
 async def send_head(reply: Reply, send: Send) -> None:
-    """Send what ``HEAD`` asks of a reply in pieces."""
+    """Send the head of a reply in pieces, in answer to ``HEAD``."""
     await _send_head(reply, reply.length, send)
     await send({"type": "http.response.body", "body": b""})
 
@@ -44,7 +44,7 @@ def _is_bodiless(reply: Reply) -> bool:
 class StreamSender:
     """Sends the pieces of *stream* for the request of *scope*, as fast as the client takes them.
 
-    A connection whose stream fails is hung up on, so that the client knows that it is cut.
+    When the stream fails, the connection is closed, so that the client notices the truncation.
     """
 
     stream: Stream
@@ -54,8 +54,8 @@ class StreamSender:
     idle_s: float
 
     async def run(self, reply: Reply) -> None:
-        """Send all of it, until it ends, fails, the client goes or the agent stops."""
-        gone = asyncio.get_running_loop().create_task(self._wait_until_gone())
+        """Send until the stream ends or fails, the client disconnects or the agent stops."""
+        disconnect = asyncio.get_running_loop().create_task(self._wait_until_gone())
         try:
             await self._run(reply)
         except StreamLeft:
@@ -66,11 +66,11 @@ class StreamSender:
         finally:
             self.stream.leave()
             if self._connection.is_gone:
-                # uvicorn takes an answer without end for a bug, unless it knows of the hanging up.
-                await gone
-            gone.cancel()
+                # uvicorn reports an unfinished answer as a bug unless it has seen the disconnect.
+                await disconnect
+            disconnect.cancel()
             with suppress(asyncio.CancelledError):
-                await gone
+                await disconnect
 
     @property
     def _connection(self) -> BoundedProtocol:
@@ -100,7 +100,7 @@ class StreamSender:
             await asyncio.sleep(wait_s)
 
     async def _end(self, reply: Reply) -> None:
-        """End an answer whose rest is not sent; only an event stream is whole without it."""
+        """End an answer early. Only an event stream is valid without its rest."""
         if reply.is_event_stream and not self._connection.is_gone:
             await self.send({"type": "http.response.body", "body": b""})
         else:

@@ -1,4 +1,4 @@
-"""The thread that serves: one event loop for every socket that is listened on."""
+"""The server's thread: one event loop for all listening sockets."""
 
 import asyncio
 import threading
@@ -38,9 +38,9 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 @frozen
 class Listener:
-    """A socket that is listened on, and the bounds of its connections.
+    """A listening socket, and the bounds of its connections.
 
-    Whoever comes through a trusted one may act.
+    Requests through a trusted socket may act.
     """
 
     socket: socket
@@ -49,7 +49,7 @@ class Listener:
 
 
 def build_table(view: AgentView, series_limit: int) -> Table:
-    """Gather what is served: the core's endpoints, the plugins', and what describes them."""
+    """Gather all endpoints: the core's, the plugins', and those that describe the table."""
     scraper = Scraper(view, series_limit)
     table: dict[str, Table] = {}
     core = (*CoreEndpoints(view, scraper).table(), *describing(lambda: table["all"]))
@@ -58,7 +58,7 @@ def build_table(view: AgentView, series_limit: int) -> Table:
 
 
 class Serving:
-    """The agent's applications at work, one per listener."""
+    """The running applications of the agent, one per listener."""
 
     def __init__(
         self,
@@ -68,28 +68,28 @@ class Serving:
         local: str,
         series_limit: int,
     ) -> None:
-        # Whoever asks over TCP never delays the local socket.
+        # Each listener has parts of its own, so that TCP clients never delay the local socket.
         self._shared = [
             ListenerParts(
                 Lanes(),
-                Streams(each.bounds.most_streams, each.bounds.stream_idle_s),
-                Authorizer(token, local, each.is_trusted),
+                Streams(listener.bounds.most_streams, listener.bounds.stream_idle_s),
+                Authorizer(token, local, listener.is_trusted),
                 BodyBudget(),
             )
-            for each in listeners
+            for listener in listeners
         ]
         table = build_table(view, series_limit)
         self._listeners = listeners
         self._started = threading.Event()
         self._servers = [
-            BoundedServer(build_app(table, view, shared), each.bounds, headers=HEADERS)
-            for each, shared in zip(listeners, self._shared, strict=True)
+            BoundedServer(build_app(table, view, shared), listener.bounds, headers=HEADERS)
+            for listener, shared in zip(listeners, self._shared, strict=True)
         ]
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = threading.Thread(target=self._run, name="temper-server", daemon=True)
 
     def start(self) -> None:
-        """Begin to answer; raise MachineError where the thread does not come up."""
+        """Begin to answer. Raise MachineError if the thread does not start."""
         self._thread.start()
         for _ in range(int(START_S / LOOK_S)):
             if self._started.wait(LOOK_S):
@@ -99,7 +99,7 @@ class Serving:
         raise MachineError("the HTTP server did not start")
 
     def stop(self) -> None:
-        """Let requests in progress end for a moment, then end the thread."""
+        """Give requests in progress a moment to finish, then end the thread."""
         if self._loop is not None and self._thread.is_alive():
             self._loop.call_soon_threadsafe(self._tell_to_stop)
             self._thread.join(STOP_S)
@@ -115,8 +115,8 @@ class Serving:
     async def _serve(self) -> None:
         self._loop = asyncio.get_running_loop()
         async with asyncio.TaskGroup() as serving:
-            for server, each in zip(self._servers, self._listeners, strict=True):
-                serving.create_task(server.serve(sockets=[each.socket]))
+            for server, listener in zip(self._servers, self._listeners, strict=True):
+                serving.create_task(server.serve(sockets=[listener.socket]))
             for server in self._servers:
                 await server.wait_begun()
             self._started.set()

@@ -1,4 +1,4 @@
-"""The sockets that the server listens on, bound before it starts so that a failure is one line."""
+"""The server's sockets. They are bound before it starts, so that a failure is a one-line error."""
 
 import socket
 import stat
@@ -17,7 +17,7 @@ ANSWER_TIMEOUT_S = 1.0
 
 @frozen
 class LocalSocket:
-    """A bound Unix socket, and the file that is ours to remove."""
+    """A bound Unix socket, and the file that the server has to remove."""
 
     socket: socket.socket
     path: Path
@@ -25,9 +25,9 @@ class LocalSocket:
     made_directory: bool = False
 
     def remove(self) -> None:
-        """Remove the socket's file, unless another process has put its own there.
+        """Remove the socket's file, unless another process has replaced it.
 
-        Its directory goes too if it was made for it and holds nothing else.
+        Its directory is removed too if it was made for the socket and is empty.
         """
         try:
             if self.path.lstat().st_ino == self.inode:
@@ -40,12 +40,12 @@ class LocalSocket:
 
 
 def parse_listen(text: str) -> Address:
-    """Read ``[server] listen`` where it is not empty; raise InputError where it is no address."""
+    """Parse a non-empty ``[server] listen``. Raise InputError for a malformed address."""
     return parse_address(text, "server.listen", or_else="'' for the socket only")
 
 
 def bind_tcp(address: Address) -> socket.socket:
-    """Listen on *address*; raise MachineError, with the remedy, where that cannot be."""
+    """Listen on *address*. Raise MachineError with the remedy on failure."""
     return listen_on(
         address, "[server] listen", rivals="an agent, or node_exporter, whose port this is too"
     )
@@ -54,8 +54,8 @@ def bind_tcp(address: Address) -> socket.socket:
 def bind_local(path: Path) -> LocalSocket:
     """Listen on the Unix socket *path*, for its owner only.
 
-    A socket that nobody answers on is left over, and replaced. Raises MachineError where an agent
-    answers or something else is there, OSError where the socket cannot be made.
+    A stale socket, on which no process answers, is replaced. Raises MachineError if an agent
+    answers or another kind of file is there, OSError if the socket cannot be made.
     """
     made_directory = not path.parent.exists()
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -63,7 +63,7 @@ def bind_local(path: Path) -> LocalSocket:
     bound = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         bound.bind(str(path))
-        # Nobody can connect before listen(), so the file is never open to others.
+        # No client can connect before listen(), so the file is never open to other users.
         path.chmod(0o600)
         bound.listen(BACKLOG)
         return LocalSocket(bound, path, path.lstat().st_ino, made_directory)

@@ -1,6 +1,6 @@
-"""Iterators of pieces, each read in a thread of its own, a piece whenever one is wanted.
+"""Iterators of pieces. Each is read in a thread of its own, one piece per request.
 
-Whatever an iterator does costs its own stream only: it may raise, block for ever, or never end.
+An iterator that raises, blocks for ever or never ends affects only its own stream.
 """
 
 import asyncio
@@ -19,28 +19,28 @@ from temper_core.standard_output import enter_plugin_thread, leave_plugin_thread
 
 LARGEST_PIECE_BYTES = 1024 * 1024
 GRACE_S = 5.0
-"""For an iterator that was interrupted to end."""
+"""Seconds for an interrupted iterator to end."""
 CLOSING_S = 1.0
-"""For all iterators to end when the agent stops."""
+"""Seconds for all iterators to end when the agent stops."""
 
 _END = object()
 
 OnEnd = Callable[[str, bool], None]
-"""Called with why a stream failed, empty where it did not, and whether it hangs."""
+"""Called with the reason why a stream failed, empty if it did not, and whether it hangs."""
 
 
 class StreamFailed(Exception):  # noqa: N818 - reads as the fact it reports
-    """The iterator did something that it must not; its message says what."""
+    """The iterator broke a rule, which the message names."""
 
 
 class StreamLeft(Exception):  # noqa: N818 - reads as the fact it reports
-    """The client has gone, or the agent stops."""
+    """The client disconnected, or the agent stops."""
 
 
 class Stream:
-    """An iterator of pieces in a thread of its own; used from one event loop.
+    """An iterator of pieces in a thread of its own. Used from one event loop.
 
-    ``on_end`` is called once, when the thread has ended or is given up.
+    ``on_end`` is called once, when the thread has ended or was abandoned.
     """
 
     def __init__(self, pieces: Iterable[bytes], name: str, idle_s: float, on_end: OnEnd) -> None:
@@ -57,7 +57,7 @@ class Stream:
         self._thread.start()
 
     async def piece(self) -> bytes | None:
-        """Return the next piece, None at the end; raise StreamFailed or StreamLeft."""
+        """Return the next piece, or None at the end. Raise StreamFailed or StreamLeft."""
         if self._is_left:
             raise StreamLeft
         self._answer = self._loop.create_future()
@@ -66,7 +66,7 @@ class Stream:
         return await self._answer
 
     def leave(self) -> None:
-        """End it: nobody takes its pieces any more. Safe to call twice."""
+        """End the stream, since its pieces are not read any more. Safe to call twice."""
         if not self._is_left:
             self._is_left = True
             self._wanted.put(False)
@@ -76,26 +76,26 @@ class Stream:
             self._answer.set_exception(StreamLeft())
 
     def fail(self, reason: str) -> None:
-        """End it for what it has done wrong."""
+        """End the stream with *reason* as its failure."""
         self._failure = self._failure or reason
         self.leave()
 
     def end_by(self, seconds: float) -> None:
-        """Wait so long for the thread to end, when the loop has ended; interrupt it after that."""
+        """Wait *seconds* for the thread to end, then interrupt it. The loop has ended by then."""
         self._thread.join(seconds)
         if self._thread.is_alive():
             interrupt(self._thread)
 
     @property
     def is_open(self) -> bool:
-        """Whether its thread still runs, and is waited for."""
+        """Whether the thread still runs and was not abandoned."""
         return self._on_end is not None
 
     def _expect(self, or_else: str) -> None:
         self._due = self._loop.call_later(self._idle_s, self._give_up, or_else)
 
     def _give_up(self, what: str) -> None:
-        """Interrupt the iterator, wherever its code waits or loops, though nobody may listen."""
+        """Interrupt the iterator wherever it waits or loops. Fail the requested piece, if any."""
         interrupt(self._thread)
         self._is_given_up = True
         self._failure = self._failure or f"{what} for {self._idle_s:g} s"
@@ -143,7 +143,7 @@ class Stream:
             self._tell(self._ended)
 
     def _read(self) -> str:
-        """Read pieces as long as they are wanted, then close; return what went wrong first."""
+        """Read pieces while they are requested, then close. Return the failure, empty if none."""
         failure, iterator = "", None
         try:
             iterator = iter(self._pieces)
@@ -155,10 +155,10 @@ class Stream:
                 self._tell(self._came, _require_piece(piece), "")
         except AbandonedCall:
             raise
-        except BaseException as error:  # noqa: BLE001 - a plugin may raise anything, even an exit
+        except BaseException as error:  # noqa: BLE001 - a plugin may raise anything, also an exit
             failure = str(error) if isinstance(error, StreamFailed) else describe(error)
-        for each in (iterator, self._pieces):
-            failure = _closed(each) or failure
+        for closable in (iterator, self._pieces):
+            failure = _closed(closable) or failure
         return failure
 
 
@@ -171,7 +171,7 @@ def _require_piece(piece: object) -> bytes:
 
 
 def _closed(pieces: object) -> str:
-    """Close an iterator that can be closed; return what it raised."""
+    """Close an iterator if it has ``close``. Return the error it raised, as text."""
     close = getattr(pieces, "close", None)
     if close is None:
         return ""
@@ -186,7 +186,7 @@ def _closed(pieces: object) -> str:
 
 @define(eq=False)
 class Streams:
-    """The streams of one listener, at most *most* at a time; used from one event loop."""
+    """The streams of one listener, at most *most* at a time. Used from one event loop."""
 
     most: int
     idle_s: float
@@ -194,10 +194,10 @@ class Streams:
     _is_ending: bool = field(default=False, init=False)
 
     def open(self, pieces: Iterable[bytes], name: str, on_end: OnEnd) -> Stream:
-        """Begin to read *pieces*; raise MachineError where too many are read already."""
+        """Begin to read *pieces*. Raise MachineError if too many streams are open."""
         if self._is_ending:
             raise MachineError("the agent is stopping")
-        self._open = {each for each in self._open if each.is_open}
+        self._open = {other for other in self._open if other.is_open}
         if len(self._open) >= self.most:
             raise MachineError(f"{self.most} streams are open already; ask again later")
         stream = Stream(pieces, name, self.idle_s, on_end)
@@ -207,11 +207,11 @@ class Streams:
     def leave(self) -> None:
         """End every stream, since the agent stops."""
         self._is_ending = True
-        for each in self._open:
-            each.leave()
+        for stream in self._open:
+            stream.leave()
 
     def close(self) -> None:
-        """Wait a moment for the threads to end; called when the loop has ended."""
-        for each in self._open:
-            each.end_by(CLOSING_S / len(self._open))
+        """Wait up to ``CLOSING_S`` for the threads to end. Called after the loop has ended."""
+        for stream in self._open:
+            stream.end_by(CLOSING_S / len(self._open))
         self._open = set()

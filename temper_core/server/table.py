@@ -1,4 +1,4 @@
-"""One table of everything that is served: the core's endpoints, then the plugins'."""
+"""The table of all endpoints: the core's, then the plugins'."""
 
 import re
 from collections import Counter
@@ -14,7 +14,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 Table = Mapping[str, Mapping[str, "ServedEndpoint"]]
 
 FALLBACKS = frozenset({"/"})
-"""Paths of the core's own that a plugin may take."""
+"""Paths of the core that a plugin may claim."""
 _REST = ":path"
 _SEGMENT = re.compile(r"[^{}]*|\{[a-z_][a-z0-9_]*\}")
 _LAST_SEGMENT = re.compile(r"[^{}]*|\{[a-z_][a-z0-9_]*(?::path)?\}")
@@ -23,7 +23,7 @@ _PARAMETER = re.compile(r"\{[^{}:/]*")
 
 @frozen
 class Lane:
-    """Which threads answer, and how many: what is slow in one lane delays no other."""
+    """A named pool of answering threads. A slow call in one lane delays no other lane."""
 
     name: str
     workers: int
@@ -38,7 +38,7 @@ PLUGINS = Lane("plugins", 4)
 
 @frozen
 class ServedEndpoint:
-    """An endpoint as it is served; ``plugin`` is empty for the core's own."""
+    """An endpoint with its lane. ``plugin`` is empty for the core's endpoints."""
 
     endpoint: Endpoint
     lane: Lane
@@ -51,8 +51,8 @@ _LANES = {"/healthz": PROBES, "/readyz": PROBES, "/metrics": METRICS, "/checks":
 def serve_all(core: Iterable[Endpoint], plugins: Iterable[tuple[str, Endpoint]]) -> Table:
     """Order all endpoints by path and method.
 
-    A path of the core's own stays the core's, whatever the method, but for the ``FALLBACKS``; a
-    method and path that is claimed twice goes to neither claimant. Each refusal is logged.
+    A path of the core stays the core's for every method, except the ``FALLBACKS``. A method and
+    path that two plugins claim goes to neither. Each refusal is logged.
     """
     table: dict[str, dict[str, ServedEndpoint]] = {}
     for endpoint in core:
@@ -65,7 +65,7 @@ def serve_all(core: Iterable[Endpoint], plugins: Iterable[tuple[str, Endpoint]])
 
 
 def _lane_of(endpoint: Endpoint, reading: Lane) -> Lane:
-    """Give whatever acts a lane of its own; it must not wait for those who only read."""
+    """Return a lane of its own for an endpoint that acts, so that it never waits for readers."""
     return Lane(f"{endpoint.method} {endpoint.path}", 1) if endpoint.acts else reading
 
 
@@ -89,8 +89,8 @@ def _refusal(
         return "the path is the core's own"
     if claims[_claim(endpoint)] > 1:
         return "it is claimed twice"
-    *others, last = endpoint.path.split("/")
-    if not (all(map(_SEGMENT.fullmatch, others)) and _LAST_SEGMENT.fullmatch(last)):
+    *leading, last = endpoint.path.split("/")
+    if not (all(map(_SEGMENT.fullmatch, leading)) and _LAST_SEGMENT.fullmatch(last)):
         return (
             "a path parameter must fill its segment, as in /trace/{id}, and only the last may "
             "take the rest, as in /assets/{file:path}"
@@ -102,19 +102,19 @@ def _refusal(
 
 
 def parameters_in(path: str) -> tuple[str, ...]:
-    """Name the parameters of a path: ``/trace/{id}`` has ``id``."""
+    """Return the parameter names of a path: ``/trace/{id}`` has ``id``."""
     segments = path.split("/")
     written = (s[1:-1] for s in segments if s.startswith("{") and s.endswith("}"))
-    return tuple(each.removesuffix(_REST) for each in written)
+    return tuple(name.removesuffix(_REST) for name in written)
 
 
 def plain_path(path: str) -> str:
-    """Return a path as OpenAPI writes it: ``/assets/{file:path}`` is ``/assets/{file}``."""
+    """Return a path in OpenAPI's syntax: ``/assets/{file:path}`` is ``/assets/{file}``."""
     return path.replace(_REST + "}", "}")
 
 
 def in_order(table: Table) -> list[str]:
-    """Order the paths of *table*: the core's own first, then the most specific."""
+    """Return the paths of *table* in order: the core's first, then the most specific."""
     return sorted(table, key=lambda path: (_is_plugins(table[path]), *_generality(path)))
 
 
@@ -123,7 +123,7 @@ def _is_plugins(methods: Mapping[str, ServedEndpoint]) -> bool:
 
 
 def _generality(path: str) -> tuple[bool, int, int]:
-    """Rank a path: first without parameters, last where it takes the rest."""
+    """Rank a path. Paths without parameters come first, paths that take the rest last."""
     return path.endswith(_REST + "}"), path.count("{"), -path.count("/")
 
 
@@ -132,7 +132,7 @@ def _claim(endpoint: Endpoint) -> tuple[str, str]:
 
 
 def _shape(path: str) -> str:
-    """Return what a path takes, however it names its parameters."""
+    """Return a path without the names of its parameters."""
     return _PARAMETER.sub("{", path)
 
 

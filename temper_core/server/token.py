@@ -1,4 +1,4 @@
-"""The bearer tokens that acting over TCP needs: a file, read again whenever it changes."""
+"""The bearer tokens that requests over TCP need to act. Their file is read again on a change."""
 
 import hmac
 import stat
@@ -15,32 +15,32 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 @define
 class Token:
-    """The tokens in a file; never logged, never shown."""
+    """The tokens in a file. They are never logged or shown."""
 
     path: Path | None
     _tokens: tuple[NamedToken, ...] = field(default=(), init=False, repr=False)
     _stamp: tuple[int, int, int] | None = field(default=None, init=False)
 
     def given_by(self, authorization: str) -> NamedToken | None:
-        """Return the token that an Authorization header carries, None for any other.
+        """Return the token in an Authorization header, or None if it is not a known one.
 
-        Takes as long whichever it is. Raises MachineError where there is no usable token.
+        The comparison takes constant time. Raises MachineError if there is no usable token.
         """
         tokens = self.tokens()
-        scheme, _, given = authorization.partition(" ")
-        encoded = given.strip().encode("utf-8", "surrogateescape")
-        same = [each for each in tokens if hmac.compare_digest(encoded, each.secret)]
+        scheme, _, secret = authorization.partition(" ")
+        encoded = secret.strip().encode("utf-8", "surrogateescape")
+        same = [token for token in tokens if hmac.compare_digest(encoded, token.secret)]
         return same[0] if same and scheme.lower() == "bearer" else None
 
     def tokens(self) -> tuple[NamedToken, ...]:
-        """Return the tokens as the file has them now; raise MachineError where it has none."""
+        """Return the current tokens of the file. Raise MachineError if there is none."""
         if self.path is None:
             raise MachineError("no [server] token_file is set")
         try:
-            found = self.path.stat()
-            stamp = (found.st_ino, found.st_mtime_ns, found.st_size)
+            status = self.path.stat()
+            stamp = (status.st_ino, status.st_mtime_ns, status.st_size)
             if stamp != self._stamp:
-                _warn_if_open(self.path, found.st_mode)
+                _warn_if_open(self.path, status.st_mode)
                 self._tokens = read_tokens(self.path)
                 self._stamp = stamp
         except OSError as error:

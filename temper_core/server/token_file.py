@@ -1,4 +1,4 @@
-"""The file of bearer tokens: one token, or a line ``name: token`` for each of several."""
+"""The file of bearer tokens: a single token, or one line ``name: token`` per token."""
 
 import re
 from pathlib import Path
@@ -15,16 +15,16 @@ _NAMED = re.compile(rb"([A-Za-z0-9._@-]{1,64}):[ \t]+(\S+)[ \t]*")
 
 @frozen
 class NamedToken:
-    """A token; ``name`` is empty where the file holds one token alone."""
+    """A token. ``name`` is empty if the file holds a single token."""
 
     name: str
     secret: bytes = field(repr=False)
 
 
 def read_tokens(path: Path) -> tuple[NamedToken, ...]:
-    """Read the tokens of a file; raise OSError, or MachineError where it has no usable token.
+    """Read the tokens of a file. Raise OSError, or MachineError if a token is not usable.
 
-    No message holds any part of the file.
+    No message contains any part of a token.
     """
     with path.open("rb") as file:
         content = file.read(LARGEST_FILE_BYTES + 1)

@@ -1,4 +1,4 @@
-"""The endpoints of trials: list them, begin one, release one."""
+"""The endpoints that list, begin and release trials."""
 
 from typing import Any, Protocol
 
@@ -19,7 +19,7 @@ from temper_core.server.answers import NOT_FOUND, error_answer, json_answer
 SOURCE = "trial request"
 CREATED = 201
 LARGEST_PROFILE = 60_000
-"""Characters; the body's bound is 64 KiB."""
+"""Characters. The body's bound is 64 KiB."""
 
 BODY_SCHEMA = {
     "type": "object",
@@ -35,7 +35,7 @@ BODY_SCHEMA = {
 
 @frozen
 class TrialRequest:
-    """The body of ``POST /trials``; ``profile`` is a TOML document."""
+    """The body of ``POST /trials``. ``profile`` is a TOML document."""
 
     profile: str = field(validator=max_len(LARGEST_PROFILE))
     pods: tuple[str, ...] = field(validator=[min_len(1), max_len(MOST_PODS)])
@@ -43,20 +43,20 @@ class TrialRequest:
 
 
 class Trials(Protocol):
-    """The agent's trials, as far as these endpoints need them."""
+    """The part of the agent's trials that these endpoints use."""
 
     def start(
         self, owner: str, profile: WorkloadProfile, pods: tuple[str, ...], seconds: float
     ) -> BookedTrial:
-        """Begin a trial; raise InputError for what cannot be."""
+        """Begin a trial. Raise InputError for an invalid one."""
         ...
 
     def states(self) -> tuple[TrialState, ...]:
-        """Return the trials that are in force."""
+        """Return the trials in force."""
         ...
 
     def release(self, number: str) -> bool:
-        """End a trial; return whether it was in force."""
+        """End a trial. Return whether it was in force."""
         ...
 
 
@@ -94,16 +94,16 @@ class TrialEndpoints:
         return {"trials": [trial_document(state) for state in self.trials.states()]}
 
     def _begin(self, request: Request) -> Answer:
-        asked = _parse(request.json())
+        body = _parse(request.json())
         try:
-            profile = parse_profile(asked.profile, source="profile")
+            profile = parse_profile(body.profile, source="profile")
         except DocumentError as error:
             raise InputError(f"profile: {'; '.join(error.problems)}") from error
         if isinstance(profile, DerivedProfile):
             raise InputError("profile: extends another; a trial takes a complete profile")
         owner = str(request.requester)
-        trial = self.trials.start(owner, profile, asked.pods, asked.seconds)
-        begun = next((each for each in self.trials.states() if each.id == trial.id), None)
+        trial = self.trials.start(owner, profile, body.pods, body.seconds)
+        begun = next((state for state in self.trials.states() if state.id == trial.id), None)
         return json_answer(trial_document(begun) if begun else {"id": trial.id}, CREATED)
 
     def _release(self, request: Request) -> Any:  # noqa: ANN401 - JSON

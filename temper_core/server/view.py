@@ -1,4 +1,4 @@
-"""What the server may see of the agent, and the few things it may ask of it."""
+"""The server's interface to the agent: its state, and the few actions."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
@@ -11,34 +11,40 @@ from temper_core.server.trial_endpoints import Trials
 
 
 class AgentView(MetricSource, Protocol):
-    """The agent as the server sees it; any thread may call every method, and each is brief."""
+    """The agent as the server sees it. Any thread may call every method, and none blocks."""
 
     def plan_document(self) -> Any | None:  # noqa: ANN401 - JSON
-        """Return ``/plan``: the plan in force, and whether it can be swapped; None without one."""
+        """Return ``/plan``, the plan in force and whether it can be swapped, or None without."""
         ...
 
     def observe_document(self, top: int | None = None) -> Any | None:  # noqa: ANN401 - JSON
-        """Return ``/observe`` with the *top* busiest threads (None: as set); None before a tick."""
+        """Return ``/observe`` with the *top* busiest threads, or None before the first tick.
+
+        The settings' number of threads is the default.
+        """
         ...
 
     def recording_document(self) -> Any | None:  # noqa: ANN401 - JSON
-        """Return ``/recording``: all that a recording holds of the last look; None before it."""
+        """Return ``/recording``, the last look as a recording holds it, or None before it."""
         ...
 
     def explain(self, pod: str | None) -> Any:  # noqa: ANN401 - JSON
-        """Return why *pod*, or every pod, is where it is; raise InputError for an unknown pod."""
+        """Return the reasons for the placement of *pod*, or of every pod.
+
+        Raises InputError for an unknown pod.
+        """
         ...
 
     def safe_mode_requests(self) -> Mapping[str, Any]:
-        """Return who asks for safe mode: requester to its ``reason`` and ``since``."""
+        """Return the safe-mode requests: requester to its ``reason`` and ``since``."""
         ...
 
     def request_safe_mode(self, requester: str, reason: str) -> None:
-        """Remember that *requester* asks for safe mode; raise MachineError if it cannot."""
+        """Store *requester*'s request for safe mode. Raise MachineError if that fails."""
         ...
 
     def release_safe_mode(self, requester: str) -> bool:
-        """Forget *requester*'s request; False if it had none."""
+        """Remove *requester*'s request. Return False if it had none."""
         ...
 
     def trials(self) -> Trials:
@@ -46,32 +52,32 @@ class AgentView(MetricSource, Protocol):
         ...
 
     def events(self) -> EventLog:
-        """Return what happened on this node."""
+        """Return the log of the node's events."""
         ...
 
     def endpoints(self) -> Sequence[tuple[str, Endpoint]]:
-        """Return the plugins' endpoints, each with its plugin's name; asked once, at start."""
+        """Return the plugins' endpoints, each with its plugin's name. Called once, at start."""
         ...
 
     def checks(self) -> Sequence[tuple[str, Check]]:
-        """Return the instruments' checks, each with its plugin's name; asks the plugins."""
+        """Run the instruments' checks and return them, each with its plugin's name."""
         ...
 
     def audit(self, request_line: str, requester: Requester, outcome: str) -> None:
-        """Take note of a request that acts, or would have: method and path, and what became of it.
+        """Record a request to act, allowed or refused: method and path, requester and outcome.
 
-        Does no I/O: it is called in the server's own loop.
+        Does no I/O, since it is called in the server's event loop.
         """
         ...
 
     def note_end(self, plugin: str, part: str, failure: str = "", *, is_hung: bool = False) -> None:
-        """Count how something ended that *part* of *plugin* did outside of ``call``."""
+        """Count the end of an activity of *part* of *plugin* outside of ``call``."""
         ...
 
     def why_lost(self, plugin: str, part: str) -> str:
-        """Return why *part* of *plugin* was set aside; empty where it was not."""
+        """Return the reason why *part* of *plugin* was set aside, empty if it was not."""
         ...
 
     def is_alive(self) -> bool:
-        """Whether the agent's loop has turned recently."""
+        """Whether the agent's loop ran recently."""
         ...

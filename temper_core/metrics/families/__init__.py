@@ -1,6 +1,6 @@
-"""The metric families of the core, by topic; ``docs/metrics.md`` is made from these tables.
+"""The metric families of the core, by topic. ``docs/metrics.md`` is made from these tables.
 
-Their order is that of importance: a scrape that would hold too many series loses the last first.
+The tables are in order of importance: a scrape with too many series loses the last families first.
 """
 
 from temper_core.metrics.exposition import COUNTER
@@ -19,7 +19,7 @@ from temper_core.metrics.families.profiles import PROFILES
 from temper_core.metrics.families.reading import NEVER, Described, Family
 
 LIVE = (*STATE, *PLUGINS)
-"""Of the agent as it is at the scrape."""
+"""Families of the agent's state at the scrape."""
 OBSERVED = (
     *LINT,
     *PROFILES,
@@ -31,18 +31,17 @@ OBSERVED = (
     *OBSERVING,
     *LAYERS,
 )
-"""Of the last observation."""
+"""Families of the last observation."""
 
 SERIES = Family(
     "temper_series",
-    "Series of this scrape.",
+    "Number of series in this scrape.",
     lambda _: (),
     absent=NEVER,
 )
 DROPPED = Family(
     "temper_series_dropped_total",
-    "Series left out of a scrape: over [observe] series_limit, or claimed twice; summed over all "
-    "scrapes.",
+    "Series left out of scrapes so far: over [observe] series_limit, or exported twice.",
     lambda _: (),
     kind=COUNTER,
     absent=NEVER,

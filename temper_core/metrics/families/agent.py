@@ -1,4 +1,4 @@
-"""What the agent tells of itself at any time: its state, the configuration, plugins."""
+"""Families of the agent itself: its state, the configuration, plugins."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -18,16 +18,16 @@ from temper_core.records.snapshots import Mode, SafeModeReason
 
 WAYS = ("warm", "cold")
 MOST_ENDS = 29
-"""Kinds of an engine's end that there are."""
+"""Number of the kinds of an engine's end."""
 MOST_CAUSES = 6
-"""Causes of a reload that there are."""
+"""Number of the causes of a reload."""
 MOST_EVENT_KINDS = 128
-"""Kinds of events that are counted apart, the agent's own first."""
+"""Kinds of events with a series of their own, the agent's kinds first."""
 ACTIVE = "active"
 
 
 def counted(counts: Mapping[str, int], always: Iterable[str] = ()) -> Values:
-    """Turn counts by name into values; *always* are told although they are 0."""
+    """Turn counts by name into values. The names in *always* have a value even if it is 0."""
     names = dict.fromkeys([*always, *sorted(counts)])
     return [((name,), float(counts.get(name, 0))) for name in names]
 
@@ -87,20 +87,20 @@ STATE = (
     ),
     Family(
         "temper_pods_age_seconds",
-        "Seconds since the pod source last knew what it says to be so.",
+        "Seconds since the pod source last confirmed its list of pods.",
         lambda r: [((), r.pods_age_s)],
         unit="seconds",
         absent=NEVER,
     ),
     Family(
         "temper_config_generation",
-        "Number of the configuration in force; 0 without one.",
+        "Number of the configuration in force, 0 without one.",
         lambda r: [((), float(r.status.generation))],
         absent=NEVER,
     ),
     Family(
         "temper_reloads_total",
-        "Reloads of the engine, by what caused them.",
+        "Reloads of the engine, by cause.",
         lambda r: counted(r.counters.reloads),
         labels=("cause",),
         kind=COUNTER,
@@ -109,7 +109,7 @@ STATE = (
     ),
     Family(
         "temper_ejections_total",
-        "Times the kernel threw the engine out, by kind of exit.",
+        "Ejections of the engine by the kernel, by kind of exit.",
         lambda r: counted(r.counters.ejections),
         labels=("kind",),
         kind=COUNTER,
@@ -118,17 +118,17 @@ STATE = (
     ),
     HistogramFamily(
         "temper_reload_stock_seconds",
-        "Seconds that a planned change left the node to the stock scheduler, by its way.",
+        "Seconds on the stock scheduler during a planned change of the engine, by way.",
         _stock_seconds,
         labels=("way",),
         kind=HISTOGRAM,
         unit="seconds",
-        absent="where no engine is run",
+        absent="where the agent runs no engine",
         most=len(WAYS) * (len(Histogram().counts) + 2),
     ),
     Family(
         "temper_swaps_total",
-        "Planned changes of the engine: warm, loaded beside the old one, or cold, after it.",
+        "Planned changes of the engine: warm (loaded beside the old one) or cold (after it).",
         lambda r: counted(r.counters.swaps, always=WAYS),
         labels=("way",),
         kind=COUNTER,
@@ -137,7 +137,7 @@ STATE = (
     ),
     Family(
         "temper_swap_failures_total",
-        "Next engines that could not take over, by kind of their end.",
+        "Successor engines that could not take over, by kind of their end.",
         lambda r: counted(r.counters.swap_failures),
         labels=("kind",),
         kind=COUNTER,
@@ -146,7 +146,7 @@ STATE = (
     ),
     Family(
         "temper_events_total",
-        "Events of a kind, those included that came too fast to be kept.",
+        "Events by kind, including events that came too fast to be kept.",
         lambda r: list(counted(r.counters.events))[:MOST_EVENT_KINDS],
         labels=("kind",),
         kind=COUNTER,
@@ -158,7 +158,7 @@ STATE = (
 PLUGINS = (
     Family(
         "temper_profile_load_failures",
-        "Profiles of that id that could not be loaded.",
+        "Profiles that could not be loaded, by profile id.",
         lambda r: counted(r.counters.profile_failures),
         labels=("profile",),
         absent="for a profile without failures",
@@ -183,7 +183,7 @@ PLUGINS = (
     ),
     Family(
         "temper_plugin_active",
-        "1 while a plugin is called, 0 once it was set aside or where it is not allowed.",
+        "1 while a plugin is in use, 0 once it was set aside or if it is not allowed.",
         lambda r: [((p.name,), float(p.state == ACTIVE)) for p in r.plugins],
         labels=("plugin",),
         absent="without plugins",
@@ -200,7 +200,7 @@ PLUGINS = (
     ),
     Family(
         "temper_plugin_seconds_total",
-        "Seconds that calls into a plugin took, by the clock.",
+        "Wall-clock time of calls into a plugin.",
         lambda r: [((p.name,), p.time_spent_s) for p in r.plugins],
         labels=("plugin",),
         kind=COUNTER,

@@ -1,4 +1,4 @@
-"""What the last observation tells of the tiers and of the engine's layers."""
+"""Families of the tiers and of the engine's layers, from the last observation."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
@@ -54,10 +54,10 @@ def _tier_sum(read: Callable[[PodSample], float]) -> Callable[[Reading], Values]
     def read_all(reading: Reading) -> Values:
         if reading.snapshot is None:
             return ()
-        found: defaultdict[Tier, float] = defaultdict(float)
+        sums: defaultdict[Tier, float] = defaultdict(float)
         for pod in reading.snapshot.pods:
-            found[pod.tier] += read(pod)
-        return _by_tier(found)
+            sums[pod.tier] += read(pod)
+        return _by_tier(sums)
 
     return read_all
 
@@ -86,8 +86,10 @@ def _layer_kinds(reading: Reading) -> Values:
 
 
 def _layer_cpu(reading: Reading) -> Values:
-    known = reading.sums.layers
-    return [((each.name,), known.get(each.name, LayerTotals()).cpu_s) for each in reading.layers]
+    totals = reading.sums.layers
+    return [
+        ((layer.name,), totals.get(layer.name, LayerTotals()).cpu_s) for layer in reading.layers
+    ]
 
 
 TIERS = (
@@ -127,7 +129,7 @@ TIERS = (
     ),
     Family(
         "temper_tier_cpu_seconds_total",
-        "CPU time of a tier's pods, those that have left included.",
+        "CPU time of a tier's pods, including pods that left.",
         _tier_total(lambda totals: totals.cpu_s),
         labels=("tier",),
         kind=COUNTER,
@@ -166,7 +168,7 @@ LAYERS = (
     ),
     Family(
         "temper_layer_demoted",
-        "1 for a layer that could not be fenced as its tier asks, else 0.",
+        "1 for a layer that could not get the exclusive CPUs its tier requires, else 0.",
         _layer(lambda layer: float(layer.demoted)),
         labels=("layer",),
         absent=NO_ENGINE,
@@ -174,7 +176,8 @@ LAYERS = (
     ),
     Family(
         "temper_layer_util_ratio",
-        "CPUs a layer kept busy as a share of those it owns; above 1 it ran on others' too.",
+        "CPUs a layer kept busy as a share of those it owns; above 1 it also ran on CPUs of other "
+        "layers.",
         _layer(lambda layer: layer.util),
         labels=("layer",),
         unit="ratio",
@@ -200,7 +203,7 @@ LAYERS = (
     ),
     Family(
         "temper_layer_info",
-        "1, with a layer's kind, and its tier where it is one tier's.",
+        "1, with a layer's kind, and its tier if the layer belongs to a single tier.",
         _layer_kinds,
         labels=("layer", "kind", "tier"),
         absent=NO_ENGINE,

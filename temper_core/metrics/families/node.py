@@ -1,4 +1,4 @@
-"""What the last observation tells of the node, of its promises, and of what looking costs."""
+"""Families of the node, its invariants, and the cost of observation."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -16,7 +16,7 @@ KINDS = 2
 SPANS = 3
 OBSERVATION_TIERS = ("bpf", "bpf-iter", "proc")
 MOST_PARTS = 24
-"""Parts of the agent whose cost is told, twice: in user space and in the kernel.
+"""Series of the agent's cost by part. Each part has two, in user space and in the kernel.
 
 Each instrument adds up to ten: itself and four parts.
 """
@@ -86,20 +86,20 @@ def _observation_tiers(reading: Reading) -> Values:
     if reading.snapshot is None:
         return ()
     tier = reading.snapshot.observing.tier
-    return [((each,), float(each == tier)) for each in dict.fromkeys((*OBSERVATION_TIERS, tier))]
+    return [((name,), float(name == tier)) for name in dict.fromkeys((*OBSERVATION_TIERS, tier))]
 
 
 LINT = (
     Family(
         "temper_lint_violation",
-        "Violations of an invariant that stand now.",
+        "Current violations of an invariant.",
         _violations,
         labels=("invariant",),
         per=Per.INVARIANT,
     ),
     Family(
         "temper_lint_severity_violations",
-        "Violations of a severity that stand now.",
+        "Current violations of a severity.",
         _severities,
         labels=("severity",),
         most=len(Severity),
@@ -109,31 +109,30 @@ LINT = (
 STEERING = (
     Family(
         "temper_steering",
-        "1 while threads are steered into their layers by hints, 0 where the engine's own matchers "
-        "do it.",
+        "1 while hints steer threads into their layers, 0 while the engine's own matchers do.",
         _steering(lambda state: state.mode == "hints"),
     ),
     Family(
         "temper_steering_hints_written_total",
-        "Hints that walks over the threads of the node had to write.",
+        "Hints written by walks over the threads of the node.",
         _steering(lambda state: state.steered),
         kind=COUNTER,
     ),
     Family(
         "temper_steering_hints_corrected_total",
-        "Hints that somebody else had changed, and walks have set right.",
+        "Hints that another writer had changed and a walk restored.",
         _steering(lambda state: state.corrected),
         kind=COUNTER,
     ),
     Family(
         "temper_steering_kicks_total",
-        "Threads that were reniced by one and back so that they follow their hint.",
+        "Threads that were reniced by one and back so that the engine applies their hint.",
         _steering(lambda state: state.kicked),
         kind=COUNTER,
     ),
     Family(
         "temper_steering_threads_astray",
-        "Threads that the engine has in another layer than their hint says.",
+        "Threads that are in another layer than their hint names.",
         _steering(lambda state: state.astray),
     ),
     Family(
@@ -156,7 +155,7 @@ PRESSURE = (
     ),
     Family(
         "temper_pressure_seconds_total",
-        "The node's pressure stall information: time in which some, or all, were stalled.",
+        "The node's pressure stall information: time in which some or all tasks were stalled.",
         _pressure_seconds,
         labels=("resource", "kind"),
         kind=COUNTER,
@@ -166,11 +165,11 @@ PRESSURE = (
     ),
     Family(
         "temper_pressure_events_total",
-        "Times the kernel has told of a stall on a resource of the node.",
+        "Stalls on a resource of the node that a PSI trigger reported.",
         lambda r: counted(r.snapshot.pressure_events if r.snapshot else {}),
         labels=("resource",),
         kind=COUNTER,
-        absent="where the kernel tells of none, or PSI has no triggers",
+        absent="before the first report of a resource, or where PSI has no triggers",
         most=RESOURCES,
     ),
 )
@@ -190,34 +189,34 @@ OBSERVING = (
     ),
     Family(
         "temper_observe_period_seconds",
-        "Seconds between two observations as they are.",
+        "Actual seconds between two observations.",
         _observed(lambda snapshot: snapshot.observing.period_s or snapshot.overhead.period_s),
         unit="seconds",
     ),
     Family(
         "temper_observe_asked_period_seconds",
-        "Seconds between two observations as [observe] period_s asks.",
+        "Configured seconds between two observations, [observe] period_s.",
         _observed(lambda snapshot: snapshot.observing.asked_period_s),
         unit="seconds",
     ),
     Family(
         "temper_observe_stretched",
-        "1 while the period is longer than asked, because looking costs too much, else 0.",
+        "1 while the period is longer than configured because observation costs too much, else 0.",
         _observed(lambda snapshot: bool(snapshot.observing.stretched)),
     ),
     Family(
         "temper_observe_unlisted_threads",
-        "Threads that ran too little in the window to be told one by one.",
+        "Threads that ran too little in the window to be listed one by one.",
         _observed(lambda snapshot: snapshot.observing.unlisted),
     ),
     Family(
         "temper_observe_defects",
-        "Things that could not be read in the last observation; /observe names them.",
+        "Inputs that could not be read in the last observation; /observe names them.",
         _observed(lambda snapshot: len(snapshot.defects)),
     ),
     Family(
         "temper_observe_seconds_total",
-        "Seconds that all observed windows cover; it stands still while nothing is observed.",
+        "Seconds covered by all observed windows; constant while nothing is observed.",
         lambda r: [((), r.sums.observed_s)] if r.snapshot else (),
         kind=COUNTER,
         unit="seconds",
@@ -227,7 +226,7 @@ OBSERVING = (
 OVERHEAD = (
     Family(
         "temper_overhead_cpu_ratio",
-        "What the agent itself costs, as a share of one core.",
+        "CPU use of the agent itself, by part, as a share of one core.",
         _overhead_cpu,
         labels=("part",),
         unit="ratio",
@@ -235,7 +234,7 @@ OVERHEAD = (
     ),
     Family(
         "temper_overhead_cpu_seconds_total",
-        "CPU time that the agent itself has used, by part, in user space and in the kernel.",
+        "CPU time of the agent itself, by part, in user space and in the kernel.",
         lambda r: [((part,), spent_s) for part, spent_s in sorted(r.sums.overhead_s.items())],
         labels=("part",),
         kind=COUNTER,
@@ -244,13 +243,13 @@ OVERHEAD = (
     ),
     Family(
         "temper_overhead_bpf_cpu_ratio",
-        "What of that ran inside of BPF programs.",
+        "CPU use of the agent inside BPF programs, as a share of one core.",
         _overhead(lambda overhead: overhead.bpf_cpu_ratio),
         unit="ratio",
     ),
     Family(
         "temper_overhead_bpf_cpu_seconds_total",
-        "What of that CPU time ran inside of BPF programs.",
+        "CPU time of the agent inside BPF programs.",
         lambda r: [((), r.sums.bpf_s)] if r.snapshot else (),
         kind=COUNTER,
         unit="seconds",
@@ -263,7 +262,7 @@ OVERHEAD = (
     ),
     Family(
         "temper_overhead_descriptors",
-        "Files that the agent has open.",
+        "Open file descriptors of the agent.",
         _overhead(lambda overhead: overhead.descriptors),
     ),
     Family(
@@ -274,7 +273,7 @@ OVERHEAD = (
     ),
     Family(
         "temper_engine_memory_bytes",
-        "Resident memory of the engine; 0 while none runs.",
+        "Resident memory of the engine, 0 while none runs.",
         _overhead(lambda overhead: overhead.engine_memory_bytes),
         unit="bytes",
     ),
@@ -292,7 +291,7 @@ INSTRUMENTS = (
     ),
     Family(
         "temper_instrument_state_limit_bytes",
-        "The bound on them; the oldest files beyond it are removed.",
+        "Size limit of an instrument's state directory; the oldest files beyond it are removed.",
         _instruments(lambda cost: cost.state_limit_bytes),
         labels=("instrument",),
         unit="bytes",
@@ -301,7 +300,7 @@ INSTRUMENTS = (
     ),
     Family(
         "temper_instrument_helpers",
-        "Helper processes of an instrument that run.",
+        "Running helper processes of an instrument.",
         _instruments(lambda cost: cost.helpers),
         labels=("instrument",),
         absent=NO_INSTRUMENT,
@@ -318,7 +317,7 @@ INSTRUMENTS = (
     ),
     Family(
         "temper_instrument_helper_cpu_seconds_total",
-        "CPU time of an instrument's helper processes, which temper_overhead_cpu_* is without.",
+        "CPU time of an instrument's helper processes, which temper_overhead_cpu_* excludes.",
         _instruments(lambda cost: cost.helper_cpu_s),
         labels=("instrument",),
         kind=COUNTER,

@@ -1,4 +1,4 @@
-"""What the last observation tells of each pod, and of its threads by name."""
+"""Families of each pod, and of its threads by name, from the last observation."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
@@ -51,19 +51,19 @@ def _by_name(totals: Mapping[str, float]) -> Iterable[tuple[str, float]]:
 PODS = (
     PodDetailFamily(
         "temper_pod_info",
-        "1, with a pod's tier, and its profile if it has one.",
+        "1, with a pod's tier and its profile, if any.",
         _info,
         labels=(*POD_LABELS, "tier", "profile"),
         absent=GONE,
     ),
     PodDetailFamily(
         "temper_profile_coverage_ratio",
-        "Share of the CPU time of a pod's threads, in the last window, in those that a match of "
-        "its profile takes, 0 to 1.",
+        "Share of a pod's CPU time in the last window that was used by threads which its profile "
+        "matches, 0 to 1.",
         _coverage,
         labels=(*POD_LABELS, "profile"),
         unit="ratio",
-        absent="without a profile, or where title or behaviour decide and hints do not tell",
+        absent="without a profile, or if it matches by title or behaviour and no hints are in use",
     ),
     PodFamily(
         "temper_pod_cpus_used",
@@ -90,7 +90,7 @@ PODS = (
     ),
     PodFamily(
         "temper_pod_short_lived_cpu_seconds_total",
-        "CPU time of a pod in threads that came and went between two observations.",
+        "CPU time of a pod's threads that began and ended between two observations.",
         lambda pod: pod.totals.short_lived_s,
         kind=COUNTER,
         unit="seconds",
@@ -101,7 +101,7 @@ PODS = (
         "Context switches of a pod's threads.",
         lambda pod: pod.totals.switches,
         kind=COUNTER,
-        absent=f"where the tier of observation cannot tell, and {GONE}",
+        absent=f"where the tier of observation does not count them, and {GONE}",
     ),
     PodCountFamily(
         "temper_pod_threads",
@@ -111,7 +111,7 @@ PODS = (
     ),
     PodCountFamily(
         "temper_pod_memory_bytes",
-        "Memory that is charged to a pod.",
+        "Memory charged to a pod's cgroup.",
         lambda pod: pod.sample.memory_bytes,
         unit="bytes",
         absent=f"where no cgroup accounts for it, and {GONE}",
@@ -133,22 +133,22 @@ PODS = (
     ),
     PodFamily(
         "temper_pod_quota_cores",
-        "CPUs that a pod's CPU quota allows it.",
+        "A pod's CPU quota, in CPUs.",
         lambda pod: pod.sample.quota_cores,
         unit="cores",
         absent="for a pod without a quota",
     ),
     PodFamily(
         "temper_pod_unthrottled_pressure_ratio",
-        "Share of the last window in which a pod's threads waited for a CPU (PSI cpu some), less "
-        "what throttling explains of it.",
+        "Share of the last window in which a pod's threads waited for a CPU (PSI cpu some), minus "
+        "the share that throttling explains.",
         lambda pod: pod.sample.unthrottled_pressure,
         unit="ratio",
         absent="without PSI of the pod",
     ),
     PodDetailFamily(
         "temper_pod_pressure_seconds_total",
-        "A pod's pressure stall information: time in which some, or all, of it was stalled.",
+        "A pod's pressure stall information: time in which some or all of its tasks were stalled.",
         _stalls,
         labels=(*POD_LABELS, "resource", "kind"),
         kind=COUNTER,
@@ -162,7 +162,7 @@ THREADS = (
     PodDetailFamily(
         "temper_pod_thread_cpu_seconds_total",
         f"CPU time of a pod's threads by name without numbers: the {TOP_NAMES} busiest names, "
-        "each since it is one of them, and the rest.",
+        "each from the time it became one of them, and the rest.",
         lambda pod: _by_name(pod.totals.threads.cpu_s),
         labels=(*POD_LABELS, "thread"),
         kind=COUNTER,
@@ -172,7 +172,7 @@ THREADS = (
     ),
     PodDetailFamily(
         "temper_pod_thread_run_delay_seconds_total",
-        "Time that those threads waited for a CPU.",
+        "Time that a pod's threads waited for a CPU, for the same names.",
         lambda pod: _by_name(pod.totals.threads.run_delay_s),
         labels=(*POD_LABELS, "thread"),
         kind=COUNTER,

@@ -1,4 +1,4 @@
-"""What the last observation tells of profiles: which pods got none, and whose evidence is old."""
+"""Families of profiles: pods without their profile, and profiles with expired evidence."""
 
 from collections import Counter
 
@@ -27,17 +27,17 @@ def _expired(reading: Reading) -> Values:
 PROFILES = (
     Family(
         "temper_profile_not_applied",
-        "Pods that a profile is claimed for and that got none, by the reason.",
+        "Pods whose claimed profile is not applied, by reason.",
         _not_applied,
         labels=("reason",),
         most=len(NOT_APPLIED),
     ),
     Family(
         "temper_profile_expired_pods",
-        "Pods whose profile's evidence has expired; it is applied all the same.",
+        "Pods whose profile's evidence has expired; the profile is still applied.",
         _expired,
         labels=("profile",),
-        absent="for a profile whose evidence holds",
+        absent="for a profile whose evidence is valid",
         most=MOST_EXPIRED,
     ),
 )

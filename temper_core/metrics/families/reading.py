@@ -1,4 +1,4 @@
-"""What a metric family is, and what it is read from."""
+"""Metric families, and the reading that their values come from."""
 
 from collections.abc import Callable, Iterable
 from enum import StrEnum
@@ -30,15 +30,15 @@ from temper_core.records.snapshots import (
 )
 
 Values = Iterable[tuple[tuple[str, ...], float]]
-"""Label values, in the order of the labels' names, and a value."""
+"""Pairs of label values, in the order of the label names, and a value."""
 NEVER = "never"
 UNOBSERVED = "before the first observation"
-"""When whatever describes the node has no series."""
+"""When the families that describe the node have no series."""
 POD_LABELS = ("namespace", "pod")
 
 
 class Per(StrEnum):
-    """What the number of a family's series grows with."""
+    """The objects that the number of a family's series is proportional to."""
 
     NODE = "node"
     LAYER = "layer"
@@ -50,9 +50,9 @@ class Per(StrEnum):
 
 @frozen
 class Reading:
-    """All that the core's metrics are made of, taken at one moment; ``age_s`` is the snapshot's.
+    """All inputs of the core's metrics, taken at one moment.
 
-    ``sums`` are of all snapshots so far.
+    ``age_s`` is the snapshot's age. ``sums`` covers all snapshots so far.
     """
 
     snapshot: Snapshot | None
@@ -76,7 +76,7 @@ class Reading:
 
 
 class PodReading(NamedTuple):
-    """One pod as last observed, with what it used so far; ``labels`` name it."""
+    """One pod as last observed, with its totals. ``labels`` is its label text."""
 
     labels: str
     sample: PodSample
@@ -84,16 +84,16 @@ class PodReading(NamedTuple):
 
     @classmethod
     def of(cls, key: PodKey, sample: PodSample, sums: Sums) -> "PodReading":
-        """Take a pod's totals with it."""
+        """Join a pod with its totals."""
         return cls(pod_labels(*key), sample, sums.pods.get(key, PodTotals()))
 
 
 @frozen
 class Described:
-    """What is true of every kind of family.
+    """The fields that every kind of family has.
 
-    ``absent`` says when there is no series; there are at most ``most`` of them for each ``per``.
-    ``unit`` is a base unit, empty for a plain number.
+    ``absent`` describes when there is no series. There are at most ``most`` series for each
+    ``per``. ``unit`` is a base unit, empty for a plain number.
     """
 
     name: str
@@ -113,7 +113,7 @@ class Described:
 
 @frozen
 class Family(Described):
-    """A family of the node's; ``read`` yields label values and a value."""
+    """A family of the node. ``read`` yields label values and a value."""
 
     read: Callable[[Reading], Values]
 
@@ -127,12 +127,12 @@ class Family(Described):
 
 @frozen
 class HistogramFamily(Described):
-    """A family of histograms of the node's; ``read`` yields label values and a histogram."""
+    """A family of histograms of the node. ``read`` yields label values and a histogram."""
 
     read: Callable[[Reading], Iterable[tuple[tuple[str, ...], Histogram]]]
 
     def block(self, reading: Reading) -> Block:
-        """Write the family's samples; it is kept or dropped as one."""
+        """Write the family's samples as a ``whole`` block."""
         lines = [
             line
             for labels, histogram in self.read(reading)
@@ -143,9 +143,9 @@ class HistogramFamily(Described):
 
 @frozen
 class PodFamily(Described):
-    """A family with at most one series for every pod; ``read`` returns its value, if there is one.
+    """A family with at most one series for every pod. ``read`` returns its value or None.
 
-    Values are written to six digits after the point, which is the fastest way there is.
+    Values are written with six digits after the point, the fastest float format.
     """
 
     read: Callable[[PodReading], float | None]
@@ -164,9 +164,9 @@ class PodFamily(Described):
 
 @frozen
 class PodCountFamily(Described):
-    """A family with one series for every pod; ``read`` returns its value, a whole number.
+    """A family with one series for every pod. ``read`` returns its value, a whole number.
 
-    A pod of which that is not known, told by a number below 0, has none.
+    A number below 0 means unknown. Such a pod has no series.
     """
 
     read: Callable[[PodReading], int]
@@ -181,7 +181,7 @@ class PodCountFamily(Described):
 
 @frozen
 class PodDetailFamily(Described):
-    """A family with several series for every pod; ``read`` yields further labels, and a value."""
+    """A family with several series for every pod. ``read`` yields further labels and a value."""
 
     read: Callable[[PodReading], Iterable[tuple[str, float]]]
     per: Per = field(default=Per.POD, init=False)
@@ -206,5 +206,5 @@ def _labels(names: tuple[str, ...], values: tuple[str, ...]) -> str:
 
 
 def own_line(head: FamilyHeader, value: float) -> Block:
-    """Write a family that has one series without labels."""
+    """Return the block of a family with one series and no labels."""
     return Block(head, (sample_line(head.name, "", value),))

@@ -1,1 +1,1 @@
-"""Looking at every thread from inside the kernel: the tiers ``bpf`` and ``bpf-iter``."""
+"""Reads every thread inside the kernel: the tiers ``bpf`` and ``bpf-iter``."""

@@ -1,8 +1,8 @@
-"""The paths of cgroups by the numbers that the kernel side has for them.
+"""The paths of cgroups by the kernel side's numbers.
 
-A number is that of the cgroup's directory (``st_ino``), in its upper bits marked with the
-hierarchy where it is not the unified one. The kernel side tells the path of every cgroup once: a
-number is never given twice, and only version 1 allows to rename a cgroup, which nobody does.
+A number is the inode of the cgroup's directory (``st_ino``). Outside of the unified hierarchy its
+upper bits name the hierarchy. The kernel side reports the path of every cgroup once. A number is
+never reused, and only version 1 allows renaming a cgroup, which no runtime does.
 """
 
 import os
@@ -11,12 +11,12 @@ from collections.abc import Iterable, Sequence
 from temper_core.observe.process_text import engine_path
 
 MOST_KNOWN = 8_192
-"""More than a look can tell of, so that not every look has to have all of them told anew."""
+"""More than a look can report, so that not every look has to report all of them again."""
 _FIRST_OF_VERSION_1 = 1 << 60
 
 
 class CgroupPaths:
-    """What is known so far; ``names`` changes when the kernel side is to tell everything anew."""
+    """The known paths. A new value of ``names`` makes the kernel side report all of them again."""
 
     def __init__(self, unified_root: str) -> None:
         self.names = 1
@@ -25,28 +25,28 @@ class CgroupPaths:
         self._not_found: set[int] = set()
 
     def learn(self, told: Iterable[tuple[int, int, int, bytes]]) -> None:
-        """Take what a look told: number, length of the names, whether they are all, the names."""
+        """Add the paths of a look: number, length of the names, whether complete, the names."""
         for cgroup, length, is_whole, names in told:
             if is_whole:
                 parts = names[:length].split(b"\0")[-2::-1]
                 self._known[cgroup] = engine_path(b"/".join(parts).decode("utf-8", "replace"))
 
     def of(self, cgroups: Sequence[int]) -> list[str]:
-        """Return the paths of *cgroups* as the engine spells them, "" for an unknown one."""
-        known = self._known
-        missing = {number for number in cgroups if number not in known}
+        """Return the paths of *cgroups* in the engine's form, "" for an unknown one."""
+        by_number = self._known
+        missing = {number for number in cgroups if number not in by_number}
         self._not_found &= missing
         if missing - self._not_found:
             self._search({number for number in missing if 0 < number < _FIRST_OF_VERSION_1})
-            self._not_found = missing - known.keys()
-        paths = [known.get(number, "") for number in cgroups]
-        if len(known) > MOST_KNOWN:
-            self._known = {number: known[number] for number in cgroups if number in known}
+            self._not_found = missing - by_number.keys()
+        paths = [by_number.get(number, "") for number in cgroups]
+        if len(by_number) > MOST_KNOWN:
+            self._known = {number: by_number[number] for number in cgroups if number in by_number}
             self.names += 1
         return paths
 
     def _search(self, wanted: set[int]) -> None:
-        """Find their directories: there were too many new ones to be told, or a path too long."""
+        """Find their directories, since a look had too many new ones or too long a path."""
         if not wanted or not self._unified_root:
             return
         for folder, _, _ in os.walk(self._unified_root):

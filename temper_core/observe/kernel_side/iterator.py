@@ -1,4 +1,4 @@
-"""Runs a program of section ``iter/task``: the kernel calls it for every thread in turn."""
+"""Runs a program of section ``iter/task``, which the kernel calls for every thread in turn."""
 
 import os
 import struct
@@ -14,14 +14,14 @@ _ITER_CREATE = struct.Struct("<II")
 
 
 class TaskIterator:
-    """A loaded program, linked so that it can run; it goes with ``close``."""
+    """A loaded program with a link to run it. ``close`` removes the link."""
 
     def __init__(self, program: int) -> None:
         attributes = _LINK_CREATE.pack(program, 0, _TRACE_ITER, 0)
         self._link, _ = call(Command.LINK_CREATE, attributes, "cannot link a BPF iterator")
 
     def run(self) -> None:
-        """Have it called for every thread; raises ``BpfError``."""
+        """Run the program for every thread. Raises ``BpfError``."""
         attributes = _ITER_CREATE.pack(self._link, 0)
         iterator, _ = call(Command.ITER_CREATE, attributes, "cannot run a BPF iterator")
         try:
@@ -33,7 +33,7 @@ class TaskIterator:
             os.close(iterator)
 
     def close(self) -> None:
-        """Let go of the link; a second time does nothing."""
+        """Close the link. A second call does nothing."""
         if self._link >= 0:
             os.close(self._link)
         self._link = -1
@@ -46,7 +46,7 @@ class TaskIterator:
 
 
 def _reads(iterator: int) -> bool:
-    """Read on; the program writes nothing, so that one reading does for a million threads."""
+    """Read once more. The program writes no output, so that one read covers a million threads."""
     try:
         return bool(os.read(iterator, 64))
     except BlockingIOError:

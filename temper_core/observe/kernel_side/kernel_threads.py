@@ -1,6 +1,6 @@
 """The tiers ``bpf`` and ``bpf-iter``: one pass in the kernel, which keeps every thread's counters.
 
-Only the busiest threads come to user space; the others are summed up by cgroup in the same pass.
+Only the busiest threads are copied to user space. The same pass sums up the others by cgroup.
 """
 
 import mmap
@@ -40,7 +40,7 @@ _MORE_BASELINES = 32
 
 
 class _Names(dict[bytes, str]):
-    """Names as text; the same few come again and again."""
+    """A cache of decoded thread names. Few names make up most threads."""
 
     def __missing__(self, comm: bytes) -> str:
         if len(self) >= _MOST_NAMES:
@@ -50,7 +50,7 @@ class _Names(dict[bytes, str]):
 
 
 class KernelThreads:
-    """What both tiers have in common; ``open`` makes one, and it is to be closed."""
+    """The common part of both tiers. Make one with ``open`` and close it."""
 
     tier: str
     object_name: ClassVar[str]
@@ -83,9 +83,9 @@ class KernelThreads:
         unified_root: str = "/sys/fs/cgroup",
         least_ratio: float = 0.0,
     ) -> Self:
-        """Load the object, in 20 to 60 ms, and try it once; raises ``BpfError``.
+        """Load the object, in 20 to 60 ms, and try it once. Raises ``BpfError``.
 
-        About *detail_threads* get rows of their own; *unified_root* is where cgroup v2 is mounted.
+        About *detail_threads* get rows of their own. *unified_root* is cgroup v2's mount point.
         """
         room = {"rows": rows_for(detail_threads)}
         skeleton = load_object(__package__, cls.object_name, max_entries=room)
@@ -98,9 +98,9 @@ class KernelThreads:
         return reader
 
     def snapshot(self, since: int) -> ThreadRows:
-        """Return who ran since the last snapshot; 0 for *since* begins afresh.
+        """Return the threads that ran since the last snapshot. 0 for *since* makes a baseline.
 
-        Raises OSError where the kernel refuses the pass.
+        Raises OSError if the kernel refuses the pass.
         """
         clock_ns = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
         try:
@@ -110,28 +110,28 @@ class KernelThreads:
         return self._summary(counted, clock_ns)
 
     def refresh_cgroups(self) -> None:
-        """Do nothing: where a thread lives is read at every look, and what is new is told in it.
+        """Do nothing, since every look reads the threads' cgroups and reports new paths.
 
-        To have all paths told anew would take the room of what is new, which then would have to
-        be searched for in the whole tree.
+        Reporting all paths again would displace new ones, and these would have to be searched for
+        in the whole tree.
         """
 
     def close(self) -> None:
-        """Let go of the object, and of all counters with it; a second time does nothing."""
+        """Unload the object with all its counters. A second call does nothing."""
         self._held.close()
 
     def _prepare(self) -> None:
-        """Make what running takes; raises ``BpfError``."""
+        """Prepare for ``_run``. Raises ``BpfError``."""
 
     def _run(self) -> None:
-        """Run the program once over all threads; raises ``BpfError``."""
+        """Run the program once over all threads. Raises ``BpfError``."""
         raise NotImplementedError
 
     def _memory(self, opened: ExitStack, name: str, size: int) -> mmap.mmap:
         return opened.enter_context(self._skeleton.memory(name, size))
 
     def _look(self, *, is_baseline: bool) -> LookCounts:
-        """Pass over all threads; a baseline as often as it takes to name all cgroups."""
+        """Pass over all threads. A baseline is repeated until all cgroups have names."""
         self._kernel_ns = 0
         counted = self._pass(is_baseline=is_baseline)
         for _ in range(_MORE_BASELINES):
@@ -171,20 +171,20 @@ class KernelThreads:
     def _shortfalls(
         self, counted: LookCounts, groups: Sequence[tuple[int, ...]], paths: Sequence[str]
     ) -> Iterator[str]:
-        """Say what a look could not tell."""
+        """Yield the defects of a look."""
         if counted.unkept:
-            yield f"threads: {counted.unkept} have counters that there is no memory for"
+            yield f"threads: {counted.unkept} have no counters, since the kernel had no memory left"
         crowded = [living for cgroup, living, *_ in groups if cgroup == NO_CGROUP]
         if crowded:
             yield (
-                f"threads: {sum(crowded)} are of no pod here, since more than "
-                f"{self.most_groups - 1} cgroups have threads, and theirs are counted together"
+                f"threads: {sum(crowded)} are counted outside of pods, since more than "
+                f"{self.most_groups - 1} cgroups have threads"
             )
         if nameless := paths.count("") - len(crowded):
             yield f"threads: {nameless} cgroups have no name"
 
     def _thread_rows(self, count: int, paths: Sequence[str]) -> tuple[ThreadRow, ...]:
-        names, row = self._names, ThreadRow._make  # half as dear as by its fields
+        names, row = self._names, ThreadRow._make  # half the cost of naming the fields
         # fmt: off
         return tuple([
             row((
@@ -212,7 +212,7 @@ class BpfThreads(KernelThreads):
 
 
 class IterThreads(KernelThreads):
-    """The tier ``bpf-iter``, for kernels before 6.7: all threads of our own pid namespace."""
+    """The tier ``bpf-iter``, for kernels before 6.7: all threads of the agent's pid namespace."""
 
     tier = "bpf-iter"
     object_name = "look_iter"
@@ -221,7 +221,7 @@ class IterThreads(KernelThreads):
         self._iterator = self._held.enter_context(TaskIterator(self._skeleton.programs[_PROGRAM]))
         with suppress(OSError):
             if Path("/proc/self/ns/pid").stat().st_ino != _INITIAL_PID_NAMESPACE:
-                self._defects = ("threads: only those of this pid namespace are seen (hostPID)",)
+                self._defects = ("threads: only this pid namespace is visible; set hostPID",)
 
     def _run(self) -> None:
         self._iterator.run()
@@ -230,7 +230,7 @@ class IterThreads(KernelThreads):
 def _sums(
     groups: Sequence[tuple[int, ...]], paths: Sequence[str]
 ) -> tuple[dict[str, int], dict[str, ThreadSums]]:
-    """Return the living threads, and what those without a row used, by cgroup."""
+    """Return the number of living threads, and the use of threads without a row, by cgroup."""
     living: dict[str, int] = {}
     rest: dict[str, ThreadSums] = {}
     for (_, alive, threads, *used), path in zip(groups, paths, strict=True):
@@ -242,6 +242,6 @@ def _sums(
 
 
 def _added(one: ThreadSums, other: ThreadSums) -> ThreadSums:
-    """Add up what two cgroups of one path used: one that is removed, and its successor."""
+    """Add up the use of two cgroups of one path: a removed one and its successor."""
     pairs = zip(astuple(one), astuple(other), strict=True)
-    return ThreadSums(*(mine + theirs for mine, theirs in pairs))
+    return ThreadSums(*(first + second for first, second in pairs))

@@ -1,4 +1,4 @@
-"""What crosses between us and the looking objects in the kernel, and how; ``look.h`` has it too."""
+"""The memory layout that user space shares with the BPF objects. ``look.h`` mirrors it."""
 
 import mmap
 import struct
@@ -6,9 +6,9 @@ import struct
 from attrs import frozen
 
 MOST_GROUPS = 4_096
-"""Cgroups of one look; the last place is for all those that find none of their own."""
+"""Groups of one look. The last one is for all cgroups without a group of their own."""
 NO_CGROUP = 0
-"""The number under which they are, which no cgroup has."""
+"""The number of that last group, which no cgroup has."""
 MOST_PATHS = 128
 
 ROW = struct.Struct("<II16s16sQIIqqqqqqQiiIIII")
@@ -27,17 +27,17 @@ _CLEARED = ((_COUNTED_AT, 40), (_BINS_AT, _BINS_BYTES))
 
 
 def rows_for(detail_threads: int) -> int:
-    """Return how many candidates there is room for, of which *detail_threads* keep their rows."""
+    """Return the room for candidates, in rows. *detail_threads* of them keep their rows."""
     return max(1_024, 2 * detail_threads)
 
 
 @frozen
 class LookRequest:
-    """What the next look is to do: a baseline only remembers the counters.
+    """The task of the next look. A baseline only stores the counters.
 
-    Cgroups that were told under another number of ``names`` are told again. Up to ``detail``
-    threads get rows, of those that used ``least_ns``, and up to ``groups`` cgroups sums of their
-    own.
+    Cgroups that were reported under another number of ``names`` are reported again. Up to
+    ``detail`` threads that used at least ``least_ns`` get rows. Up to ``groups`` cgroups get sums
+    of their own.
     """
 
     is_baseline: bool
@@ -49,10 +49,10 @@ class LookRequest:
 
 @frozen
 class LookCounts:
-    """What a look counted: how much lies in each array, and what had no room.
+    """The counts of a look: the entries of each array, and the entries without room.
 
-    ``unnamed`` cgroups are new and yet not among the paths, for ``unkept`` threads the kernel had
-    no memory to keep their counters in.
+    ``unnamed`` cgroups are new and not among the paths. For ``unkept`` threads the kernel had no
+    memory to keep their counters.
     """
 
     seen: int
@@ -71,7 +71,7 @@ class Control:
         self._look = 0
 
     def ask(self, asked: LookRequest) -> None:
-        """Prepare the next look: what it is to do, and clean places to count in."""
+        """Prepare the next look: write the request and clear the counters."""
         self._look = (self._look + 1) % (1 << 32)
         _ASKED.pack_into(
             self._memory,
@@ -82,7 +82,7 @@ class Control:
             asked.detail,
             asked.groups,
         )
-        # The kernel side may have a higher bound for candidates from the look before.
+        # The kernel side may have a higher bound for candidates from the previous look.
         [bound_ns] = _U64.unpack_from(self._memory, _CANDIDATE_AT)
         _U64.pack_into(self._memory, _CANDIDATE_AT, max(bound_ns, asked.least_ns))
         on_cpu = (_ON_CPU_AT + _ON_CPU_BYTES * (self._look & 1), _ON_CPU_BYTES)
@@ -91,11 +91,11 @@ class Control:
 
     @property
     def counted(self) -> LookCounts:
-        """What the last look counted."""
+        """The counts of the last look."""
         return LookCounts(*_COUNTED.unpack_from(self._memory, _COUNTED_AT))
 
     @property
     def least_ns(self) -> int:
-        """What a thread must have run or waited in the last look for a row of its own."""
+        """Least time that a thread ran or waited in the last look to get a row, in ns."""
         [least_ns] = _U64.unpack_from(self._memory, _LEAST_AT)
         return int(least_ns)

@@ -62,7 +62,8 @@ def test_acting_over_tcp_with_a_token_that_is_gone_tells_what_is_missing(
 ):
     (tmp_path / "token").unlink()
 
-    with pytest.raises(InputError, match=r"the agent answers: nobody may act over TCP: .*token"):
+    refusal = r"the agent answers: requests over TCP may not act: .*token"
+    with pytest.raises(InputError, match=refusal):
         ask_agent("/safe-mode", method="PUT", body={"requested": True}, settings=node.settings)
 
     assert view.requests == {}

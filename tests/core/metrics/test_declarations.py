@@ -38,7 +38,7 @@ def test_what_is_declared_is_exported_without_a_defect():
         ),
         (
             Metric("temper_acme_beans", "Beans.", [MetricSample(1)], "histogram"),
-            "is a histogram, and declared as a gauge",
+            "is a histogram, but declared as a gauge",
         ),
         (
             BEANS.metric(iter([MetricSample(1, {"kind": "a", "sort": "b", "age": "c"})])),

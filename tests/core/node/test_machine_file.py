@@ -119,8 +119,8 @@ def test_every_misfit_is_reported_at_once(machine_file):
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        ({"cores": 3}, "cores: says 3, but the cpus make 2"),
-        ({"siblings": [[0, 1]]}, "siblings: says [[0, 1]], but the cpus make [[0], [1]]"),
+        ({"cores": 3}, "cores: is 3, but the cpus make 2"),
+        ({"siblings": [[0, 1]]}, "siblings: is [[0, 1]], but the cpus make [[0], [1]]"),
         ({"offline": [1]}, "offline: CPU 1 is also among the cpus, which are online"),
         ({"isolated": [-1]}, "isolated: must be CPU ids from 0 to 8191"),
         ({"cpus": [{"id": 0, "core": 0}] * 2}, "cpus: id 0 is given twice"),

@@ -107,7 +107,7 @@ def test_one_thread_with_an_odd_stat_line_leaves_the_others_alone(fake_proc, rea
     rows = reader.snapshot(base.clock_ns)
 
     assert [row.tid for row in rows.rows] == [6]
-    assert rows.defects == ("threads: 1 threads whose files make no sense",)
+    assert rows.defects == ("threads: 1 threads with malformed files",)
 
 
 def test_a_thread_whose_counters_are_odd_from_the_start_is_named_as_a_defect(fake_proc, reader):
@@ -117,7 +117,7 @@ def test_a_thread_whose_counters_are_odd_from_the_start_is_named_as_a_defect(fak
     rows = reader.snapshot(0)
 
     assert rows.threads_seen == 1
-    assert rows.defects == ("threads: 1 threads whose files make no sense",)
+    assert rows.defects == ("threads: 1 threads with malformed files",)
 
 
 def test_a_kernel_without_schedstat_counts_in_clock_ticks_and_says_so(fake_proc):

@@ -201,7 +201,7 @@ def test_looking_over_budget_stretches_the_period_and_is_told():
     assert observer.period_s == 0.8
     assert snapshots[-1].overhead.period_s > 0.2
     assert snapshots[-1].overhead.tick_s > 0
-    assert any(defect.startswith("observe: looking costs") for defect in snapshots[-1].defects)
+    assert any(defect.startswith("observe: observation costs") for defect in snapshots[-1].defects)
     observer.close()
 
 
@@ -371,7 +371,7 @@ def test_threads_that_could_not_be_read_once_are_told_to_be_unknown_in_the_next_
     of_threads = [[each for each in one.defects if each.startswith("threads:")] for one in seen]
     assert [len(each) for each in of_threads] == [0, 1, 1, 0]
     assert "no memory" in of_threads[1][0]
-    assert "after a look that failed" in of_threads[2][0]
+    assert "after a failed look" in of_threads[2][0]
     assert [one.observing.knows_threads for one in seen] == [False, False, False, True]
 
 

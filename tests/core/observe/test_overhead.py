@@ -158,7 +158,7 @@ def test_a_dear_look_stretches_the_period_until_it_fits_and_says_so():
 
     assert pace.period_s == 20.0
     assert pace.defects == (
-        "observe: looking costs 0.75% of a core (budget 1.00%): every 20 s, not 5 s",
+        "observe: observation costs 0.75% of a core (budget 1.00%): every 20 s, not 5 s",
     )
 
 

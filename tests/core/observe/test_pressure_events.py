@@ -95,7 +95,7 @@ def test_a_kernel_without_triggers_says_so(tmp_path, events):
 
     listening = events(tmp_path)
 
-    assert listening.defects == ("pressure events: cpu: no file of the kernel's own",)
+    assert listening.defects == ("pressure events: cpu: is no file of the kernel",)
     assert (folder / "cpu").read_text() == before
 
 

@@ -23,7 +23,7 @@ from temper_core.observe.kernel_side.layout import (
 from temper_core.observe.thread_rows import ThreadRows
 from tests.core.observe.kernel_side.proc_reads import WORKERS
 
-HIDDEN = ("threads: only those of this pid namespace are seen (hostPID)",)
+HIDDEN = ("threads: only this pid namespace is visible; set hostPID",)
 IN_A_NAMESPACE = """
 import sys
 from temper_core.observe.kernel_side import kernel_threads

@@ -185,7 +185,9 @@ def test_cgroups_without_room_of_their_own_are_counted_together(open_tier, spawn
     assert run_ns >= sum(counts.run_ns for counts in used.values())
     [said] = rows.defects
     beside = rows.threads_by_cgroup[""]
-    assert said.startswith(f"threads: {beside} are of no pod here, since more than 1 cgroups have")
+    assert said.startswith(
+        f"threads: {beside} are counted outside of pods, since more than 1 cgroups have"
+    )
 
 
 def test_all_threads_that_live_are_counted_where_they_live(reader, spawn_in):
