@@ -41,9 +41,10 @@ def load_command(path: str, name: str, arguments: Sequence[str] = ()) -> "click.
     host = _host(settings_path(arguments))
     for contribution in _contributions(host):
         if (contribution.record.under, contribution.record.name) == (path, name):
-            return host.call(contribution.plugin, contribution.record.load)
+            return _loaded(host, contribution)
     claim_of_name = f"{path} {name}"
-    reasons = [
+    reasons = _missing(claim_of_name, {state.name for state in host.states()})
+    reasons += [
         claim.reason for claim in host.contested("temper_commands") if claim.name == claim_of_name
     ]
     reasons += [
@@ -51,10 +52,22 @@ def load_command(path: str, name: str, arguments: Sequence[str] = ()) -> "click.
         for state in host.states()
         if state.state in _WITHOUT
     ]
-    reasons += _missing(claim_of_name, {state.name for state in host.states()})
     if reasons:
         raise InputError("; ".join([f"no plugin offers {name!r}", *reasons]))
     return None
+
+
+def _loaded(host: "PluginHost", contribution: "Contribution[Command]") -> "click.Command":
+    """Import the command. Raise PluginError if the plugin returns something else."""
+    import click
+
+    from temper_core.errors import PluginError
+
+    command = host.call(contribution.plugin, contribution.record.load)
+    if isinstance(command, click.Command):
+        return command
+    name, kind = contribution.record.name, type(command).__name__
+    raise PluginError(contribution.plugin, f"the command {name!r} is {kind}, no click command")
 
 
 FIRST_PARTY: Mapping[str, str] = {

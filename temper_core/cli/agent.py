@@ -33,11 +33,11 @@ def command(
     strict_plugins: bool,
     log_level: str,
 ) -> None:
-    """Run the node agent until SIGTERM or Ctrl-C.
+    """Run the node agent until SIGTERM, SIGHUP or Ctrl-C.
 
     It watches the pods of this node, compiles them into layers, runs the engine where the kernel
     can (see temper doctor), and observes everywhere. After it has stopped, the stock scheduler
-    runs and nothing of the agent is left.
+    runs. Only requests for safe mode, events and the state of plugins stay on disk.
     """
     import signal
 
@@ -56,7 +56,10 @@ def command(
     settings = _with_options(settings, pods, listen, observe_only, strict_plugins)
     wake = LoopWaker()
     agent = assemble(settings, wake)
-    with wake.signals(dict.fromkeys((signal.SIGTERM, signal.SIGINT), agent.stop)):
+    endings = [signal.SIGTERM, signal.SIGINT]
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup ignores it
+        endings.append(signal.SIGHUP)
+    with wake.signals(dict.fromkeys(endings, agent.stop)):
         agent.run()
 
 

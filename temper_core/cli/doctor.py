@@ -186,4 +186,5 @@ def _print_agent(
 def _conclusion(hold: "Hold | None") -> str:
     if hold is None:
         return "This machine can enforce."
-    return f"This machine cannot enforce now; an agent here is in {hold.mode} ({hold.reason})."
+    mode = f"{hold.mode} ({hold.reason})"
+    return f"This machine cannot enforce now. An agent that is to enforce would be in {mode}."

@@ -14,27 +14,27 @@ from temper_core.settings.tiers import Tiers
 # One block is kept for the expression that names every cgroup.
 MOST_NAMES = LARGEST_OR_COUNT - 1
 
-Station = Tier | None
+TierOrSystem = Tier | None
 """A tier, or ``None`` for the system layer."""
 
 
-def rooms(tiers: Tiers, system_blocks: int) -> Mapping[Station, int]:
+def rooms(tiers: Tiers, system_blocks: int) -> Mapping[TierOrSystem, int]:
     """Return how many names each layer can hold. Tiers that share Open are left out."""
     owning = [tier for tier in Tier if tiers.of(tier).kind is not LayerKind.OPEN]
     return {None: MOST_NAMES - system_blocks, **dict.fromkeys(owning, MOST_NAMES)}
 
 
 def with_room(
-    pods: Sequence[AddressedPod], room: Mapping[Station, int]
+    pods: Sequence[AddressedPod], room: Mapping[TierOrSystem, int]
 ) -> tuple[list[AddressedPod], list[Note]]:
     """Remove names that do not fit the pods' layers, with a note each. Earlier pods come first."""
-    used: defaultdict[Station, dict[Address, None]] = defaultdict(dict)
+    used: defaultdict[TierOrSystem, dict[Address, None]] = defaultdict(dict)
     fitted: list[AddressedPod] = []
     notes: list[Note] = []
     for located in pods:
-        station = None if located.assignment.is_system else located.assignment.tier
-        most = room.get(station)
-        addresses = located.whole if most is None else tuple(_kept(located, used[station], most))
+        tier = None if located.assignment.is_system else located.assignment.tier
+        most = room.get(tier)
+        addresses = located.whole if most is None else tuple(_kept(located, used[tier], most))
         if len(addresses) < len(located.whole):
             notes.append(_note(located, addresses))
             located = evolve(located, whole=addresses, inside=addresses)  # noqa: PLW2901 - the pod, cut

@@ -1,4 +1,4 @@
-"""One attempt to distribute the node's cores to layers, station by station."""
+"""One attempt to distribute the node's cores to layers, tier by tier."""
 
 from collections import defaultdict
 from collections.abc import Container, Sequence
@@ -17,7 +17,7 @@ from temper_core.settings.tiers import Tiers
 
 SIZED_BY_REQUESTS = (Tier.CRITICAL, Tier.HIGH)
 
-Station = Tier | None
+TierOrSystem = Tier | None
 """A tier, or ``None`` for the system layer, in the order in which cores are handed out."""
 
 
@@ -61,7 +61,7 @@ class Spare:
 
 @define
 class Round:
-    """One attempt: the cores that are left, and the stations that still wait for one."""
+    """One attempt: the cores that are left, and the tiers_and_system that still wait for one."""
 
     crews: Sequence[TierPods]
     capacity: Capacity
@@ -69,7 +69,7 @@ class Round:
     latency: Sequence[GroupRequest] = ()
     spare: Spare | None = None
     left: int = field(init=False)
-    waiting: set[Station] = field(init=False, factory=set)
+    waiting: set[TierOrSystem] = field(init=False, factory=set)
     grants: dict[str, CoreGrant] = field(init=False, factory=dict)
     goals: dict[str, GroupTarget] = field(init=False)
     demands: dict[Tier, Demand] = field(init=False, factory=dict)
@@ -87,14 +87,14 @@ class Round:
             wish.name: _hoped(wish, served) for crew in self.crews for wish in crew.wishes
         }
 
-    def serve(self, stations: Sequence[Station]) -> None:
-        """Go through the stations once and give each its minimum."""
-        self.waiting = {station for station in stations if self._waits(station)}
-        for station in stations:
-            if station is None:
+    def serve(self, tiers_and_system: Sequence[TierOrSystem]) -> None:
+        """Go through the tiers_and_system once and give each its minimum."""
+        self.waiting = {tier for tier in tiers_and_system if self._waits(tier)}
+        for tier in tiers_and_system:
+            if tier is None:
                 self._serve_system()
             else:
-                self._serve_tier(station)
+                self._serve_tier(tier)
 
     def serve_latency(self, wish: GroupRequest, is_served: bool) -> None:
         """Give the group a core, or note that none is to spare."""
@@ -105,12 +105,12 @@ class Round:
         why = "no core is to spare for a latency group; the threads stay in the layer of their tier"
         self._note("folded", wish.name, why)
 
-    def grow(self, stations: Sequence[Station]) -> None:
+    def grow(self, tiers_and_system: Sequence[TierOrSystem]) -> None:
         """Raise the maxima up to the requests, in order, then core by core up to the limits.
 
         The reserve for future pods comes between the two.
         """
-        tiers = [station for station in stations if station is not None]
+        tiers = [tier for tier in tiers_and_system if tier is not None]
         for grant in self._granted(tiers):
             self._raise(grant, grant.wants - grant.most)
         if self.spare is not None:
@@ -148,12 +148,12 @@ class Round:
         grant.most += more
         self.left -= more
 
-    def _waits(self, station: Station) -> bool:
-        if station is None:
+    def _waits(self, tier: TierOrSystem) -> bool:
+        if tier is None:
             return True
-        if self.tiers.of(station).kind is LayerKind.OPEN:
+        if self.tiers.of(tier).kind is LayerKind.OPEN:
             return False
-        return tier_demand(self.by_tier.get(station, ()), self.goals) is not None
+        return tier_demand(self.by_tier.get(tier, ()), self.goals) is not None
 
     def _note(self, code: str, subject: str, message: str) -> None:
         self.notes.append(Note(code, subject, message))

@@ -10,7 +10,7 @@ from attrs import frozen
 from temper_core.plan.capacity import Capacity
 from temper_core.plan.demand import Demand
 from temper_core.plan.groups import TierPods
-from temper_core.plan.rounds import CoreGrant, Round, Spare, Station
+from temper_core.plan.rounds import CoreGrant, Round, Spare, TierOrSystem
 from temper_core.profiles.conditions import GroupTarget
 from temper_core.records.plans import Note
 from temper_core.records.profiles import Treatment
@@ -19,9 +19,9 @@ from temper_core.records.tiers import LayerKind, Tier
 from temper_core.settings.tiers import Tiers
 
 MOST_LOOPS = 3
-SYSTEM_AFTER_HIGH: tuple[Station, ...] = (Tier.CRITICAL, Tier.HIGH, None, *list(Tier)[2:])
-SYSTEM_AFTER_NORMAL: tuple[Station, ...] = (*list(Tier)[:3], None, *list(Tier)[3:])
-SYSTEM_FIRST: tuple[Station, ...] = (None, *Tier)
+SYSTEM_AFTER_HIGH: tuple[TierOrSystem, ...] = (Tier.CRITICAL, Tier.HIGH, None, *list(Tier)[2:])
+SYSTEM_AFTER_NORMAL: tuple[TierOrSystem, ...] = (*list(Tier)[:3], None, *list(Tier)[3:])
+SYSTEM_FIRST: tuple[TierOrSystem, ...] = (None, *Tier)
 
 
 @frozen
@@ -79,21 +79,21 @@ def _with_latency(
     crews: Sequence[TierPods],
     capacity: Capacity,
     tiers: Tiers,
-    stations: Sequence[Station],
+    tiers_and_system: Sequence[TierOrSystem],
     spare: Spare | None,
 ) -> Shares:
     """Give latency groups the cores that no other layer needs, most important first."""
     wishes = [wish for crew in crews for wish in crew.wishes]
     latency = [wish for wish in wishes if wish.treatment is Treatment.LATENCY]
     first = Round(crews, capacity, tiers, spare=spare)
-    first.serve(stations)
+    first.serve(tiers_and_system)
     served = sorted(latency, key=lambda wish: wish.importance)[: first.left]
     final = first
     if served:
         # Without these groups a tier may keep no thread at all, and need no core.
         final = Round(crews, capacity, tiers, served, spare)
-        final.serve(stations)
+        final.serve(tiers_and_system)
     for wish in latency:
         final.serve_latency(wish, wish in served)
-    final.grow(stations)
+    final.grow(tiers_and_system)
     return Shares(final.grants, final.goals, final.demands, tuple(final.notes))

@@ -4,8 +4,15 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from temper_core import Command, Instrument, fit_settings, hookimpl
-from temper_plugin_run_delay.instrument import RunDelay
+from temper_core import (
+    Command,
+    Instrument,
+    MetricFamily,
+    SettingsTable,
+    fit_settings,
+    hookimpl,
+)
+from temper_plugin_run_delay.instrument import RUN_DELAY, RunDelay
 from temper_plugin_run_delay.limits import Limits
 
 if TYPE_CHECKING:
@@ -20,6 +27,18 @@ def temper_instruments(settings: Mapping[str, Any]) -> list[Instrument]:
     limits = fit_settings(settings, Limits, plugin="run-delay")
     opening = partial(RunDelay, limits=limits)
     return [Instrument("run-delay", opening, state_limit_bytes=limits.state_kib * KIB)]
+
+
+@hookimpl
+def temper_settings() -> list[SettingsTable]:
+    """Declare ``[plugins.run-delay]``."""
+    return [SettingsTable(Limits)]
+
+
+@hookimpl
+def temper_metrics() -> list[MetricFamily]:
+    """Declare the histogram."""
+    return [RUN_DELAY]
 
 
 @hookimpl

@@ -13,6 +13,7 @@ from temper_core import (
     Histogram,
     InstrumentContext,
     Metric,
+    MetricFamily,
     MetricSample,
     OpenInstrument,
     Snapshot,
@@ -27,6 +28,11 @@ from temper_plugin_run_delay.trial import Trials
 
 KIB = 1024
 BOUNDS = (0.001, 0.01, 0.1, 0.5, 1.0, 2.0, 4.0)
+RUN_DELAY = MetricFamily(
+    "temper_run_delay_cpus",
+    "Run delay of pods in each window, in CPUs.",
+    kind="histogram",
+)
 
 
 class RunDelay(OpenInstrument):
@@ -68,9 +74,7 @@ class RunDelay(OpenInstrument):
 
     def metrics(self) -> Iterable[Metric]:
         """Return the histogram of all pods."""
-        sample = MetricSample(self._histogram)
-        text = "Run delay of pods in each window, in CPUs."
-        yield Metric("temper_run_delay_cpus", text, [sample], kind="histogram")
+        yield RUN_DELAY.metric([MetricSample(self._histogram)])
 
     def checks(self) -> Iterable[Check]:
         """Return whether a pod waits too long."""

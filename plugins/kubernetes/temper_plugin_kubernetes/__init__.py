@@ -68,7 +68,7 @@ def temper_instruments(settings: Mapping[str, Any]) -> list[Instrument]:
 @hookimpl
 def temper_commands() -> list[Command]:
     """Contribute ``temper k8s``, the operator's tools."""
-    summary = "Look after Temper in a Kubernetes cluster."
+    summary = "Manage Temper in a Kubernetes cluster."
     return [Command("k8s", summary, _load_command)]
 
 

@@ -56,7 +56,7 @@ def test_where_no_engine_can_run_no_thread_is_steered_and_the_reason_is_told(sta
     assert steering["threads"] == 0
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_stopping_leaves_nothing_behind(start, tmp_path, number):
     agent = start()
     agent.wait_for(agent.observation, "observation")

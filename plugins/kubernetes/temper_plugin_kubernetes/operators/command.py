@@ -22,7 +22,7 @@ COMMANDS: Mapping[str, str] = {
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 def command() -> None:
-    """Look after Temper in a Kubernetes cluster. Kubectl temper is the same.
+    """Manage Temper in a Kubernetes cluster, also as kubectl temper.
 
     Exit codes: 0 clean, 1 findings, 2 wrong options or input, 3 no API server, or a right is
     missing.
