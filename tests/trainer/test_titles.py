@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from temper_core.records import matching
+from temper_core.profiles import matching
 from temper_plugin_trainer.thread_tables import LONGEST_TITLE
 from temper_plugin_trainer.titles import clean_title
 
