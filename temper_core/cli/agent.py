@@ -42,8 +42,10 @@ def command(
     import signal
 
     from temper_core.agent.generated_sources import forget_generated_sources
+    from temper_core.agent.malloc_arena import keep_one_malloc_arena
 
     forget_generated_sources()
+    keep_one_malloc_arena()
 
     from temper_core import logs
     from temper_core.agent.assembly import assemble
