@@ -69,7 +69,7 @@ CERTIFICATES = MetricFamily(
     "Certificates that were taken up to be served, the first one included.",
     "counter",
     panels=_panels(
-        "Certificates taken up, and looks at them that failed",
+        "New certificates, and failed checks",
         "per_hour",
         _hourly("temper_overcommit_certificates_taken_up_total"),
         "taken up",
@@ -81,7 +81,7 @@ CHECK_FAILURES = MetricFamily(
     "Looks at the Secret and the configuration that failed.",
     "counter",
     panels=_panels(
-        "Certificates taken up, and looks at them that failed",
+        "New certificates, and failed checks",
         "per_hour",
         _hourly("temper_overcommit_certificate_check_failures_total"),
         "failed",
@@ -103,7 +103,7 @@ REQUESTS = MetricFamily(
     "Questions of the scheduler, by what came of them",
     "counter",
     ("outcome",),
-    _panels("Questions of the scheduler", "per_second"),
+    _panels("Requests of the scheduler", "per_second"),
     PLACEMENT,
 )
 REQUEST_SECONDS = MetricFamily(

@@ -128,7 +128,9 @@ def test_a_manifest_may_come_by_standard_input(asked, enforcing):
     ended = asked("-", input_text=json.dumps(pod_object("db", Tier.HIGH, "1")))
 
     assert ended.returncode == 0
-    assert re.search(rf"^{enforcing} +10 +96.8 +1 of 31 cores", ended.stdout, re.MULTILINE)
+    assert re.search(
+        rf"^{enforcing} +10 +96.8 +1 of 31 fenceable cores", ended.stdout, re.MULTILINE
+    )
 
 
 def test_a_class_that_is_not_there_is_named(asked):

@@ -5,11 +5,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from attrs import evolve
 
-from temper_core import Exporter
+from temper_core import Exporter, WaitHistogram, WakeWindow
 from temper_core.metrics.scraper import Scraper
 from temper_core.records.snapshots import Mode, Status
 from temper_plugin_kubernetes.accounts import UNREADABLE, WRITES, Account
 from temper_plugin_linter.standing import ages
+from temper_plugin_tracer.metrics import wait_metrics
+from temper_plugin_tracer.wait_totals import WaitTotals
 from tests.core.metrics.test_metric_values import make_busy
 from tests.core.server.conftest import load_fakes
 from tests.density.service_pages import pages_of_services
@@ -25,7 +27,11 @@ class Eventful:
         resources = ("cpu", "memory", "io")
         self.view.last = evolve(self.view.last, pressure=dict.fromkeys(resources, stalled))
         self.view.state = Status(Mode.SAFE_MODE, "ejected")
-        self.view.exported = [("kubernetes", Exporter("k", _of_a_cluster)), ("linter", _AGES)]
+        self.view.exported = [
+            ("kubernetes", Exporter("k", _of_a_cluster)),
+            ("linter", _AGES),
+            ("tracer", Exporter("waits", _of_a_window)),
+        ]
         self.scraper = Scraper(self.view, 5_000)
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self.thread = threading.Thread(target=self.server.serve_forever)
@@ -68,6 +74,18 @@ def _of_a_cluster(_):
     account.count(WRITES, "annotations")
     account.count(UNREADABLE, "pods")
     return account.metrics()
+
+
+def _of_a_window(snapshot):
+    subjects = [
+        "node",
+        *(f"layer {layer.name}" for layer in snapshot.layers),
+        *(f"{pod.namespace}/{pod.pod}" for pod in snapshot.pods),
+    ]
+    totals = WaitTotals()
+    waits = tuple(WaitHistogram(subject, (0, 3, 1), 0.02) for subject in subjects)
+    totals.add(WakeWindow(snapshot.at, 0.5, 20.0, 1e4, waits=waits, lost=1))
+    return wait_metrics(totals, snapshot)
 
 
 _AGES = Exporter("ages", ages)

@@ -36,7 +36,7 @@ NEEDS = {
         "fleet / Profiles that cannot be loaded, or whose evidence expired",
         "node / Reason for safe mode",
         "node / Broken promises",
-        "node / For how long",
+        "node / Promises are broken for",
         "node / Ejections, and changes that failed",
     },
     "an instrument with helpers and state": {

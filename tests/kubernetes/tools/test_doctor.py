@@ -32,7 +32,7 @@ def test_people_get_each_finding_with_its_remedy_and_the_worst_first(k8s, fleet)
     lines = done.stdout.splitlines()
     assert lines[0].startswith("FAIL  kernel    kernel 5.10.0-28 has no sched_ext; it needs 6.12")
     assert lines[0].endswith("(1 node: old)")
-    assert lines[1].strip().startswith("-> another node image")
+    assert lines[1].strip().startswith("-> use another node image")
     assert lines[2].startswith("note  coverage  no agent runs there")
     assert lines[-1] == "3 nodes, 17 checks: 1 error, 1 note"
 
