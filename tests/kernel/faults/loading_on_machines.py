@@ -133,7 +133,7 @@ def restart(scene: Scene, mode: str, reason: str = "") -> None:
 def bpffs_missing(scene: Scene) -> None:
     stop_in_order(scene)
     with unmounted(BPFFS, "bpf"):
-        restart(scene, "static", "no BPF file system")
+        restart(scene, "static", "not on a BPF file system")
     scene.wait_for("hints", lambda: steering(scene)["mode"] == "hints", TRIED_AGAIN_S)
     kill_engine(scene)  # the next one is given hints
     scene.wait_for("a pin", PIN.exists)
