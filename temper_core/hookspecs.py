@@ -132,7 +132,8 @@ def temper_commands() -> Iterable[Command]:  # type: ignore[empty-body]
         Commands, each with the group it is ``under``. A name of the group's own, or one that two
         plugins claim in one group, goes to no plugin.
     On failure
-        The plugin's commands are missing. The core's own commands work.
+        The plugin's commands are missing. The core's own commands work. A command that raises ends
+        with exit code 2 and one line that names the plugin.
     """
 
 
