@@ -305,7 +305,8 @@ def _build(
 
 
 def _unknown(key: str, fields: Iterable[str]) -> str:
-    return f"unknown key {key!r}; allowed are {', '.join(sorted(fields))}"
+    allowed = ", ".join(sorted(fields))
+    return f"unknown key {key!r}; {f'allowed are {allowed}' if allowed else 'no key is allowed'}"
 
 
 def _value(field: "attrs.Attribute[Any]", raw: object, converter: Converter) -> Any:  # noqa: ANN401
