@@ -11,6 +11,8 @@ from temper_core import documents
 from temper_core.settings.models import Settings
 
 DEFAULT_PATH = Path("/etc/temper/agent.toml")
+LARGEST_SETTINGS_BYTES = 4 * 1024 * 1024
+"""Bytes. Parsing a megabyte of TOML takes seconds. A file that sets everything has 10 KiB."""
 
 
 @frozen
@@ -50,7 +52,7 @@ def load(path: Path | None) -> Effective:
         settings_path = DEFAULT_PATH
     if settings_path is None:
         return Effective(Settings(), "default", {})
-    table = documents.read_table(settings_path)
+    table = documents.read_table(settings_path, largest_bytes=LARGEST_SETTINGS_BYTES)
     settings = _placed(documents.fit(table, Settings, source=str(settings_path)), table)
     return Effective(settings, str(settings_path), table)
 
