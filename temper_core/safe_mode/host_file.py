@@ -1,6 +1,6 @@
 """The host's switch for safe mode: a file, with one line per request made by this tool.
 
-While the file exists, with any content, every agent of this host stays in safe mode. A line that
+While the file exists, with any content, every agent with this path stays in safe mode. A line that
 this tool did not write is another request and is never removed.
 """
 

@@ -285,6 +285,60 @@ def test_a_holder_of_the_nodes_lock_that_did_not_hear_is_named(host, running):
         holder.wait()
 
 
+def test_an_agent_whose_socket_is_in_a_mount_namespace_of_its_own_hears(host):
+    settings = host.settings("contained")
+    folder, log = settings.parent, settings.with_name("log")
+    script = (
+        f"mkdir {folder}/run; mount -t tmpfs none {folder}/run; "
+        f"exec {TEMPER} agent --observe-only --settings {settings}"
+    )
+    with log.open("w") as file:
+        agent = subprocess.Popen(
+            host.command("unshare", "--mount", "sh", "-c", script), stderr=file, env=ENVIRONMENT
+        )
+    try:
+        until(lambda: "agent_started" in log.read_text(), log)
+
+        on = host.temper("safe-mode", "on")
+
+        assert not list((folder / "run").iterdir())
+        assert on.returncode == 0, on.stderr
+        assert f"--settings {settings}) has heard" in on.stdout
+        assert "there cli requests safe mode" in on.stdout
+    finally:
+        agent.kill()
+        agent.wait()
+
+
+def test_a_named_agent_that_hangs_is_told_with_the_signal_that_ends_it(host, running):
+    settings = host.settings("other")
+    running(settings)
+    pid = host.pid_of_agent()
+    host.shell(f"kill -STOP {pid}")
+
+    on = host.temper("safe-mode", "on", "--settings", str(settings))
+
+    assert on.returncode == 3
+    assert f"run: kill -KILL {pid}" in on.stderr
+    assert (settings.parent / "state/safe-mode").exists()
+
+
+def test_a_process_that_poses_as_an_agent_is_named_without_control_characters(host, tmp_path):
+    (tmp_path / "temper").write_text("import sys\nsys.stdin.read()\n")
+    posing = host.command(sys.executable, str(tmp_path / "temper"), "agent", "\x1b]0;x\x07\x9b2J")
+    with subprocess.Popen(posing, stdin=subprocess.PIPE, env=ENVIRONMENT) as process:
+        until(
+            lambda: "temper agent" in host.temper("safe-mode", "status").stdout, tmp_path / "temper"
+        )
+
+        on = host.temper("safe-mode", "on")
+
+        process.stdin.close()
+    assert on.returncode == 3
+    assert "has NOT heard: it listens on no local socket" in on.stderr
+    assert not set("\x1b\x07\x9b") & set(on.stdout + on.stderr)
+
+
 def test_without_any_agent_the_file_is_enough(host):
     on = host.temper("safe-mode", "on")
 
