@@ -104,7 +104,8 @@ def _lines(outcome: "SafeModeOutcome") -> Iterator[str]:
         yield printable(_agent_line(agent))
         if agent.requests != outcome.requests:
             yield from _request_lines(agent.requests, "  there ")
-    yield from _request_lines(outcome.kept, "from agents without a settings file ")
+    for path, requests in outcome.kept.items():
+        yield from _request_lines(requests, f"{printable(path)}: ")
 
 
 def _agent_line(agent: "AgentReport") -> str:

@@ -3,6 +3,7 @@
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, field, frozen
@@ -52,13 +53,9 @@ class Question:
 
     def report(self, agent: AgentProcess) -> AgentReport:
         """Ask one agent. Raises nothing: a failure is in the report."""
-        from temper_core.settings.models import ServerSettings, Settings
-
         report = AgentReport(process_name(agent), agent.pid, self.is_asked)
         try:
-            path = agent.local_socket()
-            settings = Settings(server=ServerSettings(listen="", socket=str(path)))
-            answer = answer_fields(self.ask(settings))
+            answer = answer_fields(self.ask(socket_settings(agent.local_socket())))
         except PermissionError:
             remedy = f"sudo temper safe-mode {self.wish}"
             return evolve(report, problem="this user may not ask it", remedy=remedy)
@@ -101,6 +98,13 @@ def answer_fields(answer: Any) -> dict[str, Any]:  # noqa: ANN401 - any JSON
     if not all(isinstance(request, dict) for request in requests.values()):
         raise MachineError(MALFORMED)
     return {"requests": requests, "mode": str(answer.get("mode", ""))}
+
+
+def socket_settings(path: Path) -> "Settings":
+    """Return settings by which the agent on a local socket is asked."""
+    from temper_core.settings.models import ServerSettings, Settings
+
+    return Settings(server=ServerSettings(listen="", socket=str(path)))
 
 
 def process_name(agent: AgentProcess) -> str:

@@ -6,7 +6,7 @@ the kernel's sched_ext state have the last word.
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,10 +20,12 @@ from temper_core.cli.safe_mode_agents import (
     Requests,
     answer_fields,
     process_name,
+    socket_settings,
 )
 from temper_core.errors import DocumentError, MachineError, TemperError
 from temper_core.safe_mode.host_file import SafeModeFile
-from temper_core.safe_mode.model import FILE_REQUESTER
+from temper_core.safe_mode.model import FILE_REQUESTER, Request
+from temper_core.safe_mode.state_file import StateFile
 from temper_core.scheduler.host.agent_lock import LOCK_FILE
 from temper_core.scheduler.host.kernel import KernelState, SchedExt
 from temper_core.scheduler.host.roots import Roots
@@ -67,9 +69,9 @@ class Host:
 class SafeModeOutcome:
     """The outcome, and everything that stands now.
 
-    ``requests`` and ``mode`` are those of the settings' agent. ``kept`` has the requests in the
-    files of the usual settings that no agent reported. ``failure`` is why the settings' agent took
-    no part. ``alarms`` are the reasons why safe mode is not certain.
+    ``requests`` and ``mode`` are those of the settings' agent. ``kept`` has, by file, the requests
+    in the files of these and the usual settings that no agent reported. ``failure`` is why the
+    settings' agent took no part. ``alarms`` are the reasons why safe mode is not certain.
     """
 
     done: str
@@ -77,7 +79,7 @@ class SafeModeOutcome:
     mode: str = ""
     failure: TemperError | None = None
     agents: tuple[AgentReport, ...] = ()
-    kept: Requests = field(factory=dict)
+    kept: Mapping[str, Requests] = field(factory=dict)
     alarms: tuple[str, ...] = ()
 
     @property
@@ -140,10 +142,12 @@ class Switch:
             )
             return round_.completed(outcome)
         except TemperError as error:  # the agent refused, so 'on' had written the file
-            if not removed:
+            answer = round_.by_own_socket()
+            if answer is None and not removed:
                 raise
-            done.append(f"not from the agent: {error}")
-            answer = round_.look(self.settings)
+            if answer is None:
+                done.append(f"not from the agent: {error}")
+                answer = round_.look(self.settings)
         if answer.get("released"):
             done.append("withdrawn from the agent")
         if removed:
@@ -194,6 +198,8 @@ class Switch:
         file = self.settings.safe_mode.file
         done = f"{error}; so {file} now requests safe mode from every agent that reads it{note}"
         outcome = SafeModeOutcome(done, remembered(self.settings), failure=error)
+        if (answer := round_.by_own_socket()) is not None:
+            return evolve(outcome, **answer_fields(answer), agents=(round_.heard(answer),))
         if isinstance(error, NoAgentError):
             return evolve(outcome, agents=round_.unanswered(error))
         try:
@@ -269,6 +275,19 @@ class _Round:
     def look(self, settings: "Settings") -> Any:  # noqa: ANN401 - JSON
         return _get(settings)
 
+    def by_own_socket(self) -> Any:  # noqa: ANN401 - JSON
+        """Ask the process behind the settings' addresses over its own local socket.
+
+        Return its answer, None without one. An agent with other settings may answer on the usual
+        TCP address, where it lets nobody act.
+        """
+        if self._named is None:
+            return None
+        try:
+            return self.ask(socket_settings(self._named.local_socket()))
+        except (OSError, TemperError):
+            return None
+
     def heard(self, answer: Any) -> AgentReport:  # noqa: ANN401 - JSON
         """Return the report of the settings' agent, which answered."""
         is_asked = self._body is not None
@@ -302,23 +321,39 @@ class _Round:
 
 def remembered(settings: "Settings") -> dict[str, Any]:
     """Return the requests that an agent with *settings* would read if it started now."""
-    from temper_core.safe_mode.state_file import StateFile
-
     standing = StateFile(Path(settings.safe_mode.state)).read()
     if (request := SafeModeFile(Path(settings.safe_mode.file)).request()) is not None:
         standing[FILE_REQUESTER] = request
     return {name: attrs.asdict(request) for name, request in standing.items()}
 
 
-def _kept(switch: Switch, outcome: SafeModeOutcome) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield the requests in the usual files that neither the settings nor an agent reported."""
-    usual = switch.host.usual()
-    if usual.safe_mode == switch.settings.safe_mode:
-        return
+def _kept(switch: Switch, outcome: SafeModeOutcome) -> Iterator[tuple[str, Requests]]:
+    """Yield, by file, the requests that neither the settings' agent nor another one reported."""
+    places = [SafeModeFile(Path(switch.settings.safe_mode.file))]
+    usual = switch.host.usual().safe_mode
+    states = []
+    if usual != switch.settings.safe_mode:
+        places.append(SafeModeFile(Path(usual.file)))
+        states.append(StateFile(Path(usual.state)))
     reported = [outcome.requests, *(agent.requests for agent in outcome.agents)]
-    for name, request in remembered(usual).items():
-        if not any(requests.get(name) == request for requests in reported):
-            yield name, request
+    for place in places:
+        if (request := place.request()) is not None:
+            yield from _unreported(place.path, {FILE_REQUESTER: request}, reported)
+    for state in states:
+        yield from _unreported(state.path, state.read(), reported)
+
+
+def _unreported(
+    path: Path, requests: Mapping[str, Request], reported: Sequence[Requests]
+) -> Iterator[tuple[str, Requests]]:
+    tables = {name: attrs.asdict(request) for name, request in requests.items()}
+    left = {
+        name: table
+        for name, table in tables.items()
+        if not any(requests.get(name) == table for requests in reported)
+    }
+    if left:
+        yield str(path), left
 
 
 def _named_agent(settings: "Settings", agents: "tuple[AgentProcess, ...]") -> "AgentProcess | None":

@@ -157,6 +157,21 @@ def test_an_agent_with_other_settings_hears_the_switch(host, running):
     assert "/var/lib/temper/safe-mode now requests safe mode" in on.stdout
 
 
+def test_an_agent_on_the_usual_tcp_address_hears_over_its_own_socket(host, running):
+    settings = host.settings("make-run", '[server]\nlisten = "127.0.0.1:9100"\n')
+    running(settings)
+
+    on = host.temper("safe-mode", "on", "--reason", "slow")
+    between = requests_of(host, settings)
+    off = host.temper("safe-mode", "off")
+
+    assert (on.returncode, between) == (0, {"cli"}), on.stderr
+    assert "has heard" in on.stdout
+    assert "/var/lib/temper/safe-mode: file requests safe mode" in on.stdout
+    assert (off.returncode, requests_of(host, settings)) == (0, set()), off.stdout
+    assert host.shell("ls /var/lib/temper") == ""
+
+
 def test_off_withdraws_from_every_agent_and_from_the_file(host, running):
     settings = [host.settings("one"), host.settings("two")]
     for path in settings:
