@@ -27,17 +27,22 @@ EMPTY = (
 )
 ENVIRONMENT = {name: value for name, value in os.environ.items() if name != NOTES}
 """Without the guard of the machine's own places: these are the host's own."""
+CHILDREN = "/proc/{pid}/task/{pid}/children"
+"""Of a kernel with CONFIG_PROC_CHILDREN."""
 WAIT = "echo ready; exec cat"
 
 
 def has_own_hosts():
-    if shutil.which("unshare") is None or shutil.which("nsenter") is None:
+    tools = ("unshare", "nsenter", "setpriv", "flock", "ip")
+    if not all(map(shutil.which, tools)) or not Path(CHILDREN.format(pid=os.getpid())).exists():
         return False
     made = subprocess.run([*OWN_HOST, "true"], check=False, capture_output=True)
     return made.returncode == 0
 
 
-pytestmark = pytest.mark.skipif(not has_own_hosts(), reason="making namespaces needs root")
+pytestmark = pytest.mark.skipif(
+    not has_own_hosts(), reason="making namespaces needs root, util-linux and iproute2"
+)
 
 
 class OwnHost:
@@ -52,8 +57,7 @@ class OwnHost:
             text=True,
         )
         assert self.unshare.stdout.readline() == "ready\n"
-        children = f"/proc/{self.unshare.pid}/task/{self.unshare.pid}/children"
-        self.first = Path(children).read_text().split()[0]
+        self.first = Path(CHILDREN.format(pid=self.unshare.pid)).read_text().split()[0]
 
     def command(self, *words):
         return ["nsenter", f"--target={self.first}", "--mount", "--net", "--pid", *words]
@@ -283,12 +287,12 @@ def test_the_agents_own_settings_reach_it_by_its_file_where_it_lets_nobody_act(h
 def test_a_holder_of_the_nodes_lock_that_did_not_hear_is_named(host, running):
     settings = host.settings("other")
     running(settings)
+    hold = "mkdir /run/temper; exec flock /run/temper/agent.lock sh -c 'echo held; exec cat'"
     holder = subprocess.Popen(
-        host.command("sh", "-c", "mkdir /run/temper; exec flock /run/temper/agent.lock cat"),
-        stdin=subprocess.PIPE,
+        host.command("sh", "-c", hold), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
     try:
-        until(lambda: "agent.lock" in host.shell("ls /run/temper"), settings)
+        assert holder.stdout.readline() == "held\n"
 
         on = host.temper("safe-mode", "on")
 
@@ -297,6 +301,7 @@ def test_a_holder_of_the_nodes_lock_that_did_not_hear_is_named(host, running):
     finally:
         holder.send_signal(signal.SIGKILL)
         holder.stdin.close()
+        holder.stdout.close()
         holder.wait()
 
 
