@@ -68,7 +68,7 @@ _HOMES = {
     "temper_core.records.events": ("Event", "EventKind", "EventLevel"),
     "temper_core.records.histogram": ("Histogram",),
     "temper_core.records.instruments": (
-        "Helper",
+        "HelperProcess",
         "HelperBounds",
         "Instrument",
         "InstrumentContext",

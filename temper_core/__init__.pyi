@@ -61,8 +61,8 @@ from temper_core.records.endpoints import (
 from temper_core.records.events import Event, EventKind, EventLevel
 from temper_core.records.histogram import Histogram
 from temper_core.records.instruments import (
-    Helper,
     HelperBounds,
+    HelperProcess,
     Instrument,
     InstrumentContext,
     NodeLookup,
@@ -131,8 +131,8 @@ __all__ = [
     "EventLevel",
     "Exporter",
     "Finding",
-    "Helper",
     "HelperBounds",
+    "HelperProcess",
     "Histogram",
     "InputError",
     "Instrument",

@@ -1,12 +1,27 @@
 """Command groups that plugins extend: ``temper``, ``temper profiles``, ``kubectl temper``."""
 
+import os
 from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
 import click
 
+from temper_core.errors import PluginError, TemperError
+from temper_core.standard_output import ReaderGone
+
+TRACEBACK = "TEMPER_TRACEBACK"
+"""The environment variable that adds the traceback to the message of a plugin's command."""
+LONGEST_SUMMARY = 80
 _GIVEN = "temper_core.command_group.given"
+_PLUGIN = "temper_core.command_group.plugin"
+_EXPECTED = (
+    click.ClickException,
+    click.exceptions.Exit,
+    click.Abort,
+    TemperError,
+    ReaderGone,
+)
 
 
 class CommandGroup(click.Group):
@@ -39,6 +54,21 @@ class CommandGroup(click.Group):
         ctx.meta[_GIVEN] = args[1:]
         return super().resolve_command(ctx, args)
 
+    def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - what the command returns
+        """Run the command. Raise PluginError if a plugin's command fails with an error of its own.
+
+        With ``TEMPER_TRACEBACK`` in the environment, its traceback goes to standard error.
+        """
+        try:
+            return super().invoke(ctx)
+        except _EXPECTED:
+            raise
+        except Exception as error:
+            plugin = ctx.meta.get(_PLUGIN)
+            if plugin is None:
+                raise
+            raise _failure(plugin, ctx.invoked_subcommand, error) from error
+
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import the command *cmd_name*, None if there is none."""
         if cmd_name in self.own:
@@ -49,7 +79,11 @@ class CommandGroup(click.Group):
             return None
         from temper_core.plugin_commands import load_command  # noqa: PLC0415 - slow
 
-        return load_command(self.path, cmd_name, ctx.meta.get(_GIVEN, ()))
+        loaded = load_command(self.path, cmd_name, ctx.meta.get(_GIVEN, ()))
+        if loaded is None:
+            return None
+        ctx.meta[_PLUGIN] = loaded.plugin
+        return loaded.command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """Write the list of commands without importing any of them."""
@@ -59,4 +93,23 @@ class CommandGroup(click.Group):
     def _summaries(self) -> Mapping[str, str]:
         from temper_core.plugin_commands import summaries  # noqa: PLC0415 - slow
 
-        return {**summaries(self.path), **self.own}
+        added = {name: _cut(summary) for name, summary in summaries(self.path).items()}
+        return {**added, **self.own}
+
+
+def _cut(summary: str) -> str:
+    """Return *summary* on one line of at most LONGEST_SUMMARY characters."""
+    line = "".join(letter if letter.isprintable() else " " for letter in summary)
+    line = " ".join(line.split())
+    return line if len(line) <= LONGEST_SUMMARY else f"{line[: LONGEST_SUMMARY - 1]}…"
+
+
+def _failure(plugin: str, command: str | None, error: Exception) -> PluginError:
+    """Return the failure of a plugin's *command* as one line. Print its traceback on request."""
+    from temper_core.plugin_host.hosted_plugin import describe  # noqa: PLC0415 - slow
+
+    if os.environ.get(TRACEBACK):
+        import traceback  # noqa: PLC0415 - slow
+
+        traceback.print_exception(error)
+    return PluginError(plugin, f"the command {command!r} failed: {describe(error)}")

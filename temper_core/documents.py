@@ -30,6 +30,9 @@ NOUNS: Mapping[type, str] = {
     bool: "true or false",
 }
 LARGEST_DOCUMENT_BYTES = 64 * 1024 * 1024
+GZIP_MAGIC = b"\x1f\x8b"
+"""The first bytes of a file of gzip (RFC 1952, 2.3.1)."""
+RECORDING_SUFFIX = ".rec.gz"
 CHUNK_BYTES = 1024 * 1024
 INTEGER_BITS = 64
 BYTE_ORDER_MARK = "\ufeff"
@@ -100,10 +103,18 @@ def read_stream(
         content += part
     if len(content) > largest_bytes:
         raise DocumentError(source, [f"is larger than {largest_bytes} bytes"])
+    if content.startswith(GZIP_MAGIC):
+        raise DocumentError(source, [f"is compressed (gzip), not text{_reader_of_name(source)}"])
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:
         raise DocumentError(source, [f"is not UTF-8 text (byte {error.start})"]) from error
+
+
+def _reader_of_name(name: str) -> str:
+    """Return which command reads a file of that *name*, empty for any other name."""
+    is_recording = name.endswith(RECORDING_SUFFIX)
+    return "; temper simulate reads the recording of a node" if is_recording else ""
 
 
 def parse_toml(text: str, *, source: str, misfit: str = "is not TOML") -> dict[str, Any]:
@@ -325,7 +336,8 @@ def _build(
 
 
 def _unknown(key: str, fields: Iterable[str]) -> str:
-    return f"unknown key {key!r}; allowed are {', '.join(sorted(fields))}"
+    allowed = ", ".join(sorted(fields))
+    return f"unknown key {key!r}; {f'allowed are {allowed}' if allowed else 'no key is allowed'}"
 
 
 def _value(field: "attrs.Attribute[Any]", raw: object, converter: Converter) -> Any:  # noqa: ANN401

@@ -132,7 +132,8 @@ def temper_commands() -> Iterable[Command]:  # type: ignore[empty-body]
         Commands, each with the group it is ``under``. A name of the group's own, or one that two
         plugins claim in one group, goes to no plugin.
     On failure
-        The plugin's commands are missing. The core's own commands work.
+        The plugin's commands are missing. The core's own commands work. A command that raises ends
+        with exit code 2 and one line that names the plugin.
     """
 
 
@@ -159,7 +160,8 @@ def temper_settings() -> Iterable[SettingsTable]:  # type: ignore[empty-body]
         By ``temper settings``, and when the page of settings is written.
     Returned
         One ``SettingsTable`` with the attrs class that the plugin fits its table to. Every field
-        has a default, and says in its metadata what it means.
+        has a default, and says in its metadata what it means. ``SettingsTable()`` declares a table
+        without keys.
     On failure
         The plugin is named, and ``temper settings`` prints its table as it was given.
     """

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     import click
@@ -12,6 +12,13 @@ if TYPE_CHECKING:
 
 OPTION = "--settings"
 """The option for the settings file, the same in every command."""
+
+
+class LoadedCommand(NamedTuple):
+    """A click command, and the name of the plugin that adds it."""
+
+    plugin: str
+    command: "click.Command"
 
 
 def summaries(path: str) -> Mapping[str, str]:
@@ -29,7 +36,7 @@ def summaries(path: str) -> Mapping[str, str]:
     return {command.name: command.summary for command in commands if command.under == path}
 
 
-def load_command(path: str, name: str, arguments: Sequence[str] = ()) -> "click.Command | None":
+def load_command(path: str, name: str, arguments: Sequence[str] = ()) -> LoadedCommand | None:
     """Import the command *name* that a plugin adds to the group *path*, None if there is none.
 
     The settings file in *arguments*, or else the default one, determines the allowed plugins.
@@ -57,7 +64,7 @@ def load_command(path: str, name: str, arguments: Sequence[str] = ()) -> "click.
     return None
 
 
-def _loaded(host: "PluginHost", contribution: "Contribution[Command]") -> "click.Command":
+def _loaded(host: "PluginHost", contribution: "Contribution[Command]") -> LoadedCommand:
     """Import the command. Raise PluginError if the plugin returns something else."""
     import click
 
@@ -65,7 +72,7 @@ def _loaded(host: "PluginHost", contribution: "Contribution[Command]") -> "click
 
     command = host.call(contribution.plugin, contribution.record.load)
     if isinstance(command, click.Command):
-        return command
+        return LoadedCommand(contribution.plugin, command)
     name, kind = contribution.record.name, type(command).__name__
     raise PluginError(contribution.plugin, f"the command {name!r} is {kind}, no click command")
 

@@ -22,7 +22,7 @@ from temper_core.instruments.state_directory import InstrumentDirectory
 from temper_core.plugin_host import RECORDS, Contribution, PluginHost
 from temper_core.records.contributions import Command, Detector, Exporter
 from temper_core.records.endpoints import Answer, Endpoint, Request
-from temper_core.records.instruments import MIB, Helper, HelperBounds
+from temper_core.records.instruments import MIB, HelperBounds, HelperProcess
 from temper_core.records.invariants import Invariant
 from temper_core.records.layers import Layer
 from temper_core.records.machine import MachineShape
@@ -202,7 +202,7 @@ class MadeContext:
         entry_point: str,
         argument: Any = None,  # noqa: ANN401 - JSON
         bounds: HelperBounds | None = None,
-    ) -> Helper:
+    ) -> HelperProcess:
         """Run the function in a process of its own, or in this one."""
         start = self._processes.start if self.with_processes else HelperCalls().start
         return start("under-test", entry_point, argument, bounds or HelperBounds())

@@ -202,6 +202,10 @@ class Published:
         """Record the number of series of a scrape."""
         self.series = count
 
+    def note_taken(self, plugin: str, metric: str, owner: str) -> None:
+        """Record as a defect that *metric* of *plugin* is dropped: *owner* has its name."""
+        self._declarations.note_taken(plugin, metric, owner)
+
     def sums(self) -> Sums:
         """Return the sums of all observations so far."""
         return self._totals.sums

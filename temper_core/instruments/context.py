@@ -9,7 +9,13 @@ from attrs import frozen
 from temper_core.instruments.charges import free_of_charge
 from temper_core.instruments.upkeep import NO_UPKEEP, Upkeep
 from temper_core.records.events import EventKind
-from temper_core.records.instruments import Helper, HelperBounds, NodeLookup, StateDirectory, Trial
+from temper_core.records.instruments import (
+    HelperBounds,
+    HelperProcess,
+    NodeLookup,
+    StateDirectory,
+    Trial,
+)
 from temper_core.records.machine import MachineShape
 from temper_core.records.profiles import WorkloadProfile
 from temper_core.records.restored import Restored
@@ -31,10 +37,16 @@ class SafeModeDoor(Protocol):
         ...
 
 
-class Helpers(Protocol):
+class HelperStarter(Protocol):
     """Starts helper processes, and ends those of an instrument that is closed."""
 
-    def start(self, owner: str, entry_point: str, argument: Any, bounds: HelperBounds) -> Helper:  # noqa: ANN401 - JSON
+    def start(
+        self,
+        owner: str,
+        entry_point: str,
+        argument: Any,  # noqa: ANN401 - JSON
+        bounds: HelperBounds,
+    ) -> HelperProcess:
         """Run *entry_point* for the instrument *owner*."""
         ...
 
@@ -77,7 +89,7 @@ class AgentParts:
     machine: MachineShape
     lookup: NodeLookup
     safe_mode: SafeModeDoor
-    helpers: Helpers
+    helpers: HelperStarter
     trials: Trials
     recorder: Recorder
     state: Callable[[str, int], StateDirectory]
@@ -121,7 +133,7 @@ class Context:
         entry_point: str,
         argument: Any = None,  # noqa: ANN401 - JSON
         bounds: HelperBounds | None = None,
-    ) -> Helper:
+    ) -> HelperProcess:
         """Run ``package.module:function`` of the plugin in a separate process."""
         return self._parts.helpers.start(
             self._name, entry_point, argument, bounds or HelperBounds()

@@ -14,7 +14,7 @@ from temper_core.records.instruments import HelperBounds
 
 @frozen
 class EndedCall:
-    """Implements ``Helper`` for a call that has returned or raised."""
+    """Implements ``HelperProcess`` for a call that has returned or raised."""
 
     _order: HelperOrder
     _document: dict[str, Any]

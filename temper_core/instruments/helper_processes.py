@@ -41,8 +41,8 @@ class HelperCost:
 
 
 @frozen
-class RunningHelper:
-    """Implements ``Helper``."""
+class HelperHandle:
+    """Implements ``HelperProcess``."""
 
     _child: HelperChild
     _stop: Callable[[HelperChild, str], None]
@@ -57,7 +57,7 @@ class RunningHelper:
         return not self._child.has_ended.is_set()
 
     def result(self, timeout_s: float = 0.0) -> Any:  # noqa: ANN401 - JSON
-        """Return the function's result. See ``Helper``."""
+        """Return the function's result. See ``HelperProcess``."""
         if not self._child.has_ended.wait(timeout_s):
             order = self._child.order
             raise TimeoutError(f"helper {order.entry_point} of {order.owner} still runs")
@@ -78,7 +78,7 @@ class _Start:
 
 
 class HelperProcesses:
-    """Implements ``Helpers``.
+    """Implements ``HelperStarter``.
 
     The thread starts with the first helper and lives as long as the agent, because the kernel ends
     a helper with the thread that started it. At most *most* helpers run at once, and their memory
@@ -110,7 +110,7 @@ class HelperProcesses:
         entry_point: str,
         argument: Any,  # noqa: ANN401 - JSON
         bounds: HelperBounds,
-    ) -> RunningHelper:
+    ) -> HelperHandle:
         """Run *entry_point* for the instrument *owner*.
 
         Raises InputError for an invalid order, MachineError if no helper can be started.
@@ -128,7 +128,7 @@ class HelperProcesses:
             raise MachineError(f"a helper process has not started within {START_S:g} s") from None
         if isinstance(answer, MachineError):
             raise answer
-        return RunningHelper(answer, self._stop)
+        return HelperHandle(answer, self._stop)
 
     def stop_all(self, owner: str) -> None:
         """End every helper of *owner*, and wait up to ``END_S`` for their end."""

@@ -137,7 +137,7 @@ class StateDirectories:
             self._thread.join(timeout=END_S)
 
     def _serve(self) -> None:
-        while True:
+        while not self._is_ending.is_set():
             if self._is_due.wait(SWEEP_S) and self._is_ending.wait(FIRST_SWEEP_S):
                 return
             self._is_due.clear()

@@ -1,4 +1,4 @@
-"""Compares the metrics that plugins export with the families they declare."""
+"""Defects of the metrics that plugins export: undeclared families, and names that are taken."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
@@ -20,9 +20,9 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class Declarations:
-    """Reports metrics that a plugin exports and has not declared.
+    """Reports metrics that a plugin exports and has not declared, or whose name another one has.
 
-    A plugin that declares nothing is exempt. Any thread may call every method.
+    A plugin that declares nothing is exempt from the first. Any thread may call every method.
     """
 
     def __init__(self, declared: Iterable[tuple[str, MetricFamily]] = ()) -> None:
@@ -33,7 +33,7 @@ class Declarations:
 
     @property
     def defects(self) -> tuple[str, ...]:
-        """The families exported so far that contradict a declaration, one line each."""
+        """The families exported so far with a defect, one line each."""
         return tuple(
             line for lines in list(self._defects.values()) for line in list(lines.values())
         )
@@ -43,6 +43,12 @@ class Declarations:
         if plugin not in self._families:
             return exporter
         return evolve(exporter, collect=partial(self._collect, plugin, exporter.collect))
+
+    def note_taken(self, plugin: str, metric: str, owner: str) -> None:
+        """Record that *metric* of *plugin* is dropped: plugin *owner* exports it, or the core."""
+        by = f"plugin {owner}" if owner else "the core"
+        problem = f"is dropped: {by} exports a family of this name"
+        self._note(plugin, metric, problem, event="metric_name_taken")
 
     def _collect(
         self, plugin: str, collect: Callable[[Snapshot], Iterable[Any]], snapshot: Snapshot
@@ -66,12 +72,14 @@ class Declarations:
         unknown = sorted(map(str, labels - set(family.labels)))
         return f"has labels that are not declared: {', '.join(unknown)}" if unknown else ""
 
-    def _note(self, plugin: str, name: str, problem: str) -> None:
-        lines = self._defects[plugin]
-        if name in lines or len(lines) >= MOST_DEFECTS:
+    def _note(
+        self, plugin: str, name: str, problem: str, event: str = "metric_not_as_declared"
+    ) -> None:
+        lines, key = self._defects[plugin], f"{event} {name}"
+        if key in lines or len(lines) >= MOST_DEFECTS:
             return
-        lines[name] = f"plugin {plugin}: its metric {name} {problem}"
-        log.warning("metric_not_as_declared", plugin=plugin, metric=name, reason=problem)
+        lines[key] = f"plugin {plugin}: its metric {name} {problem}"
+        log.warning(event, plugin=plugin, metric=name, reason=problem)
 
 
 def _exported_name(metric: Metric) -> str:

@@ -11,7 +11,6 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
 
-import structlog
 from attrs import define, field, frozen
 
 from temper_core.errors import PluginError
@@ -52,8 +51,6 @@ OWN_SERIES = 2
 """The series count and the count of dropped series, which every scrape has."""
 _LABEL = re.compile(r"(?!__)[a-zA-Z_][a-zA-Z0-9_]*")
 _RESERVED = frozenset(name for family in FAMILIES for name in names_of(family.head))
-
-log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 @define
@@ -152,15 +149,17 @@ class Scraper:
         """Call every exporter. A taken name drops the family, a failure drops the exporter."""
         if snapshot is None:
             return
-        reserved: set[str] = set(_RESERVED)
+        owners = dict.fromkeys(_RESERVED, "")
         for plugin, exporter in self.view.exporters():
             for family in self._collected(plugin, exporter, snapshot):
-                if reserved.isdisjoint(names_of(family.head)):
-                    reserved |= names_of(family.head)
+                names = names_of(family.head)
+                taken = sorted(names & owners.keys())
+                if not taken:
+                    owners |= dict.fromkeys(names, plugin)
                     yield family
                 else:
                     self._drop(len(family.lines) + family.repeated)
-                    log.debug("metric_name_taken", plugin=plugin, metric=family.head.name)
+                    self.view.note_taken(plugin, family.head.name, owners[taken[0]])
 
     def _collected(self, plugin: str, exporter: Exporter, snapshot: Snapshot) -> Sequence[Block]:
         try:

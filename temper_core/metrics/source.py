@@ -83,6 +83,13 @@ class MetricSource(Protocol):
         """Record the number of series of a scrape."""
         ...
 
+    def note_taken(self, plugin: str, metric: str, owner: str) -> None:
+        """Record that *metric* of *plugin* is dropped: plugin *owner*, or the core, has its name.
+
+        *owner* is empty for the core.
+        """
+        ...
+
     def sums(self) -> Sums:
         """Return the sums over all observations so far."""
         ...

@@ -8,14 +8,11 @@ from attrs import evolve
 from temper_core.engine.capabilities import LARGEST_OR_COUNT
 from temper_core.plan.addresses import Address, AddressedPod, AddressForm
 from temper_core.records.plans import Note
-from temper_core.records.tiers import LayerKind, Tier
+from temper_core.records.tiers import LayerKind, Tier, TierOrSystem
 from temper_core.settings.tiers import Tiers
 
 # One block is kept for the expression that names every cgroup.
 MOST_NAMES = LARGEST_OR_COUNT - 1
-
-TierOrSystem = Tier | None
-"""A tier, or ``None`` for the system layer."""
 
 
 def rooms(tiers: Tiers, system_blocks: int) -> Mapping[TierOrSystem, int]:

@@ -12,13 +12,10 @@ from temper_core.profiles.conditions import GroupTarget
 from temper_core.records.plans import Note
 from temper_core.records.profiles import Treatment
 from temper_core.records.steering import SYSTEM
-from temper_core.records.tiers import LayerKind, Tier
+from temper_core.records.tiers import LayerKind, Tier, TierOrSystem
 from temper_core.settings.tiers import Tiers
 
 SIZED_BY_REQUESTS = (Tier.CRITICAL, Tier.HIGH)
-
-TierOrSystem = Tier | None
-"""A tier, or ``None`` for the system layer, in the order in which cores are handed out."""
 
 
 @define

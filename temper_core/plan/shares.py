@@ -10,12 +10,12 @@ from attrs import frozen
 from temper_core.plan.capacity import Capacity
 from temper_core.plan.demand import Demand
 from temper_core.plan.groups import TierPods
-from temper_core.plan.rounds import CoreGrant, Round, Spare, TierOrSystem
+from temper_core.plan.rounds import CoreGrant, Round, Spare
 from temper_core.profiles.conditions import GroupTarget
 from temper_core.records.plans import Note
 from temper_core.records.profiles import Treatment
 from temper_core.records.steering import SYSTEM
-from temper_core.records.tiers import LayerKind, Tier
+from temper_core.records.tiers import LayerKind, Tier, TierOrSystem
 from temper_core.settings.tiers import Tiers
 
 MOST_LOOPS = 3

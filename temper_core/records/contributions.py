@@ -124,4 +124,12 @@ class Command:
     name: str = field(validator=NAME)
     summary: str
     load: Callable[[], "click.Command"]
-    under: str = field(default="temper", validator=in_(COMMAND_GROUPS))
+    under: str = field(default="temper")
+
+    @under.validator
+    def _is_group(self, _attribute: object, under: object) -> None:
+        if under not in COMMAND_GROUPS:
+            groups = ", ".join(map(repr, COMMAND_GROUPS))
+            raise ValueError(
+                f"command {self.name!r}: under is {under!r}, and must be one of {groups}"
+            )

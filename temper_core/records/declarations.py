@@ -24,13 +24,19 @@ def _is_model(_: object, __: object, model: Any) -> None:  # noqa: ANN401 - what
 
 
 @frozen
+class NoSettings:
+    """The settings of a plugin that has none: its table may be empty, but has no keys."""
+
+
+@frozen
 class SettingsTable:
     """The table ``[plugins.<name>]`` of a plugin: an attrs class whose fields all have defaults.
 
     ``metadata["help"]`` of a field says in a sentence what it means; ``setting()`` writes it.
+    Without *model*, every key of the table is refused.
     """
 
-    model: type[Any] = field(validator=_is_model)
+    model: type[Any] = field(default=NoSettings, validator=_is_model)
 
     @property
     def name(self) -> str:

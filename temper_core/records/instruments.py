@@ -107,7 +107,7 @@ class HelperBounds:
     result_bytes: int = field(default=MIB, validator=[ge(32), le(MOST_RESULT_BYTES)])
 
 
-class Helper(Protocol):
+class HelperProcess(Protocol):
     """A child process that runs a function of the plugin. It never outlives the agent."""
 
     @property
@@ -211,7 +211,7 @@ class InstrumentContext(Protocol):
         entry_point: str,
         argument: Any = None,  # noqa: ANN401 - JSON
         bounds: HelperBounds = ...,
-    ) -> Helper:
+    ) -> HelperProcess:
         """Run ``package.module:function`` of the plugin in a process of its own.
 
         The function receives *argument* and returns its result, both JSON. Raises InputError for

@@ -18,6 +18,10 @@ class Tier(StrEnum):
         return _RANKS[self]
 
 
+TierOrSystem = Tier | None
+"""A tier, or ``None`` for the system layer."""
+
+
 class LayerKind(StrEnum):
     """The way a layer uses CPUs. The values are the engine's own spelling."""
 

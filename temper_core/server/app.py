@@ -1,5 +1,7 @@
 """The ASGI application of one listener: routes the table, and answers refused requests."""
 
+from collections.abc import Mapping
+
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
@@ -12,6 +14,9 @@ from temper_core.server.dispatching import METHOD_NOT_ALLOWED, Dispatcher, Liste
 from temper_core.server.headers import NOT_KEPT
 from temper_core.server.table import Table, in_order
 from temper_core.server.view import AgentView
+
+FIRST_PARTY: Mapping[str, str] = {"/violations": "linter", "/wakes": "tracer"}
+"""The paths of first-party plugins, and the extra that installs each."""
 
 
 def build_app(table: Table, view: AgentView, shared: ListenerParts) -> Starlette:
@@ -42,8 +47,17 @@ def _refusal(http: HttpRequest, error: HTTPException) -> str:
         allowed = (error.headers or {}).get("Allow", "")
         return f"{http.scope['path']} does not take {http.method}; allowed are: {allowed}"
     if error.detail == "Not Found":
-        return f"there is no {http.scope['path']} here; /index lists what there is"
+        path = http.scope["path"]
+        return f"there is no {path} here{_plugin_of(path)}; /index lists what there is"
     return error.detail
+
+
+def _plugin_of(path: str) -> str:
+    """Return which first-party plugin serves *path* and how to install it, empty for others."""
+    plugin = FIRST_PARTY.get(path)
+    if plugin is None:
+        return ""
+    return f"; it is of the plugin {plugin!r}: pip install 'temper-agent[{plugin}]'"
 
 
 async def _say_nothing(_: HttpRequest, __: Exception) -> Response:

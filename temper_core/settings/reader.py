@@ -8,11 +8,14 @@ import attrs
 from attrs import frozen
 
 from temper_core import documents
+from temper_core.errors import DocumentError
 from temper_core.settings.models import Settings
 
 DEFAULT_PATH = Path("/etc/temper/agent.toml")
 LARGEST_SETTINGS_BYTES = 4 * 1024 * 1024
 """Bytes. Parsing a megabyte of TOML takes seconds. A file that sets everything has 10 KiB."""
+MOVED: Mapping[tuple[str, str], str] = {("observe", "edges"): "plugins.tracer"}
+"""Settings of the core that became a plugin's: section and key, and the table they are in."""
 
 
 @frozen
@@ -53,8 +56,20 @@ def load(path: Path | None) -> Effective:
     if settings_path is None:
         return Effective(Settings(), "default", {})
     table = documents.read_table(settings_path, largest_bytes=LARGEST_SETTINGS_BYTES)
+    _refuse_moved(table, str(settings_path))
     settings = _placed(documents.fit(table, Settings, source=str(settings_path)), table)
     return Effective(settings, str(settings_path), table)
+
+
+def _refuse_moved(table: Mapping[str, Any], source: str) -> None:
+    """Raise DocumentError for settings that are a plugin's, with the place where they are now."""
+    problems = [
+        f"{section}.{key}: is now [{place}] {key}"
+        for (section, key), place in MOVED.items()
+        if isinstance(table.get(section), dict) and key in table[section]
+    ]
+    if problems:
+        raise DocumentError(source, problems)
 
 
 def _placed(settings: Settings, given: Mapping[str, Any]) -> Settings:

@@ -65,3 +65,34 @@ def test_the_readme_shows_the_two_commands_first():
     assert first is not None
     assert first.group(1).startswith("make run")
     assert first.group(2).startswith("make test")
+
+
+ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text()
+ROOMS = ARCHITECTURE.partition("## The rooms")[2].partition("\n## ")[0]
+PLACES = [ROOT, ROOT / "temper_core", ROOT / "temper_core" / "scheduler", ROOT / "examples"]
+NAMED = [
+    name for name in re.findall(r"`(\w[\w./-]*)`", ROOMS) if "/" in name or name.endswith(".py")
+]
+
+
+def rooms_of_the_tree():
+    """Return the modules and packages of the core, and the folders of distributions and charts."""
+    own = [path for path in (ROOT / "temper_core").iterdir() if path.stem[0] != "_"]
+    modules = [path.name for path in own if path.suffix == ".py" or any(path.glob("*.py"))]
+    folders = [
+        f"{parent}/{path.name}"
+        for parent in ("plugins", "libs", "deploy")
+        for path in (ROOT / parent).iterdir()
+        if path.is_dir() and path.name[0] not in "_."
+    ]
+    return sorted([*modules, *folders])
+
+
+@pytest.mark.parametrize("room", rooms_of_the_tree())
+def test_every_room_of_the_tree_is_in_the_page_of_the_architecture(room):
+    assert re.search(rf"[`/]{re.escape(room)}[`/]", ROOMS)
+
+
+@pytest.mark.parametrize("named", sorted(set(NAMED)))
+def test_every_path_that_the_page_of_the_architecture_names_is_there(named):
+    assert any((place / named).exists() for place in PLACES)

@@ -1,3 +1,4 @@
+import gzip
 import io
 import os
 from contextlib import suppress
@@ -11,7 +12,15 @@ from attrs.validators import ge
 from hypothesis import given
 from hypothesis import strategies as st
 
-from temper_core.documents import fit, parse_json, parse_toml, read, read_stream, read_text
+from temper_core.documents import (
+    fit,
+    parse_json,
+    parse_toml,
+    read,
+    read_json,
+    read_stream,
+    read_text,
+)
 from temper_core.errors import DocumentError
 from temper_core.records.profiles import WorkloadProfile
 from temper_core.settings.models import Settings
@@ -100,6 +109,7 @@ def test_values_of_the_right_type_are_taken_as_they_are():
         (b"a = [1", "is not TOML"),
         (b"a = 1\na = 2", "is not TOML"),
         (b"\xff\xfe", "is not UTF-8 text (byte 0)"),
+        (gzip.compress(b"{}"), "is compressed (gzip), not text"),
         (b"name = 'a'\nx = " + b"[" * 5000, "is not TOML"),
     ],
 )
@@ -230,3 +240,15 @@ def test_a_name_that_no_file_can_have_is_a_document_error():
 def test_a_date_without_quotes_is_told_as_it_is_written():
     with pytest.raises(DocumentError, match="name: must be a string, not 2026-05-04 without"):
         fit(parse_toml("name = 2026-05-04", source="car"), Car, source="car")
+
+
+def test_a_packed_recording_names_the_command_that_reads_it(tmp_path: Path):
+    path = tmp_path / "node.rec.gz"
+    path.write_bytes(gzip.compress(b"{}"))
+
+    with pytest.raises(DocumentError) as caught:
+        read_json(path)
+
+    assert str(caught.value) == (
+        f"{path}: is compressed (gzip), not text; temper simulate reads the recording of a node"
+    )

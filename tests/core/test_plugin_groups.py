@@ -168,3 +168,70 @@ def test_the_same_name_in_two_groups_is_two_commands(tmp_path):
 
     assert (profiles.stdout, profiles.stderr) == ("coffee\n", "")
     assert (cluster.stdout, cluster.stderr) == ("coffee\n", "")
+
+
+FAILING = """
+import click
+from temper_core import Command, InputError, hookimpl
+
+@click.command()
+@click.option("--how", default="bug")
+def brew(how):
+    "Make coffee."
+    if how == "known":
+        raise InputError("no beans")
+    if how == "exit":
+        raise click.exceptions.Exit(7)
+    raise RuntimeError("the pot\\nis cracked")
+
+@hookimpl
+def temper_commands():
+    return [Command("brew", "Make coffee.", lambda: brew, under="{under}")]
+"""
+
+
+@pytest.mark.parametrize(("under", "group"), [*EVERY, pytest.param("temper", (), id="temper")])
+def test_a_command_that_raises_is_one_line_with_its_plugin_and_exit_code_2(tmp_path, under, group):
+    environment = install(tmp_path, "cafe", FAILING.format(under=under))
+
+    done = temper(*group, "brew", env=environment)
+    traced = temper(*group, "brew", env={**environment, "TEMPER_TRACEBACK": "1"})
+
+    line = "temper: plugin 'cafe': the command 'brew' failed: RuntimeError: the pot is cracked\n"
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", line)
+    assert traced.returncode == 2
+    assert "Traceback" in traced.stderr
+    assert traced.stderr.endswith(line)
+
+
+@pytest.mark.parametrize(
+    ("how", "code", "words"), [("known", 2, "temper: no beans\n"), ("exit", 7, "")]
+)
+def test_a_command_chooses_its_own_error_and_exit_code(tmp_path, how, code, words):
+    environment = install(tmp_path, "cafe", FAILING.format(under="temper"))
+
+    done = temper("brew", "--how", how, env=environment)
+
+    assert (done.returncode, done.stderr) == (code, words)
+
+
+def test_a_command_of_an_unknown_group_is_refused_with_the_groups(tmp_path):
+    environment = install(tmp_path, "cafe", one("brew", "kubectl brew"))
+
+    done = temper("brew", env=environment)
+
+    assert (
+        "command 'brew': under is 'kubectl brew', and must be one of 'temper', "
+        "'temper profiles', 'kubectl temper'"
+    ) in done.stderr
+
+
+def test_the_help_shows_one_line_of_a_long_summary(tmp_path):
+    summary = "Make coffee.\x1b[31m\n" + "very " * 100
+    environment = install(tmp_path, "cafe", one("brew", "temper profiles", summary))
+
+    done = temper("profiles", "--help", env={**environment, "COLUMNS": "200"})
+
+    assert "\x1b" not in done.stdout
+    assert done.stdout.count("very") < 20
+    assert "…\n" in done.stdout

@@ -167,3 +167,15 @@ def test_the_tables_of_the_plugins_that_ship_say_what_every_key_means():
     keys = [row for name, row in rows.items() if name.startswith("plugins.")]
     assert {row["setting"].split(".")[1] for row in keys} >= {"kubernetes", "linter"}
     assert all(row["meaning"].endswith(".") for row in keys)
+
+
+@pytest.mark.parametrize("plugin", ["builtin-profiles", "console", "density", "trainer"])
+def test_a_plugin_of_ours_without_settings_refuses_every_key(tmp_path, plugin):
+    done, path = settings_with(tmp_path, f"[plugins.{plugin}]\ncolour = 'red'\n", None)
+    empty, _ = settings_with(tmp_path, f"[plugins.{plugin}]\n", None)
+
+    assert done.returncode == 2
+    assert done.stderr == (
+        f"temper: {path}: plugins.{plugin}: unknown key 'colour'; no key is allowed\n"
+    )
+    assert empty.returncode == 0

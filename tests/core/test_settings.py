@@ -105,6 +105,7 @@ def test_a_file_that_was_named_must_be_there(tmp_path):
         ("[[workloads]]\nname = 'a'", "needs one of cgroup, unit, process"),
         ("[server]\nlisten = 9100", "server.listen: must be a string, not 9100"),
         ("[tiers.urgent]\nweight = 1", "tiers: unknown key 'urgent'"),
+        ("[observe]\nedges = false", "observe.edges: is now [plugins.tracer] edges"),
     ],
 )
 def test_a_wrong_value_is_named_with_file_path_and_what_is_allowed(tmp_path, text, problem):

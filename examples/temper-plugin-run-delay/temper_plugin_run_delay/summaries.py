@@ -6,8 +6,8 @@ from attrs import define
 
 from temper_core import (
     Answer,
-    Helper,
     HelperBounds,
+    HelperProcess,
     InputError,
     InstrumentContext,
     PluginError,
@@ -27,7 +27,7 @@ class Summaries:
     context: InstrumentContext
     logs: Logs
     seconds: float
-    _helper: Helper | None = None
+    _helper: HelperProcess | None = None
 
     @property
     def pid(self) -> int | None:

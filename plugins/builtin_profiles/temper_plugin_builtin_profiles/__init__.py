@@ -5,13 +5,19 @@ takes precedence over images, so one for ``mysqld`` would override an operator's
 pod's image.
 """
 
-from temper_core import WorkloadProfile, hookimpl
+from temper_core import SettingsTable, WorkloadProfile, hookimpl
 from temper_plugin_builtin_profiles.packs import read_packs
 
-__all__ = ["temper_profiles"]
+__all__ = ["temper_profiles", "temper_settings"]
 
 
 @hookimpl
 def temper_profiles() -> list[WorkloadProfile]:
     """Contribute the profiles in ``packs/``."""
     return read_packs()
+
+
+@hookimpl
+def temper_settings() -> list[SettingsTable]:
+    """Declare that ``[plugins.builtin-profiles]`` has no keys."""
+    return [SettingsTable()]

@@ -2,12 +2,12 @@
 
 from typing import TYPE_CHECKING
 
-from temper_core import Command, hookimpl
+from temper_core import Command, SettingsTable, hookimpl
 
 if TYPE_CHECKING:
     import click
 
-__all__ = ["temper_commands"]
+__all__ = ["temper_commands", "temper_settings"]
 
 
 @hookimpl
@@ -18,6 +18,12 @@ def temper_commands() -> list[Command]:
         Command("map", "Draw the CPUs by core with their threads.", _load_map),
         Command("top", "Watch pods, layers and threads.", _load_top),
     ]
+
+
+@hookimpl
+def temper_settings() -> list[SettingsTable]:
+    """Declare that ``[plugins.console]`` has no keys."""
+    return [SettingsTable()]
 
 
 def _load_diff() -> "click.Command":

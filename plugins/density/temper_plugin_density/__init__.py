@@ -2,12 +2,12 @@
 
 from typing import TYPE_CHECKING
 
-from temper_core import Command, MetricFamily, hookimpl
+from temper_core import Command, MetricFamily, SettingsTable, hookimpl
 
 if TYPE_CHECKING:
     import click
 
-__all__ = ["temper_commands", "temper_metrics"]
+__all__ = ["temper_commands", "temper_metrics", "temper_settings"]
 
 
 @hookimpl
@@ -25,6 +25,12 @@ def temper_metrics() -> list[MetricFamily]:
     from temper_plugin_density.families import OVERCOMMIT, PLACING  # noqa: PLC0415 - for pages only
 
     return [*OVERCOMMIT, *PLACING]
+
+
+@hookimpl
+def temper_settings() -> list[SettingsTable]:
+    """Declare that ``[plugins.density]`` has no keys."""
+    return [SettingsTable()]
 
 
 def _load_overcommit() -> "click.Command":

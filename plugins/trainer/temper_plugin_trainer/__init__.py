@@ -2,12 +2,12 @@
 
 from typing import TYPE_CHECKING
 
-from temper_core import Command, hookimpl
+from temper_core import Command, SettingsTable, hookimpl
 
 if TYPE_CHECKING:
     import click
 
-__all__ = ["temper_commands"]
+__all__ = ["temper_commands", "temper_settings"]
 
 GROUP = "temper profiles"
 
@@ -19,6 +19,12 @@ def temper_commands() -> list[Command]:
         Command("record", "Record the threads of a live program.", _load_record, under=GROUP),
         Command("test", "Test a profile on recorded threads.", _load_test, under=GROUP),
     ]
+
+
+@hookimpl
+def temper_settings() -> list[SettingsTable]:
+    """Declare that ``[plugins.trainer]`` has no keys."""
+    return [SettingsTable()]
 
 
 def _load_record() -> "click.Command":

@@ -5,6 +5,7 @@ Only the busiest threads are copied to user space. The same pass sums up the oth
 
 import mmap
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -49,7 +50,7 @@ class _Names(dict[bytes, str]):
         return text
 
 
-class KernelThreads:
+class KernelThreads(ABC):
     """The common part of both tiers. Make one with ``open`` and close it."""
 
     tier: str
@@ -109,7 +110,7 @@ class KernelThreads:
             raise OSError(error.errno, str(error), f"tier {self.tier}") from error
         return self._summary(counted, clock_ns)
 
-    def refresh_cgroups(self) -> None:
+    def refresh_cgroups(self) -> None:  # noqa: B027 - the reader through /proc needs it
         """Do nothing, since every look reads the threads' cgroups and reports new paths.
 
         Reporting all paths again would displace new ones, and these would have to be searched for
@@ -120,12 +121,12 @@ class KernelThreads:
         """Unload the object with all its counters. A second call does nothing."""
         self._held.close()
 
-    def _prepare(self) -> None:
+    def _prepare(self) -> None:  # noqa: B027 - only one tier has something to prepare
         """Prepare for ``_run``. Raises ``BpfError``."""
 
+    @abstractmethod
     def _run(self) -> None:
         """Run the program once over all threads. Raises ``BpfError``."""
-        raise NotImplementedError
 
     def _memory(self, opened: ExitStack, name: str, size: int) -> mmap.mmap:
         return opened.enter_context(self._skeleton.memory(name, size))

@@ -247,6 +247,31 @@ def test_directories_are_measured_in_a_thread_that_ends(base, monkeypatch):
     assert not [each for each in threading.enumerate() if each.name == "instrument-state"]
 
 
+def test_the_thread_ends_when_it_is_closed_between_its_wait_and_its_measurement(base, monkeypatch):
+    class LateEvent(threading.Event):
+        def wait(self, timeout=None):
+            is_set = super().wait(timeout)
+            if not is_set:
+                time.sleep(0.2)
+            return is_set
+
+    before = set(threading.enumerate())
+    monkeypatch.setattr("temper_core.instruments.upkeep.SWEEP_S", 0.001)
+    monkeypatch.setattr("temper_core.instruments.upkeep.FIRST_SWEEP_S", 0.001)
+    monkeypatch.setattr("temper_core.instruments.upkeep.threading.Event", LateEvent)
+    states = StateDirectories(base)
+    states.of("tracer", 100)
+    time.sleep(0.5)
+
+    states.close()
+
+    assert not [
+        thread
+        for thread in set(threading.enumerate()) - before
+        if thread.name == "instrument-state"
+    ]
+
+
 def test_two_threads_may_write_at_once_and_both_stay_within_the_bound(state):
     refused = []
 

@@ -1,6 +1,7 @@
 """What plugins export is held against what they declare."""
 
 import pytest
+from structlog.testing import capture_logs
 
 from temper_core import Exporter, Histogram, Metric, MetricFamily, MetricSample, PanelHint
 from temper_core.metrics.declarations import MOST_DEFECTS, Declarations
@@ -64,6 +65,21 @@ def test_a_plugin_that_declares_nothing_is_not_held_to_it():
 
     assert found.name == "temper_acme_milk"
     assert declarations.defects == ()
+
+
+def test_a_name_that_another_has_is_a_defect_of_the_second_even_without_declarations():
+    declarations = Declarations()
+
+    with capture_logs() as logs:
+        for _ in range(2):
+            declarations.note_taken("zeta", "temper_same", "acme")
+            declarations.note_taken("zeta", "temper_mode", "")
+
+    assert declarations.defects == (
+        "plugin zeta: its metric temper_same is dropped: plugin acme exports a family of this name",
+        "plugin zeta: its metric temper_mode is dropped: the core exports a family of this name",
+    )
+    assert [entry["event"] for entry in logs] == ["metric_name_taken"] * 2
 
 
 def test_defects_are_bounded_whatever_names_a_plugin_makes_up():

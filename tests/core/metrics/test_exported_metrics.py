@@ -77,6 +77,18 @@ def test_a_name_that_two_exporters_claim_goes_to_the_first_and_is_counted(view):
     assert series["temper_series_dropped_total",] == 1
 
 
+def test_a_name_that_is_taken_is_reported_with_its_plugin_and_its_owner(view):
+    same = [gauge("temper_same", 1)]
+    view.exported = [
+        ("acme", Exporter("beans", lambda _: same)),
+        ("zeta", Exporter("cups", lambda _: [*same, gauge("temper_mode", 1)])),
+    ]
+
+    scrape(view)
+
+    assert view.taken == [("zeta", "temper_same", "acme"), ("zeta", "temper_mode", "")]
+
+
 def test_a_series_that_comes_twice_is_exported_once(view):
     twice = Metric("temper_twice", "Help.", [MetricSample(1), MetricSample(2)])
     view.exported = [exporter(twice)]

@@ -116,6 +116,7 @@ class FakeView:
         PluginState("linter", "0.1.0", "temper-plugin-linter", ("temper_invariants",), "active"),
     )
     exported: list[tuple[str, Exporter]] = field(factory=list)
+    taken: list[tuple[str, str, str]] = field(factory=list)
     served: list[tuple[str, Endpoint]] = field(factory=list)
     alive: bool = True
     pods_age: float = 0.0
@@ -215,6 +216,9 @@ class FakeView:
 
     def note_series(self, count: int) -> None:
         self.series = count
+
+    def note_taken(self, plugin: str, metric: str, owner: str) -> None:
+        self.taken.append((plugin, metric, owner))
 
     def sums(self) -> Sums:
         return self.summed

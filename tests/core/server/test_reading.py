@@ -205,6 +205,19 @@ def test_explain_tells_of_one_pod_of_all_and_not_of_strangers(agent):
     assert stranger.json() == {"error": "no pod 'no/body' on this node"}
 
 
+@pytest.mark.parametrize(("path", "plugin"), [("/wakes", "tracer"), ("/violations", "linter")])
+def test_a_path_of_a_plugin_of_ours_that_is_not_installed_names_its_install_line(
+    agent, path, plugin
+):
+    missing = agent.tcp.get(path)
+
+    assert missing.status_code == 404
+    assert missing.json()["error"] == (
+        f"there is no {path} here; it is of the plugin {plugin!r}: "
+        f"pip install 'temper-agent[{plugin}]'; /index lists what there is"
+    )
+
+
 def test_a_path_that_is_not_there_and_a_method_that_is_not_taken_say_so_in_json(agent):
     missing = agent.tcp.get("/nothing")
     wrong = agent.tcp.delete("/safe-mode")

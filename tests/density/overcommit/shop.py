@@ -1,5 +1,6 @@
 """A namespace of a real cluster that asks for lowered requests, and webhooks that serve it."""
 
+import base64
 import copy
 import json
 import os
@@ -8,6 +9,7 @@ import socket
 import subprocess
 import sys
 from contextlib import suppress
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
@@ -17,7 +19,8 @@ import yaml
 from temper_kube.api_server import ApiServer
 from temper_plugin_density.cluster_access import find_access
 from temper_plugin_density.overcommit.cluster import ClusterObjects
-from temper_plugin_density.overcommit.keeping import CertificateKeeper
+from temper_plugin_density.overcommit.installing import WebhookNames, manifests
+from temper_plugin_density.overcommit.keeping import CertificateKeeper, now
 from temper_plugin_density.overcommit.material import Terms
 from tests.control_plane.cluster import ROOT, unique, wait_until
 
@@ -83,8 +86,13 @@ class Shop:
         self.namespace, self.configuration = unique("shop"), unique("overcommit")
         self.secret, self.port = unique("tls"), free_port()
         self.account = self.grant(RIGHTS)
+        self.url = f"https://127.0.0.1:{self.port}/mutate"
         self.label("enabled")
+        data, authority = self.make_authority()
+        secret = {"kind": "Secret", "metadata": {"name": self.secret}, "type": "Opaque"}
+        cluster.call("POST", SECRETS, {**secret, "data": data})
         cluster.call("POST", CONFIGURATIONS, self._configuration())
+        self.trust(authority)
 
     def close(self):
         with suppress(AssertionError):
@@ -118,15 +126,38 @@ class Shop:
         return path
 
     def keeper(self, account=None):
-        """Return what keeps this shop's certificates, in the test's own process."""
+        """Return what reads this shop's objects, in the test's own process."""
         connect = partial(ApiServer, find_access(self.kubeconfig(account)))
         objects = ClusterObjects(connect, "temper", self.secret, self.configuration)
         return CertificateKeeper(objects, Terms(NAMES))
 
-    def make_empty_secret(self):
-        """Make the Secret as the chart does."""
-        empty = {"kind": "Secret", "metadata": {"name": self.secret}, "type": "Opaque"}
-        self.cluster.call("POST", SECRETS, empty)
+    def make_authority(self):
+        """Make another authority and return it: the Secret's data, and PEM to trust."""
+        names = WebhookNames("temper", "temper-webhook", self.secret, self.configuration)
+        text = manifests(names, timedelta(days=3650), now(), None)
+        secret, _ = yaml.safe_load_all(text)
+        return secret["data"], base64.b64decode(secret["data"]["ca.crt"])
+
+    def replace_authority(self):
+        """Replace the Secret's authority, and trust the one before beside it."""
+        data, authority = self.make_authority()
+        self.trust(authority, self.trusted())
+        self.set_secret(data)
+
+    def trusted(self):
+        """Return the CA bundle of the configuration."""
+        (webhook,) = self.configured()["webhooks"]
+        return base64.b64decode(webhook["clientConfig"].get("caBundle", ""))
+
+    def trust(self, *authorities):
+        """Let the API server trust exactly these."""
+        bundle = base64.b64encode(b"".join(authorities)).decode() or None
+        self.set_webhook(clientConfig={"url": self.url, "caBundle": bundle})
+
+    def set_secret(self, data):
+        """Change entries of the Secret; None removes one."""
+        headers = {"Content-Type": "application/merge-patch+json"}
+        self.cluster.call("PATCH", f"{SECRETS}/{self.secret}", {"data": data}, **headers)
 
     def configured(self):
         return self.cluster.call("GET", f"{CONFIGURATIONS}/{self.configuration}")
@@ -157,7 +188,7 @@ class Shop:
                 {
                     "name": "overcommit.temper.codes",
                     "admissionReviewVersions": ["v1"],
-                    "clientConfig": {"url": f"https://127.0.0.1:{self.port}/mutate"},
+                    "clientConfig": {"url": self.url},
                     "failurePolicy": "Ignore",
                     "timeoutSeconds": 2,
                     "sideEffects": "None",

@@ -1,7 +1,9 @@
 import json
 import subprocess
 import sys
+from base64 import b64decode
 from contextlib import suppress
+from datetime import timedelta
 from pathlib import Path
 
 import httpx2
@@ -13,12 +15,15 @@ from click.testing import CliRunner
 import temper_plugin_density
 from temper_core import TemperError
 from temper_core.testing import assert_keeps_contract
+from temper_plugin_density.overcommit.certificates import begun
 from temper_plugin_density.overcommit.command import overcommit
+from temper_plugin_density.overcommit.material import read_authority
 from temper_plugin_density.overcommit.reporting import ClusterView, freed_millis, stand
 from tests.control_plane.cluster import wait_until
 from tests.density.overcommit.objects import ORIGINALS, container, decided, patched, pod
 from tests.density.overcommit.shop import free_port
 
+DAY = timedelta(days=1)
 TEMPER = str(Path(sys.executable).with_name("temper"))
 
 
@@ -165,6 +170,47 @@ def test_what_cannot_be_previewed_is_told_in_one_line(text, problem):
     assert len(said.stderr.splitlines()) == 1
 
 
+def test_an_authority_is_printed_with_all_that_a_cluster_needs():
+    said = ask("authority", "--namespace", "ours", "--life", "10d")
+
+    secret, configuration = yaml.safe_load_all(said.stdout)
+    authority = read_authority(decoded(secret["data"]))
+    (webhook,) = configuration["webhooks"]
+    assert webhook["clientConfig"]["caBundle"] == secret["data"]["ca.crt"]
+    assert webhook["clientConfig"]["service"]["namespace"] == "ours"
+    assert secret["metadata"] == {"name": "temper-webhook-tls", "namespace": "ours"}
+    assert authority.certificate.not_valid_after_utc - begun(authority.certificate) == 10 * DAY
+
+
+def test_an_authority_that_is_replaced_stays_trusted(tmp_path):
+    earlier, _ = yaml.safe_load_all(ask("authority").stdout)
+    path = tmp_path / "ca.crt"
+    path.write_bytes(b64decode(earlier["data"]["ca.crt"]))
+
+    said = ask("authority", "--trust-too", str(path))
+
+    secret, configuration = yaml.safe_load_all(said.stdout)
+    bundle = b64decode(configuration["webhooks"][0]["clientConfig"]["caBundle"])
+    assert bundle == b64decode(secret["data"]["ca.crt"]) + path.read_bytes()
+
+
+@pytest.mark.parametrize("content", [None, b"rubbish"])
+def test_an_authority_that_cannot_be_read_is_named_in_one_line(tmp_path, content):
+    path = tmp_path / "ca.crt"
+    if content is not None:
+        path.write_bytes(content)
+
+    said = ask("authority", "--trust-too", str(path))
+
+    assert (said.returncode, said.stdout) == (2, "")
+    assert said.stderr.startswith(f"temper: {path}: ")
+    assert len(said.stderr.splitlines()) == 1
+
+
+def decoded(data):
+    return {key: b64decode(value) for key, value in data.items()}
+
+
 @pytest.mark.parametrize(
     "options",
     [
@@ -173,8 +219,8 @@ def test_what_cannot_be_previewed_is_told_in_one_line(text, problem):
         ["--factor", "7e-1"],
         ["--certificate-life", "90"],
         ["--certificate-life", "0s"],
-        ["--authority-life", "99999d"],
-        ["--certificate-life", "400d"],
+        ["--certificate-life", "99999d"],
+        ["--overlap", "1w"],
         ["--listen", "8443"],
         ["--listen", "0.0.0.0:99999"],
         ["--kubeconfig", "/nowhere"],

@@ -1,339 +1,235 @@
 import base64
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from temper_core import MachineError
-from temper_kube.failures import ConflictError
-from temper_plugin_density.overcommit import certificates, material, trust
-from temper_plugin_density.overcommit.cluster import Configured, StoredSecret
+from temper_plugin_density.overcommit import certificates, material
+from temper_plugin_density.overcommit.certificates import ValidityPeriod
 from temper_plugin_density.overcommit.keeping import CertificateKeeper
-from temper_plugin_density.overcommit.material import Terms
+from temper_plugin_density.overcommit.material import Authority, Terms
 
 DAY = timedelta(days=1)
-TERMS = Terms(frozenset({"webhook"}), 30 * DAY, 300 * DAY, DAY)
+TERMS = Terms(frozenset({"webhook"}), 30 * DAY, DAY)
 START = datetime(2026, 11, 21, tzinfo=UTC)
 
 
-class Memory:
-    """The Secret and the configuration in memory, versioned as the API server does it."""
+def authority(now=START, life=3650 * DAY):
+    key = certificates.make_key()
+    return Authority(certificates.make_authority(key, ValidityPeriod(now, now + life)), key)
 
-    def __init__(self):
-        self.held = None
-        self.configured = Configured({"overcommit": b""}, "1")
-        self.written = []
+
+def entries(signer):
+    return {
+        "ca.crt": certificates.written([signer.certificate]),
+        "ca.key": certificates.written_key(signer.key),
+    }
+
+
+def bundle_of(*authorities):
+    return certificates.written(each.certificate for each in authorities)
+
+
+class Memory:
+    """The Secret and the configuration in memory."""
+
+    def __init__(self, signer):
+        self.signer = signer
+        self.held = entries(signer)
+        self.trusted = {"overcommit": bundle_of(signer)}
         self.forbidden = set()
-        self.meanwhile = None
         self.now = START
 
-    def _called(self, what):
+    def secret(self):
+        return self._unless_forbidden("secret", self.held)
+
+    def bundles(self):
+        return self._unless_forbidden("configuration", self.trusted)
+
+    def _unless_forbidden(self, what, answer):
         if what in self.forbidden:
             raise MachineError(f"{what} is forbidden")
-        if what not in ("secret", "configuration"):
-            self.written.append(what)
-            if self.meanwhile:
-                meanwhile, self.meanwhile = self.meanwhile, None
-                meanwhile()
-
-    def secret(self):
-        self._called("secret")
-        return self.held
-
-    def create_secret(self, data):
-        self._called("create_secret")
-        if self.held is not None:
-            raise ConflictError("already exists")
-        self.held = StoredSecret(dict(data), "1")
-
-    def update_secret(self, seen, data):
-        self._called("update_secret")
-        if self.held is None or seen.version != self.held.version:
-            raise ConflictError("has been modified")
-        self.held = StoredSecret({**seen.data, **data}, str(int(seen.version) + 1))
-
-    def configuration(self):
-        self._called("configuration")
-        return self.configured
-
-    def set_bundles(self, seen, bundles):
-        self._called("set_bundles")
-        if seen.version != self.configured.version:
-            raise ConflictError("has been modified")
-        together = {**seen.bundles, **bundles}
-        self.configured = Configured(together, str(int(seen.version) + 1))
+        return answer
 
     def keeper(self):
         return CertificateKeeper(self, TERMS, lambda: self.now)
 
-    def kept(self):
-        return material.read(self.held.data)
-
-    def trusts(self, made):
-        issuers = [
-            each for each in made.authorities if certificates.is_signed_by(made.certificate, each)
-        ]
-        wanted = frozenset(map(certificates.fingerprint, issuers))
-        bundles = self.configured.bundles.values()
-        return bool(wanted) and all(wanted & trust.fingerprints(each) for each in bundles)
-
 
 @pytest.fixture
 def memory():
-    return Memory()
+    return Memory(authority())
 
 
-def test_the_first_look_makes_all_of_it(memory):
+def test_the_first_check_signs_a_certificate_that_is_trusted(memory):
     keeper = memory.keeper()
 
     keeper.check()
 
-    assert memory.kept() == keeper.material
-    assert memory.trusts(keeper.material)
     assert keeper.is_trusted
-    assert memory.written == ["create_secret", "set_bundles"]
+    assert keeper.authority == memory.signer.certificate
+    assert certificates.names_of(keeper.material.certificate) == TERMS.names
 
 
-def test_further_looks_write_nothing(memory):
+def test_further_checks_keep_the_certificate(memory):
     keeper = memory.keeper()
     keeper.check()
-    memory.written.clear()
+    before = keeper.material
 
+    memory.now += 19 * DAY
     keeper.check()
-    memory.keeper().check()
 
-    assert memory.written == []
-
-
-def test_of_two_that_start_at_once_the_second_takes_what_the_first_made(memory):
-    first, second = memory.keeper(), memory.keeper()
-    memory.meanwhile = first.check
-
-    second.check()
-
-    assert second.material == first.material == memory.kept()
+    assert keeper.material == before
 
 
-def test_a_secret_that_somebody_made_empty_is_filled(memory):
-    memory.held = StoredSecret({}, "7")
-
-    memory.keeper().check()
-
-    assert memory.kept()
-    assert memory.written[0] == "update_secret"
-
-
-def test_what_else_is_in_the_secret_stays(memory):
-    memory.held = StoredSecret({"other": b"x"}, "7")
-
-    memory.keeper().check()
-
-    assert memory.held.data["other"] == b"x"
-
-
-def test_a_deleted_secret_is_written_as_it_was(memory):
+def test_a_valid_and_trusted_certificate_is_served_for_years(memory):
     keeper = memory.keeper()
-    keeper.check()
-    before = memory.held.data
+    served = set()
 
-    memory.held = None
-    keeper.check()
-
-    assert memory.held.data == before
-
-
-def test_rubbish_is_replaced_by_what_is_served(memory):
-    keeper = memory.keeper()
-    keeper.check()
-    before = memory.held.data
-
-    memory.held = StoredSecret({**before, "tls.key": b"rubbish"}, "9")
-    keeper.check()
-
-    assert memory.held.data == before
-
-
-def test_rubbish_at_start_begins_anew_and_what_others_serve_stays_trusted(memory):
-    running = memory.keeper()
-    running.check()
-    served = running.material
-    memory.held = StoredSecret({"ca.crt": b"rubbish"}, "9")
-
-    starting = memory.keeper()
-    starting.check()
-
-    assert starting.material.newest != served.newest
-    assert memory.trusts(served)
-    assert memory.trusts(starting.material)
-    running.check()
-    assert running.material == starting.material
-
-
-def test_one_replica_renews_and_the_other_takes_it_up(memory):
-    first, second = memory.keeper(), memory.keeper()
-    for keeper in (first, second):
+    for day in range(0, 3600, 3):
+        memory.now = START + day * DAY
         keeper.check()
-    before = first.material
+        assert keeper.is_trusted
+        assert certificates.is_valid(keeper.material.certificate, memory.now)
+        served.add(keeper.material.certificate)
 
-    memory.now += 20 * DAY
-    for keeper in (first, second):
+    assert 150 < len(served) < 200
+
+
+def test_another_authority_that_is_trusted_beside_the_first_signs_after_the_overlap(memory):
+    keeper = memory.keeper()
+    keeper.check()
+    before, young = keeper.material, authority(START + DAY)
+
+    memory.held, memory.now = entries(young), START + DAY
+    memory.trusted = {"overcommit": bundle_of(young, memory.signer)}
+    keeper.check()
+    assert keeper.material == before
+    assert keeper.is_trusted
+
+    memory.now += DAY
+    keeper.check()
+    assert keeper.material != before
+    assert keeper.is_trusted
+    assert keeper.authority == young.certificate
+
+
+def test_another_authority_that_alone_is_trusted_signs_at_once(memory):
+    keeper = memory.keeper()
+    keeper.check()
+    young = authority()
+    memory.held, memory.trusted = entries(young), {"overcommit": bundle_of(young)}
+
+    keeper.check()
+
+    assert keeper.is_trusted
+
+
+def test_a_certificate_from_elsewhere_is_presented_and_followed(memory):
+    keeper = memory.keeper()
+    for _ in range(2):
+        given = material.signed(memory.signer, TERMS, START)
+        memory.held = {
+            "tls.crt": certificates.written(given.chain),
+            "tls.key": certificates.written_key(given.key),
+        }
+
         keeper.check()
 
-    assert first.material == second.material != before
+        assert keeper.material == given
+        assert keeper.is_trusted
+        assert keeper.authority is None
 
 
-def test_whatever_is_served_is_trusted_through_a_whole_life_of_authorities(memory):
-    first, second = memory.keeper(), memory.keeper()
-    authorities, served = set(), set()
-
-    for hour in range(0, 700 * 24, 23):
-        memory.now = START + timedelta(hours=hour)
-        for keeper in (first, second):
-            before = keeper.material
-            keeper.check()
-            for made in filter(None, (before, keeper.material)):
-                assert memory.trusts(made)
-            authorities.add(keeper.material.newest)
-            served.add(keeper.material.certificate)
-            assert certificates.is_valid(keeper.material.certificate, memory.now)
-
-    assert len(authorities) == 4
-    assert len(served) > 30
-
-
-def test_a_young_authority_is_told_before_it_signs(memory):
+def test_an_authority_that_no_webhook_trusts_is_a_problem_and_not_ready(memory):
+    memory.trusted = {"a": bundle_of(memory.signer), "b": b"rubbish"}
     keeper = memory.keeper()
-    keeper.check()
-    memory.now = START + 200 * DAY
-    keeper.check()
-    old = keeper.material.certificate
-    assert len(trust.fingerprints(memory.configured.bundles["overcommit"])) == 2
 
-    memory.forbidden = {"configuration"}
-    memory.now += 2 * DAY
-    with pytest.raises(MachineError, match="configuration is forbidden"):
+    with pytest.raises(MachineError, match=r"does not trust what is served: b$"):
         keeper.check()
-    assert keeper.material.certificate == old
 
-    memory.forbidden = set()
-    keeper.check()
-    assert keeper.material.is_of_newest
+    assert keeper.material is not None
+    assert not keeper.is_trusted
 
 
-def test_every_webhook_of_the_configuration_is_told(memory):
-    memory.configured = Configured({"a": b"", "b": b"rubbish"}, "1")
-
+def test_a_bundle_that_is_taken_away_is_noticed(memory):
     keeper = memory.keeper()
     keeper.check()
+    memory.trusted = {"overcommit": b""}
 
-    assert memory.trusts(keeper.material)
+    with pytest.raises(MachineError, match="does not trust"):
+        keeper.check()
+
+    assert not keeper.is_trusted
 
 
 def test_a_configuration_that_is_not_there_is_waited_for(memory):
-    there, memory.configured = memory.configured, None
+    there, memory.trusted = memory.trusted, None
     keeper = memory.keeper()
 
     with pytest.raises(MachineError, match="no webhook configuration"):
         keeper.check()
-    assert keeper.material == memory.kept()
     assert not keeper.is_trusted
 
-    memory.configured = there
+    memory.trusted = there
     keeper.check()
     assert keeper.is_trusted
 
 
-def test_without_the_secret_a_running_webhook_renews_by_itself(memory):
+def test_a_configuration_without_a_webhook_trusts_nothing(memory):
+    memory.trusted = {}
+    keeper = memory.keeper()
+
+    with pytest.raises(MachineError, match="it has no webhook"):
+        keeper.check()
+
+    assert not keeper.is_trusted
+
+
+@pytest.mark.parametrize("change", ["forbidden", "deleted", "rubbish"])
+def test_without_the_secret_a_running_webhook_goes_on_and_renews(memory, change):
     keeper = memory.keeper()
     keeper.check()
     before = keeper.material
+    if change == "forbidden":
+        memory.forbidden = {"secret"}
+    memory.held = {"deleted": None, "rubbish": {**memory.held, "ca.crt": b"x"}}.get(change)
 
-    memory.forbidden, memory.now = {"secret"}, START + 25 * DAY
-    with pytest.raises(MachineError, match="secret is forbidden"):
+    memory.now += 25 * DAY
+    with pytest.raises(MachineError, match=r"secret is forbidden|no Secret|ca\.crt: holds no"):
         keeper.check()
 
     assert keeper.material.certificate != before.certificate
-    assert keeper.material.newest == before.newest
-    memory.forbidden = set()
-    keeper.check()
-    assert memory.kept() == keeper.material
+    assert keeper.is_trusted
 
 
-def test_a_secret_that_cannot_be_written_keeps_nobody_from_renewing_once(memory):
+def test_what_cannot_be_asked_does_not_make_it_unready(memory):
     keeper = memory.keeper()
     keeper.check()
-    before = keeper.material
+    memory.forbidden = {"configuration"}
 
-    memory.forbidden, memory.now = {"update_secret"}, START + 25 * DAY
-    renewed = []
-    for _ in range(3):
-        with pytest.raises(MachineError, match="update_secret is forbidden"):
-            keeper.check()
-        renewed.append(keeper.material.certificate)
-
-    assert before.certificate not in renewed
-    assert len(set(renewed)) == 1
-    memory.forbidden = set()
-    keeper.check()
-    assert memory.kept() == keeper.material
-    assert keeper.material.certificate == renewed[0]
-
-
-def test_without_a_secret_that_may_be_made_replicas_go_on_trusted(memory):
-    replicas = [memory.keeper(), memory.keeper()]
-    for keeper in replicas:
+    with pytest.raises(MachineError, match="configuration is forbidden"):
         keeper.check()
-    memory.held, memory.forbidden = None, {"create_secret"}
 
-    for day in range(400):
-        memory.now = START + day * DAY
-        for keeper in replicas:
-            with pytest.raises(MachineError, match="create_secret is forbidden"):
-                keeper.check()
-            assert certificates.is_valid(keeper.material.certificate, memory.now)
-            assert memory.trusts(keeper.material)
+    assert keeper.is_trusted
 
 
-def test_without_anything_to_serve_a_failure_leaves_nothing(memory):
-    memory.forbidden = {"secret"}
+@pytest.mark.parametrize("held", [None, {}, {"ca.key": b"x"}, {"tls.crt": b"x"}])
+def test_without_anything_to_serve_a_failure_leaves_nothing(memory, held):
+    memory.held = held
     keeper = memory.keeper()
 
     with pytest.raises(MachineError):
         keeper.check()
 
     assert keeper.material is None
+    assert not keeper.is_trusted
 
 
-def test_replicas_that_are_always_first_are_told_of(memory):
-    keeper = memory.keeper()
-
-    def somebody_else():
-        version = "1" if memory.held is None else str(int(memory.held.version) + 1)
-        memory.held = StoredSecret({"tls.crt": b"rubbish"}, version)
-        memory.meanwhile = somebody_else
-
-    memory.meanwhile = somebody_else
-
-    with pytest.raises(MachineError, match="other replicas wrote first 5 times"):
-        keeper.check()
-
-
-def test_terms_that_change_take_effect_with_the_next_certificate(memory):
-    memory.keeper().check()
-    before = memory.kept()
-
-    longer = CertificateKeeper(
-        memory, evolve(TERMS, names=TERMS.names | {"more"}), lambda: memory.now
-    )
-    longer.check()
-
-    assert certificates.names_of(longer.material.certificate) == {"webhook", "more"}
-    assert longer.material.newest == before.newest
-
-
-GOOD = material.made(TERMS, START).written()
+SIGNER = authority()
+GOOD = entries(SIGNER)
 
 
 @st.composite
@@ -349,24 +245,27 @@ def damaged(draw, key):
 @given(st.sampled_from(sorted(GOOD)).flatmap(lambda key: st.tuples(st.just(key), damaged(key))))
 @settings(max_examples=300)
 @pytest.mark.filterwarnings("ignore:Parsed a serial number")
-def test_whatever_became_of_the_secret_a_webhook_that_starts_serves(changed):
-    memory = Memory()
-    memory.held = StoredSecret({**GOOD, changed[0]: changed[1]}, "1")
+def test_no_damage_of_the_secret_stops_a_running_webhook(changed):
+    memory = Memory(SIGNER)
     keeper = memory.keeper()
-
     keeper.check()
+    memory.held = {**GOOD, changed[0]: changed[1]}
 
-    assert memory.trusts(keeper.material)
+    with suppress(MachineError):
+        keeper.check()
+
+    assert keeper.is_trusted
 
 
 @given(damaged("ca.crt"))
 @settings(max_examples=300)
 @pytest.mark.filterwarnings("ignore:Parsed a serial number")
-def test_whatever_somebody_put_into_the_bundle_our_authority_is_in_it_then(found):
-    memory = Memory()
-    memory.configured = Configured({"overcommit": found}, "1")
+def test_no_bundle_breaks_the_check(found):
+    memory = Memory(SIGNER)
+    memory.trusted = {"overcommit": found}
     keeper = memory.keeper()
 
-    keeper.check()
+    with suppress(MachineError):
+        keeper.check()
 
-    assert memory.trusts(keeper.material)
+    assert keeper.is_trusted == keeper.material.is_trusted_by(found)

@@ -1,9 +1,11 @@
 """The extender over HTTP: what a scheduler may send, and what people may ask."""
 
+import asyncio
 import json
 import time
 from contextlib import suppress
 
+import httpx2
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -133,17 +135,50 @@ def test_halves_of_surrogate_pairs_are_answered_or_refused(client, path, asking)
 
 
 def test_more_nodes_than_any_cluster_has_are_refused():
-    names = {"Pod": CRITICAL, "NodeNames": ["a"] * 65_001}
-    nodes = {"Pod": CRITICAL, "Nodes": {"items": [{}] * 65_001}}
+    names = {"Pod": CRITICAL, "NodeNames": ["a"] * 10_001}
+    nodes = {"Pod": CRITICAL, "Nodes": {"items": [{}] * 10_001}}
 
     for asking in (names, nodes):
-        with pytest.raises(InputError, match="must be at most 65000"):
+        with pytest.raises(InputError, match="must be at most 10000"):
             read_question(json.dumps(asking).encode(), READER)
 
 
-def test_a_body_of_very_many_objects_is_not_parsed():
-    with pytest.raises(InputError, match="more than 500000 objects and lists"):
-        read_question(b'{"Pod": [' + b"{}," * 500_000, READER)
+@pytest.mark.parametrize("value", [b"{}", b"[]", b"1", b"1e9", b'""'])
+def test_a_body_of_very_many_values_is_not_parsed(value):
+    with pytest.raises(InputError, match="more than 100000 values"):
+        read_question(b'{"Pod": [' + (value + b",") * 100_000, READER)
+
+
+def test_a_name_that_no_node_can_have_is_refused():
+    body = json.dumps(asked("n" * 254)).encode()
+
+    with pytest.raises(InputError, match="NodeNames: a name has more than 253 characters"):
+        read_question(body, READER)
+
+
+def test_a_small_request_comes_between_large_ones(ledger):
+    """Large bodies are parsed one at a time, and small ones do not queue behind them."""
+    application = Extender(READER, ledger).application()
+    small = json.dumps(asked("empty")).encode()
+    large = json.dumps({**asked("empty"), "x": ["y" * 40] * 60_000}).encode()
+    done = []
+
+    async def send(client, name, body):
+        answer = await client.post("/prioritize", content=body)
+        done.append((name, answer.status_code))
+
+    async def run():
+        transport = httpx2.ASGITransport(app=application)
+        client = httpx2.AsyncClient(transport=transport, base_url="http://extender")
+        async with client, asyncio.TaskGroup() as group:
+            for _ in range(8):
+                group.create_task(send(client, "large", large))
+            group.create_task(send(client, "small", small))
+
+    asyncio.run(run())
+
+    assert len(done) == 9
+    assert ("small", 200) in done[:3]
 
 
 @given(
@@ -182,6 +217,23 @@ def test_the_last_answer_for_a_pod_is_explained_as_it_was(client, ledger):
     assert (best["node"], best["score"], best["rule"]) == ("empty", 9, "contention")
     assert best["reason"] == ("1 of 7 fenceable cores would be fenced, 0 of them without this pod")
     assert other["inputs"]["fenced_told"] == 3
+
+
+def test_an_answer_to_another_address_is_told_apart(ledger):
+    application = Extender(READER, ledger).application()
+    scheduler, other = (
+        TestClient(application, client=(address, 1)) for address in ("10.0.0.1", "10.6.6.6")
+    )
+    scheduler.post("/prioritize", json=asked("fuller", "empty"))
+    other.post("/prioritize", json=asked("idle"))
+
+    newest = scheduler.get("/debug/score?pod=shop/db").json()
+    chosen = scheduler.get("/debug/score?pod=shop/db&asked_by=10.0.0.1").json()
+
+    assert (newest["asked_by"], newest["also_asked_by"]) == ("10.6.6.6", ["10.0.0.1"])
+    assert (chosen["asked_by"], chosen["also_asked_by"]) == ("10.0.0.1", ["10.6.6.6"])
+    assert {node["node"] for node in chosen["nodes"]} == {"fuller", "empty"}
+    assert scheduler.get("/debug/score?pod=shop/db&asked_by=10.1.1.1").status_code == 404
 
 
 def test_a_bound_pod_that_was_not_asked_about_is_reckoned_now(client, ledger):

@@ -1,6 +1,8 @@
 """What is written down of nodes and pods, and that every score is as new as that."""
 
+import gc
 import random
+import tracemalloc
 
 import pytest
 
@@ -177,13 +179,13 @@ def test_a_pod_is_found_by_its_name(ledger):
     assert ledger.find_pod("shop/2") is None
 
 
-def decision(pod, nodes, at=NOW):
+def decision(pod, nodes, at=NOW, asker=""):
     scores = tuple(Score(f"n{number}", 50.0, "normal_pod") for number in range(nodes))
-    return ScoreRecord(wish(Tier.NORMAL, pod=pod), scores, at)
+    return ScoreRecord(wish(Tier.NORMAL, pod=pod), scores, at, asker)
 
 
-def test_the_oldest_answers_are_let_go_where_there_are_too_many_scores():
-    decisions = Decisions(most_scores=100)
+def test_the_oldest_answers_are_dropped_above_the_bound_of_bytes():
+    decisions = Decisions(most_bytes=2 * decision("shop/0", 40).size_bytes)
 
     for number in range(5):
         decisions.keep(decision(f"shop/{number}", 40))
@@ -191,31 +193,75 @@ def test_the_oldest_answers_are_let_go_where_there_are_too_many_scores():
     assert [number for number in range(5) if decisions.of(f"shop/{number}")] == [3, 4]
 
 
-def test_answers_without_a_score_are_not_kept_for_ever_either():
-    decisions = Decisions(most_scores=100)
+def test_answers_without_a_score_are_bounded_too():
+    decisions = Decisions(most_bytes=100_000)
 
     for number in range(500):
         decisions.keep(decision(f"shop/{number}", 0))
 
-    assert decisions.of("shop/0") is None
-    assert decisions.of("shop/499") is not None
+    assert decisions.of("shop/0") == ()
+    assert decisions.of("shop/499")
+    assert decisions.size_bytes <= 100_000
+
+
+def test_long_names_count_by_their_length():
+    decisions = Decisions(most_bytes=1_000_000)
+
+    for number in range(50):
+        decisions.keep(decision(f"shop/{number}{'x' * 100_000}", 0))
+
+    assert decisions.size_bytes <= 1_000_000
+
+
+def test_the_bound_holds_for_the_memory_that_answers_take():
+    decisions, ledger = Decisions(most_bytes=2_000_000), Ledger(lambda: NOW)
+    for number in range(100):
+        ledger.put_node(facts(f"node-{number}", allocatable_millis=500, fenced_cores=1))
+
+    tracemalloc.start()
+    try:
+        for number in range(200):
+            asked = wish(Tier.CRITICAL, number, f"shop/{number}")
+            decisions.keep(ScoreRecord(asked, ledger.scores(asked, ledger.nodes), NOW))
+        ledger.replace_nodes([])
+        gc.collect()
+        taken, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert taken < 2_200_000
 
 
 def test_of_a_pod_that_is_asked_about_again_the_last_answer_is_kept():
-    decisions = Decisions(most_scores=100)
+    decisions = Decisions()
 
     for at in range(10):
         decisions.keep(decision("shop/web", 90, at))
 
-    assert decisions.of("shop/web").at == 9
+    assert [answer.at for answer in decisions.of("shop/web")] == [9]
 
 
-def test_one_answer_is_kept_however_many_nodes_it_has():
-    decisions = Decisions(most_scores=100)
+def test_another_asker_neither_replaces_nor_displaces_an_answer():
+    decisions = Decisions(most_bytes=500_000)
+    decisions.keep(decision("shop/web", 90, 1, "10.0.0.1"))
 
-    decisions.keep(decision("shop/web", 5000))
+    for number in range(100):
+        decisions.keep(decision("shop/web", 100, 2 + number, "10.6.6.6"))
+        decisions.keep(decision(f"shop/{number}", 100, 2 + number, "10.6.6.6"))
 
-    assert decisions.of("shop/web") is not None
+    answers = decisions.of("shop/web")
+    assert answers[-1].asker == "10.0.0.1"
+    assert len(answers[-1].scores) == 90
+
+
+def test_the_scores_that_are_cached_are_bounded_over_all_nodes(ledger, monkeypatch):
+    monkeypatch.setattr("temper_plugin_density.placement.ledger.MOST_CACHED", 10)
+    names = ("a", "b")
+
+    for millis in range(100):
+        ledger.scores(wish(Tier.CRITICAL, millis), names)
+
+    assert [len(ledger._places[name].scores) for name in names] == [5, 5]
 
 
 def test_an_explanation_has_the_best_node_first_and_says_where_the_pod_went(ledger):

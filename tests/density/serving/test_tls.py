@@ -4,7 +4,7 @@ import asyncio
 import logging
 import socket
 import ssl
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from structlog.testing import capture_logs
@@ -22,10 +22,19 @@ from tests.core.http.dialling import (
     served,
 )
 
+TERMS = material.Terms(frozenset({"127.0.0.1"}))
+
 
 @pytest.fixture(scope="module")
-def made():
-    return material.made(material.Terms(frozenset({"127.0.0.1"})), datetime.now(UTC))
+def authority():
+    key, now = certificates.make_key(), datetime.now(UTC)
+    period = certificates.ValidityPeriod(now, now + timedelta(days=1))
+    return material.Authority(certificates.make_authority(key, period), key)
+
+
+@pytest.fixture(scope="module")
+def made(authority):
+    return material.signed(authority, TERMS, datetime.now(UTC))
 
 
 @pytest.fixture
@@ -37,9 +46,9 @@ def context(made):
 
 
 @pytest.fixture
-def trusting(made):
+def trusting(authority):
     """Return the context of a client."""
-    return ssl.create_default_context(cadata=certificates.written(made.authorities).decode())
+    return ssl.create_default_context(cadata=certificates.written([authority.certificate]).decode())
 
 
 def test_a_handshake_that_never_begins_is_not_waited_for(context, trusting):

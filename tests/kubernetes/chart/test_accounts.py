@@ -65,15 +65,14 @@ def started(plane, as_account, tmp_path):
     return start
 
 
-def test_the_webhook_keeps_its_certificate_where_the_chart_lets_it(plane, release, started):
+def test_the_webhook_serves_with_the_authority_that_the_chart_makes(plane, release, started):
     release.installed("--set", "webhook.enabled=true,restoreOnUninstall=false")
 
     with started("temper-webhook", 8081) as observed:
         wait_until(lambda: _is_ready(observed), "the webhook is ready", 60)
 
-        (hook,) = plane.call("GET", HOOK)["webhooks"]
-        assert hook["clientConfig"]["caBundle"]
-        assert plane.call("GET", SECRET)["data"]
+    (hook,) = plane.call("GET", HOOK)["webhooks"]
+    assert hook["clientConfig"]["caBundle"] == plane.call("GET", SECRET)["data"]["ca.crt"]
 
 
 @pytest.fixture
@@ -188,10 +187,46 @@ def test_agents_change_nothing_of_a_node_but_the_annotations_of_temper(plane, re
     plane.without_node(node)
 
 
-def test_the_policy_is_of_the_account_that_the_values_name(helm):
+EVENTS = "/api/v1/namespaces/kube-system/events"
+
+
+def event(component, **metadata):
+    involved = {"kind": "Node", "name": "n", "apiVersion": "v1"}
+    return {
+        "metadata": {"namespace": "kube-system", **metadata},
+        "involvedObject": involved,
+        "reason": "Rebooted",
+        "type": "Warning",
+        "source": {"component": component},
+        "reportingComponent": component,
+    }
+
+
+def test_agents_write_no_event_in_the_name_of_another_component(plane, release):
+    theirs = plane.call("POST", EVENTS, event("kubelet", generateName="theirs-"))
+    path = f"{EVENTS}/{theirs['metadata']['name']}"
+    release.installed("--set", "restoreOnUninstall=false")
+    authorization = {"Authorization": f"Bearer {plane.token('temper-agent', NAMESPACE)}"}
+
+    def refuses(method, where, body, **headers):
+        answer = plane.client.request(
+            method, f"{where}?dryRun=All", json=body, headers={**authorization, **headers}
+        )
+        return answer.status_code == 422 and "Temper's agents" in answer.json()["message"]
+
+    forged = event("kubelet", generateName="forged-")
+    # A policy takes the server a moment to take up.
+    wait_until(lambda: refuses("POST", EVENTS, forged), "the policy is in force", 30)
+    assert refuses("PATCH", path, {"message": "all is well"}, **PATCHES)
+    assert refuses("PATCH", path, {"reportingComponent": "temper-agent"}, **PATCHES)
+    plane.call("POST", EVENTS, event("temper-agent", generateName="ours-"), **authorization)
+
+
+@pytest.mark.parametrize("name", ["temper-agent-nodes", "temper-agent-events"])
+def test_the_policies_are_of_the_account_that_the_values_name(helm, name):
     options = ("--set", "serviceAccount.create=false,serviceAccount.name=theirs")
 
-    policy = helm.render(*options).get("ValidatingAdmissionPolicy", "temper-agent-nodes")
+    policy = helm.render(*options).get("ValidatingAdmissionPolicy", name)
 
     (condition,) = policy["spec"]["matchConditions"]
     assert '"system:serviceaccount:temper:theirs"' in condition["expression"]

@@ -1,8 +1,14 @@
 """What the optional scheduler and webhook are made of."""
 
+from base64 import b64decode
+from datetime import UTC, datetime
+
 import pytest
 import yaml
+from click.testing import CliRunner
 
+from temper_plugin_density.overcommit.command import overcommit
+from temper_plugin_density.overcommit.material import read_authority
 from tests.kubernetes.chart.charts import ROOT, values_file
 
 SETTINGS = "/etc/temper/agent.toml"
@@ -62,14 +68,68 @@ def test_the_webhook_is_reached_where_the_configuration_says(webhook):
     assert "--factor=0.7" in container["args"]
 
 
-def test_the_webhooks_rights_are_those_that_are_proven_minimal_but_for_making_secrets(webhook):
+def test_the_webhooks_rights_are_those_that_are_proven_minimal(webhook):
     rights = _rights("overcommit-rbac.yaml")
-    needed = [rule for rule in rights["Role"]["rules"] if rule["verbs"] != ["create"]]
 
-    assert len(needed) == len(rights["Role"]["rules"]) - 1
-    assert webhook.get("Role", "temper-webhook")["rules"] == needed
+    assert webhook.get("Role", "temper-webhook")["rules"] == rights["Role"]["rules"]
     assert webhook.get("ClusterRole", "temper-webhook")["rules"] == rights["ClusterRole"]["rules"]
-    assert webhook.get("Secret", "temper-webhook-tls").keys().isdisjoint({"data", "stringData"})
+
+
+def test_the_api_server_trusts_the_authority_that_is_made_with_the_release(webhook):
+    (hook,) = webhook.get("MutatingWebhookConfiguration", "temper-overcommit")["webhooks"]
+    data = webhook.get("Secret", "temper-webhook-tls", "elsewhere")["data"]
+
+    authority = read_authority({key: b64decode(value) for key, value in data.items()})
+
+    assert hook["clientConfig"]["caBundle"] == data["ca.crt"]
+    assert 3649 < (authority.certificate.not_valid_after_utc - datetime.now(UTC)).days + 1 < 3652
+
+
+def test_without_the_chart_the_same_configuration_is_printed(helm):
+    webhook = helm.render("--set", "webhook.enabled=true", namespace="temper")
+    (rendered,) = webhook.get("MutatingWebhookConfiguration", "temper-overcommit")["webhooks"]
+
+    printed = CliRunner().invoke(overcommit, ["authority"]).stdout
+    _, configuration = yaml.safe_load_all(printed)
+    (hook,) = configuration["webhooks"]
+
+    for each in (hook, rendered):
+        assert each["clientConfig"].pop("caBundle")
+    assert hook == rendered
+
+
+CERT_MANAGER = """
+webhook:
+  enabled: true
+  existingSecret: ours
+  configurationAnnotations: {cert-manager.io/inject-ca-from: temper/ours}
+"""
+
+
+def test_a_certificate_from_elsewhere_is_read_and_nothing_is_made(helm, tmp_path):
+    values = tmp_path / "values.yaml"
+    values.write_text(CERT_MANAGER)
+
+    rendered = helm.render("--values", str(values))
+
+    configuration = rendered.get("MutatingWebhookConfiguration", "temper-overcommit")
+    assert not rendered.has("Secret", "temper-webhook-tls")
+    assert "--secret=ours" in _container(rendered, "temper-webhook")["args"]
+    assert rendered.get("Role", "temper-webhook")["rules"][0]["resourceNames"] == ["ours"]
+    assert configuration["metadata"]["annotations"] == {
+        "cert-manager.io/inject-ca-from": "temper/ours"
+    }
+    assert "caBundle" not in configuration["webhooks"][0]["clientConfig"]
+
+
+def test_an_authority_that_is_given_is_trusted(helm):
+    rendered = helm.render(
+        "--set", "webhook.enabled=true,webhook.existingSecret=o,webhook.caBundle=PEM"
+    )
+
+    (hook,) = rendered.get("MutatingWebhookConfiguration", "temper-overcommit")["webhooks"]
+
+    assert b64decode(hook["clientConfig"]["caBundle"]) == b"PEM"
 
 
 def test_one_webhook_may_go_at_a_time(webhook):

@@ -125,11 +125,11 @@ def test_an_edited_profile_rolls_the_agents_and_a_rollback_takes_it_back(plane, 
     assert _profile(plane) == PROFILE.format("normal")
 
 
-def test_an_upgrade_keeps_the_token_and_what_the_webhook_wrote(plane, release):
+def test_an_upgrade_keeps_the_token_and_the_webhooks_authority(plane, release):
     options = ("--set", "agent.token.create=true,webhook.enabled=true", *QUIET)
     release.installed(*options)
     token = plane.call("GET", f"{SECRETS}/temper-agent-token")["data"]
-    written = _write_as_the_webhook(plane)
+    authority = plane.call("GET", f"{SECRETS}/temper-webhook-tls")["data"]
 
     release.upgraded(*options, "--set", "webhook.timeoutSeconds=3")
     release.rolled_back(1)
@@ -137,9 +137,26 @@ def test_an_upgrade_keeps_the_token_and_what_the_webhook_wrote(plane, release):
 
     (hook,) = plane.call("GET", HOOK)["webhooks"]
     assert hook["timeoutSeconds"] == 4
-    assert hook["clientConfig"]["caBundle"] == written
-    assert plane.call("GET", f"{SECRETS}/temper-webhook-tls")["data"] == {"ca.crt": written}
+    assert hook["clientConfig"]["caBundle"] == authority["ca.crt"]
+    assert plane.call("GET", f"{SECRETS}/temper-webhook-tls")["data"] == authority
     assert plane.call("GET", f"{SECRETS}/temper-agent-token")["data"] == token
+
+
+def test_an_upgrade_replaces_an_old_authority_and_trusts_both(plane, release):
+    options = ("--set", "webhook.enabled=true", *QUIET)
+    release.installed(*options)
+    before = plane.call("GET", f"{SECRETS}/temper-webhook-tls")["data"]
+    made_at = {"metadata": {"annotations": {"temper.codes/authority-made-at": "1000"}}}
+    patches = {"Content-Type": "application/merge-patch+json"}
+    plane.call("PATCH", f"{SECRETS}/temper-webhook-tls", made_at, **patches)
+
+    release.upgraded(*options)
+
+    after = plane.call("GET", f"{SECRETS}/temper-webhook-tls")["data"]
+    (hook,) = plane.call("GET", HOOK)["webhooks"]
+    assert after["ca.crt"] != before["ca.crt"]
+    trusted = base64.b64decode(hook["clientConfig"]["caBundle"])
+    assert trusted == b"".join(base64.b64decode(each["ca.crt"]) for each in (after, before))
 
 
 def test_switching_the_canary_on_and_off_leaves_the_main_one_alone_in_the_end(plane, release):
@@ -233,20 +250,6 @@ def _knows_monitoring(plane):
 def _profile(plane):
     path = f"/api/v1/namespaces/{NAMESPACE}/configmaps/temper-profiles"
     return plane.call("GET", path)["data"]["my-service.toml"]
-
-
-def _write_as_the_webhook(plane):
-    """Write the authority into configuration and Secret, in the webhook's name."""
-    token = plane.token("temper-webhook", NAMESPACE)
-    as_webhook = {"Authorization": f"Bearer {token}"}
-    written = base64.b64encode(plane.ca.read_bytes()).decode()
-    change = [{"op": "add", "path": "/webhooks/0/clientConfig/caBundle", "value": written}]
-    patches = {"Content-Type": "application/json-patch+json"}
-    plane.call("PATCH", HOOK, change, **as_webhook, **patches)
-    secret = plane.call("GET", f"{SECRETS}/temper-webhook-tls", **as_webhook)
-    secret["data"] = {"ca.crt": written}
-    plane.call("PUT", f"{SECRETS}/temper-webhook-tls", secret, **as_webhook)
-    return written
 
 
 def _pod(template, kind):

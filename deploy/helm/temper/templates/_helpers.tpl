@@ -33,6 +33,11 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- if contains ":" $address }}[{{ $address }}]{{ else }}{{ $address }}{{ end }}:{{ int .port }}
 {{- end -}}
 
+{{/* The Secret with the webhook's authority or certificate. */}}
+{{- define "temper.webhookSecret" -}}
+{{ .Values.webhook.existingSecret | default "temper-webhook-tls" }}
+{{- end -}}
+
 {{/* A duration such as 1m30s in milliseconds. */}}
 {{- define "temper.milliseconds" -}}
 {{- $units := dict "ms" 1 "s" 1000 "m" 60000 "h" 3600000 "d" 86400000 -}}

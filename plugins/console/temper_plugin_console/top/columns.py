@@ -73,33 +73,49 @@ def table_lines(columns: Sequence[Column], rows: Sequence[Row], width: int) -> "
 
 def _widths(columns: Sequence[Column], cells: Sequence[Sequence[str]], width: int) -> Sequence[int]:
     """Return the width of every column, 0 for those that are left out."""
+    sizes = [_natural_width(column, n, cells) for n, column in enumerate(columns)]
+    least = [
+        min(size, max(len(column.title), column.least))
+        for column, size in zip(columns, sizes, strict=True)
+    ]
+    kept = _kept(columns, cells, least, width)
+    _shorten_to(width, sizes, least, kept)
+    return [size if n in kept else 0 for n, size in enumerate(sizes)]
+
+
+def _natural_width(column: Column, number: int, cells: Sequence[Sequence[str]]) -> int:
+    """Return the width that shows the title and every cell of a column whole."""
     from rich.cells import cell_len
 
-    natural = [
-        max(len(column.title), *(cell_len(row[n]) for row in cells)) if cells else len(column.title)
-        for n, column in enumerate(columns)
-    ]
-    least = [
-        min(most, max(len(column.title), column.least))
-        for column, most in zip(columns, natural, strict=True)
-    ]
+    return max([len(column.title), *(cell_len(row[number]) for row in cells)])
+
+
+def _kept(
+    columns: Sequence[Column], cells: Sequence[Sequence[str]], least: Sequence[int], width: int
+) -> list[int]:
+    """Return the columns that have content and fit at their least width, by number."""
     kept = [
         n
         for n, column in enumerate(columns)
         if column.rank == 0 or any(row[n].strip() for row in cells)
     ]
-
-    def needed(sizes: Sequence[int]) -> int:
-        return sum(sizes[n] for n in kept) + GAP * (len(kept) - 1)
-
-    while needed(least) > width and any(columns[n].rank for n in kept):
+    while _total(least, kept) > width and any(columns[n].rank for n in kept):
         kept.remove(max(kept, key=lambda n: columns[n].rank))
-    while (excess := needed(natural) - width) > 0:
-        wide = [n for n in kept if natural[n] > least[n]]
+    return kept
+
+
+def _total(sizes: Sequence[int], kept: Sequence[int]) -> int:
+    """Return the width of a line of the columns *kept*."""
+    return sum(sizes[n] for n in kept) + GAP * (len(kept) - 1)
+
+
+def _shorten_to(width: int, sizes: list[int], least: Sequence[int], kept: Sequence[int]) -> None:
+    """Shorten the widest columns until a line fits in *width*, or all have their least width."""
+    while (excess := _total(sizes, kept) - width) > 0:
+        wide = [n for n in kept if sizes[n] > least[n]]
         if not wide:
-            break
-        _shorten(natural, least, wide, excess)
-    return [natural[n] if n in kept else 0 for n in range(len(columns))]
+            return
+        _shorten(sizes, least, wide, excess)
 
 
 def _shorten(sizes: list[int], least: Sequence[int], wide: Sequence[int], excess: int) -> None:

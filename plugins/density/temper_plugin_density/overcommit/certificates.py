@@ -12,12 +12,14 @@ from cryptography import x509
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from temper_core import InputError
 
 Certificate = x509.Certificate
 Key = ec.EllipticCurvePrivateKey
+PrivateKey = PrivateKeyTypes
 
 BACKDATED = timedelta(minutes=5)
 """The start of validity lies this long before the creation of a certificate: clocks differ."""
@@ -56,17 +58,6 @@ def is_due(certificate: Certificate, now: datetime) -> bool:
     """Whether two thirds of its life are over, so that it must be replaced."""
     start, end = begun(certificate), certificate.not_valid_after_utc
     return not is_valid(certificate, now) or now >= start + (end - start) * 2 / 3
-
-
-def fingerprint(certificate: Certificate) -> bytes:
-    """Return the SHA-256 digest that identifies *certificate*."""
-    return certificate.fingerprint(hashes.SHA256())
-
-
-def is_ours(certificate: Certificate) -> bool:
-    """Whether *certificate* is an authority that a webhook made."""
-    names = certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
-    return any(str(name.value).startswith(AUTHORITY_NAME) for name in names)
 
 
 def is_signed_by(certificate: Certificate, authority: Certificate) -> bool:
@@ -115,7 +106,7 @@ def make_certificate(
     serial = x509.random_serial_number()
     subject = _name(ordered[0] if ordered else "temper-webhook")
     builder = _builder(subject, authority.subject, key, serial, ValidityPeriod(span.start, end))
-    issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(authority_key.public_key())
+    issuer = _key_identifier(authority)
     server = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH])
     alternatives = x509.SubjectAlternativeName([_general_name(name) for name in ordered])
     builder = builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), True)
@@ -139,6 +130,16 @@ def _builder(
         .not_valid_after(span.end)
         .add_extension(identifier, critical=False)
     )
+
+
+def _key_identifier(authority: Certificate) -> x509.AuthorityKeyIdentifier:
+    # OpenSSL compares it to the authority's own, which not every maker derives by SHA-1.
+    try:
+        own = authority.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
+    except x509.ExtensionNotFound:
+        key = authority.public_key()
+        return x509.AuthorityKeyIdentifier.from_issuer_public_key(key)  # type: ignore[arg-type]
+    return x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(own)
 
 
 def _name(common: str) -> x509.Name:
@@ -175,7 +176,7 @@ def written(certificates: Iterable[Certificate]) -> bytes:
     )
 
 
-def written_key(key: Key) -> bytes:
+def written_key(key: PrivateKey) -> bytes:
     """Return *key* as PEM."""
     return key.private_bytes(
         serialization.Encoding.PEM,
@@ -202,12 +203,17 @@ def _read_through(certificate: Certificate) -> None:
     certificate.public_key()
 
 
-def read_key(pem: bytes, what: str) -> Key:
-    """Read a PEM key. Raise InputError naming *what* if it is not an ECDSA key."""
+def read_any_key(pem: bytes, what: str) -> PrivateKey:
+    """Read a PEM key of a server. Raise InputError naming *what* if there is none."""
     try:
-        key = serialization.load_pem_private_key(pem, None)
+        return serialization.load_pem_private_key(pem, None)
     except MISFITS as error:
         raise InputError(f"{what}: holds no private key") from error
+
+
+def read_key(pem: bytes, what: str) -> Key:
+    """Read a PEM key. Raise InputError naming *what* if it is not an ECDSA key."""
+    key = read_any_key(pem, what)
     if not isinstance(key, ec.EllipticCurvePrivateKey):
         raise InputError(f"{what}: holds no ECDSA key")
     return key

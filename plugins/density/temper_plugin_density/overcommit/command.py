@@ -1,5 +1,6 @@
 """``temper overcommit``: the admission webhook, a preview of what it does, and a report."""
 
+from datetime import timedelta
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -24,20 +25,28 @@ def overcommit() -> None:
     """Lower the CPU requests of new pods in namespaces that ask for it."""
 
 
-@overcommit.command("serve")
-@click.option("--listen", default="0.0.0.0:8443", show_default=True, help="Address for TLS.")
-@click.option("--observe", default="0.0.0.0:8081", show_default=True, help="Health and metrics.")
-@click.option("--namespace", default=names.NAMESPACE, show_default=True, help="Its own namespace.")
-@click.option("--service", default=names.SERVICE, show_default=True, help="Its Service.")
-@click.option(
-    "--secret", default=names.SECRET, show_default=True, help="Its Secret for certificates."
+NAMESPACE = click.option(
+    "--namespace", default=names.NAMESPACE, show_default=True, help="Its own namespace."
 )
-@click.option(
+SERVICE = click.option("--service", default=names.SERVICE, show_default=True, help="Its Service.")
+SECRET = click.option(
+    "--secret", default=names.SECRET, show_default=True, help="The Secret with the authority."
+)
+CONFIGURATION = click.option(
     "--configuration",
     default=names.CONFIGURATION,
     show_default=True,
     help="Its MutatingWebhookConfiguration.",
 )
+
+
+@overcommit.command("serve")
+@click.option("--listen", default="0.0.0.0:8443", show_default=True, help="Address for TLS.")
+@click.option("--observe", default="0.0.0.0:8081", show_default=True, help="Health and metrics.")
+@NAMESPACE
+@SERVICE
+@SECRET
+@CONFIGURATION
 @click.option("--name", "also", multiple=True, help="One more name or address of the certificate.")
 @FACTOR
 @click.option(
@@ -48,18 +57,11 @@ def overcommit() -> None:
     help="How long a certificate is valid.",
 )
 @click.option(
-    "--authority-life",
-    callback=read_duration,
-    default="1095d",
-    show_default=True,
-    help="How long an authority is valid.",
-)
-@click.option(
     "--overlap",
     callback=read_duration,
     default="5m",
     show_default=True,
-    help="How long an authority is published before it signs.",
+    help="How old a new authority is before it replaces one that is still trusted.",
 )
 @click.option(
     "--check-every",
@@ -81,13 +83,44 @@ def overcommit() -> None:
 def serve(**given: Any) -> None:  # noqa: ANN401 - click's options, each of its type
     """Answer the API server until SIGTERM.
 
-    Every answer admits the pod, lowered or not. This command makes the certificate and the
-    authority that the API server trusts, keeps both in the Secret, and renews them after two thirds
-    of their life. A new authority is published for --overlap before it is used.
+    Every answer admits the pod, lowered or not. The Secret holds the authority that the API server
+    trusts, which the chart or `temper overcommit authority` makes. Each replica signs a certificate
+    with it and renews that after two thirds of its life. Nothing is written to the cluster.
     """
     from temper_plugin_density.overcommit.starting import ServeOptions, start  # noqa: PLC0415 - slow
 
     start(ServeOptions(**given))
+
+
+@overcommit.command("authority")
+@NAMESPACE
+@SERVICE
+@SECRET
+@CONFIGURATION
+@click.option(
+    "--life",
+    callback=read_duration,
+    default="3650d",
+    show_default=True,
+    help="How long the authority is valid.",
+)
+@click.option(
+    "--trust-too",
+    "replaced",
+    type=click.Path(path_type=Path),
+    help="PEM file with the authority that is replaced.",
+)
+def authority(life: timedelta, replaced: Path | None, **named: str) -> None:
+    """Print the webhook's Secret and configuration with a new authority, as YAML.
+
+    For clusters without the chart: pipe it to `kubectl apply -f -`. The Secret holds the
+    authority's key. To replace an authority without a gap, give the `ca.crt` in force with
+    --trust-too. Exit code 2 if that file cannot be read.
+    """
+    from temper_plugin_density.overcommit import installing, keeping  # noqa: PLC0415 - slow
+
+    of = installing.WebhookNames(**named)
+    click.echo(installing.manifests(of, life, keeping.now(), replaced), nl=False)
 
 
 @overcommit.command("preview")

@@ -1,21 +1,18 @@
-"""Keeps the certificate and the authorities in the cluster, and adopts those of other replicas."""
+"""Keeps what a replica presents in line with the Secret, and knows whether it is trusted."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 
 import structlog
 
 from temper_core import InputError, MachineError, TemperError
-from temper_kube.failures import ConflictError
 from temper_plugin_density.overcommit import certificates as x509
 from temper_plugin_density.overcommit import material as materials
-from temper_plugin_density.overcommit import trust
-from temper_plugin_density.overcommit.cluster import Configured, Objects, StoredSecret
-from temper_plugin_density.overcommit.material import Material, Terms
+from temper_plugin_density.overcommit.cluster import Objects
+from temper_plugin_density.overcommit.material import Authority, Material, Terms
 
-TRIES = 5
-"""Conflicts between replicas that one check tolerates. Each conflict means one replica is done."""
+UNTRUSTED = "the webhook configuration does not trust what is served: {names}"
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -28,102 +25,65 @@ def now() -> datetime:
 
 
 class CertificateKeeper:
-    """Keeps the material of this replica in line with the Secret and the configuration.
+    """Reads the Secret and the configuration, and signs this replica's certificates.
 
-    The material stays in force while the Secret is missing, unreadable or malformed. The Secret is
-    written again as soon as the API server permits it.
+    Nothing is written to the cluster. While the Secret is missing, unreadable or malformed, the
+    last authority stays in force and goes on signing.
     """
 
     def __init__(self, objects: Objects, terms: Terms, clock: Clock = now) -> None:
         self._objects, self._terms, self._clock = objects, terms, clock
+        self._authority: Authority | None = None
         self.material: Material | None = None
         self.is_trusted = False
-        """Whether the configuration has once held the authorities of the served certificate."""
+        """Whether the configuration, when it was last read, trusted the served certificate."""
+
+    @property
+    def authority(self) -> x509.Certificate | None:
+        """The authority that signs here. None for a certificate from elsewhere."""
+        return None if self._authority is None else self._authority.certificate
 
     def check(self) -> None:
-        """Bring both objects in line once. Raise MachineError with the problems that remain."""
-        for _ in range(TRIES):
-            try:
-                return self._agree()
-            except ConflictError as error:
-                log.info("another_replica_was_first", object=str(error))
-        raise MachineError(f"other replicas wrote first {TRIES} times in a row")
-
-    def _agree(self) -> None:
-        """Do as much as possible: a problem with one object does not delay the other."""
+        """Read both objects once. Raise MachineError with the problems that there are."""
         problems: list[str] = []
-        configured = None
+        bundles = None
         with _noted(problems):
-            configured = self._objects.configuration()
-            if configured is None:
-                problems.append("there is no webhook configuration: no pod reaches the webhook")
+            self._read_secret()
         with _noted(problems):
-            self._settle(configured)
+            bundles = self._read_bundles()
+        self._sign_if_due(bundles)
         with _noted(problems):
-            self._make_trusted(configured)
+            self._compare(bundles)
         if problems:
             raise MachineError("; ".join(problems))
 
-    def _settle(self, configured: Configured | None) -> None:
-        """Agree on the material with the Secret."""
-        trusted = None if configured is None else _trusted_by_all(configured)
+    def _read_secret(self) -> None:
+        data = self._objects.secret()
+        if data is None:
+            raise MachineError("there is no Secret with an authority or a certificate")
         try:
-            secret = self._objects.secret()
-        except TemperError:
-            self._renew_alone(trusted)
-            raise
-        stored = self._read(secret)
-        target = self._wanted(self._fresher(stored), trusted)
-        try:
-            self._write(secret, stored, target)
-        except ConflictError:
-            raise
-        except TemperError:
-            # Material that cannot be written can still be served, unless it is the first.
-            if self.material is not None:
-                self._take_up(target)
-            raise
-        self._take_up(target)
-
-    def _write(
-        self, secret: StoredSecret | None, stored: Material | None, target: Material
-    ) -> None:
-        if secret is None:
-            self._objects.create_secret(target.written())
-            log.info("secret_created")
-        elif target != stored:
-            self._objects.update_secret(secret, target.written())
-            log.info("secret_updated")
-
-    def _fresher(self, stored: Material | None) -> Material | None:
-        """Return the Secret's material, or this replica's own if that was renewed later."""
-        own = self.material
-        if stored is None or own is None or own.newest != stored.newest:
-            return stored or own
-        clock = self._clock()
-        is_behind = x509.is_due(stored.certificate, clock) and not x509.is_due(
-            own.certificate, clock
-        )
-        return own if is_behind else stored
-
-    def _renew_alone(self, trusted: frozenset[bytes] | None) -> None:
-        """Renew with the same authority while the Secret cannot be read."""
-        if self.material is not None:
-            self._take_up(self._wanted(self.material, trusted))
-
-    def _wanted(self, current: Material | None, trusted: frozenset[bytes] | None) -> Material:
-        if current is None:
-            return materials.made(self._terms, self._clock())
-        return materials.renewed(current, self._terms, self._clock(), trusted)
-
-    def _read(self, secret: StoredSecret | None) -> Material | None:
-        if secret is None or not secret.data:
-            return None
-        try:
-            return materials.read(secret.data)
+            if materials.AUTHORITY_KEY in data:
+                self._authority = materials.read_authority(data)
+            else:
+                self._take_up(materials.read_given(data))
+                self._authority = None
         except InputError as error:
-            log.warning("secret_was_rubbish", reason=str(error))
-            return None
+            raise MachineError(f"the Secret cannot be used: {error}") from error
+
+    def _read_bundles(self) -> Mapping[str, bytes]:
+        bundles = self._objects.bundles()
+        if bundles is None:
+            self.is_trusted = False
+            raise MachineError("there is no webhook configuration: no pod reaches the webhook")
+        return bundles
+
+    def _sign_if_due(self, bundles: Mapping[str, bytes] | None) -> None:
+        authority, clock = self._authority, self._clock()
+        if authority is None:
+            return
+        is_refused = bundles is not None and bool(self._strangers(bundles))
+        if materials.must_sign(self.material, authority, self._terms, clock, is_refused=is_refused):
+            self._take_up(materials.signed(authority, self._terms, clock))
 
     def _take_up(self, target: Material) -> None:
         if self.material != target:
@@ -131,37 +91,29 @@ class CertificateKeeper:
             log.info("certificate_taken_up", valid_until=end.isoformat())
         self.material = target
 
-    def _make_trusted(self, configured: Configured | None) -> None:
-        """Add missing authorities to the configuration."""
-        if self.material is None or configured is None:
+    def _compare(self, bundles: Mapping[str, bytes] | None) -> None:
+        """Find out whether every webhook of the configuration trusts what is served."""
+        if bundles is None or self.material is None:
             return
-        bundles = {
-            name: trust.bundle(self.material.authorities, bundle, self._clock())
-            for name, bundle in configured.bundles.items()
-        }
-        changed = {
-            name: bundle for name, bundle in bundles.items() if bundle != configured.bundles[name]
-        }
-        if changed:
-            self._objects.set_bundles(configured, changed)
-            log.info("authorities_told", authorities=len(self.material.authorities))
-        self.is_trusted = True
+        strangers = self._strangers(bundles)
+        self.is_trusted = bool(bundles) and not strangers
+        if not self.is_trusted:
+            raise MachineError(UNTRUSTED.format(names=", ".join(strangers) or "it has no webhook"))
+
+    def _strangers(self, bundles: Mapping[str, bytes]) -> list[str]:
+        """Return the webhooks that do not trust what is served."""
+        material = self.material
+        if material is None:
+            return []
+        return [name for name, bundle in bundles.items() if not material.is_trusted_by(bundle)]
 
 
 @contextmanager
 def _noted(problems: list[str]) -> Iterator[None]:
     try:
         yield
-    except ConflictError:
-        raise
     except TemperError as error:
         problems.append(str(error))
-
-
-def _trusted_by_all(configured: Configured) -> frozenset[bytes]:
-    """Return the fingerprints of the authorities that every webhook of the configuration has."""
-    fingerprints = [trust.fingerprints(bundle) for bundle in configured.bundles.values()]
-    return frozenset.intersection(*fingerprints) if fingerprints else frozenset()
 
 
 def expiry(certificate: x509.Certificate) -> float:

@@ -22,7 +22,7 @@ def present(context: ssl.SSLContext, material: Material) -> None:
 
     Call it on the thread that makes handshakes.
     """
-    pem = x509.written([material.certificate]) + x509.written_key(material.key)
+    pem = x509.written(material.chain) + x509.written_key(material.key)
     with _as_file(pem) as path:
         context.load_cert_chain(path)
 

@@ -125,5 +125,6 @@ class Webhook:
             self._tallies.certificates.inc()
         self._presented = material
         self._tallies.certificate_expiry.set(expiry(material.certificate))
-        self._tallies.authority_expiry.set(expiry(material.newest))
+        authority = self._keeper.authority or material.chain[-1]
+        self._tallies.authority_expiry.set(expiry(authority))
         self._has_certificate.set()

@@ -11,7 +11,7 @@ import prometheus_client
 import structlog
 from attrs import frozen
 
-from temper_core import InputError, listen_on, load_settings, parse_address, tier_of
+from temper_core import listen_on, load_settings, parse_address, tier_of
 from temper_core.logs import configure
 from temper_kube.api_server import ApiServer
 from temper_plugin_density.cluster_access import find_access
@@ -38,7 +38,6 @@ class ServeOptions:
     also: tuple[str, ...]
     factor: Fraction
     certificate_life: timedelta
-    authority_life: timedelta
     overlap: timedelta
     check_every: timedelta
     drain: timedelta
@@ -57,9 +56,7 @@ class ServeOptions:
     @property
     def terms(self) -> Terms:
         """The names and the lifetimes of certificates."""
-        if self.certificate_life > self.authority_life / 3:
-            raise InputError("--certificate-life must be at most a third of --authority-life")
-        return Terms(self.names, self.certificate_life, self.authority_life, self.overlap)
+        return Terms(self.names, self.certificate_life, self.overlap)
 
 
 @frozen

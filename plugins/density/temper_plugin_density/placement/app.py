@@ -1,5 +1,6 @@
 """The extender's HTTP application: endpoints for the scheduler, operators and probes."""
 
+import asyncio
 import json
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -16,6 +17,7 @@ from temper_core import InputError
 from temper_kube.access import Access
 from temper_plugin_density.placement.asking import PodReader
 from temper_plugin_density.placement.exchange import (
+    Question,
     answer,
     read_pod_or_question,
     read_question,
@@ -34,10 +36,13 @@ from temper_plugin_density.placement.measures import REFUSED, Measures
 from temper_plugin_density.placement.watching import Watches
 from temper_plugin_density.serving.bodies import BodyBudget, RefusedBodyError
 
-MOST_BYTES = 32 * 1024 * 1024
-"""Without nodeCacheCapable a request has whole Node objects, of about 20 KiB each."""
+MOST_BYTES = 4 * 1024 * 1024
+"""10,000 names of nodes and the largest Pod object, or some 200 whole Node objects."""
+LARGE_BYTES = 64 * 1024
+"""A larger body is parsed when no other large one is, so that small requests come between."""
 
 Handler = Callable[[Request], Awaitable[Response]]
+Reader = Callable[[bytes, PodReader], Question]
 
 
 class Extender:
@@ -49,6 +54,7 @@ class Extender:
         self._bodies = BodyBudget(most_bytes, most_held_bytes=2 * most_bytes)
         self._watches = Watches(ledger, reader)
         self._decisions = Decisions()
+        self._large = asyncio.Lock()
         self._measures = Measures(ledger, self._watches)
 
     def application(self, access: Access | None = None) -> Starlette:
@@ -82,12 +88,12 @@ class Extender:
     async def _prioritize(self, request: Request) -> Response:
         began = time.perf_counter()
         try:
-            question = read_question(await self._bodies.read(request), self._reader)
+            question = await self._read(request, read_question)
         except (InputError, RefusedBodyError):
             self._measures.requests.labels(REFUSED).inc()
             raise
         scores = question.scores(self._ledger)
-        self._decisions.keep(ScoreRecord(question.wish, scores, time.time()))
+        self._decisions.keep(ScoreRecord(question.wish, scores, time.time(), _address(request)))
         response = Response(answer(scores), media_type="application/json")
         self._measures.count_scores(scores)
         self._measures.requests.labels(WAS_ANSWERED).inc()
@@ -98,18 +104,32 @@ class Extender:
         """Explain the scores of a recently scored or bound pod."""
         parameters = request.query_params
         pod = "/".join(filter(None, (parameters.get("namespace"), parameters.get("pod"))))
-        decision, source = self._decisions.of(pod), ANSWERED
-        if decision is None and (bound := self._ledger.find_pod(pod)):
+        answers = self._decisions.of(pod)
+        asker = parameters.get("asked_by")
+        chosen = [answer for answer in answers if asker in (None, answer.asker)]
+        decision, source = (chosen[0] if chosen else None), ANSWERED
+        if decision is None and asker is None and (bound := self._ledger.find_pod(pod)):
             scores = self._ledger.scores(bound[1], self._ledger.nodes)
             decision, source = ScoreRecord(bound[1], scores, time.time()), RECKONED_AGAIN
         if decision is None:
             message = "is neither bound nor recently scored: POST the Pod object"
             return _line(404, f"{pod or '?pod=namespace/name'} {message}")
-        return _document(explain(decision, self._ledger, source))
+        askers = [answer.asker for answer in answers if answer is not decision]
+        return _document({**explain(decision, self._ledger, source), "also_asked_by": askers})
+
+    async def _read(self, request: Request, read: Reader) -> Question:
+        """Read the body and parse it, a large one alone."""
+        body = await self._bodies.read(request)
+        if len(body) <= LARGE_BYTES:
+            return read(body, self._reader)
+        async with self._large:
+            question = read(body, self._reader)
+            await asyncio.sleep(0)
+        return question
 
     async def _try(self, request: Request) -> Response:
         """Explain the scores of the pod in the body. The result is not kept."""
-        question = read_pod_or_question(await self._bodies.read(request), self._reader)
+        question = await self._read(request, read_pod_or_question)
         decision = ScoreRecord(question.wish, question.scores(self._ledger), time.time())
         return _document(explain(decision, self._ledger, RECKONED))
 
@@ -126,6 +146,10 @@ class Extender:
 
     async def _metrics(self, _: Request) -> Response:
         return Response(self._measures.text(), media_type=CONTENT_TYPE_LATEST)
+
+
+def _address(request: Request) -> str:
+    return request.client.host if request.client else ""
 
 
 def _refusing(handler: Handler) -> Handler:

@@ -16,10 +16,12 @@ from temper_plugin_density.placement.facts import NodeFacts, read_node
 from temper_plugin_density.placement.ledger import Ledger
 from temper_plugin_density.placement.scoring import Score
 
-MOST_NODES = 65_000
-"""The size of the largest clusters."""
-MOST_VALUES = 500_000
-"""Objects and lists in one request. 1,000 whole Node objects have about 200,000."""
+MOST_NODES = 10_000
+"""A scheduler sends the nodes that it sampled, which are 5 % of the largest clusters' 65,000."""
+LONGEST_NAME = 253
+"""The API server's bound for the name of a node."""
+MOST_VALUES = 100_000
+"""Values of one request. 10,000 names and the largest Pod objects have about 20,000."""
 
 
 @frozen
@@ -67,8 +69,9 @@ def answer(scores: Iterable[Score]) -> bytes:
 
 
 def _object(body: bytes) -> dict[str, Any]:
-    if body.count(b"{") + body.count(b"[") > MOST_VALUES:
-        raise InputError(f"the body has more than {MOST_VALUES} objects and lists")
+    # Parsing takes a time per value, in which nothing else is answered. Commas in texts count too.
+    if sum(body.count(sign) for sign in (b"{", b"[", b",")) > MOST_VALUES:
+        raise InputError(f"the body has more than {MOST_VALUES} values")
     try:
         values = json.loads(body)
     except (ValueError, RecursionError) as error:
@@ -91,6 +94,8 @@ def _names(names: object) -> tuple[str, ...]:
         raise InputError("NodeNames: must be a list of names")
     if len(names) > MOST_NODES:
         raise InputError(f"NodeNames: must be at most {MOST_NODES}")
+    if any(len(name) > LONGEST_NAME for name in names):
+        raise InputError(f"NodeNames: a name has more than {LONGEST_NAME} characters")
     return tuple(names)
 
 

@@ -1,6 +1,6 @@
 """Explanations of scores for operators: the score of each node, its inputs and its reason."""
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -11,7 +11,10 @@ from temper_plugin_density.placement.asking import PodWish
 from temper_plugin_density.placement.ledger import Ledger
 from temper_plugin_density.placement.scoring import Score
 
-MOST_SCORES_KEPT = 50_000
+MOST_BYTES_KEPT = 32 * 1024 * 1024
+SCORE_BYTES = 700
+"""The most that a score with its inputs takes, beside the name of its node."""
+RECORD_BYTES = 1_000
 ANSWERED = "what the scheduler was answered"
 RECKONED = "reckoned now"
 RECKONED_AGAIN = "reckoned now, as if another such pod came"
@@ -19,41 +22,63 @@ RECKONED_AGAIN = "reckoned now, as if another such pod came"
 
 @frozen
 class ScoreRecord:
-    """The answer for a pod, and its time in seconds since the epoch."""
+    """The answer for a pod, and its time in seconds since the epoch.
+
+    ``asker`` is the address that was answered. It is empty for a score that was not asked for.
+    """
 
     wish: PodWish
     scores: tuple[Score, ...]
     at: float
+    asker: str = ""
+
+    @property
+    def size_bytes(self) -> int:
+        """An upper bound of the memory that the record takes."""
+        names = sum(len(score.node) for score in self.scores)
+        texts = 4 * (names + len(self.wish.pod) + len(self.wish.tier_reason))
+        return RECORD_BYTES + SCORE_BYTES * len(self.scores) + texts
 
 
 class Decisions:
-    """The latest answers by pod, at most MOST_SCORES_KEPT scores in all."""
+    """The latest answers by asker and pod, within a bound of bytes.
 
-    def __init__(self, most_scores: int = MOST_SCORES_KEPT) -> None:
-        self._most_scores = most_scores
-        self._kept: OrderedDict[str, ScoreRecord] = OrderedDict()
-        self._scores = 0
+    An asker never replaces or displaces the answers of one that holds less: above the bound the
+    oldest answer of the asker with the most bytes goes.
+    """
+
+    def __init__(self, most_bytes: int = MOST_BYTES_KEPT) -> None:
+        self._most_bytes = most_bytes
+        self._kept: dict[str, OrderedDict[str, ScoreRecord]] = {}
+        self._bytes: Counter[str] = Counter()
+
+    @property
+    def size_bytes(self) -> int:
+        """The memory that all answers take, at most."""
+        return self._bytes.total()
 
     def keep(self, decision: ScoreRecord) -> None:
         """Keep an answer. Drop the oldest ones above the limit."""
-        self._drop(decision.wish.pod)
-        self._kept[decision.wish.pod] = decision
-        self._scores += _weight(decision)
-        while self._scores > self._most_scores and len(self._kept) > 1:
-            self._drop(next(iter(self._kept)))
+        self._drop(decision.asker, decision.wish.pod)
+        self._kept.setdefault(decision.asker, OrderedDict())[decision.wish.pod] = decision
+        self._bytes[decision.asker] += decision.size_bytes
+        while self.size_bytes > self._most_bytes:
+            ((largest, _),) = self._bytes.most_common(1)
+            self._drop(largest, next(iter(self._kept[largest])))
 
-    def of(self, pod: str) -> ScoreRecord | None:
-        """Return the last answer for the pod with that namespace/name."""
-        return self._kept.get(pod)
+    def of(self, pod: str) -> tuple[ScoreRecord, ...]:
+        """Return each asker's last answer for the pod with that namespace/name, newest first."""
+        found = [answers[pod] for answers in self._kept.values() if pod in answers]
+        return tuple(sorted(found, key=lambda decision: -decision.at))
 
-    def _drop(self, pod: str) -> None:
-        dropped = self._kept.pop(pod, None)
-        self._scores -= _weight(dropped) if dropped else 0
-
-
-def _weight(decision: ScoreRecord) -> int:
-    # An answer without scores takes memory too.
-    return 1 + len(decision.scores)
+    def _drop(self, asker: str, pod: str) -> None:
+        answers = self._kept.get(asker, OrderedDict())
+        dropped = answers.pop(pod, None)
+        if dropped is not None:
+            self._bytes[asker] -= dropped.size_bytes
+        if not answers:
+            self._kept.pop(asker, None)
+            self._bytes.pop(asker, None)
 
 
 def explain(decision: ScoreRecord, ledger: Ledger, source: str) -> Mapping[str, Any]:
@@ -67,6 +92,7 @@ def explain(decision: ScoreRecord, ledger: Ledger, source: str) -> Mapping[str, 
         "is_system": wish.is_system,
         "cpu_millis": wish.millis,
         "source": source,
+        "asked_by": decision.asker or None,
         "at": datetime.fromtimestamp(decision.at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "bound_to": bound[0] if bound else None,
         "nodes": explained_nodes(best_first, ledger),

@@ -1,7 +1,7 @@
 """The known state of the cluster: every node, with the CPU requests of its bound pods."""
 
 import time
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping
 
 from attrs import define, field
@@ -17,8 +17,10 @@ from temper_plugin_density.placement.scoring import (
     unknown,
 )
 
-MOST_REMEMBERED = 64
-"""Sizes of pods whose scores a node caches until it changes."""
+MOST_CACHED = 40_000
+"""Scores that all nodes cache together, of at most 700 bytes each."""
+MOST_KINDS = 64
+"""Sizes of pods whose scores are cached."""
 
 NOBODY: Mapping[str, NodeFacts] = {}
 
@@ -56,8 +58,6 @@ class _Place:
         cached = self.scores.get(kind)
         if cached is not None and now <= cached[1]:
             return cached[0]
-        if len(self.scores) >= MOST_REMEMBERED:
-            self.scores.clear()
         fresh = score(wish, facts, self.bound, now)
         self.scores[kind] = (fresh, _holds_until(facts, now))
         return fresh
@@ -72,6 +72,7 @@ class Ledger:
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
         self._places: defaultdict[str, _Place] = defaultdict(_Place)
+        self._kinds: deque[_Kind] = deque()
         self._node_of: dict[str, str] = {}
 
     @property
@@ -153,6 +154,7 @@ class Ledger:
     ) -> tuple[Score, ...]:
         """Score nodes. *strangers* are facts of nodes that the watch has not reported yet."""
         now, kind = self._clock(), (wish.tier.value, wish.millis, wish.is_system)
+        self._admit(kind)
         places, scored = self._places, []
         for name in names:
             place = places.get(name)
@@ -164,6 +166,17 @@ class Ledger:
             else:
                 scored.append(unknown(name))
         return tuple(scored)
+
+    def _admit(self, kind: _Kind) -> None:
+        """Make room for the scores of one more kind of pod. At least two kinds are kept."""
+        if kind in self._kinds:
+            return
+        most = min(MOST_KINDS, max(2, MOST_CACHED // max(1, len(self._places))))
+        while len(self._kinds) >= most:
+            dropped = self._kinds.popleft()
+            for place in self._places.values():
+                place.scores.pop(dropped, None)
+        self._kinds.append(kind)
 
     def _tidy(self, name: str) -> None:
         place = self._places[name]

@@ -29,7 +29,7 @@ RIGHTS = (
 AGENT = "temper-agent"
 WEBHOOK = "temper-overcommit"
 REINSTALL = "helm upgrade --install temper deploy/helm/temper -n {}"
-SOON_S = 7 * 86_400
+SOON_S = 60 * 86_400
 
 
 def cluster_version(api: ApiServer) -> Iterator[Finding]:
@@ -165,13 +165,16 @@ def webhook(api: ApiServer, namespace: str) -> Iterator[Finding]:
         return
     effect = "pods start with their full requests meanwhile"
     log = f"kubectl -n {namespace} logs deploy/temper-webhook"
+    again = REINSTALL.format(namespace)
     for hook in configuration.get("webhooks") or ():
-        yield from _trust(str((hook.get("clientConfig") or {}).get("caBundle") or ""), effect, log)
+        yield from _trust(
+            str((hook.get("clientConfig") or {}).get("caBundle") or ""), effect, again
+        )
         if hook.get("failurePolicy") != "Ignore":
             yield error(
                 "webhook",
                 "failurePolicy is not Ignore: without the webhook no pod would start",
-                REINSTALL.format(namespace),
+                again,
             )
     if not _has_endpoint(api, namespace):
         yield warning("webhook", f"no pod answers for temper-webhook; {effect}", log)
@@ -198,9 +201,7 @@ def _trust(bundle: str, effect: str, remedy: str) -> Iterator[Finding]:
         yield error("webhook", f"its certificate authority has expired; {effect}", remedy)
     elif expiry < time.time() + SOON_S:
         days = int((expiry - time.time()) / 86_400)
-        yield warning(
-            "webhook", f"its certificate authority expires in {days} days, unrenewed", remedy
-        )
+        yield warning("webhook", f"its certificate authority expires in {days} days", remedy)
 
 
 def _expiry(bundle: str) -> float | None:

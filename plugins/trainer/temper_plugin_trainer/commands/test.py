@@ -168,7 +168,23 @@ def _print(path: Path, coverage: Coverage) -> None:
 
 
 def _remarks(coverage: Coverage) -> Iterator[str]:
-    total = coverage.table.cpus_used
+    yield from _remarks_on_the_recording(coverage)
+    for thread, (count, cpus_used) in _alike(coverage.hot_unmatched).items():
+        yield _unmatched(thread, count, cpus_used / coverage.table.cpus_used)
+    for row in coverage.judged:
+        if row.others:
+            others = ", ".join(name or "none" for name in row.others)
+            own = row.group.name if row.group else "none"
+            name = row.thread.comm
+            yield f"in several groups: {name} is in {own}, by its other names in {others}"
+    unseen = coverage.table.unseen_cpus
+    if unseen:
+        share = _percent(unseen / (coverage.table.cpus_used + unseen))
+        yield f"not recorded: {share} of the CPU time was of threads too short-lived to be seen"
+
+
+def _remarks_on_the_recording(coverage: Coverage) -> Iterator[str]:
+    """Yield what is remarkable about the containers and the version of the recorded program."""
     containers = sorted({thread.container for thread in coverage.table.threads} - {""})
     if len(containers) > 1:
         yield (
@@ -178,22 +194,17 @@ def _remarks(coverage: Coverage) -> Iterator[str]:
     if coverage.is_about_version is False:
         versions = " ".join(coverage.profile.fingerprint.versions)
         yield f"not for this version: the profile is for versions {versions}"
-    for thread, (count, cpus_used) in _alike(coverage.hot_unmatched).items():
-        where = f" of process {thread.process}" if thread.process != thread.comm else ""
-        times = f", {count} threads" if count > 1 else ""
-        cut = "…" if len(thread.title) > LONGEST_TITLE else ""
-        titled = f" ({thread.title[:LONGEST_TITLE]}{cut})" if thread.title else ""
-        share = _percent(cpus_used / total)
-        yield f"unmatched and hot: {thread.comm}{where}{times}, {share} of the CPU time{titled}"
-    for row in coverage.judged:
-        if row.others:
-            others = ", ".join(name or "none" for name in row.others)
-            own = row.group.name if row.group else "none"
-            name = row.thread.comm
-            yield f"in several groups: {name} is in {own}, by its other names in {others}"
-    if coverage.table.unseen_cpus:
-        unseen = _percent(coverage.table.unseen_cpus / (total + coverage.table.unseen_cpus))
-        yield f"not recorded: {unseen} of the CPU time was of threads too short-lived to be seen"
+
+
+def _unmatched(thread: TableThread, count: int, share: float) -> str:
+    """Describe *count* hot threads like *thread* that no group takes."""
+    where = f" of process {thread.process}" if thread.process != thread.comm else ""
+    times = f", {count} threads" if count > 1 else ""
+    cut = "…" if len(thread.title) > LONGEST_TITLE else ""
+    titled = f" ({thread.title[:LONGEST_TITLE]}{cut})" if thread.title else ""
+    return (
+        f"unmatched and hot: {thread.comm}{where}{times}, {_percent(share)} of the CPU time{titled}"
+    )
 
 
 def _alike(judged: Iterable[Judged]) -> dict[TableThread, tuple[int, float]]:

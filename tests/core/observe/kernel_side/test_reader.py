@@ -10,7 +10,7 @@ import pytest
 from temper_core.bpf import maps
 from temper_core.bpf.package import load_object
 from temper_core.errors import BpfError
-from temper_core.observe.kernel_side.kernel_threads import IterThreads
+from temper_core.observe.kernel_side.kernel_threads import IterThreads, KernelThreads
 from temper_core.observe.kernel_side.layout import (
     CONTROL_BYTES,
     GROUP,
@@ -132,3 +132,8 @@ def test_only_the_walk_sees_beyond_its_own_pid_namespace(open_tier):
 
     is_confined = open_tier.kind is IterThreads
     assert (int(seen) == 1, tuple(defects)) == (is_confined, HIDDEN if is_confined else ())
+
+
+def test_what_both_tiers_share_is_no_reader_by_itself():
+    with pytest.raises(TypeError, match="abstract"):
+        KernelThreads(None, 1, "/", 0.0)

@@ -1,6 +1,7 @@
 """The engine as a child: tied to the agent's life, shielded from its terminal, drained always."""
 
 import errno
+import gc
 import json
 import os
 import signal
@@ -257,6 +258,7 @@ def test_a_start_that_fails_half_way_leaves_neither_child_nor_descriptor(
     def fail(*_: object, **__: object) -> None:
         raise error
 
+    gc.collect()  # what earlier tests left open is not this one's
     before = children(), open_descriptors()
     arguments = ("-c", "exec sleep 600")
 
