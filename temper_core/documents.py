@@ -1,6 +1,7 @@
 """Read TOML and JSON documents into frozen models. Errors name every misfit by its path."""
 
 import datetime as dt
+import errno
 import json
 import math
 import os
@@ -50,12 +51,14 @@ def read(path: Path, model: type[Model]) -> Model:
     return fit(read_table(path), model, source=str(path))
 
 
-def read_table(path: Path) -> dict[str, Any]:
+def read_table(path: Path, *, largest_bytes: int = LARGEST_DOCUMENT_BYTES) -> dict[str, Any]:
     """Parse the TOML document at *path*. Raise DocumentError if it is not TOML."""
-    return parse_toml(read_text(path), source=str(path))
+    return parse_toml(read_text(path, largest_bytes=largest_bytes), source=str(path))
 
 
-def read_text(path: Path, *, pipes: bool = False) -> str:
+def read_text(
+    path: Path, *, pipes: bool = False, largest_bytes: int = LARGEST_DOCUMENT_BYTES
+) -> str:
     """Read the UTF-8 document at *path*. Raise DocumentError if it cannot be read.
 
     Only regular files are allowed, because reading a pipe may block without end. *pipes* allows
@@ -64,25 +67,42 @@ def read_text(path: Path, *, pipes: bool = False) -> str:
     # O_NONBLOCK: opening a pipe without a writer must not block, so that it can be refused.
     flags = os.O_RDONLY | os.O_CLOEXEC | (0 if pipes else os.O_NONBLOCK)
     try:
-        with open(os.open(path, flags), "rb") as file:  # noqa: PTH123 - flags are the point
-            mode = os.fstat(file.fileno()).st_mode
-            if not pipes and not stat.S_ISREG(mode):
-                raise DocumentError(str(path), ["is not a regular file"])
-            return read_stream(file, source=str(path))
+        descriptor = os.open(path, flags)
+        try:
+            _require_readable(os.fstat(descriptor), path, largest_bytes, pipes=pipes)
+            # With closefd, open() leaves the descriptor of a directory open.
+            with open(descriptor, "rb", closefd=False) as file:
+                return read_stream(file, source=str(path), largest_bytes=largest_bytes)
+        finally:
+            os.close(descriptor)
     except OSError as error:
         raise DocumentError(str(path), [error.strerror or str(error)]) from error
     except ValueError as error:
         raise DocumentError(str(path), ["is no name of a file"]) from error
 
 
-def read_stream(stream: BinaryIO, *, source: str) -> str:
+def _require_readable(
+    status: os.stat_result, path: Path, largest_bytes: int, *, pipes: bool
+) -> None:
+    """Raise DocumentError for another kind of file, and for one whose size is too large."""
+    if stat.S_ISDIR(status.st_mode):
+        raise DocumentError(str(path), [os.strerror(errno.EISDIR)])
+    if not pipes and not stat.S_ISREG(status.st_mode):
+        raise DocumentError(str(path), ["is not a regular file"])
+    if status.st_size > largest_bytes:
+        raise DocumentError(str(path), [f"is larger than {largest_bytes} bytes"])
+
+
+def read_stream(
+    stream: BinaryIO, *, source: str, largest_bytes: int = LARGEST_DOCUMENT_BYTES
+) -> str:
     """Read *stream* to its end as UTF-8. Raise DocumentError if it is too large or no text."""
     content = bytearray()
     # The size that a file or a device reports may differ from the bytes that it returns.
-    while len(content) <= LARGEST_DOCUMENT_BYTES and (part := stream.read(CHUNK_BYTES)):
+    while len(content) <= largest_bytes and (part := stream.read(CHUNK_BYTES)):
         content += part
-    if len(content) > LARGEST_DOCUMENT_BYTES:
-        raise DocumentError(source, [f"is larger than {LARGEST_DOCUMENT_BYTES} bytes"])
+    if len(content) > largest_bytes:
+        raise DocumentError(source, [f"is larger than {largest_bytes} bytes"])
     if content.startswith(GZIP_MAGIC):
         raise DocumentError(source, [f"is compressed (gzip), not text{_reader_of_name(source)}"])
     try:

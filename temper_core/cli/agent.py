@@ -54,8 +54,9 @@ def command(
 
     logs.configure(log_level)
     _require_descriptors()
-    settings = load(path).settings
-    settings = _with_options(settings, pods, listen, observe_only, strict_plugins)
+    effective = load(path)
+    settings = _with_options(effective.settings, pods, listen, observe_only, strict_plugins)
+    _warn_of_writers(effective.source, settings)
     wake = LoopWaker()
     agent = assemble(settings, wake)
     endings = [signal.SIGTERM, signal.SIGINT]
@@ -77,6 +78,20 @@ def _require_descriptors() -> None:
             f"only {soft} files may be open at a time, and the agent needs {LEAST_DESCRIPTORS}: "
             "raise RLIMIT_NOFILE (ulimit -n, or LimitNOFILE= of its unit)"
         )
+
+
+def _warn_of_writers(source: str, settings: "Settings") -> None:
+    """Log which other users may change the files that this agent trusts."""
+    import structlog
+
+    from temper_core.foreign_writers import foreign_writer
+
+    log = structlog.get_logger(__name__)
+    trusted = (source, settings.server.token_file, settings.profiles.directory)
+    states = (settings.safe_mode.file, settings.safe_mode.state)
+    for path in (*trusted, *states, *(str(Path(state).parent) for state in states)):
+        if Path(path).is_absolute() and (who := foreign_writer(Path(path))):
+            log.warning("file_writable_by_others", path=path, writer=who)
 
 
 def _with_options(

@@ -15,11 +15,15 @@ SETTINGS_PATH = "/etc/temper/agent.toml"
 """The default of ``temper_core.settings``, repeated here because that is slow to import."""
 
 
+LARGEST_TEXT = 1024 * 1024
+"""Characters."""
+
+
 def recall(name: str) -> str | None:
     """Return the text kept as *name*; None unless it was kept under the present stamp."""
     try:
-        with open(_path(name), encoding="utf-8") as file:  # noqa: PTH123 - pathlib is slow to import
-            stamp, _, text = file.read().partition("\n")
+        with open(_path(name), encoding="utf-8", opener=_without_waiting) as file:
+            stamp, _, text = file.read(LARGEST_TEXT).partition("\n")
     except (OSError, ValueError):
         return None
     return text if stamp == _stamp() and text else None
@@ -39,11 +43,16 @@ def remember(name: str, text: str) -> None:
         return
 
 
+def _without_waiting(path: str, flags: int) -> int:
+    """Open a file. A pipe without a writer does not block."""
+    return os.open(path, flags | os.O_NONBLOCK)
+
+
 def _forget_others(directory: str, stamp: str) -> None:
     """Remove the texts with an outdated stamp."""
     for entry in os.scandir(directory):
-        with open(entry.path, "rb") as file:  # noqa: PTH123 - the same
-            is_current = file.readline().rstrip(b"\n") == stamp.encode()
+        with open(entry.path, "rb", opener=_without_waiting) as file:
+            is_current = file.readline(LARGEST_TEXT).rstrip(b"\n") == stamp.encode()
         if not is_current:
             os.unlink(entry.path)  # noqa: PTH108 - the same
 

@@ -53,10 +53,14 @@ class EventFile:
             descriptor = os.open(self.path, _FLAGS & ~(os.O_RDWR | os.O_APPEND))
         except (FileNotFoundError, NotADirectoryError):
             return Remembered()
-        with os.fdopen(descriptor, "rb") as file:
+        try:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 raise NotOursError(f"{self.path} is not a regular file")
-            return _remembered(self._lines(file))
+            # With closefd, fdopen() leaves the descriptor open if it fails.
+            with os.fdopen(descriptor, "rb", closefd=False) as file:
+                return _remembered(self._lines(file))
+        finally:
+            os.close(descriptor)
 
     def append(self, lines: Iterable[bytes]) -> bool:
         """Add *lines*. Return False if the file must be replaced: it is full or its end is torn."""

@@ -33,10 +33,14 @@ def _streamed(path: Path, node: str | None) -> tuple[Pod, ...] | None:
     """Return the pods of a PodList, or None for a document of another kind."""
     # Without O_NONBLOCK, opening a FIFO blocks until it has a writer.
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-    with open(descriptor, "rb") as file:  # noqa: PTH123 - of a descriptor
+    try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             return None
-        return _pods_of(file, str(path), node)
+        # With closefd, open() leaves the descriptor of a directory open.
+        with open(descriptor, "rb", closefd=False) as file:
+            return _pods_of(file, str(path), node)
+    finally:
+        os.close(descriptor)
 
 
 def _pods_of(file: BinaryIO, source: str, node: str | None) -> tuple[Pod, ...] | None:

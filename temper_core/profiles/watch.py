@@ -5,6 +5,7 @@ from pathlib import Path
 import structlog
 
 from temper_core.file_watch.path_watch import PathWatch
+from temper_core.foreign_writers import foreign_writer
 from temper_core.plugin_host import PluginHost
 from temper_core.profiles.catalogue import ProfileCatalogue
 from temper_core.profiles.completion import Completion, FindEngine, newest_engine
@@ -58,6 +59,8 @@ def _tell(former: ProfileCatalogue, catalogue: ProfileCatalogue) -> None:
     for loaded in catalogue.profiles:
         if loaded not in former.profiles:
             log.info("profile_loaded", source=loaded.source, profile=loaded.profile.id)
+            if loaded.is_file and (who := foreign_writer(Path(loaded.source))):
+                log.warning("file_writable_by_others", path=loaded.source, writer=who)
             if loaded.expired:
                 log.warning("profile_expired", profile=loaded.profile.id, expired=loaded.expired)
     present = {(loaded.source, loaded.profile.id) for loaded in catalogue.profiles}

@@ -1,11 +1,13 @@
 """The host's switch for safe mode: a file, with one line per request made by this tool.
 
-While the file exists, with any content, every agent of this host stays in safe mode. A line that
+While the file exists, with any content, every agent with this path stays in safe mode. A line that
 this tool did not write is another request and is never removed.
 """
 
+import errno
 import os
 import re
+import stat
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -46,15 +48,17 @@ class SafeModeFile:
             return Request(f"{self.path} cannot be examined: {error.strerror}", clock())
         return Request(self._reason() or f"{self.path} is there", since)
 
-    def add(self, requester: str, reason: str) -> None:
-        """Create the file, or add to it, in *requester*'s name.
+    def add(self, requester: str, reason: str) -> str:
+        """Create the file, or add to it, in *requester*'s name. Return a note on what is missing.
 
-        An unreadable file stays as it is, because it requests safe mode already.
+        An unreadable file stays as it is, because it requests safe mode already. Where no text can
+        be written, an empty file requests it: its existence counts, and it takes no block of a full
+        disk.
         """
         try:
             lines = self._read() or ()
-        except OSError:
-            return
+        except OSError as error:
+            return f" (it stays as it is: {error.strerror or error})"
         other_lines = [line for line in lines if requester_of(line) != requester]
         when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         line = f"temper safe-mode on by {requester} (uid {os.getuid()}) at {when}"
@@ -62,7 +66,8 @@ class SafeModeFile:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._replace([*other_lines, f"{line}: {reason}" if reason else line])
         except OSError as error:
-            raise MachineError(f"cannot write {self.path}: {error.strerror or error}") from error
+            return self._leave_empty(error)
+        return ""
 
     def remove(self, requester: str) -> bool:
         """Remove *requester*'s line, and the file with its last line. Return False without one."""
@@ -79,24 +84,50 @@ class SafeModeFile:
             raise MachineError(f"cannot change {self.path}: {error.strerror or error}") from error
         return True
 
-    def _read(self, limit: int = LARGEST_FILE_BYTES) -> tuple[str, ...] | None:
+    def _leave_empty(self, error: OSError) -> str:
+        """Make sure that a file exists after *error*. Raise MachineError if none can be made."""
+        try:
+            if not os.path.lexists(self.path):
+                flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+                os.close(os.open(self.path, flags, 0o644))
+        except OSError as second:
+            raise MachineError(f"cannot write {self.path}: {second.strerror or second}") from error
+        return (
+            f" (without requester and reason: {error.strerror or error}; "
+            "'off' does not remove it, rm does)"
+        )
+
+    def _read(self) -> tuple[str, ...] | None:
+        """Return all lines. Raise OSError for a file whose lines cannot be known and kept."""
+        text = self._beginning(LARGEST_FILE_BYTES + 1)
+        if text is None:
+            return None
+        if len(text) > LARGEST_FILE_BYTES:
+            raise OSError(errno.EFBIG, f"is larger than {LARGEST_FILE_BYTES} bytes")
+        lines = text.decode(errors="replace").splitlines()
+        return tuple(line for line in lines if line.strip())
+
+    def _reason(self) -> str:
+        """Return the beginning of the file's text, on one line."""
+        try:
+            text = self._beginning(LONGEST_REASON) or b""
+        except OSError:
+            return ""
+        lines = text.decode(errors="replace").splitlines()
+        return "; ".join(line.strip() for line in lines if line.strip())
+
+    def _beginning(self, size: int) -> bytes | None:
+        """Return the first *size* bytes of a regular file, None without a file."""
         if not os.path.lexists(self.path):
             return None
         # A pipe in the file's place must not block.
         descriptor = os.open(self.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
-            text = os.read(descriptor, limit).decode(errors="replace")
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise OSError(errno.EINVAL, "is not a regular file")
+            return os.read(descriptor, size)
         finally:
             os.close(descriptor)  # an open of a directory as a file would leave it open
-        return tuple(line for line in text.splitlines() if line.strip())
-
-    def _reason(self) -> str:
-        """Return the beginning of the file's text, on one line."""
-        try:
-            lines = self._read(LONGEST_REASON) or ()
-        except OSError:
-            return ""
-        return "; ".join(line.strip() for line in lines)
 
     def _replace(self, lines: list[str]) -> None:
         """Write a new file and rename it over the old one, so that it always exists."""

@@ -12,19 +12,22 @@ from contextlib import suppress
 from pathlib import Path
 
 import attrs
-from attrs import frozen
+from attrs import field, frozen
+from attrs.validators import in_
 
 from temper_core import documents
 from temper_core.errors import DocumentError
 from temper_core.safe_mode.model import LONGEST_REASON, UNREADABLE_REQUESTER, Request
 
 SCHEMA_VERSION = 1
+LARGEST_FILE_BYTES = 4 * 1024 * 1024
+"""Bytes. A request takes at most 3 KiB."""
 
 
 @frozen
 class _Document:
     requests: Mapping[str, Request]
-    schema_version: int = SCHEMA_VERSION
+    schema_version: int = field(default=SCHEMA_VERSION, validator=in_([SCHEMA_VERSION]))
 
 
 @frozen
@@ -34,16 +37,19 @@ class StateFile:
     path: Path
 
     def read(self, clock: Callable[[], float] = time.time) -> dict[str, Request]:
-        """Return the requests by requester. An unreadable file counts as one, made now."""
+        """Return the requests by requester. An unreadable file counts as one, made now.
+
+        So does a file of another kind, of another ``schema_version``, or beyond its bound.
+        """
         try:
-            text = self.path.read_text(encoding="utf-8")
+            text = documents.read_text(self.path, largest_bytes=LARGEST_FILE_BYTES)
             table = documents.parse_json(text, source=str(self.path))
             return dict(documents.fit(table, _Document, source=str(self.path)).requests)
-        except (FileNotFoundError, NotADirectoryError):
-            return {}
-        except (OSError, UnicodeDecodeError, DocumentError) as error:
+        except DocumentError as error:
+            if not self._is_there():
+                return {}
             reason = f"{self.path} cannot be read, so it may hold a request: {error}"
-            return {UNREADABLE_REQUESTER: Request(reason[:LONGEST_REASON], clock())}
+            return {UNREADABLE_REQUESTER: Request(_one_line(reason), clock())}
 
     def write(self, requests: Mapping[str, Request]) -> None:
         """Replace the file by *requests*, or remove it if there are none. Raises OSError."""
@@ -55,10 +61,21 @@ class StateFile:
         else:
             self.path.unlink(missing_ok=True)
 
+    def _is_there(self) -> bool:
+        """Whether anything has the file's name, a broken link included."""
+        try:
+            self.path.lstat()
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        except OSError:
+            return True
+        return True
+
     def _replace(self, text: str) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         beside = self.path.with_name(f"{self.path.name}.new")
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+        beside.unlink(missing_ok=True)  # opening a pipe of that name would block
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         try:
             with os.fdopen(os.open(beside, flags, 0o600), "w", encoding="utf-8") as file:
                 file.write(text)
@@ -69,3 +86,8 @@ class StateFile:
             with suppress(OSError):
                 beside.unlink()
             raise
+
+
+def _one_line(text: str) -> str:
+    """Return the beginning of *text* on one line, within the limit of a reason."""
+    return "; ".join(text.splitlines())[:LONGEST_REASON]

@@ -1,6 +1,8 @@
 """The file of bearer tokens: a single token, or one line ``name: token`` per token."""
 
+import os
 import re
+import stat
 from pathlib import Path
 
 from attrs import field, frozen
@@ -26,7 +28,9 @@ def read_tokens(path: Path) -> tuple[NamedToken, ...]:
 
     No message contains any part of a token.
     """
-    with path.open("rb") as file:
+    with open(path, "rb", opener=_without_waiting) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise MachineError(f"the token file {path}: is not a regular file")
         content = file.read(LARGEST_FILE_BYTES + 1)
     lines = [line for line in content.splitlines() if line.strip() and not line.startswith(b"#")]
     named = [_NAMED.fullmatch(line) for line in lines]
@@ -35,6 +39,11 @@ def read_tokens(path: Path) -> tuple[NamedToken, ...]:
     if len(content) > LARGEST_FILE_BYTES:
         raise MachineError(f"the token file {path}: is larger than {LARGEST_FILE_BYTES} bytes")
     return tuple(_token(path, line) for line in named)
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    """Open a file. A pipe without a writer does not block."""
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def _token(path: Path, line: "re.Match[bytes] | None") -> NamedToken:

@@ -12,6 +12,8 @@ from temper_core.errors import DocumentError
 from temper_core.settings.models import Settings
 
 DEFAULT_PATH = Path("/etc/temper/agent.toml")
+LARGEST_SETTINGS_BYTES = 4 * 1024 * 1024
+"""Bytes. Parsing a megabyte of TOML takes seconds. A file that sets everything has 10 KiB."""
 MOVED: Mapping[tuple[str, str], str] = {("observe", "edges"): "plugins.tracer"}
 """Settings of the core that became a plugin's: section and key, and the table they are in."""
 
@@ -53,7 +55,7 @@ def load(path: Path | None) -> Effective:
         settings_path = DEFAULT_PATH
     if settings_path is None:
         return Effective(Settings(), "default", {})
-    table = documents.read_table(settings_path)
+    table = documents.read_table(settings_path, largest_bytes=LARGEST_SETTINGS_BYTES)
     _refuse_moved(table, str(settings_path))
     settings = _placed(documents.fit(table, Settings, source=str(settings_path)), table)
     return Effective(settings, str(settings_path), table)

@@ -122,8 +122,10 @@ class EngineProcess:
                 path.unlink()
 
     def _note_down(self, name: str) -> None:
+        path = self.launch.run / name
         with suppress(OSError):
-            (self.launch.run / name).write_text(self._note, encoding="ascii")
+            path.unlink(missing_ok=True)  # opening a pipe of that name would block
+            path.write_text(self._note, encoding="ascii")
 
 
 def spawn(launch: Launch) -> EngineProcess:

@@ -6,8 +6,10 @@ The lock is the kernel's (flock), so the kernel releases it when an agent is kil
 remains is only a note.
 """
 
+import errno
 import fcntl
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
@@ -53,7 +55,7 @@ def exclusive_access(settings: Settings, roots: Roots) -> Iterator[bool]:
         if not may_enforce(settings, roots):
             try:
                 is_alone = stack.enter_context(agent_lock(roots.node))
-            except AnotherAgentError:
+            except MachineError:  # another agent, or no regular file in the lock's place
                 is_alone = False
         yield is_alone
 
@@ -62,7 +64,8 @@ def exclusive_access(settings: Settings, roots: Roots) -> Iterator[bool]:
 def agent_lock(directory: Path) -> Iterator[bool]:
     """Hold the node's lock in *directory*. Yield whether it could be taken.
 
-    Raises AnotherAgentError if another agent holds it. If the directory cannot be written, no
+    Raises AnotherAgentError if another agent holds it, MachineError if another kind of file has
+    its name. If the directory cannot be written, no
     engine can be started either (preflight reports that): such an agent only observes, without the
     lock. The file is removed at the end, and the directory if this call made it.
     """
@@ -91,7 +94,7 @@ def agent_lock(directory: Path) -> Iterator[bool]:
 def _locked(path: Path) -> int:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     for _ in range(ATTEMPTS):
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        descriptor = _opened(path)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -105,6 +108,27 @@ def _locked(path: Path) -> int:
     raise AnotherAgentError(
         f"another agent that may enforce runs on this node ({_holder(path)}holds {path}); "
         "stop it, or start this one with --observe-only, which runs beside it"
+    )
+
+
+def _opened(path: Path) -> int:
+    """Open the lock file. Raise MachineError if the entry is no regular file."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        descriptor = os.open(path, flags, 0o600)
+    except OSError as error:
+        if error.errno in (errno.EISDIR, errno.ELOOP, errno.ENXIO):
+            raise _no_file(path) from error
+        raise
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise _no_file(path)
+    return descriptor
+
+
+def _no_file(path: Path) -> MachineError:
+    return MachineError(
+        f"{path}: is not a regular file, so it cannot be the node's lock; remove it"
     )
 
 

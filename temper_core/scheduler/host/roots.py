@@ -1,5 +1,6 @@
 """The paths of the machine that the scheduler reads. Tests pass folders."""
 
+import os
 from pathlib import Path
 
 from attrs import frozen
@@ -47,12 +48,19 @@ class Roots:
 
 
 def read_line(path: Path, limit: int = 65_536) -> str | None:
-    """Return up to *limit* bytes of *path*, decoded and stripped, or None if unreadable."""
+    """Return up to *limit* bytes of *path*, decoded and stripped, or None if unreadable.
+
+    A pipe in the file's place does not block.
+    """
     try:
-        with path.open("rb") as file:
-            return file.read(limit).decode(errors="replace").strip()
+        with open(path, "rb", opener=_without_waiting) as file:
+            return (file.read(limit) or b"").decode(errors="replace").strip()
     except OSError:
         return None
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def read_number(path: Path) -> int | None:

@@ -1,6 +1,7 @@
 """What a running agent follows: pods, profiles, the safe-mode file and trials."""
 
 import json
+import os
 
 import pytest
 
@@ -102,3 +103,24 @@ def test_a_trial_is_decided_by_at_once_and_leaves_nothing_when_it_ends(start):
         "trial_ended",
     ]
     assert not any("tuned" in path.read_text() for path in agent.directory.rglob("*.json"))
+
+
+def sparse(path):
+    with path.open("wb") as file:
+        file.truncate(3 << 30)
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, sparse])
+@pytest.mark.parametrize(
+    ("name", "requester"),
+    [("safe-mode", "file"), ("safe-mode-requests.json", "unreadable-state")],
+)
+def test_an_agent_starts_beside_a_hostile_state_and_takes_it_for_a_request(
+    start, tmp_path, name, requester, make
+):
+    make(tmp_path / name)
+
+    agent = start()
+    agent.wait_for(agent.observation, "observation")
+
+    assert list(agent.get("/safe-mode").json()["requests"]) == [requester]

@@ -1,5 +1,6 @@
 """The agent as a user runs it: a real process on this machine's real threads."""
 
+import json
 import os
 import re
 import signal
@@ -232,3 +233,15 @@ def test_settings_that_cannot_work_end_the_agent_at_once(tmp_path, settings, cod
     assert done.returncode == code
     assert word in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_settings_that_others_may_write_are_told(start, tmp_path):
+    (tmp_path / "agent.toml").touch()
+    (tmp_path / "agent.toml").chmod(0o666)  # it is written anew with the same mode
+    agent = start()
+    agent.wait_for(agent.observation, "observation")
+
+    lines = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
+
+    told = [line["path"] for line in lines if line["event"] == "file_writable_by_others"]
+    assert told == [str(tmp_path / "agent.toml")]

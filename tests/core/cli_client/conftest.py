@@ -8,6 +8,8 @@ import pytest
 from attrs import frozen
 from click.testing import CliRunner, Result
 
+from temper_core.cli.safe_mode_switch import Host
+from temper_core.scheduler.host.roots import Roots
 from temper_core.server.agent_server import AgentServer
 from temper_core.settings import Settings, load
 from temper_core.settings.models import ServerSettings
@@ -116,9 +118,14 @@ def tcp_agent(view, node: Node, tmp_path: Path) -> Iterator[AgentServer]:
 
 @pytest.fixture
 def temper(node: Node) -> Callable[..., Result]:
-    """Run a command of ``temper`` with the node's settings."""
+    """Run a command of ``temper`` with the node's settings, on a host without other agents."""
+    proc = node.folder / "proc"
+    proc.mkdir()
+    roots = Roots(proc=proc, sys=node.folder / "sys", node=node.folder / "run")
+    host = Host(roots, usual=lambda: node.settings)
 
     def run(command: object, *arguments: str) -> Result:
-        return CliRunner().invoke(command, [*arguments, "--settings", str(node.settings_path)])
+        given = [*arguments, "--settings", str(node.settings_path)]
+        return CliRunner().invoke(command, given, obj=host)
 
     return run

@@ -74,7 +74,7 @@ def test_on_without_an_agent_leaves_the_file_with_who_when_and_why(temper, node)
     (line,) = node.file.read_text().splitlines()
     assert result.exit_code == 0
     assert "no agent answers at" in result.output
-    assert f"{node.file} now requests safe mode from every agent of this host" in result.output
+    assert f"{node.file} now requests safe mode from every agent that reads it" in result.output
     assert line.startswith(f"temper safe-mode on by alice (uid {os.getuid()}) at 20")
     assert line.endswith("Z: benchmark")
     assert stat.S_IMODE(node.file.stat().st_mode) & 0o022 == 0
@@ -90,9 +90,16 @@ def test_off_without_an_agent_removes_the_file_that_this_tool_made(temper, node)
     assert list(node.file.parent.iterdir()) == []
 
 
+def following(view, file):
+    """Have the agent's requests be those of *file*, as a real agent's are."""
+    request = {"file": {"reason": "", "since": 1.0}}
+    view.safe_mode_requests = lambda: request if file.exists() else {}
+
+
 def test_off_takes_back_the_file_that_on_left_where_an_agent_lets_nobody_act(
-    temper, node, tcp_agent
+    temper, node, tcp_agent, view
 ):
+    following(view, node.file)
     node.write_settings(str(tcp_agent.address), socket=str(node.folder / "absent.sock"))
 
     on = temper(safe_mode.command, "on")
@@ -208,12 +215,42 @@ def test_an_agent_that_fails_does_not_keep_anybody_out_of_safe_mode(temper, node
         raise MachineError("disk full")
 
     view.request_safe_mode = fail
+    following(view, node.file)
 
     result = temper(safe_mode.command, "on")
 
     assert result.exit_code == 0
     assert "disk full" in result.output
     assert node.file.exists()
+
+
+@pytest.mark.usefixtures("agent")
+def test_an_agent_that_neither_acts_nor_notices_the_file_has_not_heard(temper, node, view):
+    def fail(*_):
+        raise MachineError("disk full")
+
+    view.request_safe_mode = fail
+
+    result = temper(safe_mode.command, "on")
+
+    assert isinstance(result.exception, MachineError)
+    assert f"has NOT heard: it does not notice {node.file}" in str(result.exception)
+
+
+@pytest.mark.usefixtures("agent")
+def test_an_engine_that_stays_attached_is_named_with_the_way_to_eject_it(temper, node, monkeypatch):
+    monkeypatch.setattr("temper_core.cli.safe_mode_switch.DETACH_S", 0.0)
+    (node.folder / "sys/kernel/sched_ext/root").mkdir(parents=True)
+    (node.folder / "sys/kernel/sched_ext/state").write_text("enabled\n")
+    (node.folder / "sys/kernel/sched_ext/root/ops").write_text("layered_1.0\n")
+
+    result = temper(safe_mode.command, "on")
+
+    assert isinstance(result.exception, MachineError)
+    assert (
+        "layered_1.0 is still attached; run: echo S > /proc/sysrq-trigger"
+        in result.output + str(result.exception)
+    )
 
 
 @pytest.mark.usefixtures("agent")

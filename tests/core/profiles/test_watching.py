@@ -139,3 +139,14 @@ def test_a_child_of_what_a_plugin_ships_follows_its_own_file(watch_on, write, sh
     assert (mine.is_file, shipped.is_file) == (True, False)
     assert [group.name for group in mine.profile.thread_groups] == ["x", "rest"]
     assert mine.profile.machine_shape == shipped.profile.machine_shape
+
+
+def test_a_profile_that_others_may_write_is_told_when_it_is_loaded(watch_on, write):
+    path = write("a.toml", id="one")
+    path.chmod(0o666)
+
+    with capture_logs() as logs:
+        watch_on()
+
+    [told] = [entry for entry in logs if entry["event"] == "file_writable_by_others"]
+    assert (told["path"], told["writer"]) == (str(path), f"every user may write {path}")

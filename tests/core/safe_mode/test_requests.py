@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
+from temper_core.errors import MachineError
+from temper_core.safe_mode.host_file import SafeModeFile
 from temper_core.safe_mode.requests import SafeModeRequests
 
 
@@ -208,3 +210,46 @@ def test_names_and_reasons_of_any_length_are_cut(paths):
     ((name, request),) = requests.active().items()
     assert (len(name), len(request.reason)) == (64, 500)
     assert requests.withdraw("x" * 10_000)
+
+
+@pytest.fixture
+def full_disk(tmp_path):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=4k", "tmpfs", str(disk)]
+    if subprocess.run(mount, check=False, capture_output=True).returncode != 0:
+        pytest.skip("mounting a small disk needs root")
+    (disk / "ballast").write_bytes(b"x" * 4096)
+    yield disk
+    subprocess.run(["umount", str(disk)], check=True)
+
+
+def test_a_full_disk_takes_an_empty_file_whose_existence_requests_safe_mode(full_disk, paths):
+    file = SafeModeFile(full_disk / "safe-mode")
+
+    note = file.add("cli", "latency")
+
+    assert [path.name for path in full_disk.iterdir() if path.name != "ballast"] == ["safe-mode"]
+    assert file.path.read_bytes() == b""
+    assert "No space left on device" in note
+    assert "file" in SafeModeRequests(file.path, paths[1]).active()
+    assert not file.remove("cli")
+
+
+def test_a_full_disk_takes_nothing_from_a_file_that_is_there(full_disk):
+    (full_disk / "ballast").unlink()
+    file = SafeModeFile(full_disk / "safe-mode")
+    file.add("alice", "first")
+    before = file.path.read_bytes()
+
+    note = file.add("bob", "x" * 400)
+
+    assert "No space left on device" in note
+    assert file.path.read_bytes() == before
+
+
+def test_a_directory_that_cannot_be_written_is_an_error(tmp_path):
+    (tmp_path / "place").write_text("no directory")
+
+    with pytest.raises(MachineError, match="cannot write"):
+        SafeModeFile(tmp_path / "place/safe-mode").add("cli", "")

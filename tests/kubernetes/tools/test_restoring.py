@@ -14,7 +14,7 @@ from temper_plugin_kubernetes.annotation_requests import AnnotationRequests as O
 from temper_plugin_kubernetes.instrument import ClusterInstrument
 from temper_plugin_kubernetes.options import Options
 from tests.control_plane.cluster import wait_until
-from tests.kubernetes.tools.conftest import TEMPER, here, told_by_an_agent
+from tests.kubernetes.tools.conftest import TEMPER, told_by_an_agent
 from tests.machine_paths.watch import NOTES
 
 ASKED, DONE = "temper.codes/restore-requested", "temper.codes/restored"
@@ -197,16 +197,23 @@ def agent(cluster, fleet, token_file, kubeconfig_of, tmp_path):
         process.wait(20)
 
 
+def safe_mode(settings, *arguments):
+    """Run ``temper safe-mode``, which looks at the node's lock and the machine's own requests."""
+    environment = {name: value for name, value in os.environ.items() if name != NOTES}
+    command = [TEMPER, "safe-mode", "--settings", str(settings), *arguments]
+    return subprocess.run(command, check=False, capture_output=True, text=True, env=environment)
+
+
 def test_a_real_agent_leaves_nothing_and_writes_nothing_until_it_is_released(agent, k8s, tmp_path):
     state, _ = agent("lived-in")
-    client = ["safe-mode", "--settings", tmp_path / "agent.toml"]
-    here(*client, "on", "--requester", "alice")
+    settings = tmp_path / "agent.toml"
+    safe_mode(settings, "on", "--requester", "alice")
     was_written = (state / "safe-mode-requests.json").exists()
 
     done = k8s("restore", "lived-in", "--timeout", "40")
-    here(*client, "on", "--requester", "bob")
+    safe_mode(settings, "on", "--requester", "bob")
     was_left = state.exists()
-    asking = json.loads(here(*client, "status", "--output", "json").stdout)
+    asking = json.loads(safe_mode(settings, "status", "--output", "json").stdout)
     released = k8s("restore", "lived-in", "--release")
 
     assert (done.stdout, done.returncode) == ("lived-in: restored\n", 0)
@@ -225,8 +232,8 @@ def test_an_agent_that_is_rolled_meanwhile_makes_nothing_anew(cluster, agent, k8
     wait_until(lambda: STATUS not in cluster.annotations("lived-in"), "its farewell")
     agent("lived-in")
     wait_until(lambda: DONE in cluster.annotations("lived-in"), "the answer of the next one")
-    client = ["safe-mode", "--settings", tmp_path / "agent.toml"]
-    here(*client, "on", "--requester", "bob")
+    settings = tmp_path / "agent.toml"
+    safe_mode(settings, "on", "--requester", "bob")
 
     assert not state.exists()
     assert ASKED in cluster.annotations("lived-in")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from temper_core.errors import EXIT_MACHINE
+from temper_core.errors import EXIT_MACHINE, MachineError
 from temper_core.scheduler.host.agent_lock import AnotherAgentError, agent_lock
 
 AGENT = """
@@ -112,7 +112,7 @@ def test_a_link_in_place_of_the_lock_is_not_followed(tmp_path):
     (tmp_path / "precious").write_text("data")
     (tmp_path / "agent.lock").symlink_to(tmp_path / "precious")
 
-    with agent_lock(tmp_path) as is_held:
-        assert not is_held
+    with pytest.raises(MachineError, match="is not a regular file"), agent_lock(tmp_path):
+        pass
 
     assert (tmp_path / "precious").read_text() == "data"

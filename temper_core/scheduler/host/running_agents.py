@@ -1,0 +1,221 @@
+"""The agents that run on this host, found by their processes and by the node's lock.
+
+A process is an agent if its command line is that of ``temper agent`` (proc(5), cmdline). Its
+addresses are the sockets that the kernel lists for its descriptors (/proc/PID/fd, /proc/PID/net),
+so that no settings file has to be known.
+"""
+
+import fcntl
+import os
+import re
+import shlex
+import socket
+import stat
+import struct
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from attrs import frozen
+
+from temper_core.scheduler.host.agent_lock import LOCK_FILE
+from temper_core.scheduler.host.roots import Roots, read_line
+
+COMMAND_BYTES = 16 * 1024
+FIRST_WORDS = 6
+LISTENING_UNIX = "00010000"
+LISTENING_TCP = "0A"
+CREDENTIALS = struct.Struct("3i")
+ANSWER_S = 2.0
+_SOCKET = re.compile(r"socket:\[(\d+)\]")
+_INTERPRETER = re.compile(r"(python|pypy)[0-9.]*")
+
+
+class NoWayError(OSError):
+    """The process listens on no socket that can be reached from here."""
+
+
+@frozen
+class AgentProcess:
+    """An agent's process: its id, its user's id, and the arguments after ``temper agent``."""
+
+    pid: int
+    user: int
+    arguments: tuple[str, ...] = ()
+    proc: Path = Path("/proc")
+
+    @property
+    def command_line(self) -> str:
+        """Its command line, quoted for a shell."""
+        return shlex.join(("temper", "agent", *self.arguments))
+
+    @property
+    def settings_path(self) -> str:
+        """The settings file it was started with, absolute. Empty without one."""
+        words = iter(self.arguments)
+        for word in words:
+            if word == "--settings" or word.startswith("--settings="):
+                path = next(words, "") if word == "--settings" else word.partition("=")[2]
+                return os.path.join(self._directory(), path) if path else ""  # noqa: PTH118 - text
+        return ""
+
+    def local_socket(self) -> Path:
+        """Return the Unix socket it answers on. Raise OSError if there is none to be reached.
+
+        The process at the other end is asked of the kernel (SO_PEERCRED, unix(7)): the path may
+        belong to another process by now.
+        """
+        problem: OSError = NoWayError("it listens on no local socket")
+        for path in self._paths():
+            try:
+                if peer_of(path) == self.pid:
+                    return path
+                problem = NoWayError(f"another process answers on {path}")
+            except OSError as error:
+                problem = error
+        raise problem
+
+    def listens_on_port(self, port: int) -> bool:
+        """Whether it listens on a TCP port of this network namespace. False if not known."""
+        with suppress(OSError):
+            return self._shares("net") and port in self._ports()
+        return False
+
+    def _paths(self) -> Iterator[Path]:
+        inodes = self._inodes()
+        base = self.proc / str(self.pid)
+        with (base / "net/unix").open(encoding="utf-8", errors="surrogateescape") as file:
+            for line in file:
+                # Num RefCount Protocol Flags Type St Inode Path
+                words = line.rstrip("\n").split(maxsplit=7)
+                is_ours = len(words) > 7 and words[6] in inodes  # noqa: PLR2004 - the columns
+                if is_ours and words[3] == LISTENING_UNIX and not words[7].startswith("@"):
+                    yield self._seen_from_here(words[7])
+
+    def _seen_from_here(self, path: str) -> Path:
+        base = self.proc / str(self.pid)
+        if not path.startswith("/"):
+            return base / "cwd" / path
+        return Path(path) if self._shares("mnt") else base / "root" / path.lstrip("/")
+
+    def _ports(self) -> Iterator[int]:
+        inodes = self._inodes()
+        for name in ("tcp", "tcp6"):
+            with suppress(FileNotFoundError):
+                text = (self.proc / str(self.pid) / "net" / name).read_text(encoding="ascii")
+                for words in map(str.split, text.splitlines()[1:]):
+                    if words[3] == LISTENING_TCP and words[9] in inodes:
+                        yield int(words[1].rpartition(":")[2], 16)
+
+    def _inodes(self) -> frozenset[str]:
+        inodes: set[str] = set()
+        with os.scandir(self.proc / str(self.pid) / "fd") as descriptors:
+            for entry in descriptors:
+                with suppress(OSError):  # closed meanwhile
+                    if found := _SOCKET.fullmatch(str(Path(entry.path).readlink())):
+                        inodes.add(found[1])
+        return frozenset(inodes)
+
+    def _shares(self, kind: str) -> bool:
+        """Whether it is in this process's namespace of that kind."""
+        own, theirs = (self.proc / pid / "ns" / kind for pid in ("self", str(self.pid)))
+        try:
+            return os.path.samestat(own.stat(), theirs.stat())
+        except FileNotFoundError:
+            return True  # a kernel without namespaces of that kind
+
+    def _directory(self) -> str:
+        with suppress(OSError):
+            return str((self.proc / str(self.pid) / "cwd").readlink())
+        return ""
+
+
+def find_agents(proc: Path = Path("/proc")) -> tuple[AgentProcess, ...]:
+    """Return the agents that run on this host, as far as *proc* shows them, by process id."""
+    found = {agent.pid: agent for agent in _candidates(proc)}
+    # A child has its parent's command line until it executes its own program.
+    return tuple(found[pid] for pid in sorted(found) if _parent_of(proc / str(pid)) not in found)
+
+
+def peer_of(path: Path) -> int:
+    """Return the id of the process that listens on a Unix socket, 0 if it is not visible here.
+
+    Raises OSError if none does.
+    """
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.settimeout(ANSWER_S)
+        probe.connect(os.fspath(path))
+        credentials = probe.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS.size)
+    pid: int = CREDENTIALS.unpack(credentials)[0]
+    return pid
+
+
+def lock_holder(roots: Roots) -> int | None:
+    """Return the process that holds the node's lock, None if none does.
+
+    0 stands for a process that is not visible from here, in another PID namespace. The kernel
+    lists the holders of locks in /proc/locks (proc(5)) and leaves out those it cannot name.
+    """
+    path = roots.node / LOCK_FILE
+    try:
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        descriptor = os.open(path, flags)
+    except OSError:
+        return None
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            return None
+        return _listed_holder(status, roots.proc) or (0 if _is_held(descriptor) else None)
+    finally:
+        os.close(descriptor)
+
+
+def _candidates(proc: Path) -> Iterator[AgentProcess]:
+    with os.scandir(proc) as entries:
+        folders = [entry for entry in entries if entry.name.isdigit()]
+    for folder in folders:
+        with suppress(OSError):  # it has ended
+            command_line = read_line(Path(folder.path, "cmdline"), COMMAND_BYTES) or ""
+            if "temper" not in command_line:
+                continue
+            arguments = _arguments(command_line.rstrip("\0").split("\0"))
+            if arguments is not None:
+                user = folder.stat().st_uid
+                yield AgentProcess(int(folder.name), user, arguments, proc)
+
+
+def _arguments(words: list[str]) -> tuple[str, ...] | None:
+    """Return the arguments of ``temper agent``, None for another command."""
+    is_interpreted = _INTERPRETER.fullmatch(os.path.basename(words[0])) is not None  # noqa: PTH119
+    for place, word in enumerate(words[: FIRST_WORDS if is_interpreted else 1]):
+        is_temper = os.path.basename(word) == "temper" or "temper_core" in word  # noqa: PTH119
+        if is_temper and words[place + 1 : place + 2] == ["agent"]:
+            return tuple(words[place + 2 :])
+    return None
+
+
+def _parent_of(folder: Path) -> int:
+    # The name in parentheses may hold any character.
+    fields = (read_line(folder / "stat", limit=4096) or "").rpartition(")")[2].split()
+    return int(fields[1]) if len(fields) > 1 and fields[1].isdigit() else 0
+
+
+def _listed_holder(status: os.stat_result, proc: Path) -> int | None:
+    device = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
+    with suppress(OSError):
+        for line in (proc / "locks").read_text(encoding="ascii", errors="replace").splitlines():
+            words = line.split()
+            if words[1:2] == ["FLOCK"] and words[5:6] == [device] and words[4].isdigit():
+                return int(words[4])
+    return None
+
+
+def _is_held(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False

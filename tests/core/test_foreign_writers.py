@@ -1,0 +1,66 @@
+"""Which other users may change a file that the agent trusts."""
+
+import os
+
+import pytest
+
+from temper_core.foreign_writers import foreign_writer
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="giving a file away needs root")
+OTHER = 12345
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "etc" / "agent.toml"
+    path.parent.mkdir(mode=0o755)
+    path.write_text("")
+    path.chmod(0o644)
+    return path
+
+
+def test_a_file_of_this_user_alone_has_no_other_writer(file):
+    assert foreign_writer(file) == ""
+
+
+def test_a_file_that_every_user_may_write_is_named(file):
+    file.chmod(0o666)
+
+    assert foreign_writer(file) == f"every user may write {file}"
+
+
+def test_a_directory_that_every_user_may_write_is_named(file):
+    file.parent.chmod(0o777)
+
+    assert foreign_writer(file) == f"every user may write {file.parent}"
+
+
+def test_a_sticky_directory_lets_nobody_replace_it(file):
+    file.parent.chmod(0o1777)
+
+    assert foreign_writer(file) == ""
+
+
+@needs_root
+def test_a_file_of_another_user_and_one_of_his_group_are_named(file):
+    os.chown(file, OTHER, 0)
+    of_user = foreign_writer(file)
+    os.chown(file, 0, OTHER)
+    file.chmod(0o664)
+
+    assert of_user == f"user {OTHER} owns {file}"
+    assert foreign_writer(file) == f"group {OTHER} may write {file}"
+
+
+def test_the_target_of_a_link_counts(file, tmp_path):
+    file.chmod(0o666)
+    (tmp_path / "link").symlink_to(file)
+
+    assert foreign_writer(tmp_path / "link") == f"every user may write {file}"
+
+
+@pytest.mark.parametrize("name", ["none", "loop"])
+def test_what_is_not_there_has_no_writer(tmp_path, name):
+    (tmp_path / "loop").symlink_to("loop")
+
+    assert foreign_writer(tmp_path / name) == ""
