@@ -2,7 +2,10 @@
 
 import signal
 import socket
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -82,6 +85,40 @@ def test_an_agent_whose_plugin_holds_the_interpreter_ends_and_its_log_has_the_st
     assert 'path/holder.py", line' in log
     assert f"in {hold}" in log
     assert "agent_stopped" not in log
+
+
+WITH_AN_ENGINE = """
+import ctypes, sys
+from pathlib import Path
+from temper_core.agent.watchdog import Watchdog
+from temper_core.scheduler.engine.process import Launch, spawn
+arguments = ("-c", "exec sleep 600")
+process = spawn(Launch(Path("/bin/sh"), "[]", Path(sys.argv[1]), arguments=arguments))
+print(process.pid, flush=True)
+Watchdog(1.0).begin()
+for _ in range(9):  # a signal ends a sleep of this thread
+    ctypes.PyDLL(None).sleep(3600)
+"""
+
+
+def is_running(pid):
+    stat = Path(f"/proc/{pid}/stat")
+    return stat.exists() and stat.read_text().rpartition(")")[2].split()[0] not in "ZX"
+
+
+def test_the_engine_dies_with_an_agent_that_its_watchdog_ends(tmp_path):
+    command = [sys.executable, "-c", WITH_AN_ENGINE, str(tmp_path / "run")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as agent:
+        pid = int(agent.stdout.readline())
+        was_running = is_running(pid)
+        code = agent.wait(timeout=PATIENCE_S)
+
+    deadline = time.monotonic() + PATIENCE_S
+    while is_running(pid) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert was_running
+    assert code == -signal.SIGALRM
+    assert not is_running(pid)
 
 
 def test_the_next_agent_records_that_the_one_before_did_not_stop_in_order(start):
