@@ -7,6 +7,7 @@ from temper_core.agent.loop import Agent, Parts
 from temper_core.agent.published import Published
 from temper_core.agent.steering_control import SteeringControl
 from temper_core.agent.waker import LoopWaker
+from temper_core.agent.watchdog import Watchdog
 from temper_core.decide.decider import Decider
 from temper_core.errors import MachineError
 from temper_core.events.event_keeper import EventKeeper, events_path
@@ -127,6 +128,7 @@ def assemble(settings: Settings, wake: LoopWaker, roots: Roots | None = None) ->
         restoration=restoration,
         trials=trials,
         events=EventWatch(events, keeper, scheduler, requests, profiles),
+        watchdog=Watchdog(settings.scheduler.loop_deadline_s),
     )
     return Agent(parts, wake)
 

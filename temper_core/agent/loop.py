@@ -10,8 +10,10 @@ from attrs import evolve, field, frozen
 
 from temper_core.agent.change_sources import ChangeSource
 from temper_core.agent.published import Published
+from temper_core.agent.service_manager import ServiceManager
 from temper_core.agent.steering_control import SteeringControl
 from temper_core.agent.waker import LoopWaker
+from temper_core.agent.watchdog import Watchdog
 from temper_core.decide.decider import Decider
 from temper_core.events.event_watch import EventWatch
 from temper_core.instruments.instruments import Instruments
@@ -70,6 +72,8 @@ class Parts:
     restoration: Restoration | None = None
     trials: TrialBook = field(factory=TrialBook)
     events: EventWatch | None = None
+    watchdog: Watchdog | None = None
+    manager: ServiceManager = field(factory=ServiceManager)
 
 
 @frozen
@@ -116,13 +120,17 @@ class Agent:
     def _run(self) -> None:
         parts = self._parts
         try:
+            if parts.watchdog is not None:
+                parts.watchdog.begin()
             parts.server.bind()
             if parts.events is not None:
                 parts.events.open()
             parts.instruments.open()
+            self._beat()
             if parts.events is not None:
                 parts.events.opened(parts.instruments.defects)
             parts.server.start()
+            parts.manager.ready()
             address = parts.server.address
             log.info("agent_started", address=str(address) if address else "local socket only")
             self._restore()
@@ -132,16 +140,25 @@ class Agent:
             gc.collect()
             gc.freeze()
             while not self._is_stopping:
-                if self._wake.wait(self._turn(time.monotonic())):
+                wait_s = self._turn(time.monotonic())
+                self._beat(wait_s)
+                if self._wake.wait(wait_s):
                     self._step_due = 0.0
         finally:
             self._close()
         log.info("agent_stopped")
 
+    def _beat(self, allowed_s: float = 0.0) -> None:
+        """Show both watchdogs that the loop turns. It may now take *allowed_s* seconds longer."""
+        if self._parts.watchdog is not None:
+            self._parts.watchdog.turned(allowed_s)
+        self._parts.manager.alive()
+
     def _turn(self, now: float) -> float:
         """Do what is due. Return the seconds until something is due again."""
         parts = self._parts
         parts.published.turned()
+        self._beat()
         self._restore()
         if self._has_news_of_pods(now):
             with parts.observer.cost.part("decide"), self._surviving("decide"):
@@ -324,7 +341,10 @@ class Agent:
     def _close(self) -> None:
         """Close all parts. The engine is first, so that the stock scheduler runs in any case."""
         parts = self._parts
+        parts.manager.stopping()
         with ExitStack() as ending:
+            if parts.watchdog is not None:
+                ending.callback(parts.watchdog.end)
             watchers = (parts.observer.close, parts.instruments.close)
             if parts.events is not None:
                 ending.callback(parts.events.close)
@@ -333,4 +353,6 @@ class Agent:
             if parts.events is not None:
                 ending.callback(parts.events.stop)
             ending.callback(parts.helm.close)
+            ending.callback(self._beat)
             ending.callback(parts.scheduler.close)
+            self._beat(parts.settings.scheduler.stop_deadline_s)

@@ -35,7 +35,7 @@ from temper_core.steering.truth import Truths
 
 STALE_S = 60.0
 """Seconds after which a loop without a turn counts as hung. One turn takes milliseconds, but a
-plugin may use up its deadline several times."""
+plugin may use up its deadline several times. The watchdog ends the agent soon after it."""
 
 Returned = TypeVar("Returned")
 
@@ -256,4 +256,5 @@ class Published:
 
     def is_alive(self) -> bool:
         """Whether the agent's loop has turned recently."""
-        return time.monotonic() - self._turned_at < STALE_S
+        longest_s = max(STALE_S, self._settings.scheduler.loop_deadline_s)
+        return time.monotonic() - self._turned_at < longest_s

@@ -100,6 +100,8 @@ class EventKeeper:
             number = self._events.last
             with self._writing:
                 self._write()
+        with self._writing:
+            self._write()  # what came during the last write
 
     def _write(self) -> None:
         """Write the unwritten events. The caller holds the lock."""

@@ -12,6 +12,12 @@ from temper_core.profiles.catalogue import ProfileCatalogue
 from temper_core.records.plans import LayerPlan
 from temper_core.records.snapshots import Snapshot
 
+OUT_OF_ORDER = (
+    "the agent before this one did not stop in order: it was killed, it failed, or its watchdog "
+    "ended it (the stacks are then the last lines of its log)"
+)
+"""The reason of a start for which the events have no stop of the agent before."""
+
 
 class WatchedProfiles(Protocol):
     """The profiles of the node."""
@@ -51,7 +57,13 @@ class EventWatch:
     def open(self) -> None:
         """Load the earlier events, and record the start of the agent."""
         self._keeper.open()
-        self._events.record(kinds.AGENT_STARTED.name)
+        self._events.record(kinds.AGENT_STARTED.name, reason=self._last_end())
+
+    def _last_end(self) -> str:
+        """Return what the kept events say of the last agent's end. Empty if it was in order."""
+        own = {kinds.AGENT_STARTED.name, kinds.AGENT_STOPPED.name}
+        runs = [event.kind for event in self._events.after() if event.kind in own]
+        return OUT_OF_ORDER if runs[-1:] == [kinds.AGENT_STARTED.name] else ""
 
     def opened(self, defects: Iterable[str]) -> None:
         """Record the instruments that could not be opened."""

@@ -7,7 +7,10 @@ AGENT = "agent"
 
 _WARNING, _ERROR = EventLevel.WARNING, EventLevel.ERROR
 
-AGENT_STARTED = EventKind("agent_started", "The agent has started.")
+AGENT_STARTED = EventKind(
+    "agent_started",
+    "The agent has started; the reason is set if the agent before it did not stop in order.",
+)
 AGENT_STOPPED = EventKind("agent_stopped", "The agent stops in order.")
 MODE_CHANGED = EventKind(
     "mode_changed", "The agent enters or leaves observe-only mode; the subject is the new mode."

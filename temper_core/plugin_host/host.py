@@ -13,11 +13,14 @@ from attrs import define, field, frozen
 from temper_core.errors import NameClash, PluginError, TemperError
 from temper_core.plugin_host import answers
 from temper_core.plugin_host.answers import Contested, Reader, Record
+from temper_core.plugin_host.call_memory import CallMemory
 from temper_core.plugin_host.hosted_plugin import (
+    MIB,
     Busy,
     HostedPlugin,
     Hung,
     NotActive,
+    Oversized,
     PluginStanding,
 )
 from temper_core.plugin_host.installed import Installed, installed_plugins
@@ -43,8 +46,8 @@ class PluginHost:
     """The plugins of this process. Every method may be called from any thread.
 
     A plugin is set aside if it cannot be loaded, or if one of its hooks fails. A part of it, such
-    as one exporter, is set aside if it hangs or fails three times in a row. The rest of the plugin
-    goes on. A plugin or part that is set aside is not called again.
+    as one exporter, is set aside if it hangs, takes too much memory or fails three times in a row.
+    The rest of the plugin goes on. A plugin or part that is set aside is not called again.
     """
 
     settings: Settings = field(factory=Settings)
@@ -52,12 +55,16 @@ class PluginHost:
     _contested: dict[str, tuple[Contested, ...]] = field(factory=dict, init=False)
     _readers: dict[int, tuple[Callable[..., Any], Reader]] = field(factory=dict, init=False)
     _account: Lock = field(factory=Lock, init=False)
+    _memory: CallMemory = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._memory = CallMemory(self.settings.plugin_host.call_memory_mib * MIB)
 
     def add(self, plugin: object, name: str, *, distribution: str = "", version: str = "") -> None:
         """Add *plugin*. Raise PluginError, and keep nothing of it, if it does not fit."""
         if name in self._guests:
             raise PluginError(name, "another plugin already has this name")
-        guest = HostedPlugin(name, distribution, version)
+        guest = HostedPlugin(name, distribution, version, memory=self._memory)
         guest.admit(lambda: plugin, self._deadline_s)
         self._guests[name] = guest
 
@@ -191,7 +198,7 @@ class PluginHost:
 
     def _load(self, name: str, claimants: list[Installed]) -> None:
         rivals = [plugin.distribution for plugin in claimants]
-        guest = HostedPlugin(name, ", ".join(rivals), claimants[0].version)
+        guest = HostedPlugin(name, ", ".join(rivals), claimants[0].version, memory=self._memory)
         if name in self._guests:
             clash = NameClash(name, f"is built in; {guest.distribution} cannot replace it")
             self._count(self._guests[name], clash)
@@ -228,7 +235,8 @@ class PluginHost:
     ) -> None:
         during = part or getattr(function, "__name__", "call")
         guest.failures_in_a_row[part] += 1
-        if isinstance(error, Hung) or guest.failures_in_a_row[part] >= FAILURES_IN_A_ROW:
+        is_final = isinstance(error, Hung | Oversized)
+        if is_final or guest.failures_in_a_row[part] >= FAILURES_IN_A_ROW:
             guest.set_aside(part, error.reason)
             self._count(guest, error)
             event = "plugin_part_set_aside" if part else "plugin_set_aside"

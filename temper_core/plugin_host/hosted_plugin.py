@@ -13,10 +13,12 @@ from pluggy import HookImpl, PluginManager, PluginValidationError
 
 from temper_core import hookspecs
 from temper_core.errors import PluginError, TemperError
+from temper_core.plugin_host.call_memory import CallMemory
 from temper_core.plugin_host.worker import CallFailed, CallOverdue, Worker
 from temper_core.records.snapshots import PluginState
 
 LONGEST_REASON = 300
+MIB = 1024 * 1024
 
 
 class PluginStanding(StrEnum):
@@ -39,6 +41,10 @@ class Hung(PluginError):  # noqa: N818 - reads as the fact it reports
     """The plugin did not return by its deadline. Its thread is lost."""
 
 
+class Oversized(PluginError):  # noqa: N818 - reads as the fact it reports
+    """The call grew the agent by more memory than it may."""
+
+
 @define(eq=False)
 class HostedPlugin:
     """A plugin, its thread, and its account. Calls into it are serialized.
@@ -59,6 +65,7 @@ class HostedPlugin:
     calls: int = 0
     time_spent_s: float = 0.0
     warned_at: float | None = None
+    memory: CallMemory = field(factory=CallMemory)
     _worker: Worker = field(init=False)
     _turn: Lock = field(factory=Lock, init=False)
 
@@ -80,8 +87,8 @@ class HostedPlugin:
     ) -> Any:  # noqa: ANN401 - whatever the function returns
         """Call *function*, which belongs to *part*, in the plugin's thread.
 
-        Raises NotActive, Busy, Hung, or PluginError from any error of the plugin. Errors that
-        the contract *allows* are raised unchanged.
+        Raises NotActive, Busy, Hung, Oversized, or PluginError from any error of the plugin. Errors
+        that the contract *allows* are raised unchanged.
         """
         if self._worker.is_current:  # a nested call: this thread already holds the turn
             return function(*arguments)
@@ -92,9 +99,9 @@ class HostedPlugin:
                 raise NotActive(self.name, f"is {self.standing}: {self.failure}")
             if part in self.lost:
                 raise NotActive(self.name, f"{part} is set aside: {self.lost[part]}")
-            started = perf_counter()
+            started, begun = perf_counter(), self.memory.begin()
             try:
-                return self._worker.run(function, arguments, deadline_s)
+                result = self._worker.run(function, arguments, deadline_s)
             except CallOverdue as overdue:
                 error = Hung(self.name, f"did not return within {deadline_s:g} s")
                 self.set_aside(part, error.reason)  # before the next waiting call starts
@@ -107,8 +114,17 @@ class HostedPlugin:
             finally:
                 self.calls += 1
                 self.time_spent_s += perf_counter() - started
+                grown_bytes = self.memory.end(begun)
+            self._refuse_growth(grown_bytes)
+            return result
         finally:
             self._turn.release()
+
+    def _refuse_growth(self, grown_bytes: int) -> None:
+        if grown_bytes > self.memory.bound_bytes:
+            grown_mib, bound_mib = grown_bytes // MIB, self.memory.bound_bytes // MIB
+            reason = f"grew the agent by {grown_mib} MiB in one call, of {bound_mib} MiB allowed"
+            raise Oversized(self.name, reason)
 
     def set_aside(self, part: str, reason: str) -> None:
         """Stop calling *part*, or the whole plugin if *part* is empty."""

@@ -87,6 +87,13 @@ class SchedulerSettings:
         "Seconds between two looks at a failed preflight or a foreign scheduler.",
         validator=gt(0),
     )
+    loop_deadline_s: float = setting(
+        60.0,
+        "Seconds without a turn of the agent's loop after which the agent ends itself, and the "
+        "engine with it. A turn takes milliseconds; a real-time thread may keep the loop from its "
+        "CPU for half of this before the kernel ejects the engine.",
+        validator=gt(0),
+    )
     sysrq: bool = setting(
         False, "Whether SysRq-S may be used when the engine does not die by SIGKILL."
     )
@@ -225,6 +232,12 @@ class PluginHostSettings:
     strict: bool = setting(False, "Whether a plugin that fails ends the program.")
     deadline_s: float = setting(
         5.0, "Seconds that one call into a plugin may take.", validator=gt(0)
+    )
+    call_memory_mib: int = setting(
+        256,
+        "Memory in MiB by which one call into a plugin may grow the agent, measured when the call "
+        "has returned. An agent with all first-party plugins takes less than this as a whole.",
+        validator=gt(0),
     )
     helpers: int = setting(
         4, "Helper processes that plugins may have at once; 0 forbids them.", validator=ge(0)

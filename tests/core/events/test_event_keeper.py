@@ -1,4 +1,5 @@
 import resource
+import threading
 import time
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +13,7 @@ from temper_core.events.event_file import EventFile
 from temper_core.events.event_keeper import EventKeeper, events_path
 from temper_core.events.event_log import EventLog
 from temper_core.events.kinds import KINDS
+from tests.patience import PATIENCE_S
 
 
 @pytest.fixture(autouse=True)
@@ -66,6 +68,30 @@ def test_events_are_written_while_the_agent_runs(path):
         wait_until(lambda: path.exists() and numbers(path) == [1])
         log.record("safe_mode_requested", "cli")
         wait_until(lambda: numbers(path) == [1, 2])
+
+
+def test_an_event_that_comes_during_the_last_write_is_written_as_well(path, monkeypatch):
+    has_written, may_go_on = threading.Event(), threading.Event()
+
+    class SlowFile(EventFile):
+        def append(self, lines):
+            done = super().append(lines)
+            has_written.set()
+            may_go_on.wait(PATIENCE_S)
+            return done
+
+    monkeypatch.setattr(event_keeper, "EventFile", SlowFile)
+    with kept(path) as (log, keeper):
+        log.record("agent_started")
+        has_written.wait(PATIENCE_S)
+        log.record("agent_stopped")
+        closing = threading.Thread(target=keeper.close)
+        closing.start()
+        time.sleep(0.2)  # close has asked the thread to end
+        may_go_on.set()
+        closing.join(PATIENCE_S)
+
+    assert numbers(path) == [1, 2]
 
 
 def test_the_file_stays_within_its_bound_and_keeps_what_is_rare(path, monkeypatch):

@@ -41,6 +41,7 @@ PACE: Mapping[str, Mapping[str, Any]] = {
         "crash_budget": 1000,
         "recheck_s": 2.0,
         "steer_s": 0.5,
+        "loop_deadline_s": 240.0,
     },
     "pods": {"source": "file", "file": str(PODS), "poll_s": 0.5},
     "observe": {"period_s": 2.0},
