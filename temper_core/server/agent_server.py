@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 REST_S = 75
 """Seconds that a connection may be idle after an answer. This is longer than the usual scrape
 interval, since a new connection costs half as much as the scrape itself."""
-BOUNDS = Bounds(rest_s=REST_S, most_open=64, stop_s=1)
+BOUNDS = Bounds(rest_s=REST_S, most_open=64, most_waiting=64, stop_s=1)
 MOST_OPEN_LOCALLY = 32
 SERIES_LIMIT = 5_000
 
@@ -122,7 +122,8 @@ class AgentServer:
 
         listeners: list[Listener] = []
         if self._local is not None:
-            bounds = evolve(self._bounds, most_open=MOST_OPEN_LOCALLY)
+            few = MOST_OPEN_LOCALLY
+            bounds = evolve(self._bounds, most_open=few, most_waiting=few)
             listeners.append(Listener(self._local.socket, True, bounds))
         if tcp is not None:
             listeners.append(Listener(tcp, False, self._bounds))

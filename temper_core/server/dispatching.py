@@ -11,6 +11,7 @@ from starlette.requests import Request as HttpRequest
 from starlette.types import Receive, Scope, Send
 
 from temper_core.errors import MachineError, PluginError
+from temper_core.http.protocol import HEAD_TOO_LARGE, LARGEST_HEAD_BYTES
 from temper_core.records.endpoints import Endpoint, Request, Requester
 from temper_core.server.answers import (
     BAD_REQUEST,
@@ -31,10 +32,8 @@ from temper_core.server.streams import Stream, Streams
 from temper_core.server.table import ServedEndpoint, parameters_in
 from temper_core.server.view import AgentView
 
-LARGEST_HEAD_BYTES = 16 * 1024
 LONGEST_LINE = 200
 METHOD_NOT_ALLOWED = 405
-HEAD_TOO_LARGE = 431
 AGAIN_S = "5"
 _WITHOUT_BODY = ("GET", "HEAD")
 
