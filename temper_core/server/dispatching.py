@@ -29,7 +29,7 @@ from temper_core.server.replies import Reply
 from temper_core.server.requesters import Authorizer
 from temper_core.server.sending import StreamSender, send_head, send_whole
 from temper_core.server.streams import Stream, Streams
-from temper_core.server.table import ServedEndpoint, parameters_in
+from temper_core.server.table import PROBES, ServedEndpoint, parameters_in
 from temper_core.server.view import AgentView
 
 LONGEST_LINE = 200
@@ -103,6 +103,8 @@ class Dispatcher:
         return reply
 
     async def _ask(self, served: ServedEndpoint, http: HttpRequest, requester: Requester) -> Reply:
+        if served.lane is not PROBES:  # a kubelet may be given any name to ask for
+            self._shared.doorkeeper.require_known_host(http)
         query = _parameters(served, http)
         if http.method in _WITHOUT_BODY:
             return await self._answer(served, self._request(http, query, b"", requester))
