@@ -166,7 +166,7 @@ class BoundedProtocol(H11Protocol):
     def on_response_complete(self) -> None:
         """Begin to wait for the next request."""
         super().on_response_complete()
-        if self.transport.is_closing():
+        if self.transport.is_closing() or self._is_refused:
             return
         if not self.is_idle:  # the client sent the next request with this one
             self._rearm(self._bounds.exchange_s)

@@ -14,9 +14,11 @@ import pytest
 from attrs import define, field
 
 from tests.hostile.connection_attacks import ATTACKS, SOURCES
+from tests.patience import PATIENCE_S
 
 PROBE_S = 5.0
-"""The time that the chart gives a probe."""
+"""The time that the chart gives a probe. The figures are held against it, the tests against
+``PATIENCE_S``, because other tests take the processors too."""
 LARGEST_GROWTH_BYTES = 96 * 1024 * 1024
 LASTING_S = 1.5
 SETTLING_S = 1.0
@@ -55,10 +57,10 @@ def resident_bytes(pid):
     return int(peak.split()[1]) * 1024
 
 
-def probe(address, outcome, path):
+def probe(address, outcome, path, within_s):
     began = time.monotonic()
     try:
-        status = httpx2.get(f"http://{address}{path}", timeout=PROBE_S, verify=False).status_code
+        status = httpx2.get(f"http://{address}{path}", timeout=within_s, verify=False).status_code
         failure = "" if status == 200 else str(status)
     except httpx2.HTTPError as error:
         failure = repr(error)
@@ -74,27 +76,28 @@ def probe(address, outcome, path):
 def ask_locally(path, outcome):
     began = time.monotonic()
     with httpx2.Client(
-        transport=httpx2.HTTPTransport(uds=path, verify=False), base_url="http://agent", timeout=30
+        transport=httpx2.HTTPTransport(uds=path, verify=False),
+        base_url="http://agent",
+        timeout=PATIENCE_S,
     ) as client:
         assert client.put("/safe-mode", json=WISH).status_code == 200
     outcome.local_s.append(time.monotonic() - began)
 
 
-def attacked(name, sources, folder, lasting_s=LASTING_S):
+def attacked(name, sources, folder, lasting_s=LASTING_S, within_s=PATIENCE_S):
     """Attack a server of its own, and return what became of its promises."""
     outcome, path = Outcome(), str(folder / "agent.sock")
     with ExitStack() as stack:
         server = stack.enter_context(program("attacked_server", path))
         address = server.stdout.readline().strip()
-        probe(address, Outcome(), "/healthz")
+        probe(address, Outcome(), "/healthz", PATIENCE_S)
         before = resident_bytes(server.pid)
         attacker = stack.enter_context(program("connection_attacks", name, address, *sources))
         time.sleep(SETTLING_S)
         until = time.monotonic() + lasting_s
         while time.monotonic() < until:
-            probe(address, outcome, "/healthz")
-            probe(address, outcome, "/readyz")
-            probe(address, outcome, "/safe-mode")
+            for path in ("/healthz", "/readyz", "/safe-mode"):
+                probe(address, outcome, path, within_s)
             ask_locally(path, outcome)
             time.sleep(0.1)
         outcome.grown_bytes = resident_bytes(server.pid) - before
@@ -117,7 +120,7 @@ def test_an_agent_under_attack_answers_probes_and_its_socket_within_its_memory(
 
     assert outcome.failures == []
     assert outcome.answered >= 2
-    assert max(outcome.local_s) < PROBE_S
+    assert max(outcome.local_s) < PATIENCE_S
     assert outcome.grown_bytes < LARGEST_GROWTH_BYTES
 
 
@@ -125,7 +128,7 @@ def main(names, folder):
     """Print a line per attack."""
     for name in names or ATTACKS:
         for sources in (("127.0.0.1",), SOURCES):
-            outcome = attacked(name, sources, folder, 5.0)
+            outcome = attacked(name, sources, folder, 5.0, PROBE_S)
             refused = sum(map(bool, outcome.read))
             sys.stdout.write(
                 f"{name:36} from {len(sources)}: probes {outcome.answered} answered, "

@@ -335,6 +335,31 @@ def test_answers_that_nobody_reads_count_though_their_connections_are_closing():
     assert whole == 4
 
 
+async def is_hung_up_on_while_it_writes(writer):
+    async with asyncio.timeout(20):
+        while True:
+            try:
+                writer.write(b"more")
+                await writer.drain()
+            except ConnectionError:
+                return True
+            await asyncio.sleep(0.1)
+
+
+@pytest.mark.parametrize("first", [b"", ASKED])
+def test_a_refused_client_that_goes_on_sending_is_hung_up_on(first):
+    async def run():
+        async with served(answering(), CALM) as connected:
+            reader, writer = await connected(first + b"no HTTP\r\n\r\n")
+            said = await reader.read()
+            return said, await is_hung_up_on_while_it_writes(writer)
+
+    said, ended = asyncio.run(run())
+
+    assert b"HTTP/1.1 400 Bad Request" in said
+    assert ended
+
+
 def test_what_is_no_http_is_refused_in_json_with_the_headers_of_every_answer():
     async def run():
         async with served(answering(), CALM, headers=[("x-kind", "Own")]) as connected:
