@@ -96,8 +96,8 @@ def attacked(name, sources, folder, lasting_s=LASTING_S, within_s=PATIENCE_S):
         time.sleep(SETTLING_S)
         until = time.monotonic() + lasting_s
         while time.monotonic() < until:
-            for path in ("/healthz", "/readyz", "/safe-mode"):
-                probe(address, outcome, path, within_s)
+            for asked in ("/healthz", "/readyz", "/safe-mode"):
+                probe(address, outcome, asked, within_s)
             ask_locally(path, outcome)
             time.sleep(0.1)
         outcome.grown_bytes = resident_bytes(server.pid) - before
