@@ -121,7 +121,12 @@ def assemble(settings: Settings, wake: LoopWaker, roots: Roots | None = None) ->
         observer=observer,
         linter=_linter(settings, host),
         published=published,
-        server=AgentServer(published, settings.server, series_limit=settings.observe.series_limit),
+        server=AgentServer(
+            published,
+            settings.server,
+            series_limit=settings.observe.series_limit,
+            node=settings.node_name,
+        ),
         requests=requests,
         lock=lambda: lock_for_life(settings, roots),
         instruments=instruments,

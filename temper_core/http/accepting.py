@@ -6,43 +6,35 @@ import ssl
 from collections.abc import Callable
 from contextlib import suppress
 
-import structlog
 from attrs import define, field
 
-from temper_core.http.bounds import Bounds
+from temper_core.http.admission import Admission
 from temper_core.http.protocol import BoundedProtocol
+from temper_core.http.seldom_log import SeldomLog
 
 MOST_AT_ONCE = 16
 PAUSE_S = 1.0
-REPEAT_S = 60.0
-
-log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
-
-Made = Callable[[BoundedProtocol], None]
 
 
 @define(eq=False)
 class Acceptor:
-    """Accepts from *listener*. ``open`` are the open connections of all acceptors.
+    """Accepts from *listener*.
 
     With too many TLS handshakes the oldest is cancelled, so that silent clients block no others. A
-    connection counts as open once its handshake is done. With too many, the one idle for longest
-    is closed, or else the one whose client has for longest sent no rest of its request or read no
-    answer. If all wait for the server itself, the new connection is closed. asyncio's own
+    connection is made, and its admission begins, once its handshake is done. asyncio's own
     accepting has no bounds, and floods the log when descriptors run out.
     """
 
     listener: socket.socket
-    make_protocol: Callable[[Made], BoundedProtocol]
-    open: set[BoundedProtocol]
-    bounds: Bounds
+    make_protocol: Callable[[Admission], BoundedProtocol]
+    admission: Admission
     context: ssl.SSLContext | None = None
     _named: str = field(init=False)
     _loop: asyncio.AbstractEventLoop = field(factory=asyncio.get_running_loop, init=False)
     _arriving: dict[asyncio.Task[None], None] = field(factory=dict, init=False)
     _given_up: set[asyncio.Task[None]] = field(factory=set, init=False)
     _resumption: asyncio.TimerHandle | None = field(default=None, init=False)
-    _said_at: float | None = field(default=None, init=False)
+    _log: SeldomLog = field(factory=SeldomLog, init=False)
 
     @_named.default
     def _name(self) -> str:
@@ -79,7 +71,8 @@ class Acceptor:
 
     def _pause(self, error: OSError) -> None:
         # The listener stays readable while no descriptor is free, so pause instead of spinning.
-        self._say("connections_not_accepted", reason=error.strerror or str(error))
+        reason = error.strerror or str(error)
+        self._log.warn("connections_not_accepted", listener=self._named, reason=reason)
         self._loop.remove_reader(self.listener)
         self._resumption = self._loop.call_later(PAUSE_S, self.start)
 
@@ -88,17 +81,17 @@ class Acceptor:
         self._arriving[making] = None
         making.add_done_callback(self._arrived)
         # Without TLS there is no handshake to wait for.
-        if self.context is not None and len(self._arriving) > self.bounds.most_shaking:
+        if self.context is not None and len(self._arriving) > self.admission.bounds.most_shaking:
             self._give_up(next(iter(self._arriving)))
 
     async def _connect(self, connection: socket.socket) -> None:
         # Clients that speak no TLS or disconnect are not logged.
         with suppress(OSError):
             await self._loop.connect_accepted_socket(
-                lambda: self.make_protocol(self._make_room),
+                lambda: self.make_protocol(self.admission),
                 connection,
                 ssl=self.context,
-                ssl_handshake_timeout=self.bounds.handshake_s if self.context else None,
+                ssl_handshake_timeout=self.admission.bounds.handshake_s if self.context else None,
             )
 
     def _arrived(self, making: asyncio.Task[None]) -> None:
@@ -110,23 +103,3 @@ class Acceptor:
         self._given_up.add(making)
         # A task cancelled before it runs would never close its socket, so cancel it later.
         self._loop.call_soon(making.cancel)
-
-    def _make_room(self, newcomer: BoundedProtocol) -> None:
-        present = [peer for peer in self.open if peer is not newcomer and not peer.is_gone]
-        if len(present) < self.bounds.most_open:
-            return
-        silent = [peer for peer in present if peer.is_idle] or [
-            peer for peer in present if peer.is_owed
-        ]
-        if silent:
-            min(silent, key=lambda peer: peer.silent_since).hang_up()
-            return
-        newcomer.hang_up()
-        self._say("connection_refused", reason="too many are open", limit=self.bounds.most_open)
-
-    def _say(self, event: str, **facts: object) -> None:
-        """Log at most once a minute, so that callers cannot fill the disk."""
-        now = self._loop.time()
-        if self._said_at is None or now - self._said_at >= REPEAT_S:
-            self._said_at = now
-            log.warning(event, listener=self._named, **facts)

@@ -15,11 +15,11 @@ from starlette.types import ASGIApp
 
 from temper_core.errors import MachineError
 from temper_core.http.accepting import Acceptor
+from temper_core.http.admission import Admission
 from temper_core.http.bounds import Bounds
-from temper_core.http.protocol import BoundedProtocol
+from temper_core.http.gate import Gate
+from temper_core.http.protocol import LARGEST_HEAD_BYTES, BoundedProtocol
 
-LARGEST_HEADERS_BYTES = 16 * 1024
-"""Of headers that arrive in pieces. An application may refuse more."""
 LAST_WORDS_S = 0.5
 """For cancelled requests to end after the stop."""
 
@@ -46,7 +46,7 @@ class BoundedServer(uvicorn.Server):
         headers: Sequence[tuple[str, str]] = (),
         has_lifespan: bool = False,
     ) -> None:
-        super().__init__(_configure(app, bounds, headers, has_lifespan=has_lifespan))
+        super().__init__(_configure(Gate(app, bounds), bounds, headers, has_lifespan=has_lifespan))
         for name in ("uvicorn.error", "asyncio"):
             logging.getLogger(name).addFilter(_is_news)
         self._bounds = bounds
@@ -71,13 +71,12 @@ class BoundedServer(uvicorn.Server):
         await self.lifespan.startup()
         if self.lifespan.should_exit:
             raise MachineError("the HTTP server's application did not start")
-        connections = cast("set[BoundedProtocol]", self.server_state.connections)
         make = partial(
             BoundedProtocol, self.config, self.server_state, self.lifespan.state, self._bounds
         )
+        admission = Admission(self._bounds)
         acceptors = [
-            Acceptor(listener, make, connections, self._bounds, self._context)
-            for listener in sockets or ()
+            Acceptor(listener, make, admission, self._context) for listener in sockets or ()
         ]
         for acceptor in acceptors:
             acceptor.start()
@@ -135,7 +134,7 @@ def _configure(
         log_config=None,
         log_level=logging.ERROR,
         access_log=False,
-        h11_max_incomplete_event_size=LARGEST_HEADERS_BYTES,
+        h11_max_incomplete_event_size=LARGEST_HEAD_BYTES,
         timeout_keep_alive=bounds.rest_s,
         timeout_graceful_shutdown=bounds.stop_s,
     )

@@ -20,7 +20,15 @@ class Bounds:
     handshake_s: float = 10.0
     """For a TLS handshake."""
     most_open: int = 384
-    """Open connections, without those whose handshake is not done."""
+    """Places, which are the connections that are served at a time. A connection takes one with its
+    first request."""
+    most_waiting: int = 128
+    """Connections that have asked nothing yet, and requests that wait for a place, each. With more,
+    the oldest is closed."""
+    wait_s: float = 2.0
+    """For the first request of a connection where no place is free, and for a place."""
+    probes: frozenset[str] = frozenset({"/healthz", "/readyz"})
+    """Paths that are answered without a place. Their answers have to be short and quick."""
     most_shaking: int = 128
     """Concurrent TLS handshakes, each of some 200 KiB."""
     most_streams: int = 16

@@ -1,25 +1,26 @@
 """uvicorn's HTTP protocol with a deadline on every wait."""
 
 import asyncio
+import json
 import socket
 import struct
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Mapping
 from typing import Any, cast
 
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
+from temper_core.http.admission import Admission
 from temper_core.http.bounds import Bounds
 
-_WHY_REFUSED = b'{"error":"not a valid HTTP/1.1 request"}'
-_OF_REFUSALS = [
-    (b"content-type", b"application/json"),
-    (b"content-length", b"%d" % len(_WHY_REFUSED)),
-    (b"connection", b"close"),
-]
-
-
+LARGEST_HEAD_BYTES = 16 * 1024
+"""Of a head that arrives in pieces. An application may refuse more."""
+HEAD_TOO_LARGE = 431
+LINGER_S = 1.0
+"""For a refused client to read the refusal. To close while its bytes arrive would discard it
+(RFC 9112, 9.6)."""
 _CONNECTION = "temper.connection"
 _CREDENTIALS = struct.Struct("iII")
 """``struct ucred``: process, user and group (unix(7))."""
@@ -44,6 +45,7 @@ class BoundedProtocol(H11Protocol):
     _timer: asyncio.TimerHandle | None = None
     _was_idle = True
     _is_resting = False
+    _is_refused = False
 
     def __init__(
         self,
@@ -51,11 +53,16 @@ class BoundedProtocol(H11Protocol):
         state: ServerState,
         app_state: dict[str, Any],
         bounds: Bounds,
-        on_made: Callable[["BoundedProtocol"], None],
+        admission: Admission,
     ) -> None:
         super().__init__(config, state, {**app_state, _CONNECTION: self})
         self._bounds = bounds
-        self._on_made = on_made
+        self.admission = admission
+
+    @property
+    def address(self) -> str:
+        """The client's IP address, empty for a local socket."""
+        return self.client[0] if self.client else ""
 
     @property
     def is_idle(self) -> bool:
@@ -98,7 +105,7 @@ class BoundedProtocol(H11Protocol):
         """Begin to wait for the first request."""
         super().connection_made(transport)
         self._rearm(self._bounds.head_s)
-        self._on_made(self)
+        self.admission.arrive(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop waiting."""
@@ -107,9 +114,12 @@ class BoundedProtocol(H11Protocol):
         self._unset_keepalive_if_required()
         self._stop_timer()
         self.is_gone, self.app_state = True, {}  # app_state refers to this connection
+        self.admission.leave(self)
 
     def data_received(self, data: bytes) -> None:
         """Start the time of a head at its first byte, of a request once its head is complete."""
+        if self._is_refused:
+            return
         super().data_received(data)
         if self._was_idle and not self.is_idle:
             self._rearm(self._bounds.exchange_s)
@@ -117,17 +127,46 @@ class BoundedProtocol(H11Protocol):
             self._rearm(self._bounds.head_s)
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - uvicorn's message has less detail
-        """Answer a request that the parser refused, in JSON, and close the connection."""
-        if self.is_idle or not self.cycle.response_started:
-            headers = [*self.server_state.default_headers, *_OF_REFUSALS]
-            lines = [b"HTTP/1.1 400 Bad Request", *(b"%s: %s" % header for header in headers)]
-            self.transport.write(b"\r\n".join([*lines, b"", _WHY_REFUSED]))
-        self.transport.close()
+        """Answer a request that the parser refused, in JSON, and close the connection.
+
+        uvicorn calls this where it handles the parser's error, which has the status to answer with.
+        """
+        if not self.is_idle:
+            if not self.cycle.response_started:
+                self._refuse(b"400 Bad Request", "not a valid HTTP/1.1 request")
+            self.transport.close()
+            return
+        if getattr(sys.exc_info()[1], "error_status_hint", None) == HEAD_TOO_LARGE:
+            why = f"path, query and headers are larger than {LARGEST_HEAD_BYTES} bytes"
+            self._refuse(b"431 Request Header Fields Too Large", why)
+        else:
+            self._refuse(b"400 Bad Request", "not a valid HTTP/1.1 request")
+        self._linger()
+
+    def _refuse(self, status: bytes, why: str) -> None:
+        content = json.dumps({"error": why}).encode()
+        headers = [
+            *self.server_state.default_headers,
+            (b"content-type", b"application/json"),
+            (b"content-length", b"%d" % len(content)),
+            (b"connection", b"close"),
+        ]
+        lines = [b"HTTP/1.1 " + status, *(b"%s: %s" % header for header in headers)]
+        self.transport.write(b"\r\n".join([*lines, b"", content]))
+
+    def _linger(self) -> None:
+        """Close for writing, and discard what still arrives, for at most ``LINGER_S``."""
+        if not self.transport.can_write_eof():  # TLS
+            self.transport.close()
+            return
+        self._is_refused = True
+        self.transport.write_eof()
+        self._rearm(LINGER_S)
 
     def on_response_complete(self) -> None:
         """Begin to wait for the next request."""
         super().on_response_complete()
-        if self.transport.is_closing():
+        if self.transport.is_closing() or self._is_refused:
             return
         if not self.is_idle:  # the client sent the next request with this one
             self._rearm(self._bounds.exchange_s)
@@ -136,6 +175,9 @@ class BoundedProtocol(H11Protocol):
         else:
             self._rearm(self._bounds.rest_s)
             self._is_resting = True
+        # An answer that is not sent yet would be cut short if its connection made room.
+        if not self.transport.get_write_buffer_size():
+            self.admission.settle()
 
     def _rearm(self, within_s: float) -> None:
         self._was_idle, self._is_resting = self.is_idle, False

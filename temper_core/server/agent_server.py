@@ -11,6 +11,7 @@ from attrs import evolve
 from temper_core.errors import InputError, MachineError
 from temper_core.http.address import Address
 from temper_core.http.bounds import Bounds
+from temper_core.server.hosts import known_hosts
 from temper_core.server.sockets import LocalSocket, bind_local, bind_tcp, parse_listen
 from temper_core.server.view import AgentView
 from temper_core.settings.models import ServerSettings
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 REST_S = 75
 """Seconds that a connection may be idle after an answer. This is longer than the usual scrape
 interval, since a new connection costs half as much as the scrape itself."""
-BOUNDS = Bounds(rest_s=REST_S, most_open=64, stop_s=1)
+BOUNDS = Bounds(rest_s=REST_S, most_open=64, most_waiting=64, stop_s=1)
 MOST_OPEN_LOCALLY = 32
 SERIES_LIMIT = 5_000
 
@@ -33,7 +34,7 @@ class AgentServer:
     """Serves *view*.
 
     ``series_limit`` bounds ``/metrics``. ``bounds`` limits the connections. The local socket allows
-    fewer of them.
+    fewer of them. ``node`` is the node's name, which requests over TCP may call the agent by.
     """
 
     def __init__(
@@ -43,11 +44,13 @@ class AgentServer:
         *,
         series_limit: int = SERIES_LIMIT,
         bounds: Bounds = BOUNDS,
+        node: str = "",
     ) -> None:
         self._view = view
         self._settings = settings
         self._series_limit = series_limit
         self._bounds = bounds
+        self._node = node
         self._address: Address | None = None
         self._local: LocalSocket | None = None
         self._serving: Serving | None = None
@@ -122,12 +125,15 @@ class AgentServer:
 
         listeners: list[Listener] = []
         if self._local is not None:
-            bounds = evolve(self._bounds, most_open=MOST_OPEN_LOCALLY)
+            few = MOST_OPEN_LOCALLY
+            bounds = evolve(self._bounds, most_open=few, most_waiting=few)
             listeners.append(Listener(self._local.socket, True, bounds))
         if tcp is not None:
             listeners.append(Listener(tcp, False, self._bounds))
         local = self._settings.socket
-        return Serving(self._view, listeners, self._token(), local, self._series_limit)
+        listen = parse_listen(self._settings.listen).host if self._settings.listen else ""
+        hosts = known_hosts((*self._settings.hosts, self._node, listen))
+        return Serving(self._view, listeners, self._token(), local, self._series_limit, hosts)
 
     def _token(self) -> "Token":
         from temper_core.server.token import Token  # noqa: PLC0415 - with the other slow ones

@@ -11,6 +11,7 @@ from starlette.requests import Request as HttpRequest
 from starlette.types import Receive, Scope, Send
 
 from temper_core.errors import MachineError, PluginError
+from temper_core.http.protocol import HEAD_TOO_LARGE, LARGEST_HEAD_BYTES
 from temper_core.records.endpoints import Endpoint, Request, Requester
 from temper_core.server.answers import (
     BAD_REQUEST,
@@ -28,13 +29,11 @@ from temper_core.server.replies import Reply
 from temper_core.server.requesters import Authorizer
 from temper_core.server.sending import StreamSender, send_head, send_whole
 from temper_core.server.streams import Stream, Streams
-from temper_core.server.table import ServedEndpoint, parameters_in
+from temper_core.server.table import PROBES, ServedEndpoint, parameters_in
 from temper_core.server.view import AgentView
 
-LARGEST_HEAD_BYTES = 16 * 1024
 LONGEST_LINE = 200
 METHOD_NOT_ALLOWED = 405
-HEAD_TOO_LARGE = 431
 AGAIN_S = "5"
 _WITHOUT_BODY = ("GET", "HEAD")
 
@@ -104,6 +103,8 @@ class Dispatcher:
         return reply
 
     async def _ask(self, served: ServedEndpoint, http: HttpRequest, requester: Requester) -> Reply:
+        if served.lane is not PROBES:  # a kubelet may be given any name to ask for
+            self._shared.doorkeeper.require_known_host(http)
         query = _parameters(served, http)
         if http.method in _WITHOUT_BODY:
             return await self._answer(served, self._request(http, query, b"", requester))

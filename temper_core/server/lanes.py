@@ -33,7 +33,12 @@ class Lanes:
         self._pools: dict[Lane, _Pool] = {}
 
     async def run(self, lane: Lane, call: Callable[[], Answered]) -> Answered:
-        """Run *call* in *lane*. Raise MachineError if the lane's queue is full."""
+        """Run *call* in *lane*. Raise MachineError if the lane's queue is full.
+
+        A lane without threads has no queue that could be full: its calls run in the event loop.
+        """
+        if not lane.workers:
+            return call()
         pool = self._pool(lane)
         if len(pool.calls) >= MOST_WAITING:
             raise MachineError("too many requests of this kind are waiting; ask again later")

@@ -10,10 +10,12 @@ from starlette.requests import Request as HttpRequest
 from temper_core.errors import MachineError
 from temper_core.http.protocol import connection_of
 from temper_core.records.endpoints import Requester
+from temper_core.server.hosts import KnownHosts
 from temper_core.server.token import Token
 
 UNAUTHORISED = 401
 FORBIDDEN = 403
+LONGEST_HOST = 255
 SAME_ORIGIN = ("same-origin", "none")
 """``Sec-Fetch-Site`` of requests that no page of another origin caused."""
 _DEFAULT_PORTS = {"http": 80, "https": 443}
@@ -26,6 +28,7 @@ class Authorizer:
     token: Token
     socket: str
     is_trusted: bool
+    hosts: KnownHosts
 
     def requester(self, http: HttpRequest) -> Requester:
         """Return the requester, as far as it is known."""
@@ -40,6 +43,16 @@ class Authorizer:
         if token is None:
             return Requester(address=address)
         return Requester("token", token.name, address=address)
+
+    def require_known_host(self, http: HttpRequest) -> None:
+        """Raise HTTPException if a request over TCP calls the agent by a name that is not its own.
+
+        Without ``Host`` it is from no browser.
+        """
+        host = http.headers.get("host", "")
+        if not self.is_trusted and host and not self.hosts.is_known(host):
+            message = f"{host[:LONGEST_HOST]!r} is no name of this agent; [server] hosts can add it"
+            raise HTTPException(FORBIDDEN, message)
 
     def require_right_to_act(self, http: HttpRequest, requester: Requester) -> None:
         """Raise HTTPException unless *requester* may act."""

@@ -17,6 +17,7 @@ from temper_core.server.app import build_app
 from temper_core.server.bodies import BodyBudget
 from temper_core.server.dispatching import ListenerParts
 from temper_core.server.endpoints import CoreEndpoints
+from temper_core.server.hosts import KnownHosts
 from temper_core.server.index import describing
 from temper_core.server.lanes import Lanes
 from temper_core.server.requesters import Authorizer
@@ -67,13 +68,14 @@ class Serving:
         token: Token,
         local: str,
         series_limit: int,
+        hosts: KnownHosts,
     ) -> None:
         # Each listener has parts of its own, so that TCP clients never delay the local socket.
         self._shared = [
             ListenerParts(
                 Lanes(),
                 Streams(listener.bounds.most_streams, listener.bounds.stream_idle_s),
-                Authorizer(token, local, listener.is_trusted),
+                Authorizer(token, local, listener.is_trusted, hosts),
                 BodyBudget(),
             )
             for listener in listeners

@@ -23,13 +23,16 @@ _PARAMETER = re.compile(r"\{[^{}:/]*")
 
 @frozen
 class Lane:
-    """A named pool of answering threads. A slow call in one lane delays no other lane."""
+    """A named pool of answering threads. A slow call in one lane delays no other lane.
+
+    A lane without *workers* answers in the event loop, and its calls must not block.
+    """
 
     name: str
     workers: int
 
 
-PROBES = Lane("probes", 1)
+PROBES = Lane("probes", 0)
 CHECKS = Lane("checks", 1)
 CORE = Lane("core", 2)
 METRICS = Lane("metrics", 2)

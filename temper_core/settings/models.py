@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from attrs import field, frozen
-from attrs.validators import and_, ge, gt, in_, le, matches_re
+from attrs.validators import and_, deep_iterable, ge, gt, in_, le, matches_re
 
 from temper_core.records.tiers import Tier
 from temper_core.settings.fields import MILLISECOND_US, SECOND_US, setting
@@ -212,6 +212,12 @@ class ServerSettings:
     )
     token_file: str = setting(
         "", "File with the bearer token that acting over TCP needs, or with lines name: token."
+    )
+    hosts: tuple[str, ...] = setting(
+        (),
+        "More names that requests over TCP may call the agent by, such as an ingress's; "
+        ".example.org stands for all names below it, * for every name.",
+        validator=deep_iterable(matches_re(r"\*|\.?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")),
     )
 
 

@@ -11,6 +11,7 @@ from starlette.routing import Route
 from temper_core import Address, BoundedServer, listen_on
 
 ASKED = b"GET / HTTP/1.1\r\nhost: a\r\n\r\n"
+PROBED = ASKED.replace(b"/ ", b"/healthz ")
 ASKED_THEN = ASKED.replace(b"/ ", b"/then ")
 
 
@@ -22,14 +23,14 @@ async def take(request):
     return PlainTextResponse(f"{len(await request.body())}\n")
 
 
-def answering_then(may_answer):
+def answering_then(may_answer, *routes):
     """Return an application that answers ``ASKED_THEN`` no sooner than *may_answer* is set."""
 
     async def answer_then(request):
         await may_answer.wait()
         return await answer(request)
 
-    return answering(Route("/then", answer_then))
+    return answering(Route("/then", answer_then), *routes)
 
 
 def answering(*routes):

@@ -17,6 +17,8 @@ from temper_core import Address, BoundedServer, Bounds, MachineError, listen_on
 from tests.core.http.dialling import (
     ASKED,
     ASKED_THEN,
+    PROBED,
+    answer,
     answering,
     answering_then,
     head_of,
@@ -24,8 +26,8 @@ from tests.core.http.dialling import (
     served,
 )
 
-BRISK = Bounds(head_s=0.2, most_open=4)
-CALM = Bounds(most_open=4)
+BRISK = Bounds(head_s=0.2, most_open=4, most_waiting=4)
+CALM = Bounds(most_open=4, most_waiting=4)
 UNFINISHED = b"POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 4\r\n\r\n12"
 LARGE_BYTES = 16 << 20
 
@@ -190,22 +192,122 @@ def test_who_does_not_read_its_answers_makes_room_where_nobody_is_silent():
     assert logs == []
 
 
-def test_a_newcomer_is_refused_where_all_are_being_answered_and_one_line_says_so():
+def test_a_newcomer_waits_for_a_place_and_is_refused_where_none_becomes_free():
     async def run():
         may_answer = asyncio.Event()
-        async with served(answering_then(may_answer), CALM) as connected:
+        bounds = Bounds(most_open=4, wait_s=0.2)
+        async with served(answering_then(may_answer), bounds) as connected:
             asking = [await connected(ASKED_THEN) for _ in range(4)]
             await asyncio.sleep(0.1)
-            refused = [await is_ended((await connected())[0]) for _ in range(3)]
+            silent = await is_ended((await connected())[0])
+            refused = [await (await connected(ASKED))[0].read() for _ in range(3)]
             may_answer.set()
-            return refused, [await head_of(reader) for reader, _ in asking]
+            return silent, refused, [await head_of(reader) for reader, _ in asking]
 
     with capture_logs() as logs:
-        refused, heads = asyncio.run(run())
+        silent, refused, heads = asyncio.run(run())
 
-    assert refused == [True] * 3
+    assert silent
+    assert {(each[:13], b"connection: close" in each) for each in refused} == {
+        (b"HTTP/1.1 503 ", True)
+    }
     assert all(head.startswith("HTTP/1.1 200 ") for head in heads)
-    assert [(each["event"], each["limit"]) for each in logs] == [("connection_refused", 4)]
+    assert [(each["event"], each["limit"]) for each in logs] == [("request_refused", 4)]
+
+
+def test_a_probe_is_answered_once_where_there_is_no_place():
+    async def run():
+        may_answer = asyncio.Event()
+        app = answering_then(may_answer, Route("/healthz", answer))
+        async with served(app, Bounds(most_open=4, wait_s=60)) as connected:
+            asking = [await connected(ASKED_THEN) for _ in range(8)]
+            await asyncio.sleep(0.1)
+            reader, _ = await connected(PROBED * 2)
+            said = await reader.read()
+            may_answer.set()
+            return said, [await head_of(reader) for reader, _ in asking]
+
+    said, heads = asyncio.run(run())
+
+    assert said.startswith(b"HTTP/1.1 200 ")
+    assert said.count(b"it answers") == 1
+    assert b"connection: close" in said
+    assert all(head.startswith("HTTP/1.1 200 ") for head in heads)
+
+
+def test_of_too_many_that_wait_the_oldest_makes_room_and_a_probe_needs_no_place():
+    async def run():
+        may_answer = asyncio.Event()
+        app = answering_then(may_answer, Route("/healthz", answer))
+        bounds = Bounds(most_open=1, most_waiting=2, wait_s=60)
+        async with served(app, bounds) as connected:
+            placed, _ = await connected(ASKED_THEN)
+            await asyncio.sleep(0.1)
+            silent = [(await connected())[0] for _ in range(3)]
+            asking = [(await connected(ASKED))[0] for _ in range(3)]
+            probe, _ = await connected(PROBED)
+            ends = await is_ended(silent[0]), await asking[0].read(), await head_of(probe)
+            may_answer.set()
+            return ends, [await head_of(reader) for reader in (placed, *asking[1:])]
+
+    (ended, refused, probed), heads = asyncio.run(run())
+
+    assert ended
+    assert refused.startswith(b"HTTP/1.1 503 ")
+    assert all(head.startswith("HTTP/1.1 200 ") for head in (probed, *heads))
+
+
+def test_a_client_that_connects_is_not_closed_for_another_that_asks_before_it():
+    async def run():
+        may_answer = asyncio.Event()
+        app = answering_then(may_answer, Route("/healthz", answer))
+        async with served(app, CALM) as connected:
+            asking = [await connected(ASKED_THEN) for _ in range(3)]
+            await asyncio.sleep(0.1)
+            probe, writer = await connected()
+            asking += [await connected(ASKED_THEN) for _ in range(3)]
+            writer.write(PROBED)
+            head = await head_of(probe)
+            may_answer.set()
+            return head, [await head_of(reader) for reader, _ in asking]
+
+    head, heads = asyncio.run(run())
+
+    assert head.startswith("HTTP/1.1 200 ")
+    assert all(head.startswith("HTTP/1.1 200 ") for head in heads)
+
+
+async def keep_requests_queued(connected, source):
+    """Always have requests queued on one connection from *source*."""
+    while True:
+        with suppress(OSError):
+            reader, writer = await connected(ASKED * 50, local_addr=(source, 0))
+            while await reader.read(1 << 12):
+                writer.write(ASKED * 5)
+        await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize("source", ["127.0.0.2", "127.0.0.3"])
+def test_clients_that_always_have_requests_queued_leave_places_to_others(source):
+    async def run():
+        async with served(answering(), Bounds(most_open=4)) as connected:
+            queueing = [
+                asyncio.create_task(keep_requests_queued(connected, "127.0.0.2")) for _ in range(8)
+            ]
+            await asyncio.sleep(0.2)
+            heads = []
+            for _ in range(10):
+                reader, _ = await connected(ASKED, local_addr=(source, 0))
+                heads.append(await head_of(reader))
+            for task in queueing:
+                task.cancel()
+            await asyncio.wait(queueing)
+            return heads
+
+    heads = asyncio.run(run())
+
+    assert len(heads) == 10
+    assert all(head.startswith("HTTP/1.1 200 ") for head in heads)
 
 
 def test_answers_that_nobody_reads_count_though_their_connections_are_closing():
@@ -231,6 +333,31 @@ def test_answers_that_nobody_reads_count_though_their_connections_are_closing():
 
     assert heads == [b"H"] * 12
     assert whole == 4
+
+
+async def is_hung_up_on_while_it_writes(writer):
+    async with asyncio.timeout(20):
+        while True:
+            try:
+                writer.write(b"more")
+                await writer.drain()
+            except ConnectionError:
+                return True
+            await asyncio.sleep(0.1)
+
+
+@pytest.mark.parametrize("first", [b"", ASKED])
+def test_a_refused_client_that_goes_on_sending_is_hung_up_on(first):
+    async def run():
+        async with served(answering(), CALM) as connected:
+            reader, writer = await connected(first + b"no HTTP\r\n\r\n")
+            said = await reader.read()
+            return said, await is_hung_up_on_while_it_writes(writer)
+
+    said, ended = asyncio.run(run())
+
+    assert b"HTTP/1.1 400 Bad Request" in said
+    assert ended
 
 
 def test_what_is_no_http_is_refused_in_json_with_the_headers_of_every_answer():

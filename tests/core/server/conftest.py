@@ -77,9 +77,11 @@ def token_file(tmp_path: Path) -> Path:
     return path
 
 
-def start_server(view, folder: Path, token_file: Path | None, **options: object) -> RunningAgent:
+def start_server(
+    view, folder: Path, token_file: Path | None, hosts: tuple[str, ...] = (), **options: object
+) -> RunningAgent:
     path = folder / "run" / "agent.sock"
-    settings = ServerSettings("127.0.0.1:0", str(path), str(token_file or ""))
+    settings = ServerSettings("127.0.0.1:0", str(path), str(token_file or ""), hosts)
     server = AgentServer(view, settings, **options)
     server.start()
     unencrypted = httpx2.HTTPTransport(verify=False)

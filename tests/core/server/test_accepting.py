@@ -13,6 +13,7 @@ UNFINISHED = (
     b"PUT /safe-mode HTTP/1.1\r\nhost: a\r\nauthorization: Bearer 0123456789abcdef-the-secret\r\n"
     b"expect: 100-continue\r\ncontent-length: 10\r\n\r\n"
 )
+ASKED = b"GET /safe-mode HTTP/1.0\r\n\r\n"
 HEALTH = b"GET /healthz HTTP/1.0\r\n\r\n"
 
 
@@ -75,7 +76,7 @@ def test_who_owes_the_rest_of_a_request_makes_room_for_who_asks(start, token_fil
     with ExitStack() as stack, capture_logs() as logs:
         owing = [begin_a_request(stack, agent.connect) for _ in range(64)]
         newcomer = stack.enter_context(agent.connect())
-        newcomer.sendall(HEALTH)
+        newcomer.sendall(ASKED)
 
         answer = answer_of(newcomer)
         local = agent.unix.get("/healthz").status_code

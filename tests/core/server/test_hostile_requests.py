@@ -97,7 +97,18 @@ def test_a_head_that_never_ends_is_cut_off(agent):
         raw.sendall(b"GET /healthz HTTP/1.1\r\nx-endless: " + b"x" * 400_000)
         answer = read_to_the_end(raw)
 
-    assert answer.startswith(b"HTTP/1.1 400") or answer == b""
+    head, body = answer.split(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 431 ")
+    assert json.loads(body)["error"].endswith("larger than 16384 bytes")
+
+
+def test_the_refusal_of_a_large_head_reaches_a_client_that_is_still_sending(agent):
+    for _ in range(20):
+        with agent.connect() as raw:
+            raw.sendall(b"GET /healthz HTTP/1.1\r\nx-large: " + b"x" * 17_000)
+            time.sleep(0.005)
+            raw.sendall(b"x" * 20_000 + b"\r\n\r\n")
+            assert read_to_the_end(raw).startswith(b"HTTP/1.1 431 ")
 
 
 @pytest.mark.parametrize(

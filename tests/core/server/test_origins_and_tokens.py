@@ -57,7 +57,7 @@ def test_a_page_of_another_origin_may_not_act_even_with_the_token(start, view, t
 def test_a_page_of_this_origin_and_what_is_no_browser_may_act_with_the_token(
     start, view, token_file, headers
 ):
-    agent = start(token_file)
+    agent = start(token_file, hosts=("agent.example",))
 
     response = agent.tcp.put("/safe-mode", json=WISH, headers={**bearer(TOKEN), **headers})
 

@@ -99,21 +99,21 @@ def test_handshakes_that_never_end_take_no_room_from_connections_that_rest(conte
 
 def test_a_newcomer_is_refused_after_its_handshake_where_all_are_being_answered(context, trusting):
     async def run():
-        may_answer, bounds = asyncio.Event(), Bounds(most_open=2)
+        may_answer, bounds = asyncio.Event(), Bounds(most_open=2, wait_s=0.2)
         async with served(answering_then(may_answer), bounds, context=context) as connected:
             asking = [await connected(ASKED_THEN, ssl=trusting) for _ in range(2)]
             await asyncio.sleep(0.1)
-            reader, _ = await connected(ssl=trusting)
-            refused = await is_ended(reader)
+            reader, _ = await connected(ASKED, ssl=trusting)
+            refused = await head_of(reader)
             may_answer.set()
             return refused, [await head_of(reader) for reader, _ in asking]
 
     with capture_logs() as logs:
         refused, heads = asyncio.run(run())
 
-    assert refused
+    assert refused.startswith("HTTP/1.1 503 ")
     assert all(head.startswith("HTTP/1.1 200 ") for head in heads)
-    assert [each["event"] for each in logs] == ["connection_refused"]
+    assert [each["event"] for each in logs] == ["request_refused"]
 
 
 def test_a_client_that_sends_no_more_and_is_owed_many_answers_is_no_news(context, trusting, caplog):

@@ -137,3 +137,24 @@ def test_everybody_pulls_by_the_same_secrets(helm):
 
 def _spec(rendered, name="temper-agent"):
     return rendered.get("DaemonSet", name)["spec"]["template"]["spec"]
+
+
+def test_by_default_the_port_is_open_to_the_namespace_and_to_collectors_of_metrics(helm):
+    policy = helm.render().get("NetworkPolicy", "temper-agent")["spec"]
+    (rule,) = policy["ingress"]
+    namespace, collectors, own = rule["from"]
+
+    assert policy["policyTypes"] == ["Ingress"]
+    assert policy["podSelector"]["matchLabels"]["app.kubernetes.io/component"] == "agent"
+    assert rule["ports"] == [{"port": "metrics", "protocol": "TCP"}]
+    assert namespace == {"podSelector": {}}
+    assert "prometheus" in collectors["podSelector"]["matchExpressions"][0]["values"]
+    assert "app.kubernetes.io/instance" in own["podSelector"]["matchLabels"]
+
+
+def test_peers_are_replaced_and_policies_can_be_left_out(helm, tmp_path):
+    peers = [{"ipBlock": {"cidr": "192.0.2.0/24"}}]
+    given = helm.render(*values_file(tmp_path, {"networkPolicy": {"from": peers}}))
+
+    assert given.get("NetworkPolicy", "temper-agent")["spec"]["ingress"][0]["from"][0] == peers[0]
+    assert not helm.render("--set", "networkPolicy.enabled=false").of("NetworkPolicy")

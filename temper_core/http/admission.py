@@ -1,0 +1,178 @@
+"""Decides which connections are served when there are more than a server has places for.
+
+A server has ``most_open`` places. A connection takes one with its first request. A request that
+finds none waits ``wait_s`` for it, and is refused with 503 after that. A probe is answered without
+a place, so no number of clients keeps a probe from its answer, as long as its connection is not
+closed before it asks. That happens to the oldest of ``most_waiting`` silent connections.
+
+Places are shared by client address: room is made at the cost of the address that has the most, and
+a free place goes to the waiting address that has the fewest.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterable
+from typing import Protocol
+
+from attrs import define, field
+
+from temper_core.http.bounds import Bounds
+from temper_core.http.seldom_log import SeldomLog
+
+
+class Connection(Protocol):
+    """A connection as far as its admission goes."""
+
+    silent_since: float
+    """When the last request or answer ended or began, by the event loop's clock."""
+    is_gone: bool
+    """Whether it was hung up on."""
+
+    @property
+    def address(self) -> str:
+        """The client's address, empty for a local socket."""
+        ...
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no request is being read or answered."""
+        ...
+
+    @property
+    def is_owed(self) -> bool:
+        """Whether the server waits for the client to send or to read."""
+        ...
+
+    def hang_up(self) -> None:
+        """Close at once."""
+        ...
+
+    def extend(self, within_s: float) -> None:
+        """Allow *within_s* from now on for what comes next."""
+        ...
+
+
+@define(eq=False)
+class Admission:
+    """The places of one server, and the connections without one. Used from one event loop.
+
+    A request that is refused for want of a place is logged.
+    """
+
+    bounds: Bounds
+    _placed: dict[Connection, None] = field(factory=dict, init=False)
+    _silent: dict[Connection, None] = field(factory=dict, init=False)
+    """The connections that have asked nothing but probes, oldest first."""
+    _asking: dict[Connection, asyncio.Future[bool]] = field(factory=dict, init=False)
+    """The connections whose request waits for a place, oldest first."""
+    _log: SeldomLog = field(factory=SeldomLog, init=False)
+
+    def arrive(self, connection: Connection) -> None:
+        """Take note of a new connection, which has not asked yet.
+
+        With too many of them the oldest is closed. A client asks as soon as it is connected, so
+        that a probe is answered before as many others arrive.
+        """
+        if len(self._silent) >= self.bounds.most_waiting:
+            oldest = self._oldest_of_the_most(self._silent)
+            del self._silent[oldest]
+            oldest.hang_up()
+        self._silent[connection] = None
+        if not self._is_free:
+            connection.extend(self.bounds.wait_s)
+
+    def leave(self, connection: Connection) -> None:
+        """Forget a connection that is closed. Its place goes to the next."""
+        self._placed.pop(connection, None)
+        self._silent.pop(connection, None)
+        self._stop_asking(connection, is_placed=False)
+        self.settle()
+
+    def get_free_place(self, connection: Connection) -> None:
+        """Give *connection* a place if one is free, at nobody's cost."""
+        if connection in self._silent and self._is_free:
+            self._place(connection)
+
+    async def get_place(self, connection: Connection) -> bool:
+        """Wait for a place for *connection*, which has asked. Return False if there is none."""
+        if connection in self._placed or self._take_place(connection):
+            return True
+        if not connection.is_gone and await self._wait_for_place(connection):
+            return True
+        self._log.warn("request_refused", reason="too many are open", limit=self.bounds.most_open)
+        return False
+
+    def is_last(self, connection: Connection) -> bool:
+        """Whether the answer that begins is the connection's last, to make room for another.
+
+        It is without a place. While a request waits for a place, it is too for every connection of
+        the address with the most places.
+        """
+        if connection not in self._placed:
+            return True
+        if not self._asking:
+            return False
+        held = self._held()
+        return held[connection.address] >= max(held.values())
+
+    def settle(self) -> None:
+        """Give places to the requests that wait for one, as long as there is room."""
+        while self._asking:
+            held = self._held()
+            first = min(self._asking, key=lambda each: held[each.address])
+            if not self._take_place(first):
+                return
+            self._stop_asking(first, is_placed=True)
+
+    @property
+    def _is_free(self) -> bool:
+        return sum(not each.is_gone for each in self._placed) < self.bounds.most_open
+
+    def _take_place(self, connection: Connection) -> bool:
+        if connection.is_gone:
+            return False
+        if not self._is_free:
+            present = [each for each in self._placed if not each.is_gone]
+            silent = [each for each in present if each.is_idle]
+            silent = silent or [each for each in present if each.is_owed]
+            if not silent:
+                return False
+            self._longest_silent(silent).hang_up()
+        self._place(connection)
+        return True
+
+    def _place(self, connection: Connection) -> None:
+        self._silent.pop(connection, None)
+        self._placed[connection] = None
+
+    async def _wait_for_place(self, connection: Connection) -> bool:
+        if len(self._asking) >= self.bounds.most_waiting:
+            self._stop_asking(self._oldest_of_the_most(self._asking), is_placed=False)
+        self._silent.pop(connection, None)
+        place: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self._asking[connection] = place
+        try:
+            async with asyncio.timeout(self.bounds.wait_s):
+                return await place
+        except TimeoutError:
+            self._asking.pop(connection, None)
+            return False
+
+    def _stop_asking(self, connection: Connection, *, is_placed: bool) -> None:
+        place = self._asking.pop(connection, None)
+        if place is not None and not place.done():
+            place.set_result(is_placed)
+
+    def _longest_silent(self, silent: Iterable[Connection]) -> Connection:
+        """Return a connection of the address with the most places."""
+        held = self._held()
+        return min(silent, key=lambda each: (-held[each.address], each.silent_since))
+
+    def _oldest_of_the_most(self, connections: Iterable[Connection]) -> Connection:
+        """Return the first of the address that has the most of *connections*."""
+        present = Counter(each.address for each in connections)
+        return max(connections, key=lambda each: present[each.address])
+
+    def _held(self) -> Counter[str]:
+        """Return the number of places of each address."""
+        return Counter(each.address for each in self._placed if not each.is_gone)

@@ -1,0 +1,24 @@
+"""Warnings that are logged seldom, so that clients who cause them cannot fill the disk."""
+
+import time
+
+import structlog
+from attrs import define, field
+
+REPEAT_S = 60.0
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+@define
+class SeldomLog:
+    """Logs a warning at most once in ``REPEAT_S`` seconds. Those between are dropped."""
+
+    _said_at: float | None = field(default=None, init=False)
+
+    def warn(self, event: str, **facts: object) -> None:
+        """Log *event* with *facts*, unless there was a warning a short time ago."""
+        now = time.monotonic()
+        if self._said_at is None or now - self._said_at >= REPEAT_S:
+            self._said_at = now
+            log.warning(event, **facts)
