@@ -34,15 +34,20 @@ OF_A_SCREEN = re.compile(r"\x1b\[(?:\?(?:1049|25|7)[hl]|2J|K|\d+;1H)")
 
 
 class Poison:
-    """Adds hostile texts to strings. Each string begins with another one, as columns cut them."""
+    """Adds *most* hostile texts to each string, or every one.
 
-    def __init__(self, spared=(), texts=TEXTS):
-        self._texts, self._spared, self._next = list(texts.values()), frozenset(spared), count()
+    Each string begins with another text, since columns cut what is long.
+    """
+
+    def __init__(self, spared=(), most=None):
+        self._texts, self._spared, self._next = list(TEXTS.values()), frozenset(spared), count()
+        self._most = most
 
     def text(self, value=""):
         """Return *value* with every text behind it."""
         start = next(self._next) % len(self._texts)
-        return BETWEEN.join([value, *self._texts[start:], *self._texts[:start]])
+        texts = [*self._texts[start:], *self._texts[:start]][: self._most]
+        return BETWEEN.join([value, *texts])
 
     def document(self, value):
         """Return JSON in which every string is hostile, except below the spared keys."""
@@ -54,6 +59,11 @@ class Poison:
         if isinstance(value, list | tuple):
             return [self.document(inner) for inner in value]
         return self.text(value) if isinstance(value, str) else value
+
+
+def has_arrived(output):
+    """Whether *output* shows a hostile text, so that a test of it proves something."""
+    return any(part in output for part in ("FORGED", "evil.example", "0;root", "3J", "201;5m"))
 
 
 def leaks(output, *, is_screen=False):

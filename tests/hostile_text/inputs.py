@@ -86,7 +86,7 @@ class HostileAgent(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
-    def do_GET(self):  # noqa: N802 - the server's name
+    def do_GET(self):
         path = urlsplit(self.path).path
         answer = self.server.answers.get(path)
         if path == "/wakes":  # a new window for each request
@@ -115,25 +115,26 @@ def write_files(folder: Path):
         _make_pod_hostile(item, poison)
     (folder / "pods.json").write_text(json.dumps(pods))
     (folder / "bad-pods.json").write_text(json.dumps(Poison(("kind",)).document(make_podlist(2))))
-    layers = [
-        {"name": Poison().text(), Poison().text("key"): 1, "matches": [[{"X": poison.text()}]]}
-    ]
-    (folder / "layers.json").write_text(json.dumps(layers))
+    layers = [{"name": Poison().text(), Poison().text("key"): 1}]
+    (folder / "layers.json").write_text(json.dumps(layers).replace("\\ud800", ""))
+    (folder / "pod.json").write_text(json.dumps({**pods["items"][0], "kind": "Pod"}))
     (folder / "agent.toml").write_text(
         f'run_directory = "{folder}/run"\nstate_directory = "{folder}"\n[server]\nlisten = ""\n'
         f'socket = "{folder}/agent.sock"\n[safe_mode]\nfile = "{folder}/safe-mode"\n'
-        f'state = "{folder}/requests.json"\n[plugins]\ndisabled = [{toml(Poison().text())}]\n'
+        f'state = "{folder}/requests.json"\n'
     )
     (folder / "bad-agent.toml").write_text(
         f"[plan]\n{toml(Poison().text('no'))} = {toml(Poison().text())}\n[pods]\nsource = "
         f"{toml(Poison().text())}\n"
     )
-    (folder / "profile.toml").write_text(a_profile(poison))
-    (folder / "bad-profile.toml").write_text(
+    (folder / "profiles").mkdir()
+    (folder / "profiles" / "odd.toml").write_text(a_profile(poison))
+    (folder / "bad-profiles").mkdir()
+    (folder / "bad-profiles" / "odd.toml").write_text(
         a_profile(poison) + f"{toml(poison.text('key'))} = {toml(poison.text())}\n"
     )
     (folder / "threads.json").write_text(
-        json.dumps(Poison((*SPARED, "date", "machine")).document(RECORDED))
+        json.dumps(Poison((*SPARED, "date", "machine"), most=1).document(RECORDED))
     )
     observation = Poison(SPARED).document(an_observation(load_fakes().a_snapshot(), wakes=WINDOW))
     (folder / "a.json").write_text(json.dumps(observation))
@@ -146,7 +147,7 @@ def write_files(folder: Path):
 def _make_pod_hostile(item, poison):
     metadata = item["metadata"]
     for key in ("labels", "annotations"):
-        metadata[key] = poison.document(metadata.get(key) or {}) | {poison.text("k"): poison.text()}
+        metadata[key] = {poison.text("k"): poison.text()}
     metadata["annotations"]["temper.codes/workload-profile"] = poison.text("jvm")
     metadata["annotations"] |= {"temper.codes/tier": poison.text("high")}
     item["spec"]["priorityClassName"] = poison.text("class")
