@@ -29,8 +29,8 @@ def agent_answers():
         "/violations": {"violations": [a_violation()], "at": "2026-03-02T08:15:04Z"},
         "/plugins": {"plugins": []},
         "/safe-mode": {
-            "mode": "safe",
-            "requests": [{"requester": "alice", "reason": "drill", "since": 1.0}],
+            "mode": "safe_mode",
+            "requests": {"alice": {"reason": "drill", "requested_at": 1e9}},
         },
         "/checks": {
             "checks": [{"name": "engine", "state": "failed", "detail": "x"}],
@@ -86,6 +86,8 @@ class HostileAgent(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
+    server_version = "temper/0.1.0"
+
     def do_GET(self):
         path = urlsplit(self.path).path
         answer = self.server.answers.get(path)

@@ -64,7 +64,7 @@ COMMANDS = {
     "profiles record": [("--pod", ARGUMENT, *SETTINGS)],
     "profiles show": [("odd", "--profiles", "profiles"), (ARGUMENT,)],
     "profiles test": [("profiles/odd.toml", "--threads", "threads.json")],
-    "restore": [("--dry-run", "--settings", "bad-agent.toml"), (*SETTINGS, "--dry-run")],
+    "restore": [("--dry-run", "--settings", "bad-agent.toml")],
     "run": [("--tier", "low", "--", ARGUMENT), ("--tier", ARGUMENT, "--", "true")],
     "safe-mode": [("status", *SETTINGS), ("on", *SETTINGS, "--reason", ARGUMENT)],
     "settings": [SETTINGS, ("--settings", "bad-agent.toml")],
@@ -84,7 +84,7 @@ SHOW_NO_DATA = {
 
 SILENT = {
     "engine check 1", "overcommit report 0", "placement score 0", "plan 3", "plan 5", "plan 7",
-    "profiles check 0", "profiles explain 0", "profiles test 0", "restore 1", "settings 0",
+    "profiles check 0", "profiles explain 0", "profiles test 0", "plugins 0", "safe-mode 1", "settings 0",
     "k8s doctor 0", "k8s restore 0", "simulate 0",
 }  # fmt: skip
 """Calls that show none of the text that they read."""
