@@ -30,6 +30,7 @@ _HOMES = {
     "temper_core.node.cgroups": ("thread_owner",),
     "temper_core.node.local_source": ("LocalPods",),
     "temper_core.node.pod_cgroups": ("find_pod_cgroups",),
+    "temper_core.node.pod_claims": ("claim_rank",),
     "temper_core.node.podlist": ("read_pod_object",),
     "temper_core.node.quantities": ("cpu_millis",),
     "temper_core.node.topology": ("read_machine",),

@@ -22,6 +22,7 @@ from temper_core.json_items import JsonItems
 from temper_core.node.cgroups import thread_owner
 from temper_core.node.local_source import LocalPods
 from temper_core.node.pod_cgroups import find_pod_cgroups
+from temper_core.node.pod_claims import claim_rank
 from temper_core.node.podlist import read_pod_object
 from temper_core.node.quantities import cpu_millis
 from temper_core.node.topology import read_machine
@@ -195,6 +196,7 @@ __all__ = [
     "WorkloadProfile",
     "ask_agent",
     "ask_observation",
+    "claim_rank",
     "completed_profiles",
     "cpu_millis",
     "event_stream",

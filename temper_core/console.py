@@ -1,7 +1,8 @@
 """The command line's kit: options, exit codes, JSON, tables, colours, progress and interruptions.
 
 Results go to standard output, everything else to standard error. A table is folded to fit a
-terminal and is never cut for a pipe. Text from outside is made printable before it is shown.
+terminal and is never cut for a pipe. Text from outside is made printable before it is shown. The
+streams and consoles make visible what a command forgot: see ``standard_output.deliver``.
 """
 
 import math
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from temper_core.errors import EXIT_CLEAN, EXIT_FINDINGS, EXIT_INPUT, EXIT_MACHINE
+from temper_core.visible_text import own_sequences, printable, visible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -39,6 +41,7 @@ __all__ = [
     "is_interrupted",
     "named",
     "output_option",
+    "own_sequences",
     "plain_table",
     "print_json",
     "printable",
@@ -49,6 +52,7 @@ __all__ = [
     "styled",
     "sys_root_option",
     "table_of",
+    "visible",
 ]
 
 Row = Mapping[str, Any]
@@ -113,13 +117,6 @@ def print_json(value: object) -> None:
     click.echo(json.dumps(value, indent=2))
 
 
-def printable(text: str) -> str:
-    """Return *text* as one line that cannot control a terminal."""
-    return "".join(
-        character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text
-    )
-
-
 def shown(value: object) -> str:
     """Return a value as text for a table: ``-`` for None, two digits of a float."""
     if value is None:
@@ -153,16 +150,18 @@ def styled(text: str, **style: Any) -> str:  # noqa: ANN401 - as click.style
     It is plain without a terminal, with NO_COLOR (https://no-color.org) or with TERM=dumb.
     """
     is_plain = not sys.stdout.isatty() or os.environ.get("NO_COLOR")
-    return text if is_plain or os.environ.get("TERM") == "dumb" else click.style(text, **style)
+    if is_plain or os.environ.get("TERM") == "dumb":
+        return text
+    return own_sequences(click.style(printable(text), **style), sys.stdout)
 
 
 def results_console() -> "Console":
     """Return rich's console for results."""
-    from rich.console import Console  # noqa: PLC0415 - slow, and for tables only
+    from temper_core.rich_output import VisibleConsole  # noqa: PLC0415 - slow, for tables only
 
-    console = Console(markup=False, highlight=False)
+    console = VisibleConsole()
     width = max(console.width, NARROWEST) if console.is_terminal else PIPED_WIDTH
-    return Console(markup=False, highlight=False, width=width)
+    return VisibleConsole(width=width)
 
 
 def plain_table(*heads: str) -> "Table":
@@ -219,8 +218,8 @@ class Progress:
         self._write(line, ends=True)
 
     def _write(self, line: str, *, ends: bool) -> None:
-        start = "\r" if self._is_terminal else ""
-        click.echo(f"{start}{line.ljust(self._width)}", err=True, nl=ends)
+        start = own_sequences("\r", sys.stderr) if self._is_terminal else ""
+        click.echo(f"{start}{printable(line).ljust(self._width)}", err=True, nl=ends)
         self._width = 0 if ends or not self._is_terminal else len(line)
 
 

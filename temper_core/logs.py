@@ -1,10 +1,17 @@
-"""Logging of the agent: structured events on stderr, as JSON unless stderr is a terminal."""
+"""Logging of the agent: structured events on stderr, as JSON unless stderr is a terminal.
+
+JSON is written in ASCII. On a terminal each text is made visible before the colours are added.
+"""
 
 import logging
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager
 from typing import Any
+
+from temper_core.visible_text import own_sequences, printable, visible
+
+WITH_LINES = frozenset({"exception", "stack"})
 
 
 @contextmanager
@@ -29,9 +36,7 @@ with _without("rich"):
 def configure(level: str = "info") -> None:
     """Configure structlog for this process. A command calls it once."""
     renderer: structlog.typing.Processor = (
-        structlog.dev.ConsoleRenderer()
-        if sys.stderr.isatty()
-        else structlog.processors.JSONRenderer()
+        _in_colours if sys.stderr.isatty() else structlog.processors.JSONRenderer()
     )
     structlog.configure(
         processors=[
@@ -46,3 +51,13 @@ def configure(level: str = "info") -> None:
         ),
         logger_factory=structlog.PrintLoggerFactory(file=sys.stderr),
     )
+
+
+def _in_colours(logger: Any, name: str, event: MutableMapping[str, Any]) -> str:  # noqa: ANN401 - structlog's
+    shown = {printable(str(key)): _shown(key, value) for key, value in event.items()}
+    return own_sequences(str(structlog.dev.ConsoleRenderer()(logger, name, shown)), sys.stderr)
+
+
+def _shown(key: str, value: object) -> str:
+    text = value if isinstance(value, str) else repr(value)
+    return visible(text) if key in WITH_LINES else printable(text)

@@ -1,14 +1,18 @@
-"""Standard output for results: plugins print to standard error, and lost output is an error."""
+"""The standard streams of a command: nothing that it writes controls the terminal.
+
+Results go to standard output. Plugins print to standard error, and lost output is an error.
+"""
 
 import io
 import os
 import sys
 import time
 from _thread import get_ident  # threading is slow to import
-from collections.abc import Callable
-from typing import Any, cast
+from collections.abc import Callable, Iterable
+from typing import Any, TextIO, cast
 
 from temper_core.errors import EXIT_CLEAN, EXIT_MACHINE, MachineError
+from temper_core.visible_text import filtered
 
 GRACE_S = 1.0
 
@@ -37,19 +41,22 @@ def leave_plugin_thread() -> None:
 
 
 def deliver(command: Callable[[], int]) -> int:
-    """Run *command* with ``sys.stdout`` guarded. Return its exit code, or 3 if output was lost.
+    """Run *command* with its streams guarded. Return its exit code, or 3 if output was lost.
 
+    What is written to ``sys.stdout`` and ``sys.stderr`` is made visible: see ``visible_text``.
     A reader that goes away is no error: the command runs to its end and its exit code is returned.
     A command that still writes GRACE_S seconds later may never end, and is ended with code 0.
     """
-    original = sys.stdout
+    original, original_messages = sys.stdout, sys.stderr
     results = _Results(original)
-    sys.stdout = results
+    sys.stdout, sys.stderr = results, _guarded(original_messages)
     try:
-        code = _completed(command)
-        return _flushed(results, code)
+        code = _flushed(results, _completed(command))
     finally:
         sys.stdout = original
+    # After an exception standard error stays guarded: Python prints the traceback to it.
+    sys.stderr = original_messages
+    return code
 
 
 def _completed(command: Callable[[], int]) -> int:
@@ -112,7 +119,9 @@ class _Descriptor(io.RawIOBase):
 
 
 class _Results(io.TextIOWrapper):
-    """Standard output as text. The output of plugins' threads goes to standard error."""
+    """Standard output as visible text. The output of plugins' threads goes to standard error."""
+
+    makes_visible = True
 
     def __init__(self, original: "io.TextIOBase | object | None") -> None:
         self.descriptor = _Descriptor(_number_of(original))
@@ -123,11 +132,43 @@ class _Results(io.TextIOWrapper):
             line_buffering=self.descriptor.isatty(),
         )
 
+    @property
+    def buffer(self) -> None:  # type: ignore[override]
+        """None. click would write to the buffer of a stream that is ASCII, past ``write``."""
+
     def write(self, text: str) -> int:
         """Write *text*. Raise ReaderGone or ResultLost, once, if that fails."""
         if get_ident() not in _plugin_threads:
-            return super().write(text)
+            super().write(filtered(text))
+            return len(text)
         return len(text) if sys.stderr is None else sys.stderr.write(text)
+
+
+class _Messages:
+    """Standard error as visible text."""
+
+    makes_visible = True
+    encoding = "utf-8"  # click writes to the buffer of a stream that is ASCII
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        self._stream.write(filtered(text))
+        return len(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            self.write(line)
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever the stream has
+        return getattr(self._stream, name)
+
+
+def _guarded(stream: TextIO | None) -> Any:  # noqa: ANN401 - sys.stderr, which may be None
+    if stream is None or isinstance(stream, _Messages):
+        return stream
+    return _Messages(stream)
 
 
 def _lenient(stream: object) -> str:

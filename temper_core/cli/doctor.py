@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from temper_core.console import styled
+from temper_core.console import printable, styled
 from temper_core.errors import EXIT_MACHINE
 
 if TYPE_CHECKING:
@@ -156,9 +156,9 @@ def _print_lines(lines: Sequence[tuple[str, str, str, str]]) -> None:
     for state, name, detail, remedy in lines:
         colour = COLOURS.get(state, "cyan")
         mark = styled(f"{MARKS.get(state, '?'):<5}", fg=colour, bold=colour == "red" or None)
-        click.echo(f"{mark} {name:<{width}}  {detail}")
+        click.echo(f"{mark} {printable(name):<{width}}  {printable(detail)}")
         if remedy:
-            click.echo(f"{'':<5} {'':<{width}}  -> {remedy}")
+            click.echo(f"{'':<5} {'':<{width}}  -> {printable(remedy)}")
 
 
 def _print_agent(
@@ -170,9 +170,9 @@ def _print_agent(
         click.echo(f"\nAgent: {agent['detail']}.")
     else:
         why = ": ".join(filter(None, (agent["reason"], agent["detail"])))
-        click.echo(f"\nAgent: {agent['mode']}{f' ({why})' if why else ''}.")
+        click.echo(f"\nAgent: {agent['mode']}{f' ({printable(why)})' if why else ''}.")
         for defect in agent["defects"] or ():
-            click.echo(f"Agent: {defect}")
+            click.echo(f"Agent: {printable(str(defect))}")
         _print_checks(agent["checks"])
     if last_end is not None:
         click.echo(f"Last end of an engine ({last_end.get('kind')}): {last_end.get('summary')}")
@@ -180,7 +180,7 @@ def _print_agent(
     if agent["mode"] is None and messages:
         click.echo("The kernel's log on schedulers:")
         for message in messages:
-            click.echo(f"  {message}")
+            click.echo(f"  {printable(str(message))}")
 
 
 def _conclusion(hold: "Hold | None") -> str:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import click
 from attrs import frozen
 
+from temper_core.visible_text import printable
+
 if TYPE_CHECKING:
     from temper_core.decide.decider import Decider
     from temper_core.plan import ProfileCatalogue
@@ -119,7 +121,12 @@ def _pods(file: str, node: str) -> "tuple[Pod, ...]":
     from temper_core.node.podlist import read_pods
 
     text = _text(file)
-    pods = read_pods(text, source=file, node=node or None)
+    pods = read_pods(
+        text,
+        source=file,
+        node=node or None,
+        told=lambda conflict: click.echo(f"temper: {file}: {printable(conflict)}", err=True),
+    )
     _tell_nodes(file, node_names(text), node)
     return pods
 

@@ -51,7 +51,7 @@ class FilePods:
         if version == self._read_version and self._listed is not None:
             return False
         try:
-            listed = read_pod_file(self._path, node=self._node)
+            listed = read_pod_file(self._path, node=self._node, told=_warn_of_claim)
         except DocumentError as error:
             self._refuse(version, error)
             return False
@@ -83,6 +83,12 @@ class FilePods:
     def _joined(self, pod: Pod) -> Pod:
         path = self._paths.get(pod.uid)
         return evolve(pod, cgroups=(path,)) if path else pod
+
+
+def _warn_of_claim(conflict: str) -> None:
+    import structlog  # noqa: PLC0415 - slow to import, and rarely needed
+
+    structlog.get_logger(__name__).warning("pod_claim_refused", conflict=conflict)
 
 
 def _host(context: PodSourceContext) -> HostCgroups | None:

@@ -14,6 +14,9 @@ STATIC_HASH = "kubernetes.io/config.hash"
 # Wider than Kubernetes' own rules, narrow enough to stand in a path and in a pattern.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,252}")
 
+# Every runtime's id is 32 random bytes in hexadecimal, and so is the name of the cgroup.
+_CONTAINER_ID = re.compile(r"[a-z0-9.+-]+://([0-9a-f]{64})")
+
 
 def has_ended(pod: JsonObject) -> bool:
     """Whether the pod is finished or terminating, and needs no CPUs any more."""
@@ -103,12 +106,21 @@ def _container(container: SizedContainer, runtime_ids: Mapping[str, str]) -> Con
 
 
 def _runtime_ids(status: JsonObject) -> Mapping[str, str]:
-    """Return the runtime id of each container by name, the part after ``containerd://``."""
+    """Return the runtime id of each container by name, empty if it is unknown."""
     return {
-        entry.text("name"): entry.text("containerID").rpartition("://")[2]
+        entry.text("name"): _runtime_id(entry.text("containerID"))
         for key in ("initContainerStatuses", "containerStatuses")
         for entry in status.tables(key)
     }
+
+
+def _runtime_id(container_id: str) -> str:
+    """Return the part after ``containerd://``, empty if it is no id.
+
+    It becomes a pattern of the engine, and a shorter text would match other pods' containers.
+    """
+    match = _CONTAINER_ID.fullmatch(container_id)
+    return match[1] if match else ""
 
 
 def _is_initialised(status: JsonObject) -> bool:

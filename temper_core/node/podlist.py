@@ -1,10 +1,11 @@
 """Reads pods in the format of ``kubectl get pods -A -o json``, JSON or YAML."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from temper_core import documents
 from temper_core.errors import DocumentError
+from temper_core.node.pod_claims import PodClaims
 from temper_core.node.pod_fields import JsonObject
 from temper_core.node.pod_reading import has_ended, is_elsewhere, read_pod
 from temper_core.records.pods import Pod
@@ -13,24 +14,31 @@ DEEPEST_YAML = 500
 KINDS = ("Pod", "PodList", "List")
 
 
-def read_pods(text: str, *, source: str, node: str | None = None) -> tuple[Pod, ...]:
+def read_pods(
+    text: str,
+    *,
+    source: str,
+    node: str | None = None,
+    told: Callable[[str], object] | None = None,
+) -> tuple[Pod, ...]:
     """Return the pods of a PodList, a List, a single Pod, or several YAML documents.
 
     Finished and terminating pods are left out. So are those of other nodes if *node* is not None.
-    A mirror pod and its static pod are one. Raises DocumentError with every misfit.
+    A mirror pod and its static pod are one. Of several pods that claim one cgroup the strongest
+    claim counts, and *told* gets a line about it. Raises DocumentError with every misfit.
     """
     problems: list[str] = []
-    pods: dict[str, Pod] = {}
+    claims = PodClaims(told)
     for table in _pod_tables(_documents(text, source), problems):
         problems_before = len(problems)
         if has_ended(table) or (node is not None and is_elsewhere(table, node)):
             continue
         pod = read_pod(table)
         if len(problems) == problems_before:
-            pods.setdefault(pod.uid, pod)
+            claims.add(pod, table.values)
     if problems:
         raise DocumentError(source, tuple(dict.fromkeys(problems)))
-    return tuple(pods.values())
+    return claims.pods()
 
 
 def read_pod_object(

@@ -2,34 +2,44 @@
 
 import os
 import stat
+from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
 from temper_core import documents
 from temper_core.errors import DocumentError
 from temper_core.json_items import JsonItems
+from temper_core.node.pod_claims import PodClaims
 from temper_core.node.podlist import read_pod_object, read_pods
 from temper_core.records.pods import Pod
 
 LISTS = ("PodList", "List")
+Told = Callable[[str], object]
 
 
-def read_pod_file(path: Path, *, node: str | None = None) -> tuple[Pod, ...]:
+def read_pod_file(
+    path: Path, *, node: str | None = None, told: Told | None = None
+) -> tuple[Pod, ...]:
     """Return the pods of the file, as ``read_pods`` does for its text.
 
-    A valid PodList in JSON is read pod by pod. Any other file is read whole by ``read_pods``.
+    *told* gets a line about each pod that claims the cgroup of another. A valid PodList in JSON is
+    read pod by pod. Any other file is read whole by ``read_pods``.
     Raises DocumentError.
     """
+    conflicts: list[str] = []
     try:
-        pods = _streamed(path, node)
+        pods = _streamed(path, node, conflicts.append)
     except (OSError, ValueError, RecursionError, DocumentError):
         pods = None
     if pods is None:
-        return read_pods(documents.read_text(path), source=str(path), node=node)
+        return read_pods(documents.read_text(path), source=str(path), node=node, told=told)
+    for conflict in conflicts:
+        if told is not None:
+            told(conflict)
     return pods
 
 
-def _streamed(path: Path, node: str | None) -> tuple[Pod, ...] | None:
+def _streamed(path: Path, node: str | None, told: Told) -> tuple[Pod, ...] | None:
     """Return the pods of a PodList, or None for a document of another kind."""
     # Without O_NONBLOCK, opening a FIFO blocks until it has a writer.
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
@@ -38,19 +48,19 @@ def _streamed(path: Path, node: str | None) -> tuple[Pod, ...] | None:
             return None
         # With closefd, open() leaves the descriptor of a directory open.
         with open(descriptor, "rb", closefd=False) as file:
-            return _pods_of(file, str(path), node)
+            return _pods_of(file, str(path), node, told)
     finally:
         os.close(descriptor)
 
 
-def _pods_of(file: BinaryIO, source: str, node: str | None) -> tuple[Pod, ...] | None:
+def _pods_of(file: BinaryIO, source: str, node: str | None, told: Told) -> tuple[Pod, ...] | None:
     listed = JsonItems(file.read, documents.LARGEST_DOCUMENT_BYTES)
-    pods: dict[str, Pod] = {}
+    claims = PodClaims(told)
     for item in listed:
         if not isinstance(item, dict) or item.get("kind", "Pod") != "Pod":
             return None
         pod = read_pod_object(item, source=source, node=node)
         if pod is not None:
-            pods.setdefault(pod.uid, pod)
+            claims.add(pod, item)
     is_pod_list = listed.has_list and listed.rest.get("kind") in LISTS
-    return tuple(pods.values()) if is_pod_list else None
+    return claims.pods() if is_pod_list else None

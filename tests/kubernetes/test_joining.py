@@ -4,6 +4,7 @@ import pytest
 from attrs import evolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from structlog.testing import capture_logs
 
 from temper_core import Container, Origin, Pod
 from temper_core.testing import make_pod
@@ -110,6 +111,44 @@ def test_of_two_mirrors_of_one_static_pod_the_first_counts(listing):
     listing.changed("ADDED", item("second", "impostor", marks))
 
     assert [pod.name for pod in listing.now().pods] == ["etcd"]
+
+
+def test_the_mirror_that_its_node_controls_is_the_static_pod(listing):
+    marks = {"kubernetes.io/config.mirror": "5b1f", "kubernetes.io/config.hash": "5b1f"}
+    real, impostor = item("real", "etcd", marks), item("forged", "impostor", marks)
+    real["metadata"]["ownerReferences"] = [{"kind": "Node", "name": "n", "controller": True}]
+
+    for order in ([real, impostor], [impostor, real]):
+        listing.replaced(order)
+
+        assert [pod.name for pod in listing.now().pods] == ["etcd"]
+        assert listing.now().uids == {"5b1f": "real"}
+
+
+def test_a_pod_that_leaves_takes_no_cgroup_with_it_by_calling_itself_its_mirror(listing):
+    marks = {"kubernetes.io/config.mirror": "x", "kubernetes.io/config.hash": "uid-of-the-victim"}
+    victim, impostor = item("uid-of-the-victim", "victim"), item("impostor", "impostor", marks)
+    impostor["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+
+    listing.replaced([impostor, victim])
+
+    assert [pod.name for pod in listing.now().pods] == ["victim"]
+    assert listing.now().leaving == ()
+    assert listing.now().uids == {"uid-of-the-victim": "uid-of-the-victim"}
+
+
+def test_a_claim_that_is_refused_is_logged_once(listing):
+    marks = {"kubernetes.io/config.mirror": "x", "kubernetes.io/config.hash": "uid-of-the-victim"}
+    listing.replaced([item("uid-of-the-victim", "victim"), item("i", "impostor", marks)])
+
+    with capture_logs() as logs:
+        listing.now()
+        listing.changed("MODIFIED", item("uid-of-the-victim", "victim", priority=5))
+        listing.now()
+
+    (warning,) = logs
+    assert warning["event"] == "pod_claim_refused"
+    assert (warning["pod"], warning["cgroup_of"]) == ("default/impostor", "default/victim")
 
 
 def test_what_changes_nothing_about_a_pod_is_no_news(listing):

@@ -169,7 +169,7 @@ class Connection:
 
 def _refusal(response: HTTPResponse) -> RefusalError:
     text = response.read(LARGEST_BYTES).decode(errors="replace")
-    with suppress(ValueError, AttributeError):
+    with suppress(ValueError, AttributeError, RecursionError):
         text = json.loads(text).get("message") or text
     message = " ".join(str(text).split())[:300]
     if response.status == GONE:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 import structlog
 from attrs import evolve, field, frozen
 
-from temper_core import DocumentError, Pod, read_pod_object
+from temper_core import DocumentError, Pod, claim_rank, read_pod_object
 from temper_kube.list_pages import Json
 from temper_plugin_kubernetes.accounts import UNREADABLE, Account
 
@@ -32,9 +32,13 @@ class Listed:
 
 @frozen
 class _Known:
-    """One object: the pod, or None if it has ended, and whether it is being deleted."""
+    """One object: the pod, or None if it has ended, and whether it is being deleted.
+
+    ``rank`` decides which of several pods has the cgroup that they claim. See ``claim_rank``.
+    """
 
     pod: Pod | None
+    rank: tuple[int, str] = (0, "")
     is_leaving: bool = False
 
 
@@ -52,12 +56,14 @@ class Listing:
         self._is_stale = False
         self._lock = threading.Lock()
         self._warnings = 0
+        self._refused: frozenset[tuple[str, str]] = frozenset()
 
     def now(self) -> Listed:
         """Return the known pods. The record is identical until a pod changes."""
         with self._lock:
             if self._is_stale:
                 self._listed, self._is_stale = _listed(self._pods), False
+                self._warn_of_claims(_refused_claims(self._pods))
             return self._listed
 
     def replaced(self, items: Iterable[Json]) -> None:
@@ -92,6 +98,11 @@ class Listing:
         if has_changed:
             self._told()
 
+    def _warn_of_claims(self, refused: frozenset[tuple[str, str]]) -> None:
+        for pod, holder in sorted(refused - self._refused)[:MOST_WARNINGS]:
+            log.warning("pod_claim_refused", pod=pod, cgroup_of=holder)
+        self._refused = refused
+
     def _read(self, item: Json, *, otherwise: _Known | None) -> _Known | None:
         metadata = item.get("metadata")
         name = metadata.get("name") if isinstance(metadata, dict) else None
@@ -107,25 +118,45 @@ class Listing:
 
 def _known(item: Json, metadata: object, source: str) -> _Known:
     if not isinstance(metadata, dict) or metadata.get("deletionTimestamp") is None:
-        return _Known(read_pod_object(item, source=source))
+        return _Known(read_pod_object(item, source=source), claim_rank(item))
     kept = {key: value for key, value in metadata.items() if key != "deletionTimestamp"}
     pod = read_pod_object({**item, "metadata": kept}, source=source)
     # A replacement pod makes the same request again: both together would not fit.
     asks_nothing = evolve(pod, cpu_request_millis=0, cpu_limit_millis=0) if pod else None
-    return _Known(asks_nothing, is_leaving=True)
+    return _Known(asks_nothing, claim_rank(item), is_leaving=True)
 
 
 def _listed(pods: Mapping[str, _Known]) -> Listed:
-    running = {u: known.pod for u, known in pods.items() if known.pod and not known.is_leaving}
-    # Any client may annotate a pod as the mirror of another. A pod with this uid from the server
-    # takes precedence, then the first of several mirrors.
-    by_uid = {pod.uid: pod for _, pod in reversed(running.items())}
-    by_uid |= {uid: pod for uid, pod in running.items() if pod.uid == uid}
+    holders = _holders(pods)
+    by_uid = {known.pod.uid: known.pod for known in holders.values() if known.pod}
+    leaving = {known.pod.uid for known in holders.values() if known.pod and known.is_leaving}
     return Listed(
-        tuple(by_uid.values()),
+        tuple(pod for uid, pod in by_uid.items() if uid not in leaving),
         frozenset(uid for uid, known in pods.items() if known.pod is None),
-        tuple(known.pod for known in pods.values() if known.pod and known.is_leaving),
-        {known.pod.uid: uid for uid, known in pods.items() if known.pod},
+        tuple(pod for uid, pod in by_uid.items() if uid in leaving),
+        {known.pod.uid: uid for uid, known in holders.items() if known.pod},
+    )
+
+
+def _holders(pods: Mapping[str, _Known]) -> Mapping[str, _Known]:
+    """Return the object of each claimed cgroup, by the API server's uid."""
+    strongest: dict[str, str] = {}
+    for uid, known in pods.items():
+        if known.pod is not None:
+            other = strongest.setdefault(known.pod.uid, uid)
+            if known.rank < pods[other].rank:
+                strongest[known.pod.uid] = uid
+    return {uid: pods[uid] for uid in strongest.values()}
+
+
+def _refused_claims(pods: Mapping[str, _Known]) -> frozenset[tuple[str, str]]:
+    """Return each pod that claims the cgroup of another, with the name of that one."""
+    holders = _holders(pods)
+    names = {known.pod.uid: known.pod.key for known in holders.values() if known.pod}
+    return frozenset(
+        (known.pod.key, names[known.pod.uid])
+        for uid, known in pods.items()
+        if known.pod and uid not in holders
     )
 
 

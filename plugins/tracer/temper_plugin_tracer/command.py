@@ -14,6 +14,7 @@ from temper_core.console import (
     Row,
     output_option,
     print_json,
+    printable,
     read_settings,
     results_console,
     settings_option,
@@ -108,7 +109,7 @@ def edge_tables(document: Row, top: int) -> "Group":
         table_of("waits for a CPU", _WAITS, rows(window, "waits")[:top]),
     ]
     shown = (table for table in tables if table is not None)
-    return Group(Text(_headline(window, length_s)), *shown)
+    return Group(Text(printable(_headline(window, length_s))), *shown)
 
 
 def _headline(window: Row, length_s: float) -> str:

@@ -5,6 +5,7 @@ import yaml
 
 from temper_core.errors import DocumentError
 from temper_core.node.podlist import read_pod_object, read_pods
+from temper_core.node.podlist_file import read_pod_file
 from temper_core.records.pods import Container, Origin, QosClass
 from tests.podlists import NODE, make_podlist
 
@@ -160,8 +161,61 @@ def test_a_mirror_pod_is_known_by_its_cgroup_and_counts_once_with_its_static_pod
     both = read(list_of(mirror, static))
     alone = read(list_of(mirror))
 
-    assert [pod.uid for pod in both] == [STATIC_UID]
-    assert alone == both
+    assert [(pod.uid, pod.key) for pod in both] == [(STATIC_UID, "shop/etcd")]
+    assert [(pod.uid, pod.key) for pod in alone] == [(STATIC_UID, "shop/etcd")]
+
+
+def a_mirror(name, uid, made="2026-03-02T08:15:04Z", **changes):
+    marks = {"kubernetes.io/config.hash": uid, "kubernetes.io/config.mirror": uid}
+    metadata = {"annotations": marks, "creationTimestamp": made, **changes}
+    return pod_document(name, metadata=metadata)
+
+
+OF_A_NODE = {"ownerReferences": [{"kind": "Node", "name": "worker-1", "controller": True}]}
+REAL = pod_document("victim", metadata={"uid": "uid-of-victim"})
+OLD = "2025-01-01T00:00:00Z"
+
+
+@pytest.mark.parametrize(
+    ("holder", "impostor"),
+    [
+        (REAL, a_mirror("impostor", "uid-of-victim", OLD, **OF_A_NODE)),
+        (a_mirror("etcd", STATIC_UID, **OF_A_NODE), a_mirror("impostor", STATIC_UID, OLD)),
+        (a_mirror("etcd", STATIC_UID, OLD), a_mirror("impostor", STATIC_UID)),
+        (
+            a_mirror("etcd", STATIC_UID, OLD, **OF_A_NODE),
+            a_mirror("impostor", STATIC_UID, **OF_A_NODE),
+        ),
+    ],
+)
+def test_no_pod_takes_the_cgroup_of_another_by_claiming_to_be_its_mirror(
+    holder, impostor, tmp_path
+):
+    file = tmp_path / "pods.json"
+    for order in ([holder, impostor], [impostor, holder]):
+        told, told_of_file = [], []
+        file.write_text(json.dumps(list_of(*order)))
+
+        pods = read(list_of(*order), told=told.append)
+        of_file = read_pod_file(file, told=told_of_file.append)
+
+        assert [pod.name for pod in pods] == [holder["metadata"]["name"]]
+        assert of_file == pods
+        assert told == told_of_file
+        (line,) = told
+        assert line.startswith(f"pod shop/impostor claims the cgroup of pod {pods[0].key} ")
+
+
+@pytest.mark.parametrize(
+    "container_id",
+    ["containerd://o", "containerd://", "o", CONTAINER_ID, f"containerd://{CONTAINER_ID}/../x"],
+)
+def test_what_is_no_id_of_a_container_is_none(container_id):
+    running = {"containerStatuses": [{"name": "app", "containerID": container_id}]}
+
+    (pod,) = read(pod_document(status=running))
+
+    assert pod.containers[0].runtime_id == ""
 
 
 def test_a_pod_that_is_listed_twice_counts_once():

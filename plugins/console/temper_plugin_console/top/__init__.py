@@ -49,15 +49,14 @@ def command(
 
 
 def _show(ask: "Ask", interval: float, most: int | None) -> None:
-    from rich.console import Console
-
+    from temper_core.rich_output import VisibleConsole
     from temper_plugin_console.top.looks import FEW, ObservationPoller
 
-    console = Console(highlight=False, markup=False, emoji=False)
+    console = VisibleConsole()
     looks = ObservationPoller.begin(ask, FEW)
     width = console.width if console.is_terminal else WIDE_ENOUGH
     if console.is_terminal and os.environ.get("TERM", "") in TERMINALS_WITHOUT_CURSOR:
-        console = Console(highlight=False, markup=False, emoji=False, force_terminal=False)
+        console = VisibleConsole(force_terminal=False)
     if most == 1 or not console.is_terminal:
         _print_each(console, looks, interval, most, width)
         return

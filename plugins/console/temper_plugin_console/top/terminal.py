@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import define, field
 
+from temper_core.console import own_sequences
 from temper_plugin_console.top.keys import KeyReader
 
 if TYPE_CHECKING:
@@ -131,7 +132,7 @@ class Terminal:
 
     def _write(self, text: str) -> None:
         if text:
-            sys.stdout.write(text)
+            sys.stdout.write(own_sequences(text, sys.stdout))
             sys.stdout.flush()
 
 

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from io import StringIO
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from temper_core.console import printable as plain
+from temper_core.rich_output import VisibleConsole
 
 PIPED_WIDTH = 10_000
 
@@ -16,7 +16,7 @@ PIPED_WIDTH = 10_000
 def table_text(document: Mapping[str, Any], width: int | None) -> str:
     """Return the nodes with their scores, best first. Without *width* no line is folded."""
     out = StringIO()
-    console = Console(file=out, width=width or PIPED_WIDTH, markup=False, highlight=False)
+    console = VisibleConsole(file=out, width=width or PIPED_WIDTH)
     console.print(f"{document['pod']}: {document['cpu_millis']}m, tier {document['tier']}")
     console.print(f"  {document['tier_reason']}")
     console.print(f"  {document['source']}{_where(document['bound_to'])}")

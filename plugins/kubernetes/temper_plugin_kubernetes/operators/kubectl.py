@@ -21,7 +21,7 @@ def main(arguments: Sequence[str]) -> int:
         error.show()
         return error.exit_code
     except TemperError as error:
-        for line in str(error).splitlines():
+        for line in str(error).split("\n"):  # no other end of a line
             click.echo(f"{PROGRAM}: {line}", err=True)
         return error.exit_code
     return code if isinstance(code, int) else 0

@@ -1,0 +1,184 @@
+"""What commands read: files and an agent whose every text is hostile."""
+
+import json
+import socketserver
+import threading
+import time
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from temper_core.plan.render import plan_document
+from tests.console.observations import WINDOW, an_observation
+from tests.core.cli_client.conftest import load_fakes
+from tests.hostile_text.hostile import Poison
+from tests.podlists import make_podlist
+
+SPARED = ("schema_version", "mode", "kind", "tier", "severity", "level", "state", "at", "key")
+"""Keys whose values commands compare with words of their own."""
+OF_PODS = ("kind", "apiVersion", "uid", "cpu", "memory", "phase", "qosClass", "status", "type")
+
+
+def agent_answers():
+    """Return what an agent answers, by path, with hostile texts."""
+    fakes = load_fakes()
+    plain = {
+        "/observe": an_observation(fakes.a_snapshot(), wakes=WINDOW),
+        "/events": {"last": 2, "events": [an_event(1), an_event(2)]},
+        "/explain": an_explanation(),
+        "/violations": {"violations": [a_violation()], "at": "2026-03-02T08:15:04Z"},
+        "/plugins": {"plugins": []},
+        "/safe-mode": {
+            "mode": "safe_mode",
+            "requests": {"alice": {"reason": "drill", "requested_at": 1e9}},
+        },
+        "/checks": {
+            "checks": [{"name": "engine", "state": "failed", "detail": "x"}],
+            "notes": ["a"],
+        },
+        "/plan": plan_document(fakes.PLAN),
+        "/wakes": {"schema_version": 1, "window": {**WINDOW, "at": 1.0, "every_s": 0.1}},
+    }
+    return {path: Poison(SPARED).document(document) for path, document in plain.items()}
+
+
+def an_event(number):
+    return {
+        "number": number, "at": 1e9, "level": "warning", "kind": "engine_ended", "subject": "shop",
+        "reason": "it fell", "requester": "root", "outcome": "done",
+    }  # fmt: skip
+
+
+def a_violation():
+    return {
+        "invariant": "smt_collision", "severity": "warning", "subject": "shop/web",
+        "message": "shared", "age_s": 4.0, "details": {"core": "1"}, "fix": "none",
+    }  # fmt: skip
+
+
+def an_explanation():
+    place = {
+        "layer": "high", "kind": "Grouped", "threads": "all", "cpus_min": 2, "cpus_max": 4,
+        "demoted": False, "reason": "1 pod", "hint": 4,
+    }  # fmt: skip
+    thread = {
+        "tid": 41, "tgid": 40, "comm": "io-1", "expected_layer": "high", "hinted_layer": "high",
+        "layer": "high", "layer_is_known": True, "is_decided": False, "is_astray": False,
+        "cpu_used": 0.5,
+    }  # fmt: skip
+    note = {"code": "code", "severity": "warning", "subject": "shop", "message": "note"}
+    return {
+        "pod": "shop/web", "uid": "1", "tier": "high", "reason": "priority",
+        "inputs": {"priority": "100000"}, "profile": "jvm", "profile_reason": "matched",
+        "places": [place], "notes": [note], "changes": ["grows"], "threads": [thread],
+    }  # fmt: skip
+
+
+class HostileAgent(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
+    """Answers on a Unix socket as an agent does, with hostile texts."""
+
+    daemon_threads = True
+
+    def __init__(self, path):
+        super().__init__(str(path), _Handler)
+        self.answers = agent_answers()
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server_version = "temper/0.1.0"
+
+    def do_GET(self):
+        path = urlsplit(self.path).path
+        answer = self.server.answers.get(path)
+        if path == "/wakes":  # a new window for each request
+            answer["window"]["at"] = Poison().text(str(time.monotonic()))
+        body = json.dumps(answer if answer is not None else {"error": Poison().text("no")}).encode()
+        self.send_response(404 if answer is None else 200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    do_PUT = do_GET  # noqa: N815 - the server's name
+
+    def address_string(self):
+        return "socket"
+
+    def log_message(self, *_):
+        pass
+
+
+def write_files(folder: Path):
+    """Write the files that the commands read."""
+    poison = Poison(OF_PODS)
+    pods = make_podlist(12, seed=3)
+    for item in pods["items"]:
+        _make_pod_hostile(item, poison)
+    (folder / "pods.json").write_text(json.dumps(pods))
+    (folder / "bad-pods.json").write_text(json.dumps(Poison(("kind",)).document(make_podlist(2))))
+    layers = [{"name": Poison().text(), Poison().text("key"): 1}]
+    (folder / "layers.json").write_text(json.dumps(layers).replace("\\ud800", ""))
+    (folder / "pod.json").write_text(json.dumps({**pods["items"][0], "kind": "Pod"}))
+    (folder / "agent.toml").write_text(
+        f'run_directory = "{folder}/run"\nstate_directory = "{folder}"\n[server]\nlisten = ""\n'
+        f'socket = "{folder}/agent.sock"\n[safe_mode]\nfile = "{folder}/safe-mode"\n'
+        f'state = "{folder}/requests.json"\n'
+    )
+    (folder / "bad-agent.toml").write_text(
+        f"[plan]\n{toml(Poison().text('no'))} = {toml(Poison().text())}\n[pods]\nsource = "
+        f"{toml(Poison().text())}\n"
+    )
+    (folder / "profiles").mkdir()
+    (folder / "profiles" / "odd.toml").write_text(a_profile(poison))
+    (folder / "bad-profiles").mkdir()
+    (folder / "bad-profiles" / "odd.toml").write_text(
+        a_profile(poison) + f"{toml(poison.text('key'))} = {toml(poison.text())}\n"
+    )
+    (folder / "threads.json").write_text(
+        json.dumps(Poison((*SPARED, "date", "machine"), most=1).document(RECORDED))
+    )
+    observation = Poison(SPARED).document(an_observation(load_fakes().a_snapshot(), wakes=WINDOW))
+    (folder / "a.json").write_text(json.dumps(observation))
+    observation["layers"][0]["name"] = Poison().text("other")
+    observation["pods"], observation["violations"] = [], [Poison(SPARED).document(a_violation())]
+    (folder / "b.json").write_text(json.dumps(observation))
+    (folder / "recording").write_text(json.dumps(Poison().document({"recording": {"node": "n"}})))
+
+
+def _make_pod_hostile(item, poison):
+    metadata = item["metadata"]
+    for key in ("labels", "annotations"):
+        metadata[key] = {poison.text("k"): poison.text()}
+    metadata["annotations"]["temper.codes/workload-profile"] = poison.text("jvm")
+    metadata["annotations"] |= {"temper.codes/tier": poison.text("high")}
+    item["spec"]["priorityClassName"] = poison.text("class")
+    for container in item["spec"]["containers"]:
+        container["image"] = poison.text("redis")
+
+
+RECORDED = {
+    "schema_version": 1, "program": "redis", "version": "8", "command": "redis-server",
+    "machine": {"cores": 2, "threads_per_core": 1, "architecture": "x86_64"},
+    "kernel": "6.18", "seconds": 5.0, "date": "2026-11-21", "titles": ["redis"],
+    "threads": [{
+        "comm": "io", "process": "redis", "title": 0, "leader": True, "cpu_share": 0.5,
+        "wait_share": 0.3, "wakeups_per_s": 2.0, "run_us": 87.5,
+    }],
+}  # fmt: skip
+
+
+def a_profile(poison):
+    """Return a profile in TOML, every text of which is hostile."""
+    return (
+        f'schema_version = 1\nid = "odd"\ndescription = {toml(poison.text())}\n'
+        f"[fingerprint]\nimages = [{toml(poison.text('redis'))}]\n"
+        f'[[thread_groups]]\nname = "io"\nmatch = [{{ comm_prefix = "io" }}]\n'
+        f'treatment = "latency"\n[evidence]\napplication = {toml(poison.text())}\n'
+        'date = "2026-11-21"\n'
+    )
+
+
+def toml(text):
+    """Return *text* as a string of TOML, which has no surrogates."""
+    return json.dumps(text.replace("\ud800", "")).replace("\x7f", "\\u007f")

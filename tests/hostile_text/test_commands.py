@@ -1,0 +1,239 @@
+"""Hostile text through every command: none of it controls the operator's terminal."""
+
+import fcntl
+import json
+import os
+import struct
+import subprocess
+import sys
+import termios
+from contextlib import suppress
+
+import click
+import pytest
+
+from temper_core.cli.main import temper
+from tests.hostile_text.hostile import TEXTS, Poison, has_arrived, leaks
+from tests.hostile_text.inputs import HostileAgent, write_files
+from tests.kube_client.made_server import MadeServer, agent, in_pages, node
+from tests.patience import PATIENCE_S
+from tests.podlists import make_podlist
+
+PROGRAM = [sys.executable, "-c", "from temper_core.cli.main import main; main()"]
+ARGUMENT = "".join(TEXTS.values()).replace("\ud800", "")
+"""Every text as an argument of a command, which an error quotes."""
+SETTINGS = ("--settings", "agent.toml")
+PODS = ("--pods", "pods.json", "--profiles", "profiles")
+
+COMMANDS = {
+    "diff": [("a.json", "b.json")],
+    "doctor": [SETTINGS],
+    "engine check": [("layers.json",), ("bad-pods.json",)],
+    "events": [SETTINGS, (*SETTINGS, "--kind", ARGUMENT)],
+    "explain": [
+        ("shop/web", *SETTINGS),
+        ("NAME", *PODS),
+        (ARGUMENT, *PODS),
+        ("x", "--pods", "bad-pods.json"),
+    ],
+    "k8s doctor": [("--no-kubelets",)],
+    "k8s restore": [("odd", "--timeout", "1"), (ARGUMENT,)],
+    "k8s status": [()],
+    "lint": [SETTINGS, ("--from", "b.json"), (*SETTINGS, "--explain", ARGUMENT)],
+    "machine": [("--sys-root", ARGUMENT)],
+    "map": [SETTINGS],
+    "observe": [SETTINGS],
+    "overcommit preview": [("-f", "pods.json"), ("-f", "bad-pods.json")],
+    "overcommit report": [()],
+    "placement score": [("pod.json",), (ARGUMENT,)],
+    "plan": [
+        PODS,
+        (*PODS, "--steered"),
+        (*PODS, "--diff", *SETTINGS),
+        (*PODS, "--diff", "--against", "a.json"),
+        (*PODS, "--output", "json"),
+        (*PODS, "--output", "engine"),
+        ("--pods", "bad-pods.json"),
+        (*PODS, "--node", ARGUMENT),
+    ],
+    "plugins": [SETTINGS, ("--settings", "bad-agent.toml")],
+    "profiles check": [("profiles/odd.toml",), ("bad-profiles/odd.toml",)],
+    "profiles explain": [("NAME", *PODS), (ARGUMENT, *PODS)],
+    "profiles lint": [("profiles/odd.toml",), ("bad-profiles/odd.toml",)],
+    "profiles list": [("--profiles", "profiles"), ("--profiles", "bad-profiles")],
+    "profiles record": [("--pod", ARGUMENT, *SETTINGS)],
+    "profiles show": [("odd", "--profiles", "profiles"), (ARGUMENT,)],
+    "profiles test": [("profiles/odd.toml", "--threads", "threads.json")],
+    "restore": [("--dry-run", "--settings", "bad-agent.toml")],
+    "run": [("--tier", "low", "--", ARGUMENT), ("--tier", ARGUMENT, "--", "true")],
+    "safe-mode": [("status", *SETTINGS), ("on", *SETTINGS, "--reason", ARGUMENT)],
+    "settings": [SETTINGS, ("--settings", "bad-agent.toml")],
+    "simulate": [("recording",), ("live-recording",)],
+    "top": [(*SETTINGS, "--once"), (*SETTINGS, "--iterations", "2", "--interval", "0.2")],
+    "wakes": [(*SETTINGS, "--seconds", "5")],
+}
+"""Arguments of each command that shows data. NAME stands for a pod of the list."""
+
+SHOW_NO_DATA = {
+    "agent": "its log is tested in test_streams.py",
+    "completion": "prints a constant script",
+    "overcommit serve": "logs as the agent does",
+    "placement serve": "logs as the agent does",
+    "profiles schema": "prints a constant schema",
+}
+
+SILENT = {
+    "engine check 1", "overcommit report 0", "placement score 0", "plan 3", "plan 5", "plan 7",
+    "profiles check 0", "profiles explain 0", "profiles test 0", "plugins 0", "safe-mode 1", "settings 0",
+    "k8s doctor 0", "k8s restore 0", "simulate 0",
+}  # fmt: skip
+"""Calls that show none of the text that they read."""
+
+CASES = [
+    pytest.param(command, arguments, id=f"{command} {number}")
+    for command, calls in COMMANDS.items()
+    for number, arguments in enumerate(calls)
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder with an agent, a cluster and files, all of hostile text."""
+    folder = tmp_path_factory.mktemp("hostile")
+    write_files(folder)
+    cluster = a_cluster(folder)
+    serving = HostileAgent(folder / "agent.sock")
+    record(folder)
+    yield folder
+    serving.shutdown()
+    serving.server_close()
+    cluster.close()
+
+
+def a_cluster(folder):
+    """Serve nodes and pods of hostile text, and write the kubeconfig that leads there."""
+    server, poison = MadeServer(), Poison(("kind", "apiVersion", "resourceVersion", "continue"))
+    sneaky = {key: poison.text() for key in ("agent_message", "restore_left", "restored")}
+    odd = node("odd", agent_status=f"safe_mode:{poison.text()}", **sneaky)
+    odd["metadata"]["labels"] = {poison.text("k"): poison.text("v")}
+    server.answers["/api/v1/nodes"] = in_pages([odd, node(poison.text("n"), agent_status="x")])
+    pods = [agent("odd"), *poison.document(make_podlist(5)["items"])]
+    server.answers["/api/v1/pods"] = in_pages(pods)
+    space = {"metadata": {"name": poison.text("n"), "labels": {poison.text("k"): "v"}}}
+    server.answers["/api/v1/namespaces"] = in_pages([space])
+    server.answers["/api/v1/nodes/odd"] = 403, {"kind": "Status", "message": poison.text("no")}
+    config = {
+        "apiVersion": "v1", "kind": "Config", "current-context": "c",
+        "clusters": [{"name": "c", "cluster": {"server": server.url}}],
+        "users": [{"name": "u", "user": {"token": "t"}}],
+        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+    }  # fmt: skip
+    (folder / "kubeconfig").write_text(json.dumps(config))
+    return server
+
+
+def record(folder):
+    """Record this machine, and give its threads, pods and layers hostile names."""
+    (folder / "plain.toml").write_text(f'[server]\nlisten = ""\nsocket = "{folder}/none"\n')
+    ran(folder, "observe", "--record", "plain", "--looks", "2", "--settings", "plain.toml")
+    poison = Poison(most=1)
+    with (folder / "live-recording").open("w") as file:
+        for line in (folder / "plain").read_text().splitlines():
+            file.write(json.dumps(with_hostile_names(json.loads(line), poison)) + "\n")
+
+
+def with_hostile_names(value, poison):
+    if isinstance(value, list):
+        return [with_hostile_names(inner, poison) for inner in value]
+    if not isinstance(value, dict):
+        return value
+    named = {"comm", "reason", "message", "node", "description"}
+    return {
+        key: poison.text(inner)
+        if key in named and isinstance(inner, str)
+        else with_hostile_names(inner, poison)
+        for key, inner in value.items()
+    }
+
+
+def environment(folder):
+    return {**os.environ, "KUBECONFIG": str(folder / "kubeconfig"), "TERM": "xterm-256color"}
+
+
+def ran(folder, *arguments):
+    done = subprocess.run(
+        [*PROGRAM, *arguments],
+        cwd=folder,
+        env=environment(folder),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+    return done.returncode, (done.stdout + done.stderr).decode()
+
+
+def on_a_terminal(folder, *arguments):
+    """Run a command on a terminal of its own. Return what it wrote there."""
+    leader, follower = os.openpty()
+    fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 60, 200, 0, 0))
+    process = subprocess.Popen(
+        [*PROGRAM, *arguments],
+        cwd=folder,
+        env={key: value for key, value in environment(folder).items() if key != "NO_COLOR"},
+        stdin=follower,
+        stdout=follower,
+        stderr=follower,
+        start_new_session=True,
+    )
+    os.close(follower)
+    written = b""
+    with suppress(OSError):  # the terminal has closed
+        while part := os.read(leader, 65_536):
+            written += part
+    os.close(leader)
+    assert process.wait(PATIENCE_S) in (0, 1, 2, 3)
+    return written.decode()
+
+
+def of(folder, arguments):
+    pods = json.loads((folder / "pods.json").read_text())["items"]
+    metadata = pods[0]["metadata"]
+    name = f"{metadata['namespace']}/{metadata['name']}"
+    return [argument.replace("NAME", name) for argument in arguments]
+
+
+@pytest.mark.parametrize(("command", "arguments"), CASES)
+def test_no_text_from_outside_controls_what_reads_a_pipe(command, arguments, folder, request):
+    code, output = ran(folder, *command.split(), *of(folder, arguments))
+
+    assert code in (0, 1, 2, 3), output
+    assert "Traceback" not in output
+    assert leaks(output) == []
+    assert has_arrived(output) or request.node.callspec.id in SILENT, output
+
+
+@pytest.mark.parametrize(("command", "arguments"), CASES)
+def test_no_text_from_outside_controls_the_terminal(command, arguments, folder):
+    output = on_a_terminal(folder, *command.split(), *of(folder, arguments))
+
+    assert output
+    assert leaks(output.replace("\r\n", "\n"), is_screen=command == "top") == []
+
+
+def test_every_command_is_in_one_of_the_tables():
+    """A new command belongs in ``COMMANDS``, or in ``SHOW_NO_DATA`` with the reason."""
+    named = {*COMMANDS, *SHOW_NO_DATA}
+
+    assert {" ".join(path) for path in leaves(temper)} == named
+    assert not set(COMMANDS) & set(SHOW_NO_DATA)
+
+
+def leaves(group, path=(), parent=None):
+    context = click.Context(group, info_name=path[-1] if path else "temper", parent=parent)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        if isinstance(command, click.Group):
+            yield from leaves(command, (*path, name), context)
+        else:
+            yield *path, name
