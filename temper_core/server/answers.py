@@ -12,6 +12,7 @@ from temper_core.errors import (
     TemperError,
 )
 from temper_core.plain_json import plain_value
+from temper_core.plugin_host import plain_record
 from temper_core.records.endpoints import Answer, Endpoint, Request
 from temper_core.server.files import NoFile
 from temper_core.server.replies import Reply, reply_of
@@ -50,6 +51,8 @@ def respond(endpoint: Endpoint, request: Request, *, is_plugins: bool = False) -
     """Call *endpoint*, and turn errors of the request into replies."""
     try:
         value = endpoint.answer(request)
+        if is_plugins and type(value) is Answer:
+            value = plain_record(value, Answer)
         answer = value if isinstance(value, Answer) else json_answer(value)
         return reply_of(answer, request, is_plugins=is_plugins)
     except NoFile as error:
