@@ -10,6 +10,7 @@ from attrs import define, field
 
 from temper_core.errors import PluginError
 from temper_core.plugin_host import plain_record
+from temper_core.plugin_host.plain_values import shown
 from temper_core.records.invariants import Invariant
 from temper_core.records.lint import Finding, Severity, Violation
 from temper_core.records.snapshots import Snapshot
@@ -184,7 +185,7 @@ class _Hearing:
 
 def _plain(finding: object, invariant: Invariant) -> Finding:
     if type(finding) is not Finding:
-        raise TypeError(f"{invariant.name} returned {finding!r:.200}, which is not a Finding")
+        raise TypeError(f"{invariant.name} returned {shown(finding)}, which is not a Finding")
     return plain_record(finding, Finding)
 
 

@@ -20,6 +20,7 @@ from temper_core.plugin_host.plain_values import (
     is_record,
     plain_record,
     plain_value,
+    shown,
 )
 from temper_core.records.contributions import (
     Command,
@@ -107,7 +108,7 @@ def listed(answer: object, plugin: str, of: type[Item]) -> list[Item]:
     except TypeError:
         if hasattr(type(answer), "__iter__"):
             raise
-        reason = f"returned {answer!r:.200}, which is no list of {of.__name__}"
+        reason = f"returned {shown(answer)}, which is no list of {of.__name__}"
         raise PluginError(plugin, reason) from None
     if len(items) > MOST_ITEMS:
         raise PluginError(plugin, f"returned more than {MOST_ITEMS} items")
@@ -117,7 +118,7 @@ def listed(answer: object, plugin: str, of: type[Item]) -> list[Item]:
 def _item(item: object, plugin: str, of: type[Item]) -> Item:
     is_scalar = of in _SCALARS
     if not (issubclass(type(item), of) if is_scalar else is_record(item, of)):
-        raise PluginError(plugin, f"returned {item!r:.200}, which is no {of.__name__}")
+        raise PluginError(plugin, f"returned {shown(item)}, which is no {of.__name__}")
     if not is_scalar:
         _refuse_uncallable(item, plugin)
     copy: Item = plain_value(item)
@@ -200,7 +201,7 @@ def read_detection(answer: object, plugin: str) -> Detection | None:
         return None
     if type(answer) is Detection:
         return plain_record(answer, Detection)
-    raise PluginError(plugin, f"returned {answer!r}, which is no Detection")
+    raise PluginError(plugin, f"returned {shown(answer)}, which is no Detection")
 
 
 def read_metrics(answer: object, plugin: str) -> list[Metric]:
@@ -214,9 +215,9 @@ def read_metrics(answer: object, plugin: str) -> list[Metric]:
 
 def _refuse_misfit(metric: Metric, sample: object, plugin: str) -> None:
     if not isinstance(sample, MetricSample):
-        raise PluginError(plugin, f"returned {sample!r}, which is no MetricSample")
+        raise PluginError(plugin, f"returned {shown(sample)}, which is no MetricSample")
     labels = [part for pair in sample.labels.items() for part in pair]
     if not all(isinstance(part, str) for part in labels):
         raise PluginError(plugin, f"labels {metric.name} with what is no string")
     if not isinstance(sample.value, int | float | Histogram):
-        raise PluginError(plugin, f"gives {metric.name} the value {sample.value!r}")
+        raise PluginError(plugin, f"gives {metric.name} the value {shown(sample.value)}")

@@ -117,6 +117,19 @@ def plain_value(value: object) -> Any:  # noqa: ANN401 - of any type
     return _Copy().of(value)
 
 
+def shown(value: object) -> str:
+    """Return *value* for a message: a short text or a number as it is written, or its type.
+
+    The ``repr`` of anything else may be without end.
+    """
+    if type(value) is str:
+        return repr(value[:LONGEST_NAME])
+    if id(type(value)) in _UNCHANGED:
+        return repr(value)[:LONGEST_NAME]
+    is_short = type(value) is int and value.bit_length() <= LARGEST_INTEGER_BITS
+    return repr(value)[:LONGEST_NAME] if is_short else f"a {kind_of(value)}"
+
+
 @define(eq=False)
 class _Copy:
     """One copy, bounded in depth and in the number of values."""

@@ -144,7 +144,8 @@ ERRORS = {
 }
 
 
-def _nested():
+def nested():
+    """Return a list with 1000 to the power of 20 items."""
     inner = ["odd"] * 1000
     for _ in range(20):
         inner = [inner] * 1000
@@ -170,7 +171,6 @@ class _OddMapping(Mapping):
 
 
 VALUES = {
-    "a list of lists of lists": _nested,
     "a list of itself": _of_itself,
     "an endless mapping": _OddMapping,
     "an odd list": lambda: type("Odd", (list,), {"__iter__": sleeps, "__len__": sleeps})([1]),

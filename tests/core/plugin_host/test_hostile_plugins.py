@@ -80,7 +80,7 @@ LEADING, HOSTILE, TRAILING = "early", "hostile", "late"
 
 def plugin_with(hook, function):
     plugin = type("Plugin", (), {})()
-    setattr(plugin, hook, hookimpl(function))
+    setattr(plugin, hook, hookimpl(lambda: function()))  # noqa: PLW0108 - it may be a class
     return plugin
 
 
@@ -229,6 +229,14 @@ def test_what_a_record_returns_becomes_plain_or_fails_by_a_line(callback, kind):
             assert_one_line(refused.reason)
 
 
+@pytest.mark.parametrize("callback", ["samples", "labels", "value"])
+def test_a_list_that_repeats_a_list_is_not_copied_without_end(callback):
+    host = PluginHost(Settings(plugin_host=PluginHostSettings(deadline_s=PATIENCE_S)))
+
+    with capture_logs(), pytest.raises(PluginError, match="items in a list, or 1000000 in all"):
+        called(host, callback, hostility.nested)
+
+
 @pytest.mark.parametrize("kind", ERRORS)
 def test_an_error_that_the_contract_allows_arrives_as_one_of_the_cores_own(kind):
     host = PluginHost(Settings(plugin_host=PluginHostSettings(deadline_s=0.5)))
@@ -263,7 +271,7 @@ def deep(*_):
 class Plugin:
     @hookimpl
     def temper_invariants(self):
-        sys.setrecursionlimit(10_000)
+        sys.setrecursionlimit(5_000)
         deep()
 
 host = PluginHost()
