@@ -144,12 +144,16 @@ class _Copy:
         shape = _SHAPES.get(id(kind))
         if shape is not None:
             self._enter(len(shape.fields))
-            given = {
-                argument: getattr(value, name) if is_opaque else self.of(getattr(value, name))
-                for name, argument, is_opaque in shape.fields
-            }
+            given = {}
+            for name, argument, is_opaque in shape.fields:
+                inner = getattr(value, name)
+                is_kept = is_opaque or id(type(inner)) in _UNCHANGED or id(inner) in _MEMBERS
+                given[argument] = inner if is_kept else self.of(inner)
             self._depth -= 1
             return shape.kind(**given)
+        exactly = _EXACT.get(id(kind))
+        if exactly is not None:
+            return exactly(self, value)
         for base, copied in _BASES:
             if issubclass(kind, base):
                 return copied(self, value)
@@ -157,15 +161,25 @@ class _Copy:
 
     def _list(self, items: Iterator[Any]) -> list[Any]:
         found = list(islice(items, MOST_ITEMS + 1))
+        if not found:
+            return found
         self._enter(len(found))
-        copy = [self.of(item) for item in found]
+        if all(id(type(item)) in _UNCHANGED for item in found):
+            copy = found
+        else:
+            copy = [self.of(item) for item in found]
         self._depth -= 1
         return copy
 
     def _mapping(self, pairs: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
         items = list(islice(pairs, MOST_ITEMS + 1))
+        if not items:
+            return {}
         self._enter(2 * len(items))
-        copy = {self._key(key): self.of(inner) for key, inner in items}
+        if all(type(key) is str and id(type(inner)) in _UNCHANGED for key, inner in items):
+            copy = dict(items)
+        else:
+            copy = {self._key(key): self.of(inner) for key, inner in items}
         self._depth -= 1
         return copy
 
@@ -233,3 +247,4 @@ _BASES: Sequence[tuple[type[Any], Callable[[_Copy, Any], Any]]] = (
     (dict, lambda copy, value: copy._mapping(dict.items(value))),  # noqa: SLF001
     (PurePath, lambda _, value: Path(plain_text(value.__fspath__()))),
 )
+_EXACT = {id(base): copied for base, copied in _BASES}
