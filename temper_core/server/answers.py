@@ -51,9 +51,10 @@ def respond(endpoint: Endpoint, request: Request, *, is_plugins: bool = False) -
     """Call *endpoint*, and turn errors of the request into replies."""
     try:
         value = endpoint.answer(request)
-        if is_plugins and type(value) is Answer:
-            value = plain_record(value, Answer)
-        answer = value if isinstance(value, Answer) else json_answer(value)
+        if not issubclass(type(value), Answer):
+            answer = json_answer(value)
+        else:
+            answer = plain_record(value, Answer) if is_plugins else value
         return reply_of(answer, request, is_plugins=is_plugins)
     except NoFile as error:
         return error_reply(NOT_FOUND, str(error), is_plugins=is_plugins)
