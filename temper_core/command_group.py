@@ -106,7 +106,7 @@ def _cut(summary: str) -> str:
 
 def _failure(plugin: str, command: str | None, error: Exception) -> PluginError:
     """Return the failure of a plugin's *command* as one line. Print its traceback on request."""
-    from temper_core.plugin_host.hosted_plugin import describe  # noqa: PLC0415 - slow
+    from temper_core.plugin_host.plain_errors import describe  # noqa: PLC0415 - slow
 
     if os.environ.get(TRACEBACK):
         import traceback  # noqa: PLC0415 - slow

@@ -24,12 +24,18 @@ _FAILURES_OF_STR = (
 
 def plain_scalar(value: object) -> str | int | float | bool | None:
     """Return *value* as a JSON scalar: None for an infinite number or NaN, text for an object."""
-    if value is None or isinstance(value, str):
+    if value is None or type(value) is bool:
         return value
-    if isinstance(value, int):
-        return value if value.bit_length() <= LARGEST_INTEGER_BITS else None
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
+    # The methods of the base classes: those of a plugin's subclass may do anything.
+    kind = type(value)
+    if issubclass(kind, str):
+        return str.__str__(value)
+    if issubclass(kind, int):
+        number = int.__index__(value)  # type: ignore[arg-type]
+        return number if number.bit_length() <= LARGEST_INTEGER_BITS else None
+    if issubclass(kind, float):
+        real = float.__float__(value)  # type: ignore[arg-type]
+        return real if math.isfinite(real) else None
     return _text(value)
 
 
@@ -49,11 +55,11 @@ def plain_value(value: object, above: tuple[int, ...] = ()) -> Any:  # noqa: ANN
 
 
 def _key(key: object) -> str:
-    return key if isinstance(key, str) else _text(key)
+    return str.__str__(key) if issubclass(type(key), str) else _text(key)
 
 
 def _text(value: object) -> str:
     try:
-        return str(value)[:LONGEST_TEXT]
+        return str.__str__(str(value))[:LONGEST_TEXT]
     except _FAILURES_OF_STR:
         return f"<{type(value).__name__}>"

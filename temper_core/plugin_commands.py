@@ -71,7 +71,7 @@ def _loaded(host: "PluginHost", contribution: "Contribution[Command]") -> Loaded
     from temper_core.errors import PluginError
 
     command = host.call(contribution.plugin, contribution.record.load)
-    if isinstance(command, click.Command):
+    if issubclass(type(command), click.Command):
         return LoadedCommand(contribution.plugin, command)
     name, kind = contribution.record.name, type(command).__name__
     raise PluginError(contribution.plugin, f"the command {name!r} is {kind}, no click command")

@@ -19,10 +19,11 @@ from temper_core.node.pod_watch import PodWatch
 from temper_core.observe.document import observe_document
 from temper_core.plan import explain, explanation_document, plan_document
 from temper_core.plugin_host import PluginHost
+from temper_core.plugin_host.answers import read_metrics
 from temper_core.profiles.trials import TrialBook
 from temper_core.profiles.watch import ProfileWatch
 from temper_core.records.checks import Check
-from temper_core.records.contributions import Exporter
+from temper_core.records.contributions import Exporter, Metric
 from temper_core.records.declarations import MetricFamily
 from temper_core.records.endpoints import Endpoint, Requester
 from temper_core.records.plans import Generation, LayerPlan
@@ -237,7 +238,8 @@ class Published:
         by_hook = [(contribution.plugin, contribution.record) for contribution in self._exporters]
         exporters = [*by_hook, *self._instruments.exporters()]
         return [
-            (plugin, self._declarations.held(plugin, exporter)) for plugin, exporter in exporters
+            (plugin, self._declarations.held(plugin, _plain(plugin, exporter)))
+            for plugin, exporter in exporters
         ]
 
     @property
@@ -258,3 +260,12 @@ class Published:
         """Whether the agent's loop has turned recently."""
         longest_s = max(STALE_S, self._settings.scheduler.loop_deadline_s)
         return time.monotonic() - self._turned_at < longest_s
+
+
+def _plain(plugin: str, exporter: Exporter) -> Exporter:
+    """Return *exporter* with its metrics as copies of plain types."""
+
+    def collect(snapshot: Snapshot) -> list[Metric]:
+        return read_metrics(exporter.collect(snapshot), plugin)
+
+    return attrs.evolve(exporter, collect=collect)

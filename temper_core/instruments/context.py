@@ -2,12 +2,15 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any, Protocol
 
 from attrs import frozen
 
+from temper_core.errors import InputError
 from temper_core.instruments.charges import free_of_charge
 from temper_core.instruments.upkeep import NO_UPKEEP, Upkeep
+from temper_core.plugin_host import plain_record, plain_text, plain_value
 from temper_core.records.events import EventKind
 from temper_core.records.instruments import (
     HelperBounds,
@@ -97,12 +100,28 @@ class AgentParts:
     upkeep: Upkeep = NO_UPKEEP
 
 
-class Context:
-    """The context of the instrument *name*. Implements ``InstrumentContext``."""
+def call_unguarded(function: Callable[[Restored], object], restored: Restored) -> None:
+    """Call *function*, for tests without a plugin host."""
+    function(restored)
 
-    def __init__(self, name: str, parts: AgentParts, state: StateDirectory) -> None:
+
+class Context:
+    """The context of the instrument *name*. Implements ``InstrumentContext``.
+
+    Arguments are copied to plain types before they reach the agent, which keeps them, and compares
+    them while it holds its locks. *answer* calls a function of the plugin under its deadline.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        parts: AgentParts,
+        state: StateDirectory,
+        answer: Callable[[Callable[[Restored], object], Restored], None] = call_unguarded,
+    ) -> None:
         self._name = name
         self._parts = parts
+        self._answer = answer
         self.node = parts.node
         self.machine = parts.machine
         self.lookup = parts.lookup
@@ -110,7 +129,7 @@ class Context:
 
     def request_safe_mode(self, reason: str) -> None:
         """Request safe mode in the instrument's name. It lasts over restarts until released."""
-        self._parts.safe_mode.request(self._name, reason)
+        self._parts.safe_mode.request(self._name, _reason(reason))
 
     def release_safe_mode(self) -> None:
         """Withdraw the request for safe mode, and a request to restore."""
@@ -118,15 +137,20 @@ class Context:
 
     def restore(self, reason: str, done: Callable[[Restored], None]) -> None:
         """Request safe mode, kept in memory only, and a restoration of the host."""
-        self._parts.safe_mode.restore(self._name, reason, done)
+        told = partial(self._answer, done)
+        self._parts.safe_mode.restore(self._name, _reason(reason), told)
 
     def charge(self, part: str = "") -> AbstractContextManager[None]:
         """Charge the calling thread's CPU time to the instrument's line of the overhead."""
-        return self._parts.charge(self._name, part)
+        return self._parts.charge(self._name, plain_text(part))
 
     def record(self, kind: str, subject: str = "", reason: str = "") -> None:
         """Record an event of a kind that the instrument declares."""
-        self._parts.recorder.record(kind, subject, reason, source=self._name)
+        try:
+            texts = [plain_text(each) for each in (kind, subject, reason)]
+        except TypeError as error:
+            raise InputError(f"an event is recorded by texts: {error}") from error
+        self._parts.recorder.record(*texts, source=self._name)
 
     def helper(
         self,
@@ -135,10 +159,23 @@ class Context:
         bounds: HelperBounds | None = None,
     ) -> HelperProcess:
         """Run ``package.module:function`` of the plugin in a separate process."""
-        return self._parts.helpers.start(
-            self._name, entry_point, argument, bounds or HelperBounds()
-        )
+        plain = HelperBounds() if bounds is None else plain_record(bounds, HelperBounds)
+        return self._parts.helpers.start(self._name, plain_text(entry_point), argument, plain)
 
     def try_profile(self, profile: WorkloadProfile, pods: Sequence[str], seconds: float) -> Trial:
         """Put *profile* in force for *pods* (keys) for *seconds*."""
-        return self._parts.trials.start(self._name, profile, pods, seconds)
+        try:
+            plain = plain_record(profile, WorkloadProfile)
+            keys = tuple(plain_text(pod) for pod in pods)
+            bound = plain_value(seconds)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"a trial has a profile, pods and seconds: {error}") from error
+        return self._parts.trials.start(self._name, plain, keys, bound)
+
+
+def _reason(reason: object) -> str:
+    """Return *reason* as plain text. A request for safe mode counts whatever its reason is."""
+    try:
+        return plain_text(reason)
+    except TypeError:
+        return "its reason is no text"

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -13,17 +14,20 @@ from temper_core.instruments.context import AgentParts, Context
 from temper_core.instruments.plain_section import PlainSection
 from temper_core.instruments.upkeep import NO_UPKEEP
 from temper_core.plugin_host import Contribution, PluginHost
+from temper_core.plugin_host.plain_values import kind_of
 from temper_core.records.checks import Check, unknown
 from temper_core.records.contributions import Exporter
 from temper_core.records.endpoints import Endpoint
 from temper_core.records.events import EventKind
 from temper_core.records.instruments import Instrument, OpenInstrument
+from temper_core.records.restored import Restored
 from temper_core.records.snapshots import InstrumentCost, Section, Snapshot
 
 LARGEST_SECTION_BYTES = 256 * 1024
 MOST_DEFECTS = 8
 LONGEST_DEFECT = 500
 """The number of defects of one instrument, and the length of each in characters."""
+METHODS = ("tell", "section", "defects", "endpoints", "metrics", "checks", "events")
 CORE_PLUGIN = ""
 """The plugin name of the core's own contributions."""
 
@@ -32,16 +36,19 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 @frozen
 class _AtWork:
-    """An open instrument, and the plugin that owns it."""
+    """An open instrument, the plugin that owns it, and the names of the methods it overrides.
+
+    No attribute of ``instrument`` is read outside of the plugin's thread.
+    """
 
     plugin: str
     record: Instrument
     instrument: OpenInstrument
+    methods: frozenset[str]
 
     def implements(self, method: str) -> bool:
         """Whether the instrument overrides the method of that name."""
-        own = getattr(type(self.instrument), method, None)
-        return own is not None and own is not getattr(OpenInstrument, method)
+        return method in self.methods
 
     def part(self, method: str) -> str:
         """Return the name of the part that the host sets aside if *method* fails."""
@@ -89,7 +96,7 @@ class Instruments:
                 self._unopened = (*self._unopened, f"instrument {name}: {error}")
                 self._release(name)
             else:
-                self._at_work.append(_AtWork(contribution.plugin, contribution.record, opened))
+                self._at_work.append(opened)
         self._endpoints = tuple(self._listed("endpoints", Endpoint))
         for work in self._implementing("events"):
             self._declare(work)
@@ -97,7 +104,7 @@ class Instruments:
     def tell(self, snapshot: Snapshot) -> None:
         """Pass the last observation to each instrument."""
         for work in self._implementing("tell"):
-            self._try(work, "tell", work.instrument.tell, snapshot)
+            self._try(work, "tell", _method, work.instrument, "tell", snapshot)
 
     def with_sections(self, snapshot: Snapshot) -> Snapshot:
         """Return *snapshot* with the instruments' sections. A too large section is a defect."""
@@ -121,7 +128,7 @@ class Instruments:
     def _own_defects(self) -> Iterator[str]:
         """Yield the defects that instruments report."""
         for work in self._implementing("defects"):
-            texts = self._try(work, "defects", work.instrument.defects, of=str) or ()
+            texts = self._try(work, "defects", _method, work.instrument, "defects", of=str) or ()
             for text in texts[:MOST_DEFECTS]:
                 yield f"instrument {work.record.name}: {_one_line(text)}"
 
@@ -143,7 +150,7 @@ class Instruments:
         all_checks: list[tuple[str, Check]] = []
         for work in self._implementing("checks"):
             try:
-                answers = self._call(work, "checks", work.instrument.checks, of=Check)
+                answers = self._call(work, "checks", _method, work.instrument, "checks", of=Check)
             except PluginError as error:
                 answers = [unknown(work.record.name, f"failed: {error.reason}")]
             all_checks += [(work.plugin, check) for check in answers]
@@ -154,7 +161,7 @@ class Instruments:
         while self._at_work:
             work = self._at_work.pop()
             try:
-                self._call(work, "close", work.instrument.close)
+                self._call(work, "close", _method, work.instrument, "close")
             except PluginError as error:
                 name = work.record.name
                 log.warning("instrument_not_closed", instrument=name, reason=error.reason)
@@ -167,25 +174,35 @@ class Instruments:
             self._parts.helpers.stop_all(name)
             self._parts.trials.release_all(name)
 
-    def _open(self, contribution: Contribution[Instrument]) -> OpenInstrument:
+    def _open(self, contribution: Contribution[Instrument]) -> _AtWork:
         record, parts = contribution.record, self._parts
         if parts is None:
             raise PluginError(contribution.plugin, "cannot be opened without an agent")
-        context = Context(record.name, parts, parts.state(record.name, record.state_limit_bytes))
-        opened: OpenInstrument = self._host.call(
+        state = parts.state(record.name, record.state_limit_bytes)
+        context = Context(record.name, parts, state, partial(self._answer, contribution))
+        opened, methods = self._host.call(
             contribution.plugin,
-            record.open,
+            _opened,
+            contribution,
             context,
             allows=(TemperError,),
             part=f"instrument {record.name}",
         )
-        if not callable(getattr(opened, "close", None)):
-            reason = f"opened {type(opened).__name__}, which has no method 'close'"
-            raise PluginError(contribution.plugin, reason)
-        return opened
+        return _AtWork(contribution.plugin, record, opened, methods)
+
+    def _answer(
+        self,
+        contribution: Contribution[Instrument],
+        function: Callable[[Restored], object],
+        restored: Restored,
+    ) -> None:
+        """Call the function that an instrument gave to ``restore``. The host counts a failure."""
+        part = f"instrument {contribution.record.name}, restore"
+        with suppress(PluginError):
+            self._host.call(contribution.plugin, function, restored, part=part)
 
     def _declare(self, work: _AtWork) -> None:
-        kinds = self._try(work, "events", work.instrument.events, of=EventKind) or ()
+        kinds = self._try(work, "events", _method, work.instrument, "events", of=EventKind) or ()
         problem = self._parts.recorder.declare(work.record.name, kinds) if self._parts else ""
         if problem:
             log.warning("event_kinds_refused", instrument=work.record.name, reason=problem)
@@ -193,15 +210,14 @@ class Instruments:
 
     def _charged_metrics(self, work: _AtWork, _snapshot: Snapshot) -> Iterable[Any]:
         charge = self._parts.charge(work.record.name) if self._parts else None
-        return list(_charged(charge, work.instrument.metrics, ()))
+        return list(_charged(charge, _method, (work.instrument, "metrics")))
 
     def _implementing(self, method: str) -> Iterator[_AtWork]:
         return (work for work in tuple(self._at_work) if work.implements(method))
 
     def _listed(self, method: str, of: type[Any]) -> Iterator[tuple[str, Any]]:
         for work in self._implementing(method):
-            function = getattr(work.instrument, method)
-            for record in self._try(work, method, function, of=of) or ():
+            for record in self._try(work, method, _method, work.instrument, method, of=of) or ():
                 yield work.plugin, record
 
     def _try(
@@ -231,6 +247,28 @@ class Instruments:
         return self._host.call(
             work.plugin, _charged, charge, function, arguments, each=of, part=part
         )
+
+
+def _opened(
+    contribution: Contribution[Instrument], context: Context
+) -> tuple[OpenInstrument, frozenset[str]]:
+    """Open the instrument in the plugin's thread. Return it and the methods that it overrides."""
+    opened = contribution.record.open(context)
+    if not callable(getattr(opened, "close", None)):
+        reason = f"opened {kind_of(opened)}, which has no method 'close'"
+        raise PluginError(contribution.plugin, reason)
+    own = {method: getattr(type(opened), method, None) for method in METHODS}
+    overridden = (
+        method
+        for method, function in own.items()
+        if function is not None and function is not getattr(OpenInstrument, method)
+    )
+    return opened, frozenset(overridden)
+
+
+def _method(instrument: OpenInstrument, method: str, *arguments: Any) -> Any:  # noqa: ANN401
+    """Call *method* in the plugin's thread, where its look-up may run the plugin's code too."""
+    return getattr(instrument, method)(*arguments)
 
 
 def _charged(charge: Any, function: Callable[..., Any], arguments: Iterable[Any]) -> Any:  # noqa: ANN401

@@ -9,6 +9,8 @@ import structlog
 from attrs import define, field
 
 from temper_core.errors import PluginError
+from temper_core.plugin_host import plain_record
+from temper_core.plugin_host.plain_values import shown
 from temper_core.records.invariants import Invariant
 from temper_core.records.lint import Finding, Severity, Violation
 from temper_core.records.snapshots import Snapshot
@@ -176,14 +178,15 @@ class _Hearing:
     def check(self, snapshot: Snapshot) -> list[list[Finding]]:
         """Run the invariants in turn. An exception of one ends the run."""
         for invariant in self.invariants:
-            findings = list(islice(invariant.check(snapshot) or (), MOST_FINDINGS))
-            for finding in findings:
-                if not isinstance(finding, Finding):
-                    raise TypeError(
-                        f"{invariant.name} returned {finding!r}, which is not a Finding"
-                    )
-            self.answers.append(findings)
+            findings = islice(invariant.check(snapshot) or (), MOST_FINDINGS)
+            self.answers.append([_plain(finding, invariant) for finding in findings])
         return self.answers
+
+
+def _plain(finding: object, invariant: Invariant) -> Finding:
+    if type(finding) is not Finding:
+        raise TypeError(f"{invariant.name} returned {shown(finding)}, which is not a Finding")
+    return plain_record(finding, Finding)
 
 
 @define(eq=False)

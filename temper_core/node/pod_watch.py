@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 import structlog
 
 from temper_core.errors import InputError, MachineError, PluginError
-from temper_core.plugin_host import Contribution, PluginHost
+from temper_core.plugin_host import Contribution, PluginHost, plain_record
 from temper_core.records.contributions import OpenPodSource, PodSource, PodSourceContext, Staleness
 from temper_core.records.pods import Pod
 
@@ -81,7 +81,7 @@ class PodWatch:
     def close(self) -> None:
         """Close the source."""
         try:
-            self._host.call(self._plugin, self._source.close)
+            self._host.call(self._plugin, _close, self._source)
         except PluginError as error:
             log.warning("pod_source_not_closed", plugin=error.plugin, reason=error.reason)
 
@@ -91,7 +91,8 @@ class PodWatch:
         fileno = getattr(self._source, "fileno", None)
         self._descriptor = int(fileno()) if fileno is not None else -1
         stale = getattr(self._source, "stale", None)
-        self._staleness = stale() if stale is not None else None
+        staleness = stale() if stale is not None else None
+        self._staleness = None if staleness is None else plain_record(staleness, Staleness)
         return pods
 
     def _try_again_later(self) -> None:
@@ -118,6 +119,10 @@ class PodWatch:
         if not self.defect:
             log.warning("pods_not_read", reason=str(error), pods_kept=len(self.pods))
         self.defect = f"pods are {self.age_s:.0f} s old: {error}"
+
+
+def _close(source: OpenPodSource) -> None:
+    source.close()
 
 
 def open_pod_source(host: PluginHost, wanted: str, context: PodSourceContext) -> PodWatch:

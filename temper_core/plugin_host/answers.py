@@ -1,4 +1,8 @@
-"""Check plugin results: that they have the specified type, and that no two claim the same name."""
+"""Check plugin results: that they have the specified type, and that no two claim the same name.
+
+Every reader returns copies of plain types. It is called in the plugin's thread, within the
+deadline of the call.
+"""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -7,10 +11,17 @@ from itertools import islice
 from typing import Any, Protocol, TypeVar
 
 import attrs
-from attrs import evolve, frozen
+from attrs import frozen
 from pluggy import HookImpl
 
 from temper_core.errors import PluginError
+from temper_core.plugin_host.plain_values import (
+    MOST_ITEMS,
+    is_record,
+    plain_record,
+    plain_value,
+    shown,
+)
 from temper_core.records.contributions import (
     Command,
     Detection,
@@ -28,7 +39,6 @@ from temper_core.records.invariants import Invariant
 from temper_core.records.lint import Finding
 from temper_core.records.profiles import WorkloadProfile
 
-MOST_ITEMS = 100_000
 RECORDS: Mapping[str, type[Any]] = {
     "temper_profiles": WorkloadProfile,
     "temper_detectors": Detector,
@@ -41,6 +51,7 @@ RECORDS: Mapping[str, type[Any]] = {
     "temper_settings": SettingsTable,
     "temper_metrics": MetricFamily,
 }
+_SCALARS = (str, int, float, bytes)
 CALLBACKS = frozenset({"answer", "check", "collect", "detect", "load", "open"})
 
 
@@ -86,19 +97,32 @@ def ask(
 
 
 def listed(answer: object, plugin: str, of: type[Item]) -> list[Item]:
-    """Return *answer* as a list of *of*. Raise PluginError unless it is one."""
+    """Return *answer* as a list of *of*. Raise PluginError unless it is one.
+
+    The items are copies of plain types. With ``object`` they may be anything, and stay as they are.
+    """
     if answer is None:
         return []
-    if not isinstance(answer, Iterable):
-        raise PluginError(plugin, f"returned {answer!r}, which is no list of {of.__name__}")
-    items = list(islice(answer, MOST_ITEMS + 1))
+    try:
+        items = list(islice(iter(answer), MOST_ITEMS + 1))  # type: ignore[call-overload]
+    except TypeError:
+        if hasattr(type(answer), "__iter__"):
+            raise
+        reason = f"returned {shown(answer)}, which is no list of {of.__name__}"
+        raise PluginError(plugin, reason) from None
     if len(items) > MOST_ITEMS:
         raise PluginError(plugin, f"returned more than {MOST_ITEMS} items")
-    for item in items:
-        if not isinstance(item, of):
-            raise PluginError(plugin, f"returned {item!r}, which is no {of.__name__}")
+    return items if of is object else [_item(item, plugin, of) for item in items]
+
+
+def _item(item: object, plugin: str, of: type[Item]) -> Item:
+    is_scalar = of in _SCALARS
+    if not (issubclass(type(item), of) if is_scalar else is_record(item, of)):
+        raise PluginError(plugin, f"returned {shown(item)}, which is no {of.__name__}")
+    if not is_scalar:
         _refuse_uncallable(item, plugin)
-    return items
+    copy: Item = plain_value(item)
+    return copy
 
 
 def _refuse_uncallable(record: object, plugin: str) -> None:
@@ -172,22 +196,28 @@ def read_anything(answer: Any, plugin: str) -> Any:  # noqa: ANN401 - any result
 
 
 def read_detection(answer: object, plugin: str) -> Detection | None:
-    """Return a detector's answer. Raise PluginError unless it is a Detection or None."""
-    if answer is None or isinstance(answer, Detection):
-        return answer
-    raise PluginError(plugin, f"returned {answer!r}, which is no Detection")
+    """Return a copy of a detector's answer. Raise PluginError unless it is a Detection or None."""
+    if answer is None:
+        return None
+    if type(answer) is Detection:
+        return plain_record(answer, Detection)
+    raise PluginError(plugin, f"returned {shown(answer)}, which is no Detection")
 
 
 def read_metrics(answer: object, plugin: str) -> list[Metric]:
-    """Return an exporter's metrics. Raise PluginError, because one bad value spoils the scrape."""
-    metrics = []
-    for metric in listed(answer, plugin, Metric):
-        samples = listed(metric.samples, plugin, MetricSample)
-        for sample in samples:
-            labels = [part for pair in sample.labels.items() for part in pair]
-            if not all(isinstance(part, str) for part in labels):
-                raise PluginError(plugin, f"labels {metric.name} with what is no string")
-            if not isinstance(sample.value, int | float | Histogram):
-                raise PluginError(plugin, f"gives {metric.name} the value {sample.value!r}")
-        metrics.append(evolve(metric, samples=tuple(samples)))
+    """Return copies of an exporter's metrics. Raise PluginError for a wrong value."""
+    metrics = listed(answer, plugin, Metric)
+    for metric in metrics:
+        for sample in metric.samples:
+            _refuse_misfit(metric, sample, plugin)
     return metrics
+
+
+def _refuse_misfit(metric: Metric, sample: object, plugin: str) -> None:
+    if not isinstance(sample, MetricSample):
+        raise PluginError(plugin, f"returned {shown(sample)}, which is no MetricSample")
+    labels = [part for pair in sample.labels.items() for part in pair]
+    if not all(isinstance(part, str) for part in labels):
+        raise PluginError(plugin, f"labels {metric.name} with what is no string")
+    if not isinstance(sample.value, int | float | Histogram):
+        raise PluginError(plugin, f"gives {metric.name} the value {shown(sample.value)}")

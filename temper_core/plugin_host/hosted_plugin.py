@@ -7,17 +7,16 @@ from threading import Lock
 from time import perf_counter
 from typing import Any
 
-import attrs
 from attrs import define, field
 from pluggy import HookImpl, PluginManager, PluginValidationError
 
 from temper_core import hookspecs
 from temper_core.errors import PluginError, TemperError
 from temper_core.plugin_host.call_memory import CallMemory
+from temper_core.plugin_host.plain_errors import describe
 from temper_core.plugin_host.worker import CallFailed, CallOverdue, Worker
 from temper_core.records.snapshots import PluginState
 
-LONGEST_REASON = 300
 MIB = 1024 * 1024
 
 
@@ -88,7 +87,7 @@ class HostedPlugin:
         """Call *function*, which belongs to *part*, in the plugin's thread.
 
         Raises NotActive, Busy, Hung, Oversized, or PluginError from any error of the plugin. Errors
-        that the contract *allows* are raised unchanged.
+        that the contract *allows* are raised as copies of the core's own types.
         """
         if self._worker.is_current:  # a nested call: this thread already holds the turn
             return function(*arguments)
@@ -108,9 +107,10 @@ class HostedPlugin:
                 self._worker = Worker(self.name)
                 raise error from overdue
             except CallFailed as failed:
-                if isinstance(failed.error, allows):
-                    raise failed.error from None
-                raise PluginError(self.name, describe(failed.error)) from failed.error
+                allowed = failed.failure.error
+                if allowed is not None and isinstance(allowed, allows):
+                    raise allowed from None
+                raise PluginError(self.name, failed.failure.reason) from failed
             finally:
                 self.calls += 1
                 self.time_spent_s += perf_counter() - started
@@ -156,26 +156,6 @@ class HostedPlugin:
             time_spent_s=self.time_spent_s,
             lost=tuple(f"{part}: {why}" for part, why in sorted(self.lost.items())),
         )
-
-
-def describe(error: BaseException) -> str:
-    """Describe *error* in one line of bounded length, even if its ``__str__`` raises."""
-    try:
-        text = _said_by(error)
-    except Exception:  # noqa: BLE001 - a plugin's own __str__ may raise as well
-        text = "its message cannot be read"
-    line = " ".join(text.split())
-    if not isinstance(error, TemperError):
-        line = f"{type(error).__name__}: {line}" if line else type(error).__name__
-    return line if len(line) <= LONGEST_REASON else f"{line[:LONGEST_REASON]}…"
-
-
-def _said_by(error: BaseException) -> str:
-    if isinstance(error, PluginError):
-        return error.reason
-    if len(error.args) > 1 and isinstance(error.args[1], attrs.Attribute):
-        return str(error.args[0])  # attrs' validators add the attribute and the value
-    return str(error)
 
 
 def _admitted(load: Callable[[], object], name: str) -> dict[str, tuple[HookImpl, ...]]:

@@ -8,45 +8,35 @@ from typing import Any
 
 from attrs import define, field, frozen
 
+from temper_core.plugin_host.plain_errors import PlainFailure, failure_of
+from temper_core.plugin_host.plugin_threads import (
+    AbandonedCall,
+    interrupt,
+    restore_limits,
+    start_plugin_thread,
+)
 from temper_core.standard_output import enter_plugin_thread, leave_plugin_thread
 
 Returned = Any
 
 
 class CallFailed(Exception):  # noqa: N818 - names what happened
-    """The function raised ``error``, which may be anything, SystemExit included."""
+    """The function raised something, SystemExit included. ``failure`` holds nothing of it."""
 
-    def __init__(self, error: BaseException) -> None:
-        self.error = error
-        super().__init__(error)
+    def __init__(self, failure: PlainFailure) -> None:
+        self.failure = failure
+        super().__init__(failure.traceback or failure.reason)
 
 
 class CallOverdue(Exception):  # noqa: N818 - names what happened
     """The function did not return by its deadline. Its thread was left behind."""
 
 
-class AbandonedCall(BaseException):
-    """Raised inside an abandoned thread, to end it if it runs Python code."""
-
-
-def interrupt(thread: threading.Thread) -> None:
-    """Raise AbandonedCall in *thread*.
-
-    It ends a Python loop, which would otherwise use a core until the agent exits. A thread that
-    hangs in C receives it when it returns to Python, if ever.
-    """
-    import ctypes  # noqa: PLC0415 - slow, and hardly ever needed
-
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(
-        ctypes.c_ulong(thread.ident or 0), ctypes.py_object(AbandonedCall)
-    )
-
-
 @frozen
 class _Request:
     function: Callable[..., Returned]
     arguments: Sequence[Any]
-    answers: "SimpleQueue[tuple[Returned, BaseException | None]]"
+    answers: "SimpleQueue[tuple[Returned, PlainFailure | None]]"
 
 
 _Requests = SimpleQueue[_Request | None]
@@ -64,16 +54,18 @@ class Worker:
         self, function: Callable[..., Returned], arguments: Sequence[Any], deadline_s: float
     ) -> Returned:
         """Call *function* in the thread. Raise CallFailed, or CallOverdue after *deadline_s*."""
+        restore_limits()
         thread = self._thread or self._start()
         request = _Request(function, arguments, SimpleQueue())
         self._requests.put(request)
         try:
-            value, error = request.answers.get(timeout=deadline_s)
+            value, failure = request.answers.get(timeout=deadline_s)
         except Empty:
             self._leave_behind(thread)
+            restore_limits()
             raise CallOverdue from None
-        if error is not None:
-            raise CallFailed(error) from error
+        if failure is not None:
+            raise CallFailed(failure)
         return value
 
     @property
@@ -83,12 +75,12 @@ class Worker:
 
     def _start(self) -> threading.Thread:
         # The thread holds only the queue, so that it does not keep its owner alive.
-        thread = threading.Thread(
-            target=_serve, args=(self._requests,), name=f"plugin-{self.name}", daemon=True
-        )
+        try:
+            thread = start_plugin_thread(_serve, (self._requests,), f"plugin-{self.name}")
+        except RuntimeError as error:
+            raise CallFailed(failure_of(error)) from error
         weakref.finalize(self, self._requests.put, None)
         self._thread = thread
-        thread.start()
         return thread
 
     def _leave_behind(self, thread: threading.Thread) -> None:
@@ -109,11 +101,18 @@ def _serve(requests: _Requests) -> None:
 
 
 def _answer(request: _Request) -> None:
+    """Call the function and put its result, or its failure as a plain record."""
     try:
-        value = request.function(*request.arguments)
+        answer = _called(request)
+    finally:
+        restore_limits()
+    request.answers.put(answer)
+
+
+def _called(request: _Request) -> tuple[Returned, PlainFailure | None]:
+    try:
+        return request.function(*request.arguments), None
     except AbandonedCall:
         raise
     except BaseException as error:  # noqa: BLE001 - a plugin may raise anything, even an exit
-        request.answers.put((None, error))
-    else:
-        request.answers.put((value, None))
+        return None, failure_of(error)

@@ -17,8 +17,7 @@ from temper_core.profiles.documents import complete
 from temper_core.profiles.engine_limits import engine_misfits
 from temper_core.profiles.files import Entry
 from temper_core.profiles.fingerprints import preference
-from temper_core.profiles.tables import DerivedProfile
-from temper_core.records.profiles import LoadedProfile, ProfileFailure, ShapeRange
+from temper_core.records.profiles import DerivedProfile, LoadedProfile, ProfileFailure, ShapeRange
 
 DEEPEST = 8
 """The longest chain of profiles that extend each other."""

@@ -13,7 +13,6 @@ from temper_core.errors import DocumentError
 from temper_core.patterns import NO_ENGINE
 from temper_core.profiles.match_reach import hidden, impossibilities
 from temper_core.profiles.tables import (
-    DerivedProfile,
     GroupTable,
     ProfileTable,
     Table,
@@ -23,6 +22,7 @@ from temper_core.records.profiles import (
     LONGEST_COMM,
     Behaviour,
     Bounds,
+    DerivedProfile,
     Fingerprint,
     ThreadGroup,
     ThreadMatch,

@@ -11,8 +11,7 @@ from attrs import frozen
 from temper_core import documents
 from temper_core.errors import DocumentError
 from temper_core.profiles.documents import parse_profile
-from temper_core.profiles.tables import DerivedProfile
-from temper_core.records.profiles import LoadedProfile, ProfileFailure, ShapeRange
+from temper_core.records.profiles import DerivedProfile, LoadedProfile, ProfileFailure, ShapeRange
 
 LARGEST_PROFILE_BYTES = 256 * 1024
 """Bytes. Parsing takes time of the agent's loop. The shipped profiles have 2 KiB."""

@@ -4,7 +4,6 @@ Profiles that extend another give only a part, so only names are required here.
 ``profiles.documents`` checks the relations between keys.
 """
 
-from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
@@ -15,6 +14,7 @@ from temper_core.records.profile_keys import told
 from temper_core.records.profiles import (
     ID_PATTERN,
     IDENTIFIER,
+    DerivedProfile,
     Evidence,
     Fingerprint,
     ShapeRange,
@@ -94,19 +94,6 @@ class ProfileTable:
     thread_groups: tuple[GroupTable, ...] = field(
         default=(), metadata=_PROFILE.thread_groups.metadata
     )
-
-
-@frozen
-class DerivedProfile(WorkloadProfile):
-    """A profile that ``extends`` another, and needs its parent.
-
-    ``given`` is its table as written, and holds its thread groups. The node completes it before
-    a pod can get it.
-    """
-
-    thread_groups: tuple[ThreadGroup, ...] = field(default=(), init=False)
-    extends: str = field(default="", kw_only=True)
-    given: Mapping[str, Any] = field(factory=dict, kw_only=True, repr=False, hash=False)
 
 
 def completed_table(child: DerivedProfile, parent: WorkloadProfile) -> tuple[Table, list[str]]:

@@ -1,8 +1,9 @@
 """Workload profiles: matching and treatment of the threads inside one pod."""
 
 import datetime as dt
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
+from typing import Any
 
 from attrs import astuple, field, frozen
 from attrs.validators import (
@@ -295,6 +296,19 @@ class WorkloadProfile:
     def name(self) -> str:
         """The id, by the attribute that every contributed record has."""
         return self.id
+
+
+@frozen
+class DerivedProfile(WorkloadProfile):
+    """A profile that ``extends`` another, and needs its parent.
+
+    ``given`` is its table as written, and holds its thread groups. The node completes it before
+    a pod can get it.
+    """
+
+    thread_groups: tuple[ThreadGroup, ...] = field(default=(), init=False)
+    extends: str = field(default="", kw_only=True)
+    given: Mapping[str, Any] = field(factory=dict, kw_only=True, repr=False, hash=False)
 
 
 def group_problems(groups: Sequence[ThreadGroup]) -> Iterator[str]:

@@ -12,6 +12,7 @@ from temper_core.errors import (
     TemperError,
 )
 from temper_core.plain_json import plain_value
+from temper_core.plugin_host import plain_record
 from temper_core.records.endpoints import Answer, Endpoint, Request
 from temper_core.server.files import NoFile
 from temper_core.server.replies import Reply, reply_of
@@ -50,7 +51,10 @@ def respond(endpoint: Endpoint, request: Request, *, is_plugins: bool = False) -
     """Call *endpoint*, and turn errors of the request into replies."""
     try:
         value = endpoint.answer(request)
-        answer = value if isinstance(value, Answer) else json_answer(value)
+        if not issubclass(type(value), Answer):
+            answer = json_answer(value)
+        else:
+            answer = plain_record(value, Answer) if is_plugins else value
         return reply_of(answer, request, is_plugins=is_plugins)
     except NoFile as error:
         return error_reply(NOT_FOUND, str(error), is_plugins=is_plugins)

@@ -159,13 +159,16 @@ class Dispatcher:
 
     async def _close(self, served: ServedEndpoint, reply: Reply) -> None:
         """Close unread pieces in their endpoint's lane, since closing runs a plugin's code."""
-        close = getattr(reply.pieces, "close", None)
-        if close is None:
-            return
-        part = _stream_part(served.endpoint)
+        part, close = _stream_part(served.endpoint), partial(_close, reply.pieces)
         call = partial(self._view.call, served.plugin, close, part=part) if served.plugin else close
         with suppress(MachineError, PluginError):
             await self._shared.lanes.run(served.lane, call)
+
+
+def _close(pieces: object) -> None:
+    close = getattr(pieces, "close", None)
+    if close is not None:
+        close()
 
 
 def _stream_part(endpoint: Endpoint) -> str:

@@ -4,7 +4,6 @@ An iterator that raises, blocks for ever or never ends affects only its own stre
 """
 
 import asyncio
-import threading
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from queue import SimpleQueue
@@ -13,8 +12,14 @@ from typing import Any
 from attrs import define, field
 
 from temper_core.errors import MachineError
-from temper_core.plugin_host.hosted_plugin import describe
-from temper_core.plugin_host.worker import AbandonedCall, interrupt
+from temper_core.plugin_host import plain_bytes
+from temper_core.plugin_host.plain_errors import describe
+from temper_core.plugin_host.plugin_threads import (
+    AbandonedCall,
+    interrupt,
+    restore_limits,
+    start_plugin_thread,
+)
 from temper_core.standard_output import enter_plugin_thread, leave_plugin_thread
 
 LARGEST_PIECE_BYTES = 1024 * 1024
@@ -53,8 +58,7 @@ class Stream:
         self._answer: asyncio.Future[bytes | None] | None = None
         self._due: asyncio.TimerHandle | None = None
         self._is_left = self._is_given_up = False
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
-        self._thread.start()
+        self._thread = start_plugin_thread(self._run, (), name)
 
     async def piece(self) -> bytes | None:
         """Return the next piece, or None at the end. Raise StreamFailed or StreamLeft."""
@@ -139,6 +143,7 @@ class Stream:
         except AbandonedCall:
             pass
         finally:
+            restore_limits()
             leave_plugin_thread()
             self._tell(self._ended)
 
@@ -156,27 +161,28 @@ class Stream:
         except AbandonedCall:
             raise
         except BaseException as error:  # noqa: BLE001 - a plugin may raise anything, also an exit
-            failure = str(error) if isinstance(error, StreamFailed) else describe(error)
+            failure = str(error) if type(error) is StreamFailed else describe(error)
         for closable in (iterator, self._pieces):
             failure = _closed(closable) or failure
         return failure
 
 
 def _require_piece(piece: object) -> bytes:
-    if not isinstance(piece, bytes | bytearray):
-        raise StreamFailed(f"sent a piece of type {type(piece).__name__}, not bytes")
-    if len(piece) > LARGEST_PIECE_BYTES:
-        raise StreamFailed(f"sent a piece of {len(piece)} bytes, more than {LARGEST_PIECE_BYTES}")
-    return bytes(piece)
+    try:
+        plain = plain_bytes(piece)
+    except TypeError:
+        raise StreamFailed(f"sent a piece of type {type(piece).__name__}, not bytes") from None
+    if len(plain) > LARGEST_PIECE_BYTES:
+        raise StreamFailed(f"sent a piece of {len(plain)} bytes, more than {LARGEST_PIECE_BYTES}")
+    return plain
 
 
 def _closed(pieces: object) -> str:
     """Close an iterator if it has ``close``. Return the error it raised, as text."""
-    close = getattr(pieces, "close", None)
-    if close is None:
-        return ""
     try:
-        close()
+        close = getattr(pieces, "close", None)
+        if close is not None:
+            close()
     except AbandonedCall:
         raise
     except BaseException as error:  # noqa: BLE001 - as above

@@ -9,10 +9,9 @@ from temper_core import documents
 from temper_core.errors import DocumentError, InputError
 from temper_core.observe.document import trial_document
 from temper_core.profiles.documents import parse_profile
-from temper_core.profiles.tables import DerivedProfile
 from temper_core.profiles.trials import LONGEST_S, MOST_PODS, SHORTEST_S, BookedTrial
 from temper_core.records.endpoints import Answer, Endpoint, Request
-from temper_core.records.profiles import WorkloadProfile
+from temper_core.records.profiles import DerivedProfile, WorkloadProfile
 from temper_core.records.trials import TrialState
 from temper_core.server.answers import NOT_FOUND, error_answer, json_answer
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from temper_core import WorkloadProfile
 from temper_core.profiles.documents import complete
-from temper_core.profiles.tables import DerivedProfile
+from temper_core.records.profiles import DerivedProfile
 from temper_plugin_builtin_profiles.packs import read_packs
 from temper_plugin_trainer.coverage import Coverage, Judged, judge
 from temper_plugin_trainer.thread_tables import ThreadTable, read_thread_table

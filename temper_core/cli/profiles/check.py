@@ -61,7 +61,7 @@ def _is_directory(path: Path) -> bool:
 
 
 def _caveat(profile: "WorkloadProfile") -> str:
-    from temper_core.profiles.tables import DerivedProfile
+    from temper_core.records.profiles import DerivedProfile
 
     if isinstance(profile, DerivedProfile):
         return f"; it extends {profile.extends!r}, which temper profiles lint looks up"

@@ -191,7 +191,7 @@ def test_an_error_of_ours_that_was_not_allowed_is_the_plugins(host):
     with capture_logs(), pytest.raises(PluginError, match="no such pod") as caught:
         host.call("called", complain)
 
-    assert isinstance(caught.value.__cause__, InputError)
+    assert "in complain" in str(caught.value.__cause__)
 
 
 def test_the_type_of_each_item_can_be_asked_for(host):

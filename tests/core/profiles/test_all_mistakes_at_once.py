@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from temper_core import DocumentError, parse_profile
-from temper_core.profiles.tables import DerivedProfile
+from temper_core.records.profiles import DerivedProfile
 
 LINES = {
     "top": ["schema_version = 1", 'id = "search"', 'description = "x"'],

@@ -4,8 +4,7 @@ import pytest
 
 from temper_core import DocumentError, parse_profile
 from temper_core.profiles.documents import complete
-from temper_core.profiles.tables import DerivedProfile
-from temper_core.records.profiles import Evidence, Treatment
+from temper_core.records.profiles import DerivedProfile, Evidence, Treatment
 
 PARENT = """
 id = "db"

@@ -14,6 +14,7 @@ from temper_core.plugin_host import PluginHost
 from temper_core.records.endpoints import Answer, Endpoint, ServerSentEvent, event_stream
 from temper_core.server import pace, streams
 from temper_core.server.agent_server import BOUNDS
+from tests.core.plugin_host import hostility
 from tests.patience import PATIENCE_S
 
 # A thread that is interrupted may just be inside hypothesis' own hook of the garbage collector,
@@ -149,6 +150,11 @@ def raising():
     raise RuntimeError("the disk is full")
 
 
+def odd_error():
+    yield b"data: 1\n\n"
+    raise hostility.error(__str__=hostility.exits)
+
+
 def exiting():
     yield b"data: 1\n\n"
     raise SystemExit(3)
@@ -186,6 +192,7 @@ class Unclosable:
         (exiting, "SystemExit: 3"),
         (texts, "sent a piece of type str, not bytes"),
         (nothings, "sent a piece of type NoneType, not bytes"),
+        (odd_error, "OddError: its message cannot be read"),
         (large, "sent a piece of 1048577 bytes, more than 1048576"),
         (lambda: 7, "TypeError: 'int' object is not iterable"),
     ],
@@ -338,6 +345,33 @@ def test_a_client_that_does_not_read_is_hung_up_on_and_holds_little(start, view)
 
     assert view.ended == [("shop", PART, "", False)]
     assert sent[0] < 64 << 20
+
+
+def test_an_odd_piece_is_sent_as_the_bytes_that_it_holds(start, view):
+    odd = type("Odd", (bytes,), {"__len__": lambda _: 0, "__bytes__": lambda _: b"other"})
+    view.served = [stream(lambda: [odd(b"data: 1\n\n")])]
+
+    assert start().tcp.get("/stream").text == "data: 1\n\n"
+
+
+def test_a_stream_whose_attributes_sleep_delays_no_other_request(start, view, tap):
+    class Sleeping:
+        def __getattribute__(self, name):
+            return tap.closed.wait(PATIENCE_S) if name == "close" else None
+
+    view.served = [stream(Sleeping)]
+    agent = start()
+    asking = threading.Thread(target=agent.tcp.head, args=("/stream",))
+
+    asking.start()
+    time.sleep(0.2)
+    begun = time.monotonic()
+    status = agent.tcp.get("/healthz").status_code
+    waited_s = time.monotonic() - begun
+    tap.closed.set()
+    asking.join()
+
+    assert (status, waited_s < PATIENCE_S / 2) == (200, True)
 
 
 def test_head_of_a_stream_reads_nothing_of_it(start, view):
