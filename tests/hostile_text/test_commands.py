@@ -83,9 +83,9 @@ SHOW_NO_DATA = {
 }
 
 SILENT = {
-    "engine check 1", "overcommit report 0", "placement score 0", "plan 3", "plan 5", "plan 7",
-    "profiles check 0", "profiles explain 0", "profiles test 0", "plugins 0", "safe-mode 1",
-    "settings 0", "k8s doctor 0", "k8s restore 0", "simulate 0",
+    "engine check 1", "k8s doctor 0", "k8s restore 0", "overcommit report 0", "placement score 0",
+    "plan 2", "plan 3", "plan 5", "plan 7", "plugins 0", "profiles check 0", "profiles explain 0",
+    "profiles test 0", "safe-mode 1", "settings 0", "simulate 0",
 }  # fmt: skip
 """Calls that show none of the text that they read."""
 
