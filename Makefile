@@ -11,6 +11,8 @@ BIN := $(VENV)/bin
 LOCKED := uv.lock pyproject.toml $(wildcard libs/*/pyproject.toml plugins/*/pyproject.toml)
 # Many tests wait for processes and clocks, so there are more workers than cores; tests/workers.py has what they share.
 # Each worker would compile all tests anew where bytecode may not be written.
+HOSTILE = tests/core/plugin_host/test_hostile_plugins.py tests/core/instruments/test_hostile_instruments.py \
+	tests/core/server/test_hostile_answers.py
 SIDE_BY_SIDE = -q -n $(WORKERS) --dist loadfile
 unit test-python313 test-python314: export PYTHONDONTWRITEBYTECODE =
 COG_PAGES = $(shell grep -l '\[\[\[cog' docs/*.md README.md)
@@ -18,7 +20,7 @@ COG_PAGES = $(shell grep -l '\[\[\[cog' docs/*.md README.md)
 export PYTHON LISTEN
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test lint unit test-python313 test-python314 test-uvicorn bpf bpf-check demo test-kernel test-kernel-full judge-shapes bench run-kube test-kube e2e-node image test-image dashboards man completions clean
+.PHONY: help install run test lint unit hostile test-python313 test-python314 test-uvicorn bpf bpf-check demo test-kernel test-kernel-full judge-shapes bench run-kube test-kube e2e-node image test-image dashboards man completions clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,7 +34,7 @@ $(VENV)/.installed: $(LOCKED)
 run: install  ## run the agent on this machine's real threads (LISTEN=address:port OPTIONS=--observe-only)
 	@scripts/run-agent $(OPTIONS)
 
-test: lint unit  ## everything but the kernel: formatting, types, imports, documentation, tests
+test: lint unit hostile  ## everything but the kernel: formatting, types, imports, documentation, tests
 
 lint: install  ## check formatting, lint, types, import contracts and generated documentation
 	$(BIN)/ruff check
@@ -44,6 +46,11 @@ lint: install  ## check formatting, lint, types, import contracts and generated 
 
 unit: install
 	$(BIN)/pytest $(SIDE_BY_SIDE) $(SELECTED)
+
+# A hostile plugin of a test may leave its process with a lower recursion limit, or without a stack. So each file of
+# these has a process of its own.
+hostile: install
+	$(BIN)/pytest -q -n 3 --dist loadfile $(HOSTILE) $(SELECTED)
 
 test-python313: build/venv-3.13/.installed  ## the tests that depend on the version of Python, on 3.13
 test-python314: build/venv-3.14/.installed  ## the same on 3.14

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import termios
 from contextlib import suppress
+from pathlib import Path
 
 import click
 import pytest
@@ -19,7 +20,7 @@ from tests.kube_client.made_server import MadeServer, agent, in_pages, node
 from tests.patience import PATIENCE_S
 from tests.podlists import make_podlist
 
-PROGRAM = [sys.executable, "-c", "from temper_core.cli.main import main; main()"]
+PROGRAM = [sys.executable, str(Path(__file__).with_name("program.py"))]
 ARGUMENT = "".join(TEXTS.values()).replace("\ud800", "")
 """Every text as an argument of a command, which an error quotes."""
 SETTINGS = ("--settings", "agent.toml")
@@ -77,6 +78,7 @@ COMMANDS = {
 SHOW_NO_DATA = {
     "agent": "its log is tested in test_streams.py",
     "completion": "prints a constant script",
+    "overcommit authority": "prints an authority that it makes",
     "overcommit serve": "logs as the agent does",
     "placement serve": "logs as the agent does",
     "profiles schema": "prints a constant schema",
