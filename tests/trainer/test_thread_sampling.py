@@ -10,6 +10,7 @@ import pytest
 from temper_core import InputError, MachineError
 from temper_plugin_trainer.process_trees import CgroupProcesses, ProcessTrees
 from temper_plugin_trainer.sampling import ThreadSampler
+from tests.patience import PATIENCE_S
 
 SCRIPT = """
 import ctypes, subprocess, sys, threading
@@ -200,9 +201,12 @@ def test_a_thread_that_renames_itself_has_the_name_that_was_seen_most(program, s
 def test_children_are_followed_once_they_are_born(program, sampler):
     sampler.look()
     program.do("child")
-    sampler.look()
 
-    sampler.look()
+    # The kernel sets the name before the title (execve(2)).
+    deadline = time.monotonic() + PATIENCE_S
+    while not ("sleep" in rows(sampler) and rows(sampler)["sleep"].title):
+        assert time.monotonic() < deadline
+        sampler.look()
 
     sleeper = rows(sampler)["sleep"]
     assert (sleeper.process, sleeper.title, sleeper.leader) == ("sleep", "sleep 300", True)

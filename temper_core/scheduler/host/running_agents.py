@@ -27,6 +27,8 @@ LISTENING_UNIX = "00010000"
 LISTENING_TCP = "0A"
 CREDENTIALS = struct.Struct("3i")
 ANSWER_S = 2.0
+LONGEST_SOCKET_PATH = 107
+"""Bytes of ``sun_path`` without its end (unix(7))."""
 _SOCKET = re.compile(r"socket:\[(\d+)\]")
 _INTERPRETER = re.compile(r"(python|pypy)[0-9.]*")
 
@@ -95,8 +97,9 @@ class AgentProcess:
     def _seen_from_here(self, path: str) -> Path:
         base = self.proc / str(self.pid)
         if not path.startswith("/"):
-            return base / "cwd" / path
-        return Path(path) if self._shares("mnt") else base / "root" / path.lstrip("/")
+            return _short_enough(base / "cwd" / path)
+        seen = Path(path) if self._shares("mnt") else base / "root" / path.lstrip("/")
+        return _short_enough(seen)
 
     def _ports(self) -> Iterator[int]:
         inodes = self._inodes()
@@ -135,6 +138,17 @@ def find_agents(proc: Path = Path("/proc")) -> tuple[AgentProcess, ...]:
     found = {agent.pid: agent for agent in _candidates(proc)}
     # A child has its parent's command line until it executes its own program.
     return tuple(found[pid] for pid in sorted(found) if _parent_of(proc / str(pid)) not in found)
+
+
+def _short_enough(path: Path) -> Path:
+    """Return a path to the same socket that fits into ``sun_path`` (unix(7)).
+
+    The descriptor in it stays open until the process ends, which asks its agents only once.
+    """
+    if len(os.fsencode(path)) <= LONGEST_SOCKET_PATH:
+        return path
+    folder = os.open(path.parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    return Path(f"/proc/self/fd/{folder}") / path.name
 
 
 def peer_of(path: Path) -> int:
