@@ -191,7 +191,7 @@ EVENTS = "/api/v1/namespaces/kube-system/events"
 
 
 def event(component, **metadata):
-    involved = {"kind": "Node", "name": "n", "apiVersion": "v1"}
+    involved = {"kind": "Pod", "name": "n", "namespace": "kube-system", "apiVersion": "v1"}
     return {
         "metadata": {"namespace": "kube-system", **metadata},
         "involvedObject": involved,

@@ -52,7 +52,6 @@ def test_the_webhook_is_asked_about_new_pods_of_labelled_namespaces_only_and_fai
     )
     assert (hook["failurePolicy"], hook["timeoutSeconds"]) == ("Ignore", 2)
     assert (hook["sideEffects"], hook["reinvocationPolicy"]) == ("None", "Never")
-    assert "caBundle" not in hook["clientConfig"]
 
 
 def test_the_webhook_is_reached_where_the_configuration_says(webhook):
