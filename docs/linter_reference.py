@@ -22,7 +22,7 @@ def _section(rule: Rule) -> Iterator[str]:
     yield ""
     yield rule.what
     yield ""
-    yield f"- **Severity** {rule.severity}; judged {rule.judged}."
+    yield f"- **Severity** {rule.severity}. Judged {rule.judged}."
     yield f"- **Broken when** {rule.when_under(Limits())}."
     yield f"- **Why it matters** {rule.why}"
     yield f"- **What to do** {rule.todo}"

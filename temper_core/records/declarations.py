@@ -1,4 +1,4 @@
-"""What a plugin declares of itself: the table of its settings, and the families of its metrics."""
+"""Declarations of a plugin: the table of its settings, and the families of its metrics."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -25,14 +25,14 @@ def _is_model(_: object, __: object, model: Any) -> None:  # noqa: ANN401 - what
 
 @frozen
 class NoSettings:
-    """The settings of a plugin that has none: its table may be empty, but has no keys."""
+    """The settings of a plugin without any. Its table may exist, but must have no keys."""
 
 
 @frozen
 class SettingsTable:
     """The table ``[plugins.<name>]`` of a plugin: an attrs class whose fields all have defaults.
 
-    ``metadata["help"]`` of a field says in a sentence what it means; ``setting()`` writes it.
+    ``metadata["help"]`` of a field is its meaning in a sentence. ``setting()`` sets it.
     Without *model*, every key of the table is refused.
     """
 
@@ -40,21 +40,21 @@ class SettingsTable:
 
     @property
     def name(self) -> str:
-        """The one name that a plugin's table has."""
+        """The name of the table, the same for every plugin."""
         return "settings"
 
 
 @frozen
 class PanelHint:
-    """How a family is drawn on a dashboard; families of one title share a panel.
+    """A panel of a dashboard for a family. Families with the same title share a panel.
 
     Attributes:
         title: The panel's title.
-        unit: The unit of the values that are drawn.
+        unit: The unit of the drawn values, one of ``UNITS``.
         board: The dashboard: ``fleet``, ``node`` or ``pod``.
-        query: PromQL in place of what the family's kind suggests; ``{@}`` selects what the
-            dashboard shows.
-        legend: What a line is called; ``{{label}}`` stands for the value of a label.
+        query: PromQL in place of the query for the family's kind. ``{@}`` stands for the label
+            matchers of the dashboard.
+        legend: The name of a line. ``{{label}}`` stands for the value of a label.
 
     """
 
@@ -67,15 +67,15 @@ class PanelHint:
 
 @frozen
 class MetricFamily:
-    """A family of metrics that a plugin exports, known without opening or calling the exporter.
+    """A family of metrics of a plugin, declared without a call of the exporter.
 
     Attributes:
-        name: As it is exported: with ``temper_`` before, and ``_total`` after a counter.
-        help: A sentence on what the value means.
+        name: The exported name. It begins with ``temper_``, and a counter's ends with ``_total``.
+        help: The meaning of the value, as a sentence.
         kind: ``gauge``, ``counter`` or ``histogram``.
         labels: The names of its labels.
-        panels: How dashboards draw it; without one it is drawn by its kind, on the node's.
-        service: The service that exports it; empty for the agent.
+        panels: Its panels. Without any, the node's dashboard draws it by its kind.
+        service: The service that exports it, empty for the agent.
 
     """
 
@@ -92,10 +92,10 @@ class MetricFamily:
     service: str = field(default="", validator=instance_of(str))
 
     def __attrs_post_init__(self) -> None:
-        """Refuse a counter whose exported name would be another one."""
+        """Raise ValueError unless exactly counters have a name that ends with ``_total``."""
         if (self.kind == "counter") != self.name.endswith("_total"):
             raise ValueError(f"{self.name}: a counter, and nothing else, ends with '_total'")
 
     def metric(self, samples: Sequence[MetricSample]) -> Metric:
-        """Return the family with *samples*, as an exporter yields it."""
+        """Return the family with *samples*, as an exporter returns it."""
         return Metric(self.name, self.help, samples, self.kind)

@@ -1,6 +1,6 @@
-"""Who woke whom, who ran while others waited, and how long they waited: short watched windows.
+"""Wake-ups and waits for a CPU in one watched window.
 
-A window travels as the section ``tracer`` of a snapshot: ``read_wake_window`` reads it.
+The section ``tracer`` of a snapshot holds a window. ``read_wake_window`` reads it.
 """
 
 import math
@@ -18,7 +18,10 @@ SECTION_VERSION = 1
 
 @frozen
 class Party:
-    """A thread as one end of an edge; ``pod`` is ``namespace/name``, empty outside of pods."""
+    """A thread of an edge or a blocking. ``pod`` is ``namespace/name``, empty outside of pods.
+
+    ``tid`` is 0 for an interrupt that woke a thread, and for an idle CPU that a thread waited for.
+    """
 
     tid: int
     comm: str
@@ -29,7 +32,7 @@ class Party:
 
 @frozen
 class WakeEdge:
-    """``waker`` woke ``wakee`` that often in the window; from an interrupt the waker is nobody."""
+    """The number of times that ``waker`` woke ``wakee`` in the window."""
 
     waker: Party
     wakee: Party
@@ -38,7 +41,10 @@ class WakeEdge:
 
 @frozen
 class Blocking:
-    """``runner`` had the CPU that ``waiter`` waited for: in how many waits, and for how long."""
+    """The waits of ``waiter`` for a CPU that ``runner`` used meanwhile.
+
+    ``waits`` is their number, and ``waited_s`` the seconds for which ``runner`` had the CPU.
+    """
 
     waiter: Party
     runner: Party
@@ -48,9 +54,10 @@ class Blocking:
 
 @frozen
 class WaitHistogram:
-    """How long threads waited for a CPU; ``counts[n]`` are waits under ``2**n`` microseconds.
+    """A histogram of waits for a CPU. ``counts[n]`` is the number under ``2**n`` microseconds.
 
-    The last count is of all longer ones. ``subject`` is a pod, or ``layer NAME``, or ``node``.
+    The last count has all longer waits, and ``total_s`` is the sum of all waits in seconds.
+    ``subject`` is a pod, ``layer NAME`` or ``node``.
     """
 
     subject: str
@@ -62,9 +69,9 @@ class WaitHistogram:
 class WakeWindow:
     """One window in which every wake-up and switch was watched.
 
-    ``at`` is its wall-clock end. ``every_s`` is the time from one window to the next as chosen by
-    the budget, ``switches_per_s`` the rate by which its length was chosen, ``lost`` the edges that
-    found no room.
+    ``at`` is the wall-clock time of its end, in seconds since the epoch. ``every_s`` is the time to
+    the next window, as the budget allows. ``switches_per_s`` is the rate from which ``length_s``
+    was chosen. ``lost`` is the number of edges and blockings that found no room.
     """
 
     at: float
@@ -78,7 +85,7 @@ class WakeWindow:
 
 
 def read_wake_window(section: Section | None) -> WakeWindow | None:
-    """Return the window in *section*; None where there is none, or one that cannot be read."""
+    """Return the window in *section*, or None if it has none or an unreadable one."""
     if section is None or section.schema_version != SECTION_VERSION:
         return None
     try:

@@ -12,7 +12,7 @@ WINDOWS = MetricFamily(
 )
 WATCHED = MetricFamily(
     "temper_wake_watched_seconds_total",
-    "Seconds that those windows lasted; what the wait histograms are a sample of.",
+    "Total length of the windows in which wake-ups are watched; the wait histograms cover these.",
     kind="counter",
     panels=(
         PanelHint("Share of the time in which wake-ups are watched", "ratio", legend="watched"),
@@ -20,7 +20,7 @@ WATCHED = MetricFamily(
 )
 LOST = MetricFamily(
     "temper_wake_edges_lost_total",
-    "Pairs of waker and wakee that found no room in those windows.",
+    "Pairs of waker and wakee that found no room in the windows of wake-ups.",
     kind="counter",
     panels=(PanelHint(WINDOWS_AND_LOSS, "per_second", legend="pairs lost"),),
 )
