@@ -1,11 +1,14 @@
 """The chart against a real API server: judged, installed, changed, taken back, and gone."""
 
 import base64
+import shutil
 
 import pytest
 
 from tests.control_plane.cluster import PATCHES, unique, wait_until
+from tests.kubernetes.chart.charts import CHART
 from tests.kubernetes.chart.releases import (
+    NAME,
     NAMESPACE,
     apply_dry,
     everything_in,
@@ -144,14 +147,23 @@ def test_an_upgrade_keeps_the_token_and_the_webhooks_authority(plane, release):
     assert plane.call("GET", f"{SECRETS}/temper-agent-token")["data"] == token
 
 
-def test_an_upgrade_replaces_an_old_authority_and_trusts_both(plane, release):
+@pytest.fixture
+def chart_of_long_ago(tmp_path):
+    """The chart with a clock that stands at the beginning of the epoch."""
+    chart = tmp_path / "temper"
+    shutil.copytree(CHART, chart)
+    template = chart / "templates/webhook-configuration.yaml"
+    text = template.read_text()
+    assert "$now := now | unixEpoch" in text
+    template.write_text(text.replace("$now := now | unixEpoch", "$now := 1000"))
+    return chart
+
+
+def test_an_upgrade_replaces_an_old_authority_and_trusts_both(plane, release, chart_of_long_ago):
     options = ("--set", "webhook.enabled=true", *QUIET)
-    release.installed(*options)
+    done = release.helm.run("install", NAME, chart_of_long_ago, "--namespace", NAMESPACE, *options)
+    assert done.returncode == 0, done.stderr
     before = plane.call("GET", f"{SECRETS}/temper-webhook-tls")["data"]
-    made_at = {"metadata": {"annotations": {"temper.codes/authority-made-at": "1000"}}}
-    patches = {"Content-Type": "application/merge-patch+json"}
-    # Helm refuses to change what another manager has written.
-    plane.call("PATCH", f"{SECRETS}/temper-webhook-tls?fieldManager=helm", made_at, **patches)
 
     release.upgraded(*options)
 
