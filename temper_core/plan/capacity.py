@@ -1,10 +1,13 @@
 """The cores that layers of a node may own, counted as the engine counts them."""
 
-from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from attrs import frozen
 
 from temper_core.records.machine import MachineShape
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 MILLIS = 1000
 
@@ -34,7 +37,7 @@ class Capacity:
         """Cores that layers may own, all of them together."""
         return self.cores - self.reserved
 
-    def cores_for(self, millis: int | Fraction) -> int:
+    def cores_for(self, millis: "int | Fraction") -> int:
         """Return how many whole cores *millis* of CPU need, at least one."""
         return max(1, -(-millis // (MILLIS * self.unit)))
 

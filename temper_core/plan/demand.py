@@ -1,7 +1,7 @@
 """The demand of a tier's pods on its layer, in millicores, and its text."""
 
 from collections.abc import Iterable, Mapping
-from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from attrs import frozen
 
@@ -10,7 +10,10 @@ from temper_core.plan.groups import TierPods
 from temper_core.profiles.conditions import GroupTarget, tier_conditions
 from temper_core.records.profiles import Treatment
 
-Millis = int | Fraction
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    Millis = int | Fraction
 
 
 @frozen
@@ -18,8 +21,8 @@ class Demand:
     """Requests and limits of the pods of one layer. No limit if any of them has none."""
 
     pods: int
-    requests: Millis
-    limits: Millis | None
+    requests: "Millis"
+    limits: "Millis | None"
 
     def cores(self, capacity: Capacity) -> int:
         """Return the whole cores that the requests need."""
@@ -63,12 +66,12 @@ def stays_in_tier(crew: TierPods, goals: Mapping[str, GroupTarget]) -> bool:
     return bool(tier_conditions(crew.parts(goals)))
 
 
-def in_millis(amount: Millis) -> str:
+def in_millis(amount: "Millis") -> str:
     """Format millicores as Kubernetes does."""
     return f"{amount}m" if amount == int(amount) else f"{float(amount):.1f}m"
 
 
-def _share_left(crew: TierPods, goals: Mapping[str, GroupTarget]) -> Millis:
+def _share_left(crew: TierPods, goals: Mapping[str, GroupTarget]) -> "Millis":
     exclusive_share = sum(
         wish.fraction
         for wish in crew.wishes

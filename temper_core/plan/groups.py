@@ -2,8 +2,8 @@
 
 from collections import defaultdict
 from collections.abc import Container, Iterable, Mapping
-from fractions import Fraction
 from hashlib import sha256
+from typing import TYPE_CHECKING
 
 from attrs import evolve, frozen
 
@@ -13,6 +13,9 @@ from temper_core.profiles.conditions import GroupTarget, Part, own_conditions
 from temper_core.records.plans import Note
 from temper_core.records.profiles import LoadedProfile, ThreadGroup, Treatment
 from temper_core.records.tiers import Tier
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 OWNING_TIERS = (Tier.CRITICAL, Tier.HIGH, Tier.NORMAL)
 IMPORTANCE = {treatment: rank for rank, treatment in enumerate(Treatment)}
@@ -35,7 +38,7 @@ class GroupRequest:
     position: int = 0
 
     @property
-    def fraction(self) -> Fraction:
+    def fraction(self) -> "int | Fraction":
         """The share of each pod's request that an exclusive group takes."""
         return _fraction(self.group)
 
@@ -222,6 +225,10 @@ def _is_static(group: ThreadGroup) -> bool:
     return all(match.is_static for match in group.match)
 
 
-def _fraction(group: ThreadGroup) -> Fraction:
+def _fraction(group: ThreadGroup) -> "int | Fraction":
+    if group.cpu_fraction is None:
+        return 1
+    from fractions import Fraction  # noqa: PLC0415 - 0.4 MB, and few profiles have fractions
+
     # The shortest decimal that reads back as this float is the profile's number.
-    return Fraction(1) if group.cpu_fraction is None else Fraction(str(group.cpu_fraction))
+    return Fraction(str(group.cpu_fraction))
