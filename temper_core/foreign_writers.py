@@ -2,7 +2,7 @@
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -17,11 +17,13 @@ def foreign_writer(path: Path) -> str:
         target = path.resolve(strict=True)
     except (OSError, RuntimeError):  # RuntimeError: a loop of links, before Python 3.13
         return ""
-    return next(_writers(target), "")
+    # A writer of a directory that holds a link may point the link elsewhere.
+    above = dict.fromkeys((*target.parents, *path.absolute().parents))
+    return next(_writers(target, above), "")
 
 
-def _writers(target: Path) -> Iterator[str]:
-    for place in (target, *target.parents):
+def _writers(target: Path, above: Iterable[Path]) -> Iterator[str]:
+    for place in (target, *above):
         with suppress(OSError):
             status = place.stat()
             is_above = place != target

@@ -1,20 +1,27 @@
 """The agents of this host besides the one that the settings name, asked about safe mode."""
 
+import os
 import shlex
+import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, field, frozen
 
 from temper_core.errors import MachineError, TemperError
+from temper_core.foreign_writers import foreign_writer
 from temper_core.scheduler.host.running_agents import AgentProcess
 
 if TYPE_CHECKING:
     from temper_core.settings import Settings
 
-MOST_AT_ONCE = 16
+MOST_ASKED = 256
+"""Agents that are asked, those of root first. A host has a handful."""
+WITHIN_S = 15.0
+"""For all answers together."""
 MALFORMED = "the agent's answer to /safe-mode is malformed"
 
 Requests = Mapping[str, Mapping[str, Any]]
@@ -71,23 +78,53 @@ class Question:
         return f"kill -KILL {pid}" if self.wish == "on" and pid else ""
 
     def _remedy(self, agent: AgentProcess) -> str:
-        if path := agent.settings_path:
+        if (path := agent.settings_path) and _is_trusted(agent, path):
             return f"temper safe-mode {self.wish} --settings {shlex.quote(path)}"
         return self.last_resort(agent.pid)
 
 
 class Asking:
-    """A question to *agents* that is under way. An agent that hangs delays no other."""
+    """A question to *agents* that is under way. An agent that hangs delays no other.
+
+    A process of any user may look like an agent, and may answer as slowly as it likes. So each has
+    a thread of its own, which is left behind after ``WITHIN_S``.
+    """
 
     def __init__(self, question: Question, agents: Sequence[AgentProcess]) -> None:
-        self._pool = ThreadPoolExecutor(MOST_AT_ONCE, "ask-agent")
-        self._futures = [self._pool.submit(question.report, agent) for agent in agents]
+        self._question, self._ends_at = question, time.monotonic() + WITHIN_S
+        trusted_first = sorted(agents, key=lambda agent: (agent.user != 0, agent.pid))
+        self._asked = {agent: SimpleQueue[AgentReport]() for agent in trusted_first[:MOST_ASKED]}
+        self._left_out = trusted_first[MOST_ASKED:]
+        for agent, answers in self._asked.items():
+            threading.Thread(target=self._ask, args=(agent, answers), daemon=True).start()
 
     def reports(self) -> Iterator[AgentReport]:
-        """Wait for the answers, and yield them in the order of the agents."""
-        for future in self._futures:
-            yield future.result()
-        self._pool.shutdown()
+        """Wait for the answers, and yield them, those of root's agents first."""
+        for agent, answers in self._asked.items():
+            try:
+                yield answers.get(timeout=max(0.0, self._ends_at - time.monotonic()))
+            except Empty:
+                yield self._without_answer(agent, f"no answer within {WITHIN_S:.0f} s")
+        for agent in self._left_out:
+            yield self._without_answer(agent, f"{MOST_ASKED} other agents were asked before it")
+
+    def _ask(self, agent: AgentProcess, answers: SimpleQueue[AgentReport]) -> None:
+        answers.put(self._question.report(agent))
+
+    def _without_answer(self, agent: AgentProcess, problem: str) -> AgentReport:
+        remedy = self._question.last_resort(agent.pid)
+        report = AgentReport(process_name(agent), agent.pid, self._question.is_asked)
+        return evolve(report, problem=problem, remedy=remedy)
+
+
+def _is_trusted(agent: AgentProcess, path: str) -> bool:
+    """Whether an operator may be told to use the settings file that a process names.
+
+    Its command line is the process's own word, and acting by another user's settings would send
+    the token to an address, and write a file, of that user's choice.
+    """
+    is_own = agent.user in (0, os.geteuid()) and agent.shares_files()
+    return is_own and not foreign_writer(Path(path))
 
 
 def answer_fields(answer: Any) -> dict[str, Any]:  # noqa: ANN401 - any JSON

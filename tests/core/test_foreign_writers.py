@@ -59,6 +59,15 @@ def test_the_target_of_a_link_counts(file, tmp_path):
     assert foreign_writer(tmp_path / "link") == f"every user may write {file}"
 
 
+def test_a_directory_with_a_link_that_every_user_may_repoint_is_named(file, tmp_path):
+    links = tmp_path / "links"
+    links.mkdir()
+    links.chmod(0o777)
+    (links / "agent.toml").symlink_to(file)
+
+    assert foreign_writer(links / "agent.toml") == f"every user may write {links}"
+
+
 @pytest.mark.parametrize("name", ["none", "loop"])
 def test_what_is_not_there_has_no_writer(tmp_path, name):
     (tmp_path / "loop").symlink_to("loop")

@@ -77,6 +77,12 @@ class AgentProcess:
                 problem = error
         raise problem
 
+    def shares_files(self) -> bool:
+        """Whether its paths mean the same files here. False if not known."""
+        with suppress(OSError):
+            return self._shares("mnt")
+        return False
+
     def listens_on_port(self, port: int) -> bool:
         """Whether it listens on a TCP port of this network namespace. False if not known."""
         with suppress(OSError):

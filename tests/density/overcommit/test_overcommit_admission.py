@@ -51,6 +51,12 @@ def test_a_pod_is_allowed_with_a_patch_under_its_own_uid():
     ]
 
 
+def test_a_uid_that_no_api_server_gives_is_not_repeated():
+    response = answer_to(admission_review(pod(), uid="u" * 129))
+
+    assert response["uid"] == ""
+
+
 @pytest.mark.parametrize(
     ("changes", "outcome"),
     [

@@ -236,6 +236,15 @@ def test_an_answer_to_another_address_is_told_apart(ledger):
     assert scheduler.get("/debug/score?pod=shop/db&asked_by=10.1.1.1").status_code == 404
 
 
+def test_an_explanation_has_no_more_nodes_than_a_slow_reader_may_hold(client):
+    many = asked(*(f"node-{number}" for number in range(2_000)))
+    client.post("/prioritize", json=many)
+
+    for answer in (client.get("/debug/score?pod=shop/db"), client.post("/debug/score", json=many)):
+        assert len(answer.json()["nodes"]) == 500
+        assert answer.json()["nodes_left_out"] == 1_500
+
+
 def test_a_bound_pod_that_was_not_asked_about_is_reckoned_now(client, ledger):
     ledger.put_pod(BoundPod("uid-db", "empty", wish(Tier.CRITICAL, 1000, "shop/db")))
 

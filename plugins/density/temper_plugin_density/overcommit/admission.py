@@ -18,6 +18,8 @@ API_VERSION = "admission.k8s.io/v1"
 LONGEST_REASON = 500
 MOST_VALUES = 100_000
 """Objects and lists in one request. Each takes at least 64 bytes of memory and two characters."""
+LONGEST_UID = 128
+"""The API server's are UUIDs. A longer one is not repeated in the answer."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -99,7 +101,9 @@ def _call(body: bytes) -> Call:
     if not isinstance(request, dict):
         raise InputError("the request is not an AdmissionReview: it has no field 'request'")
     uid = request.get("uid")
-    return Call(uid if isinstance(uid, str) else "", request)
+    if not isinstance(uid, str) or len(uid) > LONGEST_UID:
+        uid = ""
+    return Call(uid, request)
 
 
 def _decided(call: Call, policy: Policy) -> AdmissionDecision:

@@ -38,6 +38,8 @@ from temper_plugin_density.serving.bodies import BodyBudget, RefusedBodyError
 
 MOST_BYTES = 4 * 1024 * 1024
 """10,000 names of nodes and the largest Pod object, or some 200 whole Node objects."""
+MOST_EXPLAINED = 500
+"""Nodes of one explanation. A client may be slow to read it, or not read it at all."""
 LARGE_BYTES = 64 * 1024
 """A larger body is parsed when no other large one is, so that small requests come between."""
 
@@ -115,7 +117,12 @@ class Extender:
             message = "is neither bound nor recently scored: POST the Pod object"
             return _line(404, f"{pod or '?pod=namespace/name'} {message}")
         askers = [answer.asker for answer in answers if answer is not decision]
-        return _document({**explain(decision, self._ledger, source), "also_asked_by": askers})
+        return _document(
+            {
+                **explain(decision, self._ledger, source, MOST_EXPLAINED),
+                "also_asked_by": askers,
+            }
+        )
 
     async def _read(self, request: Request, read: Reader) -> Question:
         """Read the body and parse it, a large one alone."""
@@ -131,7 +138,7 @@ class Extender:
         """Explain the scores of the pod in the body. The result is not kept."""
         question = await self._read(request, read_pod_or_question)
         decision = ScoreRecord(question.wish, question.scores(self._ledger), time.time())
-        return _document(explain(decision, self._ledger, RECKONED))
+        return _document(explain(decision, self._ledger, RECKONED, MOST_EXPLAINED))
 
     async def _healthz(self, _: Request) -> Response:
         return _line(200, "ok")

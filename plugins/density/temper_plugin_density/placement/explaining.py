@@ -81,8 +81,10 @@ class Decisions:
             self._bytes.pop(asker, None)
 
 
-def explain(decision: ScoreRecord, ledger: Ledger, source: str) -> Mapping[str, Any]:
-    """Return every node's score with its reason, best first."""
+def explain(
+    decision: ScoreRecord, ledger: Ledger, source: str, most_nodes: int | None = None
+) -> Mapping[str, Any]:
+    """Return each node's score with its reason, best first. Leave out those above *most_nodes*."""
     wish, bound = decision.wish, ledger.find_pod(decision.wish.pod)
     best_first = sorted(decision.scores, key=lambda score: (-score.points, score.node))
     return {
@@ -95,7 +97,8 @@ def explain(decision: ScoreRecord, ledger: Ledger, source: str) -> Mapping[str, 
         "asked_by": decision.asker or None,
         "at": datetime.fromtimestamp(decision.at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "bound_to": bound[0] if bound else None,
-        "nodes": explained_nodes(best_first, ledger),
+        "nodes": explained_nodes(best_first[:most_nodes], ledger),
+        "nodes_left_out": len(best_first) - len(best_first[:most_nodes]),
     }
 
 

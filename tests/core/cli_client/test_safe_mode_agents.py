@@ -1,0 +1,93 @@
+"""Processes that look like agents, and are another user's or never answer."""
+
+import threading
+
+import pytest
+
+from temper_core.cli import safe_mode_agents
+from temper_core.cli.safe_mode_agents import Asking, Question
+from temper_core.errors import MachineError
+from temper_core.scheduler.host.running_agents import AgentProcess
+
+ANOTHER = 65_534
+
+
+@pytest.fixture
+def seen(tmp_path):
+    """Return a function that makes a process with a settings file as /proc shows it."""
+
+    def make(pid, user=0, settings="agent.toml"):
+        path = tmp_path / settings
+        path.touch()
+        folder = tmp_path / "proc" / str(pid)
+        folder.mkdir(parents=True)
+        (folder / "cwd").symlink_to(tmp_path)
+        return AgentProcess(pid, user, ("--settings", str(path)), tmp_path / "proc")
+
+    return make
+
+
+def refuses(_):
+    raise ConnectionRefusedError("nothing listens")
+
+
+@pytest.fixture(autouse=True)
+def _sockets_are_named_by_process(monkeypatch):
+    monkeypatch.setattr(AgentProcess, "local_socket", lambda self: str(self.pid))
+    monkeypatch.setattr(safe_mode_agents, "socket_settings", int)
+
+
+def test_the_settings_of_roots_agent_are_a_remedy(seen):
+    agent = seen(7)
+
+    report = Question("on", refuses).report(agent)
+
+    assert report.remedy == f"temper safe-mode on --settings {agent.settings_path}"
+
+
+@pytest.mark.parametrize("user", [ANOTHER, 1])
+def test_the_settings_that_another_users_process_names_are_no_remedy(seen, user):
+    report = Question("on", refuses).report(seen(7, user))
+
+    assert report.remedy == "kill -KILL 7"
+
+
+def test_settings_that_others_may_write_are_no_remedy(seen, tmp_path):
+    agent = seen(7)
+    (tmp_path / "agent.toml").chmod(0o666)
+
+    assert Question("on", refuses).report(agent).remedy == "kill -KILL 7"
+
+
+def test_a_process_that_never_answers_is_left_behind(seen, monkeypatch):
+    monkeypatch.setattr(safe_mode_agents, "WITHIN_S", 0.3)
+    released = threading.Event()
+
+    def ask(pid):
+        if pid < 40:
+            released.wait(60)
+        return {"requests": {}, "mode": "safe_mode"}
+
+    agents = [seen(pid, ANOTHER) for pid in range(1, 40)]
+
+    reports = list(Asking(Question("on", ask), [*agents, seen(50)]).reports())
+    released.set()
+
+    assert [report.pid for report in reports if report.has_heard] == [50]
+    assert {report.problem for report in reports[1:]} == {"no answer within 0 s"}
+    assert reports[1].remedy == "kill -KILL 1"
+
+
+def test_of_too_many_processes_those_of_root_are_asked(seen, monkeypatch):
+    monkeypatch.setattr(safe_mode_agents, "MOST_ASKED", 2)
+
+    def ask(_):
+        raise MachineError("hangs")
+
+    agents = [seen(1, ANOTHER), seen(2, ANOTHER), seen(3)]
+
+    reports = list(Asking(Question("on", ask), agents).reports())
+
+    assert [report.pid for report in reports] == [3, 1, 2]
+    assert reports[2].problem == "2 other agents were asked before it"
+    assert all(report.is_deaf for report in reports)
