@@ -10,8 +10,8 @@ from attrs import evolve, field, frozen
 
 from temper_core.agent.change_sources import ChangeSource
 from temper_core.agent.published import Published
-from temper_core.agent.service_manager import ServiceManager
 from temper_core.agent.steering_control import SteeringControl
+from temper_core.agent.systemd_notifier import SystemdNotifier
 from temper_core.agent.waker import LoopWaker
 from temper_core.agent.watchdog import Watchdog
 from temper_core.decide.decider import Decider
@@ -73,7 +73,7 @@ class Parts:
     trials: TrialBook = field(factory=TrialBook)
     events: EventWatch | None = None
     watchdog: Watchdog | None = None
-    manager: ServiceManager = field(factory=ServiceManager)
+    manager: SystemdNotifier = field(factory=SystemdNotifier)
 
 
 @frozen

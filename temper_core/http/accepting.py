@@ -10,7 +10,7 @@ from attrs import define, field
 
 from temper_core.http.admission import Admission
 from temper_core.http.protocol import BoundedProtocol
-from temper_core.http.seldom_log import SeldomLog
+from temper_core.http.rate_limited_log import RateLimitedLog
 
 MOST_AT_ONCE = 16
 PAUSE_S = 1.0
@@ -34,7 +34,7 @@ class Acceptor:
     _arriving: dict[asyncio.Task[None], None] = field(factory=dict, init=False)
     _given_up: set[asyncio.Task[None]] = field(factory=set, init=False)
     _resumption: asyncio.TimerHandle | None = field(default=None, init=False)
-    _log: SeldomLog = field(factory=SeldomLog, init=False)
+    _log: RateLimitedLog = field(factory=RateLimitedLog, init=False)
 
     @_named.default
     def _name(self) -> str:

@@ -17,7 +17,7 @@ from typing import Protocol
 from attrs import define, field
 
 from temper_core.http.bounds import Bounds
-from temper_core.http.seldom_log import SeldomLog
+from temper_core.http.rate_limited_log import RateLimitedLog
 
 
 class Connection(Protocol):
@@ -65,7 +65,7 @@ class Admission:
     """The connections that have asked nothing but probes, oldest first."""
     _asking: dict[Connection, asyncio.Future[bool]] = field(factory=dict, init=False)
     """The connections whose request waits for a place, oldest first."""
-    _log: SeldomLog = field(factory=SeldomLog, init=False)
+    _log: RateLimitedLog = field(factory=RateLimitedLog, init=False)
 
     def arrive(self, connection: Connection) -> None:
         """Take note of a new connection, which has not asked yet.

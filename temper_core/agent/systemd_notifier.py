@@ -5,7 +5,7 @@ import socket
 from contextlib import suppress
 
 
-class ServiceManager:
+class SystemdNotifier:
     """The socket of systemd. Without ``NOTIFY_SOCKET`` in the environment every call does nothing.
 
     The variable is removed, so that neither the engine nor a helper process reports in its place.

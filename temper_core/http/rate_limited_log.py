@@ -1,4 +1,4 @@
-"""Warnings that are logged seldom, so that clients who cause them cannot fill the disk."""
+"""Logs warnings at a limited rate, so that clients that cause them cannot fill the disk."""
 
 import time
 
@@ -11,14 +11,14 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 @define
-class SeldomLog:
-    """Logs a warning at most once in ``REPEAT_S`` seconds. Those between are dropped."""
+class RateLimitedLog:
+    """Logs a warning at most once in ``REPEAT_S`` seconds, and drops those between."""
 
-    _said_at: float | None = field(default=None, init=False)
+    _logged_at: float | None = field(default=None, init=False)
 
     def warn(self, event: str, **facts: object) -> None:
         """Log *event* with *facts*, unless there was a warning a short time ago."""
         now = time.monotonic()
-        if self._said_at is None or now - self._said_at >= REPEAT_S:
-            self._said_at = now
+        if self._logged_at is None or now - self._logged_at >= REPEAT_S:
+            self._logged_at = now
             log.warning(event, **facts)
