@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from attrs import frozen
 
 from temper_core.errors import DocumentError, InputError, MachineError
+from temper_core.http.listener_owners import listener_owners
 from temper_core.server.sockets import parse_listen
 from temper_core.server.token_file import read_tokens
 
@@ -26,6 +27,7 @@ LARGEST_ANSWER_BYTES = 256 << 20
 LONGEST_LINE_BYTES = 1 << 20
 FIRST_ERROR = 400
 FIRST_SERVER_ERROR = 500
+ROOT = 0
 
 Method = Literal["GET", "PUT", "POST", "PATCH", "DELETE"]
 
@@ -46,17 +48,19 @@ def ask_agent(
 ) -> Any:  # noqa: ANN401 - any JSON
     """Request *path* from the agent and return its answer: parsed JSON, or text such as metrics.
 
-    The local socket is tried first, then the address of ``[server] listen``. *settings* defaults
-    to those of the default file. Raises InputError if the agent refuses the request, MachineError
-    if it fails on it, NoAgentError (a MachineError) if no agent answers.
+    The local socket is tried first, then the address of ``[server] listen``. A request that acts
+    goes over TCP only to a listener of root or of the user who owns the token file, as it brings
+    the token. *settings* defaults to those of the default file. Raises InputError if the agent
+    refuses the request, MachineError if it fails on it, NoAgentError (a MachineError) if no agent
+    answers.
     """
     import httpx2  # noqa: PLC0415 - slow
 
     server = (settings or _default_settings()).server
     failures: list[str] = []
     for way in _ways(server):
-        headers = {} if method == "GET" or way.socket else _credentials(server)
         try:
+            headers = {} if method == "GET" or way.socket else _credentials(server)
             with way.client() as client:
                 request = client.build_request(
                     method, path, params=query, json=body, headers=headers
@@ -192,15 +196,33 @@ def _ways(server: "ServerSettings") -> Iterator[_Way]:
 
 
 def _credentials(server: "ServerSettings") -> dict[str, str]:
-    """Return the header with the token for requests that act over TCP, if it is readable."""
+    """Return the header with the token for requests that act over TCP, if it is readable.
+
+    Raises OSError if another user's process may listen on the address.
+    """
     if not server.token_file:
         return {}
+    path = Path(server.token_file)
     try:
-        token = read_tokens(Path(server.token_file))[0].secret.decode("ascii")
+        token = read_tokens(path)[0].secret.decode("ascii")
     except (OSError, MachineError, UnicodeDecodeError):
         # The agent's own error describes the missing token better.
         return {}
+    _require_trusted_listener(server, path.stat().st_uid)
     return {"authorization": f"Bearer {token}"}
+
+
+def _require_trusted_listener(server: "ServerSettings", token_owner: int) -> None:
+    """Raise OSError unless all who listen on the port are root or *token_owner*."""
+    owners = listener_owners(parse_listen(server.listen).port)
+    if not owners:
+        raise OSError("no process of this network namespace listens there")
+    others = sorted(owners - {ROOT, token_owner})
+    if others:
+        raise OSError(
+            f"user {others[0]} listens there, who is neither root nor the owner of "
+            f"{server.token_file}, so the token is not sent"
+        )
 
 
 def _why(error: Exception) -> str:

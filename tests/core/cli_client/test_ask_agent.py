@@ -1,5 +1,10 @@
+import os
+import pwd
 import socket
+import subprocess
+import sys
 import threading
+from contextlib import ExitStack
 
 import pytest
 
@@ -68,6 +73,83 @@ def test_acting_over_tcp_with_a_token_that_is_gone_tells_what_is_missing(
 
     assert view.requests == {}
     assert tcp_agent.address is not None
+
+
+IMPOSTOR = """
+import os, socket, sys
+os.setuid(int(sys.argv[1]))
+listening = socket.create_server(("127.0.0.1", 0))
+print(listening.getsockname()[1], flush=True)
+connection, _ = listening.accept()
+print(connection.recv(4096), file=sys.stderr, flush=True)
+connection.sendall(b"HTTP/1.1 200 OK\\r\\nserver: temper/9\\r\\ncontent-length: 2\\r\\n\\r\\nhi")
+"""
+
+
+@pytest.fixture
+def impostor(tmp_path):
+    """Return a function that listens as another user, and answers one request as an agent would.
+
+    The function returns the port and the file that gets the request.
+    """
+    if os.geteuid() != 0:
+        pytest.skip("only root can start a process of another user")
+    with ExitStack() as ending:
+
+        def start(uid):
+            request = tmp_path / "request"
+            kept = ending.enter_context(request.open("wb"))
+            listening = ending.enter_context(
+                subprocess.Popen(
+                    [sys.executable, "-c", IMPOSTOR, str(uid)], stdout=subprocess.PIPE, stderr=kept
+                )
+            )
+            ending.callback(listening.kill)
+            return int(listening.stdout.readline()), request
+
+        yield start
+
+
+@pytest.fixture
+def token(tmp_path):
+    path = tmp_path / "token"
+    path.write_text("0123456789abcdef-the-secret")
+    path.chmod(0o600)
+    return path
+
+
+def put_safe_mode(node):
+    body = {"requested": True, "requester": "alice"}
+    return ask_agent("/safe-mode", method="PUT", body=body, settings=node.settings)
+
+
+def test_a_listener_of_another_user_gets_neither_the_token_nor_the_request(node, impostor, token):
+    nobody = pwd.getpwnam("nobody").pw_uid
+    port, request = impostor(nobody)
+    node.write_settings(f"127.0.0.1:{port}", str(token), str(node.folder / "absent.sock"))
+
+    with pytest.raises(NoAgentError, match=f"user {nobody} listens there"):
+        put_safe_mode(node)
+
+    assert request.read_bytes() == b""
+
+
+def test_the_owner_of_the_token_file_may_listen(node, impostor, token):
+    nobody = pwd.getpwnam("nobody").pw_uid
+    port, request = impostor(nobody)
+    os.chown(token, nobody, -1)
+    node.write_settings(f"127.0.0.1:{port}", str(token), str(node.folder / "absent.sock"))
+
+    assert put_safe_mode(node) == "hi"
+
+    assert b"0123456789abcdef-the-secret" in request.read_bytes()
+
+
+def test_a_port_without_a_listener_is_not_given_the_token(node, token):
+    node.write_settings("127.0.0.1:1", str(token), str(node.folder / "absent.sock"))
+
+    with pytest.raises(NoAgentError, match=r"127\.0\.0\.1:1 \(no process of this network"):
+        put_safe_mode(node)
 
 
 @pytest.mark.usefixtures("agent")
