@@ -4,40 +4,67 @@ import ctypes
 import faulthandler
 import os
 import signal
+import time
 
 import structlog
 
-GRACE_S = 10.0
-"""Seconds from the stacks to the end. A process that was stopped for longer than the bound gets
-the first expiry when it continues, and turns long before the second one."""
+EXPIRY = signal.SIGUSR1
+"""The signal of the first expiry. Its handler is alarm(2)."""
+
+GRACE_S = float(EXPIRY)
+"""Seconds from the first expiry to the end: a handler's argument is the number of its signal."""
 
 STDERR = 2
 """The descriptor of the log."""
 
-SA_RESETHAND = -0x80000000
-"""sigaction(2): the disposition becomes the default when the handler is called. An int in C."""
+SIGEV_SIGNAL = 0
+"""The kind of notification by a signal, of ``struct sigevent``: asm-generic/siginfo.h."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
-class _SigAction(ctypes.Structure):
-    """``struct sigaction`` of glibc and musl, where the kernel has no layout of its own."""
+class _SigEvent(ctypes.Structure):
+    """``struct sigevent`` of Linux: SIGEV_MAX_SIZE bytes, see sigevent(7)."""
 
     _fields_ = (
-        ("handler", ctypes.c_void_p),
-        ("mask", ctypes.c_ubyte * 128),
-        ("flags", ctypes.c_int),
-        ("restorer", ctypes.c_void_p),
+        ("value", ctypes.c_void_p),
+        ("signal", ctypes.c_int),
+        ("notify", ctypes.c_int),
+        ("unused", ctypes.c_ubyte * 48),
+    )
+
+
+class _Times(ctypes.Structure):
+    """``struct itimerspec``: timer_settime(2)."""
+
+    _fields_ = (
+        ("interval_s", ctypes.c_long),
+        ("interval_ns", ctypes.c_long),
+        ("s", ctypes.c_long),
+        ("ns", ctypes.c_long),
+    )
+
+
+def _c_library() -> ctypes.CDLL:
+    """Load the library that has timer_create(2): librt with a glibc before 2.34."""
+    library = ctypes.CDLL(None, use_errno=True)
+    return (
+        library if hasattr(library, "timer_create") else ctypes.CDLL("librt.so.1", use_errno=True)
     )
 
 
 class Watchdog:
     """Ends the process ``bound_s`` + ``GRACE_S`` seconds after the last call of ``turned``.
 
-    The timer is ITIMER_REAL, so neither thread nor interpreter is needed to fire it. The first
-    SIGALRM is handled by faulthandler in C: it writes the stacks of all threads to the log, and
-    the kernel resets the signal's disposition. The second SIGALRM ends the process, and with it the
-    engine. setitimer(2) counts by CLOCK_MONOTONIC: the time in which the machine sleeps and jumps
+    Neither thread nor interpreter is needed for that. A timer of the kernel sends ``EXPIRY`` after
+    ``bound_s``. Its handler is the C library's alarm(2), which sends SIGALRM after ``GRACE_S``.
+    faulthandler handles SIGALRM in C: it writes the stacks of all threads to the log, and then
+    takes the default action, which ends the process, and with it the engine.
+
+    The second time is counted from the handling of the first signal. A process that was stopped
+    for longer than the bound handles it when it continues, and turns long before SIGALRM. The
+    stacks are not written earlier, because faulthandler can crash when it reads those of threads
+    that run. Both timers count by CLOCK_MONOTONIC: the time in which the machine sleeps and jumps
     of the clock do not count.
 
     Process 1 of a PID namespace is not ended by a signal of the default disposition, see
@@ -46,32 +73,48 @@ class Watchdog:
 
     def __init__(self, bound_s: float) -> None:
         self.bound_s = bound_s
-        self._action: _SigAction | None = None
-        self._sigaction = ctypes.CDLL(None).sigaction
+        self._library = _c_library()
+        self._timer: ctypes.c_void_p | None = None
 
     def begin(self) -> None:
-        """Handle SIGALRM, and count from now."""
+        """Handle both signals, and count from now. Raise OSError if the kernel has no timer."""
         if os.getpid() == 1:
             log.warning("watchdog_cannot_end_process_1", remedy="share the host's PID namespace")
-        faulthandler.register(signal.SIGALRM, file=STDERR, all_threads=True)
-        self._action = _SigAction()
-        self._sigaction(signal.SIGALRM, None, ctypes.byref(self._action))
-        self._action.flags |= SA_RESETHAND
+        faulthandler.register(signal.SIGALRM, file=STDERR, all_threads=True, chain=True)
+        self._library.signal(EXPIRY, self._library.alarm)
+        event = _SigEvent(signal=EXPIRY, notify=SIGEV_SIGNAL)
+        timer = ctypes.c_void_p()
+        self._checked(
+            self._library.timer_create(
+                time.CLOCK_MONOTONIC, ctypes.byref(event), ctypes.byref(timer)
+            )
+        )
+        self._timer = timer
         self.turned()
 
     def turned(self, allowed_s: float = 0.0) -> None:
         """Count anew from *allowed_s* seconds after now, as the loop sleeps or may take longer."""
-        if self._action is None:
+        if self._timer is None:
             return
-        signal.setitimer(signal.ITIMER_REAL, self.bound_s + allowed_s, GRACE_S)
-        former = _SigAction()
-        self._sigaction(signal.SIGALRM, ctypes.byref(self._action), ctypes.byref(former))
-        if former.handler is None:  # SIG_DFL: the first signal came, and the second did not yet
+        self._expire_after(self.bound_s + allowed_s)
+        if signal.alarm(0):
             log.warning("loop_was_late", bound_s=self.bound_s)
 
     def end(self) -> None:
         """Stop counting."""
-        if self._action is not None:
-            signal.setitimer(signal.ITIMER_REAL, 0)
+        if self._timer is not None:
+            self._library.timer_delete(self._timer)
+            signal.alarm(0)
+            signal.signal(EXPIRY, signal.SIG_DFL)
             faulthandler.unregister(signal.SIGALRM)
-            self._action = None
+            self._timer = None
+
+    def _expire_after(self, seconds: float) -> None:
+        whole, part = divmod(seconds, 1.0)
+        times = _Times(s=int(whole), ns=int(part * 1e9))
+        self._checked(self._library.timer_settime(self._timer, 0, ctypes.byref(times), None))
+
+    @staticmethod
+    def _checked(result: int) -> None:
+        if result:
+            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))

@@ -146,6 +146,7 @@ def test_an_agent_that_was_stopped_for_longer_than_the_bound_goes_on(start):
     time.sleep(GRACE_S)  # the second expiry does not come
 
     assert agent.process.poll() is None
+    assert "most recent call first" not in (agent.directory / "log").read_text()
     assert agent.get("/healthz").status_code == 200
     assert agent.stop() == 0
 
