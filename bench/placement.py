@@ -22,7 +22,7 @@ from timing import median_ms
 
 from temper_core import Address, Tier, listen_on, load_settings
 from temper_plugin_density.placement.app import Extender
-from temper_plugin_density.placement.asking import BoundPod, PodReader, PodWish
+from temper_plugin_density.placement.asking import BoundPod, PodDemand, PodReader
 from temper_plugin_density.placement.facts import read_node
 from temper_plugin_density.placement.ledger import Ledger
 from temper_plugin_density.placement.serving import serve
@@ -64,7 +64,7 @@ def pod(millis: int) -> dict[str, Any]:
 def bound(number: int) -> BoundPod:
     """Return a bound pod."""
     key, name = f"team/app-{number}", NAMES[number % NODES]
-    return BoundPod(f"uid-{number}", name, PodWish(key, Tier.CRITICAL, 100))
+    return BoundPod(f"uid-{number}", name, PodDemand(key, Tier.CRITICAL, 100))
 
 
 def run_server(listener: socket.socket) -> None:

@@ -63,11 +63,11 @@ def assemble(settings: Settings, wake: LoopWaker, roots: Roots | None = None) ->
     events = EventLog()
     keeper = EventKeeper(events, events_path(Path(settings.safe_mode.state)))
     requests = _safe_mode_requests(settings, wake, events, keeper)
-    helm = SteeringControl(
+    steering = SteeringControl(
         lambda: open_steering(settings, roots), Path(settings.scheduler.steering_pin)
     )
-    scheduler = Scheduler(settings, requests, roots=roots, hint_map=helm)
-    restoration = Restoration(settings, requests, helm, roots)
+    scheduler = Scheduler(settings, requests, roots=roots, hint_map=steering)
+    restoration = Restoration(settings, requests, steering, roots)
     published = Published(settings, host, scheduler, requests, pods, profiles)
     mounts = detect_cgroups()
     cgroups = CgroupRoots.of(mounts.unified, mounts.v1)
@@ -116,7 +116,7 @@ def assemble(settings: Settings, wake: LoopWaker, roots: Roots | None = None) ->
         pods=pods,
         profiles=profiles,
         decider=Decider(settings, machine, host, profiles.catalogue),
-        helm=helm,
+        steering=steering,
         scheduler=scheduler,
         observer=observer,
         linter=_linter(settings, host),

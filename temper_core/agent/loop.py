@@ -60,7 +60,7 @@ class Parts:
     pods: PodWatch
     profiles: ProfileWatch
     decider: Decider
-    helm: SteeringControl
+    steering: SteeringControl
     scheduler: Scheduler
     observer: Observer
     linter: Linter
@@ -134,7 +134,7 @@ class Agent:
             address = parts.server.address
             log.info("agent_started", address=str(address) if address else "local socket only")
             self._restore()
-            parts.helm.try_again(time.monotonic())
+            parts.steering.try_again(time.monotonic())
             self._turn(time.monotonic())
             # These objects live as long as the agent, so that the collector need not scan them.
             gc.collect()
@@ -165,7 +165,7 @@ class Agent:
                 self._follow_pods(now)
             ended = time.monotonic()
             self._pods_due = self._next_pods(ended)
-            parts.helm.rest(ended, took_s=ended - now)
+            parts.steering.rest(ended, took_s=ended - now)
             self._step_due = 0.0
         self._look_due = parts.observer.hurried(self._look_due)
         is_look = now >= self._look_due
@@ -180,7 +180,7 @@ class Agent:
             self._restore()
         steer_in_s = LONGEST_WAIT_S
         with parts.observer.cost.part("steer"), self._surviving("steer"):
-            steer_in_s = parts.helm.turn(time.monotonic(), parts.scheduler)
+            steer_in_s = parts.steering.turn(time.monotonic(), parts.scheduler)
         if is_look:
             with self._surviving("observe"):
                 self._look()
@@ -221,7 +221,7 @@ class Agent:
         """
         changes = [source.taken() for source in (self._pod_news, self._profile_news)]
         is_due = now >= self._pods_due or self._basis != self._basis_now()
-        return self._parts.helm.sees_news(now) or is_due or any(changes)
+        return self._parts.steering.sees_news(now) or is_due or any(changes)
 
     @contextmanager
     def _surviving(self, part: str) -> Iterator[None]:
@@ -258,7 +258,7 @@ class Agent:
         )
         self._tell_notes(decision.by_now)
         self._plan, self._again_at = decision.by_now, decision.again_at
-        parts.helm.decided(decision.by_now, generation)
+        parts.steering.decided(decision.by_now, generation)
         parts.published.show_plan(decision.by_now)
         scheduler.submit(decision.wanted)
 
@@ -276,7 +276,7 @@ class Agent:
     def _basis_now(self) -> _Basis:
         generation = self._parts.scheduler.generation
         number = generation.number if generation is not None else 0
-        return _Basis(number, self._parts.helm.can_steer, self._parts.trials.profiles())
+        return _Basis(number, self._parts.steering.can_steer, self._parts.trials.profiles())
 
     def _tell_notes(self, plan: LayerPlan) -> None:
         old_notes = set(self._plan.notes) if self._plan is not None else set()
@@ -288,10 +288,10 @@ class Agent:
         parts, scheduler = self._parts, self._parts.scheduler
         generation = scheduler.generation
         with parts.observer.cost.part("steer"):
-            truth = parts.helm.truth()
+            truth = parts.steering.truth()
         parts.observer.cost.series = parts.published.series
         snapshot = parts.observer.tick(
-            plan=self._plan if generation is None else parts.helm.plan_for(generation),
+            plan=self._plan if generation is None else parts.steering.plan_for(generation),
             status=scheduler.status,
             stats=scheduler.stats,
             engine_pid=scheduler.engine_pid,
@@ -324,7 +324,7 @@ class Agent:
             snapshot,
             overhead=evolve(snapshot.overhead, instruments=parts.instruments.costs()),
             defects=snapshot.defects + defects,
-            steering=parts.helm.state,
+            steering=parts.steering.state,
             last_end=self._last_end(),
             trials=parts.trials.states(),
         )
@@ -352,7 +352,7 @@ class Agent:
                 ending.callback(close)
             if parts.events is not None:
                 ending.callback(parts.events.stop)
-            ending.callback(parts.helm.close)
+            ending.callback(parts.steering.close)
             ending.callback(self._beat)
             ending.callback(parts.scheduler.close)
             self._beat(parts.settings.scheduler.stop_deadline_s)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from temper_core.cli.observe_record import record, recording_options, wish_in
+from temper_core.cli.observe_record import record, recording_options, recording_request
 from temper_core.client import ask_observation
 from temper_core.console import (
     Column,
@@ -59,7 +59,7 @@ def command(
     Without an agent this process observes the node itself, as far as its user may. Exit code 3 if
     no agent answers.
     """
-    options = wish_in(recording)
+    options = recording_request(recording)
     if options is not None:
         record(options, read_settings(settings_path))
         return

@@ -61,7 +61,7 @@ def recording_options(function: Callable[..., None]) -> Callable[..., None]:
     return function
 
 
-def wish_in(options: Mapping[str, Any]) -> RecordingOptions | None:
+def recording_request(options: Mapping[str, Any]) -> RecordingOptions | None:
     """Return the options of a recording, None without --record.
 
     Raises UsageError for options that do not go together.
@@ -77,8 +77,8 @@ def wish_in(options: Mapping[str, Any]) -> RecordingOptions | None:
     )
 
 
-def record(wish: RecordingOptions, settings: "Settings") -> None:
-    """Record within the bounds of *wish*, from the agent or, if none answers, from the node.
+def record(recording: RecordingOptions, settings: "Settings") -> None:
+    """Record within the bounds of *recording*, from the agent or, if none answers, from the node.
 
     Ctrl-C and SIGTERM end it with a complete file. Raises InputError if the file cannot be made,
     MachineError if the node cannot be observed.
@@ -88,11 +88,11 @@ def record(wish: RecordingOptions, settings: "Settings") -> None:
     from temper_core.rehearsal.writer import RecordingWriter
 
     configure("warning")
-    with held_interruptions(), closing(_eye(settings)) as eye:
-        writer = RecordingWriter(wish.file, wish.max_bytes, source=eye.source)
+    with held_interruptions(), closing(_snapshots(settings)) as snapshots:
+        writer = RecordingWriter(recording.file, recording.max_bytes, source=snapshots.source)
         progress, why, failure = Progress("Ctrl-C ends it"), "", "something failed"
         try:
-            why = _looks(eye, writer, wish, progress)
+            why = _looks(snapshots, writer, recording, progress)
         except TemperError as error:
             failure = str(error)
             raise
@@ -103,7 +103,7 @@ def record(wish: RecordingOptions, settings: "Settings") -> None:
         raise MachineError("nothing was recorded: the recording ended before its first window")
 
 
-class _Eye(Protocol):
+class _Snapshots(Protocol):
     """The source of a recording. ``look`` returns None if there is no new observation."""
 
     source: str
@@ -113,12 +113,12 @@ class _Eye(Protocol):
     def close(self) -> None: ...
 
 
-def _eye(settings: "Settings") -> _Eye:
+def _snapshots(settings: "Settings") -> _Snapshots:
     from temper_core.client import NoAgentError
     from temper_core.errors import TemperError
 
     try:
-        return _AgentsEye(settings, _asked(settings))
+        return _AgentSnapshots(settings, _asked(settings))
     except NoAgentError:
         why = "no agent answers"
     except TemperError as error:  # this user may not ask it, or it is of another version
@@ -126,11 +126,11 @@ def _eye(settings: "Settings") -> _Eye:
     from temper_core.rehearsal.local_node import LocalNode
 
     click.echo(f"temper: {why}; looking at the node by itself", err=True)
-    return _OwnEye(LocalNode(settings))
+    return _OwnSnapshots(LocalNode(settings))
 
 
 @define(eq=False)
-class _AgentsEye:
+class _AgentSnapshots:
     """Asks an agent for its last observation, at the agent's own period."""
 
     settings: "Settings"
@@ -158,7 +158,7 @@ class _AgentsEye:
 
 
 @define(eq=False)
-class _OwnEye:
+class _OwnSnapshots:
     """Observes the node: soon after the baseline, and then at the period of the settings."""
 
     onlooker: "LocalNode"
@@ -188,25 +188,28 @@ def _asked(settings: "Settings") -> dict[str, Any]:
 
 
 def _looks(
-    eye: _Eye, writer: "RecordingWriter", wish: RecordingOptions, progress: "Progress"
+    snapshots: _Snapshots,
+    writer: "RecordingWriter",
+    recording: RecordingOptions,
+    progress: "Progress",
 ) -> str:
     """Record looks until a bound is reached. Return which one."""
-    ends_at = math.inf if wish.seconds is None else time.monotonic() + wish.seconds
+    ends_at = math.inf if recording.seconds is None else time.monotonic() + recording.seconds
     progress.show(_recorded(writer))
     while True:
         left_s = ends_at - time.monotonic()
-        wait_s = min(eye.wait_s(), left_s)
+        wait_s = min(snapshots.wait_s(), left_s)
         if is_interrupted(wait_s):
             return "it was interrupted"
         if left_s - wait_s <= 0 and wait_s < LEAST_WINDOW_S and writer.looks:
-            return f"--seconds {wish.seconds:g} is reached"
-        document = eye.look()
+            return f"--seconds {recording.seconds:g} is reached"
+        document = snapshots.look()
         full = writer.add(document) if document is not None else ""
         if full:
             return full
         progress.show(_recorded(writer))
-        if writer.looks == wish.looks:
-            return f"--looks {wish.looks} is reached"
+        if writer.looks == recording.looks:
+            return f"--looks {recording.looks} is reached"
 
 
 def _recorded(writer: "RecordingWriter") -> str:

@@ -117,8 +117,10 @@ class _Judge:
         """Judge by the thread's layer, which steering chose by more than its name."""
         if thread.expected_layer != thread.hinted_layer:
             return None
-        homes = {self._homes[group.name] for group in candidates(self._groups, _identity(thread))}
-        if thread.expected_layer in homes:
+        placement = {
+            self._homes[group.name] for group in candidates(self._groups, _identity(thread))
+        }
+        if thread.expected_layer in placement:
             return True if thread.expected_layer != self._rest else None
         return False if thread.expected_layer == self._rest else None
 

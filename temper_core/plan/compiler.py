@@ -9,7 +9,7 @@ from temper_core.plan.addresses import AddressedPod, locate
 from temper_core.plan.blocks import LayerDraft, system_draft
 from temper_core.plan.capacity import Capacity
 from temper_core.plan.drafting import PlanDraft, excess, fold, over_layer_limit, sketch
-from temper_core.plan.groups import TierPods, crews_of
+from temper_core.plan.groups import TierPods, tier_pods_of
 from temper_core.plan.layers import Compiled, build_layers
 from temper_core.plan.ordering import in_pod_order
 from temper_core.plan.process_names import rooms, with_room
@@ -60,30 +60,30 @@ def _compile_static(
 ) -> Compiled:
     draft, dropped = system_draft(settings.plan)
     pods, notes = with_room(located, rooms(settings.tiers, len(draft.fixed)))
-    roll = AddressedPods.of(pods)
-    _join_system(draft, roll.system)
-    crews, refusals = crews_of(roll.tiered)
-    fitted = _fit(crews, capacity, settings, draft, roll.adrift)
+    addressed = AddressedPods.of(pods)
+    _join_system(draft, addressed.system)
+    all_tier_pods, refusals = tier_pods_of(addressed.tiered)
+    fitted = _fit(all_tier_pods, capacity, settings, draft, addressed.adrift)
     shares = fitted.shares
-    notes += adrift_notes(roll.adrift, settings.tiers, {note.subject for note in notes})
+    notes += adrift_notes(addressed.adrift, settings.tiers, {note.subject for note in notes})
     notes += [*refusals, *fitted.notes, *shares.notes, *process_notes(dropped)]
-    notes += yield_notes(fitted.crews, shares.goals, settings.tiers)
-    layers = build_layers(fitted.crews, shares, fitted.drawn, capacity, settings)
+    notes += yield_notes(fitted.all_tier_pods, shares.goals, settings.tiers)
+    layers = build_layers(fitted.all_tier_pods, shares, fitted.drawn, capacity, settings)
     return Compiled(layers, tuple(notes))
 
 
 @frozen
 class _Fitted:
-    """The crews, shares and draft that fit the engine's limits."""
+    """The pods by tier, shares and draft that fit the engine's limits."""
 
-    crews: tuple[TierPods, ...]
+    all_tier_pods: tuple[TierPods, ...]
     shares: Shares
     drawn: PlanDraft
     notes: tuple[Note, ...]
 
 
 def _fit(
-    crews: Sequence[TierPods],
+    all_tier_pods: Sequence[TierPods],
     capacity: Capacity,
     settings: Settings,
     system: LayerDraft,
@@ -91,16 +91,16 @@ def _fit(
 ) -> _Fitted:
     """Share out the cores. Fold the least important groups until the engine's limits hold."""
     notes: list[Note] = []
-    for homeless in over_layer_limit(crews, settings.tiers):
-        crews, note = fold(crews, homeless)
+    for homeless in over_layer_limit(all_tier_pods, settings.tiers):
+        all_tier_pods, note = fold(all_tier_pods, homeless)
         notes.append(note)
     while True:
-        shares = share_out(crews, capacity, settings.tiers)
-        drawn = sketch(crews, shares, system, adrift)
-        over = excess(crews, shares, drawn)
+        shares = share_out(all_tier_pods, capacity, settings.tiers)
+        drawn = sketch(all_tier_pods, shares, system, adrift)
+        over = excess(all_tier_pods, shares, drawn)
         if over is None:
-            return _Fitted(tuple(crews), shares, drawn, tuple(notes))
-        crews, note = fold(crews, over)
+            return _Fitted(tuple(all_tier_pods), shares, drawn, tuple(notes))
+        all_tier_pods, note = fold(all_tier_pods, over)
         notes.append(note)
 
 

@@ -41,7 +41,9 @@ class Demand:
         return f"{pods} {in_millis(self.requests)} ({limits})"
 
 
-def tier_demand(crews: Iterable[TierPods], goals: Mapping[str, GroupTarget]) -> Demand | None:
+def tier_demand(
+    all_tier_pods: Iterable[TierPods], goals: Mapping[str, GroupTarget]
+) -> Demand | None:
     """Add up the demand that stays in the tier's layer under *goals*. ``None`` if no thread does.
 
     An exclusive group with its own layer takes its share of every request and limit with it.
@@ -49,9 +51,9 @@ def tier_demand(crews: Iterable[TierPods], goals: Mapping[str, GroupTarget]) -> 
     pods = 0
     requests: Millis = 0
     limits: Millis | None = 0
-    for crew in crews:
-        share = _share_left(crew, goals)
-        for member in crew.members if stays_in_tier(crew, goals) else ():
+    for tier_pods in all_tier_pods:
+        share = _share_left(tier_pods, goals)
+        for member in tier_pods.members if stays_in_tier(tier_pods, goals) else ():
             pods += 1
             requests += share * member.pod.cpu_request_millis
             limit = member.pod.cpu_limit_millis
@@ -59,11 +61,11 @@ def tier_demand(crews: Iterable[TierPods], goals: Mapping[str, GroupTarget]) -> 
     return Demand(pods, requests, limits) if pods else None
 
 
-def stays_in_tier(crew: TierPods, goals: Mapping[str, GroupTarget]) -> bool:
-    """Whether any thread of the crew's pods stays in the tier's layer."""
-    if any(member.outside for member in crew.members):
+def stays_in_tier(tier_pods: TierPods, goals: Mapping[str, GroupTarget]) -> bool:
+    """Whether any thread of the pods stays in the tier's layer."""
+    if any(member.outside for member in tier_pods.members):
         return True
-    return bool(tier_conditions(crew.parts(goals)))
+    return bool(tier_conditions(tier_pods.parts(goals)))
 
 
 def in_millis(amount: "Millis") -> str:
@@ -71,10 +73,10 @@ def in_millis(amount: "Millis") -> str:
     return f"{amount}m" if amount == int(amount) else f"{float(amount):.1f}m"
 
 
-def _share_left(crew: TierPods, goals: Mapping[str, GroupTarget]) -> "Millis":
+def _share_left(tier_pods: TierPods, goals: Mapping[str, GroupTarget]) -> "Millis":
     exclusive_share = sum(
-        wish.fraction
-        for wish in crew.wishes
-        if wish.treatment is Treatment.EXCLUSIVE and goals[wish.name] is GroupTarget.OWN
+        request.fraction
+        for request in tier_pods.group_requests
+        if request.treatment is Treatment.EXCLUSIVE and goals[request.name] is GroupTarget.OWN
     )
     return max(0, 1 - exclusive_share)

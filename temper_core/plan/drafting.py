@@ -34,7 +34,7 @@ ALWAYS = (SYSTEM, OPEN)
 class Excess:
     """A group that has to stay in its tier's layer, and the limit that forces it."""
 
-    wish: GroupRequest
+    request: GroupRequest
     why: str
 
 
@@ -47,29 +47,41 @@ class PlanDraft:
 
 
 def over_layer_limit(
-    crews: Sequence[TierPods], tiers: Tiers, most: int = LARGEST_LAYER_COUNT
+    all_tier_pods: Sequence[TierPods], tiers: Tiers, most: int = LARGEST_LAYER_COUNT
 ) -> Iterator[Excess]:
     """Find the least important groups that get no layer because of the limit *most*."""
-    own = {crew.tier for crew in crews if tiers.of(crew.tier).kind is not LayerKind.OPEN}
+    own = {
+        tier_pods.tier
+        for tier_pods in all_tier_pods
+        if tiers.of(tier_pods.tier).kind is not LayerKind.OPEN
+    }
     room = most - len(ALWAYS) - len(own)
-    wishes = [wish for crew in crews for wish in crew.wishes if wish.has_layer]
-    for wish in sorted(wishes, key=lambda wish: wish.importance)[room:]:
+    group_requests = [
+        request
+        for tier_pods in all_tier_pods
+        for request in tier_pods.group_requests
+        if request.has_layer
+    ]
+    for request in sorted(group_requests, key=lambda request: request.importance)[room:]:
         why = f"the engine takes {LARGEST_LAYER_COUNT} layers, {room} of them for thread groups"
-        yield Excess(wish, why)
+        yield Excess(request, why)
 
 
-def fold(crews: Sequence[TierPods], over: Excess) -> tuple[tuple[TierPods, ...], Note]:
+def fold(all_tier_pods: Sequence[TierPods], over: Excess) -> tuple[tuple[TierPods, ...], Note]:
     """Leave the threads of the group in their tier's layer. Return a note about it."""
-    reduced = tuple(crew.without((over.wish.name,)) for crew in crews)
+    reduced = tuple(tier_pods.without((over.request.name,)) for tier_pods in all_tier_pods)
     why = f"{over.why}; the threads stay in the layer of their tier"
-    return reduced, Note("folded", over.wish.name, why)
+    return reduced, Note("folded", over.request.name, why)
 
 
 def sketch(
-    crews: Sequence[TierPods], shares: Shares, system: LayerDraft, adrift: Iterable[AddressedPod]
+    all_tier_pods: Sequence[TierPods],
+    shares: Shares,
+    system: LayerDraft,
+    adrift: Iterable[AddressedPod],
 ) -> PlanDraft:
     """Draw up every layer's matchers and members. *adrift* are pods without an address."""
-    drafts = drafts_of(crews, shares, system, adrift)
+    drafts = drafts_of(all_tier_pods, shares, system, adrift)
     nonempty = {
         name: content for name, content in drafts.items() if name in ALWAYS or not content.is_empty
     }
@@ -78,85 +90,98 @@ def sketch(
 
 
 def drafts_of(
-    crews: Sequence[TierPods], shares: Shares, system: LayerDraft, adrift: Iterable[AddressedPod]
+    all_tier_pods: Sequence[TierPods],
+    shares: Shares,
+    system: LayerDraft,
+    adrift: Iterable[AddressedPod],
 ) -> dict[str, LayerDraft]:
     """Put every pod's threads into drafts by the layer's name, in the order of a static plan."""
     drafts = {SYSTEM: system}
-    for crew in crews:
-        for position, wish in enumerate(crew.wishes):
-            if shares.goals[wish.name] is GroupTarget.OWN:
-                drafts[wish.name] = _own_draft(crew, shares, position)
+    for tier_pods in all_tier_pods:
+        for position, request in enumerate(tier_pods.group_requests):
+            if shares.goals[request.name] is GroupTarget.OWN:
+                drafts[request.name] = _own_draft(tier_pods, shares, position)
     tiers = [tier.value for tier in Tier if tier.value in shares.grants]
     drafts.update({name: LayerDraft() for name in (*tiers, OPEN)})
-    for crew in crews:
-        _settle(crew, shares, drafts)
+    for tier_pods in all_tier_pods:
+        _settle(tier_pods, shares, drafts)
     for located in adrift:
         drafts[OPEN].members[located.pod.key] = None
     return drafts
 
 
-def excess(crews: Sequence[TierPods], shares: Shares, drawn: PlanDraft) -> Excess | None:
+def excess(all_tier_pods: Sequence[TierPods], shares: Shares, drawn: PlanDraft) -> Excess | None:
     """Find the least important group that exceeds the engine's limits."""
-    for crew in crews:
-        narrow = _too_narrow(crew, shares)
+    for tier_pods in all_tier_pods:
+        narrow = _too_narrow(tier_pods, shares)
         if narrow is not None:
             return narrow
-    for crew in crews:
-        for wish in crew.wishes:
-            if len(drawn.blocks.get(wish.name, ())) > LARGEST_OR_COUNT:
-                return Excess(wish, f"its layer would need more than {LARGEST_OR_COUNT} OR blocks")
+    for tier_pods in all_tier_pods:
+        for request in tier_pods.group_requests:
+            if len(drawn.blocks.get(request.name, ())) > LARGEST_OR_COUNT:
+                return Excess(
+                    request, f"its layer would need more than {LARGEST_OR_COUNT} OR blocks"
+                )
     for tier in Tier:
         if len(drawn.blocks.get(tier.value, ())) > LARGEST_OR_COUNT:
             why = f"the {tier} layer would need more than {LARGEST_OR_COUNT} OR blocks"
-            return Excess(_least(crews, shares, tier), why)
+            return Excess(_least(all_tier_pods, shares, tier), why)
     if count_expressions(drawn.blocks.values()) > LARGEST_REGEX_COUNT:
         why = f"the engine takes {LARGEST_REGEX_COUNT} regular expressions"
-        return Excess(_least(crews, shares), why)
+        return Excess(_least(all_tier_pods, shares), why)
     return None
 
 
-def _too_narrow(crew: TierPods, shares: Shares) -> Excess | None:
-    parts = crew.parts(shares.goals)
+def _too_narrow(tier_pods: TierPods, shares: Shares) -> Excess | None:
+    parts = tier_pods.parts(shares.goals)
     why = "the engine's matchers cannot hold all the names that it has to be distinguished from"
-    for position, wish in enumerate(crew.wishes):
+    for position, request in enumerate(tier_pods.group_requests):
         if parts[position].goal is GroupTarget.OWN and is_too_much(own_conditions(parts, position)):
-            return Excess(wish, why)
-    if crew.tier.value in shares.grants and is_too_much(tier_conditions(parts)):
-        yielding = [wish for wish in crew.wishes if shares.goals[wish.name] is GroupTarget.OPEN]
+            return Excess(request, why)
+    if tier_pods.tier.value in shares.grants and is_too_much(tier_conditions(parts)):
+        yielding = [
+            request
+            for request in tier_pods.group_requests
+            if shares.goals[request.name] is GroupTarget.OPEN
+        ]
         return Excess(yielding[-1], why)
     return None
 
 
-def _least(crews: Sequence[TierPods], shares: Shares, tier: Tier | None = None) -> GroupRequest:
+def _least(
+    all_tier_pods: Sequence[TierPods], shares: Shares, tier: Tier | None = None
+) -> GroupRequest:
     """Return the least important group that costs matchers, of *tier* or of all."""
     candidates = [
-        wish
-        for crew in crews
-        for wish in crew.wishes
-        if tier in (None, crew.tier) and wish.treatment is not Treatment.NORMAL
-        if shares.goals[wish.name] is not GroupTarget.TIER
+        request
+        for tier_pods in all_tier_pods
+        for request in tier_pods.group_requests
+        if tier in (None, tier_pods.tier) and request.treatment is not Treatment.NORMAL
+        if shares.goals[request.name] is not GroupTarget.TIER
     ]
-    return max(candidates, key=lambda wish: wish.importance)
+    return max(candidates, key=lambda request: request.importance)
 
 
-def _own_draft(crew: TierPods, shares: Shares, position: int) -> LayerDraft:
-    conditions = own_conditions(crew.parts(shares.goals), position)
-    takes_rest = not crew.wishes[position].group.match
+def _own_draft(tier_pods: TierPods, shares: Shares, position: int) -> LayerDraft:
+    conditions = own_conditions(tier_pods.parts(shares.goals), position)
+    takes_rest = not tier_pods.group_requests[position].group.match
     draft = LayerDraft()
-    for member in crew.members:
+    for member in tier_pods.members:
         draft.add(conditions, member.inside)
         lives_here = takes_rest and not member.outside
         (draft.members if lives_here else draft.group_members)[member.pod.key] = None
     return draft
 
 
-def _settle(crew: TierPods, shares: Shares, drafts: Mapping[str, LayerDraft]) -> None:
+def _settle(tier_pods: TierPods, shares: Shares, drafts: Mapping[str, LayerDraft]) -> None:
     """Put the threads that no group takes into the layer of the tier, or into Open."""
-    tier = drafts.get(crew.tier.value)
-    conditions = tier_conditions(crew.parts(shares.goals))
-    rest = rest_goal(crew, shares.goals)
-    yields = any(shares.goals[wish.name] is GroupTarget.OPEN for wish in crew.wishes)
-    for member in crew.members:
+    tier = drafts.get(tier_pods.tier.value)
+    conditions = tier_conditions(tier_pods.parts(shares.goals))
+    rest = rest_goal(tier_pods, shares.goals)
+    yields = any(
+        shares.goals[request.name] is GroupTarget.OPEN for request in tier_pods.group_requests
+    )
+    for member in tier_pods.members:
         key = member.pod.key
         stays = rest is GroupTarget.TIER or bool(member.outside)
         if tier is not None and (conditions or member.outside):
@@ -176,7 +201,7 @@ def _place(tier: LayerDraft, member: AddressedPod, conditions: Sequence[Conditio
     tier.add((ANYTHING,), member.outside)
 
 
-def rest_goal(crew: TierPods, goals: Mapping[str, GroupTarget]) -> GroupTarget:
-    """Return the target of the threads that no match of the crew's profile takes."""
-    rest = [wish.name for wish in crew.wishes if not wish.group.match]
+def rest_goal(tier_pods: TierPods, goals: Mapping[str, GroupTarget]) -> GroupTarget:
+    """Return the target of the threads that no match of the profile takes."""
+    rest = [request.name for request in tier_pods.group_requests if not request.group.match]
     return goals[rest[0]] if rest else GroupTarget.TIER

@@ -7,7 +7,7 @@ from attrs import frozen
 from temper_core.plan.addresses import AddressedPod
 from temper_core.plan.capacity import MILLIS, counted
 from temper_core.plan.demand import in_millis
-from temper_core.plan.groups import GroupRequest, TierPods, exclusive_cores, wishes_of
+from temper_core.plan.groups import GroupRequest, TierPods, exclusive_cores, group_requests_of
 from temper_core.plan.rule_words import match_words
 from temper_core.profiles.fingerprints import containers_of
 from temper_core.records.layers import Layer
@@ -40,9 +40,9 @@ def group_accounts(plan: LayerPlan, assignment: Assignment) -> tuple[GroupAccoun
     """Return an account of every group of the assignment's profile. Empty without one."""
     if assignment.profile is None or assignment.is_system:
         return ()
-    crew = _crew(plan, assignment)
-    wishes, _ = wishes_of(crew)
-    return tuple(_account(plan, crew, wish) for wish in wishes)
+    tier_pods = _tier(plan, assignment)
+    group_requests, _ = group_requests_of(tier_pods)
+    return tuple(_account(plan, tier_pods, request) for request in group_requests)
 
 
 def containers_meant(assignment: Assignment) -> str:
@@ -60,7 +60,7 @@ def containers_meant(assignment: Assignment) -> str:
     return f"container {names}; the threads of {', '.join(rest)} stay in the layer of the tier"
 
 
-def _crew(plan: LayerPlan, assignment: Assignment) -> TierPods:
+def _tier(plan: LayerPlan, assignment: Assignment) -> TierPods:
     profile = assignment.profile.profile.id if assignment.profile else ""
     members = tuple(
         AddressedPod(other, (), ())
@@ -71,50 +71,50 @@ def _crew(plan: LayerPlan, assignment: Assignment) -> TierPods:
     return TierPods(assignment.tier, assignment.profile, members, is_steered=plan.is_steered)
 
 
-def _account(plan: LayerPlan, crew: TierPods, wish: GroupRequest) -> GroupAccount:
-    layer = plan.layer_named(wish.name)
-    notes = [note for note in plan.notes if note.subject == wish.name]
+def _account(plan: LayerPlan, tier_pods: TierPods, request: GroupRequest) -> GroupAccount:
+    layer = plan.layer_named(request.name)
+    notes = [note for note in plan.notes if note.subject == request.name]
     is_folded = any(note.code == "folded" for note in notes)
-    home, becomes = _home(plan, wish, layer, is_folded=is_folded)
+    home, becomes = _home(plan, request, layer, is_folded=is_folded)
     return GroupAccount(
-        wish.group.name,
-        wish.group.treatment,
-        threads_of(wish.group),
+        request.group.name,
+        request.group.treatment,
+        threads_of(request.group),
         becomes,
         home,
-        _arithmetic(crew, wish.group),
-        "; ".join(_static_losses(wish.group)),
+        _arithmetic(tier_pods, request.group),
+        "; ".join(_static_losses(request.group)),
         tuple(f"{note.code}: {note.message}" for note in notes),
     )
 
 
 def _home(
-    plan: LayerPlan, wish: GroupRequest, layer: Layer | None, *, is_folded: bool
+    plan: LayerPlan, request: GroupRequest, layer: Layer | None, *, is_folded: bool
 ) -> tuple[str, str]:
     """Return the layer of the group's threads, and their outcome as text."""
     if layer is not None:
         sized = "owns no CPU" if not layer.cpus_max else f"{layer.cpus_min}-{layer.cpus_max} CPUs"
         kind = "exclusive, idle siblings" if layer.exclusive else layer.kind.value
         return layer.name, f"a layer of its own: {kind}, {sized}"
-    if wish.treatment is Treatment.YIELD and not is_folded:
+    if request.treatment is Treatment.YIELD and not is_folded:
         return OPEN, "shares what others leave"
-    tier = wish.tier.value
+    tier = request.tier.value
     if plan.layer_named(tier) is None:
         return OPEN, f"stays with its tier {tier}, which shares the Open layer"
     return tier, "stays in the layer of its tier"
 
 
-def _arithmetic(crew: TierPods, group: ThreadGroup) -> str:
+def _arithmetic(tier_pods: TierPods, group: ThreadGroup) -> str:
     if group.treatment is not Treatment.EXCLUSIVE:
         return ""
     from decimal import Decimal  # noqa: PLC0415 - 0.3 MB, for groups with CPUs of their own
 
-    requests = sum(member.pod.cpu_request_millis for member in crew.members)
+    requests = sum(member.pod.cpu_request_millis for member in tier_pods.members)
     fraction = Decimal(1) if group.cpu_fraction is None else Decimal(str(group.cpu_fraction))
     product = f"{Decimal(requests) * fraction / MILLIS:f}"
     exact = product.rstrip("0").rstrip(".") if "." in product else product
-    pods = f" of {counted(len(crew.members), 'pod')}" if len(crew.members) > 1 else ""
-    whole = counted(exclusive_cores(crew, group), "whole core")
+    pods = f" of {counted(len(tier_pods.members), 'pod')}" if len(tier_pods.members) > 1 else ""
+    whole = counted(exclusive_cores(tier_pods, group), "whole core")
     return f"{in_millis(requests)}{pods} x {fraction} = {exact}, so {whole}"
 
 

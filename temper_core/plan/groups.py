@@ -60,7 +60,7 @@ class TierPods:
     tier: Tier
     loaded: LoadedProfile | None
     members: tuple[AddressedPod, ...]
-    wishes: tuple[GroupRequest, ...] = ()
+    group_requests: tuple[GroupRequest, ...] = ()
     is_steered: bool = False
 
     @property
@@ -74,16 +74,18 @@ class TierPods:
         return self.loaded.profile.thread_groups if self.loaded else ()
 
     def without(self, names: Container[str]) -> "TierPods":
-        """Return the crew with the groups of *names* left in the layer of their tier."""
+        """Return these pods with the groups of *names* left in the layer of their tier."""
         reduced = tuple(
-            evolve(wish, treatment=Treatment.NORMAL) if wish.name in names else wish
-            for wish in self.wishes
+            evolve(request, treatment=Treatment.NORMAL) if request.name in names else request
+            for request in self.group_requests
         )
-        return evolve(self, wishes=reduced)
+        return evolve(self, group_requests=reduced)
 
     def parts(self, goals: Mapping[str, GroupTarget]) -> tuple[Part, ...]:
         """Return the groups as far as they can be matched, each with its target."""
-        return tuple(self.part(wish.group, goals[wish.name]) for wish in self.wishes)
+        return tuple(
+            self.part(request.group, goals[request.name]) for request in self.group_requests
+        )
 
     def part(self, group: ThreadGroup, goal: GroupTarget) -> Part:
         """Return *group* as far as it can be matched: the engine alone matches only names."""
@@ -91,20 +93,22 @@ class TierPods:
         return Part(matches, goal, takes_rest=not group.match)
 
 
-def crews_of(
+def tier_pods_of(
     pods: Iterable[AddressedPod], *, is_steered: bool = False
 ) -> tuple[tuple[TierPods, ...], tuple[Note, ...]]:
     """Collect the pods by tier and profile, each with the requests of its groups.
 
     The most important tier comes first. The notes list requests that no node could serve.
     """
-    crews: list[TierPods] = []
+    all_tier_pods: list[TierPods] = []
     notes: list[Note] = []
-    for crew in _gathered(pods):
-        wishes, refusals = wishes_of(evolve(crew, is_steered=is_steered))
-        crews.append(evolve(crew, wishes=wishes, is_steered=is_steered))
+    for tier_pods in _gathered(pods):
+        group_requests, refusals = group_requests_of(evolve(tier_pods, is_steered=is_steered))
+        all_tier_pods.append(
+            evolve(tier_pods, group_requests=group_requests, is_steered=is_steered)
+        )
         notes += refusals
-    return tuple(crews), tuple(notes)
+    return tuple(all_tier_pods), tuple(notes)
 
 
 def _gathered(pods: Iterable[AddressedPod]) -> tuple[TierPods, ...]:
@@ -119,17 +123,17 @@ def _gathered(pods: Iterable[AddressedPod]) -> tuple[TierPods, ...]:
     )
 
 
-def wishes_of(crew: TierPods) -> tuple[tuple[GroupRequest, ...], tuple[Note, ...]]:
-    """Return the request of each group of *crew*, with notes on what no node could serve."""
-    wishes: list[GroupRequest] = []
+def group_requests_of(tier_pods: TierPods) -> tuple[tuple[GroupRequest, ...], tuple[Note, ...]]:
+    """Return the request of each group of *tier_pods*, with notes on what no node could serve."""
+    group_requests: list[GroupRequest] = []
     notes: list[Note] = []
-    for position, group in enumerate(crew.groups):
-        name = layer_name(crew.profile, group.name, crew.tier)
-        treatment, refusals = _settled(crew, position)
-        cores = exclusive_cores(crew, group) if treatment is Treatment.EXCLUSIVE else 0
-        wishes.append(GroupRequest(crew.tier, group, name, treatment, cores, position))
+    for position, group in enumerate(tier_pods.groups):
+        name = layer_name(tier_pods.profile, group.name, tier_pods.tier)
+        treatment, refusals = _settled(tier_pods, position)
+        cores = exclusive_cores(tier_pods, group) if treatment is Treatment.EXCLUSIVE else 0
+        group_requests.append(GroupRequest(tier_pods.tier, group, name, treatment, cores, position))
         notes += [Note(code, name, why) for code, why in refusals]
-    return tuple(wishes), tuple(notes)
+    return tuple(group_requests), tuple(notes)
 
 
 def layer_name(profile: str, group: str, tier: Tier) -> str:
@@ -141,12 +145,12 @@ def layer_name(profile: str, group: str, tier: Tier) -> str:
     return f"{name[: LONGEST_NAME - len(digest) - 1]}-{digest}"
 
 
-def exclusive_cores(crew: TierPods, group: ThreadGroup) -> int:
+def exclusive_cores(tier_pods: TierPods, group: ThreadGroup) -> int:
     """Return the whole cores that the group needs: its share of all requests, rounded up once.
 
     A core counts as one CPU here, because its siblings stay idle.
     """
-    requests = sum(member.pod.cpu_request_millis for member in crew.members)
+    requests = sum(member.pod.cpu_request_millis for member in tier_pods.members)
     return -(-requests * _fraction(group) // MILLIS)
 
 
@@ -154,36 +158,36 @@ Refusal = tuple[str, str]
 Settled = tuple[Treatment, tuple[Refusal, ...]]
 
 
-def _settled(crew: TierPods, position: int) -> Settled:
+def _settled(tier_pods: TierPods, position: int) -> Settled:
     """Return the group's treatment, and a code and a message for each refusal."""
-    group = crew.groups[position]
+    group = tier_pods.groups[position]
     if group.treatment is Treatment.NORMAL:
         return Treatment.NORMAL, ()
     if group.treatment is Treatment.BOOST:
-        return Treatment.NORMAL, (_no_boost(crew),)
-    unseen = _unseen(crew, position)
+        return Treatment.NORMAL, (_no_boost(tier_pods),)
+    unseen = _unseen(tier_pods, position)
     if unseen and not any(match.is_static for match in group.match):
         return Treatment.NORMAL, unseen
     if group.treatment is Treatment.YIELD:
         return Treatment.YIELD, unseen
-    treatment, refusals = _sized(crew, group)
+    treatment, refusals = _sized(tier_pods, group)
     return treatment, (*unseen, *refusals)
 
 
-def _no_boost(crew: TierPods) -> Refusal:
-    if crew.is_steered:
+def _no_boost(tier_pods: TierPods) -> Refusal:
+    if tier_pods.is_steered:
         why = "boost: the engine has no weights within a layer"
         return "folded", f"{why}; the threads stay in the layer of their tier"
     why = "boost needs steering; the threads stay in the layer of their tier"
     return "group_needs_steering", why
 
 
-def _unseen(crew: TierPods, position: int) -> tuple[Refusal, ...]:
+def _unseen(tier_pods: TierPods, position: int) -> tuple[Refusal, ...]:
     """Return refusals for matches that the engine, which matches only names, cannot see."""
-    if crew.is_steered:
+    if tier_pods.is_steered:
         return ()
-    group = crew.groups[position]
-    blind = [earlier.name for earlier in crew.groups[:position] if not _is_static(earlier)]
+    group = tier_pods.groups[position]
+    blind = [earlier.name for earlier in tier_pods.groups[:position] if not _is_static(earlier)]
     if not group.match and blind:
         why = (
             f"takes the rest after {', '.join(blind)}, which needs steering to match; "
@@ -196,16 +200,16 @@ def _unseen(crew: TierPods, position: int) -> tuple[Refusal, ...]:
     return (("group_needs_steering", f"{why}in the layer of their tier"),)
 
 
-def _sized(crew: TierPods, group: ThreadGroup) -> Settled:
+def _sized(tier_pods: TierPods, group: ThreadGroup) -> Settled:
     refusals: tuple[Refusal, ...] = ()
-    if crew.tier not in OWNING_TIERS:
-        why = f"tier {crew.tier} owns no CPUs; the threads stay with the rest of their pod"
+    if tier_pods.tier not in OWNING_TIERS:
+        why = f"tier {tier_pods.tier} owns no CPUs; the threads stay with the rest of their pod"
         return Treatment.NORMAL, (("folded", why),)
-    if _is_shadowed(crew, group):
+    if _is_shadowed(tier_pods, group):
         why = "every thread that it names is taken by an earlier group"
         return Treatment.NORMAL, (("folded", why),)
     if group.treatment is Treatment.EXCLUSIVE:
-        if exclusive_cores(crew, group):
+        if exclusive_cores(tier_pods, group):
             return Treatment.EXCLUSIVE, ()
         why = "its pods request no CPU, by which exclusive cores are sized; treated as latency"
         refusals = (("demoted", why),)
@@ -215,9 +219,11 @@ def _sized(crew: TierPods, group: ThreadGroup) -> Settled:
     return Treatment.NORMAL, (*refusals, ("folded", why))
 
 
-def _is_shadowed(crew: TierPods, group: ThreadGroup) -> bool:
-    position = crew.groups.index(group)
-    parts = [crew.part(earlier, GroupTarget.TIER) for earlier in crew.groups[: position + 1]]
+def _is_shadowed(tier_pods: TierPods, group: ThreadGroup) -> bool:
+    position = tier_pods.groups.index(group)
+    parts = [
+        tier_pods.part(earlier, GroupTarget.TIER) for earlier in tier_pods.groups[: position + 1]
+    ]
     return not own_conditions(parts, position)
 
 

@@ -18,7 +18,7 @@ WAITING = "waiting"
 
 
 def held_shares(
-    in_force: Sequence[Layer], crews: Sequence[TierPods], capacity: Capacity, tiers: Tiers
+    in_force: Sequence[Layer], all_tier_pods: Sequence[TierPods], capacity: Capacity, tiers: Tiers
 ) -> Shares:
     """Return shares whose grants are those of the layers *in_force*, whatever the pods request.
 
@@ -31,11 +31,15 @@ def held_shares(
         for layer in in_force
         if layer.kind is not LayerKind.OPEN
     }
-    goals = {wish.name: _goal(wish, grants) for crew in crews for wish in crew.wishes}
-    fresh = share_out(crews, capacity, tiers)
+    goals = {
+        request.name: _goal(request, grants)
+        for tier_pods in all_tier_pods
+        for request in tier_pods.group_requests
+    }
+    fresh = share_out(all_tier_pods, capacity, tiers)
     notes = [note for note in fresh.notes if _still_holds(note, grants, fresh)]
     notes += _waiting(grants, fresh, capacity)
-    return Shares(grants, goals, _demands(crews, goals, tiers), tuple(notes))
+    return Shares(grants, goals, _demands(all_tier_pods, goals, tiers), tuple(notes))
 
 
 def _grant(layer: Layer, capacity: Capacity) -> CoreGrant:
@@ -57,18 +61,20 @@ def _grant(layer: Layer, capacity: Capacity) -> CoreGrant:
     )
 
 
-def _goal(wish: GroupRequest, grants: Mapping[str, CoreGrant]) -> GroupTarget:
-    if wish.treatment is Treatment.YIELD:
+def _goal(request: GroupRequest, grants: Mapping[str, CoreGrant]) -> GroupTarget:
+    if request.treatment is Treatment.YIELD:
         return GroupTarget.OPEN
-    return GroupTarget.OWN if wish.has_layer and wish.name in grants else GroupTarget.TIER
+    return GroupTarget.OWN if request.has_layer and request.name in grants else GroupTarget.TIER
 
 
 def _demands(
-    crews: Sequence[TierPods], goals: Mapping[str, GroupTarget], tiers: Tiers
+    all_tier_pods: Sequence[TierPods], goals: Mapping[str, GroupTarget], tiers: Tiers
 ) -> Mapping[Tier, Demand]:
     demands = {}
     for tier in Tier:
-        demand = tier_demand([crew for crew in crews if crew.tier is tier], goals)
+        demand = tier_demand(
+            [tier_pods for tier_pods in all_tier_pods if tier_pods.tier is tier], goals
+        )
         if demand is not None and tiers.of(tier).kind is not LayerKind.OPEN:
             demands[tier] = demand
     return demands

@@ -33,7 +33,7 @@ class Compiled:
 
 
 def build_layers(
-    crews: Sequence[TierPods],
+    all_tier_pods: Sequence[TierPods],
     shares: Shares,
     drawn: PlanDraft,
     capacity: Capacity,
@@ -41,16 +41,18 @@ def build_layers(
 ) -> tuple[Layer, ...]:
     """Return the layers in the order in which they match."""
     builder = _Builder(shares, drawn, capacity.unit, settings)
-    wishes = {wish.name: wish for crew in crews for wish in crew.wishes}
-    return tuple(_layer(builder, name, wishes.get(name)) for name in drawn.drafts)
+    group_requests = {
+        request.name: request for tier_pods in all_tier_pods for request in tier_pods.group_requests
+    }
+    return tuple(_layer(builder, name, group_requests.get(name)) for name in drawn.drafts)
 
 
-def _layer(builder: "_Builder", name: str, wish: GroupRequest | None) -> Layer:
+def _layer(builder: "_Builder", name: str, request: GroupRequest | None) -> Layer:
     if name == SYSTEM:
         return builder.system()
     if name == OPEN:
         return builder.open()
-    return builder.tier(Tier(name)) if wish is None else builder.group(wish)
+    return builder.tier(Tier(name)) if request is None else builder.group(request)
 
 
 @frozen
@@ -101,20 +103,20 @@ class _Builder:
         tier_settings = self.settings.tiers.of(tier)
         return evolve(self._owning(tier.value, tier), protected=tier_settings.protected)
 
-    def group(self, wish: GroupRequest) -> Layer:
+    def group(self, request: GroupRequest) -> Layer:
         """Return the layer of a thread group."""
-        layer = self._owning(wish.name, wish.tier)
-        is_latency = wish.treatment is Treatment.LATENCY
+        layer = self._owning(request.name, request.tier)
+        is_latency = request.treatment is Treatment.LATENCY
         slice_us = LATENCY_SLICE_US if is_latency else layer.slice_us
-        is_exclusive = self.shares.grants[wish.name].exclusive
+        is_exclusive = self.shares.grants[request.name].exclusive
         return evolve(
             layer,
             # A preempting wake-up also takes siblings, and CPUs that the layer does not own.
             preempt=layer.preempt and not is_exclusive,
-            protected=self.settings.tiers.of(wish.tier).protected and not is_latency,
+            protected=self.settings.tiers.of(request.tier).protected and not is_latency,
             exclusive=is_exclusive,
-            slice_us=wish.group.slice_us or slice_us,
-            weight=wish.group.weight or layer.weight,
+            slice_us=request.group.slice_us or slice_us,
+            weight=request.group.weight or layer.weight,
         )
 
     def _owning(self, name: str, tier: Tier) -> Layer:

@@ -63,8 +63,8 @@ class GroupPlacement:
 
 def places_of(
     system: Iterable[AddressedPod],
-    crews: Iterable[TierPods],
-    homes: GroupPlacement,
+    all_tier_pods: Iterable[TierPods],
+    placement: GroupPlacement,
     settings: PlanSettings,
 ) -> tuple[SteeredPlace, ...]:
     """Return the places of a node, each scope once. The first of two claims to a scope counts.
@@ -76,9 +76,13 @@ def places_of(
     for place in (
         *node.kept(),
         *(place for located in system for place in _pod_places(located, located.whole, TO_SYSTEM)),
-        *(node.settled(place) for crew in crews for place in _crew_places(crew, homes)),
+        *(
+            node.settled(place)
+            for tier_pods in all_tier_pods
+            for place in _tier_places(tier_pods, placement)
+        ),
         *node.processes(),
-        *_unknown_pods(homes),
+        *_unknown_pods(placement),
     ):
         by_scope.setdefault(place.scope, place)
     return tuple(by_scope.values())
@@ -132,10 +136,10 @@ class _Node:
             yield SteeringRule(SYSTEM, ThreadMatch(process=name), root_only=True)
 
 
-def _crew_places(crew: TierPods, homes: GroupPlacement) -> Iterator[SteeredPlace]:
-    tier = (SteeringRule(homes.of_tier(crew.tier)),)
-    groups = _group_rules(crew, homes)
-    for member in crew.members:
+def _tier_places(tier_pods: TierPods, placement: GroupPlacement) -> Iterator[SteeredPlace]:
+    tier = (SteeringRule(placement.of_tier(tier_pods.tier)),)
+    groups = _group_rules(tier_pods, placement)
+    for member in tier_pods.members:
         if member.inside == member.whole:
             yield from _pod_places(member, member.whole, groups)
         else:
@@ -152,14 +156,14 @@ def _pod_places(
         yield SteeredPlace(scope, rules, located.pod.key)
 
 
-def _group_rules(crew: TierPods, homes: GroupPlacement) -> Rules:
+def _group_rules(tier_pods: TierPods, placement: GroupPlacement) -> Rules:
     """Return the profile's groups in their order. The last rule takes all other threads."""
     rules: list[SteeringRule] = []
-    rest = homes.of_tier(crew.tier)
-    for wish in crew.wishes:
-        layer = homes.of_group(wish.name, crew.tier)
-        if wish.group.match:
-            rules += [SteeringRule(layer, match) for match in wish.group.match]
+    rest = placement.of_tier(tier_pods.tier)
+    for request in tier_pods.group_requests:
+        layer = placement.of_group(request.name, tier_pods.tier)
+        if request.group.match:
+            rules += [SteeringRule(layer, match) for match in request.group.match]
         else:
             rest = layer
     return (*_trimmed(rules, rest), SteeringRule(rest))
@@ -173,7 +177,7 @@ def _trimmed(rules: Sequence[SteeringRule], rest: str) -> Sequence[SteeringRule]
     return rules[:count]
 
 
-def _unknown_pods(homes: GroupPlacement) -> Iterator[SteeredPlace]:
+def _unknown_pods(placement: GroupPlacement) -> Iterator[SteeredPlace]:
     for path, tier in UNKNOWN_PODS:
-        rules = (SteeringRule(homes.of_tier(tier)),)
+        rules = (SteeringRule(placement.of_tier(tier)),)
         yield SteeredPlace(Scope(ScopeKind.PATH, path), rules, is_of_pods=True)

@@ -26,19 +26,22 @@ def node_notes(capacity: Capacity) -> Iterator[Note]:
 
 
 def yield_notes(
-    crews: Iterable[TierPods], goals: Mapping[str, GroupTarget], tiers: Tiers
+    all_tier_pods: Iterable[TierPods], goals: Mapping[str, GroupTarget], tiers: Tiers
 ) -> Iterator[Note]:
     """Yield a note if the rest of an important pod, with its main thread, yields."""
-    for crew in crews:
-        if crew.tier not in SIZED_BY_REQUESTS or tiers.of(crew.tier).kind is LayerKind.OPEN:
+    for tier_pods in all_tier_pods:
+        if (
+            tier_pods.tier not in SIZED_BY_REQUESTS
+            or tiers.of(tier_pods.tier).kind is LayerKind.OPEN
+        ):
             continue
-        for wish in crew.wishes:
-            if not wish.group.match and goals[wish.name] is GroupTarget.OPEN:
+        for request in tier_pods.group_requests:
+            if not request.group.match and goals[request.name] is GroupTarget.OPEN:
                 why = (
-                    f"every thread of these {crew.tier} pods that no other group takes, the main "
-                    "thread among them, shares the Open layer with best effort"
+                    f"every thread of these {tier_pods.tier} pods that no other group takes, the "
+                    "main thread among them, shares the Open layer with best effort"
                 )
-                yield Note("group_yields", wish.name, why)
+                yield Note("group_yields", request.name, why)
 
 
 def profile_notes(assignments: Sequence[Assignment]) -> Iterator[Note]:

@@ -60,7 +60,7 @@ class Spare:
 class Round:
     """One attempt: the cores that are left, and the tiers_and_system that still wait for one."""
 
-    crews: Sequence[TierPods]
+    all_tier_pods: Sequence[TierPods]
     capacity: Capacity
     tiers: Tiers
     latency: Sequence[GroupRequest] = ()
@@ -76,12 +76,14 @@ class Round:
     def __attrs_post_init__(self) -> None:
         self.left = self.capacity.fenceable
         grouped: defaultdict[Tier, list[TierPods]] = defaultdict(list)
-        for crew in self.crews:
-            grouped[crew.tier].append(crew)
+        for tier_pods in self.all_tier_pods:
+            grouped[tier_pods.tier].append(tier_pods)
         self.by_tier = dict(grouped)
-        served = {wish.name for wish in self.latency}
+        served = {request.name for request in self.latency}
         self.goals = {
-            wish.name: _hoped(wish, served) for crew in self.crews for wish in crew.wishes
+            request.name: _hoped(request, served)
+            for tier_pods in self.all_tier_pods
+            for request in tier_pods.group_requests
         }
 
     def serve(self, tiers_and_system: Sequence[TierOrSystem]) -> None:
@@ -93,14 +95,14 @@ class Round:
             else:
                 self._serve_tier(tier)
 
-    def serve_latency(self, wish: GroupRequest, is_served: bool) -> None:
+    def serve_latency(self, request: GroupRequest, is_served: bool) -> None:
         """Give the group a core, or note that none is to spare."""
         if is_served:
             reason = "1 core was to spare for a latency group"
-            self._take(wish.name, CoreGrant.fixed(LayerKind.GROUPED, wish.tier, 1, reason))
+            self._take(request.name, CoreGrant.fixed(LayerKind.GROUPED, request.tier, 1, reason))
             return
         why = "no core is to spare for a latency group; the threads stay in the layer of their tier"
-        self._note("folded", wish.name, why)
+        self._note("folded", request.name, why)
 
     def grow(self, tiers_and_system: Sequence[TierOrSystem]) -> None:
         """Raise the maxima up to the requests, in order, then core by core up to the limits.
@@ -169,41 +171,44 @@ class Round:
         self._note("no_own_core", SYSTEM, why)
 
     def _serve_tier(self, tier: Tier) -> None:
-        crews = self.by_tier.get(tier, ())
+        all_tier_pods = self.by_tier.get(tier, ())
         exclusive = [
-            wish for crew in crews for wish in crew.wishes if wish.treatment is Treatment.EXCLUSIVE
+            request
+            for tier_pods in all_tier_pods
+            for request in tier_pods.group_requests
+            if request.treatment is Treatment.EXCLUSIVE
         ]
         kind = self.tiers.of(tier).kind
-        for wish in sorted(exclusive, key=lambda wish: wish.importance):
-            if not self._serve_exclusive(wish) and kind is LayerKind.CONFINED:
+        for request in sorted(exclusive, key=lambda request: request.importance):
+            if not self._serve_exclusive(request) and kind is LayerKind.CONFINED:
                 # Its hot threads would share the fence with all other threads of the tier.
                 kind = LayerKind.GROUPED
         self.waiting.discard(tier)
-        demand = tier_demand(crews, self.goals)
+        demand = tier_demand(all_tier_pods, self.goals)
         if demand is not None:
             self.demands[tier] = demand
             self._serve_demand(tier, kind, demand)
 
-    def _serve_exclusive(self, wish: GroupRequest) -> bool:
+    def _serve_exclusive(self, request: GroupRequest) -> bool:
         """Fence the group, or demote it. Return whether it has its own layer."""
-        request = f"{counted(wish.cores, 'core')} for exclusive use, {self.left} left to own"
-        if wish.cores <= self.left:
-            fraction = f"cpu_fraction {float(wish.fraction):g} of the requests"
-            reason = f"{fraction}: {counted(wish.cores, 'core')} with idle siblings"
-            grant = CoreGrant.fixed(LayerKind.CONFINED, wish.tier, wish.cores, reason)
-            self._take(wish.name, evolve(grant, exclusive=True))
+        needed = f"{counted(request.cores, 'core')} for exclusive use, {self.left} left to own"
+        if request.cores <= self.left:
+            fraction = f"cpu_fraction {float(request.fraction):g} of the requests"
+            reason = f"{fraction}: {counted(request.cores, 'core')} with idle siblings"
+            grant = CoreGrant.fixed(LayerKind.CONFINED, request.tier, request.cores, reason)
+            self._take(request.name, evolve(grant, exclusive=True))
             return True
-        if self.left > (wish.tier in self.waiting):
-            cores = min(wish.cores, max(1, self.left - len(self.waiting)))
+        if self.left > (request.tier in self.waiting):
+            cores = min(request.cores, max(1, self.left - len(self.waiting)))
             why = f"{request}: Grouped with {counted(cores, 'core')} instead of fenced"
-            self._note("demoted", wish.name, why)
-            grant = CoreGrant.fixed(LayerKind.GROUPED, wish.tier, cores, why, demoted=True)
-            self._take(wish.name, grant)
+            self._note("demoted", request.name, why)
+            grant = CoreGrant.fixed(LayerKind.GROUPED, request.tier, cores, why, demoted=True)
+            self._take(request.name, grant)
             return True
-        self.goals[wish.name] = GroupTarget.TIER
-        if self.tiers.of(wish.tier).kind is not LayerKind.OPEN:
-            self.waiting.add(wish.tier)
-        self._note("folded", wish.name, f"{request}: the threads stay in the layer of their tier")
+        self.goals[request.name] = GroupTarget.TIER
+        if self.tiers.of(request.tier).kind is not LayerKind.OPEN:
+            self.waiting.add(request.tier)
+        self._note("folded", request.name, f"{needed}: the threads stay in the layer of their tier")
         return False
 
     def _serve_demand(self, tier: Tier, kind: LayerKind, demand: Demand) -> None:
@@ -249,10 +254,10 @@ def _standing(kind: LayerKind, tier: Tier) -> CoreGrant:
     return CoreGrant(kind, tier, 0, 1, 1, 1, reason="no pods yet, so it holds no core")
 
 
-def _hoped(wish: GroupRequest, served: Container[str]) -> GroupTarget:
+def _hoped(request: GroupRequest, served: Container[str]) -> GroupTarget:
     """Return the target of the group's threads, provided that a core is left."""
-    if wish.treatment is Treatment.YIELD:
+    if request.treatment is Treatment.YIELD:
         return GroupTarget.OPEN
-    if wish.treatment is Treatment.EXCLUSIVE or wish.name in served:
+    if request.treatment is Treatment.EXCLUSIVE or request.name in served:
         return GroupTarget.OWN
     return GroupTarget.TIER

@@ -58,42 +58,44 @@ class Shares:
 
 
 def share_out(
-    crews: Sequence[TierPods], capacity: Capacity, tiers: Tiers, spare: Spare | None = None
+    all_tier_pods: Sequence[TierPods], capacity: Capacity, tiers: Tiers, spare: Spare | None = None
 ) -> Shares:
     """Distribute the cores. *spare* adds a reserve for pods that have not started yet.
 
     The system layer takes its core after ``high``. It leaves the last core to ``normal`` if the
     plan still loads when the system layer owns nothing.
     """
-    shares = _with_latency(crews, capacity, tiers, SYSTEM_AFTER_HIGH, spare)
+    shares = _with_latency(all_tier_pods, capacity, tiers, SYSTEM_AFTER_HIGH, spare)
     if shares.normal_is_left_out and SYSTEM in shares.grants:
-        alternative = _with_latency(crews, capacity, tiers, SYSTEM_AFTER_NORMAL, spare)
+        alternative = _with_latency(all_tier_pods, capacity, tiers, SYSTEM_AFTER_NORMAL, spare)
         if alternative.is_sound(tiers) and not alternative.normal_is_left_out:
             shares = alternative
     if not shares.is_sound(tiers):
-        shares = _with_latency(crews, capacity, tiers, SYSTEM_FIRST, spare)
+        shares = _with_latency(all_tier_pods, capacity, tiers, SYSTEM_FIRST, spare)
     return shares
 
 
 def _with_latency(
-    crews: Sequence[TierPods],
+    all_tier_pods: Sequence[TierPods],
     capacity: Capacity,
     tiers: Tiers,
     tiers_and_system: Sequence[TierOrSystem],
     spare: Spare | None,
 ) -> Shares:
     """Give latency groups the cores that no other layer needs, most important first."""
-    wishes = [wish for crew in crews for wish in crew.wishes]
-    latency = [wish for wish in wishes if wish.treatment is Treatment.LATENCY]
-    first = Round(crews, capacity, tiers, spare=spare)
+    group_requests = [
+        request for tier_pods in all_tier_pods for request in tier_pods.group_requests
+    ]
+    latency = [request for request in group_requests if request.treatment is Treatment.LATENCY]
+    first = Round(all_tier_pods, capacity, tiers, spare=spare)
     first.serve(tiers_and_system)
-    served = sorted(latency, key=lambda wish: wish.importance)[: first.left]
+    served = sorted(latency, key=lambda request: request.importance)[: first.left]
     final = first
     if served:
         # Without these groups a tier may keep no thread at all, and need no core.
-        final = Round(crews, capacity, tiers, served, spare)
+        final = Round(all_tier_pods, capacity, tiers, served, spare)
         final.serve(tiers_and_system)
-    for wish in latency:
-        final.serve_latency(wish, wish in served)
+    for request in latency:
+        final.serve_latency(request, request in served)
     final.grow(tiers_and_system)
     return Shares(final.grants, final.goals, final.demands, tuple(final.notes))

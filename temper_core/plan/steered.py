@@ -10,7 +10,7 @@ from temper_core.plan.addresses import AddressedPod
 from temper_core.plan.blocks import Block, LayerDraft, system_draft
 from temper_core.plan.capacity import Capacity
 from temper_core.plan.drafting import ALWAYS, PlanDraft, drafts_of, fold, over_layer_limit
-from temper_core.plan.groups import TierPods, crews_of
+from temper_core.plan.groups import TierPods, tier_pods_of
 from temper_core.plan.held import held_shares
 from temper_core.plan.layers import Compiled, build_layers
 from temper_core.plan.places import GroupPlacement, places_of
@@ -33,52 +33,58 @@ def compile_steered(
     pods: Sequence[AddressedPod], capacity: Capacity, settings: Settings, steering: Steering
 ) -> Compiled:
     """Compile layers that match hints. With ``steering.hold`` they are the layers in force."""
-    roll = AddressedPods.of(pods)
-    crews, notes = crews_of(roll.tiered, is_steered=True)
+    addressed = AddressedPods.of(pods)
+    all_tier_pods, notes = tier_pods_of(addressed.tiered, is_steered=True)
     if steering.hold:
-        shared = _Shared(crews, held_shares(steering.in_force, crews, capacity, settings.tiers))
+        shared = _Shared(
+            all_tier_pods, held_shares(steering.in_force, all_tier_pods, capacity, settings.tiers)
+        )
     else:
-        shared = _share_out(crews, capacity, settings)
+        shared = _share_out(all_tier_pods, capacity, settings)
     system, dropped = system_draft(settings.plan, ((_hint(FIXED_HINTS[SYSTEM]),),))
-    system.members.update(dict.fromkeys(located.pod.key for located in roll.system))
-    drafts = drafts_of(shared.crews, shared.shares, system, roll.adrift)
+    system.members.update(dict.fromkeys(located.pod.key for located in addressed.system))
+    drafts = drafts_of(shared.all_tier_pods, shared.shares, system, addressed.adrift)
     if steering.hold:
         hints = _hints([layer.name for layer in steering.in_force], steering)
         layers = tuple(_held(steering.in_force, drafts, shared.shares))
     else:
         drawn = _drawn(drafts, shared.shares, steering)
         hints = _hints(drawn.drafts, steering)
-        layers = build_layers(shared.crews, shared.shares, drawn, capacity, settings)
+        layers = build_layers(shared.all_tier_pods, shared.shares, drawn, capacity, settings)
     goals = shared.shares.goals
     notes = (*notes, *shared.notes, *shared.shares.notes, *process_notes(dropped))
     return Compiled(
         layers,
         (
             *notes,
-            *adrift_notes(roll.adrift, settings.tiers),
-            *yield_notes(shared.crews, goals, settings.tiers),
+            *adrift_notes(addressed.adrift, settings.tiers),
+            *yield_notes(shared.all_tier_pods, goals, settings.tiers),
         ),
         hints,
-        places_of(roll.system, shared.crews, GroupPlacement({*hints}, goals), settings.plan),
+        places_of(
+            addressed.system, shared.all_tier_pods, GroupPlacement({*hints}, goals), settings.plan
+        ),
     )
 
 
 @frozen
 class _Shared:
-    crews: tuple[TierPods, ...]
+    all_tier_pods: tuple[TierPods, ...]
     shares: Shares
     notes: tuple[Note, ...] = ()
 
 
-def _share_out(crews: tuple[TierPods, ...], capacity: Capacity, settings: Settings) -> _Shared:
+def _share_out(
+    all_tier_pods: tuple[TierPods, ...], capacity: Capacity, settings: Settings
+) -> _Shared:
     """Distribute the cores. Groups fold only if the engine has no layer left."""
     notes: list[Note] = []
-    for homeless in over_layer_limit(crews, settings.tiers, MOST_LAYERS):
-        crews, note = fold(crews, homeless)
+    for homeless in over_layer_limit(all_tier_pods, settings.tiers, MOST_LAYERS):
+        all_tier_pods, note = fold(all_tier_pods, homeless)
         notes.append(note)
     spare = Spare(settings.plan.headroom_cores, MOST_LAYERS)
-    shares = share_out(crews, capacity, settings.tiers, spare)
-    return _Shared(crews, shares, tuple(notes))
+    shares = share_out(all_tier_pods, capacity, settings.tiers, spare)
+    return _Shared(all_tier_pods, shares, tuple(notes))
 
 
 def _drawn(drafts: Mapping[str, LayerDraft], shares: Shares, steering: Steering) -> PlanDraft:

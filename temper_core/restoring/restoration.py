@@ -168,12 +168,12 @@ class Restoration:
         self,
         settings: Settings,
         requests: SafeModeRequests,
-        helm: Withdrawable,
+        steering: Withdrawable,
         roots: Roots | None = None,
     ) -> None:
         self._settings = settings
         self._requests = requests
-        self._helm = helm
+        self._steering = steering
         self._roots = roots or Roots.of(settings)
         self._lock = threading.Lock()
         self._standing: set[str] = set()
@@ -220,11 +220,11 @@ class Restoration:
                 waiting = ()
         if not is_wanted and self._is_away:
             self._is_away = False
-            self._helm.come_back()
+            self._steering.come_back()
         if not is_wanted or not waiting or engines:
             return
         self._is_away = True
-        self._helm.withdraw()
+        self._steering.withdraw()
         with exclusive_access(self._settings, self._roots) as is_alone:
             result = self._restored(is_alone=is_alone)
         if is_alone:

@@ -196,15 +196,15 @@ class CoreEndpoints:
             return error_answer(NOT_FOUND, message_of(error))
 
     def _safe_mode(self, _: Request) -> Any:  # noqa: ANN401 - JSON
-        requests = {name: dict(wish) for name, wish in self.view.safe_mode_requests().items()}
+        requests = {name: dict(stands) for name, stands in self.view.safe_mode_requests().items()}
         return {**_state(self.view), "requests": requests}
 
     def _set_safe_mode(self, request: Request) -> Any:  # noqa: ANN401 - JSON
-        wish = parse_safe_mode_request(request.json(), request.requester.way)
-        if wish.requested:
-            self.view.request_safe_mode(wish.requester, wish.reason)
+        change = parse_safe_mode_request(request.json(), request.requester.way)
+        if change.requested:
+            self.view.request_safe_mode(change.requester, change.reason)
             return self._safe_mode(request)
-        released = self.view.release_safe_mode(wish.requester)
+        released = self.view.release_safe_mode(change.requester)
         return {**self._safe_mode(request), "released": released}
 
 

@@ -52,8 +52,8 @@ class _Steady:
 class Judge:
     """Classifies threads by the current plan, and caches the facts it needs."""
 
-    def __init__(self, sight: ThreadProbe) -> None:
-        self._sight = sight
+    def __init__(self, probe: ThreadProbe) -> None:
+        self._probe = probe
         self._plan: LayerPlan | None = None
         self._named: tuple[SteeredPlace, ...] = ()
         self._needs: dict[int, _Needs] = {}
@@ -87,17 +87,17 @@ class Judge:
         needs = self._needs_of(cgroups.places.get(record.cgroup_id))
         if needs.behaviour:
             return 0.0
-        return self._sight.title_lasts_s(record.tgid) if needs.title else LASTS_S
+        return self._probe.title_lasts_s(record.tgid) if needs.title else LASTS_S
 
     def keep(self, alive: AbstractSet[int]) -> None:
         """Forget all threads and processes but those *alive*."""
-        self._sight.keep(alive)
+        self._probe.keep(alive)
         for tid in self._steady.keys() - alive:
             del self._steady[tid]
 
     def close(self) -> None:
         """Close the probe."""
-        self._sight.close()
+        self._probe.close()
 
     def _follow(self, plan: LayerPlan) -> None:
         if plan is self._plan:
@@ -124,20 +124,20 @@ class Judge:
         return layer
 
     def _identity(self, path: str, record: ThreadRecord, needs: _Needs) -> ThreadIdentity:
-        sight, tgid = self._sight, record.tgid
+        probe, tgid = self._probe, record.tgid
         is_leader = record.tid == tgid
         return ThreadIdentity(
             cgroup=f"{path}/",
             comm=record.comm,
-            process=record.comm if is_leader else sight.process(tgid),
-            uid=0 if needs.user and sight.is_root(tgid) else 1,
+            process=record.comm if is_leader else probe.process(tgid),
+            uid=0 if needs.user and probe.is_root(tgid) else 1,
             is_leader=is_leader,
-            title=sight.title(tgid) if needs.title else "",
+            title=probe.title(tgid) if needs.title else "",
             behaviour=self._behaviour(record) if needs.behaviour else None,
         )
 
     def _behaviour(self, record: ThreadRecord) -> ThreadBehaviour | None:
-        return self._sight.behaviour(record.tgid, record.tid, record.start_ns)
+        return self._probe.behaviour(record.tgid, record.tid, record.start_ns)
 
     def _held(self, plan: LayerPlan, identity: ThreadIdentity, record: ThreadRecord) -> str:
         """Return the layer by behaviour. It changes after two windows in the same new layer."""

@@ -12,8 +12,8 @@ from temper_core import (
     Tier,
 )
 from temper_core.testing import make_snapshot
-from temper_plugin_linter.eye import Eye
 from temper_plugin_linter.limits import Limits
+from temper_plugin_linter.placement_tracker import PlacementTracker
 
 CRITICAL = Layer(
     "critical", LayerKind.CONFINED, ((),), tier=Tier.CRITICAL, protected=True, members=("shop/db",)
@@ -47,8 +47,8 @@ def judge():
     """Judge the last of some snapshots, with what is remembered of those before it."""
 
     def ask(check, *snapshots, **limits):
-        eye = Eye(Limits(**limits))
-        return [list(check(eye.look(snapshot))) for snapshot in snapshots][-1]
+        tracker = PlacementTracker(Limits(**limits))
+        return [list(check(tracker.look(snapshot))) for snapshot in snapshots][-1]
 
     return ask
 

@@ -4,10 +4,10 @@ import pytest
 import temper_plugin_linter
 from temper_core import Layer, LayerKind, Mode, Status, Tier
 from temper_core.testing import assert_keeps_contract, make_machine, make_snapshot, make_thread
-from temper_plugin_linter.eye import Eye
 from temper_plugin_linter.fences import open_reserve, protected_fallback
 from temper_plugin_linter.layer_mismatch import layer_mismatch
 from temper_plugin_linter.limits import Limits
+from temper_plugin_linter.placement_tracker import PlacementTracker
 from temper_plugin_linter.smt_collision import smt_collision
 
 INVARIANTS = [smt_collision, protected_fallback, open_reserve, layer_mismatch]
@@ -16,8 +16,8 @@ LIMITS = Limits()
 
 def judge(invariant, *snapshots, limits=LIMITS):
     """Judge the last of *snapshots*, with what is remembered of those before it."""
-    eye = Eye(limits)
-    return [list(invariant(eye.look(snapshot))) for snapshot in snapshots][-1]
+    tracker = PlacementTracker(limits)
+    return [list(invariant(tracker.look(snapshot))) for snapshot in snapshots][-1]
 
 
 def critical(comm="db", **changes):

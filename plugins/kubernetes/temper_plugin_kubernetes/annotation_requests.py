@@ -35,7 +35,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 @frozen
-class _Wish:
+class _Annotation:
     """The annotation in force and its value. Empty without a request."""
 
     key: str = ""
@@ -55,7 +55,7 @@ class AnnotationRequests:
         self._context = context
         self._answered = answered
         self._lock = threading.Lock()
-        self._obeyed: _Wish | None = None
+        self._obeyed: _Annotation | None = None
         self._done: dict[str, Patch] = {}
         self._is_leaving = False
 
@@ -66,18 +66,18 @@ class AnnotationRequests:
 
     def obey(self, annotations: Annotations) -> None:
         """Apply the request in the annotations, if it has changed."""
-        wish = _wish(annotations)
-        if wish == self._obeyed or self._is_leaving:
+        annotation = _in_force(annotations)
+        if annotation == self._obeyed or self._is_leaving:
             return
-        self._obeyed = wish
+        self._obeyed = annotation
         with self._lock:
             self._done = {}  # the same request again needs another answer
-        if wish.key == RESTORE:
-            self._is_leaving = wish.value == UNINSTALL
-            log.warning("restore_requested", value=wish.value[:LONGEST_VALUE])
-            self._context.restore(_reason(wish), partial(self._note, wish))
-        elif wish.key:
-            self._context.request_safe_mode(_reason(wish))
+        if annotation.key == RESTORE:
+            self._is_leaving = annotation.value == UNINSTALL
+            log.warning("restore_requested", value=annotation.value[:LONGEST_VALUE])
+            self._context.restore(_reason(annotation), partial(self._note, annotation))
+        elif annotation.key:
+            self._context.request_safe_mode(_reason(annotation))
         else:
             self._context.release_safe_mode()
 
@@ -91,24 +91,24 @@ class AnnotationRequests:
         target = {key: done.get(key) for key in (RESTORED, LEFT)}
         return {key: value for key, value in target.items() if present.get(key) != value}
 
-    def _note(self, wish: _Wish, restored: Restored) -> None:
-        """Record that *wish* was fulfilled. A withdrawn request is not answered."""
-        if wish is not self._obeyed:
+    def _note(self, annotation: _Annotation, restored: Restored) -> None:
+        """Record that *annotation* was fulfilled. A withdrawn request is not answered."""
+        if annotation is not self._obeyed:
             return
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         left = "; ".join(f"{leftover.path}: {leftover.why}" for leftover in restored.left)[
             :LONGEST_MESSAGE
         ]
         with self._lock:
-            self._done = {wish.value: {RESTORED: now, LEFT: left or None}}
+            self._done = {annotation.value: {RESTORED: now, LEFT: left or None}}
         self._answered()
 
 
-def _wish(annotations: Annotations) -> _Wish:
+def _in_force(annotations: Annotations) -> _Annotation:
     for key in (RESTORE, KILL_SWITCH):
         if value := _asked(annotations, key):
-            return _Wish(key, value)
-    return _Wish()
+            return _Annotation(key, value)
+    return _Annotation()
 
 
 def _asked(annotations: Annotations, key: str) -> str:
@@ -116,5 +116,5 @@ def _asked(annotations: Annotations, key: str) -> str:
     return "" if value.strip().lower() in REFUSALS else value
 
 
-def _reason(wish: _Wish) -> str:
-    return f"the node annotation {wish.key}={wish.value[:LONGEST_VALUE]} is set"
+def _reason(annotation: _Annotation) -> str:
+    return f"the node annotation {annotation.key}={annotation.value[:LONGEST_VALUE]} is set"

@@ -28,9 +28,9 @@ class ClusterInstrument(OpenInstrument):
         self, context: InstrumentContext, access: Access, options: Options, account: Account
     ) -> None:
         status = account.watch_status("node")
-        wishes = AnnotationRequests(context, self._look)
-        self._node = NodeWatch(options.node, wishes.obey, self._look)
-        self._writer = Writer(access, options, account, self._node.now, wishes)
+        annotation_requests = AnnotationRequests(context, self._look)
+        self._node = NodeWatch(options.node, annotation_requests.obey, self._look)
+        self._writer = Writer(access, options, account, self._node.now, annotation_requests)
         # A Node with its status is about 20 KiB, most of it names of images.
         query = Query(NODES, f"metadata.name={options.node}", metadata_only=True)
         self._watch = ListWatch(access, query, self._node, status)

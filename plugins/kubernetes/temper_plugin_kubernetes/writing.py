@@ -89,14 +89,14 @@ class Writer:
         options: Options,
         account: Account,
         node: Callable[[], NodeState],
-        wishes: AnnotationRequests,
+        annotation_requests: AnnotationRequests,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._access = access
         self._options = options
         self._account = account
         self._node = node
-        self._wishes = wishes
+        self._annotation_requests = annotation_requests
         self._clock = clock
         self._annotating = WriteBackoff("annotations", options.write_every_s, account)
         self._answering = WriteBackoff("answers", min(ANSWER_S, options.write_every_s), account)
@@ -162,7 +162,7 @@ class Writer:
             return
         if self._options.annotations:
             self._annotating.attempt(lambda: self._annotate(snapshot, now), now)
-        if self._options.events and not self._wishes.is_leaving:
+        if self._options.events and not self._annotation_requests.is_leaving:
             node = self._node()
             subject = EventSubject("Node", self._options.node, node.uid)
             self._story.goes_on(happenings(snapshot, subject, self._account.uids()), now)
@@ -173,7 +173,7 @@ class Writer:
         is_refresh = now >= self._refresh_at
         patch = (
             removals(node.annotations)
-            if self._wishes.is_leaving
+            if self._annotation_requests.is_leaving
             else changes(annotations_of(snapshot), node.annotations, is_refresh=is_refresh)
         )
         if not node.uid or not patch:
@@ -184,7 +184,7 @@ class Writer:
 
     def _answer(self) -> bool:
         node = self._node()
-        patch = self._wishes.answer(node.annotations)
+        patch = self._annotation_requests.answer(node.annotations)
         if node.uid and patch:
             self._patch_node(patch)
         return bool(node.uid and patch)

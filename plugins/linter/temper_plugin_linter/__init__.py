@@ -14,8 +14,8 @@ from temper_core import (
     fit_settings,
     hookimpl,
 )
-from temper_plugin_linter.eye import Eye
 from temper_plugin_linter.limits import Limits
+from temper_plugin_linter.placement_tracker import PlacementTracker
 from temper_plugin_linter.rules import RULES
 from temper_plugin_linter.standing import AGE, ages, violations
 
@@ -35,8 +35,8 @@ __all__ = [
 @hookimpl
 def temper_invariants(settings: Mapping[str, Any]) -> list[Invariant]:
     """Contribute the invariants. ``[plugins.linter]`` has their thresholds."""
-    eye = Eye(_limits(settings))
-    return [invariant for rule in RULES if (invariant := rule.invariant(eye))]
+    tracker = PlacementTracker(_limits(settings))
+    return [invariant for rule in RULES if (invariant := rule.invariant(tracker))]
 
 
 @hookimpl

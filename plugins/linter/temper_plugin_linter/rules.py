@@ -7,11 +7,11 @@ from attrs import asdict, frozen
 from temper_core import Finding, Invariant, Severity, Snapshot
 from temper_plugin_linter.affinity import stale_affinity
 from temper_plugin_linter.antagonist import antagonist
-from temper_plugin_linter.eye import Eye
 from temper_plugin_linter.fences import open_reserve, protected_fallback
 from temper_plugin_linter.layer_mismatch import layer_mismatch
 from temper_plugin_linter.limits import Limits
 from temper_plugin_linter.placement import Placement
+from temper_plugin_linter.placement_tracker import PlacementTracker
 from temper_plugin_linter.real_time import rt_hog
 from temper_plugin_linter.sharing import quota_unenforced, weight_unenforced
 from temper_plugin_linter.smt_collision import smt_collision
@@ -42,14 +42,14 @@ class Rule:
         """Return the condition of a violation, with the numbers of *limits*."""
         return self.when.format_map(asdict(limits))
 
-    def invariant(self, eye: Eye) -> Invariant | None:
+    def invariant(self, tracker: PlacementTracker) -> Invariant | None:
         """Return the check that the agent applies to every snapshot. None for the core's own."""
         check = self.check
         if check is None:
             return None
 
         def judge(snapshot: Snapshot) -> Iterable[Finding]:
-            return check(eye.look(snapshot))
+            return check(tracker.look(snapshot))
 
         return Invariant(self.name, judge, self.why, self.severity)
 

@@ -116,7 +116,7 @@ class FakeProfiles:
         return has_news
 
 
-class FakeHelm:
+class FakeSteering:
     """Notes what it is told; ``news`` are the answers to whether cgroups came or went."""
 
     can_steer = False
@@ -157,7 +157,7 @@ def decision(name="plan", held=None, again_at=None):
     return SimpleNamespace(wanted=wanted, by_now=held or wanted, again_at=again_at)
 
 
-def agent_with(decider, steps=20, linter=None, helm=None, profiles=None, **more):
+def agent_with(decider, steps=20, linter=None, steering=None, profiles=None, **more):
     shown = []
     scheduler = FakeScheduler(steps)
     nothing = SimpleNamespace(
@@ -184,7 +184,7 @@ def agent_with(decider, steps=20, linter=None, helm=None, profiles=None, **more)
         pods=pods,
         profiles=profiles or FakeProfiles(),
         decider=decider,
-        helm=helm or FakeHelm(),
+        steering=steering or FakeSteering(),
         scheduler=scheduler,
         observer=FakeObserver(),
         linter=linter or SimpleNamespace(judge=lambda _snapshot: (), names=()),
@@ -249,14 +249,14 @@ def test_detectors_that_were_not_all_asked_are_asked_on():
 
 def test_threads_are_steered_by_what_the_layers_in_force_serve_while_another_plan_is_wanted():
     held = SimpleNamespace(name="held", notes=())
-    helm = FakeHelm()
-    agent, scheduler, _ = agent_with(FakeDecider(decision(held=held)), steps=2, helm=helm)
+    steering = FakeSteering()
+    agent, scheduler, _ = agent_with(FakeDecider(decision(held=held)), steps=2, steering=steering)
 
     agent.run()
 
     assert [plan.name for plan in scheduler.submitted] == ["plan"]
-    assert helm.steered_by == [(held, None)]
-    assert helm.is_closed
+    assert steering.steered_by == [(held, None)]
+    assert steering.is_closed
 
 
 def test_another_engine_in_force_is_decided_for_anew():
@@ -276,13 +276,13 @@ def test_another_engine_in_force_is_decided_for_anew():
 
 
 def test_whether_threads_can_be_steered_is_part_of_what_a_decision_rests_on():
-    helm = FakeHelm()
+    steering = FakeSteering()
     decider = FakeDecider(decision("static"), decision("steered"))
-    agent, scheduler, _ = agent_with(decider, steps=4, helm=helm)
+    agent, scheduler, _ = agent_with(decider, steps=4, steering=steering)
     step = scheduler.step
 
     def learn_to_steer(now):
-        helm.can_steer = True
+        steering.can_steer = True
         return step(now)
 
     scheduler.step = learn_to_steer
@@ -328,8 +328,8 @@ def test_profiles_that_cannot_be_decided_by_are_tried_again():
 
 def test_news_of_cgroups_has_the_pods_looked_at_at_once():
     looks = []
-    helm = FakeHelm(news=[False, True, False])
-    agent, _, _ = agent_with(FakeDecider(decision()), steps=4, helm=helm)
+    steering = FakeSteering(news=[False, True, False])
+    agent, _, _ = agent_with(FakeDecider(decision()), steps=4, steering=steering)
     parts = agent._parts
     parts.pods.look = lambda: looks.append(1)
     agent._parts = evolve(parts, settings=Settings(pods=PodSettings(poll_s=3600)))
@@ -413,9 +413,9 @@ def test_a_node_that_has_an_agent_is_left_alone():
 
 
 def test_a_helm_that_fails_leaves_the_scheduler_stepping_and_is_told():
-    helm = FakeHelm()
-    helm.turn = lambda *_given: 1 / 0
-    agent, scheduler, shown = agent_with(FakeDecider(decision()), steps=5, helm=helm)
+    steering = FakeSteering()
+    steering.turn = lambda *_given: 1 / 0
+    agent, scheduler, shown = agent_with(FakeDecider(decision()), steps=5, steering=steering)
 
     with capture_logs():
         agent.run()

@@ -6,7 +6,7 @@ import pytest
 from temper_core.plan.addresses import locate
 from temper_core.plan.assign import assign
 from temper_core.plan.capacity import Capacity
-from temper_core.plan.groups import crews_of
+from temper_core.plan.groups import tier_pods_of
 from temper_core.plan.held import held_shares
 from temper_core.profiles.catalogue import ProfileCatalogue
 from temper_core.profiles.conditions import GroupTarget
@@ -28,8 +28,8 @@ def held(mysql):
         machine, settings = make_machine(cores, 2), Settings()
         catalogue = ProfileCatalogue(tuple([mysql] if profiles is None else profiles))
         located = [locate(each, "auto") for each in assign(pods, catalogue, machine, settings)]
-        crews, _ = crews_of(located, is_steered=True)
-        return held_shares(in_force, crews, Capacity.of(machine, 1), settings.tiers)
+        all_tier_pods, _ = tier_pods_of(located, is_steered=True)
+        return held_shares(in_force, all_tier_pods, Capacity.of(machine, 1), settings.tiers)
 
     return share
 

@@ -54,8 +54,8 @@ def test_two_containers_that_match_are_both_meant(pod, with_image, database, dec
 
     made = decided(subject, profiles=[database])
 
-    homes = [membership.layer_of(made, thread(subject, each)).name for each in IDS]
-    assert homes == ["mysql.hot.high", "mysql.hot.high", "high"]
+    placement = [membership.layer_of(made, thread(subject, each)).name for each in IDS]
+    assert placement == ["mysql.hot.high", "mysql.hot.high", "high"]
 
 
 def test_a_container_of_another_version_is_left_to_its_tier(pod, with_image, database, decided):
@@ -63,8 +63,8 @@ def test_a_container_of_another_version_is_left_to_its_tier(pod, with_image, dat
 
     made = decided(subject, profiles=[database])
 
-    homes = [membership.layer_of(made, thread(subject, each)).name for each in IDS[:2]]
-    assert homes == ["mysql.hot.high", "high"]
+    placement = [membership.layer_of(made, thread(subject, each)).name for each in IDS[:2]]
+    assert placement == ["mysql.hot.high", "high"]
 
 
 def test_a_thread_of_a_container_that_nobody_knows_yet_stays_with_its_tier_or_its_pod(

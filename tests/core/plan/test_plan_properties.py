@@ -111,8 +111,8 @@ def test_every_pod_lives_in_exactly_one_layer_and_so_do_its_threads(node):
 
     plan = decide(pods, catalogue, machine, given_settings)
 
-    homes = [key for layer in plan.layers for key in layer.members]
-    assert sorted(homes) == sorted(pod.key for pod in pods)
+    placement = [key for layer in plan.layers for key in layer.members]
+    assert sorted(placement) == sorted(pod.key for pod in pods)
     for assignment in plan.assignments:
         if assignment.profile is None:
             home = plan.layer_by_pod[assignment.pod.key]

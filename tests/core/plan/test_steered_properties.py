@@ -224,8 +224,8 @@ def test_a_held_plan_is_the_configuration_in_force_whatever_the_pods(node, left)
     held = steered(node, Steering(first.hints, first.layers, hold=True))
 
     assert render_engine(held) == render_engine(first)
-    homes = [key for layer in held.layers for key in layer.members]
-    assert sorted(homes) == sorted(pod.key for pod in node[0])
+    placement = [key for layer in held.layers for key in layer.members]
+    assert sorted(placement) == sorted(pod.key for pod in node[0])
     for thread in threads_of(held):
         assert membership.layer_of(held, thread) is not None
 
@@ -235,8 +235,8 @@ def test_a_held_plan_is_the_configuration_in_force_whatever_the_pods(node, left)
 def test_every_pod_of_a_steered_plan_lives_in_one_layer_and_can_be_explained(node):
     plan = steered(node)
 
-    homes = [key for layer in plan.layers for key in layer.members]
-    assert sorted(homes) == sorted(pod.key for pod in node[0])
+    placement = [key for layer in plan.layers for key in layer.members]
+    assert sorted(placement) == sorted(pod.key for pod in node[0])
     for pod in node[0][:5]:
         places = explain(plan, node[3], pod.key).places
         assert {place.hint for place in places} <= set(plan.hints.values())

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 from temper_core import Tier, load_settings
-from temper_plugin_density.placement.asking import PodReader, PodWish
+from temper_plugin_density.placement.asking import PodDemand, PodReader
 from temper_plugin_density.placement.facts import NodeFacts
 from temper_plugin_density.placement.scoring import Bound
 
@@ -20,8 +20,8 @@ PRIORITIES = {
 READER = PodReader(load_settings(None).priority_mapping)
 
 
-def wish(tier, millis=1000, pod="shop/new", **changes):
-    return PodWish(pod, tier, millis, **changes)
+def demand(tier, millis=1000, pod="shop/new", **changes):
+    return PodDemand(pod, tier, millis, **changes)
 
 
 def facts(name="node-1", **changes):
@@ -39,7 +39,7 @@ def facts(name="node-1", **changes):
 
 def bound(*pods):
     """What pods ask for, each (tier, millis)."""
-    return Bound.of(wish(tier, millis) for tier, millis in pods)
+    return Bound.of(demand(tier, millis) for tier, millis in pods)
 
 
 def rfc3339(at):

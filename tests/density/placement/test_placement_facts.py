@@ -14,11 +14,11 @@ from tests.density.placement.made import (
     NOW,
     READER,
     bound,
+    demand,
     node_object,
     pod_object,
     rfc3339,
     told,
-    wish,
 )
 
 NUMBERS = (read.FENCED, read.BUDGET, read.CORE_CPUS, *read.TIER_MILLIS.values())
@@ -119,7 +119,7 @@ def test_whatever_is_annotated_there_is_a_score(annotations, cpu, tier):
         "status": {"allocatable": {"cpu": cpu}},
     }
 
-    found = score(wish(tier), read_node(item), bound((Tier.HIGH, 1)), NOW)
+    found = score(demand(tier), read_node(item), bound((Tier.HIGH, 1)), NOW)
 
     assert 0 <= found.points <= 100
     assert found.reason
@@ -134,7 +134,7 @@ def test_a_pod_is_read_as_the_agents_read_it():
     pod = pod_object("db", Tier.CRITICAL, "1500m")
     pod["spec"]["initContainers"] = [sidecar]
 
-    found = READER.wish(pod)
+    found = READER.demand(pod)
 
     assert (found.pod, found.tier, found.millis) == ("shop/db", Tier.CRITICAL, 1600)
     assert found.tier_reason == "priority 1000000 (temper-critical) >= critical threshold 1000000"
@@ -145,7 +145,7 @@ def test_from_kubernetes_own_classes_on_a_pod_is_one_of_the_system(priority, is_
     pod = pod_object("dns", Tier.CRITICAL)
     pod["spec"]["priority"] = priority
 
-    assert READER.wish(pod).is_system is is_system
+    assert READER.demand(pod).is_system is is_system
 
 
 def test_a_pod_that_is_on_its_way_out_asks_for_nothing():

@@ -17,7 +17,7 @@ from temper_plugin_density.placement.asking import BoundPod
 from temper_plugin_density.placement.exchange import read_question
 from temper_plugin_density.placement.facts import read_node
 from temper_plugin_density.placement.ledger import Ledger
-from tests.density.placement.made import READER, node_object, pod_object, told, wish
+from tests.density.placement.made import READER, demand, node_object, pod_object, told
 
 MOST_BYTES = 100_000
 CRITICAL = pod_object("db", Tier.CRITICAL, "1")
@@ -205,7 +205,7 @@ def test_any_json_is_a_question_or_is_refused(document):
 
 def test_the_last_answer_for_a_pod_is_explained_as_it_was(client, ledger):
     client.post("/prioritize", json=asked("fuller", "empty"))
-    ledger.put_pod(BoundPod("uid-db", "empty", wish(Tier.CRITICAL, 1000, "shop/db")))
+    ledger.put_pod(BoundPod("uid-db", "empty", demand(Tier.CRITICAL, 1000, "shop/db")))
 
     by_key = client.get("/debug/score", params={"pod": "shop/db"}).json()
     by_both = client.get("/debug/score", params={"namespace": "shop", "pod": "db"}).json()
@@ -246,7 +246,7 @@ def test_an_explanation_has_no_more_nodes_than_a_slow_reader_may_hold(client):
 
 
 def test_a_bound_pod_that_was_not_asked_about_is_reckoned_now(client, ledger):
-    ledger.put_pod(BoundPod("uid-db", "empty", wish(Tier.CRITICAL, 1000, "shop/db")))
+    ledger.put_pod(BoundPod("uid-db", "empty", demand(Tier.CRITICAL, 1000, "shop/db")))
 
     said = client.get("/debug/score?pod=shop/db").json()
 

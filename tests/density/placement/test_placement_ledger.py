@@ -11,9 +11,9 @@ from temper_plugin_density.placement.asking import BoundPod
 from temper_plugin_density.placement.explaining import Decisions, ScoreRecord, explain
 from temper_plugin_density.placement.ledger import Ledger
 from temper_plugin_density.placement.scoring import OLD_AFTER_S, Score, score
-from tests.density.placement.made import NOW, bound, facts, wish
+from tests.density.placement.made import NOW, bound, demand, facts
 
-NEW = wish(Tier.CRITICAL, 1000)
+NEW = demand(Tier.CRITICAL, 1000)
 
 
 class Clock:
@@ -37,7 +37,7 @@ def ledger(clock):
 
 
 def on(node, uid, tier=Tier.CRITICAL, millis=2000):
-    return BoundPod(uid, node, wish(tier, millis, f"shop/{uid}"))
+    return BoundPod(uid, node, demand(tier, millis, f"shop/{uid}"))
 
 
 def score_of(ledger, pod, node):
@@ -146,10 +146,10 @@ def test_numbers_from_a_clock_that_is_ahead_count_once_it_is_time(ledger, clock)
 
 
 def test_scores_are_remembered_by_size_tier_and_kind(ledger):
-    wishes = [wish(Tier.CRITICAL, millis) for millis in range(0, 200_000, 1000)]
-    wishes += [wish(Tier.LOW, 1000), wish(Tier.CRITICAL, 1000, is_system=True)]
+    demands = [demand(Tier.CRITICAL, millis) for millis in range(0, 200_000, 1000)]
+    demands += [demand(Tier.LOW, 1000), demand(Tier.CRITICAL, 1000, is_system=True)]
 
-    for each in wishes + wishes:
+    for each in demands + demands:
         assert score_of(ledger, each, "a") == score(each, facts("a"), bound(), NOW)
 
 
@@ -168,20 +168,22 @@ def test_after_any_number_of_changes_the_sums_are_those_of_what_is_there(ledger,
         score_of(ledger, NEW, node)
 
     for node in "ab":
-        expected = bound(*((p.wish.tier, p.wish.millis) for p in there.values() if p.node == node))
+        expected = bound(
+            *((p.demand.tier, p.demand.millis) for p in there.values() if p.node == node)
+        )
         assert score_of(ledger, NEW, node) == score(NEW, facts(node), expected, NOW)
 
 
 def test_a_pod_is_found_by_its_name(ledger):
     ledger.put_pod(on("b", "1"))
 
-    assert ledger.find_pod("shop/1") == ("b", wish(Tier.CRITICAL, 2000, "shop/1"))
+    assert ledger.find_pod("shop/1") == ("b", demand(Tier.CRITICAL, 2000, "shop/1"))
     assert ledger.find_pod("shop/2") is None
 
 
 def decision(pod, nodes, at=NOW, asker=""):
     scores = tuple(Score(f"n{number}", 50.0, "normal_pod") for number in range(nodes))
-    return ScoreRecord(wish(Tier.NORMAL, pod=pod), scores, at, asker)
+    return ScoreRecord(demand(Tier.NORMAL, pod=pod), scores, at, asker)
 
 
 def test_the_oldest_answers_are_dropped_above_the_bound_of_bytes():
@@ -221,7 +223,7 @@ def test_the_bound_holds_for_the_memory_that_answers_take():
     tracemalloc.start()
     try:
         for number in range(200):
-            asked = wish(Tier.CRITICAL, number, f"shop/{number}")
+            asked = demand(Tier.CRITICAL, number, f"shop/{number}")
             decisions.keep(ScoreRecord(asked, ledger.scores(asked, ledger.nodes), NOW))
         ledger.replace_nodes([])
         gc.collect()
@@ -259,7 +261,7 @@ def test_the_scores_that_are_cached_are_bounded_over_all_nodes(ledger, monkeypat
     names = ("a", "b")
 
     for millis in range(100):
-        ledger.scores(wish(Tier.CRITICAL, millis), names)
+        ledger.scores(demand(Tier.CRITICAL, millis), names)
 
     assert [len(ledger._places[name].scores) for name in names] == [5, 5]
 
@@ -267,7 +269,7 @@ def test_the_scores_that_are_cached_are_bounded_over_all_nodes(ledger, monkeypat
 def test_an_explanation_has_the_best_node_first_and_says_where_the_pod_went(ledger):
     ledger.put_pod(on("a", "1"))
     ledger.put_pod(on("b", "new"))
-    asked = wish(Tier.CRITICAL, 2000, "shop/new", tier_reason="because")
+    asked = demand(Tier.CRITICAL, 2000, "shop/new", tier_reason="because")
     scores = ledger.scores(asked, ("nowhere", "a", "b"))
 
     said = explain(ScoreRecord(asked, scores, NOW), ledger, "now")

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from temper_core import Tier
 from temper_plugin_density.placement.scoring import OLD_AFTER_S, Score, score
-from tests.density.placement.made import NOW, bound, facts, wish
+from tests.density.placement.made import NOW, bound, demand, facts
 
 FENCING = (Tier.CRITICAL, Tier.HIGH)
 PACKING = (Tier.LOW, Tier.BACKGROUND)
@@ -14,7 +14,7 @@ NOTHING = bound()
 
 
 def points(tier, millis=1000, node=None, there=NOTHING, now=NOW):
-    return score(wish(tier, millis), node or facts(), there, now)
+    return score(demand(tier, millis), node or facts(), there, now)
 
 
 @pytest.mark.parametrize(
@@ -103,13 +103,13 @@ def test_to_a_normal_pod_all_nodes_are_equal():
 
 
 def test_a_system_pod_fences_nothing():
-    found = score(wish(Tier.CRITICAL, is_system=True), facts(mode="safe_mode"), NOTHING, NOW)
+    found = score(demand(Tier.CRITICAL, is_system=True), facts(mode="safe_mode"), NOTHING, NOW)
 
     assert (found.rule, found.points) == ("system_pod", 50)
 
 
 def test_pods_of_the_system_layer_take_no_cores_but_count_as_requests():
-    there = type(NOTHING).of([wish(Tier.CRITICAL, 9000, is_system=True)])
+    there = type(NOTHING).of([demand(Tier.CRITICAL, 9000, is_system=True)])
 
     assert points(Tier.CRITICAL, 1000, there=there).inputs["fenced_after"] == 1
     assert points(Tier.LOW, 1000, there=there).inputs["requests_after"] == 10_000
@@ -189,7 +189,7 @@ TIERS = st.sampled_from(Tier)
 @given(TIERS, MILLIS, NODES, PODS, st.booleans())
 @settings(max_examples=150)
 def test_every_node_has_from_0_to_100_points_and_a_reason(tier, millis, node, there, is_system):
-    found = score(wish(tier, millis, is_system=is_system), node, bound(*there), NOW)
+    found = score(demand(tier, millis, is_system=is_system), node, bound(*there), NOW)
 
     assert 0 <= found.points <= 100
     assert 0 <= found.extender_score <= 10
@@ -200,8 +200,8 @@ def test_every_node_has_from_0_to_100_points_and_a_reason(tier, millis, node, th
 @settings(max_examples=150)
 def test_more_that_can_be_fenced_never_makes_a_node_worse(tier, millis, node, there, more):
     larger = facts(**{**_fields(node), "budget_cores": (node.budget_cores or 0) + more})
-    before = score(wish(tier, millis), node, bound(*there), NOW)
-    after = score(wish(tier, millis), larger, bound(*there), NOW)
+    before = score(demand(tier, millis), node, bound(*there), NOW)
+    after = score(demand(tier, millis), larger, bound(*there), NOW)
 
     assert node.budget_cores is None or after.points >= before.points
 
@@ -209,8 +209,8 @@ def test_more_that_can_be_fenced_never_makes_a_node_worse(tier, millis, node, th
 @given(st.sampled_from(FENCING), MILLIS, NODES, PODS, st.sampled_from(FENCING), MILLIS)
 @settings(max_examples=150)
 def test_more_that_is_fenced_never_makes_a_node_better(tier, millis, node, there, other, more):
-    before = score(wish(tier, millis), node, bound(*there), NOW)
-    after = score(wish(tier, millis), node, bound(*there, (other, more)), NOW)
+    before = score(demand(tier, millis), node, bound(*there), NOW)
+    after = score(demand(tier, millis), node, bound(*there, (other, more)), NOW)
 
     assert after.points <= before.points
 
@@ -218,8 +218,8 @@ def test_more_that_is_fenced_never_makes_a_node_better(tier, millis, node, there
 @given(st.sampled_from(PACKING), MILLIS, NODES, PODS, MILLIS)
 @settings(max_examples=150)
 def test_of_two_nodes_with_room_batch_prefers_the_fuller(tier, millis, node, there, more):
-    emptier = score(wish(tier, millis), node, bound(*there), NOW)
-    fuller = score(wish(tier, millis), node, bound(*there, (Tier.NORMAL, more)), NOW)
+    emptier = score(demand(tier, millis), node, bound(*there), NOW)
+    fuller = score(demand(tier, millis), node, bound(*there, (Tier.NORMAL, more)), NOW)
 
     assert fuller.rule == "node_full" or fuller.points >= emptier.points
 
@@ -227,8 +227,8 @@ def test_of_two_nodes_with_room_batch_prefers_the_fuller(tier, millis, node, the
 @given(st.sampled_from(FENCING), MILLIS, MILLIS, NODES, PODS)
 @settings(max_examples=150)
 def test_a_larger_pod_is_never_better_off(tier, millis, more, node, there):
-    smaller = score(wish(tier, millis), node, bound(*there), NOW)
-    larger = score(wish(tier, millis + more), node, bound(*there), NOW)
+    smaller = score(demand(tier, millis), node, bound(*there), NOW)
+    larger = score(demand(tier, millis + more), node, bound(*there), NOW)
 
     assert larger.points <= smaller.points
 

@@ -28,7 +28,7 @@ COLOURS = ("green", "cyan", "yellow", "magenta", "blue", "bright_green", "bright
 
 
 @frozen
-class _Sight:
+class _CpuView:
     """By CPU: the owning layer, the load, and the busiest thread that was last seen there."""
 
     owners: Mapping[int, str]
@@ -49,14 +49,14 @@ def map_lines(document: Row, busy: Mapping[int, float], width: int) -> "list[Tex
     cores = _cores(document)
     if not cores:
         return [Text("the observation has no CPUs")]
-    sight = _sight(document, busy)
+    view = _cpu_view(document, busy)
     slots = max(1, min(width, WIDEST) // CELL)
     widest = max(map(len, cores))
     if widest > slots:
         parts = [core[at : at + slots] for core in cores for at in range(0, len(core), slots)]
-        return [_line([part], sight) for part in parts]
+        return [_line([part], view) for part in parts]
     beside = slots // widest
-    return [_line(cores[at : at + beside], sight) for at in range(0, len(cores), beside)]
+    return [_line(cores[at : at + beside], view) for at in range(0, len(cores), beside)]
 
 
 def _cores(document: Row) -> list[tuple[int, ...]]:
@@ -67,7 +67,7 @@ def _cores(document: Row) -> list[tuple[int, ...]]:
     return [core for cpus in lists if (core := tuple(integers(cpus)))]
 
 
-def _sight(document: Row, busy: Mapping[int, float]) -> _Sight:
+def _cpu_view(document: Row, busy: Mapping[int, float]) -> _CpuView:
     owners: dict[int, str] = {}
     colours: dict[str, str] = {}
     for layer in rows(document, "layers"):
@@ -86,10 +86,10 @@ def _sight(document: Row, busy: Mapping[int, float]) -> _Sight:
         busiest = occupants.get(cpu)
         if busiest is None or used > (number(busiest, "cpu_used") or 0.0):
             occupants[cpu] = thread
-    return _Sight(owners, busy, guessed, occupants, colours)
+    return _CpuView(owners, busy, guessed, occupants, colours)
 
 
-def _line(cores: Sequence[Sequence[int]], sight: _Sight) -> "Text":
+def _line(cores: Sequence[Sequence[int]], view: _CpuView) -> "Text":
     from rich.text import Text
 
     line = Text()
@@ -99,28 +99,28 @@ def _line(cores: Sequence[Sequence[int]], sight: _Sight) -> "Text":
                 line.append("|", "dim")
             elif line:
                 line.append(" ")
-            for part, style in _cell(cpu, sight):
+            for part, style in _cell(cpu, view):
                 line.append(part, style)
     line.rstrip()
     return line
 
 
-def _cell(cpu: int, sight: _Sight) -> Iterator[tuple[str, str]]:
+def _cell(cpu: int, view: _CpuView) -> Iterator[tuple[str, str]]:
     """Yield the parts of one CPU, CELL - 1 cells wide, each with its style."""
     from temper_core.console import shown
     from temper_plugin_console.top.columns import fitted
 
-    owner = sight.owners.get(cpu, "")
-    share = sight.busy.get(cpu)
-    load = share if share is not None else min(1.0, sight.guessed.get(cpu, 0.0))
+    owner = view.owners.get(cpu, "")
+    share = view.busy.get(cpu)
+    load = share if share is not None else min(1.0, view.guessed.get(cpu, 0.0))
     mark = " " if share is not None else "~"
     style = "red" if load >= BUSY else "yellow" if load >= HALF else ""
     head = f"{cpu:>4} "
     yield head, "bold"
-    yield fitted(shown(owner or "-"), LAYER_CELLS), sight.colours.get(owner, "dim")
+    yield fitted(shown(owner or "-"), LAYER_CELLS), view.colours.get(owner, "dim")
     yield f"{mark}{load:>4.0%} ", style
     rest = CELL - 1 - len(head) - LAYER_CELLS - len("~100% ")
-    yield fitted(shown(_who(sight.occupants.get(cpu))), rest), ""
+    yield fitted(shown(_who(view.occupants.get(cpu))), rest), ""
 
 
 def _who(thread: Row | None) -> str:

@@ -95,7 +95,7 @@ class Extender:
             self._measures.requests.labels(REFUSED).inc()
             raise
         scores = question.scores(self._ledger)
-        self._decisions.keep(ScoreRecord(question.wish, scores, time.time(), _address(request)))
+        self._decisions.keep(ScoreRecord(question.demand, scores, time.time(), _address(request)))
         response = Response(answer(scores), media_type="application/json")
         self._measures.count_scores(scores)
         self._measures.requests.labels(WAS_ANSWERED).inc()
@@ -137,7 +137,7 @@ class Extender:
     async def _try(self, request: Request) -> Response:
         """Explain the scores of the pod in the body. The result is not kept."""
         question = await self._read(request, read_pod_or_question)
-        decision = ScoreRecord(question.wish, question.scores(self._ledger), time.time())
+        decision = ScoreRecord(question.demand, question.scores(self._ledger), time.time())
         return _document(explain(decision, self._ledger, RECKONED, MOST_EXPLAINED))
 
     async def _healthz(self, _: Request) -> Response:

@@ -12,7 +12,7 @@ PACKING_TIERS = (Tier.LOW, Tier.BACKGROUND)
 
 
 @frozen
-class PodWish:
+class PodDemand:
     """A pod to place. Pods with ``is_system`` belong to the system layer and fence no cores."""
 
     pod: str
@@ -28,7 +28,7 @@ class BoundPod:
 
     uid: str
     node: str
-    wish: PodWish
+    demand: PodDemand
 
 
 class PodReader:
@@ -37,7 +37,7 @@ class PodReader:
     def __init__(self, mapping: Any) -> None:  # noqa: ANN401 - settings are not public
         self._mapping = mapping
 
-    def wish(self, item: Mapping[str, Any]) -> PodWish:
+    def demand(self, item: Mapping[str, Any]) -> PodDemand:
         """Read a pod to place. Raise InputError for anything else."""
         pod = read_pod_object(item, source="Pod")
         if pod is None:
@@ -55,10 +55,10 @@ class PodReader:
             return None
         return BoundPod(uid_of(item), str(node), self._wish_of(pod))
 
-    def _wish_of(self, pod: Pod) -> PodWish:
+    def _wish_of(self, pod: Pod) -> PodDemand:
         tier, reason = tier_of(pod, self._mapping)
         is_system = (pod.priority or 0) >= self._mapping.system
-        return PodWish(pod.key, tier, pod.cpu_request_millis, is_system, reason)
+        return PodDemand(pod.key, tier, pod.cpu_request_millis, is_system, reason)
 
 
 def uid_of(item: Mapping[str, Any]) -> str:

@@ -12,7 +12,7 @@ import yaml
 from temper_core import DocumentError, InputError
 from temper_kube.api_server import ApiServer
 from temper_plugin_density.cluster_access import about, find_access
-from temper_plugin_density.placement.asking import PodReader, PodWish
+from temper_plugin_density.placement.asking import PodDemand, PodReader
 from temper_plugin_density.placement.explaining import (
     RECKONED,
     RECKONED_AGAIN,
@@ -35,10 +35,10 @@ def score_once(pod: str, reader: PodReader, kubeconfig: Path | None) -> Mapping[
     manifest = _read_file(pod) if _is_file(pod) else None
     with ApiServer(find_access(kubeconfig)) as server:
         item = _completed(server, manifest) if manifest is not None else _found(server, pod)
-        wish, ledger = _wish(item, reader, pod), _ledger(server, reader)
-    scores = ledger.scores(wish, ledger.nodes)
-    source = RECKONED_AGAIN if ledger.find_pod(wish.pod) else RECKONED
-    return explain(ScoreRecord(wish, scores, time.time()), ledger, source)
+        demand, ledger = _wish(item, reader, pod), _ledger(server, reader)
+    scores = ledger.scores(demand, ledger.nodes)
+    source = RECKONED_AGAIN if ledger.find_pod(demand.pod) else RECKONED
+    return explain(ScoreRecord(demand, scores, time.time()), ledger, source)
 
 
 def _is_file(pod: str) -> bool:
@@ -83,9 +83,9 @@ def _completed(server: ApiServer, manifest: Mapping[str, Any]) -> Mapping[str, A
     return {**manifest, "spec": {**spec, "priority": value}}
 
 
-def _wish(item: Mapping[str, Any], reader: PodReader, source: str) -> PodWish:
+def _wish(item: Mapping[str, Any], reader: PodReader, source: str) -> PodDemand:
     try:
-        return reader.wish(item)
+        return reader.demand(item)
     except DocumentError as error:
         raise DocumentError(source, error.problems) from error
 

@@ -11,7 +11,7 @@ from typing import Any
 from attrs import field, frozen
 
 from temper_core import InputError
-from temper_plugin_density.placement.asking import PodReader, PodWish
+from temper_plugin_density.placement.asking import PodDemand, PodReader
 from temper_plugin_density.placement.facts import NodeFacts, read_node
 from temper_plugin_density.placement.ledger import Ledger
 from temper_plugin_density.placement.scoring import Score
@@ -31,14 +31,14 @@ class Question:
     ``strangers`` are nodes of the request, used for those that the watch has not reported yet.
     """
 
-    wish: PodWish
+    demand: PodDemand
     nodes: tuple[str, ...] | None = None
     strangers: Mapping[str, NodeFacts] = field(factory=dict)
 
     def scores(self, ledger: Ledger) -> tuple[Score, ...]:
         """Score each node."""
         names = ledger.nodes if self.nodes is None else self.nodes
-        return ledger.scores(self.wish, names, self.strangers)
+        return ledger.scores(self.demand, names, self.strangers)
 
 
 def read_question(body: bytes, reader: PodReader) -> Question:
@@ -48,11 +48,11 @@ def read_question(body: bytes, reader: PodReader) -> Question:
     if not isinstance(pod, dict):
         raise InputError("Pod: must be a Pod object (the keys of ExtenderArgs are capitalised)")
     names, nodes = values.get("NodeNames"), values.get("Nodes")
-    wish = _wish(pod, reader)
+    demand = _wish(pod, reader)
     if names is not None:
-        return Question(wish, _names(names))
+        return Question(demand, _names(names))
     strangers = {facts.name: facts for facts in _nodes(nodes)}
-    return Question(wish, tuple(strangers), strangers)
+    return Question(demand, tuple(strangers), strangers)
 
 
 def read_pod_or_question(body: bytes, reader: PodReader) -> Question:
@@ -82,9 +82,9 @@ def _object(body: bytes) -> dict[str, Any]:
     return values
 
 
-def _wish(pod: Mapping[str, Any], reader: PodReader) -> PodWish:
+def _wish(pod: Mapping[str, Any], reader: PodReader) -> PodDemand:
     try:
-        return reader.wish(pod)
+        return reader.demand(pod)
     except InputError as error:
         raise InputError(str(error).splitlines()[0]) from error
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from attrs import frozen
 
-from temper_plugin_density.placement.asking import PodWish
+from temper_plugin_density.placement.asking import PodDemand
 from temper_plugin_density.placement.ledger import Ledger
 from temper_plugin_density.placement.scoring import Score
 
@@ -27,7 +27,7 @@ class ScoreRecord:
     ``asker`` is the address that was answered. It is empty for a score that was not asked for.
     """
 
-    wish: PodWish
+    demand: PodDemand
     scores: tuple[Score, ...]
     at: float
     asker: str = ""
@@ -36,7 +36,7 @@ class ScoreRecord:
     def size_bytes(self) -> int:
         """An upper bound of the memory that the record takes."""
         names = sum(len(score.node) for score in self.scores)
-        texts = 4 * (names + len(self.wish.pod) + len(self.wish.tier_reason))
+        texts = 4 * (names + len(self.demand.pod) + len(self.demand.tier_reason))
         return RECORD_BYTES + SCORE_BYTES * len(self.scores) + texts
 
 
@@ -59,8 +59,8 @@ class Decisions:
 
     def keep(self, decision: ScoreRecord) -> None:
         """Keep an answer. Drop the oldest ones above the limit."""
-        self._drop(decision.asker, decision.wish.pod)
-        self._kept.setdefault(decision.asker, OrderedDict())[decision.wish.pod] = decision
+        self._drop(decision.asker, decision.demand.pod)
+        self._kept.setdefault(decision.asker, OrderedDict())[decision.demand.pod] = decision
         self._bytes[decision.asker] += decision.size_bytes
         while self.size_bytes > self._most_bytes:
             ((largest, _),) = self._bytes.most_common(1)
@@ -85,14 +85,14 @@ def explain(
     decision: ScoreRecord, ledger: Ledger, source: str, most_nodes: int | None = None
 ) -> Mapping[str, Any]:
     """Return each node's score with its reason, best first. Leave out those above *most_nodes*."""
-    wish, bound = decision.wish, ledger.find_pod(decision.wish.pod)
+    demand, bound = decision.demand, ledger.find_pod(decision.demand.pod)
     best_first = sorted(decision.scores, key=lambda score: (-score.points, score.node))
     return {
-        "pod": wish.pod,
-        "tier": str(wish.tier),
-        "tier_reason": wish.tier_reason,
-        "is_system": wish.is_system,
-        "cpu_millis": wish.millis,
+        "pod": demand.pod,
+        "tier": str(demand.tier),
+        "tier_reason": demand.tier_reason,
+        "is_system": demand.is_system,
+        "cpu_millis": demand.millis,
         "source": source,
         "asked_by": decision.asker or None,
         "at": datetime.fromtimestamp(decision.at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from attrs import define, field
 
-from temper_plugin_density.placement.asking import BoundPod, PodWish
+from temper_plugin_density.placement.asking import BoundPod, PodDemand
 from temper_plugin_density.placement.facts import NodeFacts
 from temper_plugin_density.placement.scoring import (
     OLD_AFTER_S,
@@ -37,7 +37,7 @@ class _Place:
     """
 
     facts: NodeFacts | None = None
-    pods: dict[str, PodWish] = field(factory=dict)
+    pods: dict[str, PodDemand] = field(factory=dict)
     scores: dict[_Kind, _Known] = field(factory=dict)
     _bound: Bound | None = None
 
@@ -53,12 +53,12 @@ class _Place:
         self._bound = None
         self.scores.clear()
 
-    def score(self, wish: PodWish, facts: NodeFacts, kind: _Kind, now: float) -> Score:
+    def score(self, demand: PodDemand, facts: NodeFacts, kind: _Kind, now: float) -> Score:
         """Score the node by its *facts*. A score of an unchanged node comes from the cache."""
         cached = self.scores.get(kind)
         if cached is not None and now <= cached[1]:
             return cached[0]
-        fresh = score(wish, facts, self.bound, now)
+        fresh = score(demand, facts, self.bound, now)
         self.scores[kind] = (fresh, _holds_until(facts, now))
         return fresh
 
@@ -125,8 +125,8 @@ class Ledger:
             self.drop_pod(pod.uid)
         self._node_of[pod.uid] = pod.node
         place = self._places[pod.node]
-        if place.pods.get(pod.uid) != pod.wish:
-            place.pods[pod.uid] = pod.wish
+        if place.pods.get(pod.uid) != pod.demand:
+            place.pods[pod.uid] = pod.demand
             place.changed()
 
     def drop_pod(self, uid: str) -> None:
@@ -138,31 +138,31 @@ class Ledger:
             place.changed()
             self._tidy(name)
 
-    def find_pod(self, key: str) -> tuple[str, PodWish] | None:
+    def find_pod(self, key: str) -> tuple[str, PodDemand] | None:
         """Return the node of the bound pod with that namespace/name, and its request."""
         for name, place in self._places.items():
-            for wish in place.pods.values():
-                if wish.pod == key:
-                    return name, wish
+            for demand in place.pods.values():
+                if demand.pod == key:
+                    return name, demand
         return None
 
     def scores(
         self,
-        wish: PodWish,
+        demand: PodDemand,
         names: Iterable[str],
         strangers: Mapping[str, NodeFacts] = NOBODY,
     ) -> tuple[Score, ...]:
         """Score nodes. *strangers* are facts of nodes that the watch has not reported yet."""
-        now, kind = self._clock(), (wish.tier.value, wish.millis, wish.is_system)
+        now, kind = self._clock(), (demand.tier.value, demand.millis, demand.is_system)
         self._admit(kind)
         places, scored = self._places, []
         for name in names:
             place = places.get(name)
             if place is not None and place.facts is not None:
-                scored.append(place.score(wish, place.facts, kind, now))
+                scored.append(place.score(demand, place.facts, kind, now))
             elif name in strangers:
                 there = place.bound if place else Bound()
-                scored.append(score(wish, strangers[name], there, now))
+                scored.append(score(demand, strangers[name], there, now))
             else:
                 scored.append(unknown(name))
         return tuple(scored)

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from attrs import field, frozen
 
 from temper_core import Tier
-from temper_plugin_density.placement.asking import FENCING_TIERS, PACKING_TIERS, PodWish
+from temper_plugin_density.placement.asking import FENCING_TIERS, PACKING_TIERS, PodDemand
 from temper_plugin_density.placement.facts import NodeFacts
 
 HIGHEST = 100.0
@@ -80,26 +80,26 @@ class Bound:
     high: TierSum = TierSum()
 
     @classmethod
-    def of(cls, wishes: Iterable[PodWish]) -> "Bound":
+    def of(cls, demands: Iterable[PodDemand]) -> "Bound":
         """Add up pods."""
-        wishes = tuple(wishes)
-        fencing = [wish for wish in wishes if not wish.is_system]
+        demands = tuple(demands)
+        fencing = [demand for demand in demands if not demand.is_system]
         return cls(
-            sum(wish.millis for wish in wishes),
-            len(wishes),
-            TierSum.of(wish.millis for wish in fencing if wish.tier is Tier.CRITICAL),
-            TierSum.of(wish.millis for wish in fencing if wish.tier is Tier.HIGH),
+            sum(demand.millis for demand in demands),
+            len(demands),
+            TierSum.of(demand.millis for demand in fencing if demand.tier is Tier.CRITICAL),
+            TierSum.of(demand.millis for demand in fencing if demand.tier is Tier.HIGH),
         )
 
     def cores(self, core_cpus: int) -> int:
         """Return the whole cores that critical and high pods request."""
         return self.critical.cores(core_cpus) + self.high.cores(core_cpus)
 
-    def cores_with(self, wish: PodWish, core_cpus: int) -> int:
+    def cores_with(self, demand: PodDemand, core_cpus: int) -> int:
         """Return the same with one more critical or high pod."""
-        if wish.tier is Tier.CRITICAL:
-            return self.critical.plus(wish.millis).cores(core_cpus) + self.high.cores(core_cpus)
-        return self.critical.cores(core_cpus) + self.high.plus(wish.millis).cores(core_cpus)
+        if demand.tier is Tier.CRITICAL:
+            return self.critical.plus(demand.millis).cores(core_cpus) + self.high.cores(core_cpus)
+        return self.critical.cores(core_cpus) + self.high.plus(demand.millis).cores(core_cpus)
 
 
 @frozen
@@ -130,14 +130,14 @@ class Score:
         return SENTENCES[self.rule].format_map(self.inputs)
 
 
-def score(wish: PodWish, node: NodeFacts, bound: Bound, now: float) -> Score:
-    """Score *node* for *wish*. *now* is in seconds since the epoch. Never raises."""
-    if wish.is_system:
+def score(demand: PodDemand, node: NodeFacts, bound: Bound, now: float) -> Score:
+    """Score *node* for *demand*. *now* is in seconds since the epoch. Never raises."""
+    if demand.is_system:
         return Score(node.name, NEUTRAL, SYSTEM)
-    if wish.tier in FENCING_TIERS:
-        return _unsettled(wish, node, now) or _contention(wish, node, bound)
-    if wish.tier in PACKING_TIERS:
-        return _unsettled(wish, node, now) or _packing(wish, node, bound)
+    if demand.tier in FENCING_TIERS:
+        return _unsettled(demand, node, now) or _contention(demand, node, bound)
+    if demand.tier in PACKING_TIERS:
+        return _unsettled(demand, node, now) or _packing(demand, node, bound)
     return Score(node.name, NEUTRAL, NORMAL)
 
 
@@ -151,9 +151,9 @@ def is_recent(told_at: float, now: float) -> bool:
     return abs(now - told_at) <= OLD_AFTER_S
 
 
-def _unsettled(wish: PodWish, node: NodeFacts, now: float) -> Score | None:
+def _unsettled(demand: PodDemand, node: NodeFacts, now: float) -> Score | None:
     """Score a node with unusable numbers or without fences in force. None for other nodes."""
-    fences = wish.tier in FENCING_TIERS
+    fences = demand.tier in FENCING_TIERS
     if not node.mode:
         return Score(node.name, 0.0 if fences else NEUTRAL, UNTOLD)
     if node.told_at is not None and not is_recent(node.told_at, now):
@@ -165,11 +165,11 @@ def _unsettled(wish: PodWish, node: NodeFacts, now: float) -> Score | None:
     return None
 
 
-def _contention(wish: PodWish, node: NodeFacts, bound: Bound) -> Score:
+def _contention(demand: PodDemand, node: NodeFacts, bound: Bound) -> Score:
     if node.core_cpus is None or node.budget_cores is None:
         return Score(node.name, NEUTRAL, UNFENCED)
     requested = bound.cores(node.core_cpus)
-    requested_after = bound.cores_with(wish, node.core_cpus)
+    requested_after = bound.cores_with(demand, node.core_cpus)
     # The agent counts cores that no request shows (thread groups, workloads of the host). Only the
     # API server knows the pods bound since the agent wrote. The larger of both counts is used.
     annotated = node.fenced_cores or 0
@@ -184,45 +184,45 @@ def _contention(wish: PodWish, node: NodeFacts, bound: Bound) -> Score:
         "fenced_told": node.fenced_cores,
         "fenced_asked": requested,
         "core_cpus": node.core_cpus,
-        "pod_millis": wish.millis,
+        "pod_millis": demand.millis,
     }
     if after > node.budget_cores:
         return Score(node.name, 0.0, FULL_FENCE, inputs)
     return _unless_full(
         Score(node.name, HIGHEST * (1 - after / node.budget_cores), CONTENTION, inputs),
-        wish,
+        demand,
         node,
         bound,
     )
 
 
-def _packing(wish: PodWish, node: NodeFacts, bound: Bound) -> Score:
-    sums = _requests(wish, node, bound)
+def _packing(demand: PodDemand, node: NodeFacts, bound: Bound) -> Score:
+    sums = _requests(demand, node, bound)
     if not node.allocatable_millis:
         return Score(node.name, NEUTRAL, UNSIZED, sums)
     share = sums["requests_after"] / node.allocatable_millis
     packed = Score(node.name, min(HIGHEST, HIGHEST * share), PACKING, sums)
-    return _unless_full(packed, wish, node, bound)
+    return _unless_full(packed, demand, node, bound)
 
 
-def _unless_full(computed: Score, wish: PodWish, node: NodeFacts, bound: Bound) -> Score:
+def _unless_full(computed: Score, demand: PodDemand, node: NodeFacts, bound: Bound) -> Score:
     """Return *computed*, or a score of 0 if the node has no room for the pod's requests."""
-    after = max(bound.millis, node.tier_millis) + wish.millis
+    after = max(bound.millis, node.tier_millis) + demand.millis
     if node.allocatable_millis is None or after <= node.allocatable_millis:
         return computed
-    sums = _requests(wish, node, bound)
+    sums = _requests(demand, node, bound)
     return Score(node.name, 0.0, FULL_NODE, {**computed.inputs, **sums})
 
 
-def _requests(wish: PodWish, node: NodeFacts, bound: Bound) -> dict[str, int]:
+def _requests(demand: PodDemand, node: NodeFacts, bound: Bound) -> dict[str, int]:
     now = max(bound.millis, node.tier_millis)
     return {
-        "requests_after": now + wish.millis,
+        "requests_after": now + demand.millis,
         "requests_now": now,
         "allocatable_millis": node.allocatable_millis or 0,
         "requests_told": node.tier_millis,
         "requests_bound": bound.millis,
-        "pod_millis": wish.millis,
+        "pod_millis": demand.millis,
     }
 
 

@@ -8,7 +8,7 @@ from temper_plugin_linter.placement import Placement, PlacementHistory, PlanFact
 
 
 @define(eq=False)
-class Eye:
+class PlacementTracker:
     """One plugin's view of the node. It may be used on the plugin's own thread only."""
 
     limits: Limits
