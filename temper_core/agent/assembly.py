@@ -29,7 +29,7 @@ from temper_core.node.topology import read_machine
 from temper_core.observe.cgroup_roots import CgroupRoots
 from temper_core.observe.observer import Observer
 from temper_core.plugin_host import PluginHost, load_host
-from temper_core.profiles.completion import installed_engine, newest_engine
+from temper_core.profiles.completion import FindEngine, installed_engine, newest_engine
 from temper_core.profiles.trials import TrialBook
 from temper_core.profiles.watch import ProfileWatch
 from temper_core.records.contributions import PodSourceContext
@@ -56,8 +56,8 @@ def assemble(settings: Settings, wake: LoopWaker, roots: Roots | None = None) ->
     machine = read_machine()
     node = settings.node_name
     host = load_host(settings, extra={builtin_plugin.NAME: builtin_plugin})
-    engine = installed_engine(settings.scheduler.engine)
-    profiles = ProfileWatch(settings, host, engine if settings.scheduler.enforce else newest_engine)
+    find_engine = _find_engine(settings)
+    profiles = ProfileWatch(settings, host, find_engine)
     context = PodSourceContext(settings.pods, settings.workloads, machine, node=node)
     pods = open_pod_source(host, settings.pods.source, context)
     events = EventLog()
@@ -73,26 +73,22 @@ def assemble(settings: Settings, wake: LoopWaker, roots: Roots | None = None) ->
     cgroups = CgroupRoots.of(mounts.unified, mounts.v1)
     observer = Observer(machine, settings, node=node, cgroup_roots=cgroups, alarm=wake.set)
     published.show_events(events)
-    charges = InstrumentCharges(observer.cost.part)
-    helpers = HelperProcesses(
-        most=settings.plugin_host.helpers,
-        memory_bytes=settings.plugin_host.helper_memory_mib * MIB,
-        charge=charges,
+    trials = TrialBook(
+        lambda: frozenset(pod.key for pod in pods.pods),
+        machine,
+        find_engine,
+        wake.set,
+        record=events.record,
     )
+    published.show_trials(trials)
+    charges = InstrumentCharges(observer.cost.part)
+    helpers = _helpers(settings, charges)
     states = StateDirectories(
         Path(settings.safe_mode.state).parent,
         writing=restoration.writing,
         record=events.record,
         charge=charges,
     )
-    trials = TrialBook(
-        lambda: frozenset(pod.key for pod in pods.pods),
-        machine,
-        engine if settings.scheduler.enforce else newest_engine,
-        wake.set,
-        record=events.record,
-    )
-    published.show_trials(trials)
     instruments = Instruments(
         host,
         host.gather("temper_instruments", Instrument),
@@ -136,6 +132,19 @@ def assemble(settings: Settings, wake: LoopWaker, roots: Roots | None = None) ->
         watchdog=Watchdog(settings.scheduler.loop_deadline_s),
     )
     return Agent(parts, wake)
+
+
+def _find_engine(settings: Settings) -> FindEngine:
+    """Return what finds the engine's capabilities. Without an engine they are the newest."""
+    if settings.scheduler.enforce:
+        return installed_engine(settings.scheduler.engine)
+    return newest_engine
+
+
+def _helpers(settings: Settings, charges: InstrumentCharges) -> HelperProcesses:
+    bounds = settings.plugin_host
+    memory_bytes = bounds.helper_memory_mib * MIB
+    return HelperProcesses(most=bounds.helpers, memory_bytes=memory_bytes, charge=charges)
 
 
 def open_steering(settings: Settings, roots: Roots | None = None) -> Steerer:
