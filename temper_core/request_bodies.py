@@ -1,4 +1,4 @@
-"""How an endpoint reads the JSON body of a request."""
+"""Reads the JSON body of a request."""
 
 from typing import Any, TypeVar
 
@@ -15,10 +15,10 @@ def fit_body(
     source: str,
     example: str,
 ) -> Model:
-    """Fit a request's *body* to a *model*; a request without a body gets the model's defaults.
+    """Fit a request's *body* to a *model*. A request without a body gets the model's defaults.
 
-    Raises InputError, which is answered with 400, for what does not fit: *source* names the body,
-    *example* is one in JSON.
+    Raises InputError, which is answered with 400, if the body does not fit. The message names the
+    body by *source* and has *example*, a JSON body that fits.
     """
     if body is None:
         body = {}

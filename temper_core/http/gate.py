@@ -13,7 +13,7 @@ _LAST = (b"connection", b"close")
 
 
 class Gate:
-    """Has *app* answer where the connection has a place, or asks for one of the probes.
+    """Passes a request to *app* if its connection has a place, or if it asks for a probe.
 
     The answer to a probe needs no place, because Kubernetes restarts an agent that does not answer
     its probes, and that ends enforcement on the node.
@@ -40,7 +40,7 @@ class Gate:
 
 
 async def _send(connection: BoundedProtocol, send: Send, message: Message) -> None:
-    """Send a part of an answer, and say at its beginning whether it is the connection's last."""
+    """Send a part of an answer. The head of the connection's last answer closes the connection."""
     if message["type"] == "http.response.start" and connection.admission.is_last(connection):
         message = {**message, "headers": [*message.get("headers", ()), _LAST]}
     await send(message)
