@@ -25,6 +25,7 @@ _HOMES = {
     "temper_core.http.address": ("Address", "parse_address"),
     "temper_core.http.bounded_server": ("BoundedServer",),
     "temper_core.http.bounds": ("Bounds",),
+    "temper_core.http.client_network": ("client_network",),
     "temper_core.http.listener": ("listen_on",),
     "temper_core.json_items": ("JsonItems",),
     "temper_core.node.cgroups": ("thread_owner",),

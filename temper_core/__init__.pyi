@@ -17,6 +17,7 @@ from temper_core.hookspecs import hookimpl
 from temper_core.http.address import Address, parse_address
 from temper_core.http.bounded_server import BoundedServer
 from temper_core.http.bounds import Bounds
+from temper_core.http.client_network import client_network
 from temper_core.http.listener import listen_on
 from temper_core.json_items import JsonItems
 from temper_core.node.cgroups import thread_owner
@@ -197,6 +198,7 @@ __all__ = [
     "ask_agent",
     "ask_observation",
     "claim_rank",
+    "client_network",
     "completed_profiles",
     "cpu_millis",
     "event_stream",

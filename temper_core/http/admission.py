@@ -6,7 +6,8 @@ a place, so no number of clients keeps a probe from its answer, as long as its c
 closed before it asks. That happens to the oldest of ``most_waiting`` silent connections.
 
 Places are shared by client address: room is made at the cost of the address that has the most, and
-a free place goes to the waiting address that has the fewest.
+a free place goes to the waiting address that has the fewest. All IPv6 addresses of a /64 count as
+one address, since a single host may take any of them.
 """
 
 import asyncio
@@ -27,11 +28,8 @@ class Connection(Protocol):
     """When the last request or answer ended or began, by the event loop's clock."""
     is_gone: bool
     """Whether it was hung up on."""
-
-    @property
-    def address(self) -> str:
-        """The client's address, empty for a local socket."""
-        ...
+    network: str
+    """The network that the client is counted by (``client_network``), empty for a local socket."""
 
     @property
     def is_idle(self) -> bool:
@@ -113,13 +111,13 @@ class Admission:
         if not self._asking:
             return False
         held = self._held()
-        return held[connection.address] >= max(held.values())
+        return held[connection.network] >= max(held.values())
 
     def settle(self) -> None:
         """Give places to the requests that wait for one, as long as there is room."""
         while self._asking:
             held = self._held()
-            first = min(self._asking, key=lambda each: held[each.address])
+            first = min(self._asking, key=lambda each: held[each.network])
             if not self._take_place(first):
                 return
             self._stop_asking(first, is_placed=True)
@@ -166,13 +164,13 @@ class Admission:
     def _longest_silent(self, silent: Iterable[Connection]) -> Connection:
         """Return a connection of the address with the most places."""
         held = self._held()
-        return min(silent, key=lambda each: (-held[each.address], each.silent_since))
+        return min(silent, key=lambda each: (-held[each.network], each.silent_since))
 
     def _oldest_of_the_most(self, connections: Iterable[Connection]) -> Connection:
         """Return the first of the address that has the most of *connections*."""
-        present = Counter(each.address for each in connections)
-        return max(connections, key=lambda each: present[each.address])
+        present = Counter(each.network for each in connections)
+        return max(connections, key=lambda each: present[each.network])
 
     def _held(self) -> Counter[str]:
         """Return the number of places of each address."""
-        return Counter(each.address for each in self._placed if not each.is_gone)
+        return Counter(each.network for each in self._placed if not each.is_gone)

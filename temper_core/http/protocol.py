@@ -14,6 +14,7 @@ from uvicorn.server import ServerState
 
 from temper_core.http.admission import Admission
 from temper_core.http.bounds import Bounds
+from temper_core.http.client_network import client_network
 
 LARGEST_HEAD_BYTES = 16 * 1024
 """Of a head that arrives in pieces. An application may refuse more."""
@@ -41,6 +42,8 @@ class BoundedProtocol(H11Protocol):
 
     silent_since = 0.0
     is_gone = False
+    network = ""
+    """The network that the client is counted by, empty for a local socket."""
     _due = 0.0
     _timer: asyncio.TimerHandle | None = None
     _was_idle = True
@@ -58,11 +61,6 @@ class BoundedProtocol(H11Protocol):
         super().__init__(config, state, {**app_state, _CONNECTION: self})
         self._bounds = bounds
         self.admission = admission
-
-    @property
-    def address(self) -> str:
-        """The client's IP address, empty for a local socket."""
-        return self.client[0] if self.client else ""
 
     @property
     def is_idle(self) -> bool:
@@ -104,6 +102,7 @@ class BoundedProtocol(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's
         """Begin to wait for the first request."""
         super().connection_made(transport)
+        self.network = client_network(self.client[0]) if self.client else ""
         self._rearm(self._bounds.head_s)
         self.admission.arrive(self)
 

@@ -256,6 +256,29 @@ def test_another_asker_neither_replaces_nor_displaces_an_answer():
     assert len(answers[-1].scores) == 90
 
 
+def test_an_asker_with_many_ipv6_addresses_does_not_displace_the_answers_of_another():
+    decisions = Decisions(most_bytes=500_000)
+    decisions.keep(decision("shop/web", 90, 1, "2001:db8:0:2::1"))
+
+    for number in range(100):
+        decisions.keep(decision(f"shop/{number}", 50, 2 + number, f"2001:db8:0:1::{number:x}"))
+
+    assert [answer.asker for answer in decisions.of("shop/web")] == ["2001:db8:0:2::1"]
+    assert decisions.of("shop/99")
+    assert decisions.size_bytes <= 500_000
+
+
+def test_askers_of_one_network_neither_replace_nor_displace_the_answers_of_a_smaller_one():
+    decisions = Decisions(most_bytes=500_000)
+    decisions.keep(decision("shop/web", 90, 1, "2001:db8::1"))
+
+    for number in range(100):
+        decisions.keep(decision("shop/web", 100, 2 + number, "2001:db8::bad"))
+        decisions.keep(decision(f"shop/{number}", 100, 2 + number, "2001:db8::bad"))
+
+    assert decisions.of("shop/web")[-1].asker == "2001:db8::1"
+
+
 def test_the_scores_that_are_cached_are_bounded_over_all_nodes(ledger, monkeypatch):
     monkeypatch.setattr("temper_plugin_density.placement.ledger.MOST_CACHED", 10)
     names = ("a", "b")

@@ -7,6 +7,7 @@ from typing import Any
 
 from attrs import frozen
 
+from temper_core import client_network
 from temper_plugin_density.placement.asking import PodDemand
 from temper_plugin_density.placement.ledger import Ledger
 from temper_plugin_density.placement.scoring import Score
@@ -43,27 +44,30 @@ class ScoreRecord:
 class Decisions:
     """The latest answers by asker and pod, within a bound of bytes.
 
-    An asker never replaces or displaces the answers of one that holds less: above the bound the
-    oldest answer of the asker with the most bytes goes.
+    An asker never replaces the answer of another. Above the bound the oldest answer of the asker
+    with the most bytes goes, of the network with the most bytes. So no network displaces the
+    answers of one that holds less (``client_network``: IPv6 addresses count by their /64).
     """
 
     def __init__(self, most_bytes: int = MOST_BYTES_KEPT) -> None:
         self._most_bytes = most_bytes
         self._kept: dict[str, OrderedDict[str, ScoreRecord]] = {}
-        self._bytes: Counter[str] = Counter()
+        self._bytes: dict[str, Counter[str]] = {}
+        """The bytes of each asker, by network."""
+        self._size_bytes = 0
 
     @property
     def size_bytes(self) -> int:
         """The memory that all answers take, at most."""
-        return self._bytes.total()
+        return self._size_bytes
 
     def keep(self, decision: ScoreRecord) -> None:
         """Keep an answer. Drop the oldest ones above the limit."""
         self._drop(decision.asker, decision.demand.pod)
         self._kept.setdefault(decision.asker, OrderedDict())[decision.demand.pod] = decision
-        self._bytes[decision.asker] += decision.size_bytes
-        while self.size_bytes > self._most_bytes:
-            ((largest, _),) = self._bytes.most_common(1)
+        self._count(decision.asker, decision.size_bytes)
+        while self._size_bytes > self._most_bytes:
+            largest = self._largest_asker()
             self._drop(largest, next(iter(self._kept[largest])))
 
     def of(self, pod: str) -> tuple[ScoreRecord, ...]:
@@ -71,14 +75,29 @@ class Decisions:
         found = [answers[pod] for answers in self._kept.values() if pod in answers]
         return tuple(sorted(found, key=lambda decision: -decision.at))
 
+    def _largest_asker(self) -> str:
+        """Return the asker with the most bytes of the network with the most bytes."""
+        askers = max(self._bytes.values(), key=Counter.total)
+        return max(askers, key=askers.__getitem__)
+
     def _drop(self, asker: str, pod: str) -> None:
         answers = self._kept.get(asker, OrderedDict())
         dropped = answers.pop(pod, None)
-        if dropped is not None:
-            self._bytes[asker] -= dropped.size_bytes
         if not answers:
             self._kept.pop(asker, None)
-            self._bytes.pop(asker, None)
+        if dropped is not None:
+            self._count(asker, -dropped.size_bytes)
+
+    def _count(self, asker: str, size_bytes: int) -> None:
+        """Add to the bytes of *asker*, and forget it if nothing is left."""
+        network = client_network(asker)
+        askers = self._bytes.setdefault(network, Counter())
+        askers[asker] += size_bytes
+        self._size_bytes += size_bytes
+        if not askers[asker]:
+            del askers[asker]
+        if not askers:
+            del self._bytes[network]
 
 
 def explain(
