@@ -142,13 +142,20 @@ def _spec(rendered, name="temper-agent"):
 def test_by_default_the_port_is_open_to_the_namespace_and_to_collectors_of_metrics(helm):
     policy = helm.render().get("NetworkPolicy", "temper-agent")["spec"]
     (rule,) = policy["ingress"]
-    namespace, collectors, own = rule["from"]
+    namespace, own, collectors = rule["from"]
 
     assert policy["policyTypes"] == ["Ingress"]
     assert policy["podSelector"]["matchLabels"]["app.kubernetes.io/component"] == "agent"
     assert rule["ports"] == [{"port": "metrics", "protocol": "TCP"}]
     assert namespace == {"podSelector": {}}
     assert "prometheus" in collectors["podSelector"]["matchExpressions"][0]["values"]
+    assert collectors["namespaceSelector"]["matchExpressions"] == [
+        {
+            "key": "kubernetes.io/metadata.name",
+            "operator": "In",
+            "values": ["monitoring", "observability", "prometheus"],
+        }
+    ]
     assert "app.kubernetes.io/instance" in own["podSelector"]["matchLabels"]
 
 
@@ -158,3 +165,51 @@ def test_peers_are_replaced_and_policies_can_be_left_out(helm, tmp_path):
 
     assert given.get("NetworkPolicy", "temper-agent")["spec"]["ingress"][0]["from"][0] == peers[0]
     assert not helm.render("--set", "networkPolicy.enabled=false").of("NetworkPolicy")
+
+
+def test_collectors_are_admitted_from_the_namespaces_that_are_given_and_from_no_other(
+    helm, tmp_path
+):
+    def peers(namespaces):
+        given = {"networkPolicy": {"collectorNamespaces": namespaces}}
+        policy = helm.render(*values_file(tmp_path, given)).get("NetworkPolicy", "temper-agent")
+        return [peer for rule in policy["spec"]["ingress"] for peer in rule["from"]]
+
+    (collectors,) = (peer for peer in peers(["obs"]) if "namespaceSelector" in peer)
+
+    assert collectors["namespaceSelector"]["matchExpressions"][0]["values"] == ["obs"]
+    assert not [peer for peer in peers([]) if "namespaceSelector" in peer]
+
+
+API_SERVER = [{"cidr": "10.0.0.1/32", "port": 6443}]
+NAMES = {"protocol": "UDP", "port": 53}
+
+
+def _ways_out(helm, tmp_path, **policy):
+    given = {"networkPolicy": {"apiServer": API_SERVER, **policy}}
+    rendered = helm.render(*values_file(tmp_path, given))
+    return rendered.get("NetworkPolicy", "temper-egress")["spec"]["egress"]
+
+
+def test_the_way_out_leads_to_named_peers_only_and_names_come_from_the_clusters_dns(helm, tmp_path):
+    rules = _ways_out(helm, tmp_path)
+    (dns,) = (rule for rule in rules if NAMES in rule.get("ports", []))
+
+    assert all(rule["to"] for rule in rules)
+    assert [port["port"] for port in dns["ports"]] == [53, 53]
+    assert dns["to"] == [
+        {
+            "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "kube-system"}},
+            "podSelector": {"matchLabels": {"k8s-app": "kube-dns"}},
+        },
+        {"ipBlock": {"cidr": "169.254.20.10/32"}},
+    ]
+
+
+def test_another_dns_can_be_given_and_none(helm, tmp_path):
+    peers = [{"ipBlock": {"cidr": "10.96.0.10/32"}}]
+
+    assert peers in [rule["to"] for rule in _ways_out(helm, tmp_path, dns=peers)]
+    without = _ways_out(helm, tmp_path, dns=[])
+    assert all(rule["to"] for rule in without)
+    assert not [rule for rule in without if NAMES in rule.get("ports", [])]

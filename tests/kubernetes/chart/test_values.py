@@ -107,6 +107,8 @@ REFUSED = {
     "webhook: {failurePolicy: Fail}": "additional properties 'failurePolicy' not allowed",
     "webhook: {timeoutSeconds: 30}": "'/webhook/timeoutSeconds': maximum: got 30, want 10",
     "networkPolicy: {apiServer: [{cidr: 10.0.0.1}]}": "missing property 'port'",
+    "networkPolicy: {dns: [{}]}": "'/networkPolicy/dns/0'",
+    "networkPolicy: {collectorNamespaces: ['*']}": "'/networkPolicy/collectorNamespaces/0'",
     "serviceMonitor: {interval: fast}": "'/serviceMonitor/interval'",
     "serviceMonitor: {enabled: true, interval: 5s}": "serviceMonitor.scrapeTimeout: 10s is longer",
     "serviceMonitor: {enabled: true, scrapeTimeout: 1m30s, interval: 89000ms}": "1m30s is longer",
