@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -62,13 +63,13 @@ def write_settings(engine: Path, pace: Pace = BRISK) -> None:
 
 
 class Agent:
-    """A running agent."""
+    """A running agent. The command *under*, if given, sets up the process and executes it."""
 
-    def __init__(self, pace: Pace = BRISK) -> None:
+    def __init__(self, pace: Pace = BRISK, under: Sequence[str] = ()) -> None:
         self._pace = pace
         with LOG.open("a") as log:
             self._process = subprocess.Popen(  # noqa: S603 - this checkout's own command
-                [TEMPER, "agent", "--settings", SETTINGS],
+                [*under, TEMPER, "agent", "--settings", SETTINGS],
                 stdout=log,
                 stderr=log,
                 stdin=subprocess.DEVNULL,

@@ -1,6 +1,7 @@
 """The node of the walk: starts and ends its pods and its agent."""
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
@@ -17,9 +18,11 @@ FENCED = ("payments", "api")
 class Node:
     """One agent and its pods, one of each tier. All are ended on exit."""
 
-    def __init__(self, report: Report, engine: Path, pace: Pace = BRISK) -> None:
+    def __init__(
+        self, report: Report, engine: Path, pace: Pace = BRISK, under: Sequence[str] = ()
+    ) -> None:
         self.report = report
-        self._pace = pace
+        self._pace, self._under = pace, under
         self.crowd = Crowd(
             [
                 Pod("payments", 1_000_000, "2"),
@@ -55,7 +58,7 @@ class Node:
 
     def start_agent(self) -> Json:
         """Start an agent. Return the first observation in which it enforces."""
-        self.agent = Agent(self._pace)
+        self.agent = Agent(self._pace, self._under)
         observation: Json = self.agent.wait_for("enforcing")
         return observation
 

@@ -14,7 +14,13 @@ from tests.heavy import leave_to
 from tests.kernel.guest import Fault, Walked, known_faults, play_faults, walk
 
 IN_EVERY_RUN = ("loading", "enforcing")
-ONLY_IN_FULL = ("test_lint.py", "test_profiles.py", "test_kernels.py", "test_agreement.py")
+ONLY_IN_FULL = (
+    "test_lint.py",
+    "test_profiles.py",
+    "test_kernels.py",
+    "test_agreement.py",
+    "test_unit.py",
+)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
