@@ -28,10 +28,9 @@ def private_bytes() -> int:
 
 @frozen
 class CallBegun:
-    """The state of the process when a call began."""
+    """The number of a call, and the bytes of the process when it began."""
 
     number: int
-    is_alone: bool
     bytes_before: int
 
 
@@ -40,28 +39,39 @@ class CallMemory:
     """The growth of the process over each call into a plugin. May be used from any thread.
 
     The kernel counts memory by process and not by thread. A growth is therefore charged to a call
-    only if no call into another plugin ran at any time during it. What the agent's own threads take
-    meanwhile is charged as well, so the bound is far above that.
+    only for the time in which no call into another plugin ran, and never more than the process has
+    grown over the whole call. What the agent's own threads take meanwhile is charged as well, so
+    the bound is far above that.
     """
 
     bound_bytes: int = DEFAULT_BOUND_BYTES
     _measure: Callable[[], int] = private_bytes
-    _running: int = field(default=0, init=False)
+    _charged: dict[int, int] = field(factory=dict, init=False)
+    """The bytes that each running call has taken while it was the only one."""
+    _measured: int = field(default=0, init=False)
+    """The bytes of the process when a call last began or ended."""
     _last: int = field(default=0, init=False)
     _account: Lock = field(factory=Lock, init=False)
 
     def begin(self) -> CallBegun:
         """Note that a call begins."""
         with self._account:
-            self._running += 1
+            self._charge()
             self._last += 1
-            number, is_alone = self._last, self._running == 1
-        return CallBegun(number, is_alone, self._measure())
+            self._charged[self._last] = 0
+            return CallBegun(self._last, self._measured)
 
     def end(self, begun: CallBegun) -> int:
-        """Note that the call has ended. Return its growth in bytes, 0 if it was not alone."""
-        bytes_after = self._measure()
+        """Note that the call has ended. Return the bytes that it has grown the process by."""
         with self._account:
-            self._running -= 1
-            is_alone = begun.is_alone and self._last == begun.number
-        return max(0, bytes_after - begun.bytes_before) if is_alone else 0
+            self._charge()
+            charged = self._charged.pop(begun.number)
+            return max(0, min(charged, self._measured - begun.bytes_before))
+
+    def _charge(self) -> None:
+        """Charge what was taken since the last look, if a single call ran."""
+        measured = self._measure()
+        if len(self._charged) == 1:
+            (number,) = self._charged
+            self._charged[number] += measured - self._measured
+        self._measured = measured

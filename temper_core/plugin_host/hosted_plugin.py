@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from threading import Lock
 from time import perf_counter
-from typing import Any
+from typing import Any, NoReturn
 
 from attrs import define, field
 from pluggy import HookImpl, PluginManager, PluginValidationError
@@ -99,6 +99,7 @@ class HostedPlugin:
             if part in self.lost:
                 raise NotActive(self.name, f"{part} is set aside: {self.lost[part]}")
             started, begun = perf_counter(), self.memory.begin()
+            result, failed = None, None
             try:
                 result = self._worker.run(function, arguments, deadline_s)
             except CallOverdue as overdue:
@@ -106,19 +107,24 @@ class HostedPlugin:
                 self.set_aside(part, error.reason)  # before the next waiting call starts
                 self._worker = Worker(self.name)
                 raise error from overdue
-            except CallFailed as failed:
-                allowed = failed.failure.error
-                if allowed is not None and isinstance(allowed, allows):
-                    raise allowed from None
-                raise PluginError(self.name, failed.failure.reason) from failed
+            except CallFailed as failure:
+                failed = failure
             finally:
                 self.calls += 1
                 self.time_spent_s += perf_counter() - started
                 grown_bytes = self.memory.end(begun)
             self._refuse_growth(grown_bytes)
+            if failed is not None:
+                self._raise_failure(failed, allows)
             return result
         finally:
             self._turn.release()
+
+    def _raise_failure(self, failed: CallFailed, allows: tuple[type[TemperError], ...]) -> NoReturn:
+        allowed = failed.failure.error
+        if allowed is not None and isinstance(allowed, allows):
+            raise allowed from None
+        raise PluginError(self.name, failed.failure.reason) from failed
 
     def _refuse_growth(self, grown_bytes: int) -> None:
         if grown_bytes > self.memory.bound_bytes:

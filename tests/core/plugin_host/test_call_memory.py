@@ -4,7 +4,7 @@ import mmap
 
 import pytest
 
-from temper_core import Detector, PluginError, hookimpl
+from temper_core import Detector, InputError, PluginError, hookimpl
 from temper_core.plugin_host import PluginHost
 from temper_core.plugin_host.call_memory import CallMemory, private_bytes
 from temper_core.plugin_host.hosted_plugin import MIB, NotActive
@@ -69,6 +69,38 @@ def test_memory_that_a_call_has_given_back_is_not_charged(host):
     host.call("hoarder", pass_by, part="passing")
 
     assert host.states()[0].lost == ()
+
+
+@pytest.mark.parametrize("allows", [(), (InputError,)])
+def test_a_call_that_fails_is_charged_as_well(host, hoarder, allows):
+    def hoard_and_refuse():
+        hoarder.hoard(2 * BOUND_MIB)
+        raise InputError("no")
+
+    with pytest.raises(PluginError, match="grew the agent by"):
+        host.call("hoarder", hoard_and_refuse, allows=allows, part="endpoint")
+
+    assert host.states()[0].lost[0].startswith("endpoint: grew the agent by")
+
+
+def test_growth_is_charged_for_the_time_in_which_a_call_was_the_only_one():
+    measured = iter([0, 300, 350, 400])
+    memory = CallMemory(bound_bytes=100, measure=lambda: next(measured))
+
+    first, second = memory.begin(), memory.begin()
+    charged = [memory.end(second), memory.end(first)]
+
+    assert charged == [0, 350]
+
+
+def test_memory_that_was_given_back_beside_another_call_is_not_charged():
+    measured = iter([0, 300, 0, 0])
+    memory = CallMemory(bound_bytes=100, measure=lambda: next(measured))
+
+    first, second = memory.begin(), memory.begin()
+    charged = [memory.end(second), memory.end(first)]
+
+    assert charged == [0, 0]
 
 
 def test_growth_is_not_charged_while_another_plugin_is_called():
