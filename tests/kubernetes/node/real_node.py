@@ -26,7 +26,12 @@ NODE_EXEC_S = 60
 SLOW = {
     "agent": {
         "settings": {
-            "scheduler": {"start_deadline_s": 240.0, "quiet_s": 1.0, "min_interval_s": 1.0},
+            "scheduler": {
+                "start_deadline_s": 400.0,
+                "loop_deadline_s": 600.0,
+                "quiet_s": 1.0,
+                "min_interval_s": 1.0,
+            },
             "observe": {"budget_cpu_ratio": 0.5},
             "plugin_host": {"deadline_s": 60.0},
             "plugins": {"kubernetes": {"write_every_s": 1.0}},
