@@ -94,6 +94,24 @@ def read_settings(path: Path | None) -> "Settings":
     return load(path).settings
 
 
+def read_settings_to_act(path: Path | None) -> "Settings":
+    """Read the settings of a command that writes what they name, or sends a token.
+
+    Raises as ``read_settings``, and InputError if another user may change the file at *path*. The
+    default file is not checked: the host's own agent trusts it, and its kill switch has to work.
+    """
+    from temper_core.errors import InputError  # noqa: PLC0415 - with commands that act
+    from temper_core.foreign_writers import foreign_writer  # noqa: PLC0415
+    from temper_core.settings.reader import DEFAULT_PATH  # noqa: PLC0415 - slow
+
+    if path is not None and path != DEFAULT_PATH and (who := foreign_writer(path)):
+        raise InputError(
+            f"{path}: {who}; a command that acts takes only settings that nobody but root and "
+            "this user may change"
+        )
+    return read_settings(path)
+
+
 class FiniteRange(click.FloatRange):
     """A range of numbers for an option. NaN is refused, since no bound excludes it."""
 

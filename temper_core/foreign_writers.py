@@ -1,4 +1,4 @@
-"""Finds out which other users may change a file that this process trusts."""
+"""Checks which other users may change a file that this process trusts."""
 
 import os
 import stat
@@ -8,16 +8,16 @@ from pathlib import Path
 
 
 def foreign_writer(path: Path) -> str:
-    """Return who besides root and this user may change the file at *path*, empty for none.
+    """Return which users besides root and this user may change the file at *path*, empty for none.
 
-    Links are followed. A writer of a directory above may replace the file, unless the directory is
-    sticky (inode(7)), as /tmp is. A missing file has no writers.
+    Links are followed. A user who may write a directory above may replace the file, unless the
+    directory is sticky (inode(7)), as /tmp is. For a missing file the result is empty.
     """
     try:
         target = path.resolve(strict=True)
     except (OSError, RuntimeError):  # RuntimeError: a loop of links, before Python 3.13
         return ""
-    # A writer of a directory that holds a link may point the link elsewhere.
+    # A user who may write a directory that holds a link may replace the link.
     above = dict.fromkeys((*target.parents, *path.absolute().parents))
     return next(_writers(target, above), "")
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from temper_core.console import read_settings, read_settings_to_act
 from temper_core.errors import EXIT_FINDINGS, EXIT_MACHINE, MachineError
 
 if TYPE_CHECKING:
@@ -28,14 +29,13 @@ def command(path: Path | None, dry_run: bool, with_switch: bool, output: str) ->
     places are listed. The file by which an operator requests safe mode stays, unless --all is
     given.
 
-    Exit codes: 0 nothing of Temper's is left, 1 an unknown file was found and stays, 3 an agent
-    runs here, or a removal failed.
+    Exit codes: 0 nothing of Temper's is left, 1 an unknown file was found and stays, 2 another user
+    may change the file of --settings, 3 an agent runs here, or a removal failed.
     """
     from temper_core.restoring.restoration import refuse_beside_agent, restore_without_agent
     from temper_core.scheduler.host.roots import Roots
-    from temper_core.settings import load
 
-    settings = load(path).settings
+    settings = read_settings(path) if dry_run else read_settings_to_act(path)
     roots = Roots.of(settings)
     refuse_beside_agent(settings, roots)
     files = restore_without_agent(settings, roots, with_switch=with_switch, is_dry=dry_run)

@@ -7,18 +7,25 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from temper_core.console import output_option, print_json, read_settings, settings_option
+from temper_core.console import (
+    output_option,
+    print_json,
+    read_settings,
+    read_settings_to_act,
+    settings_option,
+)
 from temper_core.errors import EXIT_FINDINGS, MachineError
 
 if TYPE_CHECKING:
     from temper_core.cli.safe_mode_agents import AgentReport, Requests
     from temper_core.cli.safe_mode_switch import SafeModeOutcome
+    from temper_core.settings import Settings
 
 LATEST_S = 2**32
 
 
 @click.command("safe-mode")
-@click.argument("wish", type=click.Choice(["on", "off", "status"]))
+@click.argument("action", type=click.Choice(["on", "off", "status"]))
 @click.option("--reason", default="", help="Why, in one line; shown with the request.")
 @click.option(
     "--requester",
@@ -31,7 +38,7 @@ LATEST_S = 2**32
 @click.pass_context
 def command(
     context: click.Context,
-    wish: str,
+    action: str,
     reason: str,
     requester: str,
     settings_path: Path | None,
@@ -41,33 +48,38 @@ def command(
 
     Every agent that runs on this host is asked; with --settings only the one of that file. If it
     does not take the request, 'on' writes a file that it reads, and 'off' removes it. All agents
-    and all requests are listed. Exit codes: 1 if requests stand after 'off', 3 if nothing could be
-    done, if an agent has not heard or an engine is still attached after 'on' (with the command that
-    helps), or if no agent answers 'status'.
+    and all requests are listed. Exit codes: 1 if requests stand after 'off', 2 if another user may
+    change the file of --settings, 3 if nothing could be done, if an agent has not heard or an
+    engine is still attached after 'on' (with the command that helps), or if no agent answers
+    'status'.
     """
     from temper_core.cli.safe_mode_switch import Host, Switch
 
     host = context.obj if isinstance(context.obj, Host) else Host()
-    switch = Switch(read_settings(settings_path), host, is_for_one=settings_path is not None)
-    if wish == "on":
+    switch = Switch(_settings(action, settings_path), host, is_for_one=settings_path is not None)
+    if action == "on":
         outcome = switch.on(requester, reason)
     else:
-        outcome = switch.off(requester) if wish == "off" else switch.status()
+        outcome = switch.off(requester) if action == "off" else switch.status()
     _print(outcome, output)
-    _exit(outcome, wish)
+    _exit(outcome, action)
 
 
-def _exit(outcome: "SafeModeOutcome", wish: str) -> None:
+def _settings(action: str, path: Path | None) -> "Settings":
+    return read_settings(path) if action == "status" else read_settings_to_act(path)
+
+
+def _exit(outcome: "SafeModeOutcome", action: str) -> None:
     from temper_core.console import printable
 
     if outcome.alarms:
         raise MachineError("\n".join(map(printable, outcome.alarms)))
-    if wish == "status" and outcome.failure is not None:
+    if action == "status" and outcome.failure is not None:
         raise outcome.failure
     deaf = [agent for agent in outcome.agents if agent.is_deaf]
-    if wish == "off" and deaf:
+    if action == "off" and deaf:
         raise MachineError("\n".join(printable(_agent_line(agent)) for agent in deaf))
-    if wish == "off" and outcome.has_requests:
+    if action == "off" and outcome.has_requests:
         raise SystemExit(EXIT_FINDINGS)
 
 

@@ -54,7 +54,7 @@ class AgentReport:
 class Question:
     """What the agents are asked: *ask* is called with settings that name one agent's socket."""
 
-    wish: str
+    action: str
     ask: "Callable[[Settings], Any]"
     is_asked: bool = True
 
@@ -64,7 +64,7 @@ class Question:
         try:
             answer = answer_fields(self.ask(socket_settings(agent.local_socket())))
         except PermissionError:
-            remedy = f"sudo temper safe-mode {self.wish}"
+            remedy = f"sudo temper safe-mode {self.action}"
             return evolve(report, problem="this user may not ask it", remedy=remedy)
         except OSError as error:
             problem = error.strerror or str(error)
@@ -75,11 +75,11 @@ class Question:
 
     def last_resort(self, pid: int) -> str:
         """Return the command that works if an agent does not answer. The engine ends with it."""
-        return f"kill -KILL {pid}" if self.wish == "on" and pid else ""
+        return f"kill -KILL {pid}" if self.action == "on" and pid else ""
 
     def _remedy(self, agent: AgentProcess) -> str:
         if (path := agent.settings_path) and _is_trusted(agent, path):
-            return f"temper safe-mode {self.wish} --settings {shlex.quote(path)}"
+            return f"temper safe-mode {self.action} --settings {shlex.quote(path)}"
         return self.last_resort(agent.pid)
 
 

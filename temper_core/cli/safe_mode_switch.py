@@ -257,14 +257,14 @@ class Switch:
 class _Round:
     """One question to all agents. The other agents are asked while the settings' agent is."""
 
-    def __init__(self, switch: Switch, wish: str, body: Mapping[str, Any] | None) -> None:
+    def __init__(self, switch: Switch, action: str, body: Mapping[str, Any] | None) -> None:
         self._switch = switch
         self._body = body
         agents = find_agents(switch.host.roots.proc)
         self._named = _named_agent(switch.settings, agents)
         others = [agent for agent in agents if agent != self._named]
         is_asked = not switch.is_for_one and body is not None
-        self._question = Question(wish, self.ask if is_asked else self.look, is_asked=is_asked)
+        self._question = Question(action, self.ask if is_asked else self.look, is_asked=is_asked)
         self._asking = Asking(self._question, others)
 
     def ask(self, settings: "Settings") -> Any:  # noqa: ANN401 - JSON

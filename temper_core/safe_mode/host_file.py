@@ -31,9 +31,12 @@ class SafeModeFile:
     def lines(self) -> tuple[str, ...] | None:
         """Return the file's lines, None if there is no file. An unreadable file has one line."""
         try:
-            return self._read()
+            text = self._text()
         except OSError as error:
             return (f"cannot be read: {error.strerror or error}",)
+        if text is None:
+            return None
+        return tuple(line for line in text.decode(errors="replace").splitlines() if line.strip())
 
     def request(self, clock: Callable[[], float] = time.time) -> Request | None:
         """Return the file's request, None if there is no file.
@@ -51,33 +54,36 @@ class SafeModeFile:
     def add(self, requester: str, reason: str) -> str:
         """Create the file, or add to it, in *requester*'s name. Return a note on what is missing.
 
-        An unreadable file stays as it is, because it requests safe mode already. Where no text can
-        be written, an empty file requests it: its existence counts, and it takes no block of a full
-        disk.
+        An unreadable file, and a link, stays as it is, because it requests safe mode already. Where
+        no text can be written, an empty file requests it: its existence counts, and it takes no
+        block of a full disk.
         """
         try:
-            lines = self._read() or ()
+            text = self._text() or b""
         except OSError as error:
             return f" (it stays as it is: {error.strerror or error})"
-        other_lines = [line for line in lines if requester_of(line) != requester]
         when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         line = f"temper safe-mode on by {requester} (uid {os.getuid()}) at {when}"
+        line = f"{line}: {reason}" if reason else line
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._replace([*other_lines, f"{line}: {reason}" if reason else line])
+            self._replace(_ended(_without(text, requester)) + f"{line}\n".encode())
         except OSError as error:
             return self._leave_empty(error)
         return ""
 
     def remove(self, requester: str) -> bool:
         """Remove *requester*'s line, and the file with its last line. Return False without one."""
-        lines = self.lines()
-        if lines is None or requester not in map(requester_of, lines):
-            return False
-        other_lines = [line for line in lines if requester_of(line) != requester]
         try:
-            if other_lines:
-                self._replace(other_lines)
+            text = self._text() or b""
+        except OSError:
+            return False
+        left = _without(text, requester)
+        if left == text:
+            return False
+        try:
+            if left.strip():
+                self._replace(left)
             else:
                 self.path.unlink(missing_ok=True)
         except OSError as error:
@@ -97,15 +103,12 @@ class SafeModeFile:
             "'off' does not remove it, rm does)"
         )
 
-    def _read(self) -> tuple[str, ...] | None:
-        """Return all lines. Raise OSError for a file whose lines cannot be known and kept."""
+    def _text(self) -> bytes | None:
+        """Return the whole file. Raise OSError for a file whose text cannot be known and kept."""
         text = self._beginning(LARGEST_FILE_BYTES + 1)
-        if text is None:
-            return None
-        if len(text) > LARGEST_FILE_BYTES:
+        if text is not None and len(text) > LARGEST_FILE_BYTES:
             raise OSError(errno.EFBIG, f"is larger than {LARGEST_FILE_BYTES} bytes")
-        lines = text.decode(errors="replace").splitlines()
-        return tuple(line for line in lines if line.strip())
+        return text
 
     def _reason(self) -> str:
         """Return the beginning of the file's text, on one line."""
@@ -120,8 +123,10 @@ class SafeModeFile:
         """Return the first *size* bytes of a regular file, None without a file."""
         if not os.path.lexists(self.path):
             return None
-        # A pipe in the file's place must not block.
-        descriptor = os.open(self.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        # A pipe in the file's place must not block, and the target of a link is another file: it is
+        # neither shown as a reason nor copied.
+        flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
+        descriptor = os.open(self.path, flags)
         try:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 raise OSError(errno.EINVAL, "is not a regular file")
@@ -129,15 +134,19 @@ class SafeModeFile:
         finally:
             os.close(descriptor)  # an open of a directory as a file would leave it open
 
-    def _replace(self, lines: list[str]) -> None:
-        """Write a new file and rename it over the old one, so that it always exists."""
+    def _replace(self, text: bytes) -> None:
+        """Write a new file and rename it over the old one, so that it always exists.
+
+        The new file has the mode of the old one, and its owner where this user may give it away.
+        """
         beside = self.path.with_name(f"{self.path.name}.{os.getpid()}")
         beside.unlink(missing_ok=True)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         descriptor = os.open(beside, flags, 0o644)
         try:
-            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                file.write("".join(f"{line}\n" for line in lines))
+            with os.fdopen(descriptor, "wb") as file:
+                self._keep_rights(descriptor)
+                file.write(text)
                 file.flush()
                 os.fsync(file.fileno())
             beside.replace(self.path)
@@ -145,6 +154,27 @@ class SafeModeFile:
             with suppress(OSError):
                 beside.unlink()
             raise
+
+    def _keep_rights(self, descriptor: int) -> None:
+        try:
+            before = self.path.lstat()
+        except FileNotFoundError:
+            return
+        with suppress(PermissionError):
+            os.fchown(descriptor, before.st_uid, before.st_gid)
+        os.fchmod(descriptor, stat.S_IMODE(before.st_mode))
+
+
+def _without(text: bytes, requester: str) -> bytes:
+    """Return *text* without the lines of *requester*. All other bytes are kept."""
+    lines = text.splitlines(keepends=True)
+    return b"".join(
+        line for line in lines if requester_of(line.decode(errors="replace")) != requester
+    )
+
+
+def _ended(text: bytes) -> bytes:
+    return text if text.endswith(b"\n") or not text else text + b"\n"
 
 
 def requester_of(line: str) -> str:

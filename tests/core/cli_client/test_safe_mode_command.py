@@ -153,6 +153,56 @@ def test_on_adds_to_a_file_that_somebody_else_made_and_off_takes_only_that_away(
     assert result.exit_code == 1
 
 
+@pytest.mark.parametrize("mode", [0o600, 0o640])
+def test_the_file_keeps_its_rights_and_its_bytes(temper, node, mode):
+    content = b"maintenance\r\n\x00\xff\x0bask Jo"
+    node.file.parent.mkdir()
+    node.file.write_bytes(content)
+    node.file.chmod(mode)
+
+    temper(safe_mode.command, "on")
+    both = node.file.read_bytes()
+    modes = [stat.S_IMODE(node.file.stat().st_mode)]
+    temper(safe_mode.command, "off")
+
+    assert both.startswith(content + b"\ntemper safe-mode on by cli ")
+    assert node.file.read_bytes() == content + b"\n"
+    assert [*modes, stat.S_IMODE(node.file.stat().st_mode)] == [mode, mode]
+
+
+def test_the_target_of_a_link_is_neither_copied_nor_shown(temper, node, tmp_path):
+    secret = tmp_path / "secret"
+    secret.write_text("the password\n")
+    secret.chmod(0o600)
+    node.file.parent.mkdir()
+    node.file.symlink_to(secret)
+
+    result = temper(safe_mode.command, "on")
+
+    assert "it stays as it is" in result.output
+    assert "the password" not in result.output
+    assert node.file.is_symlink()
+    assert secret.read_text() == "the password\n"
+
+
+@pytest.mark.parametrize("action", ["on", "off"])
+def test_settings_that_others_may_change_are_not_acted_by(temper, node, action):
+    node.settings_path.chmod(0o666)
+
+    result = temper(safe_mode.command, action)
+
+    assert isinstance(result.exception, InputError)
+    assert f"{node.settings_path}: every user may write" in str(result.exception)
+    assert not node.file.exists()
+
+
+@pytest.mark.usefixtures("agent")
+def test_settings_that_others_may_change_are_read(temper, node):
+    node.settings_path.chmod(0o666)
+
+    assert temper(safe_mode.command, "status").exit_code == 0
+
+
 @pytest.mark.parametrize("make", [os.mkdir, os.mkfifo, lambda path: path.symlink_to("nowhere")])
 def test_whatever_stands_in_the_files_place_counts_as_asking_and_is_left_alone(temper, node, make):
     node.file.parent.mkdir()

@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 from temper_core.cli.restore import command
-from temper_core.errors import EXIT_FINDINGS, EXIT_MACHINE, MachineError
+from temper_core.errors import EXIT_FINDINGS, EXIT_MACHINE, InputError, MachineError
 from temper_core.node.cgroups import detect_cgroups
 from temper_core.restoring.restoration import refuse_beside_agent
 from temper_core.scheduler.preflight.node_checks import start_of
@@ -80,6 +80,17 @@ def test_all_that_a_killed_agent_left_goes_with_its_directories(made, restore):
     assert told["left"] == []
     assert not made.run.exists()
     assert not made.state.exists()
+
+
+def test_settings_that_others_may_change_are_listed_by_and_not_acted_by(made, restore):
+    made.path.chmod(0o666)
+
+    refused, listed = restore(), restore("--dry-run")
+
+    assert isinstance(refused.exception, InputError)
+    assert "every user may write" in str(refused.exception)
+    assert listed.exception is None or isinstance(listed.exception, SystemExit)
+    assert listed.output
 
 
 def test_a_second_time_there_is_nothing_to_do(made, restore):
