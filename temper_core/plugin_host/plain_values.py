@@ -29,6 +29,7 @@ from temper_core.records import (
     pods,
     profiles,
     tiers,
+    traits,
 )
 
 MOST_ITEMS = 100_000
@@ -54,6 +55,7 @@ _MODULES = (
     lint,
     pods,
     profiles,
+    traits,
 )
 _OPAQUE = frozenset(
     {"answer", "check", "collect", "detect", "load", "model", "open", "options", "stream"}

@@ -20,10 +20,10 @@ from temper_core.records.profiles import (
     ShapeRange,
     ThreadGroup,
     ThreadMatch,
-    Traits,
     Treatment,
     WorkloadProfile,
 )
+from temper_core.records.traits import Traits
 
 Table = dict[str, Any]
 

@@ -21,6 +21,7 @@ from attrs.validators import (
 
 from temper_core.patterns import require_pattern
 from temper_core.records.profile_keys import passes, told
+from temper_core.records.traits import Traits
 from temper_core.records.versions import CONDITION_PATTERN, require_condition
 
 SCHEMA_VERSION = 1
@@ -213,18 +214,6 @@ class ShapeRange:
         default=None, metadata=told("Architecture as of uname -m: x86_64, aarch64.")
     )
     llcs: Bounds | None = field(default=None, metadata=told("Last-level caches.", minimum=1))
-
-
-@frozen
-class Traits:
-    """Properties of the workload as a whole. Read by power-aware placement."""
-
-    criticality: str | None = None
-    cpu_bound: bool | None = None
-    cpu_intensity: str | None = None
-    cap_sensitivity: str | None = None
-    gpu_bound: bool | None = None
-    reschedulable: bool | None = None
 
 
 @frozen

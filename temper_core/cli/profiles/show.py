@@ -52,6 +52,7 @@ def _print_profile(loaded: "LoadedProfile") -> None:
         console.print(f"  extends       {', '.join(loaded.lineage)}")
     console.print(f"  recognised by {given(profile.fingerprint) or 'annotation only'}")
     console.print(f"  machine       {given(profile.machine_shape) or 'any'}")
+    console.print(f"  traits        {given(profile.traits) or 'not known'}")
     console.print(f"  measured      {given(profile.evidence) or 'no evidence given'}")
     if loaded.advice:
         console.print(f"  but           {loaded.advice}")

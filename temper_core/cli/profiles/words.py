@@ -30,6 +30,8 @@ def given(record: "AttrsInstance") -> str:
 
 
 def _said(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
     if isinstance(value, tuple | list):
         is_range = all(isinstance(item, int | float) for item in value)
         return ("-" if is_range else " ").join(map(str, value))

@@ -11,7 +11,7 @@ LINES = {
     "top": ["schema_version = 1", 'id = "search"', 'description = "x"'],
     "fingerprint": ['images = ["search:*"]', 'versions = [">=1"]', 'annotations = ["find"]'],
     "machine_shape": ["cores = [4, 16]", "llcs = 1"],
-    "traits": ["cpu_bound = true"],
+    "traits": ['cpu_bound = "io"', "reschedulable = true"],
     "first": [
         'name = "queries"',
         'match = [{ comm_prefix = "query-" }, { comm_pattern = "^rank" }]',
@@ -41,7 +41,8 @@ MISTAKES = [
     ("fingerprint", '"find"]', '"find", "F"]', "fingerprint.annotations[1]: must match regex"),
     ("machine_shape", "cores = [4, 16]", "cores = [16, 4]", "machine_shape.cores: must be [min"),
     ("machine_shape", "llcs = 1", 'llcs = "two"', "machine_shape.llcs: must be a whole number"),
-    ("traits", "cpu_bound = true", 'cpu_bound = "yes"', "traits.cpu_bound: must be true or false"),
+    ("traits", 'cpu_bound = "io"', "cpu_bound = true", "traits.cpu_bound: must be one of"),
+    ("traits", "reschedulable = true", "reschedulable = 1", "traits.reschedulable: must be true"),
     ("first", '"^rank"', '"("', "thread_groups[0].match[1].comm_pattern: must be a regular"),
     ("first", '"query-"', '"query-queryquery"', "thread_groups[0].match[0].comm_prefix: Length"),
     ("first", '"exclusive"', '"turbo"', "thread_groups[0].treatment: must be one of"),
@@ -89,7 +90,7 @@ def test_each_of_any_number_of_mistakes_is_told_by_its_path(mistakes):
 
 
 def test_mistakes_between_groups_are_told_beside_those_within():
-    text = document([MISTAKES[10], MISTAKES[17]]).replace('name = "merges"', 'name = "queries"')
+    text = document([MISTAKES[11], MISTAKES[18]]).replace('name = "merges"', 'name = "queries"')
     text += (
         '\n[[thread_groups]]\nname = "late"\nmatch = [{ comm_pattern = "^rank", leader = true }]'
     )
