@@ -27,6 +27,7 @@ from temper_core.records import (
     invariants,
     lint,
     pods,
+    profile_evidence,
     profiles,
     tiers,
     traits,
@@ -54,6 +55,7 @@ _MODULES = (
     invariants,
     lint,
     pods,
+    profile_evidence,
     profiles,
     traits,
 )

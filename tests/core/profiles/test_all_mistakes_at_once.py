@@ -8,7 +8,7 @@ from temper_core import DocumentError, parse_profile
 from temper_core.records.profiles import DerivedProfile
 
 LINES = {
-    "top": ["schema_version = 1", 'id = "search"', 'description = "x"'],
+    "top": ["schema_version = 1", 'id = "search"', 'description = "x"', "enabled = true"],
     "fingerprint": ['images = ["search:*"]', 'versions = [">=1"]', 'annotations = ["find"]'],
     "machine_shape": ["cores = [4, 16]", "llcs = 1"],
     "traits": ['cpu_bound = "io"', "reschedulable = true"],
@@ -24,7 +24,7 @@ LINES = {
         'treatment = "yield"',
     ],
     "rest": ['name = "rest"'],
-    "evidence": ['date = "2026-01-01"'],
+    "evidence": ['date = "2026-01-01"', 'effect = "not measured"'],
 }
 HEADS = {
     "top": "",
@@ -36,6 +36,7 @@ MISTAKES = [
     ("top", "schema_version = 1", "schema_version = 2", "schema_version: "),
     ("top", 'id = "search"', "id = 3", "id: must be a string"),
     ("top", 'description = "x"', "colour = 3", "document: unknown key 'colour'"),
+    ("top", "enabled = true", 'enabled = "no"', "enabled: must be true or false"),
     ("fingerprint", 'images = ["search:*"]', 'images = "search"', "fingerprint.images: must be a"),
     ("fingerprint", 'versions = [">=1"]', 'versions = ["~1"]', "fingerprint.versions[0]: must be"),
     ("fingerprint", '"find"]', '"find", "F"]', "fingerprint.annotations[1]: must match regex"),
@@ -57,6 +58,7 @@ MISTAKES = [
         "2026-01-01",
         "evidence.date: must be a string, not 2026-01-01 without",
     ),
+    ("evidence", '"not measured"', '"faster"', "evidence.effect: must be one of 'better'"),
 ]
 
 
@@ -90,7 +92,7 @@ def test_each_of_any_number_of_mistakes_is_told_by_its_path(mistakes):
 
 
 def test_mistakes_between_groups_are_told_beside_those_within():
-    text = document([MISTAKES[11], MISTAKES[18]]).replace('name = "merges"', 'name = "queries"')
+    text = document([MISTAKES[12], MISTAKES[19]]).replace('name = "merges"', 'name = "queries"')
     text += (
         '\n[[thread_groups]]\nname = "late"\nmatch = [{ comm_pattern = "^rank", leader = true }]'
     )
@@ -108,11 +110,14 @@ values = st.recursive(
     | st.integers()
     | st.floats()
     | st.text(max_size=20)
-    | st.sampled_from(["exclusive", "yield", "^a", "remove", ">=8", "a^b", "(", "search"]),
+    | st.sampled_from(["exclusive", "yield", "^a", "remove", ">=8", "a^b", "(", "search",
+                       "compute", "standard", "better", "not measured"]),
     lambda inner: st.lists(inner, max_size=3)
     | st.dictionaries(
         st.sampled_from(["name", "match", "treatment", "comm_prefix", "comm_pattern", "leader",
-                         "cores", "images", "versions", "behaviour", "run_us", "override", "x"]),
+                         "cores", "images", "versions", "behaviour", "run_us", "override", "x",
+                         "criticality", "cpu_bound", "reschedulable", "effect", "figures",
+                         "measure", "tiers_only", "profile", "spread"]),
         inner, max_size=4,
     ),
     max_leaves=12,
@@ -120,7 +125,7 @@ values = st.recursive(
 tables = st.dictionaries(
     st.sampled_from([
         "id", "extends", "schema_version", "description", "fingerprint", "machine_shape", "traits",
-        "thread_groups", "evidence", "other",
+        "thread_groups", "evidence", "enabled", "other",
     ]),
     values | st.just("search"),
     max_size=8,
