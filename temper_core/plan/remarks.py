@@ -45,11 +45,14 @@ def yield_notes(
 
 
 def profile_notes(assignments: Sequence[Assignment]) -> Iterator[Note]:
-    """Yield notes for claimed pods without a profile, and for ties and expired profiles."""
+    """Yield notes for claimed pods without a profile, and for ties and expired profiles.
+
+    A disabled profile is none: it is passed over as intended.
+    """
     for assignment in assignments:
         loaded, key = assignment.profile, assignment.pod.key
         if loaded is None:
-            if assignment.profile_reason:
+            if assignment.profile_code is not None:
                 yield Note("profile_not_applied", key, assignment.profile_reason)
             continue
         if assignment.profile_code is ProfileCode.TIE:

@@ -27,8 +27,10 @@ from temper_core.records import (
     invariants,
     lint,
     pods,
+    profile_evidence,
     profiles,
     tiers,
+    traits,
 )
 
 MOST_ITEMS = 100_000
@@ -53,7 +55,9 @@ _MODULES = (
     invariants,
     lint,
     pods,
+    profile_evidence,
     profiles,
+    traits,
 )
 _OPAQUE = frozenset(
     {"answer", "check", "collect", "detect", "load", "model", "open", "options", "stream"}

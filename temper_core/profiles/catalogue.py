@@ -26,12 +26,18 @@ Detect = Callable[[Pod], Detection | None]
 class Choice:
     """The profile of a pod and the reason. Without one, why none was applied, also as a code.
 
-    ``reason`` is empty if nothing claims the pod.
+    ``reason`` is empty if nothing claims the pod. A disabled profile is a reason without a code,
+    because nothing is wrong.
     """
 
     loaded: LoadedProfile | None = None
     reason: str = ""
     code: ProfileCode | None = None
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether a profile is applied, or a claim failed that no other may replace."""
+        return self.loaded is not None or self.code is not None
 
 
 UNCLAIMED = Choice()
@@ -78,7 +84,8 @@ class ProfileCatalogue:
         if detection is None:
             return self._recognised(pod, machine)
         detected = self._named(detection.profile, _Claim(pod, machine, _sign(detection)))
-        if detection.profile in self._by_id and detected.code is not ProfileCode.VERSION:
+        is_known = detection.profile in self._by_id and detected.is_settled
+        if is_known and detected.code is not ProfileCode.VERSION:
             return detected
         # A detector guesses, and knows no version: the image may still select another profile.
         recognised = self._recognised(pod, machine)
@@ -142,14 +149,16 @@ class ProfileCatalogue:
         return Choice(None, f"{claim.sign}, but {why}", ProfileCode.UNKNOWN_ID)
 
     def _recognised(self, pod: Pod, machine: MachineShape) -> Choice:
+        disabled: list[Choice] = []
         for sign_of in (image_sign, process_sign):
             choices = [
                 self._named(profile_id, _Claim(pod, machine, f"{sign} is {profile_id}'s"))
                 for profile_id, sign in self._signs(pod, sign_of)
             ]
-            if choices:
-                return _best(choices)
-        return UNCLAIMED
+            if settled := [choice for choice in choices if choice.is_settled]:
+                return _best(settled)
+            disabled += choices
+        return disabled[0] if disabled else UNCLAIMED
 
     def _signs(self, pod: Pod, sign_of: Callable[..., str]) -> list[tuple[str, str]]:
         signs: dict[str, str] = {}
@@ -164,6 +173,8 @@ class ProfileCatalogue:
 def _applied(fitting: Sequence[LoadedProfile], claim: _Claim) -> Choice:
     """Choose among profiles of one id that fit the machine, the preferred one first."""
     loaded = fitting[0]
+    if loaded.disabled and not claim.is_named:
+        return Choice(None, f"{claim.sign}, not applied: {loaded.source}: {loaded.disabled}")
     misfit = version_misfit(loaded.profile.fingerprint, claim.pod, is_named=claim.is_named)
     if misfit:
         why = f"{claim.sign}, not applied: {loaded.source}: {misfit}"

@@ -29,7 +29,8 @@ def completed_files(
         *(each for each in around if not _is_given(each.source, paths)),
         *shipped_profiles(load_host(effective)),
     ]
-    return Completion(installed_engine(effective.scheduler.engine)).catalogue(entries)
+    engine = installed_engine(effective.scheduler.engine)
+    return Completion(engine, enable=effective.profiles.enable).catalogue(entries)
 
 
 def completed_profiles(

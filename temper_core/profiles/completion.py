@@ -14,6 +14,7 @@ from temper_core.engine.installed import find_installed
 from temper_core.errors import DocumentError, TemperError
 from temper_core.profiles.catalogue import ProfileCatalogue
 from temper_core.profiles.documents import complete
+from temper_core.profiles.enabling import disabled_reason, unknown_ids
 from temper_core.profiles.engine_limits import engine_misfits
 from temper_core.profiles.files import Entry
 from temper_core.profiles.fingerprints import preference
@@ -78,11 +79,13 @@ class Completion:
     """Makes catalogues, and remembers the last good profiles of each source.
 
     A profile that can no longer be completed, or that the engine cannot take, keeps its last good
-    version, beside the failure. A removed profile is dropped.
+    version, beside the failure. A removed profile is dropped. ``enable`` are ids of profiles that
+    are enabled though their documents disable them.
     """
 
     engine: FindEngine = newest_engine
     clock: Callable[[], dt.date] = today
+    enable: tuple[str, ...] = ()
     _good: dict[Owner, tuple[LoadedProfile, ...]] = field(factory=dict, init=False)
     _last: "_Last | None" = field(default=None, init=False)
 
@@ -107,10 +110,18 @@ class Completion:
         self._good = {owner: outcome.sound for owner, outcome in by_owner.items() if outcome.sound}
         completed = [item for outcome in by_owner.values() for item in outcome.sound]
         profiles = tuple(_first_claims(completed, failures))
+        failures += unknown_ids(self.enable, profiles)
         return ProfileCatalogue(
-            tuple(_dated(item, date) for item in profiles),
+            tuple(self._judged(item, date) for item in profiles),
             tuple(sorted(failures, key=lambda failure: failure.source)),
         )
+
+    def _judged(self, loaded: LoadedProfile, date: dt.date) -> LoadedProfile:
+        """Return *loaded* with the reservations that today and the settings have about it."""
+        evidence = loaded.profile.evidence
+        expired = evidence.expires if evidence.expired_on(date) else ""
+        disabled = disabled_reason(loaded.profile, self.enable)
+        return evolve(loaded, expired=expired, disabled=disabled)
 
     def _outcomes(
         self, family: "_Family", capabilities: Capabilities, failures: list[ProfileFailure]
@@ -237,8 +248,3 @@ def _first_claims(
         else:
             reason = f"has the id and the machine_shape of {owner.source}, which comes first"
             failures.append(ProfileFailure(candidate.source, candidate.profile.id, reason))
-
-
-def _dated(loaded: LoadedProfile, date: dt.date) -> LoadedProfile:
-    evidence = loaded.profile.evidence
-    return evolve(loaded, expired=evidence.expires) if evidence.expired_on(date) else loaded

@@ -70,6 +70,7 @@ def _made(table: Table, source: str) -> WorkloadProfile:
         machine_shape=written.machine_shape,
         traits=written.traits,
         evidence=written.evidence,
+        enabled=written.enabled,
         extends=str(written.extends),
         given=table,
     )

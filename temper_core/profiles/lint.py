@@ -10,14 +10,13 @@ from attrs import fields, frozen
 from temper_core.patterns import finds
 from temper_core.profiles.engine_limits import MOST_GROUPS, wants_layer
 from temper_core.profiles.match_reach import covers
+from temper_core.records.profile_evidence import Effect, iso_date
 from temper_core.records.profiles import (
-    Evidence,
     Fingerprint,
     ThreadGroup,
     ThreadMatch,
     Treatment,
     WorkloadProfile,
-    iso_date,
 )
 from temper_core.records.versions import contradict
 
@@ -52,7 +51,7 @@ Rule = Callable[[WorkloadProfile], Iterator[Remark]]
 def remarks_on(profile: WorkloadProfile, today: dt.date) -> tuple[Remark, ...]:
     """Return the remarks on *profile*, in the order of the document."""
     remarks = [remark for rule in RULES for remark in rule(profile)]
-    return (*remarks, *_evidence(profile.evidence, today))
+    return (*remarks, *_evidence(profile, today))
 
 
 def _fingerprint(profile: WorkloadProfile) -> Iterator[Remark]:
@@ -171,14 +170,18 @@ def _group_remarks(group: ThreadGroup, path: str) -> Iterator[Remark]:
         yield Remark("needs_steering", path, why)
 
 
-def _evidence(evidence: Evidence, today: dt.date) -> Iterator[Remark]:
-    if not (evidence.before and evidence.after):
+def _evidence(profile: WorkloadProfile, today: dt.date) -> Iterator[Remark]:
+    evidence = profile.evidence
+    if not evidence.figures and not (evidence.before and evidence.after):
         why = "without a measurement before and after, the profile's effect is unknown"
         yield Remark("no_evidence", "evidence", why)
     for name in ("date", "expires"):
         date = getattr(evidence, name)
         if date and iso_date(date) is None:
             yield Remark("no_date", f"evidence.{name}", f"{date!r} is no date as YYYY-MM-DD")
+    if profile.enabled and evidence.effect in (Effect.WITHIN_SPREAD, Effect.WORSE):
+        why = f"its effect is {evidence.effect.value!r} and it is enabled; say enabled = false"
+        yield Remark("no_benefit", "enabled", why)
     if evidence.expired_on(today):
         why = f"expired on {evidence.expires}: measure again"
         yield Remark("expired", "evidence.expires", why)

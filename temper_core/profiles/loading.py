@@ -19,12 +19,15 @@ def load_catalogue(
     *directory* replaces that of the settings. Files come before the profiles of plugins.
     """
     files = ProfileFiles(directory or Path(settings.profiles.directory))
-    return catalogue_of((*files.look(), *shipped_profiles(host)))
+    return catalogue_of((*files.look(), *shipped_profiles(host)), settings.profiles.enable)
 
 
-def catalogue_of(entries: Iterable[Entry]) -> ProfileCatalogue:
-    """Make a catalogue of *entries*. Every profile is completed, or becomes a failure."""
-    return Completion().catalogue(entries)
+def catalogue_of(entries: Iterable[Entry], enable: tuple[str, ...] = ()) -> ProfileCatalogue:
+    """Make a catalogue of *entries*. Every profile is completed, or becomes a failure.
+
+    *enable* are ids of profiles that are enabled though their documents disable them.
+    """
+    return Completion(enable=enable).catalogue(entries)
 
 
 def shipped_profiles(host: PluginHost) -> Iterator[Entry]:

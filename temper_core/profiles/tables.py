@@ -10,20 +10,20 @@ from typing import Any
 from attrs import asdict, field, fields, frozen
 from attrs.validators import optional
 
+from temper_core.records.profile_evidence import Evidence
 from temper_core.records.profile_keys import told
 from temper_core.records.profiles import (
     ID_PATTERN,
     IDENTIFIER,
     DerivedProfile,
-    Evidence,
     Fingerprint,
     ShapeRange,
     ThreadGroup,
     ThreadMatch,
-    Traits,
     Treatment,
     WorkloadProfile,
 )
+from temper_core.records.traits import Traits
 
 Table = dict[str, Any]
 
@@ -91,6 +91,7 @@ class ProfileTable:
     )
     traits: Traits = field(default=Traits(), metadata=_PROFILE.traits.metadata)
     evidence: Evidence = field(default=Evidence(), metadata=_PROFILE.evidence.metadata)
+    enabled: bool = field(default=_PROFILE.enabled.default, metadata=_PROFILE.enabled.metadata)
     thread_groups: tuple[GroupTable, ...] = field(
         default=(), metadata=_PROFILE.thread_groups.metadata
     )
@@ -99,15 +100,16 @@ class ProfileTable:
 def completed_table(child: DerivedProfile, parent: WorkloadProfile) -> tuple[Table, list[str]]:
     """Return the table of *child* completed from *parent*, and the overrides of missing groups.
 
-    The keys of the child win. It inherits the parent's fingerprint only if it has the parent's id,
-    and never the parent's evidence.
+    The keys of the child win. It inherits the parent's fingerprint and ``enabled`` only if it has
+    the parent's id, and never the parent's evidence.
     """
     table, base = child.given, table_of(parent)
     inherited = ["machine_shape", "traits", *(["fingerprint"] if child.id == parent.id else [])]
     tables = {name: {**base.get(name, {}), **table.get(name, {})} for name in inherited}
     groups, problems = _merged_groups(table.get("thread_groups", []), base["thread_groups"])
     own = {key: value for key, value in table.items() if key != "extends"}
-    plain = {"description": parent.description, **own, **tables}
+    state = {"enabled": parent.enabled} if child.id == parent.id else {}
+    plain = {"description": parent.description, **state, **own, **tables}
     return {**plain, "thread_groups": groups}, [
         f"{path}: {child.extends!r} has no such group{why}" for path, why in problems
     ]

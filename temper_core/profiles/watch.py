@@ -26,7 +26,7 @@ class ProfileWatch:
         self, settings: Settings, host: PluginHost, engine: FindEngine = newest_engine
     ) -> None:
         self.catalogue = ProfileCatalogue()
-        self._completion = Completion(engine)
+        self._completion = Completion(engine, enable=settings.profiles.enable)
         self._files = ProfileFiles(Path(settings.profiles.directory))
         self._watch = PathWatch(settings.profiles.directory, inside=True)
         self._shipped = tuple(shipped_profiles(host))

@@ -1,6 +1,5 @@
 """Workload profiles: matching and treatment of the threads inside one pod."""
 
-import datetime as dt
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
@@ -12,6 +11,7 @@ from attrs.validators import (
     ge,
     gt,
     in_,
+    instance_of,
     le,
     matches_re,
     max_len,
@@ -20,7 +20,9 @@ from attrs.validators import (
 )
 
 from temper_core.patterns import require_pattern
+from temper_core.records.profile_evidence import Evidence
 from temper_core.records.profile_keys import passes, told
+from temper_core.records.traits import Traits
 from temper_core.records.versions import CONDITION_PATTERN, require_condition
 
 SCHEMA_VERSION = 1
@@ -216,48 +218,6 @@ class ShapeRange:
 
 
 @frozen
-class Traits:
-    """Properties of the workload as a whole. Read by power-aware placement."""
-
-    criticality: str | None = None
-    cpu_bound: bool | None = None
-    cpu_intensity: str | None = None
-    cap_sensitivity: str | None = None
-    gpu_bound: bool | None = None
-    reschedulable: bool | None = None
-
-
-@frozen
-class Evidence:
-    """Measurements, their environment, and their expiry date. All text is free except dates."""
-
-    machine: str = field(default="", metadata=told("Machine of the measurement."))
-    kernel: str = field(default="", metadata=told("Kernel version."))
-    engine: str = field(default="", metadata=told("Version of scx_layered."))
-    application: str = field(default="", metadata=told("Version of the program."))
-    before: str = field(default="", metadata=told("Measurement without the profile."))
-    after: str = field(default="", metadata=told("Measurement with the profile."))
-    date: str = field(default="", metadata=told("Date of the measurement: YYYY-MM-DD."))
-    expires: str = field(
-        default="",
-        metadata=told("Date from which to measure again: YYYY-MM-DD. Advice only."),
-    )
-
-    def expired_on(self, today: dt.date) -> bool:
-        """Whether it has expired on *today*. False if it has no valid date."""
-        until = iso_date(self.expires)
-        return until is not None and until <= today
-
-
-def iso_date(text: str) -> dt.date | None:
-    """Return the date in *text* (YYYY-MM-DD). None if it is invalid."""
-    try:
-        return dt.date.fromisoformat(text.strip())
-    except ValueError:
-        return None
-
-
-@frozen
 class WorkloadProfile:
     """A profile document, schema version 1."""
 
@@ -286,6 +246,13 @@ class WorkloadProfile:
     )
     evidence: Evidence = field(
         default=Evidence(), metadata=told("Measurements that support the profile.")
+    )
+    enabled: bool = field(
+        default=True,
+        validator=instance_of(bool),
+        metadata=told(
+            "Whether detectors, images and processes choose it; an annotation does in any case."
+        ),
     )
 
     def __attrs_post_init__(self) -> None:
@@ -337,7 +304,8 @@ class LoadedProfile:
     """A profile and its source: a file's path, or the plugin that ships it.
 
     ``lineage`` names the profiles that it extends, nearest first, each with its source.
-    ``expired`` is the date on which its evidence expired, empty if it has not.
+    ``expired`` is the date on which its evidence expired, empty if it has not. ``disabled`` is the
+    reason why only an annotation chooses it, empty if it is enabled.
     """
 
     profile: WorkloadProfile
@@ -345,6 +313,7 @@ class LoadedProfile:
     is_file: bool = False
     lineage: tuple[str, ...] = ()
     expired: str = ""
+    disabled: str = ""
 
     @property
     def advice(self) -> str:

@@ -130,4 +130,4 @@ class SimulatedDecisions:
         shipped: Sequence[LoadedProfile] = [
             profile for profile in recorded.profiles if not profile.is_file
         ]
-        return catalogue_of((*self._files, *shipped))
+        return catalogue_of((*self._files, *shipped), self.settings.profiles.enable)

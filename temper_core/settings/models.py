@@ -223,10 +223,13 @@ class ServerSettings:
 
 @frozen
 class ProfileSettings:
-    """The directory of profile files."""
+    """The directory of profile files, and disabled profiles that are enabled."""
 
     directory: str = setting(
         "/etc/temper/profiles", "Directory of *.toml profiles; may be missing."
+    )
+    enable: tuple[str, ...] = setting(
+        (), "Ids of profiles that ship disabled and that detectors, images and processes choose."
     )
 
 

@@ -6,6 +6,8 @@ import re
 import pytest
 
 from temper_core.profiles.lint import remarks_on
+from temper_core.records.profile_evidence import Effect
+from temper_core.records.traits import Traits
 from tests.builtin_profiles.recorded import PACKS, ROOT
 
 README = (ROOT / "plugins/builtin_profiles/README.md").read_text()
@@ -36,5 +38,18 @@ def test_a_pack_claims_no_effect_that_nobody_measured(pack):
     evidence = PACKS[pack].evidence
 
     assert evidence.application
+    assert evidence.effect is not None
     assert not evidence.before
     assert not evidence.after
+
+
+@pytest.mark.parametrize("pack", PACKS.values(), ids=PACKS)
+def test_a_pack_that_was_measured_and_does_not_help_ships_disabled(pack):
+    is_no_help = pack.evidence.effect in (Effect.WITHIN_SPREAD, Effect.WORSE)
+
+    assert not (is_no_help and pack.enabled)
+
+
+@pytest.mark.parametrize("pack", PACKS.values(), ids=PACKS)
+def test_a_pack_has_no_traits_that_nobody_measured(pack):
+    assert pack.traits == Traits() or pack.evidence.effect is not Effect.NOT_MEASURED

@@ -175,7 +175,10 @@ def a_profile(poison):
         f"[fingerprint]\nimages = [{toml(poison.text('redis'))}]\n"
         f'[[thread_groups]]\nname = "io"\nmatch = [{{ comm_prefix = "io" }}]\n'
         f'treatment = "latency"\n[evidence]\napplication = {toml(poison.text())}\n'
-        'date = "2026-11-21"\n'
+        f'date = "2026-11-21"\neffect = "better"\nkernel = {toml(poison.text())}\n'
+        f"engine = {toml(poison.text())}\ncommand = {toml(poison.text())}\n"
+        f'[[evidence.figures]]\nmeasure = "p99"\nload = {toml(poison.text())}\n'
+        "tiers_only = 9\nprofile = 3\nspread = 1\n"
     )
 
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from temper_core.cli.profiles.sources import load_profiles, profile_sources
-from temper_core.cli.profiles.words import given, profile_document
+from temper_core.cli.profiles.words import effect_of, given, profile_document
 
 if TYPE_CHECKING:
     from temper_core.profiles.catalogue import ProfileCatalogue
 
 EXIT_FINDINGS = 1
-COLUMNS = ("profile", "source", "machine", "groups", "description")
+COLUMNS = ("profile", "source", "machine", "enabled", "effect", "groups", "description")
 
 
 @click.command("list")
@@ -22,7 +22,7 @@ COLUMNS = ("profile", "source", "machine", "groups", "description")
 def command(
     context: click.Context, settings: Path | None, profiles: Path | None, output: str
 ) -> None:
-    """List every profile. Exit code 1 if one could not be loaded."""
+    """List every profile, and why some are disabled. Exit code 1 if one could not be loaded."""
     catalogue = load_profiles(settings, profiles)
     if output == "json":
         click.echo(json.dumps(_catalogue_document(catalogue), indent=2))
@@ -51,5 +51,11 @@ def _print_catalogue(catalogue: "ProfileCatalogue") -> None:
         profile = loaded.profile
         groups = ", ".join(group.name for group in profile.thread_groups)
         shape = given(profile.machine_shape) or "any"
-        table.add_row(profile.id, loaded.source, shape, groups, profile.description)
-    results_console().print(table)
+        state = "no" if loaded.disabled else "yes"
+        effect = effect_of(profile)
+        table.add_row(profile.id, loaded.source, shape, state, effect, groups, profile.description)
+    console = results_console()
+    console.print(table)
+    for loaded in catalogue.profiles:
+        if loaded.disabled:
+            console.print(f"{loaded.profile.id} ({loaded.source}): {loaded.disabled}")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from temper_core.cli.profiles.sources import load_profiles, profile_sources
-from temper_core.cli.profiles.words import given, profile_document
+from temper_core.cli.profiles.words import effect_of, given, profile_document
 
 if TYPE_CHECKING:
     from temper_core.profiles.catalogue import ProfileCatalogue
@@ -52,7 +52,14 @@ def _print_profile(loaded: "LoadedProfile") -> None:
         console.print(f"  extends       {', '.join(loaded.lineage)}")
     console.print(f"  recognised by {given(profile.fingerprint) or 'annotation only'}")
     console.print(f"  machine       {given(profile.machine_shape) or 'any'}")
-    console.print(f"  measured      {given(profile.evidence) or 'no evidence given'}")
+    console.print(f"  traits        {given(profile.traits) or 'not known'}")
+    console.print(f"  effect        {effect_of(profile)}")
+    measured = given(profile.evidence, "effect", "figures")
+    console.print(f"  measured      {measured or 'no evidence given'}")
+    for figure in profile.evidence.figures:
+        console.print(f"  figure        {figure}: {figure.effect.value}")
+    if loaded.disabled:
+        console.print(f"  but           {loaded.disabled}")
     if loaded.advice:
         console.print(f"  but           {loaded.advice}")
     table = plain_table("group", "threads", "treatment", "cpu_fraction")

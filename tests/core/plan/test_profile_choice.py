@@ -212,6 +212,16 @@ def test_a_profile_that_is_not_applied_is_a_note_of_the_plan(plan, pod, codes):
     assert codes(made) == {("profile_not_applied", "default/a")}
 
 
+def test_a_disabled_profile_is_a_reason_and_no_note(plan, pod, simple, with_image, codes):
+    disabled = attrs.evolve(simple("db"), disabled="disabled by default: it is worse")
+
+    made = plan(with_image(pod("a"), "db:1"), profiles=(disabled,))
+
+    assert made.assignments[0].profile is None
+    assert made.assignments[0].profile_reason.endswith("disabled by default: it is worse")
+    assert codes(made) == set()
+
+
 def versioned(simple, name, *versions, images=("mysql:*",), **more):
     known = Fingerprint(images=images, versions=versions, **more)
     return simple(name, fingerprint=known, source=f"{name}.toml")

@@ -8,10 +8,10 @@ from temper_core import DocumentError, parse_profile
 from temper_core.records.profiles import DerivedProfile
 
 LINES = {
-    "top": ["schema_version = 1", 'id = "search"', 'description = "x"'],
+    "top": ["schema_version = 1", 'id = "search"', 'description = "x"', "enabled = true"],
     "fingerprint": ['images = ["search:*"]', 'versions = [">=1"]', 'annotations = ["find"]'],
     "machine_shape": ["cores = [4, 16]", "llcs = 1"],
-    "traits": ["cpu_bound = true"],
+    "traits": ['cpu_bound = "io"', "reschedulable = true"],
     "first": [
         'name = "queries"',
         'match = [{ comm_prefix = "query-" }, { comm_pattern = "^rank" }]',
@@ -24,7 +24,7 @@ LINES = {
         'treatment = "yield"',
     ],
     "rest": ['name = "rest"'],
-    "evidence": ['date = "2026-01-01"'],
+    "evidence": ['date = "2026-01-01"', 'effect = "not measured"'],
 }
 HEADS = {
     "top": "",
@@ -36,12 +36,14 @@ MISTAKES = [
     ("top", "schema_version = 1", "schema_version = 2", "schema_version: "),
     ("top", 'id = "search"', "id = 3", "id: must be a string"),
     ("top", 'description = "x"', "colour = 3", "document: unknown key 'colour'"),
+    ("top", "enabled = true", 'enabled = "no"', "enabled: must be true or false"),
     ("fingerprint", 'images = ["search:*"]', 'images = "search"', "fingerprint.images: must be a"),
     ("fingerprint", 'versions = [">=1"]', 'versions = ["~1"]', "fingerprint.versions[0]: must be"),
     ("fingerprint", '"find"]', '"find", "F"]', "fingerprint.annotations[1]: must match regex"),
     ("machine_shape", "cores = [4, 16]", "cores = [16, 4]", "machine_shape.cores: must be [min"),
     ("machine_shape", "llcs = 1", 'llcs = "two"', "machine_shape.llcs: must be a whole number"),
-    ("traits", "cpu_bound = true", 'cpu_bound = "yes"', "traits.cpu_bound: must be true or false"),
+    ("traits", 'cpu_bound = "io"', "cpu_bound = true", "traits.cpu_bound: must be one of"),
+    ("traits", "reschedulable = true", "reschedulable = 1", "traits.reschedulable: must be true"),
     ("first", '"^rank"', '"("', "thread_groups[0].match[1].comm_pattern: must be a regular"),
     ("first", '"query-"', '"query-queryquery"', "thread_groups[0].match[0].comm_prefix: Length"),
     ("first", '"exclusive"', '"turbo"', "thread_groups[0].treatment: must be one of"),
@@ -56,6 +58,7 @@ MISTAKES = [
         "2026-01-01",
         "evidence.date: must be a string, not 2026-01-01 without",
     ),
+    ("evidence", '"not measured"', '"faster"', "evidence.effect: must be one of 'better'"),
 ]
 
 
@@ -89,7 +92,7 @@ def test_each_of_any_number_of_mistakes_is_told_by_its_path(mistakes):
 
 
 def test_mistakes_between_groups_are_told_beside_those_within():
-    text = document([MISTAKES[10], MISTAKES[17]]).replace('name = "merges"', 'name = "queries"')
+    text = document([MISTAKES[12], MISTAKES[19]]).replace('name = "merges"', 'name = "queries"')
     text += (
         '\n[[thread_groups]]\nname = "late"\nmatch = [{ comm_pattern = "^rank", leader = true }]'
     )
@@ -107,11 +110,14 @@ values = st.recursive(
     | st.integers()
     | st.floats()
     | st.text(max_size=20)
-    | st.sampled_from(["exclusive", "yield", "^a", "remove", ">=8", "a^b", "(", "search"]),
+    | st.sampled_from(["exclusive", "yield", "^a", "remove", ">=8", "a^b", "(", "search",
+                       "compute", "standard", "better", "not measured"]),
     lambda inner: st.lists(inner, max_size=3)
     | st.dictionaries(
         st.sampled_from(["name", "match", "treatment", "comm_prefix", "comm_pattern", "leader",
-                         "cores", "images", "versions", "behaviour", "run_us", "override", "x"]),
+                         "cores", "images", "versions", "behaviour", "run_us", "override", "x",
+                         "criticality", "cpu_bound", "reschedulable", "effect", "figures",
+                         "measure", "tiers_only", "profile", "spread"]),
         inner, max_size=4,
     ),
     max_leaves=12,
@@ -119,7 +125,7 @@ values = st.recursive(
 tables = st.dictionaries(
     st.sampled_from([
         "id", "extends", "schema_version", "description", "fingerprint", "machine_shape", "traits",
-        "thread_groups", "evidence", "other",
+        "thread_groups", "evidence", "enabled", "other",
     ]),
     values | st.just("search"),
     max_size=8,

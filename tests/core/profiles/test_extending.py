@@ -15,7 +15,7 @@ images = ["db:*"]
 cores = [4, 16]
 threads_per_core = 2
 [traits]
-cpu_bound = true
+cpu_bound = "compute"
 [[thread_groups]]
 name = "queries"
 match = [{ comm_prefix = "query" }]
@@ -54,7 +54,7 @@ def test_all_that_is_not_said_is_the_parents_but_what_belongs_to_it_alone(extend
 
     assert (made.id, made.description) == ("mine", "a database")
     assert names(made) == ["queries", "merges", "rest"]
-    assert (made.machine_shape.cores, made.traits.cpu_bound) == ((4, 16), True)
+    assert (made.machine_shape.cores, made.traits.cpu_bound) == ((4, 16), "compute")
     assert made.fingerprint.images == ()
     assert made.evidence == Evidence()
 
@@ -66,11 +66,13 @@ def test_a_profile_of_the_same_id_is_recognised_as_its_parent_is(extended):
 
 
 def test_the_keys_of_the_child_win_one_by_one(extended):
-    made = extended('description = "ours"\n[machine_shape]\ncores = 8\n[traits]\ngpu_bound = false')
+    text = 'description = "ours"\n[machine_shape]\ncores = 8\n[traits]\ngpu_bound = "none"'
+
+    made = extended(text)
 
     assert made.description == "ours"
     assert (made.machine_shape.cores, made.machine_shape.threads_per_core) == (8, 2)
-    assert (made.traits.cpu_bound, made.traits.gpu_bound) == (True, False)
+    assert (made.traits.cpu_bound, made.traits.gpu_bound) == ("compute", "none")
 
 
 def test_a_group_of_the_same_name_takes_over_the_keys_that_are_given(extended):
