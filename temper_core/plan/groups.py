@@ -196,7 +196,8 @@ def _unseen(tier_pods: TierPods, position: int) -> tuple[Refusal, ...]:
         return (("group_needs_steering", why),)
     if _is_static(group):
         return ()
-    why = "a match by pattern, title or behaviour needs steering; until then those threads stay "
+    keys = ", ".join(dict.fromkeys(key for match in group.match for key in match.steered_keys))
+    why = f"a match by {keys} needs steering; until then those threads stay "
     return (("group_needs_steering", f"{why}in the layer of their tier"),)
 
 

@@ -65,8 +65,21 @@ def _conditions(match: ThreadMatch) -> Iterator[str]:
         yield f"whose command line has /{match.title_pattern}/"
     if match.leader is not None:
         yield "that lead their process" if match.leader else "that do not lead their process"
+    yield from _origins(match)
+    if match.older_than_s is not None:
+        yield f"that started at least {match.older_than_s:g} s ago"
     if match.behaviour is not None:
         yield _behaviour_words(match.behaviour)
+
+
+def _origins(match: ThreadMatch) -> Iterator[str]:
+    if match.exe is not None:
+        yield f"whose executable's name begins with {match.exe!r}"
+    if match.parent is not None:
+        yield f"whose parent process's name begins with {match.parent!r}"
+    if match.is_child is not None:
+        has = "has executed no program" if match.is_child else "has executed a program"
+        yield f"whose process {has} since its fork"
 
 
 def _behaviour_words(behaviour: Behaviour) -> str:

@@ -2,42 +2,43 @@
 
 from collections.abc import Iterable, Sequence
 
-from attrs import evolve
-
 from temper_core.profiles.matching import matches
 from temper_core.records.profiles import ThreadGroup, ThreadMatch
 from temper_core.records.threads import ThreadIdentity
 
 
 def takes_by_name(groups: Iterable[ThreadGroup], thread: ThreadIdentity) -> bool | None:
-    """Whether a match of one of *groups* takes *thread*. None if title or behaviour decide.
+    """Whether a match of one of *groups* takes *thread*. None if more than its names decides.
 
     A last group without a match is ignored, because it takes threads of any name.
     """
     undecided = False
     for match in (match for group in groups for match in group.match):
         if matches(_by_name(match), thread):
-            if _is_name_alone(match):
+            if match.is_by_name:
                 return True
             undecided = True
     return None if undecided else False
 
 
+def takes_at_birth(groups: Iterable[ThreadGroup], thread: ThreadIdentity) -> bool:
+    """Whether a match of one of *groups* that the kernel can evaluate takes *thread*."""
+    return any(
+        matches(match, thread) for group in groups for match in group.match if match.is_static
+    )
+
+
 def candidates(groups: Sequence[ThreadGroup], thread: ThreadIdentity) -> tuple[ThreadGroup, ...]:
-    """Return the groups with a match that may take *thread*, if title and behaviour allow it."""
+    """Return the groups with a match that may take *thread*, going by its names alone."""
     return tuple(
         group for group in groups if any(matches(_by_name(match), thread) for match in group.match)
     )
 
 
-def _is_name_alone(match: ThreadMatch) -> bool:
-    return match.title_pattern is None and match.behaviour is None
-
-
 def _by_name(match: ThreadMatch) -> ThreadMatch:
-    if _is_name_alone(match):
+    if match.is_by_name:
         return match
-    return evolve(match, title_pattern=None, behaviour=None)
+    return ThreadMatch(match.comm_prefix, match.comm_pattern, match.process, leader=match.leader)
 
 
 def first_taker(groups: Iterable[ThreadGroup], thread: ThreadIdentity) -> ThreadGroup | None:

@@ -19,7 +19,6 @@ from temper_core.profiles.tables import (
     completed_table,
 )
 from temper_core.records.profiles import (
-    LONGEST_COMM,
     Behaviour,
     Bounds,
     DerivedProfile,
@@ -191,11 +190,6 @@ def _match_misfits(raw: object) -> Iterator[tuple[str, str]]:
     if not isinstance(raw, Mapping):
         return
     match = _piece(_sound(raw, ThreadMatch), ThreadMatch) or ThreadMatch()
-    for name in ("comm_prefix", "process"):
-        value = getattr(match, name)
-        # The kernel keeps 15 bytes of a name. The model counts characters.
-        if value is not None and len(value.encode()) > LONGEST_COMM:
-            yield f".{name}", f"must be at most {LONGEST_COMM} bytes of UTF-8"
     yield from impossibilities(match)
     behaviour = raw.get("behaviour")
     if isinstance(behaviour, Mapping):

@@ -22,15 +22,20 @@ from temper_core.records.versions import contradict
 
 GENERIC_NAMES = frozenset(
     {
-        "connection", "exe", "main", "manager", "pool", "server", "task", "thread", "timer",
-        "worker", "worker_thread", "Thread-",
+        "MainThread", "Thread-", "connection", "exe", "main", "manager", "pool", "server", "sh",
+        "signal_handler", "task", "thread", "timer", "timer_thread", "worker", "worker_thread",
     }
 )  # fmt: skip
 """Thread names that are common to many programs."""
 GENERIC_PROCESSES = frozenset(
-    {"bash", "dotnet", "java", "node", "perl", "php", "python", "python3", "ruby", "sh", "tini"}
-)
-"""Interpreters and launchers, which run any program."""
+    {
+        "MainThread", "bash", "dotnet", "java", "node", "node-MainThread", "perl", "php", "python",
+        "python3", "ruby", "sh", "tini",
+    }
+)  # fmt: skip
+"""Interpreters and launchers, which run any program. MainThread leads a process of Node."""
+NAMELESS_PROCESSES = frozenset({"MainThread", "main", "sh"})
+"""Process names that say nothing of the program, even inside one pod."""
 GLOB = re.compile(r"[*?\[]")
 ANY_NAMES = ("", "q", "Zz 9#", "\x7f:[-]")
 """Samples of names. A pattern that is found in all of them restricts nothing."""
@@ -113,11 +118,8 @@ def _matches(profile: WorkloadProfile) -> Iterator[Remark]:
 
 
 def _match_remarks(match: ThreadMatch, path: str) -> Iterator[Remark]:
-    is_alone = match.process is None and match.title_pattern is None
+    yield from _generic_names(match, path)
     prefix = match.comm_prefix or ""
-    if is_alone and prefix in GENERIC_NAMES:
-        why = f"{prefix!r} is a common thread name; give the process as well"
-        yield Remark("generic_name", f"{path}.comm_prefix", why)
     if prefix[-1:].isdigit():
         why = f"{prefix!r} takes {prefix}0 and the like, too; a comm_pattern with an end does not"
         yield Remark("prefix_of_index", f"{path}.comm_prefix", why)
@@ -125,6 +127,21 @@ def _match_remarks(match: ThreadMatch, path: str) -> Iterator[Remark]:
     if pattern is not None and all(finds(pattern, name) for name in ANY_NAMES):
         why = f"{pattern!r} is found in every name"
         yield Remark("matches_all", f"{path}.comm_pattern", why)
+
+
+def _generic_names(match: ThreadMatch, path: str) -> Iterator[Remark]:
+    if any(key is not None for key in (match.title_pattern, match.exe, match.parent)):
+        return
+    if match.process is None and match.comm_prefix in GENERIC_NAMES:
+        why = f"{match.comm_prefix!r} is a common thread name; give the process or exe as well"
+        yield Remark("generic_name", f"{path}.comm_prefix", why)
+    if match.process in NAMELESS_PROCESSES and _is_generic(match.comm_prefix):
+        why = f"{match.process!r} is the name of processes of many programs; give the exe as well"
+        yield Remark("generic_name", f"{path}.process", why)
+
+
+def _is_generic(name: str | None) -> bool:
+    return name is None or name in GENERIC_NAMES
 
 
 def _hidden_by(groups: Sequence[ThreadGroup], match: ThreadMatch) -> str:

@@ -8,14 +8,27 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from importlib import import_module
+from itertools import islice, product
 from typing import Any
 
-from temper_core.records.profiles import LONGEST_COMM, Behaviour, ThreadGroup, ThreadMatch
+from temper_core.records.profiles import (
+    LONGEST_COMM,
+    Behaviour,
+    ThreadGroup,
+    ThreadMatch,
+    cuts_of,
+)
 
 LONGEST_TITLE_BYTES = 4 * 1_024
 """Patterns see 1,024 characters, of at most four bytes each."""
 US_PER_S = 1_000_000
+PREFIXES = ("comm_prefix", "process", "exe", "parent")
+MOST_SPELLINGS = 256
+"""Alternatives of one pattern that are looked at, one by one."""
+MOST_TOLD = 4
+"""Alternatives of one pattern that are reported."""
 NEVER = math.inf
+BYTES = 256
 UNCERTAIN = re.compile(r"\[[^\]]*\[|--|&&|~~|\|\||\(\?[a-zA-Z]*m")
 """Nested classes, which Python and RE2 read differently, and anchors at lines."""
 BEGINS = {"AT_BEGINNING", "AT_BEGINNING_STRING"}
@@ -31,15 +44,13 @@ Least = tuple[float, bool]
 
 def impossibilities(match: ThreadMatch) -> Iterator[tuple[str, str]]:
     """Yield the keys of *match* that can hold for no thread, each with the reason."""
-    for key in ("comm_prefix", "process"):
+    for key in PREFIXES:
         if "\0" in (getattr(match, key) or ""):
             yield f".{key}", "can never match: no name has a NUL"
-    patterns = ((".comm_pattern", match.comm_pattern, LONGEST_COMM, "a name"),)
-    titles = ((".title_pattern", match.title_pattern, LONGEST_TITLE_BYTES, "a title"),)
-    for key, pattern, longest, noun in (*patterns, *titles):
-        why = unreachable(pattern, longest, noun) if pattern is not None else ""
-        if why:
-            yield key, f"can never match: {why}"
+    for why in _name_faults(match.comm_pattern or ""):
+        yield ".comm_pattern", f"can never match: {why}"
+    if why := unreachable(match.title_pattern or "", LONGEST_TITLE_BYTES, "a title"):
+        yield ".title_pattern", f"can never match: {why}"
     if _names_another_leader(match):
         yield ".leader", "can never match: the name of a leader is that of its process"
     if match.behaviour is not None:
@@ -56,6 +67,22 @@ def unreachable(pattern: str, longest: int, what: str) -> str:
     return ""
 
 
+def _name_faults(pattern: str) -> list[str]:
+    """Return why *pattern*, or an alternative of it that is plain text, is found in no name."""
+    spellings = dict.fromkeys(_plain_spellings(pattern))
+    too_long = [text for text in spellings if len(text) > LONGEST_COMM]
+    if too_long:
+        return [_too_long(text) for text in too_long[:MOST_TOLD]]
+    why = unreachable(pattern, LONGEST_COMM, "a name")
+    return [why] if why else []
+
+
+def _too_long(text: bytes) -> str:
+    name = text.decode("utf-8", "replace")
+    size = f"{name!r} has {len(text)} bytes, and a name has at most {LONGEST_COMM}"
+    return f"{size}: {cuts_of(name)}"
+
+
 def hidden(groups: Sequence[ThreadGroup]) -> Iterator[tuple[int, str]]:
     """Yield the index of each group whose matches earlier groups all take, and their names."""
     for number, group in enumerate(groups):
@@ -66,14 +93,18 @@ def hidden(groups: Sequence[ThreadGroup]) -> Iterator[tuple[int, str]]:
 
 def covers(earlier: ThreadMatch, later: ThreadMatch) -> bool:
     """Whether *earlier* certainly takes every thread that *later* takes."""
-    if not (later.comm_prefix or "").startswith(earlier.comm_prefix or ""):
+    if not all(_begins_alike(earlier, later, key) for key in PREFIXES):
         return False
-    if not (later.process or "").startswith(earlier.process or ""):
+    if (later.older_than_s or 0) < (earlier.older_than_s or 0):
         return False
-    equal = ("comm_pattern", "title_pattern", "leader")
+    equal = ("comm_pattern", "title_pattern", "leader", "is_child")
     if any(getattr(earlier, key) not in (None, getattr(later, key)) for key in equal):
         return False
     return earlier.behaviour is None or _is_within(later.behaviour, earlier.behaviour)
+
+
+def _begins_alike(earlier: ThreadMatch, later: ThreadMatch, key: str) -> bool:
+    return (getattr(later, key) or "").startswith(getattr(earlier, key) or "")
 
 
 def _taker(groups: Sequence[ThreadGroup], match: ThreadMatch) -> str:
@@ -111,14 +142,56 @@ def _overburdened(behaviour: Behaviour) -> Iterator[tuple[str, str]]:
 
 
 def _least_bytes(pattern: str) -> float:
+    parsed = _parsed(pattern)
+    return _sequence(parsed, 0)[0] if parsed is not None else 0
+
+
+def _plain_spellings(pattern: str) -> list[bytes]:
+    """Return the alternatives of *pattern* that consist of plain text, without anchors."""
+    parsed = _parsed(pattern)
+    if parsed is None:
+        return []
+    try:
+        return list(filter(None, islice(_spellings(parsed), MOST_SPELLINGS)))
+    except RecursionError:
+        return []
+
+
+def _parsed(pattern: str) -> Any:  # noqa: ANN401 - re's own tree has no types
+    """Return Python's tree of *pattern*, None if its meaning is uncertain."""
     if UNCERTAIN.search(pattern):
-        return 0
+        return None
     try:
         # One character for each byte of UTF-8, so that lengths are the kernel's.
-        parsed = _READ(pattern.encode().decode("latin-1"))
+        return _READ(pattern.encode().decode("latin-1"))
     except (re.error, RecursionError, OverflowError):
-        return 0
-    return _sequence(parsed, 0)[0]
+        return None
+
+
+def _spellings(parts: Any) -> Iterator[bytes | None]:  # noqa: ANN401 - as above
+    """Yield the plain text of each alternative, None for one that is more than plain text."""
+    choices = [tuple(islice(_choices(str(kind), value), MOST_SPELLINGS)) for kind, value in parts]
+    for chosen in product(*choices):
+        known = [text for text in chosen if text is not None]
+        yield b"".join(known) if len(known) == len(chosen) else None
+
+
+def _choices(kind: str, value: Any) -> Iterator[bytes | None]:  # noqa: ANN401 - as above
+    if kind == "LITERAL":
+        yield bytes([value]) if value < BYTES else None
+    elif kind == "AT":
+        yield b""
+    elif kind == "IN":
+        is_listed = all(str(inner) == "LITERAL" for inner, _ in value)
+        for inner, byte in value if is_listed else [("", None)]:
+            yield from _choices(str(inner), byte)
+    elif kind == "SUBPATTERN":
+        yield from _spellings(value[-1])
+    elif kind == "BRANCH":
+        for option in value[1]:
+            yield from _spellings(option)
+    else:
+        yield None
 
 
 def _sequence(parts: Any, before: float) -> Least:  # noqa: ANN401 - re's own tree has no types

@@ -12,7 +12,7 @@ def matches(match: ThreadMatch, thread: ThreadIdentity) -> bool:
     """Evaluate a profile's match: every given key must hold.
 
     Patterns are searched in the whole name, or in the beginning of the title, in linear time. A
-    behaviour that was not measured does not hold.
+    condition on a fact that is unknown does not hold.
     """
     if not thread.comm.startswith(match.comm_prefix or ""):
         return False
@@ -24,12 +24,27 @@ def matches(match: ThreadMatch, thread: ThreadIdentity) -> bool:
 
 
 def _matches_by_sight(match: ThreadMatch, thread: ThreadIdentity) -> bool:
+    if not (_has_origin(match, thread) and _is_old_enough(match, thread)):
+        return False
     if match.comm_pattern is not None and not finds(match.comm_pattern, thread.comm):
         return False
     title = thread.title[:LONGEST_TITLE]
     if match.title_pattern is not None and not finds(match.title_pattern, title):
         return False
     return match.behaviour is None or _behaves(match.behaviour, thread.behaviour)
+
+
+def _has_origin(match: ThreadMatch, thread: ThreadIdentity) -> bool:
+    if not thread.exe.startswith(match.exe or ""):
+        return False
+    if not thread.parent.startswith(match.parent or ""):
+        return False
+    return match.is_child in (None, thread.is_child)
+
+
+def _is_old_enough(match: ThreadMatch, thread: ThreadIdentity) -> bool:
+    least = match.older_than_s
+    return least is None or (thread.age_s is not None and thread.age_s >= least)
 
 
 def _behaves(wanted: Behaviour, seen: ThreadBehaviour | None) -> bool:

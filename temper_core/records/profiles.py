@@ -14,7 +14,6 @@ from attrs.validators import (
     instance_of,
     le,
     matches_re,
-    max_len,
     min_len,
     optional,
 )
@@ -29,12 +28,43 @@ SCHEMA_VERSION = 1
 ID_PATTERN = r"[a-z][a-z0-9-]{0,62}"
 IDENTIFIER = matches_re(ID_PATTERN)
 LONGEST_COMM = 15
+LONGEST_FILE_NAME = 255
+"""Bytes of the name of a file (NAME_MAX)."""
+LARGEST_AGE_S = 86_400
+JDK_HEAD, JDK_TAIL = 7, 6
+"""Bytes of a long name that JDK 26 and later keep, ``..`` between (os::set_native_thread_name)."""
 
 Bounds = int | tuple[int, int]
 Shares = tuple[float, float]
 
+
+def cuts_of(name: str) -> str:
+    """Return what the kernel and the JDK make of a *name* of more than 15 bytes, as text."""
+    data = name.encode(errors="surrogateescape")
+    kernel = data[:LONGEST_COMM].decode(errors="ignore")
+    head, tail = data[:JDK_HEAD].decode(errors="ignore"), data[-JDK_TAIL:].decode(errors="ignore")
+    return f"the kernel keeps {kernel!r}, the JDK writes {head + '..' + tail!r}"
+
+
+def _require_name(name: str) -> None:
+    size = len(name.encode(errors="surrogateescape"))
+    if not name:
+        raise ValueError("must not be empty; leave the key out to take any name")
+    if size > LONGEST_COMM:
+        raise ValueError(f"must be at most {LONGEST_COMM} bytes, not {size}: {cuts_of(name)}")
+
+
+def _require_file_name(name: str) -> None:
+    size = len(name.encode(errors="surrogateescape"))
+    if not 1 <= size <= LONGEST_FILE_NAME:
+        raise ValueError(f"must be 1 to {LONGEST_FILE_NAME} bytes, not {size}")
+    if "/" in name:
+        last = name.rstrip("/").rpartition("/")[2]
+        raise ValueError(f"must be the name of a file without its path, such as {last!r}")
+
+
 _IS_PATTERN = optional(passes(require_pattern))
-_IS_NAME = optional(and_(min_len(1), max_len(LONGEST_COMM)))
+_IS_NAME = optional(passes(_require_name))
 _NAME_SCHEMA = {"minLength": 1, "maxLength": LONGEST_COMM}
 
 
@@ -61,6 +91,10 @@ class Behaviour:
     wakeups_per_s: Shares | None = field(
         default=None, metadata=told("How often per second the thread begins to run.")
     )
+
+
+BEYOND_NAMES = ("title_pattern", "behaviour", "exe", "parent", "is_child", "older_than_s")
+"""Keys of a match on facts that neither the engine nor the kernel side of steering has."""
 
 
 @frozen
@@ -97,11 +131,59 @@ class ThreadMatch:
     behaviour: Behaviour | None = field(
         default=None, metadata=told("Measured behaviour of the thread, as [min, max].")
     )
+    exe: str | None = field(
+        default=None,
+        validator=optional(passes(_require_file_name)),
+        metadata=told(
+            "Prefix of the file name of the process's executable, without its path.",
+            minLength=1,
+            maxLength=LONGEST_FILE_NAME,
+            pattern="^[^/]+$",
+        ),
+    )
+    parent: str | None = field(
+        default=None,
+        validator=_IS_NAME,
+        metadata=told("Prefix of the name of the process's parent process.", **_NAME_SCHEMA),
+    )
+    is_child: bool | None = field(
+        default=None,
+        metadata=told("Whether the process was forked and has executed no program since."),
+    )
+    older_than_s: float | None = field(
+        default=None,
+        validator=optional(and_(gt(0), le(LARGEST_AGE_S))),
+        metadata=told(
+            "Seconds since the thread started, at least.",
+            exclusiveMinimum=0,
+            maximum=LARGEST_AGE_S,
+        ),
+    )
 
     @property
     def is_static(self) -> bool:
         """Whether the engine can evaluate this by itself, without steering."""
-        return {self.comm_pattern, self.title_pattern, self.behaviour} == {None}
+        return self.comm_pattern is None and self.is_by_name
+
+    @property
+    def is_by_name(self) -> bool:
+        """Whether names and leadership decide, so that no other fact of the thread is needed."""
+        # Spelt out, because it is asked for every thread that is matched.
+        return (
+            self.title_pattern is None
+            and self.behaviour is None
+            and self.exe is None
+            and self.parent is None
+            and self.is_child is None
+            and self.older_than_s is None
+        )
+
+    @property
+    def steered_keys(self) -> tuple[str, ...]:
+        """The given keys that scx_layered has no matcher for (1.0.5 to 1.1.4)."""
+        return tuple(
+            key for key in ("comm_pattern", *BEYOND_NAMES) if getattr(self, key) is not None
+        )
 
     @property
     def is_empty(self) -> bool:

@@ -18,6 +18,10 @@ from temper_core.records.tiers import Tier
 LARGEST_HINT = 1_024
 """The engine ignores larger hints (scx_layered 1.1.4)."""
 NO_HINT = 0xFFFF
+LOOK_EVERY_S = 0.5
+"""The longest time between two looks of user space at threads that only it can classify."""
+BEHAVIOUR_WINDOW_S = 2.0
+"""The shortest window over which the behaviour of a thread is measured."""
 FIXED_HINTS: Mapping[str, int] = {
     "system": 1,
     "open": 2,

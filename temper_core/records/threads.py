@@ -20,8 +20,11 @@ class ThreadBehaviour:
 class ThreadIdentity:
     """The input of matchers. ``cgroup`` is the engine's form of the path: ``a/b/c/``.
 
-    ``title`` is the process's command line, with blanks between the words. Only profiles use
-    ``title`` and ``behaviour``. The engine has neither.
+    ``title`` is the process's command line, with blanks between the words. ``exe`` is the file name
+    of its executable, ``parent`` the name of its parent process, and ``is_child`` whether the
+    process was forked and has executed no program since. ``age_s`` are the seconds since the
+    thread started. Only profiles use these and ``behaviour``. The engine has none of them. ``None``
+    and empty are unknown.
     """
 
     cgroup: str
@@ -32,3 +35,7 @@ class ThreadIdentity:
     is_leader: bool = False
     title: str = ""
     behaviour: ThreadBehaviour | None = None
+    exe: str = ""
+    parent: str = ""
+    is_child: bool | None = None
+    age_s: float | None = None

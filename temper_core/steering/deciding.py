@@ -1,9 +1,10 @@
-"""Decisions about threads that only user space can classify: by pattern, title or behaviour.
+"""Decisions about threads that only user space can classify: by more than prefixes of names.
 
 The threads of the agent and of its engines belong to the system layer in any cgroup.
 """
 
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
 from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
@@ -11,6 +12,7 @@ from attrs import define, frozen
 
 from temper_core.plan.membership import place_index
 from temper_core.records.plans import LayerPlan
+from temper_core.records.profiles import ThreadMatch
 from temper_core.records.steering import SYSTEM, ScopeKind, SteeredPlace
 from temper_core.records.threads import ThreadBehaviour, ThreadIdentity
 from temper_core.steering.kernel import ThreadRecord
@@ -18,6 +20,7 @@ from temper_core.steering.scopes import PlacedCgroups
 from temper_core.steering.thread_probe import ThreadProbe
 
 MOST_REMEMBERED = 16_384
+NS_PER_S = 1_000_000_000
 LASTS_S = 30.0
 """How long a process's name and user are assumed to stay the same."""
 
@@ -32,11 +35,20 @@ class HintDecision(NamedTuple):
 
 @frozen
 class _Needs:
-    """The facts of a thread that the rules of its place need."""
+    """The facts of a thread that the rules of its place need. ``ages`` are bounds in seconds."""
 
     title: bool = False
     behaviour: bool = False
     user: bool = False
+    exe: bool = False
+    parent: bool = False
+    child: bool = False
+    ages: tuple[float, ...] = ()
+
+    @property
+    def origin(self) -> bool:
+        """Whether the process's executable or parent counts."""
+        return self.exe or self.parent or self.child
 
 
 @define
@@ -50,10 +62,18 @@ class _Steady:
 
 
 class Judge:
-    """Classifies threads by the current plan, and caches the facts it needs."""
+    """Classifies threads by the current plan, and caches the facts it needs.
 
-    def __init__(self, probe: ThreadProbe) -> None:
+    *since_boot_s* is the clock of the threads' starts, in seconds (CLOCK_BOOTTIME).
+    """
+
+    def __init__(
+        self,
+        probe: ThreadProbe,
+        since_boot_s: Callable[[], float] = lambda: time.clock_gettime(time.CLOCK_BOOTTIME),
+    ) -> None:
         self._probe = probe
+        self._since_boot_s = since_boot_s
         self._plan: LayerPlan | None = None
         self._named: tuple[SteeredPlace, ...] = ()
         self._needs: dict[int, _Needs] = {}
@@ -87,13 +107,26 @@ class Judge:
         needs = self._needs_of(cgroups.places.get(record.cgroup_id))
         if needs.behaviour:
             return 0.0
-        return self._probe.title_lasts_s(record.tgid) if needs.title else LASTS_S
+        lasts = [LASTS_S, *self._until_older_s(needs, record)]
+        if needs.title:
+            lasts.append(self._probe.title_lasts_s(record.tgid))
+        if needs.origin:
+            lasts.append(self._probe.origin_lasts_s(record.tgid))
+        return min(lasts)
 
     def keep(self, alive: AbstractSet[int]) -> None:
         """Forget all threads and processes but those *alive*."""
         self._probe.keep(alive)
         for tid in self._steady.keys() - alive:
             del self._steady[tid]
+
+    @property
+    def problem(self) -> str:
+        """Why matches on executables hold for no thread of some processes, empty if they may."""
+        denied = self._probe.denied
+        if not denied:
+            return ""
+        return f"the executables of {denied} processes may not be read: exe needs CAP_SYS_PTRACE"
 
     def close(self) -> None:
         """Close the probe."""
@@ -134,7 +167,31 @@ class Judge:
             is_leader=is_leader,
             title=probe.title(tgid) if needs.title else "",
             behaviour=self._behaviour(record) if needs.behaviour else None,
+            exe=probe.exe(tgid) if needs.exe else "",
+            parent=probe.parent(tgid) if needs.parent else "",
+            is_child=probe.is_child(tgid) if needs.child else None,
+            age_s=self._age_bound(needs, record),
         )
+
+    def _age_bound(self, needs: _Needs, record: ThreadRecord) -> float | None:
+        """Return the greatest of the bounds that the thread's age has reached.
+
+        Layers are cached by identity, and exact ages would make every identity a new one.
+        """
+        if not needs.ages:
+            return None
+        age_s = self._age_s(record)
+        return max((bound for bound in needs.ages if bound <= age_s), default=0.0)
+
+    def _until_older_s(self, needs: _Needs, record: ThreadRecord) -> list[float]:
+        """Return the seconds until the thread's age reaches each of the bounds ahead."""
+        if not needs.ages:
+            return []
+        age_s = self._age_s(record)
+        return [bound - age_s for bound in needs.ages if bound > age_s]
+
+    def _age_s(self, record: ThreadRecord) -> float:
+        return self._since_boot_s() - record.start_ns / NS_PER_S
 
     def _behaviour(self, record: ThreadRecord) -> ThreadBehaviour | None:
         return self._probe.behaviour(record.tgid, record.tid, record.start_ns)
@@ -166,7 +223,15 @@ def _needs(places: Iterable[SteeredPlace]) -> _Needs:
     rules = [rule for place in places for rule in place.rules]
     matches = [rule.match for rule in rules if rule.match is not None]
     return _Needs(
-        title=any(match.title_pattern is not None for match in matches),
-        behaviour=any(match.behaviour is not None for match in matches),
+        title=_is_used(matches, "title_pattern"),
+        behaviour=_is_used(matches, "behaviour"),
         user=any(rule.root_only for rule in rules),
+        exe=_is_used(matches, "exe"),
+        parent=_is_used(matches, "parent"),
+        child=_is_used(matches, "is_child"),
+        ages=tuple({match.older_than_s for match in matches if match.older_than_s is not None}),
     )
+
+
+def _is_used(matches: Iterable[ThreadMatch], key: str) -> bool:
+    return any(getattr(match, key) is not None for match in matches)

@@ -14,7 +14,7 @@ from attrs import define, evolve, frozen
 
 from temper_core.errors import BpfError, MachineError
 from temper_core.records.plans import LayerPlan
-from temper_core.records.steering import NO_HINT, SteeringState
+from temper_core.records.steering import LOOK_EVERY_S, NO_HINT, SteeringState
 from temper_core.steering.columns import Wanted, at_rest, key_of, pick, tids
 from temper_core.steering.deciding import HintDecision, Judge
 from temper_core.steering.engine_layers import NO_ENGINE, EngineLayers, RunningEngine
@@ -29,8 +29,6 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 SOON_S = 0.1
 """The time to the next walk if threads need another look soon."""
-JUDGED_S = 0.5
-"""The longest time between walks while user space classifies threads that hooks cannot."""
 OWN_EVERY_S = 5.0
 """The period of searching all threads for new ones of the agent and its engines."""
 PIN_EVERY_S = 10.0
@@ -140,7 +138,7 @@ class Steerer:
             self._fail(str(error))
             return self._period_s
         is_soon = self._kick(threads, now) or has_decided
-        longest_s = JUDGED_S if self._table.judged_here else self._period_s
+        longest_s = LOOK_EVERY_S if self._table.judged_here else self._period_s
         return SOON_S if is_soon else min(longest_s, self._period_s)
 
     def truth(self) -> Truths | None:
@@ -275,7 +273,7 @@ class Steerer:
         )
         self.state = evolve(
             state,
-            reason=self._pin_problem or self._engine.problem or crowded,
+            reason=self._pin_problem or self._engine.problem or crowded or self._judge.problem,
             threads=walked.seen,
             steered=state.steered + walked.written,
             corrected=state.corrected + walked.corrected,

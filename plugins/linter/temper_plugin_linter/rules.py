@@ -175,8 +175,8 @@ RULES = (
         EVERY_MODE,
         "A pod's profile names every hot thread of it.",
         "a thread that uses {hot_cpu} CPUs or more matches no thread group of its pod's profile, "
-        "or only a last group that takes all others and yields. Groups matched by title or "
-        "behaviour are not judged",
+        "or only a last group that takes all others and yields. Groups matched by more "
+        "than names are not judged",
         "Programs rename their threads between versions, and a hot thread that the profile does "
         "not name is treated as unimportant.",
         "Add a thread group for the name, or choose another profile.",

@@ -32,7 +32,7 @@ def unmatched_hot_thread(placement: Placement) -> Iterator[Finding]:
     """Find hot threads of profiled pods that no group of the profile names.
 
     Threads of a last group that takes all others count if that group yields: it is meant for
-    threads that use little CPU. A match by title or behaviour cannot be evaluated from a sample, so
+    threads that use little CPU. A match by more than names cannot be evaluated from a sample, so
     threads whose names fit such a match are not judged.
     """
     plan = placement.snapshot.plan

@@ -39,6 +39,9 @@ by_sight = st.builds(
     comm_pattern=st.sampled_from(["^io_a", "[0-9]$"]),
     title_pattern=st.none() | st.just("serve"),
     behaviour=st.none() | st.just(Behaviour(cpu_share=(0.5, 1.0))),
+    exe=st.none() | st.just("main"),
+    is_child=st.none() | st.booleans(),
+    older_than_s=st.none() | st.just(60.0),
 )
 
 

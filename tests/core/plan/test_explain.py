@@ -198,6 +198,17 @@ def test_a_static_place_has_no_hint(plan, pod):
         ),
         (ThreadMatch(leader=True), "threads that lead their process"),
         (ThreadMatch(leader=False), "threads that do not lead their process"),
+        (ThreadMatch(exe="java"), "threads whose executable's name begins with 'java'"),
+        (ThreadMatch(parent="tini"), "threads whose parent process's name begins with 'tini'"),
+        (
+            ThreadMatch(is_child=True),
+            "threads whose process has executed no program since its fork",
+        ),
+        (
+            ThreadMatch(is_child=False),
+            "threads whose process has executed a program since its fork",
+        ),
+        (ThreadMatch(older_than_s=90), "threads that started at least 90 s ago"),
         (
             ThreadMatch(behaviour=Behaviour((0.5, 1), wakeups_per_s=(10, 2e3))),
             "behaviour is share of a CPU 0.5 to 1, wake-ups per second 10 to 2000",

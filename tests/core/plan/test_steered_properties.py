@@ -82,7 +82,9 @@ def threads_of(plan):
             thread = a_thread(assignment.pod, comm)
             yield thread
             seen = ThreadBehaviour(cpu_share=0.7)
-            yield attrs.evolve(thread, title="serve", behaviour=seen, is_leader=True)
+            sighted = attrs.evolve(thread, title="serve", behaviour=seen, is_leader=True)
+            yield sighted
+            yield attrs.evolve(sighted, exe="main", is_child=True, age_s=61.0)
 
 
 def layer_by_the_engine(plan, thread):

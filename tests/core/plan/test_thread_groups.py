@@ -191,6 +191,16 @@ def test_groups_that_need_steering_are_noted_and_stay_in_their_tier(
     )
 
 
+def test_a_note_names_the_keys_for_which_the_engine_has_no_matcher(plan, pod, profile, with_image):
+    young = (ThreadMatch(comm_prefix="C2 Comp", older_than_s=60), ThreadMatch(exe="java"))
+    jit = ThreadGroup("jit", young, Treatment.YIELD)
+
+    made = plan(with_image(pod("a", HIGH, 1000), "java:21"), profiles=[profile("java", jit)])
+
+    [why] = [note.message for note in made.notes if note.code == "group_needs_steering"]
+    assert why.startswith("a match by older_than_s, exe needs steering; until then those threads")
+
+
 def test_boost_is_noted_and_stays_in_its_tier(plan, pod, mysql, with_image, codes):
     made = plan(with_image(pod("a", HIGH, 1000), "mysql:8"), profiles=[mysql])
 

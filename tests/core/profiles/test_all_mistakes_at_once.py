@@ -20,7 +20,10 @@ LINES = {
     ],
     "second": [
         'name = "merges"',
-        'match = [{ title_pattern = "merge", behaviour = { run_us = [1, 9] } }]',
+        (
+            'match = [{ title_pattern = "merge", behaviour = { run_us = [1, 9] } }, '
+            '{ exe = "java", parent = "tini", is_child = false, older_than_s = 60 }]'
+        ),
         'treatment = "yield"',
     ],
     "rest": ['name = "rest"'],
@@ -45,11 +48,25 @@ MISTAKES = [
     ("traits", 'cpu_bound = "io"', "cpu_bound = true", "traits.cpu_bound: must be one of"),
     ("traits", "reschedulable = true", "reschedulable = 1", "traits.reschedulable: must be true"),
     ("first", '"^rank"', '"("', "thread_groups[0].match[1].comm_pattern: must be a regular"),
-    ("first", '"query-"', '"query-queryquery"', "thread_groups[0].match[0].comm_prefix: Length"),
+    ("first", '"query-"', '"query-queryquery"', "thread_groups[0].match[0].comm_prefix: must be"),
     ("first", '"exclusive"', '"turbo"', "thread_groups[0].treatment: must be one of"),
     ("first", "0.85", "1.5", "thread_groups[0].cpu_fraction: "),
     ("second", '"merge"', '"$merge"', "thread_groups[1].match[0].title_pattern: can never match"),
     ("second", "[1, 9]", "[9, 1]", "thread_groups[1].match[0].behaviour.run_us: must be [min"),
+    (
+        "second",
+        '"java"',
+        '"/bin/java"',
+        "thread_groups[1].match[1].exe: must be the name",
+    ),
+    (
+        "second",
+        '"tini"',
+        '"mysqld_safe_start"',
+        "thread_groups[1].match[1].parent: must be at",
+    ),
+    ("second", "= false", '= "no"', "thread_groups[1].match[1].is_child: must be true or false"),
+    ("second", "= 60", "= -60", "thread_groups[1].match[1].older_than_s: must be > 0: -60"),
     ("second", '"yield"', "1", "thread_groups[1].treatment: must be one of"),
     ("rest", 'name = "rest"', 'name = "Rest"', "thread_groups[2].name: must match regex"),
     (
@@ -92,7 +109,8 @@ def test_each_of_any_number_of_mistakes_is_told_by_its_path(mistakes):
 
 
 def test_mistakes_between_groups_are_told_beside_those_within():
-    text = document([MISTAKES[12], MISTAKES[19]]).replace('name = "merges"', 'name = "queries"')
+    two = [each for each in MISTAKES if each[3].endswith(("comm_prefix: must be", "without"))]
+    text = document(two).replace('name = "merges"', 'name = "queries"')
     text += (
         '\n[[thread_groups]]\nname = "late"\nmatch = [{ comm_pattern = "^rank", leader = true }]'
     )
@@ -115,6 +133,7 @@ values = st.recursive(
     lambda inner: st.lists(inner, max_size=3)
     | st.dictionaries(
         st.sampled_from(["name", "match", "treatment", "comm_prefix", "comm_pattern", "leader",
+                         "exe", "parent", "is_child", "older_than_s",
                          "cores", "images", "versions", "behaviour", "run_us", "override", "x",
                          "criticality", "cpu_bound", "reschedulable", "effect", "figures",
                          "measure", "tiers_only", "profile", "spread"]),

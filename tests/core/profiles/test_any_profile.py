@@ -26,6 +26,10 @@ keys = st.fixed_dictionaries(
         "title_pattern": st.just("serve"),
         "leader": st.booleans(),
         "behaviour": st.just({"cpu_share": [0.5, 1.0]}),
+        "exe": st.sampled_from(["java", "python3"]),
+        "parent": NAMES,
+        "is_child": st.booleans(),
+        "older_than_s": st.sampled_from([0.5, 60]),
     },
 ).filter(bool)
 groups = st.fixed_dictionaries(

@@ -83,7 +83,24 @@ def test_a_profile_without_anything_to_remark_is_clean(lint):
             "generic_name",
             "thread_groups[0].match[0].comm_prefix",
         ),
+        *(
+            (
+                'comm_prefix = "query-", process = "searchd"',
+                f'comm_prefix = "{name}"',
+                "generic_name",
+                "thread_groups[0].match[0].comm_prefix",
+            )
+            for name in ("MainThread", "sh", "timer_thread", "signal_handler")
+        ),
+        (
+            'comm_prefix = "query-", process = "searchd"',
+            'process = "MainThread"',
+            "generic_name",
+            "thread_groups[0].match[0].process",
+        ),
         ("comm_prefix", "comm_pattern", "needs_steering", "thread_groups[0]"),
+        ("comm_prefix", 'exe = "searchd", comm_prefix', "needs_steering", "thread_groups[0]"),
+        ("comm_prefix", "older_than_s = 60, comm_prefix", "needs_steering", "thread_groups[0]"),
         (
             'comm_prefix = "query-"',
             'comm_pattern = "q*"',

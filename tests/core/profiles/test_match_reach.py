@@ -56,6 +56,8 @@ def test_what_is_found_in_a_name_is_never_called_unreachable(pattern, name):
     ("match", "path"),
     [
         (ThreadMatch(comm_prefix="a\0b"), ".comm_prefix"),
+        (ThreadMatch(exe="a\0b"), ".exe"),
+        (ThreadMatch(parent="a\0b"), ".parent"),
         (ThreadMatch(comm_pattern="a{16}"), ".comm_pattern"),
         (ThreadMatch(title_pattern="$x"), ".title_pattern"),
         (ThreadMatch(leader=True, comm_prefix="gc", process="java"), ".leader"),
@@ -86,6 +88,31 @@ def test_a_match_that_may_hold_is_let_be(match):
     assert list(impossibilities(match)) == []
 
 
+@pytest.mark.parametrize(
+    ("pattern", "names"),
+    [
+        ("^C2 CompilerThread0$", ["C2 CompilerThre", "C2 Comp..hread0"]),
+        ("^gc$|^(G1 Concurrent Refine)", ["G1 Concurrent R", "G1 Conc..Refine"]),
+        ("worker-threads-[ab]", ["worker-..eads-a", "worker-..eads-b"]),
+        ("é" * 8, ["é" * 7]),
+    ],
+)
+def test_a_name_that_is_too_long_is_shown_as_the_kernel_and_the_jdk_cut_it(pattern, names):
+    told = " ".join(why for _, why in impossibilities(ThreadMatch(comm_pattern=pattern)))
+
+    assert "and a name has at most 15" in told
+    assert all(repr(name) in told for name in names)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    ["^abcdefghijklmno$", "a|b", "abcdefghijklmn[^o]", "(a|b)*" * 40, "(" * 200 + "a" + ")" * 200,
+     "abcdefghijklmnop?", "[a-z]{15}", "(?:abc|def)ghijklmnop"],
+)  # fmt: skip
+def test_no_pattern_is_refused_whose_every_alternative_may_be_a_name(pattern):
+    assert list(impossibilities(ThreadMatch(comm_pattern=pattern))) == []
+
+
 names = st.none() | st.sampled_from(["g", "gc", "io"])
 some_matches = st.builds(
     ThreadMatch,
@@ -94,6 +121,10 @@ some_matches = st.builds(
     leader=st.none() | st.booleans(),
     comm_pattern=st.none() | st.sampled_from(["c", "^g"]),
     behaviour=st.none() | st.builds(Behaviour, st.sampled_from([(0.0, 1.0), (0.2, 0.5)])),
+    exe=names,
+    parent=names,
+    is_child=st.none() | st.booleans(),
+    older_than_s=st.none() | st.sampled_from([1.0, 60.0]),
 ).filter(lambda match: not match.is_empty)
 threads = st.builds(
     ThreadIdentity,
@@ -101,6 +132,10 @@ threads = st.builds(
     comm=st.sampled_from(["g", "gc", "gc1", "io", "x"]),
     process=st.sampled_from(["g", "gc", "io9", "x"]),
     is_leader=st.booleans(),
+    exe=st.sampled_from(["", "gc", "io9"]),
+    parent=st.sampled_from(["", "gc", "io9"]),
+    is_child=st.none() | st.booleans(),
+    age_s=st.none() | st.sampled_from([0.0, 1.0, 30.0, 90.0]),
 )
 
 

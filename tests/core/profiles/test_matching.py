@@ -28,6 +28,15 @@ def thread(comm="any", process="main", **changes):
             thread("checkpointer", title="postgres: walwriter"),
         ),
         (ThreadMatch(title_pattern="x"), thread(title="x"), thread()),
+        (ThreadMatch(exe="python3"), thread(exe="python3.11"), thread("python3", exe="pypy3")),
+        (ThreadMatch(exe="java"), thread(exe="java"), thread(process="java")),
+        (ThreadMatch(parent="tini"), thread(parent="tini"), thread(parent="sh")),
+        (ThreadMatch(parent="tini"), thread(parent="tini"), thread()),
+        (ThreadMatch(is_child=True), thread(is_child=True), thread(is_child=False)),
+        (ThreadMatch(is_child=False), thread(is_child=False), thread(is_child=True)),
+        (ThreadMatch(is_child=False), thread(is_child=False), thread()),
+        (ThreadMatch(older_than_s=9.5), thread(age_s=9.5), thread(age_s=9.4)),
+        (ThreadMatch(older_than_s=9.5), thread(age_s=1e9), thread()),
     ],
 )
 def test_each_key_takes_what_it_names_and_leaves_the_rest(match, taken, left):
@@ -36,11 +45,23 @@ def test_each_key_takes_what_it_names_and_leaves_the_rest(match, taken, left):
 
 
 @pytest.mark.parametrize(
-    "changes", [{"comm": "a"}, {"process": "a"}, {"title": "a"}, {"is_leader": True}]
+    "changes",
+    [
+        {"comm": "a"},
+        {"process": "a"},
+        {"title": "a"},
+        {"is_leader": True},
+        {"exe": "a"},
+        {"parent": "a"},
+        {"is_child": False},
+        {"age_s": 1.0},
+    ],
 )
 def test_every_key_that_is_given_must_hold(changes):
-    match = ThreadMatch("io", "1$", "main", "serve", leader=False)
+    origin = {"exe": "mai", "parent": "sh", "is_child": True, "older_than_s": 5}
+    match = ThreadMatch("io", "1$", "main", "serve", leader=False, **origin)
     good = {"comm": "io_1", "process": "main", "title": "serve", "is_leader": False}
+    good |= {"exe": "main", "parent": "sh", "is_child": True, "age_s": 6.0}
 
     assert matches(match, thread(**good))
     assert not matches(match, thread(**{**good, **changes}))

@@ -57,6 +57,32 @@ def test_every_misfit_is_named_at_once():
             "thread_groups[0].match[0].comm_prefix: must be at most 15 bytes",
         ),
         (
+            "query-",
+            "C2 CompilerThread0",
+            (
+                "thread_groups[0].match[0].comm_prefix: must be at most 15 bytes, not 18: "
+                "the kernel keeps 'C2 CompilerThre', the JDK writes 'C2 Comp..hread0'"
+            ),
+        ),
+        (
+            'comm_prefix = "query-"',
+            'exe = "/usr/bin/java"',
+            (
+                "thread_groups[0].match[0].exe: must be the name of a file without its path, "
+                "such as 'java'"
+            ),
+        ),
+        (
+            'comm_prefix = "query-"',
+            'parent = ""',
+            "thread_groups[0].match[0].parent: must not be empty; leave the key out",
+        ),
+        (
+            'comm_prefix = "query-"',
+            "older_than_s = 1e6",
+            "thread_groups[0].match[0].older_than_s: must be <= 86400",
+        ),
+        (
             'comm_prefix = "query-"',
             'comm_pattern = "("',
             "thread_groups[0].match[0].comm_pattern: must be a regular expression",

@@ -10,8 +10,9 @@ import pytest
 from temper_core.bpf import maps
 from temper_core.errors import BpfError, MachineError
 from temper_core.records.profiles import Behaviour
+from temper_core.records.steering import LOOK_EVERY_S
 from temper_core.steering.engine_layers import RunningEngine
-from temper_core.steering.steerer import JUDGED_S, SOON_S
+from temper_core.steering.steerer import SOON_S
 from temper_core.steering.thread_probe import ThreadProbe
 from tests.core.steering.user_space.plans import at, named, rule, steered
 
@@ -119,7 +120,7 @@ def test_titles_and_patterns_are_judged_in_user_space(steerer, cgroups, workload
     assert truth[writer.pid].is_decided
     assert (truth[other.pid].hinted, truth[other.pid].is_decided) == ("normal", False)
     assert due_in_s == SOON_S
-    assert steerer.turn(clock.now + 0.1) == JUDGED_S
+    assert steerer.turn(clock.now + 0.1) == LOOK_EVERY_S
 
 
 def test_a_thread_that_takes_a_name_only_user_space_knows_is_decided_at_the_next_turn(
@@ -140,6 +141,49 @@ def test_a_thread_that_takes_a_name_only_user_space_knows_is_decided_at_the_next
     steerer.turn(clock.later())
 
     assert (before, named_so, hinted(steerer, tid)) == ("normal", "fast", "normal")
+
+
+def test_executables_and_parents_are_judged_in_user_space(steerer, cgroups, workload, clock):
+    pod, inside = cgroups.make("pod"), workload()
+    inside.move_to(pod)
+    exe = Path(f"/proc/{inside.pid}/exe").resolve().name
+    rules = (
+        rule("high", exe="java"),
+        rule("low", exe=exe, is_child=True),
+        rule("fast", exe=exe, is_child=False, parent=Path("/proc/self/comm").read_text().strip()),
+        rule("normal"),
+    )
+    steerer.apply(steered(at(cgroups.path(pod), *rules, pod="db"), fast=16))
+    tid = inside.thread("any")
+
+    steerer.turn(clock.now)
+
+    truth = steerer.truth()
+    assert (truth[inside.pid].hinted, truth[tid].hinted) == ("fast", "fast")
+    assert truth[tid].is_decided
+
+
+def test_a_thread_is_taken_at_the_look_after_it_has_reached_its_age(
+    steerer, cgroups, workload, clock
+):
+    pod, inside = cgroups.make("pod"), workload()
+    inside.move_to(pod)
+    rules = (rule("low", older_than_s=1.5, comm_prefix="C2"), rule("normal"))
+    steerer.apply(steered(at(cgroups.path(pod), *rules, pod="db")))
+    tid, other = inside.thread("C2-1"), inside.thread("C1-1")
+    began = time.monotonic()
+    now = clock.now
+    steerer.turn(now)
+    young = hinted(steerer, tid)
+
+    while hinted(steerer, tid) == "normal" and time.monotonic() < began + 30:
+        time.sleep(0.1)
+        steerer.turn(now + time.monotonic() - began)
+    took_s = time.monotonic() - began
+
+    assert (young, hinted(steerer, tid)) == ("normal", "low")
+    assert hinted(steerer, other) == "normal"
+    assert took_s > 1.0
 
 
 def test_behaviour_decides_once_two_windows_agree(make_steerer, cgroups, workload, clock):

@@ -1,6 +1,8 @@
-"""Titles and behaviour of real processes."""
+"""Titles, executables, parents and behaviour of real processes."""
 
+import errno
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -8,10 +10,18 @@ from pathlib import Path
 
 import pytest
 
+from temper_core.steering.deciding import Judge
 from temper_core.steering.thread_probe import ThreadProbe
 
 TITLED = "import time\nprint('up', flush=True)\ntime.sleep(60)"
 SLEEPS = "import time\nprint('up', flush=True)\nwhile True: time.sleep(0.005)"
+FORKS = """
+import os, sys, time
+child = os.fork()
+if child:
+    print(child, flush=True)
+time.sleep(60)
+"""
 SPINS = "print('up', flush=True)\nwhile True: pass"
 
 
@@ -76,6 +86,99 @@ def test_of_a_process_that_has_gone_nothing_is_known(sight, spawn):
     assert sight.title(child.pid) == ""
     assert sight.process(child.pid) == ""
     assert not sight.is_root(child.pid)
+
+
+def executable_of(pid):
+    return Path(f"/proc/{pid}/exe").resolve().name
+
+
+def test_the_executable_is_told_by_the_name_of_its_file(sight, spawn):
+    child = spawn(TITLED)
+
+    assert sight.exe(child.pid) == executable_of(os.getpid())
+    assert sight.parent(child.pid) == Path("/proc/self/comm").read_text().strip()
+
+
+def test_a_fork_is_a_child_and_a_program_that_was_started_is_not(sight):
+    with subprocess.Popen([sys.executable, "-c", FORKS], stdout=subprocess.PIPE) as server:
+        child = int(server.stdout.readline())
+        with subprocess.Popen(["sleep", "60"]) as other:
+            kinship = {pid: sight.is_child(pid) for pid in (server.pid, child, other.pid)}
+            other.kill()
+        os.kill(child, 9)
+        server.kill()
+
+    assert kinship == {server.pid: False, child: True, other.pid: False}
+
+
+def test_a_fork_whose_parent_has_ended_is_a_child_still(sight):
+    with subprocess.Popen([sys.executable, "-c", FORKS], stdout=subprocess.PIPE) as server:
+        child = int(server.stdout.readline())
+        server.kill()
+    orphaned = sight.is_child(child)
+    os.kill(child, 9)
+
+    assert orphaned is True
+
+
+def test_an_executable_that_may_not_be_read_is_counted(tmp_path, monkeypatch):
+    (tmp_path / "5").mkdir()
+    sight = ThreadProbe(tmp_path)
+
+    def denied(path):
+        raise PermissionError(errno.EACCES, "Permission denied", path)
+
+    monkeypatch.setattr(os, "readlink", denied)
+
+    assert (sight.exe(5), sight.denied) == ("", 1)
+    assert "exe needs CAP_SYS_PTRACE" in Judge(sight).problem
+    sight.keep(frozenset())
+    assert (sight.denied, Judge(sight).problem) == (0, "")
+
+
+def test_an_executable_that_an_upgrade_removed_keeps_its_name(sight, tmp_path):
+    program = tmp_path / "served"
+    shutil.copy(shutil.which("sleep"), program)
+    with subprocess.Popen([program, "60"]) as server:
+        program.unlink()
+        name = sight.exe(server.pid)
+        server.kill()
+
+    assert name == "served"
+
+
+def test_of_a_process_that_has_gone_neither_executable_nor_parent_is_known(sight, spawn):
+    child = spawn(TITLED)
+    child.kill()
+    child.wait()
+
+    assert (sight.exe(child.pid), sight.parent(child.pid)) == ("", "")
+    assert sight.is_child(child.pid) is None
+    assert sight.exe(2**22 + 1) == ""
+
+
+def test_an_executable_is_read_once_for_all_threads_and_again_after_five_seconds(
+    tmp_path, clock, monkeypatch
+):
+    (tmp_path / "5").mkdir()
+    (tmp_path / "5/exe").symlink_to("/usr/bin/java")
+    sight = ThreadProbe(tmp_path, clock)
+    sight.exe(5)
+    clock.now += 60
+    reads = []
+    monkeypatch.setattr(
+        os, "readlink", lambda path, read=os.readlink: reads.append(path) or read(path)
+    )
+
+    names = {sight.exe(5) for _ in range(1000)}
+    clock.now += 4.9
+    names |= {sight.exe(5) for _ in range(1000)}
+
+    assert (names, len(reads)) == ({"java"}, 1)
+    assert sight.origin_lasts_s(5) == 5.0
+    clock.now += 0.2
+    sight.exe(5)
+    assert len(reads) == 2
 
 
 def test_a_young_process_is_read_anew_more_often_than_an_old_one(tmp_path, clock):
