@@ -56,7 +56,7 @@ _HOMES = {
     "temper_core.records.declarations": ("MetricFamily", "PanelHint", "SettingsTable"),
     "temper_core.settings.fields": ("setting",),
     "temper_core.profiles.completed_files": ("completed_profiles",),
-    "temper_core.profiles.covering": ("takes_by_name",),
+    "temper_core.profiles.covering": ("first_taker", "takes_by_name"),
     "temper_core.records.checks": ("Check", "CheckState"),
     "temper_core.records.endpoints": (
         "Answer",
@@ -84,6 +84,7 @@ _HOMES = {
     "temper_core.records.layers": ("Layer",),
     "temper_core.records.lint": ("Finding", "Severity", "Violation", "violation_id"),
     "temper_core.records.machine": ("Cpu", "MachineShape"),
+    "temper_core.profiles.lifetimes": ("Lifetime", "Stay", "group_stays"),
     "temper_core.profiles.matching": ("matches",),
     "temper_core.records.threads": ("ThreadBehaviour", "ThreadIdentity"),
     "temper_core.records.plans": ("Assignment", "LayerPlan", "Note"),

@@ -34,8 +34,9 @@ from temper_core.plan.assign import tier_of
 from temper_core.plan.membership import layer_of
 from temper_core.plugin_settings import fit_settings, load_settings
 from temper_core.profiles.completed_files import completed_profiles
-from temper_core.profiles.covering import takes_by_name
+from temper_core.profiles.covering import first_taker, takes_by_name
 from temper_core.profiles.documents import parse_profile
+from temper_core.profiles.lifetimes import Lifetime, Stay, group_stays
 from temper_core.profiles.matching import matches
 from temper_core.records.checks import Check, CheckState
 from temper_core.records.contributions import (
@@ -146,6 +147,7 @@ __all__ = [
     "LayerPlan",
     "LayerSample",
     "Leftover",
+    "Lifetime",
     "LocalPods",
     "MachineError",
     "MachineShape",
@@ -182,6 +184,7 @@ __all__ = [
     "Staleness",
     "StateDirectory",
     "Status",
+    "Stay",
     "TemperError",
     "ThreadBehaviour",
     "ThreadGroup",
@@ -204,9 +207,11 @@ __all__ = [
     "event_stream",
     "explain_bpf_error",
     "find_pod_cgroups",
+    "first_taker",
     "fit",
     "fit_body",
     "fit_settings",
+    "group_stays",
     "hookimpl",
     "layer_of",
     "listen_on",

@@ -148,7 +148,7 @@ class Observer:
                 machine=self.machine,
                 status=status,
                 threads=look.threads,
-                pods=with_coverage(look.pods, self._coverage.of(plan, look.threads)),
+                pods=with_coverage(look.pods, self._coverage.of(plan, look.threads, look.pods)),
                 layers=layers,
                 pressure=self._node_pressure,
                 plan=plan,

@@ -7,11 +7,11 @@ from attrs import define, field
 
 from temper_core.observe.places import remember
 from temper_core.plan.groups import layer_name
-from temper_core.profiles.covering import candidates, takes_by_name
+from temper_core.profiles.covering import candidates, takes_at_birth, takes_by_name
 from temper_core.profiles.fingerprints import containers_of
 from temper_core.records.plans import Assignment, LayerPlan
 from temper_core.records.profiles import ThreadGroup, Treatment
-from temper_core.records.snapshots import ThreadSample
+from temper_core.records.snapshots import PodSample, ThreadSample
 from temper_core.records.steering import OPEN
 from temper_core.records.threads import ThreadIdentity
 
@@ -47,9 +47,15 @@ class ProfileCoverage:
     _pods: dict[PodName, "_Judge"] = field(factory=dict, init=False)
 
     def of(
-        self, plan: LayerPlan | None, threads: Iterable[ThreadSample]
+        self,
+        plan: LayerPlan | None,
+        threads: Iterable[ThreadSample],
+        pods: Iterable[PodSample] = (),
     ) -> Mapping[PodName, float]:
-        """Return the covered share by (namespace, pod), for pods where it is known."""
+        """Return the covered share by (namespace, pod), for pods where it is known.
+
+        *pods* tell the CPU time of threads that were too short-lived to be among *threads*.
+        """
         self._follow(plan)
         if not self._pods:
             return {}
@@ -59,6 +65,11 @@ class ProfileCoverage:
             judge = self._pods.get(key)
             if judge is not None and judge.is_about(thread):
                 _add(shares[key], judge.is_covered(thread), thread.cpu_used)
+        for pod in pods:
+            judge = self._pods.get((pod.namespace, pod.pod))
+            if judge is not None and pod.short_lived_cpu_used > 0:
+                shares_of_pod = shares[pod.namespace, pod.pod]
+                _add(shares_of_pod, judge.is_unseen_covered, pod.short_lived_cpu_used)
         ratios = {key: pod_shares.ratio() for key, pod_shares in shares.items()}
         return {key: ratio for key, ratio in ratios.items() if ratio is not None}
 
@@ -98,20 +109,38 @@ class _Judge:
         }
         rest = [self._homes[group.name] for group in self._groups if not group.match]
         self._rest = rest[0] if rest else _tier_home(assignment, plan)
-        self._known: dict[tuple[str, str, bool], bool | None] = {}
+        self._is_steered = plan.is_steered
+        matches = [match for group in self._groups for match in group.match]
+        is_whole_pod = len(containers) == len(pod.containers)
+        is_at_birth = any(match.is_static for match in matches)
+        # Nobody saw the names of these threads. User space had no time to decide about them.
+        self.is_unseen_covered = None if is_at_birth or not is_whole_pod else False
+        self._known: dict[tuple[str, str, bool], tuple[bool, bool | None]] = {}
 
     def is_about(self, thread: ThreadSample) -> bool:
         """Whether the profile applies to the thread's container. An unknown container counts."""
         return not thread.container or thread.container in self._containers
 
     def is_covered(self, thread: ThreadSample) -> bool | None:
-        """Whether a match covers the thread, or None if that is not known."""
+        """Whether a match covers the thread, or None if that is not known.
+
+        Prefixes of names cover it from its start. What user space has to decide covers it once it
+        is decided, which short-lived threads do not live to see, and never in a static plan.
+        """
         key = thread.comm, thread.process, thread.tid == thread.tgid
         if key not in self._known:
-            verdict = takes_by_name(self._groups, _identity(thread))
-            remember(self._known, key, verdict, MOST_VERDICTS)
-        verdict = self._known[key]
-        return self._by_place(thread) if verdict is None else verdict
+            identity = _identity(thread)
+            verdicts = (
+                takes_at_birth(self._groups, identity),
+                takes_by_name(self._groups, identity),
+            )
+            remember(self._known, key, verdicts, MOST_VERDICTS)
+        is_at_birth, by_name = self._known[key]
+        if is_at_birth or by_name is False or not self._is_steered:
+            return is_at_birth
+        by_place = self._by_place(thread)
+        # A group whose layer is also that of the rest shows no place of its own.
+        return by_place is not False if by_name else by_place
 
     def _by_place(self, thread: ThreadSample) -> bool | None:
         """Judge by the thread's layer, which steering chose by more than its name."""

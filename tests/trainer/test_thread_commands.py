@@ -237,6 +237,32 @@ def test_a_profile_that_covers_enough_passes(profile, recording):
     assert "unmatched and hot: y of process shop, 5.0 % of the CPU time" in result.stdout
 
 
+def test_threads_that_end_before_they_are_decided_are_told(profile, recording):
+    brief = row("backend", 0.5, title="merge", lived_share=0.01, count=40)
+    path = recording(brief, row("req-1", 0.1))
+
+    result = run("test", profile, "--threads", path)
+    told = json.loads(run("test", profile, "--threads", path, "--output", "json").stdout)
+
+    assert result.exit_code == 1
+    assert "decided late: backend is in rest for 60.0 % of the CPU time" in result.stdout
+    [document] = told["recordings"]
+    assert document["late"] == pytest.approx(0.6)
+    assert document["coverage"] == pytest.approx(0.4)
+    assert [(each["before"], each["group"]) for each in document["decided_late"]] == [
+        ("rest", "merges")
+    ]
+
+
+def test_a_recording_without_executables_is_told(recording, tmp_path):
+    path = tmp_path / "java.toml"
+    path.write_text(PROFILE.replace('title_pattern = "merge"', 'exe = "java"'))
+
+    result = run("test", path, "--threads", recording(row("req-1", 0.5)))
+
+    assert "recorded without executables and parents" in result.stdout
+
+
 def test_a_profile_that_covers_too_little_is_a_finding(profile, recording):
     path = recording(row("req-1", 0.5), row("y", 0.5))
 

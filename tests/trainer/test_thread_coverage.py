@@ -1,4 +1,5 @@
 import pytest
+from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -64,6 +65,69 @@ def test_the_first_group_that_matches_takes_a_thread():
 
 def test_behaviour_is_judged_from_what_was_recorded():
     assert groups_of(row("a", 0.95), row("b", 0.2)) == ["spinners", "rest"]
+
+
+def test_a_short_lived_thread_counts_where_it_is_until_user_space_decides():
+    text = (
+        (PROFILE + REST)
+        .replace('[[thread_groups]]\nname = "spinners"', "")
+        .replace("match = [{ behaviour = { cpu_share = [0.9, 1.0] } }]", "")
+    )
+    brief = {"title": "shop merge", "lived_share": 0.01, "count": 40}
+
+    coverage = judged(row("x", 0.5, **brief), row("req-1", 0.2), text=text)
+
+    assert [each.group.name for each in coverage.judged] == ["merges", "requests"]
+    assert coverage.share_of("merges") == pytest.approx(0.05)
+    assert coverage.share_of("rest") == pytest.approx(0.45)
+    assert coverage.covered_share == pytest.approx(0.55)
+    assert coverage.late_share == pytest.approx(0.45)
+    assert [each.thread.comm for each in coverage.late] == ["x"]
+
+
+def test_a_short_lived_thread_is_in_its_group_at_once_where_its_prefix_tells():
+    coverage = judged(row("req-1", 0.5, lived_share=0.01, count=40))
+
+    assert (coverage.covered_share, coverage.late) == (pytest.approx(1.0), ())
+
+
+@pytest.mark.parametrize(
+    ("key", "covered"),
+    [
+        pytest.param("title_pattern", 0.4, id="nothing reached them"),
+        pytest.param("comm_prefix", 0.5, id="a prefix may have"),
+    ],
+)
+def test_threads_that_no_look_saw_are_not_covered_where_no_prefix_takes_them(key, covered):
+    text = (
+        f'id = "shop"\n[[thread_groups]]\nname = "merges"\nmatch = [{{ {key} = "merge" }}]\n{REST}'
+    )
+    table = evolve(table_of(row("merge", 0.2, title="merge"), row("x", 0.2)), unseen_cpus=0.1)
+
+    coverage = judge(parse_profile(text, "shop.toml"), table)
+
+    assert coverage.covered_share == pytest.approx(covered)
+
+
+def test_executable_and_parent_are_judged_from_what_was_recorded():
+    text = PROFILE.replace('title_pattern = "merge"', 'exe = "merger", is_child = true')
+    mine = {"exe": "merger", "parent": "shop", "child": True}
+    threads = [row("a", **mine), row("b", **{**mine, "child": False}), row("c")]
+
+    assert groups_of(*threads, text=text + REST) == ["merges", "rest", "rest"]
+    assert not judged(*threads, text=text).lacks_origins
+    assert judged(row("c"), text=text).lacks_origins
+
+
+def test_the_age_that_a_match_asks_for_counts_from_the_start_of_the_thread():
+    text = PROFILE.replace('comm_prefix = "mrg"', 'comm_prefix = "mrg", older_than_s = 60')
+    text = text.partition('[[thread_groups]]\nname = "spinners"')[0] + REST
+    threads = [row("mrg", age_s=age_s) for age_s in (0.0, 52.5, 60.0, -1.0)]
+
+    coverage = judged(*threads, text=text)
+
+    shares = [each.cpus_in("merges") / 0.5 for each in coverage.judged]
+    assert shares == pytest.approx([0.0, 0.25, 1.0, 1.0])
 
 
 def test_the_rest_group_covers_nothing():

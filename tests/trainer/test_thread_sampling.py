@@ -1,4 +1,5 @@
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -12,6 +13,7 @@ from temper_plugin_trainer.process_trees import CgroupProcesses, ProcessTrees
 from temper_plugin_trainer.sampling import ThreadSampler
 from tests.patience import PATIENCE_S
 
+SLEEP = Path(shutil.which("sleep")).resolve().name
 SCRIPT = """
 import ctypes, subprocess, sys, threading
 name = lambda text: ctypes.CDLL(None).prctl(15, text.encode())
@@ -210,6 +212,34 @@ def test_children_are_followed_once_they_are_born(program, sampler):
 
     sleeper = rows(sampler)["sleep"]
     assert (sleeper.process, sleeper.title, sleeper.leader) == ("sleep", "sleep 300", True)
+
+
+def test_executable_parent_and_age_are_told_of_real_threads(program, clock):
+    sampler = ThreadSampler(ProcessTrees([program.pid]), clock=clock)
+    program.do("thread old")
+    clock.ahead_s = 100.0
+    sampler.look()
+    program.do("child")
+    deadline = time.monotonic() + PATIENCE_S
+    while "sleep" not in rows(sampler):
+        assert time.monotonic() < deadline
+        sampler.look()
+
+    old, sleeper = rows(sampler)["old"], rows(sampler)["sleep"]
+
+    python = Path(f"/proc/{program.pid}/exe").resolve().name
+    assert old.origin == (python, Path("/proc/self/comm").read_text().strip(), False)
+    assert sleeper.origin == (SLEEP, old.process, False)
+    assert 100 <= old.age_s < 100 + PATIENCE_S
+
+
+def test_a_thread_that_begins_in_the_recording_is_new(program, sampler):
+    sampler.look()
+    program.do("thread brief")
+    sampler.look()
+    sampler.look()
+
+    assert rows(sampler)["brief"].age_s == 0
 
 
 def test_a_child_that_has_ended_keeps_its_row(program, sampler):

@@ -45,7 +45,8 @@ def _grouped(seen: Iterable[SeenThread], seconds: float) -> Iterator[Sequence[Se
 def _kind(thread: SeenThread) -> object:
     # Process ids, ports and counts in titles make no difference of kind.
     title = _NUMBER.sub("0", thread.title)
-    return thread.container, thread.process, title, thread.leader, thread.comm
+    kind = thread.container, thread.process, title, thread.leader, thread.comm
+    return *kind, thread.origin, thread.age_s < 0
 
 
 def _row(alike: Sequence[SeenThread], seconds: float) -> TableThread:
@@ -66,6 +67,10 @@ def _row(alike: Sequence[SeenThread], seconds: float) -> TableThread:
         container=first.container,
         names=tuple(names)[:MOST_NAMES],
         lived_share=max(LEAST_SHARE, _share(lived_s / len(alike) / seconds)),
+        age_s=round(sum(thread.age_s for thread in alike) / len(alike), 3),
+        exe=first.origin.exe,
+        parent=first.origin.parent,
+        child=first.origin.is_child,
     )
 
 

@@ -4,6 +4,8 @@ import os
 
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 PF_KTHREAD = 0x0020_0000
+PF_FORKNOEXEC = 0x0000_0040
+"""The flag of a task that was forked and has executed no program since (include/linux/sched.h)."""
 
 
 def read_once(path: str, size: int) -> bytes:

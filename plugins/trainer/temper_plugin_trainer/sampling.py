@@ -1,7 +1,8 @@
 """Samples processes periodically and accumulates the counters of their threads.
 
 A sample reads two files per thread: ``schedstat`` (fs/proc/base.c, ``proc_pid_schedstat``: time on
-a CPU, time waiting for one, number of runs) and ``comm``.
+a CPU, time waiting for one, number of runs) and ``comm``. Of a process it reads ``stat``,
+``cmdline``, ``exe`` and its parent's name.
 """
 
 import os
@@ -14,7 +15,7 @@ from typing import NamedTuple
 from attrs import define, field, frozen
 
 from temper_core import MachineError
-from temper_plugin_trainer.proc_files import PF_KTHREAD, TICKS_PER_S, read_once
+from temper_plugin_trainer.proc_files import PF_FORKNOEXEC, PF_KTHREAD, TICKS_PER_S, read_once
 from temper_plugin_trainer.process_trees import ProcessSource
 from temper_plugin_trainer.titles import clean_title
 
@@ -22,7 +23,7 @@ NS_PER_S = 1_000_000_000
 LONGEST_COMMAND_LINE = 4_096
 _STAT_SIZE = 1_024
 # Positions counted after the closing parenthesis of the name (proc_pid_stat(5)).
-_STATE, _FLAGS, _THREADS, _START = 0, 6, 17, 19
+_STATE, _PARENT, _FLAGS, _THREADS, _START = 0, 1, 6, 17, 19
 _OWN_TIMES, _CHILDREN_TIMES = slice(11, 13), slice(13, 15)
 
 
@@ -34,9 +35,23 @@ class ThreadCounters(NamedTuple):
     runs: int = 0
 
 
+class Origin(NamedTuple):
+    """The file name of a process's executable, its parent's name, and whether it is a mere fork.
+
+    ``is_child`` if the process has executed no program since its fork (PF_FORKNOEXEC).
+    """
+
+    exe: str = ""
+    parent: str = ""
+    is_child: bool = False
+
+
 @frozen
 class SeenThread:
-    """One sampled thread, which lived for ``lived_s``. ``names`` are its other names."""
+    """One sampled thread, which lived for ``lived_s`` from the age of ``age_s`` on, -1 if unknown.
+
+    ``names`` are its other names.
+    """
 
     comm: str
     names: tuple[str, ...]
@@ -46,12 +61,15 @@ class SeenThread:
     container: str
     used: ThreadCounters
     lived_s: float
+    age_s: float = -1.0
+    origin: Origin = Origin()
 
 
 @define(eq=False)
 class _Thread:
     base: ThreadCounters
     since_s: float
+    age_s: float
     last: ThreadCounters
     last_s: float
     names: Counter[str] = field(factory=Counter)
@@ -68,6 +86,8 @@ class _Thread:
             process.container,
             used,
             self.last_s - self.since_s,
+            self.age_s,
+            process.origin,
         )
 
 
@@ -84,6 +104,11 @@ class _Process:
     ended: list[_Thread] = field(factory=list)
     names: Counter[str] = field(factory=Counter)
     titles: Counter[str] = field(factory=Counter)
+    origins: Counter[Origin] = field(factory=Counter)
+
+    @property
+    def origin(self) -> Origin:
+        return self.origins.most_common(1)[0][0] if self.origins else Origin()
 
     @property
     def name(self) -> str:
@@ -185,6 +210,7 @@ class ThreadSampler:
         known.names[stat.comm] += 1
         if title := self._title(pid):
             known.titles[title] += 1
+        known.origins[self._origin(pid, stat)] += 1
         return known
 
     def _look_at(self, process: _Process, now: float) -> None:
@@ -215,8 +241,10 @@ class ThreadSampler:
     def _begun(self, home: str, counters: ThreadCounters, now: float) -> _Thread:
         stat = self._stat(home)
         if stat is not None and self._is_young(stat.start_s):
-            return _Thread(ThreadCounters(), max(stat.start_s, self._began_s or 0.0), counters, now)
-        return _Thread(counters, now, counters, now)
+            since_s = max(stat.start_s, self._began_s or 0.0)
+            return _Thread(ThreadCounters(), since_s, 0.0, counters, now)
+        age_s = max(0.0, now - stat.start_s) if stat is not None else -1.0
+        return _Thread(counters, now, age_s, counters, now)
 
     def _is_young(self, start_s: float) -> bool:
         """Whether it has started since the first sample, and not only become visible."""
@@ -233,6 +261,22 @@ class ThreadSampler:
         text = raw.decode("utf-8", "replace").replace("\0", " ").strip()
         return clean_title(text, self._host)
 
+    def _origin(self, pid: int, stat: "_Stat") -> Origin:
+        try:
+            comm = read_once(f"{self._root}/{stat.parent}/comm", _STAT_SIZE)
+        except OSError:  # it has no parent in this namespace, or the parent has just ended
+            comm = b""
+        name = comm.decode("utf-8", "replace").removesuffix("\n")
+        return Origin(self._executable(pid), name, stat.is_child)
+
+    def _executable(self, pid: int) -> str:
+        try:
+            link = os.readlink(f"{self._root}/{pid}/exe")  # noqa: PTH115 - of every process, twice a second
+        except OSError:
+            return ""
+        path = os.fsencode(link).decode("utf-8", "replace").removesuffix(" (deleted)")
+        return path.rpartition("/")[2]
+
     def _stat(self, home: str) -> "_Stat | None":
         """Read a ``stat``. The result is None for kernel threads and for ended ones and zombies."""
         try:
@@ -245,6 +289,8 @@ class _Stat(NamedTuple):
     comm: str
     start_s: float
     used_s: float
+    parent: int
+    is_child: bool
 
 
 def _parsed(stat: bytes) -> _Stat | None:
@@ -257,7 +303,9 @@ def _parsed(stat: bytes) -> _Stat | None:
         return None
     ticks = sum(map(int, (*fields[_OWN_TIMES], *fields[_CHILDREN_TIMES])))
     comm = stat[opening + 1 : closing].decode("utf-8", "replace")
-    return _Stat(comm, int(fields[_START]) / TICKS_PER_S, ticks / TICKS_PER_S)
+    start_s, used_s = int(fields[_START]) / TICKS_PER_S, ticks / TICKS_PER_S
+    is_child = bool(int(fields[_FLAGS]) & PF_FORKNOEXEC)
+    return _Stat(comm, start_s, used_s, int(fields[_PARENT]), is_child)
 
 
 def _numbers(folder: str) -> list[int]:

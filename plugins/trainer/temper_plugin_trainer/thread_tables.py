@@ -15,6 +15,7 @@ from attrs.validators import and_, deep_iterable, ge, gt, in_, le, matches_re, m
 
 from temper_core import (
     DocumentError,
+    Lifetime,
     ThreadBehaviour,
     ThreadIdentity,
     fit,
@@ -24,6 +25,9 @@ from temper_core import (
 
 SCHEMA_VERSION = 1
 LONGEST_COMM = 15
+LONGEST_FILE_NAME = 255
+OLD_S = 1e6
+"""An age beyond all that a match may ask for."""
 LONGEST_TITLE = 1_024
 """Characters of a command line that matchers compare."""
 MOST_THREADS = 10_000
@@ -52,7 +56,10 @@ class TableThread:
     process's leading thread, ``title`` that process's command line with paths cut to their
     last part. ``cpu_share`` and ``wait_share`` (runnable, without a CPU) are in CPUs. ``run_us``
     is microseconds on a CPU per run, 0 without runs. ``wakeups_per_s`` is the rate of runs.
-    ``lived_share`` is the part of the recording in which it lived.
+    ``lived_share`` is the part of the recording in which it lived, ``age_s`` its age at the first
+    look at it, -1 if unknown. ``exe`` is the file name of its process's executable and ``parent``
+    the name of the parent process, both empty if unknown. ``child`` tells whether the process
+    was forked and has executed no program since.
     """
 
     comm: str = field(validator=max_len(LONGEST_COMM))
@@ -69,6 +76,10 @@ class TableThread:
         default=(), validator=[max_len(64), deep_iterable(max_len(LONGEST_COMM))]
     )
     lived_share: float = field(default=1.0, validator=and_(gt(0.0), le(1.0)))
+    age_s: float = field(default=-1.0, validator=and_(ge(-1.0), le(1e9)))
+    exe: str = field(default="", validator=max_len(LONGEST_FILE_NAME))
+    parent: str = field(default="", validator=max_len(LONGEST_COMM))
+    child: bool = False
 
     @property
     def cpus_used(self) -> float:
@@ -84,7 +95,20 @@ class TableThread:
             is_leader=self.leader,
             title=self.title,
             behaviour=ThreadBehaviour(self.cpu_share, self.run_us or None, self.wakeups_per_s),
+            exe=self.exe,
+            parent=self.parent,
+            is_child=self.child if self.exe or self.parent else None,
         )
+
+    def lifetime(self, seconds: float) -> Lifetime:
+        """Return its life within a recording of *seconds*.
+
+        Without a known age, a thread that lived throughout is old, and any other one began in it.
+        """
+        age_s = self.age_s
+        if age_s < 0:
+            age_s = OLD_S if self.lived_share == 1.0 else 0.0
+        return Lifetime(self.lived_share * seconds, age_s)
 
 
 @frozen
@@ -174,7 +198,7 @@ def _with_title(row: object, titles: Sequence[object], source: str) -> object:
 
 def _misfits(table: ThreadTable) -> Iterator[str]:
     for number, thread in enumerate(table.threads):
-        for name in ("comm", "process"):
+        for name in ("comm", "process", "parent"):
             # The kernel keeps 15 bytes. A byte that is not UTF-8 is read as a longer replacement.
             length = len(getattr(thread, name).replace(REPLACEMENT, "?").encode(errors="replace"))
             if length > LONGEST_COMM:

@@ -63,7 +63,8 @@ PODS = (
         _coverage,
         labels=(*POD_LABELS, "profile"),
         unit="ratio",
-        absent="without a profile, or if it matches by title or behaviour and no hints are in use",
+        absent="without a profile, or if it is unknown what became of a tenth of the CPU time: "
+        "user space is yet to decide, or the threads were too short-lived to be seen",
     ),
     PodFamily(
         "temper_pod_cpus_used",

@@ -61,7 +61,8 @@ def command(
     """Test the profile FILE on recorded threads, judged as the agent judges live ones.
 
     Shows the threads of each group, the share of the CPU time covered by groups with a match, and
-    hot threads outside of them. The exit code is 1 if the share is below --least.
+    hot threads outside of them. A short-lived thread counts for the group that it is in until user
+    space decides about it. The exit code is 1 if the share is below --least.
     """
     containers = options["containers"]
     tables = [(path, _narrowed(path, read_thread_table(path), containers)) for path in recordings]
@@ -105,8 +106,10 @@ def _document(path: Path, coverage: Coverage) -> dict[str, Any]:
         "is_about_version": coverage.is_about_version,
         "cpus_used": round(table.cpus_used, 6),
         "unseen_cpus": table.unseen_cpus,
+        "unreached_cpus": coverage.unreached_cpus,
         "coverage": round(coverage.covered_share, 6),
         "taken": round(coverage.taken_share, 6),
+        "late": round(coverage.late_share, 6),
         "groups": [
             {"name": name, "treatment": treatment, **_members(coverage, name)}
             for name, treatment in _groups(coverage)
@@ -114,7 +117,17 @@ def _document(path: Path, coverage: Coverage) -> dict[str, Any]:
         "unmatched": _members(coverage, None),
         "hot_unmatched": [_row(row) for row in coverage.hot_unmatched],
         "in_several_groups": [_row(row) for row in coverage.judged if row.others],
+        "decided_late": [
+            {**_row(row), "late_cpus": round(row.late_cpus, 6), "before": _first_name(row)}
+            for row in coverage.late
+        ],
     }
+
+
+def _first_name(judged: Judged) -> str | None:
+    """Return the group that the kernel puts the thread into at its start."""
+    first = judged.stays[0].group
+    return first.name if first else None
 
 
 def _groups(coverage: Coverage) -> Iterator[tuple[str, str]]:
@@ -177,10 +190,13 @@ def _remarks(coverage: Coverage) -> Iterator[str]:
             own = row.group.name if row.group else "none"
             name = row.thread.comm
             yield f"in several groups: {name} is in {own}, by its other names in {others}"
+    yield from _remarks_on_late_ones(coverage)
     unseen = coverage.table.unseen_cpus
     if unseen:
         share = _percent(unseen / (coverage.table.cpus_used + unseen))
         yield f"not recorded: {share} of the CPU time was of threads too short-lived to be seen"
+    if coverage.unreached_cpus:
+        yield "not recorded threads are not covered: no prefix of a name takes them at their start"
 
 
 def _remarks_on_the_recording(coverage: Coverage) -> Iterator[str]:
@@ -194,6 +210,25 @@ def _remarks_on_the_recording(coverage: Coverage) -> Iterator[str]:
     if coverage.is_about_version is False:
         versions = " ".join(coverage.profile.fingerprint.versions)
         yield f"not for this version: the profile is for versions {versions}"
+
+
+def _remarks_on_late_ones(coverage: Coverage) -> Iterator[str]:
+    """Yield what user space decides too late, so that its threads use CPU time elsewhere."""
+    if coverage.lacks_origins:
+        yield (
+            "recorded without executables and parents: exe, parent and is_child hold for no "
+            "thread; record the program again"
+        )
+    kinds: dict[tuple[str, str, str], float] = {}
+    for row in coverage.late:
+        key = row.thread.comm, row.group.name if row.group else "none", _first_name(row) or "none"
+        kinds[key] = kinds.get(key, 0.0) + row.late_cpus
+    for (comm, group, before), cpus in kinds.items():
+        share = _percent(cpus / coverage.table.cpus_used)
+        yield (
+            f"decided late: {comm} is in {before} for {share} of the CPU time, until it is found "
+            f"to be in {group}; prefixes of names take a thread from its start"
+        )
 
 
 def _unmatched(thread: TableThread, count: int, share: float) -> str:
