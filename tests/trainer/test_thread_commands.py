@@ -155,7 +155,9 @@ def test_a_signal_to_the_process_ends_a_recording_of_the_installed_command(sleep
     arguments = ("profiles", "record", "--pid", str(sleeper.pid), "--seconds", "600", "-o", path)
     with subprocess.Popen([TEMPER, *arguments], stderr=subprocess.PIPE, text=True) as recorder:
         deadline = time.monotonic() + PATIENCE_S
-        while not is_blocked(recorder.pid, signal.SIGINT):
+        # The C library blocks all signals for a moment whenever it starts a thread or a process.
+        # None is started after the file was made.
+        while not (path.exists() and is_blocked(recorder.pid, signal.SIGINT)):
             assert time.monotonic() < deadline
             time.sleep(0.01)
         recorder.send_signal(signal.SIGINT)

@@ -86,7 +86,7 @@ def placed(installed, image):
     started = workloads(image[1])
     installed.apply(*(each.document() for each in started))
     names = [each.name for each in started]
-    installed.kubectl("wait", "--for=condition=Ready", "pod", *names, "--timeout=180s", timeout=200)
+    installed.kubectl("wait", "--for=condition=Ready", "pod", *names, "--timeout=600s", timeout=620)
     return {each.name: each for each in started}
 
 
