@@ -20,7 +20,7 @@ COG_PAGES = $(shell grep -l '\[\[\[cog' docs/*.md README.md)
 export PYTHON LISTEN
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test lint unit hostile test-python313 test-python314 test-uvicorn bpf bpf-check demo test-kernel test-kernel-full judge-shapes bench run-kube test-kube e2e-node image test-image dashboards man completions clean
+.PHONY: help install run test lint unit hostile test-python313 test-python314 test-uvicorn bpf bpf-check demo test-kernel test-kernel-full judge-shapes bench ladder run-kube test-kube e2e-node image test-image dashboards man completions clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -114,6 +114,10 @@ completions: install  ## write the completion files of bash, zsh and fish into b
 
 bench: install  ## measure start-up, plan compilation, observation and the agent's own cost
 	@$(BIN)/python bench
+
+ladder: install  ## measure latency under load, stock scheduler against plans, in virtual time (40 minutes of CPU; OPTIONS=...)
+	LADDER_BOOTS=$${LADDER_BOOTS:-2} bench/ladder/run $(OPTIONS)
+	$(BIN)/python -m bench.ladder.report --plots build/ladder build/ladder/records.jsonl >build/ladder/report.md
 
 clean:  ## remove what the other targets made in the checkout; the cache in ~/.cache/temper stays
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

@@ -1,0 +1,162 @@
+"""Climbs the ladder as root: ``python -m bench.ladder --load PATH --engine PATH --records PATH``.
+
+Each round goes through all arms, each time from another arm on, so that a drift of the machine
+falls on all of them. The seeds are shared out among the rounds. Each arm has an agent of its own.
+Each point appends one JSON line to the records. ``bench/ladder/run`` boots a guest in virtual time
+for it. Without a guest it measures the machine itself.
+"""
+
+import argparse
+import json
+import os
+import sys
+import time
+from collections.abc import Collection, Iterator, Sequence
+from itertools import product
+from pathlib import Path
+
+from attrs import asdict
+
+from bench.ladder.agent import Json, NotInTime
+from bench.ladder.arms import ARMS
+from bench.ladder.kernel import lacks
+from bench.ladder.loads import LOADS, Server
+from bench.ladder.node import Node, Programs
+from bench.ladder.pods import Cgroups
+from bench.ladder.points import LoadFailed, measure
+from bench.ladder.rows import FORMAT
+
+DEFAULT_ARMS = ("stock", "tiers", "tiers-no-preempt", "profile")
+CANNOT = 3
+
+
+def rotated(arms: Sequence[str], turn: int) -> list[str]:
+    """Return the arms, from another one on at each turn."""
+    first = turn % len(arms)
+    return [*arms[first:], *arms[:first]]
+
+
+def machine() -> Json:
+    """Return what the records say of the machine."""
+    return {
+        "format": FORMAT,
+        "kernel": os.uname().release,
+        "boot": Path("/proc/sys/kernel/random/boot_id").read_text().strip()[:8],
+        "cpus": os.cpu_count(),
+    }
+
+
+def climb(node: Node, options: argparse.Namespace) -> Iterator[Json]:
+    """Measure all points. Yield their records."""
+    server = Server(options.seconds, options.period_us, options.turns, options.servers)
+    clock = "virtual" if options.virtual_time else "real"
+    for turn in range(options.rounds):
+        points = list(product(options.seeds[turn :: options.rounds], options.points))
+        for name in rotated(options.arms, turn + options.first):
+            with node.under(ARMS[name]) as agent:
+                time.sleep(options.settle_s)  # the engine sizes its layers
+                told = {"arm": name, **node.told(agent, ARMS[name])}
+                tell(f"{name}: plan {told['plan'] or 'none'}, {agent.layers()}")
+                for seed, (load, level) in points:
+                    place = {"load": load, "level": level, "seed": seed}
+                    record = measure(node.places, agent, server, LOADS[load], place)
+                    yield {**machine(), "clock": clock, "server": asdict(server), **told, **record}
+
+
+def tell(line: str) -> None:
+    """Print a line of progress."""
+    print(f"# {time.monotonic():.0f} {line}", file=sys.stderr, flush=True)
+
+
+def main() -> int:
+    """Climb the ladder. Return the exit code: 0, or 3 where the machine cannot."""
+    options = parser().parse_args()
+    needs_engine = not all(ARMS[name].is_stock for name in options.arms)
+    missing = list(lacks(options.cgroup_root, engine=needs_engine))
+    for line in missing:
+        print(f"ladder: this machine lacks {line}", file=sys.stderr)
+    if missing:
+        return CANNOT
+    cgroups = Cgroups(options.cgroup_root)
+    try:
+        programs = Programs(options.load, options.engine, options.temper)
+        node = Node.made(cgroups, programs, options.directory, options.request)
+        with options.records.open("a") as records:
+            for record in climb(node, options):
+                records.write(json.dumps(record) + "\n")
+                records.flush()
+                tell(outline(record))
+    except (NotInTime, LoadFailed) as problem:
+        print(f"ladder: {problem}", file=sys.stderr)
+        return 1
+    finally:
+        cgroups.remove()
+    return 0
+
+
+def outline(record: Json) -> str:
+    """Return a record in one line."""
+    total, server = record["total_ms"], record["threads"]["server"]
+    return (
+        f"{record['load']} {record['level']} {record['arm']} seed {record['seed']}: "
+        f"p50 {total.get('p50')}, p99 {total.get('p99')}, max {total.get('max')} ms, "
+        f"delay/run {server['delay_ratio']:.4f}, outside {server['outside']}, "
+        f"idle {record['idle']['cpu']:.2f}, {record['scheduler']}"
+    )
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
+    made = argparse.ArgumentParser(prog="python -m bench.ladder", description=__doc__)
+    made.add_argument("--load", type=Path, required=True, help="the program of load.c")
+    made.add_argument("--engine", type=Path, required=True, help="the scx_layered to run")
+    made.add_argument("--records", type=Path, required=True, help="file to append records to")
+    made.add_argument("--temper", type=Path, default=Path(sys.executable).parent / "temper")
+    made.add_argument("--cgroup-root", type=Path, default=Path("/sys/fs/cgroup"))
+    made.add_argument("--directory", type=Path, default=Path("/run/ladder"), help="for its files")
+    made.add_argument("--arms", type=_arms, default=list(DEFAULT_ARMS))
+    made.add_argument(
+        "--points",
+        type=_points,
+        default=_points("weight:0,4,8 noise:8"),
+        help="loads and their levels, such as 'weight:0,4,8 noise:4,8'",
+    )
+    made.add_argument("--seeds", type=_numbers, default=[1, 2, 3])
+    made.add_argument("--seconds", type=float, default=4.0, help="of requests per point")
+    made.add_argument("--period-us", type=int, default=8000, help="mean time between requests")
+    made.add_argument("--turns", type=int, default=125_000, help="the work of a request")
+    made.add_argument("--servers", type=int, default=1, help="server threads")
+    made.add_argument("--request", type=int, default=1500, help="of the server's pod, millicores")
+    made.add_argument("--settle-s", type=float, default=10.0, help="after the agent enforces")
+    made.add_argument("--rounds", type=int, default=1, help="visits of each arm")
+    made.add_argument(
+        "--first", type=int, default=0, help="the arm that the first round begins with"
+    )
+    made.add_argument("--virtual-time", action="store_true", help="the clock counts instructions")
+    return made
+
+
+def _numbers(text: str) -> list[int]:
+    return [int(each) for each in text.split(",")]
+
+
+def _arms(text: str) -> list[str]:
+    return [_known(name, ARMS) for name in text.split(",")]
+
+
+def _points(text: str) -> list[tuple[str, int]]:
+    points = []
+    for part in text.split():
+        name, _, levels = part.partition(":")
+        points += [(_known(name, LOADS), level) for level in _numbers(levels)]
+    return points
+
+
+def _known(name: str, names: Collection[str]) -> str:
+    if name not in names:
+        raise argparse.ArgumentTypeError(f"{name}: none of {', '.join(names)}")
+    return name
+
+
+if __name__ == "__main__":
+    sys.exit(main())

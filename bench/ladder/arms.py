@@ -1,0 +1,57 @@
+"""The arms: what is compared. A new arm is one entry of ``ARMS``."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from attrs import field, frozen
+
+CRITICAL, HIGH = 1_000_000, 100_000
+"""Priorities in the default mapping, where each is the smallest of its tier."""
+
+SPLIT = """
+schema_version = 1
+id = "ladder"
+
+[fingerprint]
+processes = ["ladder-client"]
+
+[[thread_groups]]
+name = "serving"
+match = [{ comm_prefix = "ladder-server" }, { comm_prefix = "ladder-client" }]
+treatment = "exclusive"
+cpu_fraction = 0.6
+
+[[thread_groups]]
+name = "logs"
+match = [{ comm_prefix = "log-writer" }]
+treatment = "yield"
+
+[[thread_groups]]
+name = "rest"
+treatment = "normal"
+"""
+
+
+@frozen
+class Arm:
+    """How the node is scheduled while a load is measured.
+
+    ``settings`` are tables of the agent's settings file. They are merged over those that every arm
+    has. ``profile`` is the text of the server's workload profile, empty for none. ``priority`` is
+    that of the server's pod, and so its tier.
+    """
+
+    is_stock: bool = False
+    settings: Mapping[str, Any] = field(factory=dict)
+    profile: str = ""
+    priority: int = CRITICAL
+
+
+ARMS: Mapping[str, Arm] = {
+    "stock": Arm(is_stock=True),
+    "tiers": Arm(),
+    "tiers-no-preempt": Arm(settings={"tiers": {"critical": {"preempt": False}}}),
+    "profile": Arm(profile=SPLIT),
+    "high": Arm(priority=HIGH),
+}
+"""Stock is the agent in safe mode, so that its own cost is a part of every arm."""

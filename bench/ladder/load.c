@@ -1,0 +1,274 @@
+// load: what the ladder puts on a node, an open-loop request server or busy threads.
+//
+//   load serve seconds=4 seed=1 period_us=8000 turns=125000 settle_ms=600 servers=1 noise=0
+//       One client thread writes requests into a pipe at exponential gaps, whose mean is PERIOD_US and which depend on
+//       SEED alone. A server thread reads one, turns a loop TURNS times (two instructions a turn) and notes the time.
+//       NOISE log writers of the same process are always busy. After SETTLE_MS it prints "begin", and at the end one
+//       line of JSON. Then it waits for the end of its input, so that its threads can still be looked at.
+//   load spin threads=8 counts=PATH
+//       Busy threads until SIGTERM. PATH is a file of 64-bit counts of turns, one per thread in a cache line of its own,
+//       the rest of which is 0.
+//
+// In the JSON, "requests" has [wait, service] in ns. The wait begins at the intended arrival, so a client that is late
+// and a queue of requests both count (no coordinated omission). "threads" has, of each thread and for the time between
+// "begin" and the last answer, the kernel's own counts: time on a CPU and time runnable but waiting for one
+// (/proc/PID/task/TID/schedstat, in ns), migrations (/proc/PID/task/TID/sched, -1 without that file). "work_by_cpu" has
+// the CPUs on which a server did its work, in pieces of a fiftieth of a request.
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <math.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MAX_THREADS = 256, MAX_CPUS = 1024, PIECES = 50, NOISE_TURNS = 20000, SPIN_TURNS = 1000, LINE = 4096, CACHE_LINE = 8 };
+enum { UNANSWERED_S = 10 };
+
+typedef struct {
+    int64_t run_ns, delay_ns, migrations;
+} Counts;
+
+typedef struct {
+    const char *kind;
+    int tid;
+    Counts before;
+    uint32_t work_by_cpu[MAX_CPUS];
+} Thread;
+
+typedef struct {
+    int64_t intended_ns, started_ns, answered_ns;
+} Request;
+
+static struct {
+    double seconds;
+    long seed, period_us, turns, settle_ms, servers, noise, threads;
+    const char *counts;
+} options = {4, 1, 8000, 125000, 600, 1, 0, 0, NULL};
+
+static Thread all[MAX_THREADS];
+static int thread_count;
+static Request *requests;
+static int requests_pipe[2];
+static volatile int64_t *spin_counts;
+
+static void fail(const char *what) {
+    perror(what);
+    exit(1);
+}
+
+static int64_t now_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000000000LL + now.tv_nsec;
+}
+
+static void sleep_until(int64_t ns) {
+    struct timespec until = {ns / 1000000000, ns % 1000000000};
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL)) {}
+}
+
+// A fixed amount of work: there is no clock in it, so a slow CPU takes longer and does not do less.
+static void turn(long turns) { __asm__ volatile("1: dec %0\n\tjnz 1b" : "+r"(turns)::"cc"); }
+
+static double uniform(uint64_t *state) {  // xorshift64*, in (0, 1]
+    *state ^= *state >> 12, *state ^= *state << 25, *state ^= *state >> 27;
+    return ((*state * 2685821657736338717ULL >> 11) + 1) / 9007199254740992.0;
+}
+
+static void name_thread(Thread *thread, const char *comm) {
+    prctl(PR_SET_NAME, comm);
+    __atomic_store_n(&thread->tid, (int)syscall(SYS_gettid), __ATOMIC_RELEASE);
+}
+
+static void *serve(void *argument) {
+    Thread *thread = argument;
+    long id;
+    name_thread(thread, "ladder-server");
+    while (read(requests_pipe[0], &id, sizeof id) == sizeof id) {
+        requests[id].started_ns = now_ns();
+        for (int piece = 0; piece < PIECES; piece++) {
+            turn(options.turns / PIECES);
+            thread->work_by_cpu[sched_getcpu() % MAX_CPUS]++;
+        }
+        __atomic_store_n(&requests[id].answered_ns, now_ns(), __ATOMIC_RELEASE);
+    }
+    return NULL;
+}
+
+static void *write_log(void *argument) {
+    static char line[LINE];
+    name_thread(argument, "log-writer");
+    int null = open("/dev/null", O_WRONLY);
+    if (null < 0) fail("/dev/null");
+    for (;;) {
+        turn(NOISE_TURNS);
+        if (write(null, line, sizeof line) < 0) fail("write");
+    }
+    return NULL;
+}
+
+static void *spin(void *argument) {
+    prctl(PR_SET_NAME, "ladder-spin");
+    for (volatile int64_t *count = argument;; *count += SPIN_TURNS) turn(SPIN_TURNS);
+    return NULL;
+}
+
+static Thread *start(const char *kind, void *(*body)(void *)) {
+    pthread_t id;
+    if (thread_count == MAX_THREADS) fail("too many threads");
+    Thread *thread = &all[thread_count++];
+    thread->kind = kind;
+    if (body && pthread_create(&id, NULL, body, thread)) fail("pthread_create");
+    return thread;
+}
+
+static Counts counts_of(int tid) {
+    Counts counts = {0, 0, -1};
+    char path[64], line[256];
+    long long value;
+    snprintf(path, sizeof path, "/proc/self/task/%d/schedstat", tid);
+    FILE *file = fopen(path, "r");
+    if (!file || fscanf(file, "%ld %ld", &counts.run_ns, &counts.delay_ns) != 2) fail(path);
+    fclose(file);
+    snprintf(path, sizeof path, "/proc/self/task/%d/sched", tid);
+    if ((file = fopen(path, "r"))) {
+        while (fgets(line, sizeof line, file))
+            if (sscanf(line, "se.nr_migrations : %lld", &value) == 1) counts.migrations = value;
+        fclose(file);
+    }
+    return counts;
+}
+
+static long plan_arrivals(long capacity) {
+    uint64_t state = options.seed * 0x9e3779b97f4a7c15ULL + 1;
+    long count = 0;
+    for (int i = 0; i < 16; i++) uniform(&state);  // the first numbers of neighbouring seeds are alike
+    for (double at_ns = 0; count < capacity; count++) {
+        at_ns -= options.period_us * 1e3 * log(uniform(&state));
+        if (at_ns >= options.seconds * 1e9) break;
+        requests[count].intended_ns = (int64_t)at_ns;
+    }
+    return count;
+}
+
+static int64_t send_requests(long count) {
+    int64_t latest_ns = 0, began_ns = now_ns() + 20000000;
+    for (long id = 0; id < count; id++) {
+        requests[id].intended_ns += began_ns;
+        sleep_until(requests[id].intended_ns);
+        int64_t late_ns = now_ns() - requests[id].intended_ns;
+        if (late_ns > latest_ns) latest_ns = late_ns;
+        if (write(requests_pipe[1], &id, sizeof id) != sizeof id) fail("write");
+    }
+    return latest_ns;
+}
+
+static long wait_for_answers(long count) {
+    int64_t until_ns = now_ns() + UNANSWERED_S * 1000000000LL;
+    long first = 0;
+    for (;;) {
+        while (first < count && __atomic_load_n(&requests[first].answered_ns, __ATOMIC_ACQUIRE)) first++;
+        if (first == count || now_ns() > until_ns) break;
+        usleep(5000);
+    }
+    long unanswered = 0;
+    for (long id = first; id < count; id++) unanswered += requests[id].answered_ns == 0;
+    return unanswered;
+}
+
+static void print_thread(Thread *thread) {
+    Counts after = counts_of(thread->tid);
+    int64_t migrations = after.migrations < 0 ? -1 : after.migrations - thread->before.migrations;
+    const char *comma = "";
+    printf("{\"kind\":\"%s\",\"tid\":%d,\"run_ns\":%ld,\"delay_ns\":%ld,\"migrations\":%ld,\"work_by_cpu\":{", thread->kind,
+           thread->tid, after.run_ns - thread->before.run_ns, after.delay_ns - thread->before.delay_ns, migrations);
+    for (int cpu = 0; cpu < MAX_CPUS; cpu++)
+        if (thread->work_by_cpu[cpu]) printf("%s\"%d\":%u", comma, cpu, thread->work_by_cpu[cpu]), comma = ",";
+    printf("}}");
+}
+
+static void print_requests(long count) {
+    const char *comma = "";
+    for (long id = 0; id < count; id++) {
+        Request *one = &requests[id];
+        if (!one->answered_ns) continue;
+        printf("%s[%ld,%ld]", comma, one->started_ns - one->intended_ns, one->answered_ns - one->started_ns);
+        comma = ",";
+    }
+}
+
+static void serve_requests(void) {
+    long capacity = (long)(options.seconds * 1e6 / options.period_us * 2) + 64;
+    requests = calloc(capacity, sizeof *requests);
+    if (!requests || pipe(requests_pipe)) fail("pipe");
+    long count = plan_arrivals(capacity);
+    name_thread(start("client", NULL), "ladder-client");
+    for (long i = 0; i < options.servers; i++) start("server", serve);
+    for (long i = 0; i < options.noise; i++) start("noise", write_log);
+    usleep(options.settle_ms * 1000);
+    for (int i = 0; i < thread_count; i++)
+        while (!__atomic_load_n(&all[i].tid, __ATOMIC_ACQUIRE)) usleep(1000);
+    printf("begin\n");
+    fflush(stdout);
+    for (int i = 0; i < thread_count; i++) all[i].before = counts_of(all[i].tid);
+    int64_t latest_ns = send_requests(count);
+    long unanswered = wait_for_answers(count);
+    printf("{\"client_late_ns\":%ld,\"unanswered\":%ld,\"threads\":[", latest_ns, unanswered);
+    for (int i = 0; i < thread_count; i++) {
+        if (i) printf(",");
+        print_thread(&all[i]);
+    }
+    printf("],\"requests\":[");
+    print_requests(count);
+    printf("]}\n");
+    fflush(stdout);
+    while (getchar() != EOF) {}
+}
+
+static void spin_until_ended(void) {
+    size_t size = options.threads * CACHE_LINE * sizeof(int64_t);
+    int file = open(options.counts, O_RDWR | O_CREAT | O_TRUNC, 0600);
+    if (file < 0 || ftruncate(file, size)) fail(options.counts);
+    spin_counts = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (spin_counts == MAP_FAILED) fail("mmap");
+    for (long i = 0; i < options.threads; i++) {
+        pthread_t id;
+        if (pthread_create(&id, NULL, spin, (void *)&spin_counts[i * CACHE_LINE])) fail("pthread_create");
+    }
+    pause();
+}
+
+static int set_option(const char *key, const char *value) {
+    struct { const char *key; long *number; } numbers[] = {
+        {"seed", &options.seed}, {"period_us", &options.period_us}, {"turns", &options.turns}, {"noise", &options.noise},
+        {"settle_ms", &options.settle_ms}, {"servers", &options.servers}, {"threads", &options.threads}};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (!strcmp(key, numbers[i].key)) return *numbers[i].number = atol(value), 1;
+    if (!strcmp(key, "seconds")) return options.seconds = atof(value), 1;
+    if (!strcmp(key, "counts")) return options.counts = value, 1;
+    return 0;
+}
+
+int main(int count, char **arguments) {
+    for (int i = 2; i < count; i++) {
+        char *value = strchr(arguments[i], '=');
+        if (value) *value++ = 0;
+        if (!value || !set_option(arguments[i], value)) {
+            fprintf(stderr, "load: unknown option %s\n", arguments[i]);
+            return 2;
+        }
+    }
+    if (count > 1 && !strcmp(arguments[1], "serve")) serve_requests();
+    else if (count > 1 && !strcmp(arguments[1], "spin") && options.counts && options.threads > 0) spin_until_ended();
+    else return fprintf(stderr, "usage: load serve|spin KEY=VALUE ...; see load.c\n"), 2;
+    return 0;
+}

@@ -1,0 +1,78 @@
+"""Reads the records of the ladder, and gathers the runs that repeat one another."""
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from attrs import frozen
+
+from bench.ladder.measures import MEASURES, Json
+from bench.ladder.spreads import Spread
+
+FORMAT = 1
+
+
+class UnreadableRecord(Exception):  # noqa: N818 - reads as the fact it reports
+    """Raised for a line that is no record of this format, with its file and number."""
+
+
+@frozen
+class Row:
+    """All runs of one arm under one load at one level."""
+
+    load: str
+    level: int
+    arm: str
+    records: Sequence[Json]
+
+    def spread(self, measure: str) -> Spread | None:
+        """Return the values of a measure, None if no run has it."""
+        values = [MEASURES[measure].of(record) for record in self.records]
+        known = tuple(value for value in values if value is not None)
+        return Spread(known) if known else None
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether the arm's own scheduler was attached throughout every run."""
+        own = "stock" if self.arm == "stock" else "engine"
+        return all(record["scheduler"] == own for record in self.records)
+
+    @property
+    def unanswered(self) -> int:
+        """Requests without an answer, in all runs."""
+        return sum(record["unanswered"] for record in self.records)
+
+
+def read(paths: Iterable[Path]) -> list[Json]:
+    """Return all records of the files. Raise UnreadableRecord for a line that is none."""
+    return [
+        _parsed(line, f"{path}:{number}")
+        for path in paths
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if line.strip()
+    ]
+
+
+def _parsed(line: str, place: str) -> Json:
+    try:
+        record = json.loads(line)
+    except ValueError as problem:
+        raise UnreadableRecord(f"{place}: {problem}") from problem
+    if not isinstance(record, dict) or record.get("format") != FORMAT:
+        raise UnreadableRecord(f"{place}: no record of format {FORMAT}")
+    return record
+
+
+def rows(records: Iterable[Json]) -> list[Row]:
+    """Return one row per load, level and arm. Loads and arms keep the order of the records."""
+    gathered: dict[tuple[str, int, str], list[Json]] = {}
+    for record in records:
+        key = (record["load"], record["level"], record["arm"])
+        gathered.setdefault(key, []).append(record)
+    loads, arms = _ranks(key[0] for key in gathered), _ranks(key[2] for key in gathered)
+    ordered = sorted(gathered, key=lambda key: (loads[key[0]], key[1], arms[key[2]]))
+    return [Row(*key, gathered[key]) for key in ordered]
+
+
+def _ranks(names: Iterable[str]) -> dict[str, int]:
+    return {name: rank for rank, name in enumerate(dict.fromkeys(names))}

@@ -1,0 +1,29 @@
+import pytest
+
+from bench.ladder.__main__ import parser, rotated
+
+NEEDED = ["--load", "load", "--engine", "engine", "--records", "records"]
+
+
+def test_every_round_begins_with_another_arm():
+    assert [rotated(["a", "b", "c"], turn) for turn in range(4)] == [
+        ["a", "b", "c"],
+        ["b", "c", "a"],
+        ["c", "a", "b"],
+        ["a", "b", "c"],
+    ]
+
+
+def test_points_are_loads_with_levels():
+    options = parser().parse_args([*NEEDED, "--points", "weight:0,8 noise:4"])
+
+    assert options.points == [("weight", 0), ("weight", 8), ("noise", 4)]
+
+
+@pytest.mark.parametrize("wrong", [["--points", "none:1"], ["--arms", "stock,none"]])
+def test_an_unknown_name_is_refused_with_those_there_are(wrong, capsys):
+    with pytest.raises(SystemExit):
+        parser().parse_args([*NEEDED, *wrong])
+
+    told = capsys.readouterr().err
+    assert "none: none of" in told
