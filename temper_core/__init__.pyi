@@ -60,6 +60,7 @@ from temper_core.records.endpoints import (
     event_stream,
 )
 from temper_core.records.events import Event, EventKind, EventLevel
+from temper_core.records.executions import Execution, ExecutionNews
 from temper_core.records.histogram import Histogram
 from temper_core.records.instruments import (
     HelperBounds,
@@ -130,6 +131,8 @@ __all__ = [
     "Event",
     "EventKind",
     "EventLevel",
+    "Execution",
+    "ExecutionNews",
     "Exporter",
     "Finding",
     "HelperBounds",
