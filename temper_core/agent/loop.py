@@ -162,6 +162,8 @@ class Agent:
         self._restore()
         with parts.observer.cost.part("decide"), self._surviving("executions"):
             self._hear_executions(now)
+        with parts.observer.cost.part("decide"), self._surviving("plugins"):
+            self._take_back_plugins(now)
         if self._has_news_of_pods(now):
             with parts.observer.cost.part("decide"), self._surviving("decide"):
                 self._follow_pods(now)
@@ -216,6 +218,14 @@ class Agent:
         """Whether pods and profiles report every change. Otherwise they have to be polled."""
         sources = (self._pod_news, self._profile_news)
         return self._parts.profiles.is_heard and all(source.is_listening for source in sources)
+
+    def _take_back_plugins(self, now: float) -> None:
+        """Use the profiles and detectors of plugins that hung at the start and answer now."""
+        parts = self._parts
+        if parts.host.retry():
+            parts.profiles.ask_again()
+            parts.decider.ask_again()
+            self._pods_due = now
 
     def _hear_executions(self, now: float) -> None:
         """Tell the pod source which processes have executed another program."""

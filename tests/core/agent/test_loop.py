@@ -185,7 +185,7 @@ def agent_with(decider, steps=20, linter=None, steering=None, profiles=None, **m
     )
     parts = Parts(
         settings=Settings(pods=PodSettings(poll_s=0.001)),
-        host=SimpleNamespace(states=lambda: ()),
+        host=SimpleNamespace(states=lambda: (), retry=lambda: False),
         pods=pods,
         profiles=profiles or FakeProfiles(),
         decider=decider,
@@ -341,6 +341,24 @@ def test_news_of_cgroups_has_the_pods_looked_at_at_once():
 
     agent.run()
 
+    assert len(looks) == 2
+
+
+def test_a_plugin_that_answers_late_is_asked_and_decided_by_without_other_news():
+    told, looks = [], []
+    decider, profiles = FakeDecider(decision()), FakeProfiles()
+    agent, _, _ = agent_with(decider, steps=4, profiles=profiles)
+    parts = agent._parts
+    profiles.ask_again = lambda: told.append("profiles")
+    decider.ask_again = lambda: told.append("detectors")
+    parts.pods.look = lambda: looks.append(1)
+    answers = [False, True]
+    parts.host.retry = lambda: bool(answers) and answers.pop(0)
+    agent._parts = evolve(parts, settings=Settings(pods=PodSettings(poll_s=3600)))
+
+    agent.run()
+
+    assert told == ["profiles", "detectors"]
     assert len(looks) == 2
 
 
