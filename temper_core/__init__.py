@@ -68,6 +68,7 @@ _HOMES = {
         "event_stream",
     ),
     "temper_core.records.events": ("Event", "EventKind", "EventLevel"),
+    "temper_core.records.executions": ("Execution", "ExecutionNews"),
     "temper_core.records.histogram": ("Histogram",),
     "temper_core.records.instruments": (
         "HelperProcess",

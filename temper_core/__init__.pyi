@@ -62,6 +62,7 @@ from temper_core.records.endpoints import (
     event_stream,
 )
 from temper_core.records.events import Event, EventKind, EventLevel
+from temper_core.records.executions import Execution, ExecutionNews
 from temper_core.records.histogram import Histogram
 from temper_core.records.instruments import (
     HelperBounds,
@@ -132,6 +133,8 @@ __all__ = [
     "Event",
     "EventKind",
     "EventLevel",
+    "Execution",
+    "ExecutionNews",
     "Exporter",
     "Finding",
     "HelperBounds",

@@ -36,7 +36,8 @@ def temper_profiles(settings: Mapping[str, Any]) -> Iterable[WorkloadProfile]:  
         directory wins over a plugin's.
     On failure
         The plugin's profiles are missing and its pods stay in their tier's layer. Enforcement
-        goes on.
+        goes on. A plugin that did not answer in time because it waited, as for a slow disk, is
+        asked again by the agent.
     """
 
 
@@ -52,6 +53,7 @@ def temper_detectors(settings: Mapping[str, Any]) -> Iterable[Detector]:  # type
         Detectors. The detection with the highest confidence wins. Equal ones are ordered by name.
     On failure
         Fewer workloads are recognised: pods fall through to the image match. Nothing else changes.
+        A plugin that did not answer in time because it waited is asked again by the agent.
     """
 
 

@@ -160,6 +160,10 @@ class Agent:
         parts.published.turned()
         self._beat()
         self._restore()
+        with parts.observer.cost.part("decide"), self._surviving("executions"):
+            self._hear_executions(now)
+        with parts.observer.cost.part("decide"), self._surviving("plugins"):
+            self._take_back_plugins(now)
         if self._has_news_of_pods(now):
             with parts.observer.cost.part("decide"), self._surviving("decide"):
                 self._follow_pods(now)
@@ -205,7 +209,8 @@ class Agent:
         parts, poll_s = self._parts, self._parts.settings.pods.poll_s
         if self._is_open:
             return now + poll_s
-        due = now + (parts.pods.rest_s(poll_s) if self._hears_all else poll_s)
+        rest_s = parts.pods.rest_s(poll_s)
+        due = now + (rest_s if self._hears_all else min(rest_s, poll_s))
         return due if self._again_at is None else min(due, max(now + poll_s, self._again_at))
 
     @property
@@ -213,6 +218,21 @@ class Agent:
         """Whether pods and profiles report every change. Otherwise they have to be polled."""
         sources = (self._pod_news, self._profile_news)
         return self._parts.profiles.is_heard and all(source.is_listening for source in sources)
+
+    def _take_back_plugins(self, now: float) -> None:
+        """Use the profiles and detectors of plugins that hung at the start and answer now."""
+        parts = self._parts
+        if parts.host.retry():
+            parts.profiles.ask_again()
+            parts.decider.ask_again()
+            self._pods_due = now
+
+    def _hear_executions(self, now: float) -> None:
+        """Tell the pod source which processes have executed another program."""
+        news = self._parts.steering.executions(now)
+        if news is not None:
+            again_in_s = self._parts.pods.executed(news)
+            self._pods_due = min(self._pods_due, now + again_in_s)
 
     def _has_news_of_pods(self, now: float) -> bool:
         """Whether to read pods and profiles: after a change, with a new basis, or when it is due.

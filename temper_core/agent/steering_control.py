@@ -10,6 +10,7 @@ import structlog
 from attrs import evolve, frozen
 
 from temper_core.errors import MachineError
+from temper_core.records.executions import ExecutionNews
 from temper_core.records.plans import Generation, LayerPlan
 from temper_core.records.steering import SteeringState
 from temper_core.scheduler.lifecycle import Scheduler
@@ -23,6 +24,8 @@ NEWS_S = 0.2
 """Seconds between two checks for new or removed cgroups. A check reads one number."""
 REST = 10
 """After a read of the pods, changes are ignored for this many times its duration."""
+EXECS_S = 0.5
+"""Least seconds between two reads of the executions that the kernel has noted."""
 RETRY_S = 60.0
 
 
@@ -56,6 +59,9 @@ class SteeringControl:
         self._is_steering = False
         self._events_seen = 0
         self._news_from = 0.0
+        self._execs_seen = 0
+        self._execs_from = 0.0
+        self._hears_execs = False
 
     @property
     def can_steer(self) -> bool:
@@ -131,6 +137,25 @@ class SteeringControl:
             self._due = now
         return has_news
 
+    def executions(self, now: float) -> ExecutionNews | None:
+        """Return the executions of programs since the last call, None without any.
+
+        There is also news if the kernel's notes begin or end, or some of them were overwritten.
+        """
+        if not self._is_steering or self._steering is None:
+            return self._deaf_to_execs()
+        count = self._steering.exec_count
+        if not self._hears_execs:
+            self._execs_seen, self._hears_execs = count, True
+            return ExecutionNews(is_heard=True)
+        if now < self._execs_from or count == self._execs_seen:
+            return None
+        self._execs_from = now + EXECS_S
+        found, seen = self._steering.executions(self._execs_seen)
+        self._hears_execs = len(found) == seen - self._execs_seen
+        self._execs_seen = seen
+        return ExecutionNews(tuple(found), self._hears_execs)
+
     def rest(self, now: float, took_s: float) -> None:
         """Ignore changes for a while, after a read of the pods that took *took_s* seconds."""
         self._news_from = now + max(NEWS_S, REST * took_s)
@@ -172,6 +197,10 @@ class SteeringControl:
         """Open steering again if possible, before the next engine is decided on."""
         self._is_away, self._retry_at = False, 0.0
         self.try_again(time.monotonic())
+
+    def _deaf_to_execs(self) -> ExecutionNews | None:
+        had_heard, self._hears_execs = self._hears_execs, False
+        return ExecutionNews() if had_heard else None
 
     def _running(self, generation: Generation, scheduler: Scheduler) -> RunningEngine:
         if self._layers[0] != generation.number:

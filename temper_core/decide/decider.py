@@ -71,6 +71,12 @@ class Decider:
         self.catalogue = catalogue
         self.is_unfinished = True
 
+    def ask_again(self) -> None:
+        """Gather the detectors of plugins that have not answered yet, and call all anew."""
+        self._detectors = self._host.gather_again("temper_detectors", Detector)
+        self._known.clear()
+        self.is_unfinished = True
+
     def decide(
         self,
         pods: Iterable[Pod],

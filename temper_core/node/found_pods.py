@@ -36,7 +36,7 @@ class CgroupOwner:
 
     @property
     def main_paths(self) -> tuple[str, ...]:
-        """The cgroups whose oldest process is a main process of the owner."""
+        """The cgroups whose programs are the main processes of the owner."""
         if self.identity.kind is CgroupKind.POD:
             return tuple(path for path, _ in self.containers)
         return () if self.identity.kind is CgroupKind.SESSION else (self.path,)
@@ -81,10 +81,12 @@ def _owners_in(paths: Sequence[str], *, is_unified: bool) -> dict[str, CgroupOwn
 
 
 def pods_of(
-    owners: Sequence[CgroupOwner], sizes: Mapping[str, CpuSize], main_processes: Mapping[str, str]
+    owners: Sequence[CgroupOwner],
+    sizes: Mapping[str, CpuSize],
+    programs: Mapping[str, tuple[str, ...]],
 ) -> list[Pod]:
-    """Make the pods of *owners*. *sizes* and *main_processes* are by cgroup path."""
-    pods = [_pod(owner, sizes[owner.path], main_processes) for owner in owners]
+    """Make the pods of *owners*. *sizes* and the names of *programs* are by cgroup path."""
+    pods = [_pod(owner, sizes[owner.path], programs) for owner in owners]
     times = Counter(pod.key for pod in pods)
     # Two runs of one command differ in tier or profile, which are in the directory name.
     return [
@@ -92,19 +94,19 @@ def pods_of(
     ]
 
 
-def _pod(owner: CgroupOwner, size: CpuSize, main_processes: Mapping[str, str]) -> Pod:
+def _pod(owner: CgroupOwner, size: CpuSize, programs: Mapping[str, tuple[str, ...]]) -> Pod:
     make = {
         CgroupKind.POD: _kubernetes_pod,
         CgroupKind.CONTAINER: _container_pod,
         CgroupKind.RUN: _run_pod,
     }.get(owner.identity.kind, _unit_pod)
     pod = make(owner, size)
-    processes = [main_processes.get(path, "") for path in owner.main_paths]
+    processes = [programs.get(path, ()) for path in owner.main_paths]
     return evolve(
         pod,
         containers=tuple(
-            evolve(container, processes=(process,) if process else ())
-            for container, process in zip(pod.containers, processes, strict=True)
+            evolve(container, processes=names)
+            for container, names in zip(pod.containers, processes, strict=True)
         ),
         cpu_limit_millis=size.limit,
         cgroups=(f"{owner.path}/",) if owner.is_unified else (),

@@ -5,25 +5,28 @@ These are Kubernetes pods, containers, systemd units, runs of ``temper run``, an
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 from attrs import field, frozen
 
 from temper_core.node.cgroup_names import CgroupKind, identify
 from temper_core.node.cgroup_sizes import WeightScale, linear_shares, read_size, weight_scale
+from temper_core.node.container_programs import Programs, programs_of
 from temper_core.node.found_pods import CgroupOwner, pods_of, without_units
 from temper_core.node.host_cgroups import HostCgroups
 from temper_core.node.pod_size import NOTHING, CpuSize
 from temper_core.node.polled_values import YOUNG_POLLS, PolledValues
-from temper_core.node.processes import ProcessNames, main_process
+from temper_core.node.processes import ProcessNames
+from temper_core.node.program_watch import ProgramWatch
 from temper_core.node.run_cgroups import is_populated, noted_size
 from temper_core.node.workloads import Claim, Workload, claims, workload_pod
 from temper_core.records.contributions import PodSourceContext
+from temper_core.records.executions import ExecutionNews
 from temper_core.records.pods import Pod
 
 SURE_S = 25.0
-"""Seconds between full polls. The name of a process may change without a notification."""
+"""Seconds between full polls. A limit may change without a notification."""
 
 
 @frozen
@@ -33,11 +36,11 @@ class _Seen:
     owners: tuple[CgroupOwner, ...]
     claims: tuple[Claim, ...]
     sizes: Mapping[str, CpuSize] = field(repr=False)
-    main_processes: Mapping[str, str] = field(repr=False)
+    programs: Mapping[str, tuple[str, ...]] = field(repr=False)
 
     def pods(self) -> tuple[Pod, ...]:
         """Make the pods, ordered by name."""
-        pods = pods_of(self.owners, self.sizes, self.main_processes)
+        pods = pods_of(self.owners, self.sizes, self.programs)
         pods += [workload_pod(claim, self._size_of(claim)) for claim in self.claims]
         return tuple(sorted(pods, key=lambda pod: (pod.key, pod.uid)))
 
@@ -67,7 +70,7 @@ class LocalPods:
         self._host = HostCgroups(context.proc_root, context.cgroup_root)
         self._process_names = ProcessNames(context.proc_root)
         self._sizes = PolledValues(self._read_size)
-        self._main_processes = PolledValues(self._read_main_process)
+        self._programs = ProgramWatch(self._read_programs)
         self._scale: WeightScale = linear_shares
         self._names: frozenset[str] = frozenset()
         self._claims: tuple[Claim, ...] = ()
@@ -86,7 +89,7 @@ class LocalPods:
 
     def pods(self) -> tuple[Pod, ...]:
         """Return the current pods, the same tuple while nothing has changed."""
-        if not self._is_due():
+        if not self._is_due() and not self._programs.look(self._clock()):
             return self._pods
         has_changed = self._host.refresh()
         if has_changed and (top := self._host.kubepods):
@@ -96,6 +99,14 @@ class LocalPods:
         if inputs != self._seen:
             self._seen, self._pods = inputs, inputs.pods()
         return self._pods
+
+    def again_in_s(self) -> float:
+        """Return the seconds until a container's programs are to be read again."""
+        return max(0.0, self._programs.due_at() - self._clock())
+
+    def executed(self, news: ExecutionNews) -> None:
+        """Read the containers again in which a process executed another program."""
+        self._programs.executed(news, self._clock())
 
     def close(self) -> None:
         """Drop the pods, and stop watching the cgroups."""
@@ -110,7 +121,7 @@ class LocalPods:
         """Whether to poll: soon after a change, and every ``SURE_S``."""
         now, news = self._clock(), self._host.news()
         self._sizes.forget(news.values)
-        self._main_processes.forget(news.processes)
+        self._programs.joined(news.processes, now)
         if news or self.fileno() < 0:
             self._young_polls = YOUNG_POLLS
         elif self._young_polls:
@@ -143,7 +154,7 @@ class LocalPods:
             owners,
             self._claims,
             self._sizes.refresh(paths),
-            self._main_processes.refresh(main_paths),
+            self._programs.names(main_paths, self._clock()),
         )
 
     def _is_claimed(self, owner: CgroupOwner) -> bool:
@@ -163,5 +174,5 @@ class LocalPods:
             return noted_size(self._host.directory(path), otherwise=size)
         return size
 
-    def _read_main_process(self, path: str) -> str:
-        return main_process(self._host.directory(path), self._proc_root)
+    def _read_programs(self, path: str, known: Collection[str]) -> Programs:
+        return programs_of(self._host.directory(path), self._proc_root, known)

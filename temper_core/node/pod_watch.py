@@ -1,19 +1,24 @@
 """The node's pods as last read. When the source fails, the last pods stay in force."""
 
+import math
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 
 import structlog
 
 from temper_core.errors import InputError, MachineError, PluginError
 from temper_core.plugin_host import Contribution, PluginHost, plain_record
 from temper_core.records.contributions import OpenPodSource, PodSource, PodSourceContext, Staleness
+from temper_core.records.executions import ExecutionNews
 from temper_core.records.pods import Pod
 
 FIRST_PAUSE_S = 10.0
 LONGEST_PAUSE_S = 300.0
 QUIET_S = 30.0
 """Seconds between two looks if the source signals its changes."""
+SHORTEST_REST_S = 0.2
+"""Least seconds between two looks that the source asks for itself."""
 LOOKS_AFTER_CHANGE = 3
 """Quick looks after a change. The processes of new pods are still starting."""
 
@@ -46,6 +51,7 @@ class PodWatch:
         self._descriptor = -1
         self._looks_soon = 0
         self._staleness: Staleness | None = None
+        self._again_in_s = math.inf
 
     @property
     def age_s(self) -> float:
@@ -58,14 +64,22 @@ class PodWatch:
 
     def rest_s(self, poll_s: float) -> float:
         """Return the seconds until the next look, unless the source signals a change before."""
-        return poll_s if self._descriptor < 0 or self._looks_soon else max(QUIET_S, poll_s)
+        is_polled = self._descriptor < 0 or self._looks_soon
+        rest_s = poll_s if is_polled else max(QUIET_S, poll_s)
+        return min(rest_s, max(SHORTEST_REST_S, self._again_in_s))
+
+    def executed(self, news: ExecutionNews) -> float:
+        """Tell the source of executions. Return the seconds until it has to be looked at."""
+        with suppress(PluginError):  # counted and logged by the host
+            self._host.call(self._plugin, self._told, news, part="executions")
+        return self._again_in_s
 
     def look(self) -> bool:
         """Read the source. Return whether the pods have changed."""
         try:
             answer = self._host.call(self._plugin, self._asked, each=Pod, allows=(MachineError,))
         except (MachineError, PluginError) as error:
-            self._descriptor = -1
+            self._descriptor, self._again_in_s = -1, math.inf
             self._note_failure(error)
             self._try_again_later()
             return False
@@ -92,8 +106,19 @@ class PodWatch:
         self._descriptor = int(fileno()) if fileno is not None else -1
         stale = getattr(self._source, "stale", None)
         staleness = stale() if stale is not None else None
+        self._again_in_s = self._due_in_s()
         self._staleness = None if staleness is None else plain_record(staleness, Staleness)
         return pods
+
+    def _told(self, news: ExecutionNews) -> None:
+        executed = getattr(self._source, "executed", None)
+        if executed is not None:
+            executed(news)
+            self._again_in_s = self._due_in_s()
+
+    def _due_in_s(self) -> float:
+        again_in_s = getattr(self._source, "again_in_s", None)
+        return float(again_in_s()) if again_in_s is not None else math.inf
 
     def _try_again_later(self) -> None:
         """Revive a source that the host set aside. A pause of the machine looks like a hang."""

@@ -1,8 +1,9 @@
-"""The names of all processes, and of the main process of a cgroup."""
+"""The names of all processes."""
 
 import os
 from pathlib import Path
 
+from temper_core.node.container_programs import process_name
 from temper_core.node.polled_values import PolledValues
 
 
@@ -23,38 +24,3 @@ class ProcessNames:
 
     def _name(self, pid: str) -> str:
         return process_name(self._proc_root, pid)
-
-
-def process_name(proc_root: Path, pid: str) -> str:
-    """Return the name (comm) of a process, at most 15 bytes, empty if it has ended."""
-    try:
-        return (proc_root / pid / "comm").read_text(encoding="utf-8", errors="replace").rstrip("\n")
-    except OSError:
-        return ""
-
-
-def main_process(cgroup: Path, proc_root: Path) -> str:
-    """Return the name of the oldest process in *cgroup* or directly below, else an empty string.
-
-    The manager of a cgroup starts the main process first, so its id is normally the lowest.
-    """
-    pids = _pids(cgroup)
-    if not pids:
-        pids = [pid for child in _children(cgroup) for pid in _pids(child)]
-    return process_name(proc_root, str(min(pids))) if pids else ""
-
-
-def _pids(cgroup: Path) -> list[int]:
-    try:
-        # A process of a pid namespace that we cannot see reads as 0.
-        words = (cgroup / "cgroup.procs").read_text(encoding="ascii", errors="replace").split()
-    except OSError:
-        return []
-    return [int(word) for word in words if word.isdecimal() and word != "0"]
-
-
-def _children(cgroup: Path) -> list[Path]:
-    try:
-        return [child for child in cgroup.iterdir() if child.is_dir()]
-    except OSError:
-        return []

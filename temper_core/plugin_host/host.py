@@ -4,6 +4,7 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from threading import Lock
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
@@ -22,13 +23,18 @@ from temper_core.plugin_host.hosted_plugin import (
     NotActive,
     Oversized,
     PluginStanding,
+    admitted,
 )
 from temper_core.plugin_host.installed import Installed, installed_plugins
+from temper_core.plugin_host.retries import Retries
 from temper_core.records.snapshots import PluginState
 from temper_core.settings.models import Settings
 
 FAILURES_IN_A_ROW = 3
 WARN_EVERY_S = 60.0
+ASKED_AGAIN = frozenset({"temper_detectors", "temper_profiles"})
+"""The hooks that a plugin is asked although it hung at the start, once it answers."""
+LATE = "did not answer at the start of the agent, which asks it only then; restart the agent"
 
 Returned = TypeVar("Returned")
 
@@ -56,6 +62,8 @@ class PluginHost:
     _readers: dict[int, tuple[Callable[..., Any], Reader]] = field(factory=dict, init=False)
     _account: Lock = field(factory=Lock, init=False)
     _memory: CallMemory = field(init=False)
+    _retries: Retries = field(factory=Retries, init=False)
+    _kept: dict[str, dict[str, Any]] = field(factory=dict, init=False)
 
     def __attrs_post_init__(self) -> None:
         self._memory = CallMemory(self.settings.plugin_host.call_memory_mib * MIB)
@@ -85,8 +93,15 @@ class PluginHost:
 
     def gather(self, hook: str, of: type[Record], **given: Any) -> list[Contribution[Record]]:  # noqa: ANN401 - arguments of any hook
         """Collect every plugin's records, without failed plugins and names claimed twice."""
-        by_plugin: dict[str, list[Record]] = {}
+        self._kept.pop(hook, None)
+        return self.gather_again(hook, of, **given)
+
+    def gather_again(self, hook: str, of: type[Record], **given: Any) -> list[Contribution[Record]]:  # noqa: ANN401 - arguments of any hook
+        """Collect the records again, and ask only plugins that have not answered *hook* yet."""
+        by_plugin: dict[str, list[Record]] = self._kept.setdefault(hook, {})
         for guest in self._implementing(hook):
+            if guest.name in by_plugin:
+                continue
             own = MappingProxyType(dict(self.settings.plugins.get(guest.name, {})))
             arguments = (guest.implementations[hook], of, {"settings": own, **given}, guest.name)
             try:
@@ -95,6 +110,29 @@ class PluginHost:
                 continue
             except PluginError as error:
                 self._set_aside(guest, hook, error)
+                if _may_be_slow(error):
+                    keep = partial(by_plugin.__setitem__, guest.name)
+                    self._retries.add(guest, answers.ask, arguments, keep)
+        return self._contributions(hook, by_plugin)
+
+    def retry(self) -> bool:
+        """Try plugins again that hung at the start. Return whether any has answered since.
+
+        It never waits. ``gather_again`` then has the records of those. Hooks that are asked only
+        once are named among the plugin's lost parts.
+        """
+        returned = self._retries.turn()
+        for guest in returned:
+            guest.revive()
+            asked = self._kept.keys() & guest.implementations.keys() - ASKED_AGAIN
+            missed = sorted(hook for hook in asked if guest.name not in self._kept[hook])
+            guest.lost.update(dict.fromkeys(missed, LATE))
+            self._warn("plugin_returned", guest.name, guest.failure, missed=", ".join(missed))
+        return bool(returned)
+
+    def _contributions(
+        self, hook: str, by_plugin: Mapping[str, list[Record]]
+    ) -> list[Contribution[Record]]:
         contested = self._settle(hook, by_plugin)
         contributions = [
             Contribution(plugin, record)
@@ -218,11 +256,15 @@ class PluginHost:
             guest.admit(claimants[0].load, self._deadline_s)
         except PluginError as error:
             self._set_aside(guest, "load", error)
+            if _may_be_slow(error):
+                arguments = (claimants[0].load, name)
+                self._retries.add(guest, admitted, arguments, guest.take_in)
 
     def _settle(self, hook: str, found: Mapping[str, Iterable[answers.NamedRecord]]) -> set[str]:
         contested = answers.find_contested(found)
+        before = self._contested.get(hook, ())
         self._contested[hook] = tuple(contested)
-        for claim in contested:
+        for claim in (claim for claim in contested if claim not in before):
             for plugin in claim.plugins:
                 clash = NameClash(plugin, claim.reason)
                 self._count(self._guests[plugin], clash)
@@ -287,6 +329,11 @@ def load_host(
         host.add(plugin, name, distribution="temper-agent")
     host.load_installed()
     return host
+
+
+def _may_be_slow(error: PluginError) -> bool:
+    """Whether the plugin waited for something until its deadline, and may answer later."""
+    return isinstance(error, Hung) and not error.is_busy
 
 
 def _read(

@@ -37,7 +37,14 @@ class Busy(PluginError):  # noqa: N818 - reads as the fact it reports
 
 
 class Hung(PluginError):  # noqa: N818 - reads as the fact it reports
-    """The plugin did not return by its deadline. Its thread is lost."""
+    """The plugin did not return by its deadline. Its thread is lost.
+
+    ``is_busy`` is true if it computed rather than waited, as it would for a slow disk.
+    """
+
+    def __init__(self, plugin: str, reason: str, *, is_busy: bool = False) -> None:
+        self.is_busy = is_busy
+        super().__init__(plugin, reason)
 
 
 class Oversized(PluginError):  # noqa: N818 - reads as the fact it reports
@@ -65,6 +72,7 @@ class HostedPlugin:
     time_spent_s: float = 0.0
     warned_at: float | None = None
     memory: CallMemory = field(factory=CallMemory)
+    _left_behind: Worker | None = field(default=None, init=False)
     _worker: Worker = field(init=False)
     _turn: Lock = field(factory=Lock, init=False)
 
@@ -75,6 +83,11 @@ class HostedPlugin:
     def is_active(self) -> bool:
         """Whether the plugin may be called."""
         return self.standing is PluginStanding.ACTIVE
+
+    @property
+    def is_left_behind(self) -> bool:
+        """Whether the thread of a call that did not return in time still runs."""
+        return self._left_behind is not None and self._left_behind.is_running
 
     def call(
         self,
@@ -91,22 +104,20 @@ class HostedPlugin:
         """
         if self._worker.is_current:  # a nested call: this thread already holds the turn
             return function(*arguments)
+        self._refuse_inactive()
         if not self._turn.acquire(timeout=deadline_s):
             raise Busy(self.name, f"was in an earlier call for {deadline_s:g} s")
         try:
-            if not self.is_active:
-                raise NotActive(self.name, f"is {self.standing}: {self.failure}")
+            self._refuse_inactive()
             if part in self.lost:
                 raise NotActive(self.name, f"{part} is set aside: {self.lost[part]}")
             started, begun = perf_counter(), self.memory.begin()
             result, failed = None, None
             try:
-                result = self._worker.run(function, arguments, deadline_s)
-            except CallOverdue as overdue:
-                error = Hung(self.name, f"did not return within {deadline_s:g} s")
+                result = self._run(function, arguments, deadline_s)
+            except Hung as error:
                 self.set_aside(part, error.reason)  # before the next waiting call starts
-                self._worker = Worker(self.name)
-                raise error from overdue
+                raise
             except CallFailed as failure:
                 failed = failure
             finally:
@@ -120,11 +131,41 @@ class HostedPlugin:
         finally:
             self._turn.release()
 
-    def _raise_failure(self, failed: CallFailed, allows: tuple[type[TemperError], ...]) -> NoReturn:
+    def attempt(
+        self, function: Callable[..., Any], arguments: Sequence[Any], deadline_s: float
+    ) -> Any:  # noqa: ANN401 - whatever the function returns
+        """Call *function* although the plugin is set aside. It stays so. Raises Hung, PluginError.
+
+        Other calls are refused meanwhile, and do not wait.
+        """
+        with self._turn:
+            try:
+                return self._run(function, arguments, deadline_s)
+            except CallFailed as failed:
+                self._raise_failure(failed)
+
+    def _run(
+        self, function: Callable[..., Any], arguments: Sequence[Any], deadline_s: float
+    ) -> Any:  # noqa: ANN401 - whatever the function returns
+        """Call *function* in the plugin's thread. Raises Hung, CallFailed."""
+        try:
+            return self._worker.run(function, arguments, deadline_s)
+        except CallOverdue as overdue:
+            self._left_behind, self._worker = self._worker, Worker(self.name)
+            reason = f"did not return within {deadline_s:g} s"
+            raise Hung(self.name, reason, is_busy=overdue.is_busy) from overdue
+
+    def _raise_failure(
+        self, failed: CallFailed, allows: tuple[type[TemperError], ...] = ()
+    ) -> NoReturn:
         allowed = failed.failure.error
         if allowed is not None and isinstance(allowed, allows):
             raise allowed from None
         raise PluginError(self.name, failed.failure.reason) from failed
+
+    def _refuse_inactive(self) -> None:
+        if not self.is_active:
+            raise NotActive(self.name, f"is {self.standing}: {self.failure}")
 
     def _refuse_growth(self, grown_bytes: int) -> None:
         if grown_bytes > self.memory.bound_bytes:
@@ -147,7 +188,11 @@ class HostedPlugin:
 
     def admit(self, load: Callable[[], object], deadline_s: float) -> None:
         """Load the plugin and its implementations. Raise PluginError if it does not fit."""
-        self.implementations = self.call(_admitted, (load, self.name), deadline_s)
+        self.take_in(self.call(admitted, (load, self.name), deadline_s))
+
+    def take_in(self, implementations: Mapping[str, tuple[HookImpl, ...]]) -> None:
+        """Take over the implementations of the loaded plugin, by hook."""
+        self.implementations = implementations
 
     def state(self) -> PluginState:
         """Return the account as a record."""
@@ -164,7 +209,8 @@ class HostedPlugin:
         )
 
 
-def _admitted(load: Callable[[], object], name: str) -> dict[str, tuple[HookImpl, ...]]:
+def admitted(load: Callable[[], object], name: str) -> dict[str, tuple[HookImpl, ...]]:
+    """Load a plugin. Return its implementations by hook. Raise PluginError if it does not fit."""
     plugin = load()
     # One manager per plugin: a half finished registration is dropped together with it.
     manager = PluginManager(hookspecs.PROJECT)

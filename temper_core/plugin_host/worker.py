@@ -3,6 +3,7 @@
 import threading
 import weakref
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any
 
@@ -18,6 +19,7 @@ from temper_core.plugin_host.plugin_threads import (
 from temper_core.standard_output import enter_plugin_thread, leave_plugin_thread
 
 Returned = Any
+BUSY_SHARE = 0.5
 
 
 class CallFailed(Exception):  # noqa: N818 - names what happened
@@ -29,7 +31,15 @@ class CallFailed(Exception):  # noqa: N818 - names what happened
 
 
 class CallOverdue(Exception):  # noqa: N818 - names what happened
-    """The function did not return by its deadline. Its thread was left behind."""
+    """The function did not return by its deadline. Its thread was left behind.
+
+    ``is_busy`` tells whether it ran, or waited for a CPU, for more than ``BUSY_SHARE`` of the
+    second half of the time.
+    """
+
+    def __init__(self, *, is_busy: bool) -> None:
+        self.is_busy = is_busy
+        super().__init__()
 
 
 @frozen
@@ -59,14 +69,17 @@ class Worker:
         request = _Request(function, arguments, SimpleQueue())
         self._requests.put(request)
         try:
-            value, failure = request.answers.get(timeout=deadline_s)
+            value, failure = request.answers.get(timeout=deadline_s / 2)
         except Empty:
-            self._leave_behind(thread)
-            restore_limits()
-            raise CallOverdue from None
+            value, failure = self._second_half(thread, request, deadline_s / 2)
         if failure is not None:
             raise CallFailed(failure)
         return value
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the thread still runs, also after it was left behind."""
+        return self._thread is not None and self._thread.is_alive()
 
     @property
     def is_current(self) -> bool:
@@ -83,9 +96,35 @@ class Worker:
         self._thread = thread
         return thread
 
+    def _second_half(
+        self, thread: threading.Thread, request: _Request, timeout_s: float
+    ) -> tuple[Returned, PlainFailure | None]:
+        """Wait on, and judge here whether the thread is busy: quick calls cost nothing."""
+        before_s = _runnable_s(thread)
+        try:
+            return request.answers.get(timeout=timeout_s)
+        except Empty:
+            is_busy = _runnable_s(thread) - before_s > BUSY_SHARE * timeout_s
+            self._leave_behind(thread)
+            restore_limits()
+            raise CallOverdue(is_busy=is_busy) from None
+
     def _leave_behind(self, thread: threading.Thread) -> None:
         interrupt(thread)
         self._requests.put(None)
+
+
+def _runnable_s(thread: threading.Thread) -> float:
+    """Return the seconds for which *thread* has run or waited for a CPU, 0 if that is unknown.
+
+    They are the first two numbers of ``schedstat`` (Documentation/scheduler/sched-stats.rst).
+    """
+    try:
+        text = Path(f"/proc/self/task/{thread.native_id}/schedstat").read_text(encoding="ascii")
+        ran_ns, waited_ns = text.split()[:2]
+    except (OSError, ValueError):
+        return 0.0
+    return (int(ran_ns) + int(waited_ns)) / 1e9
 
 
 def _serve(requests: _Requests) -> None:

@@ -30,9 +30,13 @@ def catalogue_of(entries: Iterable[Entry], enable: tuple[str, ...] = ()) -> Prof
     return Completion(enable=enable).catalogue(entries)
 
 
-def shipped_profiles(host: PluginHost) -> Iterator[Entry]:
-    """Yield the profiles of plugins, and a failure for each id that two plugins claim."""
-    for contribution in host.gather("temper_profiles", WorkloadProfile):
+def shipped_profiles(host: PluginHost, *, again: bool = False) -> Iterator[Entry]:
+    """Yield the profiles of plugins, and a failure for each id that two plugins claim.
+
+    With *again* only plugins are asked that have not answered yet.
+    """
+    gather = host.gather_again if again else host.gather
+    for contribution in gather("temper_profiles", WorkloadProfile):
         yield LoadedProfile(contribution.record, source=contribution.plugin)
     for claim in host.contested("temper_profiles"):
         yield ProfileFailure(" and ".join(claim.plugins), claim.name, claim.reason)

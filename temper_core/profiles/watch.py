@@ -19,7 +19,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 class ProfileWatch:
     """Holds the catalogue of the last look, replaced as a whole. Any thread may read it.
 
-    Plugins are called for their profiles once, at construction. *engine* is called at every look.
+    Plugins are called for their profiles at construction. *engine* is called at every look.
     """
 
     def __init__(
@@ -29,6 +29,7 @@ class ProfileWatch:
         self._completion = Completion(engine, enable=settings.profiles.enable)
         self._files = ProfileFiles(Path(settings.profiles.directory))
         self._watch = PathWatch(settings.profiles.directory, inside=True)
+        self._host = host
         self._shipped = tuple(shipped_profiles(host))
         self.look()
 
@@ -40,6 +41,10 @@ class ProfileWatch:
     def fileno(self) -> int:
         """Return the descriptor that is readable when files may have changed. -1 without one."""
         return self._watch.fileno()
+
+    def ask_again(self) -> None:
+        """Ask plugins for their profiles that have not answered yet. The next look has them."""
+        self._shipped = tuple(shipped_profiles(self._host, again=True))
 
     def look(self) -> bool:
         """Read the changed files. Return whether the catalogue changed."""

@@ -72,6 +72,11 @@ class OpenPodSource(Protocol):
     readable from a change until the next call of ``pods`` (-1 if there is none at the moment).
     ``pods`` is then called after a change, and otherwise only now and then.
 
+    A source that has to look again without a change has a method ``again_in_s``, which returns the
+    seconds until the next call of ``pods``, at most. A source that names the processes of
+    containers may have a method ``executed``. It takes an ``ExecutionNews`` each time that the
+    kernel has reported executions of programs, or begins or ceases to report them.
+
     A source that returns its last pods while it cannot read new ones also has a method ``stale``,
     which returns a ``Staleness``, or None while the pods are up to date.
     """

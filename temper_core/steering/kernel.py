@@ -18,12 +18,15 @@ from temper_core.bpf import maps
 from temper_core.bpf.package import load_object
 from temper_core.bpf.skeleton import Skeleton
 from temper_core.errors import BpfError
+from temper_core.records.executions import Execution
 from temper_core.records.steering import FIXED_HINTS, SYSTEM
 from temper_core.steering.kernel_records import (
     DECIDE_COUNTS,
     ELSEWHERE,
     EVENT_COUNTS,
+    EXEC,
     HOOK_COUNTS,
+    MOST_EXECS,
     MOST_POLICIES,
     MOST_RULES,
     MOST_WANTED,
@@ -59,7 +62,7 @@ __all__ = [
 
 HINTS = "scx_layered_task_hint_map"
 MOST_THREADS = 32_768
-HOOKS = ("on_fork", "on_rename", "on_move", "on_birth", "on_death")
+HOOKS = ("on_fork", "on_rename", "on_exec", "on_move", "on_birth", "on_death")
 _OTHERS = 0o077
 _NOT_KNOWN = b""
 
@@ -73,6 +76,7 @@ class SteeringKernel:
             self._control = self._memory(opened, "control", Control.SIZE)
             self._records = self._memory(opened, "records", THREAD.size * threads)
             self._wants = self._memory(opened, "wants", WANTED.size * MOST_WANTED)
+            self._execs = self._memory(opened, "execs", EXEC.size * MOST_EXECS)
             self._memories = opened.pop_all()
         self._table: dict[bytes, bytes] = {}
         self._generation = self._epoch = 0
@@ -199,6 +203,27 @@ class SteeringKernel:
         """The number of cgroups made or removed so far, read from mapped memory."""
         births, deaths = EVENT_COUNTS.unpack_from(self._control, Control.EVENTS)
         return int(births + deaths)
+
+    @property
+    def exec_count(self) -> int:
+        """The number of programs executed so far, read from mapped memory."""
+        return int(U64.unpack_from(self._control, Control.EXECS)[0])
+
+    def executions(self, seen: int) -> tuple[list[Execution], int]:
+        """Return the executions after the first *seen*, and the number that are seen then.
+
+        The list is shorter than the difference of the two numbers if some were overwritten: only
+        the last ``MOST_EXECS`` are kept. One that is just being written is left to the next call.
+        """
+        count = self.exec_count
+        found: list[Execution] = []
+        for number in range(max(seen, count - MOST_EXECS), count):
+            written, pid, parent = EXEC.unpack_from(self._execs, EXEC.size * (number % MOST_EXECS))
+            if written <= number:
+                return found, number
+            if written == number + 1:
+                found.append(Execution(pid, parent))
+        return found, count
 
     def close(self) -> None:
         """Detach the hooks and close the maps. A second call does nothing."""

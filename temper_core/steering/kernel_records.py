@@ -14,6 +14,7 @@ from temper_core.records.steering import NO_HINT
 MOST_RULES = 16
 MOST_POLICIES = 8_191
 MOST_WANTED = 4_096
+MOST_EXECS = 1_024
 COMM_BYTES = 16
 """The size of a name in the kernel, its closing zero included. No longer prefix ever matches."""
 LARGEST_SHOWN_HINT = NO_HINT - 1
@@ -27,6 +28,7 @@ IS_LEADER = 16
 
 THREAD = struct.Struct("<IIQQQHHBBxx16s")
 WANTED = struct.Struct("<IIQ")
+EXEC = struct.Struct("<QII")
 POLICY_KEY = struct.Struct("<Q")
 ELSEWHERE = POLICY_KEY.pack(0)
 """The key of the rules for threads that no cgroup's policy covers."""
@@ -41,7 +43,7 @@ _TRAIT_ROOT = 2
 class Control:
     """Offsets of the fields of ``struct control``. All but the two pairs are one u64 each."""
 
-    SIZE = 200
+    SIZE = 208
     GENERATION = 0
     EPOCH_AND_FLAGS = 8
     ENGINE = 16
@@ -51,6 +53,7 @@ class Control:
     EVENTS = 64
     WALK = 120
     DECIDED = 168
+    EXECS = 200
     WRITES = 1
     EMITS = 2
 

@@ -9,6 +9,7 @@
 #define MOST_STORAGES 32
 #define MOST_WANTS 4096
 #define MOST_AT_ONCE 256
+#define MOST_EXECS 1024 /* a power of two */
 #define NO_HINT 0xffff
 #define LARGEST_SHOWN 0xfffe
 #define NO_LAYER 0xff
@@ -102,6 +103,7 @@ struct control {
 	/* Of the last decide. */
 	u64 applied, gone, reused;
 	u64 has_decided; /* since the load */
+	u64 execs; /* by on_exec, from the load on */
 };
 
 struct {
@@ -111,6 +113,20 @@ struct {
 	__type(key, u32);
 	__type(value, struct control);
 } control SEC(".maps");
+
+/* Whole once its number is that of the exec, counted from 1, whose place it is. */
+struct exec {
+	u64 number;
+	u32 tgid, parent;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, MOST_EXECS);
+	__type(key, u32);
+	__type(value, struct exec);
+} execs SEC(".maps");
 
 enum record_flag {
 	RECORD_KERNEL = 1,
@@ -401,6 +417,30 @@ int BPF_PROG(on_rename, struct task_struct *task, const char *comm)
 	}
 	bpf_iter_task_destroy(&threads);
 	bpf_iter_num_destroy(&places);
+	return 0;
+}
+
+/* Hints are given by on_rename. This tells user space which process runs another program. */
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(on_exec, struct task_struct *trusted, int old_tid, void *binary)
+{
+	struct task_struct *task =
+		bpf_rdonly_cast(trusted, bpf_core_type_id_kernel(struct task_struct));
+	struct control *control = the_control();
+	struct exec *exec;
+	u64 number;
+	u32 place;
+
+	if (!control)
+		return 0;
+	number = __sync_fetch_and_add(&control->execs, 1) + 1;
+	place = (number - 1) & (MOST_EXECS - 1);
+	exec = bpf_map_lookup_elem(&execs, &place);
+	if (!exec)
+		return 0;
+	exec->tgid = task->tgid;
+	exec->parent = task->real_parent->tgid;
+	__sync_lock_test_and_set(&exec->number, number);
 	return 0;
 }
 

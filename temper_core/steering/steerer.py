@@ -13,6 +13,7 @@ import structlog
 from attrs import define, evolve, frozen
 
 from temper_core.errors import BpfError, MachineError
+from temper_core.records.executions import Execution
 from temper_core.records.plans import LayerPlan
 from temper_core.records.steering import LOOK_EVERY_S, NO_HINT, SteeringState
 from temper_core.steering.columns import Wanted, at_rest, key_of, pick, tids
@@ -96,6 +97,18 @@ class Steerer:
     def cgroup_events(self) -> int:
         """The number of cgroups made or removed so far. Cheap to read."""
         return self._kernel.cgroup_events
+
+    @property
+    def exec_count(self) -> int:
+        """The number of programs executed on the node so far. Cheap to read."""
+        return self._kernel.exec_count
+
+    def executions(self, seen: int) -> tuple[Sequence[Execution], int]:
+        """Return the executions after the first *seen*, and the number that are seen then.
+
+        The list is shorter than the difference of the two numbers if some were overwritten.
+        """
+        return self._kernel.executions(seen)
 
     def ready(self, plan: LayerPlan) -> None:
         """Pin the map, and set every thread's hint as *plan* requires.
@@ -281,6 +294,7 @@ class Steerer:
             by_hook={
                 "fork": hooks.forks,
                 "rename": hooks.renames,
+                "exec": self._kernel.exec_count,
                 "move": hooks.moves,
                 "cgroup_made": hooks.births,
                 "cgroup_removed": hooks.deaths,

@@ -9,9 +9,10 @@ import pytest
 from attrs import evolve
 from structlog.testing import capture_logs
 
+from temper_core import Execution, ExecutionNews
 from temper_kube.access import Access
 from tests.control_plane.cluster import pod, unique, wait_until
-from tests.core.node.trees import make_cgroup
+from tests.core.node.trees import make_cgroup, make_process
 from tests.kubernetes.test_pods import slice_of
 
 NOWHERE = Access("127.0.0.1", 9, is_tls=False)
@@ -264,3 +265,24 @@ def watching_threads():
     return sorted(
         each.name for each in threading.enumerate() if not each.name.startswith("Thread-")
     )
+
+
+def test_an_exec_in_a_container_is_told_to_the_view_of_this_hosts_cgroups(made_host, watch):
+    container = (
+        f"{slice_of('8f1c2d3e-4a5b-6c7d-8e9f-0a1b2c3d4e5f')}/cri-containerd-{'ab' * 32}.scope"
+    )
+    folder = make_cgroup(made_host.cgroups, container)
+    proc = made_host.directory / "proc"
+    make_process(proc, 70, "sh", folder)
+    watched = watch(NOWHERE, "no-node")
+    watched.source.executed(ExecutionNews(is_heard=True))
+    [before] = watched.source.pods()
+    rests_s = watched.source.again_in_s()
+    make_process(proc, 70, "mysqld")
+
+    watched.source.executed(ExecutionNews((Execution(70, 9),), is_heard=True))
+    due_in_s = watched.source.again_in_s()
+    [after] = watched.source.pods()
+
+    assert (before.containers[0].processes, after.containers[0].processes) == (("sh",), ("mysqld",))
+    assert (due_in_s, rests_s > 60.0) == (0.0, True)

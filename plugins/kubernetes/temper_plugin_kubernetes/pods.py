@@ -1,5 +1,6 @@
 """The pod source ``kubernetes``: this node's pods from a watch, joined with the host's cgroups."""
 
+import math
 import os
 import select
 import threading
@@ -7,7 +8,14 @@ from contextlib import suppress
 
 from attrs import evolve
 
-from temper_core import LocalPods, MachineError, Pod, PodSourceContext, Staleness
+from temper_core import (
+    ExecutionNews,
+    LocalPods,
+    MachineError,
+    Pod,
+    PodSourceContext,
+    Staleness,
+)
 from temper_kube.access import Access
 from temper_kube.list_watch import ListWatch, Query
 from temper_plugin_kubernetes.accounts import Account
@@ -65,6 +73,15 @@ class KubernetesPods:
         return evolve(
             staleness, reason=f"{staleness.reason}; until it answers, pods come from {source}"
         )
+
+    def again_in_s(self) -> float:
+        """Return the seconds until the programs of a container are to be read again."""
+        return self._local.again_in_s() if self._local is not None else math.inf
+
+    def executed(self, news: ExecutionNews) -> None:
+        """Read the containers again in which a process executed another program."""
+        if self._local is not None:
+            self._local.executed(news)
 
     def pods(self) -> tuple[Pod, ...]:
         """Return the node's pods. The tuple is identical until a pod changes."""

@@ -10,6 +10,7 @@ from structlog.testing import capture_logs
 from temper_core.agent.loop import Agent, Parts
 from temper_core.agent.waker import LoopWaker
 from temper_core.errors import MachineError
+from temper_core.records.executions import Execution, ExecutionNews
 from temper_core.records.plans import Generation
 from temper_core.records.profiles import ProfileFailure
 from temper_core.records.snapshots import InstrumentCost, Mode, Section, Snapshot, Status
@@ -122,8 +123,9 @@ class FakeSteering:
     can_steer = False
     state = SteeringState(reason="because")
 
-    def __init__(self, news=()):
+    def __init__(self, news=(), executions=()):
         self.news = list(news)
+        self.executions_left = list(executions)
         self.steered_by = []
         self.is_closed = False
 
@@ -132,6 +134,9 @@ class FakeSteering:
 
     def sees_news(self, _now):
         return bool(self.news) and self.news.pop(0)
+
+    def executions(self, _now):
+        return self.executions_left.pop(0) if self.executions_left else None
 
     def rest(self, _now, took_s):
         assert took_s >= 0
@@ -180,7 +185,7 @@ def agent_with(decider, steps=20, linter=None, steering=None, profiles=None, **m
     )
     parts = Parts(
         settings=Settings(pods=PodSettings(poll_s=0.001)),
-        host=SimpleNamespace(states=lambda: ()),
+        host=SimpleNamespace(states=lambda: (), retry=lambda: False),
         pods=pods,
         profiles=profiles or FakeProfiles(),
         decider=decider,
@@ -337,6 +342,57 @@ def test_news_of_cgroups_has_the_pods_looked_at_at_once():
     agent.run()
 
     assert len(looks) == 2
+
+
+def test_a_plugin_that_answers_late_is_asked_and_decided_by_without_other_news():
+    told, looks = [], []
+    decider, profiles = FakeDecider(decision()), FakeProfiles()
+    agent, _, _ = agent_with(decider, steps=4, profiles=profiles)
+    parts = agent._parts
+    profiles.ask_again = lambda: told.append("profiles")
+    decider.ask_again = lambda: told.append("detectors")
+    parts.pods.look = lambda: looks.append(1)
+    answers = [False, True]
+    parts.host.retry = lambda: bool(answers) and answers.pop(0)
+    agent._parts = evolve(parts, settings=Settings(pods=PodSettings(poll_s=3600)))
+
+    agent.run()
+
+    assert told == ["profiles", "detectors"]
+    assert len(looks) == 2
+
+
+def test_an_exec_in_a_container_has_the_pods_looked_at_at_once():
+    told, looks = [], []
+    news = ExecutionNews((Execution(20, 9),), is_heard=True)
+    agent, _, _ = agent_with(
+        FakeDecider(decision()), steps=4, steering=FakeSteering(executions=[None, news])
+    )
+    parts = agent._parts
+    parts.pods.look = lambda: looks.append(1)
+    parts.pods.executed = lambda news: told.append(news) or 0.0
+    agent._parts = evolve(parts, settings=Settings(pods=PodSettings(poll_s=3600)))
+
+    agent.run()
+
+    assert told == [news]
+    assert len(looks) == 2
+
+
+def test_an_exec_that_concerns_no_container_leads_to_no_look():
+    looks = []
+    news = ExecutionNews((Execution(20, 9),), is_heard=True)
+    agent, _, _ = agent_with(
+        FakeDecider(decision()), steps=4, steering=FakeSteering(executions=[None, news])
+    )
+    parts = agent._parts
+    parts.pods.look = lambda: looks.append(1)
+    parts.pods.executed = lambda _news: math.inf
+    agent._parts = evolve(parts, settings=Settings(pods=PodSettings(poll_s=3600)))
+
+    agent.run()
+
+    assert len(looks) == 1
 
 
 @pytest.fixture

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 from attrs import evolve
 
-from temper_core.agent.steering_control import NEWS_S, RETRY_S, SteeringControl
+from temper_core.agent.steering_control import EXECS_S, NEWS_S, RETRY_S, SteeringControl
 from temper_core.errors import MachineError
+from temper_core.records.executions import Execution, ExecutionNews
 from temper_core.records.plans import Generation, LayerPlan
 from temper_core.records.steering import SteeringState
 from temper_core.testing import make_machine
@@ -21,6 +22,8 @@ class FakeSteerer:
     def __init__(self):
         self.state = SteeringState(mode="hints", threads=9)
         self.cgroup_events = 0
+        self.execs = []
+        self.lost = 0
         self.calls = []
         self.problem = ""
         self.again_s = 1.0
@@ -40,6 +43,13 @@ class FakeSteerer:
 
     def truth(self):
         return {}
+
+    @property
+    def exec_count(self):
+        return len(self.execs)
+
+    def executions(self, seen):
+        return self.execs[seen + self.lost :], len(self.execs)
 
     def close(self):
         self._note("close")
@@ -211,6 +221,53 @@ def test_without_an_engine_cgroups_are_no_news(helm, machine):
     machine.steerer.cgroup_events = 3
 
     assert not helm.sees_news(10.0)
+
+
+def test_executions_are_told_once_and_at_most_twice_a_second(helm, machine, scheduler):
+    scheduler.generation = generation()
+    helm.turn(10.0, scheduler)
+    machine.steerer.execs.append(Execution(1, 1))  # before anybody listened
+    begins = helm.executions(10.0)
+    one, two = Execution(20, 9), Execution(21, 20)
+
+    machine.steerer.execs.append(one)
+    first = helm.executions(10.1)
+    machine.steerer.execs.append(two)
+    soon = [helm.executions(10.2), helm.executions(10.1 + EXECS_S - 0.01)]
+    second = helm.executions(10.1 + EXECS_S)
+    nothing = helm.executions(20.0)
+
+    assert begins == ExecutionNews(is_heard=True)
+    assert first == ExecutionNews((one,), is_heard=True)
+    assert soon == [None, None]
+    assert second == ExecutionNews((two,), is_heard=True)
+    assert nothing is None
+
+
+def test_executions_that_were_overwritten_are_told_as_not_heard(helm, machine, scheduler):
+    scheduler.generation = generation()
+    helm.turn(10.0, scheduler)
+    helm.executions(10.0)
+
+    machine.steerer.execs += [Execution(pid, 9) for pid in range(5)]
+    machine.steerer.lost = 2
+    news = helm.executions(11.0)
+
+    assert news == ExecutionNews(tuple(machine.steerer.execs[2:]), is_heard=False)
+    assert helm.executions(12.0) == ExecutionNews(is_heard=True)
+
+
+def test_without_an_engine_executions_are_not_heard_and_that_is_told_once(helm, scheduler):
+    before = helm.executions(9.0)
+    scheduler.generation = generation()
+    helm.turn(10.0, scheduler)
+    helm.executions(10.0)
+
+    scheduler.generation = None
+    helm.turn(11.0, scheduler)
+
+    assert before is None
+    assert [helm.executions(11.0), helm.executions(12.0)] == [ExecutionNews(), None]
 
 
 def test_a_map_that_cannot_be_made_ready_leads_to_static_plans_until_it_is_mended(

@@ -107,3 +107,18 @@ def test_another_catalogue_is_decided_by_and_detectors_are_not_asked_again(decid
     assert decision.wanted.assignments[0].profile.profile == search
     assert (is_to_do, decider.is_unfinished) == (True, False)
     assert detecting.asked == 1
+
+
+def test_detectors_that_come_later_are_gathered_and_asked(decider_with, host):
+    late = Detecting("late")
+    decider = decider_with()
+    before = decider.decide([make_pod(name="a")])
+    host.add(late, "late")
+
+    decider.ask_again()
+    is_unfinished = decider.is_unfinished
+    after = decider.decide([make_pod(name="a")])
+
+    assert (is_unfinished, late.asked) == (True, 1)
+    assert "because" not in reason_of(before)
+    assert "because" in reason_of(after)

@@ -285,14 +285,16 @@ def test_polls_read_no_file_while_nothing_is_heard(host, opened):
 
 def test_now_and_then_a_poll_looks_although_nothing_was_heard(host, opened, clock):
     for number in range(160):
-        make_cgroup(host.cgroups, f"system.slice/s{number}.service", cpu_max="max 100000\n")
+        path = f"system.slice/s{number}.service"
+        unit = make_cgroup(host.cgroups, path, cpu_max="max 100000\n")
+        make_process(host.proc, 1000 + number, "sshd", unit)
     source = settled(LocalPods(host.context(), clock=clock), opened)
 
     for _ in range(16):
         clock.now += SURE_S
         source.pods()
 
-    # Four files of each unit, each of them once in sixteen polls.
+    # Three files of each unit once in sixteen polls, and its list of processes every 300 s.
     assert 0 < len(opened) <= 160 * 6
 
 

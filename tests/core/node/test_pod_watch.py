@@ -1,8 +1,10 @@
+import math
 import threading
 import time
 from contextlib import suppress
 
 import pytest
+from structlog.testing import capture_logs
 
 from temper_core import (
     InputError,
@@ -14,9 +16,16 @@ from temper_core import (
     hookimpl,
 )
 from temper_core.node import builtin_plugin
-from temper_core.node.pod_watch import PodWatch, open_pod_source
+from temper_core.node.pod_watch import (
+    LOOKS_AFTER_CHANGE,
+    QUIET_S,
+    SHORTEST_REST_S,
+    PodWatch,
+    open_pod_source,
+)
 from temper_core.plugin_host import PluginHost
 from temper_core.records.contributions import PodSourceContext
+from temper_core.records.executions import Execution, ExecutionNews
 from temper_core.settings.models import PluginHostSettings, Settings
 from temper_core.testing import make_machine
 
@@ -112,6 +121,75 @@ def test_a_source_may_answer_and_say_that_its_answer_is_old(host):
     assert has_changed
     assert told == ((ONE, TWO), "pods are 40 s old: nobody answers", 40)
     assert (watch.defect, round(watch.age_s)) == ("", 0)
+
+
+class LooksAgain(Scripted):
+    """A source that asks for its next look, and notes what it is told of executions."""
+
+    wish_s = 7.0
+    told = ()
+
+    def again_in_s(self):
+        return self.wish_s
+
+    def executed(self, news):
+        self.told = (*self.told, news)
+        self.wish_s = 0.0
+
+    def fileno(self):
+        return 99
+
+
+@pytest.fixture
+def looks_again(host):
+    source = LooksAgain([[ONE]] * 9)
+    host.add(ScriptedPlugin(source), "scripted")
+    watch = open_pod_source(host, "scripted", context())
+    for _ in range(LOOKS_AFTER_CHANGE + 1):
+        watch.look()
+    return watch, source
+
+
+def test_a_source_that_signals_its_changes_may_ask_for_its_next_look(looks_again):
+    watch, source = looks_again
+    at_its_wish = watch.rest_s(2.0)
+    source.wish_s = 0.0
+    watch.look()
+    at_once = watch.rest_s(2.0)
+    source.wish_s = 1e9
+    watch.look()
+
+    assert (at_its_wish, at_once, watch.rest_s(2.0)) == (7.0, SHORTEST_REST_S, QUIET_S)
+
+
+def test_executions_are_told_to_the_source_which_then_asks_for_a_look(looks_again):
+    watch, source = looks_again
+    news = ExecutionNews((Execution(20, 9),), is_heard=True)
+
+    again_in_s = watch.executed(news)
+
+    assert (again_in_s, source.told) == (0.0, (news,))
+
+
+def test_a_source_that_does_not_ask_for_executions_is_not_told(watch_of):
+    watch, _ = watch_of([ONE])
+    watch.look()
+
+    assert watch.executed(ExecutionNews()) == math.inf
+
+
+def test_a_source_that_fails_when_it_is_told_of_executions_keeps_its_pods(looks_again, host):
+    watch, source = looks_again
+    source.executed = lambda _news: 1 / 0
+
+    with capture_logs():
+        for _ in range(9):
+            watch.executed(ExecutionNews())
+        watch.look()
+
+    assert watch.pods == (ONE,)
+    assert watch.defect == ""
+    assert host.failures["scripted"] == 3
 
 
 def test_something_that_is_no_pod_is_the_plugins_failure(watch_of, host):

@@ -1,5 +1,7 @@
 """Folders that look like sysfs, a cgroup hierarchy or /proc to whoever reads them."""
 
+import os
+import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -33,9 +35,23 @@ def make_hierarchy(root: Path, paths: Iterable[str] = (), *, version: int = 2) -
     return root
 
 
-def make_process(proc: Path, pid: int, name: str, cgroup: Path | None = None) -> None:
-    """Make a process, in *cgroup* where one is given."""
-    write_files(proc, {f"{pid}/comm": f"{name}\n"})
+def make_process(  # noqa: PLR0913 - as much as the kernel tells of a process
+    proc: Path,
+    pid: int,
+    name: str,
+    cgroup: Path | None = None,
+    *,
+    parent: int = 1,
+    arguments: Iterable[str] = (),
+    age_s: float = 3600.0,
+) -> None:
+    """Make a process, in *cgroup* where one is given. It began *age_s* ago, or at the boot."""
+    started_s = max(0.0, time.clock_gettime(time.CLOCK_BOOTTIME) - age_s)
+    started = int(started_s * os.sysconf("SC_CLK_TCK"))
+    stat = f"{pid} ({name}) S {parent} {'0 ' * 17}{started} 0 0\n"
+    command_line = "".join(f"{argument}\0" for argument in arguments)
+    files = {"comm": f"{name}\n", "stat": stat, "cmdline": command_line}
+    write_files(proc, {f"{pid}/{file}": text for file, text in files.items()})
     if cgroup is not None:
         with (cgroup / "cgroup.procs").open("a") as file:
             file.write(f"{pid}\n")

@@ -112,7 +112,7 @@ def test_nothing_is_left_in_the_kernel_after_closing():
     kernel.close()
     kernel.close()
 
-    assert len(ours) == 6
+    assert len(ours) == 7
     assert open_descriptors() == descriptors
     until(lambda: all(has_gone(map_id) for map_id in ours))
 
