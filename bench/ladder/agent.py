@@ -120,9 +120,9 @@ class Agent:
         return {each["name"]: each["cpus"] for each in self.ask("/observe?top=1").get("layers", [])}
 
     def layer_of(self, pod: str) -> dict[int, str]:
-        """Return the layer of each thread of a pod, by the engine's own record."""
+        """Return the layer of each thread of a pod, by the engine's record or else by the plan."""
         rows = self.ask(f"/explain?pod={NAMESPACE}/{pod}").get("threads") or []
-        return {row["tid"]: row.get("layer") or "" for row in rows}
+        return {row["tid"]: row.get("layer") or row.get("expected_layer") or "" for row in rows}
 
 
 @contextmanager

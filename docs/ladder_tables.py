@@ -1,0 +1,13 @@
+"""Generates the tables of the ladder from its records. Cog writes them into ``ladder.md``."""
+
+from pathlib import Path
+
+from bench.ladder.report import report
+from bench.ladder.rows import read
+
+RECORDS = Path(__file__).parents[1] / "bench/ladder/records"
+
+
+def ladder_tables() -> str:
+    """Render the tables of all committed records."""
+    return report(read(sorted(RECORDS.glob("*.jsonl"))))
