@@ -19,6 +19,7 @@ ONLY_IN_FULL = (
     "test_profiles.py",
     "test_kernels.py",
     "test_agreement.py",
+    "test_ladder.py",
     "test_unit.py",
 )
 
