@@ -45,12 +45,14 @@ def ask_agent(
     method: Method = "GET",
     body: object = None,
     settings: "Settings | None" = None,
+    largest_bytes: int | None = None,
 ) -> Any:  # noqa: ANN401 - any JSON
     """Request *path* from the agent and return its answer: parsed JSON, or text such as metrics.
 
     The local socket is tried first, then the address of ``[server] listen``. A request that acts
     goes over TCP only to a listener of root or of the user who owns the token file, as it brings
-    the token. *settings* defaults to those of the default file. Raises InputError if the agent
+    the token. *settings* defaults to those of the default file. An answer of more than
+    *largest_bytes* (256 MiB by default) counts as none. Raises InputError if the agent
     refuses the request, MachineError if it fails on it, NoAgentError (a MachineError) if no agent
     answers.
     """
@@ -65,7 +67,7 @@ def ask_agent(
                 request = client.build_request(
                     method, path, params=query, json=body, headers=headers
                 )
-                response = _answer(client, request)
+                response = _answer(client, request, largest_bytes or LARGEST_ANSWER_BYTES)
         except (httpx2.HTTPError, OSError) as error:
             failures.append(f"{way.name} ({_why(error)})")
             continue
@@ -233,7 +235,9 @@ def _why(error: Exception) -> str:
     return _ERRNO.sub("", str(error)) or type(error).__name__
 
 
-def _answer(client: "httpx2.Client", request: "httpx2.Request") -> "httpx2.Response | None":
+def _answer(
+    client: "httpx2.Client", request: "httpx2.Request", largest_bytes: int
+) -> "httpx2.Response | None":
     """Return the agent's whole answer. Return None if the head is of another program.
 
     The bounds on time and size are set here: httpx2 bounds only the wait for each piece. Raises
@@ -250,8 +254,8 @@ def _answer(client: "httpx2.Client", request: "httpx2.Request") -> "httpx2.Respo
             size += len(piece)
             if time.monotonic() > ends_at:
                 raise OSError(f"no whole answer within {WHOLE_ANSWER_S:.0f} s")
-            if size > LARGEST_ANSWER_BYTES:
-                raise OSError(f"an answer of more than {LARGEST_ANSWER_BYTES >> 20} MiB")
+            if size > largest_bytes:
+                raise OSError(f"an answer of more than {largest_bytes >> 20} MiB")
     return httpx2.Response(
         response.status_code, headers=response.headers, content=b"".join(pieces), request=request
     )

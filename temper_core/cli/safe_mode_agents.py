@@ -18,8 +18,10 @@ from temper_core.scheduler.host.running_agents import AgentProcess
 if TYPE_CHECKING:
     from temper_core.settings import Settings
 
-MOST_ASKED = 256
+MOST_ASKED = 64
 """Agents that are asked, those of root first. A host has a handful."""
+LARGEST_ANSWER_BYTES = 1 << 20
+"""Of an answer to /safe-mode. A process of any user may look like an agent, and answers at will."""
 WITHIN_S = 15.0
 """For all answers together."""
 MALFORMED = "the agent's answer to /safe-mode is malformed"

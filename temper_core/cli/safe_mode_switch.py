@@ -14,6 +14,7 @@ import attrs
 from attrs import evolve, field, frozen
 
 from temper_core.cli.safe_mode_agents import (
+    LARGEST_ANSWER_BYTES,
     AgentReport,
     Asking,
     Question,
@@ -270,7 +271,13 @@ class _Round:
     def ask(self, settings: "Settings") -> Any:  # noqa: ANN401 - JSON
         from temper_core.client import ask_agent
 
-        return ask_agent(PATH, method="PUT", body=self._body, settings=settings)
+        return ask_agent(
+            PATH,
+            method="PUT",
+            body=self._body,
+            settings=settings,
+            largest_bytes=LARGEST_ANSWER_BYTES,
+        )
 
     def look(self, settings: "Settings") -> Any:  # noqa: ANN401 - JSON
         return _get(settings)
@@ -375,7 +382,7 @@ def _named_agent(settings: "Settings", agents: "tuple[AgentProcess, ...]") -> "A
 def _get(settings: "Settings") -> Any:  # noqa: ANN401 - JSON
     from temper_core.client import ask_agent
 
-    return ask_agent(PATH, settings=settings)
+    return ask_agent(PATH, settings=settings, largest_bytes=LARGEST_ANSWER_BYTES)
 
 
 def _once_detached(kernel: SchedExt) -> KernelState:

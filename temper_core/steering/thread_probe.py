@@ -9,9 +9,9 @@ from pathlib import Path
 
 from attrs import define
 
+from temper_core.patient_reading import PatientReader
 from temper_core.records.steering import BEHAVIOUR_WINDOW_S
 from temper_core.records.threads import ThreadBehaviour
-from temper_core.steering.patient_reading import PatientReader
 
 NS_PER_S = 1_000_000_000
 US_PER_S = 1_000_000

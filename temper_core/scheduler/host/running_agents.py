@@ -18,6 +18,7 @@ from pathlib import Path
 
 from attrs import frozen
 
+from temper_core.patient_reading import PatientReader
 from temper_core.scheduler.host.agent_lock import LOCK_FILE
 from temper_core.scheduler.host.roots import Roots, read_line
 
@@ -27,6 +28,9 @@ LISTENING_UNIX = "00010000"
 LISTENING_TCP = "0A"
 CREDENTIALS = struct.Struct("3i")
 ANSWER_S = 2.0
+READ_S = 0.5
+MOST_STUCK = 16
+"""Processes whose command line cannot be read within ``READ_S`` before no other is tried."""
 LONGEST_SOCKET_PATH = 107
 """Bytes of ``sun_path`` without its end (unix(7))."""
 _SOCKET = re.compile(r"socket:\[(\d+)\]")
@@ -140,7 +144,11 @@ class AgentProcess:
 
 
 def find_agents(proc: Path = Path("/proc")) -> tuple[AgentProcess, ...]:
-    """Return the agents that run on this host, as far as *proc* shows them, by process id."""
+    """Return the agents that run on this host, as far as *proc* shows them, by process id.
+
+    A process whose command line blocks its reader is left out. Those of root are read first, so
+    that no process of another user can hide them.
+    """
     found = {agent.pid: agent for agent in _candidates(proc)}
     # A child has its parent's command line until it executes its own program.
     return tuple(found[pid] for pid in sorted(found) if _parent_of(proc / str(pid)) not in found)
@@ -192,17 +200,27 @@ def lock_holder(roots: Roots) -> int | None:
 
 
 def _candidates(proc: Path) -> Iterator[AgentProcess]:
-    with os.scandir(proc) as entries:
-        folders = [entry for entry in entries if entry.name.isdigit()]
-    for folder in folders:
-        with suppress(OSError):  # it has ended
-            command_line = read_line(Path(folder.path, "cmdline"), COMMAND_BYTES) or ""
-            if "temper" not in command_line:
-                continue
-            arguments = _arguments(command_line.rstrip("\0").split("\0"))
+    def command_line(pid: int) -> str:
+        return read_line(proc / str(pid) / "cmdline", COMMAND_BYTES) or ""
+
+    reader = PatientReader(command_line, READ_S, MOST_STUCK)
+    try:
+        for user, pid in sorted(_processes(proc)):
+            text = reader.read(pid) or ""
+            arguments = _arguments(text.rstrip("\0").split("\0")) if "temper" in text else None
             if arguments is not None:
-                user = folder.stat().st_uid
-                yield AgentProcess(int(folder.name), user, arguments, proc)
+                yield AgentProcess(pid, user, arguments, proc)
+    finally:
+        reader.close()
+
+
+def _processes(proc: Path) -> Iterator[tuple[int, int]]:
+    """Yield user id and process id of each process."""
+    with os.scandir(proc) as entries:
+        for entry in entries:
+            if entry.name.isdigit():
+                with suppress(OSError):  # it has ended
+                    yield entry.stat().st_uid, int(entry.name)
 
 
 def _arguments(words: list[str]) -> tuple[str, ...] | None:

@@ -16,6 +16,8 @@ SMALLEST_MEMORY_BYTES = 512 * MIB
 ENGINE_BYTES = 192 * MIB
 """The memory of scx_layered 1.1.4 once it is loaded."""
 CAPABILITIES = {21: "CAP_SYS_ADMIN", 38: "CAP_PERFMON", 39: "CAP_BPF"}
+ATTACHING_CAPABILITIES = 1 << 21 | 1 << 39
+INITIAL_USERS = ["0", "0", "4294967295"]
 NICE_CAPABILITY = 23
 SIGKILL_BIT = 8
 MOST_INDEXED_CGROUPS = 16_384
@@ -240,6 +242,19 @@ def _status_field(path: Path, name: str) -> str | None:
     return None
 
 
+def _may_attach(folder: Path) -> bool:
+    """Whether a process has the rights to attach a scheduler, or they are not known.
+
+    bpf(2) needs CAP_BPF, or CAP_SYS_ADMIN, in the initial user namespace, whose map of users is
+    the identity (user_namespaces(7)).
+    """
+    effective = _status_field(folder / "status", "CapEff")
+    if effective is not None and not int(effective, 16) & ATTACHING_CAPABILITIES:
+        return False
+    users = (read_line(folder / "uid_map") or "").split()
+    return users in ([], INITIAL_USERS)
+
+
 def _is_dying(folder: Path) -> bool:
     """Whether a process has a pending SIGKILL, so that it runs no more user code."""
     pending = _status_field(folder / "status", "SigPnd")
@@ -293,6 +308,8 @@ def _scheduler_processes(roots: Roots, own: int | None) -> Iterator[tuple[int, s
         comm = read_line(folder / "comm", limit=64) or ""
         if not comm.startswith("scx_") or folder.name == str(own):
             continue
+        if not _may_attach(folder):
+            continue  # before the command line, whose reader such a process could block for good
         arguments = (read_line(folder / "cmdline") or "").split("\0")
         is_client = CLIENT_OPTIONS.intersection(arguments) or arguments == [""]
         if not (is_client or _is_dying(folder) or _is_gated(folder, roots)):

@@ -213,6 +213,16 @@ def test_an_answer_that_does_not_end_is_not_waited_for(node, stranger, monkeypat
         ask_agent("/observe", settings=node.settings)
 
 
+def test_an_answer_is_bounded_as_the_caller_says(node, stranger):
+    port, answers = stranger
+    answers[0] = b"HTTP/1.1 200 OK\r\nserver: temper/9\r\ncontent-length: 2000000\r\n\r\n"
+    answers[0] += b" " * 2_000_000
+    node.write_settings(listen=f"127.0.0.1:{port}")
+
+    with pytest.raises(NoAgentError, match="an answer of more than 1 MiB"):
+        ask_agent("/safe-mode", settings=node.settings, largest_bytes=1 << 20)
+
+
 @pytest.mark.parametrize(
     ("answer", "error"),
     [

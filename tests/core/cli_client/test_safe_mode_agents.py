@@ -7,7 +7,9 @@ import pytest
 from temper_core.cli import safe_mode_agents
 from temper_core.cli.safe_mode_agents import Asking, Question
 from temper_core.errors import MachineError
+from temper_core.scheduler.host import running_agents
 from temper_core.scheduler.host.running_agents import AgentProcess
+from tests.patience import PATIENCE_S
 
 ANOTHER = 65_534
 
@@ -91,3 +93,35 @@ def test_of_too_many_processes_those_of_root_are_asked(seen, monkeypatch):
     assert [report.pid for report in reports] == [3, 1, 2]
     assert reports[2].problem == "2 other agents were asked before it"
     assert all(report.is_deaf for report in reports)
+
+
+@pytest.fixture
+def held():
+    """An event that ends all reads that block."""
+    event = threading.Event()
+    yield event
+    event.set()
+
+
+def test_processes_that_block_their_readers_hide_no_agent_of_root(tmp_path, monkeypatch, held):
+    """A process can hold the lock of its memory for good, by a file system of its own (FUSE)."""
+    users = {
+        1: ANOTHER,
+        2: 0,
+        **dict.fromkeys(range(3, 3 + 2 * running_agents.MOST_STUCK), ANOTHER),
+    }
+    for pid in users:
+        (tmp_path / str(pid)).mkdir()
+    monkeypatch.setattr(
+        running_agents, "_processes", lambda _: [(user, pid) for pid, user in users.items()]
+    )
+    monkeypatch.setattr(running_agents, "READ_S", 0.05)
+
+    def read_line(path, *_bound, **_options):
+        if path.name == "cmdline" and path.parent.name != "2":
+            held.wait(PATIENCE_S)
+        return "temper\0agent\0" if path.name == "cmdline" else ""
+
+    monkeypatch.setattr(running_agents, "read_line", read_line)
+
+    assert [agent.pid for agent in running_agents.find_agents(tmp_path)] == [2]

@@ -4,6 +4,7 @@ import os
 import shutil
 import struct
 import subprocess
+import sys
 from pathlib import Path
 
 import attrs
@@ -12,7 +13,7 @@ import pytest
 from temper_core.engine.installed import InstalledEngine, find_installed
 from temper_core.errors import EngineError
 from temper_core.scheduler.host.roots import Roots
-from temper_core.scheduler.preflight.node_checks import own_engine
+from temper_core.scheduler.preflight.node_checks import _scheduler_processes, own_engine
 from temper_core.scheduler.preflight.preflight import run_preflight, verdict
 from temper_core.settings import Settings
 
@@ -344,6 +345,54 @@ def test_schedulers_and_their_loader_are_found_among_the_processes(node, comm, c
     _, hold = look(node)
 
     assert (hold is not None and hold.reason == "foreign_scheduler") == is_foreign
+
+
+INITIAL = "         0          0 4294967295\n"
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "users", "is_foreign"),
+    [
+        ("000001ffffffffff", INITIAL, True),
+        ("0000008000000000", INITIAL, True),  # CAP_BPF alone
+        ("0000000000000000", INITIAL, False),
+        ("00000000a80425fb", INITIAL, False),  # root in a container
+        ("000001ffffffffff", "         0       1000          1\n", False),  # its own namespace
+    ],
+)
+def test_a_process_that_has_only_the_name_of_a_scheduler_holds_nothing_up(
+    node, capabilities, users, is_foreign
+):
+    node.put("proc/321/comm", "scx_lavd\n")
+    node.put("proc/321/cmdline", "scx_lavd\0--performance\0")
+    node.put("proc/321/status", f"Name:\tscx_lavd\nCapEff:\t{capabilities}\n")
+    node.put("proc/321/uid_map", users)
+
+    _, hold = look(node)
+
+    assert (hold is not None and hold.reason == "foreign_scheduler") == is_foreign
+
+
+NAMED_AS_SCHEDULER = """
+import os, sys, time
+os.setuid(int(sys.argv[1]))
+with open("/proc/self/comm", "w") as comm:
+    comm.write("scx_anything")
+print(flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="starting a process of another user needs root")
+@pytest.mark.parametrize(("user", "is_foreign"), [(65_534, False), (0, True)])
+def test_a_real_process_counts_by_its_rights(user, is_foreign):
+    command = [sys.executable, "-c", NAMED_AS_SCHEDULER, str(user)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        process.stdout.readline()
+        found = list(_scheduler_processes(Roots(), None))
+        process.kill()
+
+    assert ((process.pid, "scx_anything") in found) == is_foreign
 
 
 def test_resctrl_must_be_readable_where_it_is_mounted(node):

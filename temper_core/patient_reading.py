@@ -1,7 +1,8 @@
 """Reads that may block for good, on threads that can be abandoned.
 
 A read of a process's command line takes the lock of its memory (``mmap_lock``, fs/proc/base.c). A
-process that hangs in a page fault may hold it for minutes. The steering loop must not wait for it.
+process that hangs in a page fault may hold it for minutes, and a process of any user may hang so
+on purpose, by a file system of its own.
 """
 
 import queue
@@ -14,22 +15,25 @@ MOST_STUCK = 4
 
 
 class PatientReader:
-    """Calls *read* with a process id on a separate thread, and waits no longer than ``WAIT_S``.
+    """Calls *read* with a process id on a separate thread, and waits no longer than *wait_s*.
 
-    A thread that does not answer is abandoned and replaced. With ``MOST_STUCK`` abandoned threads
+    A thread that does not answer is abandoned and replaced. With *most_stuck* abandoned threads
     no read starts until one of them finishes.
     """
 
-    def __init__(self, read: Callable[[int], str], wait_s: float = WAIT_S) -> None:
+    def __init__(
+        self, read: Callable[[int], str], wait_s: float = WAIT_S, most_stuck: int = MOST_STUCK
+    ) -> None:
         self._read = read
         self._wait_s = wait_s
+        self._most_stuck = most_stuck
         self._stuck: dict[int, _Reader] = {}
         self._reader: _Reader | None = None
 
     def read(self, number: int) -> str | None:
         """Return the result of the read, None if it blocks."""
         self._stuck = {stuck: reader for stuck, reader in self._stuck.items() if reader.is_busy}
-        if number in self._stuck or len(self._stuck) >= MOST_STUCK:
+        if number in self._stuck or len(self._stuck) >= self._most_stuck:
             return None
         if self._reader is None:
             self._reader = _Reader(self._read)
@@ -55,7 +59,7 @@ class _Reader:
         self._read = read
         self._asked: queue.SimpleQueue[int | None] = queue.SimpleQueue()
         self._answers: queue.SimpleQueue[str] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._work, name="titles", daemon=True)
+        self._thread = threading.Thread(target=self._work, name="process-reader", daemon=True)
         self._thread.start()
 
     @property

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from temper_core.steering.patient_reading import MOST_STUCK, PatientReader
+from temper_core.patient_reading import MOST_STUCK, PatientReader
 from tests.core.steering.processes import until
 
 
