@@ -3,7 +3,6 @@
 import datetime as dt
 from collections.abc import Iterator
 from enum import StrEnum
-from fractions import Fraction
 
 from attrs import field, frozen
 from attrs.validators import (
@@ -95,6 +94,8 @@ class Figure:
     @property
     def effect(self) -> Effect:
         """The effect that this figure alone shows."""
+        from fractions import Fraction  # noqa: PLC0415 - 0.5 MB, and few profiles have figures
+
         # Fractions of the written digits: 5.4 - 5.3 is more than 0.1 in binary.
         gain = Fraction(str(self.tiers_only)) - Fraction(str(self.profile))
         if self.better is Direction.HIGHER:
