@@ -405,6 +405,8 @@ def test_a_table_in_a_pipe_is_whole_whatever_the_width(columns, tmp_path):
         "profile",
         "source",
         "machine",
+        "enabled",
+        "effect",
         "groups",
         "description",
     ]

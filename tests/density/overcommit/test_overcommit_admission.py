@@ -176,13 +176,22 @@ def test_more_containers_than_any_pod_has_are_not_looked_at(spec):
     assert "must be at most 1000" in response["auditAnnotations"]["reason"]
 
 
-def test_a_request_of_very_many_objects_is_not_parsed():
-    body = admission_review(pod()).replace(b"{}", b"[" + b"{}," * 200_000 + b"{}]", 1)
+@pytest.mark.parametrize(
+    "many",
+    [
+        b"[" + b"{}," * 200_000 + b"{}]",
+        b"[" + b"1," * 200_000 + b"1]",
+        b"{" + b",".join(b'"%d":1' % number for number in range(200_000)) + b"}",
+    ],
+    ids=["objects", "numbers", "keys"],
+)
+def test_a_request_of_very_many_values_is_not_parsed(many):
+    body = admission_review(pod()).replace(b"{}", many, 1)
 
     response = answer_to(body)
 
     assert response["uid"] == ""
-    assert "more than 100000 objects and lists" in response["auditAnnotations"]["reason"]
+    assert "more than 100000 values" in response["auditAnnotations"]["reason"]
 
 
 def test_a_namespace_that_is_no_text_is_none_of_those_that_are_spared():

@@ -48,7 +48,7 @@ def read_question(body: bytes, reader: PodReader) -> Question:
     if not isinstance(pod, dict):
         raise InputError("Pod: must be a Pod object (the keys of ExtenderArgs are capitalised)")
     names, nodes = values.get("NodeNames"), values.get("Nodes")
-    demand = _wish(pod, reader)
+    demand = _demand(pod, reader)
     if names is not None:
         return Question(demand, _names(names))
     strangers = {facts.name: facts for facts in _nodes(nodes)}
@@ -60,7 +60,7 @@ def read_pod_or_question(body: bytes, reader: PodReader) -> Question:
     values = _object(body)
     if "Pod" in values:
         return read_question(body, reader)
-    return Question(_wish(values, reader))
+    return Question(_demand(values, reader))
 
 
 def answer(scores: Iterable[Score]) -> bytes:
@@ -82,7 +82,7 @@ def _object(body: bytes) -> dict[str, Any]:
     return values
 
 
-def _wish(pod: Mapping[str, Any], reader: PodReader) -> PodDemand:
+def _demand(pod: Mapping[str, Any], reader: PodReader) -> PodDemand:
     try:
         return reader.demand(pod)
     except InputError as error:
