@@ -82,6 +82,14 @@ class _Entry:
         if moment < self.due_at:
             self.due_at, self.is_called, self.is_early = moment, True, True
 
+    def names_due_at(self, now: float) -> float:
+        """Return when ``names`` will change although the programs stay as they are."""
+        present = set(self.programs.names[1:])
+        ends = [at + LINGER_S for name, at in self.seen_at.items() if name not in present]
+        rests = [] if present <= self.seen_at.keys() else [now]
+        moments = [self.changes.end(at, LONGEST_CHANGE_REST_S) for at in (*ends, *rests)]
+        return min(moments, default=math.inf)
+
     def name(self, programs: Programs, now: float) -> bool:
         """Take over the names of *programs*. Return whether ``names`` has changed."""
         before, first = self.names, programs.names[:1]
@@ -174,8 +182,7 @@ class ProgramWatch:
         entry.is_called = entry.is_early = False
         if programs.again_in_s is not None:
             entry.hasten(now + programs.again_in_s)
-        if set(programs.names[1:]) != entry.seen_at.keys():  # a rest, or a program that has ended
-            entry.hasten(max(now + YOUNG_GAP_S, entry.changes.end(now, LONGEST_CHANGE_REST_S)))
+        entry.due_at = min(entry.due_at, entry.names_due_at(now))
         return has_changed
 
     def _listen(self, path: str, entry: _Entry, programs: Programs) -> None:

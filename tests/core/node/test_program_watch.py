@@ -1,12 +1,14 @@
 """When the programs of containers are read again. The time and the programs are made up."""
 
 import math
+from itertools import pairwise
 
 import pytest
 
 from temper_core.node.container_programs import Programs
 from temper_core.node.program_watch import (
     LINGER_S,
+    LONGEST_READ_REST_S,
     MOST_READS,
     YOUNG_GAP_S,
     YOUNG_S,
@@ -164,16 +166,16 @@ def test_a_program_that_has_ended_for_good_loses_its_name(watch, container):
 
 def test_a_shell_that_runs_one_command_after_the_other_changes_few_plans(watch, container):
     watch.executed(HEARD, 0.0)
-    changes, reads = [], 0
+    seen = []
     for number in range(1800):
         container.names = ("sh", f"step{number}")
         watch.executed(ExecutionNews((Execution(CHILD, FIRST),), is_heard=True), container.now)
-        seen = [names for _, names in run(watch, container, 1.0, step_s=0.5)]
-        changes += [names for names in seen if not changes or names != changes[-1]]
-    reads = len(container.reads)
+        seen += [names for _, names in run(watch, container, 1.0, step_s=0.5)]
 
-    assert len(changes) <= 60
-    assert reads <= 1800 / 10
+    changes = sum(before != after for before, after in pairwise(seen))
+    assert changes <= 40
+    own_turns = YOUNG_S / YOUNG_GAP_S + 1800 / LONGEST_READ_REST_S
+    assert len(container.reads) <= own_turns + changes  # each name that ends is read once more
 
 
 def test_processes_that_are_moved_into_a_container_make_it_young_again(watch, container):
