@@ -45,7 +45,7 @@ class GroupRequest:
     @property
     def has_layer(self) -> bool:
         """Whether the group requests its own layer."""
-        return self.treatment in (Treatment.EXCLUSIVE, Treatment.LATENCY)
+        return self.treatment is Treatment.EXCLUSIVE
 
     @property
     def importance(self) -> tuple[int, int, int, str]:
@@ -171,6 +171,9 @@ def _settled(tier_pods: TierPods, position: int) -> Settled:
     if group.treatment is Treatment.YIELD:
         return Treatment.YIELD, unseen
     treatment, refusals = _sized(tier_pods, group)
+    if treatment is Treatment.LATENCY and not tier_pods.is_steered:
+        why = "latency needs steering; the threads stay in the layer of their tier"
+        return Treatment.NORMAL, (*unseen, *refusals, ("group_needs_steering", why))
     return treatment, (*unseen, *refusals)
 
 
