@@ -96,6 +96,7 @@ def _layer(layer: LayerSample) -> Json:
         "util": None if layer.util is None else _rounded(layer.util),
         "tasks": layer.tasks,
         "fallback_ratio": _rounded(layer.fallback_ratio),
+        "outside_ratio": None if layer.outside_ratio is None else _rounded(layer.outside_ratio),
         "demoted": layer.demoted,
         "reason": layer.reason,
     }
