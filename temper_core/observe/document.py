@@ -270,6 +270,8 @@ def _steering(state: SteeringState) -> Json:
         "unresolved": list(state.unresolved),
         "failures": state.failures,
         "walk_ns": state.walk_ns,
+        "niced": state.niced,
+        "own_nice": state.own_nice,
         "by_hook": dict(state.by_hook),
     }
 

@@ -368,7 +368,7 @@ def test_a_pod_that_nothing_tells_from_others_has_no_place(steered, pod):
 
 
 def test_rules_that_say_the_same_as_the_last_are_left_out(steered, pod, profile, group):
-    web = profile("web", group("gc", "gc", treatment="yield"), group("io", "io", treatment="boost"))
+    web = profile("web", group("gc", "gc", treatment="yield"), group("io", "io"))
     asked = pod("a", HIGH, 100, annotations={"temper.codes/workload-profile": "web"})
 
     (place,) = [each for each in steered(asked, profiles=[web]).steering if each.pod]

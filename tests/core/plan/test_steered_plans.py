@@ -16,7 +16,7 @@ from temper_core.records.tiers import LayerKind
 from temper_core.settings import Settings
 from temper_core.settings.tiers import PlanSettings, Tiers, TierSettings
 
-CRITICAL, HIGH, NORMAL = 1_000_000, 100_000, 1
+CRITICAL, HIGH, NORMAL, LOW = 1_000_000, 100_000, 1, -50
 HINT_MAP = "--task-hint-map=/sys/fs/bpf/temper/hints"
 
 
@@ -179,12 +179,33 @@ def test_groups_that_only_steering_can_tell_get_their_layers(
     assert "group_needs_steering" not in {code for code, _ in codes(made)}
 
 
-def test_a_boosted_group_stays_in_its_tier_and_a_note_says_why(steered, pod, mysql, with_image):
-    made = steered(with_image(pod("a", CRITICAL, 1500), "mysql:8"), profiles=[mysql])
+@pytest.mark.parametrize(("treatment", "nice"), [("boost", -5), ("latency", -10), ("normal", 0)])
+def test_treatments_within_a_tiers_layer_are_nice_values(
+    steered, pod, profile, group, treatment, nice
+):
+    web = profile(
+        "web", group("hot", "hot", treatment=treatment), group("gc", "g", treatment="yield")
+    )
+    asked = pod("a", HIGH, 100, annotations={"temper.codes/workload-profile": "web"})
 
-    (note,) = [note for note in made.notes if note.subject == "mysql.innodb.critical"]
-    assert note.code == "folded"
-    assert "no weights within a layer" in note.message
+    made = steered(asked, profiles=[web])
+
+    (place,) = [each for each in made.steering if each.pod]
+    assert [(rule.layer, rule.nice) for rule in place.rules] == [
+        ("high", nice),
+        ("open", 0),
+        ("high", 0),
+    ]
+    assert "folded" not in {note.code for note in made.notes}
+
+
+def test_in_open_no_thread_gets_a_nice_value(steered, pod, profile, group):
+    web = profile("web", group("hot", "hot", treatment="boost"))
+    asked = pod("a", LOW, 100, annotations={"temper.codes/workload-profile": "web"})
+
+    made = steered(asked, profiles=[web])
+
+    assert {rule.nice for place in made.steering for rule in place.rules} == {0}
 
 
 def test_a_group_behind_names_that_take_all_its_threads_has_no_layer(
