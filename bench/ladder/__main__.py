@@ -26,7 +26,7 @@ from bench.ladder.pods import Cgroups
 from bench.ladder.points import LoadFailed, measure
 from bench.ladder.rows import FORMAT
 
-DEFAULT_ARMS = ("stock", "tiers", "tiers-no-preempt", "profile")
+DEFAULT_ARMS = ("stock", "tiers", "lend", "profile", "latency", "boost")
 CANNOT = 3
 
 

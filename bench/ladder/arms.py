@@ -8,7 +8,7 @@ from attrs import field, frozen
 CRITICAL, HIGH = 1_000_000, 100_000
 """Priorities in the default mapping, where each is the smallest of its tier."""
 
-SPLIT = """
+SERVING = """
 schema_version = 1
 id = "ladder"
 
@@ -18,17 +18,16 @@ processes = ["ladder-client"]
 [[thread_groups]]
 name = "serving"
 match = [{ comm_prefix = "ladder-server" }, { comm_prefix = "ladder-client" }]
+"""
+"""The beginning of every profile: the group of the threads that a request waits for."""
+
+SPLIT = f"""{SERVING}
 treatment = "exclusive"
 cpu_fraction = 0.6
 
 [[thread_groups]]
 name = "logs"
-match = [{ comm_prefix = "log-writer" }]
 treatment = "yield"
-
-[[thread_groups]]
-name = "rest"
-treatment = "normal"
 """
 
 
@@ -50,8 +49,11 @@ class Arm:
 ARMS: Mapping[str, Arm] = {
     "stock": Arm(is_stock=True),
     "tiers": Arm(),
-    "tiers-no-preempt": Arm(settings={"tiers": {"critical": {"preempt": False}}}),
+    "preempt": Arm(settings={"tiers": {"critical": {"preempt": True}}}),
+    "lend": Arm(settings={"tiers": {"critical": {"isolation": "lend"}}}),
     "profile": Arm(profile=SPLIT),
+    "latency": Arm(profile=f'{SERVING}treatment = "latency"\n'),
+    "boost": Arm(profile=f'{SERVING}treatment = "boost"\n'),
     "high": Arm(priority=HIGH),
 }
 """Stock is the agent in safe mode, so that its own cost is a part of every arm."""

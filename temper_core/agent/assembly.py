@@ -160,7 +160,8 @@ def open_steering(settings: Settings, roots: Roots | None = None) -> Steerer:
             raise MachineError("no engine is to run: [scheduler] enforce is false")
         raise MachineError("no engine can run: this kernel has no sched_ext")
     unified = detect_cgroups().unified
-    return open_steerer(settings.scheduler, CgroupTree(unified) if unified is not None else None)
+    cgroups = CgroupTree(unified) if unified is not None else None
+    return open_steerer(settings.scheduler, cgroups, roots.run)
 
 
 def _sweep(pin: PinPlace, settings: Settings, roots: Roots) -> None:

@@ -167,6 +167,8 @@ class SteeringControl:
         plan = self.plan_for(generation) if generation is not None else None
         self._is_steering = plan is not None and plan.is_steered and self._steering is not None
         if generation is None or plan is None or self._steering is None or not plan.is_steered:
+            if self._steering is not None:
+                self._steering.release()  # no engine reads weights now, but the kernel would
             return math.inf
         if plan is not self._plan:
             self._plan, self._due = plan, now

@@ -96,6 +96,7 @@ def _layer(layer: LayerSample) -> Json:
         "util": None if layer.util is None else _rounded(layer.util),
         "tasks": layer.tasks,
         "fallback_ratio": _rounded(layer.fallback_ratio),
+        "outside_ratio": None if layer.outside_ratio is None else _rounded(layer.outside_ratio),
         "demoted": layer.demoted,
         "reason": layer.reason,
     }
@@ -269,6 +270,8 @@ def _steering(state: SteeringState) -> Json:
         "unresolved": list(state.unresolved),
         "failures": state.failures,
         "walk_ns": state.walk_ns,
+        "niced": state.niced,
+        "own_nice": state.own_nice,
         "by_hook": dict(state.by_hook),
     }
 

@@ -43,5 +43,10 @@ def _sample(layer: Layer, counted: EngineLayer) -> LayerSample:
         tier=layer.tier,
         demoted=layer.demoted,
         reason=layer.reason,
-        fallback_ratio=min(1.0, max(0.0, counted.affn_viol / PERCENT)),
+        fallback_ratio=_ratio(counted.affn_viol),
+        outside_ratio=_ratio(counted.util_open_frac) if "util_open_frac" in counted.raw else None,
     )
+
+
+def _ratio(percent: float) -> float:
+    return min(1.0, max(0.0, percent / PERCENT))

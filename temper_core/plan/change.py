@@ -218,7 +218,7 @@ def _settings(old: Layer, new: Layer) -> Iterator[Reason]:
         for flag in FLAGS
         if getattr(old, flag) is not getattr(new, flag) and not is_by_demand
     ]
-    if old.slice_us != new.slice_us:
+    if old.slice_us > new.slice_us:
         differences.append(f"its slice is {old.slice_us} µs, is to be {new.slice_us} µs")
     if old.weight != new.weight:
         differences.append(f"its weight is {old.weight}, is to be {new.weight}")
@@ -228,6 +228,10 @@ def _settings(old: Layer, new: Layer) -> Iterator[Reason]:
         differences.append("its matchers differ")
     if differences:
         yield Reason(ReasonCode.SETTINGS, new.name, "; ".join(differences), is_urgent=True)
+    elif old.slice_us < new.slice_us:
+        # Its latency threads have gone. A slice that is too short costs little.
+        why = f"its slice is {old.slice_us} µs, could be {new.slice_us} µs"
+        yield Reason(ReasonCode.SURPLUS, new.name, why, is_urgent=False)
 
 
 def _sizes(old: Layer, new: Layer, slack: int, requests: int) -> Iterator[Reason]:

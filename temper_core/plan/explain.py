@@ -238,7 +238,7 @@ def _priority_changes(assignment: Assignment, settings: Settings) -> Iterator[st
 
 
 def _size_changes(place: ExplainedPlace, tier: Tier, capacity: Capacity) -> Iterator[str]:
-    if place.demoted:
+    if place.demoted and place.kind is LayerKind.GROUPED:
         most = counted(capacity.fenceable * capacity.unit, "CPU")
         yield f"{place.layer} is fenced where its requests need at most {most} in sum"
     elif place.layer == tier.value and place.cpus_min:

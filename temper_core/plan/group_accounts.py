@@ -8,6 +8,7 @@ from temper_core.plan.addresses import AddressedPod
 from temper_core.plan.capacity import MILLIS, counted
 from temper_core.plan.demand import in_millis
 from temper_core.plan.groups import GroupRequest, TierPods, exclusive_cores, group_requests_of
+from temper_core.plan.places import NICE
 from temper_core.plan.rule_words import match_words
 from temper_core.profiles.fingerprints import containers_of
 from temper_core.records.layers import Layer
@@ -101,7 +102,11 @@ def _home(
     tier = request.tier.value
     if plan.layer_named(tier) is None:
         return OPEN, f"stays with its tier {tier}, which shares the Open layer"
-    return tier, "stays in the layer of its tier"
+    nice = NICE.get(request.treatment)
+    if nice is None:
+        return tier, "stays in the layer of its tier"
+    slices = "" if request.treatment is Treatment.BOOST else " and short slices"
+    return tier, f"stays in the layer of its tier, with nice value {nice}{slices}"
 
 
 def _arithmetic(tier_pods: TierPods, group: ThreadGroup) -> str:

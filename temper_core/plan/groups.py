@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
 OWNING_TIERS = (Tier.CRITICAL, Tier.HIGH, Tier.NORMAL)
+BY_NICE = (Treatment.LATENCY, Treatment.BOOST)
+"""Treatments within the layer of the tier, by nice values that steering sets."""
 IMPORTANCE = {treatment: rank for rank, treatment in enumerate(Treatment)}
 LONGEST_NAME = 63
 
@@ -45,7 +47,7 @@ class GroupRequest:
     @property
     def has_layer(self) -> bool:
         """Whether the group requests its own layer."""
-        return self.treatment in (Treatment.EXCLUSIVE, Treatment.LATENCY)
+        return self.treatment is Treatment.EXCLUSIVE
 
     @property
     def importance(self) -> tuple[int, int, int, str]:
@@ -163,23 +165,16 @@ def _settled(tier_pods: TierPods, position: int) -> Settled:
     group = tier_pods.groups[position]
     if group.treatment is Treatment.NORMAL:
         return Treatment.NORMAL, ()
-    if group.treatment is Treatment.BOOST:
-        return Treatment.NORMAL, (_no_boost(tier_pods),)
     unseen = _unseen(tier_pods, position)
     if unseen and not any(match.is_static for match in group.match):
         return Treatment.NORMAL, unseen
     if group.treatment is Treatment.YIELD:
         return Treatment.YIELD, unseen
     treatment, refusals = _sized(tier_pods, group)
+    if treatment in BY_NICE and not tier_pods.is_steered:
+        why = f"{treatment} needs steering; the threads stay in the layer of their tier"
+        return Treatment.NORMAL, (*unseen, *refusals, ("group_needs_steering", why))
     return treatment, (*unseen, *refusals)
-
-
-def _no_boost(tier_pods: TierPods) -> Refusal:
-    if tier_pods.is_steered:
-        why = "boost: the engine has no weights within a layer"
-        return "folded", f"{why}; the threads stay in the layer of their tier"
-    why = "boost needs steering; the threads stay in the layer of their tier"
-    return "group_needs_steering", why
 
 
 def _unseen(tier_pods: TierPods, position: int) -> tuple[Refusal, ...]:
@@ -214,6 +209,8 @@ def _sized(tier_pods: TierPods, group: ThreadGroup) -> Settled:
             return Treatment.EXCLUSIVE, ()
         why = "its pods request no CPU, by which exclusive cores are sized; treated as latency"
         refusals = (("demoted", why),)
+    if group.treatment is Treatment.BOOST:
+        return Treatment.BOOST, refusals
     if group.match:
         return Treatment.LATENCY, refusals
     why = "latency for all threads of a pod is its tier's work; they stay in that layer"

@@ -13,12 +13,15 @@ from temper_core.records.layers import Layer
 from temper_core.records.plans import Note
 from temper_core.records.profiles import Treatment
 from temper_core.records.steering import OPEN, SYSTEM, SteeredPlace
-from temper_core.records.tiers import LayerKind, Tier
+from temper_core.records.tiers import Isolation, LayerKind, Tier
 from temper_core.settings import Settings
 
 SYSTEM_WEIGHT = 1000
 SYSTEM_UTIL_RANGE = (0.4, 0.7)
-LATENCY_SLICE_US = 3_000
+LATENCY_SLICE_US = 1_000
+"""Slice of a layer with latency threads. They wait that long for another thread of the layer."""
+LENT_SLICE_US = 1_000
+"""Longest slice of the Open layer where a tier lends its CPUs. It uses them meanwhile."""
 OPEN_REASON = "idle CPUs, shared by low, background, everything unmatched, and pods without a core"
 
 
@@ -40,10 +43,10 @@ def build_layers(
     settings: Settings,
 ) -> tuple[Layer, ...]:
     """Return the layers in the order in which they match."""
-    builder = _Builder(shares, drawn, capacity.unit, settings)
     group_requests = {
         request.name: request for tier_pods in all_tier_pods for request in tier_pods.group_requests
     }
+    builder = _Builder(shares, drawn, capacity.unit, settings, tuple(group_requests.values()))
     return tuple(_layer(builder, name, group_requests.get(name)) for name in drawn.drafts)
 
 
@@ -63,6 +66,7 @@ class _Builder:
     drawn: PlanDraft
     unit: int
     settings: Settings
+    group_requests: tuple[GroupRequest, ...]
 
     def system(self) -> Layer:
         """Return the layer that keeps the node itself served."""
@@ -91,7 +95,7 @@ class _Builder:
             name=OPEN,
             kind=LayerKind.OPEN,
             matches=self.drawn.blocks[OPEN],
-            slice_us=self.settings.plan.open_slice_us,
+            slice_us=self._open_slice_us(),
             weight=self.settings.tiers.low.weight,
             members=tuple(sorted(draft.members)),
             reason=OPEN_REASON,
@@ -99,25 +103,46 @@ class _Builder:
         )
 
     def tier(self, tier: Tier) -> Layer:
-        """Return the layer of a tier."""
-        tier_settings = self.settings.tiers.of(tier)
-        return evolve(self._owning(tier.value, tier), protected=tier_settings.protected)
+        """Return the layer of a tier. Its slice is the shortest that a latency group asks for."""
+        layer = self._owning(tier.value, tier)
+        lends = self._lends(tier)
+        slices = [
+            request.group.slice_us or LATENCY_SLICE_US
+            for request in self.group_requests
+            if request.tier is tier and request.treatment is Treatment.LATENCY
+        ]
+        return evolve(
+            layer,
+            protected=self.settings.tiers.of(tier).protected and not lends,
+            preempt=layer.preempt or lends,
+            slice_us=min(layer.slice_us, *slices) if slices else layer.slice_us,
+        )
 
     def group(self, request: GroupRequest) -> Layer:
-        """Return the layer of a thread group."""
+        """Return the layer of an exclusive thread group.
+
+        It is protected in every tier, since a guest would run beside it on an idle sibling.
+        """
         layer = self._owning(request.name, request.tier)
-        is_latency = request.treatment is Treatment.LATENCY
-        slice_us = LATENCY_SLICE_US if is_latency else layer.slice_us
-        is_exclusive = self.shares.grants[request.name].exclusive
         return evolve(
             layer,
             # A preempting wake-up also takes siblings, and CPUs that the layer does not own.
-            preempt=layer.preempt and not is_exclusive,
-            protected=self.settings.tiers.of(request.tier).protected and not is_latency,
-            exclusive=is_exclusive,
-            slice_us=request.group.slice_us or slice_us,
+            preempt=False,
+            protected=True,
+            exclusive=True,
+            slice_us=request.group.slice_us or layer.slice_us,
             weight=request.group.weight or layer.weight,
         )
+
+    def _lends(self, tier: Tier) -> bool:
+        """Whether the tier's idle CPUs serve others. It has to preempt to take them back."""
+        grant = self.shares.grants.get(tier.value)
+        is_asked = self.settings.tiers.of(tier).isolation is Isolation.LEND
+        return is_asked and grant is not None and self._may_preempt(grant)
+
+    def _open_slice_us(self) -> int:
+        slice_us = self.settings.plan.open_slice_us
+        return min(slice_us, LENT_SLICE_US) if any(map(self._lends, Tier)) else slice_us
 
     def _owning(self, name: str, tier: Tier) -> Layer:
         grant, draft = self.shares.grants[name], self.drawn.drafts[name]
@@ -141,7 +166,9 @@ class _Builder:
 
     def _may_preempt(self, grant: CoreGrant) -> bool:
         """Whether it may preempt without keeping unowned CPUs that the system layer depends on."""
-        return grant.kind is LayerKind.CONFINED or SYSTEM in self.shares.grants
+        if grant.kind is LayerKind.CONFINED:
+            return not grant.demoted
+        return SYSTEM in self.shares.grants
 
     def _size(self, grant: CoreGrant) -> str:
         least, most = grant.least, grant.most

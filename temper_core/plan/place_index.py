@@ -1,6 +1,7 @@
 """Find the rules for a thread among all the places of a steered plan."""
 
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from temper_core.plan.tenancy import NamesCount, where_names_count
 from temper_core.profiles.matching import matches
@@ -16,6 +17,13 @@ from temper_core.records.threads import ThreadIdentity
 
 MOST_REMEMBERED = 16_384
 """Cgroups in the cache. Its bound matters on a node that makes and removes cgroups all day."""
+
+
+class Target(NamedTuple):
+    """The layer of a thread, empty if it is not known yet, and its nice value, 0 for its own."""
+
+    layer: str = ""
+    nice: int = 0
 
 
 class PlaceIndex:
@@ -42,11 +50,15 @@ class PlaceIndex:
 
     def layer_of(self, thread: ThreadIdentity) -> str:
         """Return the name of the layer that *thread* belongs to."""
+        return self.target_of(thread).layer
+
+    def target_of(self, thread: ThreadIdentity) -> Target:
+        """Return the layer that *thread* belongs to, and its nice value there."""
         if thread.is_kthread:
-            return SYSTEM
+            return Target(SYSTEM)
         place = self.place_of(thread)
         rule = rule_for(place, thread) if place else None
-        return rule.layer if rule else OPEN
+        return Target(rule.layer, rule.nice) if rule else Target(OPEN)
 
     def place_of(self, thread: ThreadIdentity) -> SteeredPlace | None:
         """Return the place whose rules count for *thread*. ``None`` if it is in no place."""

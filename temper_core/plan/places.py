@@ -8,7 +8,7 @@ from temper_core.plan.addresses import Address, AddressedPod, AddressForm
 from temper_core.plan.blocks import system_names
 from temper_core.plan.groups import TierPods
 from temper_core.profiles.conditions import GroupTarget
-from temper_core.records.profiles import ThreadMatch
+from temper_core.records.profiles import ThreadMatch, Treatment
 from temper_core.records.steering import (
     OPEN,
     SYSTEM,
@@ -29,6 +29,10 @@ SCOPES = {
     AddressForm.CONTAINER: ScopeKind.CONTAINER,
     AddressForm.PROCESS: ScopeKind.PROCESS,
 }
+NICE = {Treatment.BOOST: -5, Treatment.LATENCY: -10}
+"""Nice values within the layer of a tier: 3 and 9.3 times the weight of a thread at 0
+(``sched_prio_to_weight`` in kernel/sched/core.c). In Open they would displace other pods' threads.
+"""
 TO_SYSTEM: Rules = (SteeringRule(SYSTEM),)
 TO_OPEN: Rules = (SteeringRule(OPEN),)
 UNKNOWN_PODS = (
@@ -159,20 +163,21 @@ def _pod_places(
 def _group_rules(tier_pods: TierPods, placement: GroupPlacement) -> Rules:
     """Return the profile's groups in their order. The last rule takes all other threads."""
     rules: list[SteeringRule] = []
-    rest = placement.of_tier(tier_pods.tier)
+    rest = SteeringRule(placement.of_tier(tier_pods.tier))
     for request in tier_pods.group_requests:
         layer = placement.of_group(request.name, tier_pods.tier)
+        nice = NICE.get(request.treatment, 0) if layer == request.tier.value else 0
         if request.group.match:
-            rules += [SteeringRule(layer, match) for match in request.group.match]
+            rules += [SteeringRule(layer, match, nice=nice) for match in request.group.match]
         else:
-            rest = layer
-    return (*_trimmed(rules, rest), SteeringRule(rest))
+            rest = SteeringRule(layer, nice=nice)
+    return (*_trimmed(rules, rest), rest)
 
 
-def _trimmed(rules: Sequence[SteeringRule], rest: str) -> Sequence[SteeringRule]:
-    """Drop the last rules that send their threads to *rest*, as the final rule does anyway."""
+def _trimmed(rules: Sequence[SteeringRule], rest: SteeringRule) -> Sequence[SteeringRule]:
+    """Drop the last rules that do with their threads what *rest*, the final rule, does anyway."""
     count = len(rules)
-    while count and rules[count - 1].layer == rest:
+    while count and (rules[count - 1].layer, rules[count - 1].nice) == (rest.layer, rest.nice):
         count -= 1
     return rules[:count]
 

@@ -1,7 +1,7 @@
 """One attempt to distribute the node's cores to layers, tier by tier."""
 
 from collections import defaultdict
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 
 from attrs import define, evolve, field, frozen
 
@@ -63,7 +63,6 @@ class Round:
     all_tier_pods: Sequence[TierPods]
     capacity: Capacity
     tiers: Tiers
-    latency: Sequence[GroupRequest] = ()
     spare: Spare | None = None
     left: int = field(init=False)
     waiting: set[TierOrSystem] = field(init=False, factory=set)
@@ -79,9 +78,8 @@ class Round:
         for tier_pods in self.all_tier_pods:
             grouped[tier_pods.tier].append(tier_pods)
         self.by_tier = dict(grouped)
-        served = {request.name for request in self.latency}
         self.goals = {
-            request.name: _hoped(request, served)
+            request.name: _hoped(request)
             for tier_pods in self.all_tier_pods
             for request in tier_pods.group_requests
         }
@@ -94,15 +92,6 @@ class Round:
                 self._serve_system()
             else:
                 self._serve_tier(tier)
-
-    def serve_latency(self, request: GroupRequest, is_served: bool) -> None:
-        """Give the group a core, or note that none is to spare."""
-        if is_served:
-            reason = "1 core was to spare for a latency group"
-            self._take(request.name, CoreGrant.fixed(LayerKind.GROUPED, request.tier, 1, reason))
-            return
-        why = "no core is to spare for a latency group; the threads stay in the layer of their tier"
-        self._note("folded", request.name, why)
 
     def grow(self, tiers_and_system: Sequence[TierOrSystem]) -> None:
         """Raise the maxima up to the requests, in order, then core by core up to the limits.
@@ -150,9 +139,7 @@ class Round:
     def _waits(self, tier: TierOrSystem) -> bool:
         if tier is None:
             return True
-        if self.tiers.of(tier).kind is LayerKind.OPEN:
-            return False
-        return tier_demand(self.by_tier.get(tier, ()), self.goals) is not None
+        return self._needs_core(tier)
 
     def _note(self, code: str, subject: str, message: str) -> None:
         self.notes.append(Note(code, subject, message))
@@ -178,51 +165,79 @@ class Round:
             for request in tier_pods.group_requests
             if request.treatment is Treatment.EXCLUSIVE
         ]
-        kind = self.tiers.of(tier).kind
         for request in sorted(exclusive, key=lambda request: request.importance):
-            if not self._serve_exclusive(request) and kind is LayerKind.CONFINED:
-                # Its hot threads would share the fence with all other threads of the tier.
-                kind = LayerKind.GROUPED
+            self._serve_exclusive(request)
         self.waiting.discard(tier)
         demand = tier_demand(all_tier_pods, self.goals)
         if demand is not None:
             self.demands[tier] = demand
-            self._serve_demand(tier, kind, demand)
+            self._serve_demand(tier, demand)
 
-    def _serve_exclusive(self, request: GroupRequest) -> bool:
-        """Fence the group, or demote it. Return whether it has its own layer."""
-        needed = f"{counted(request.cores, 'core')} for exclusive use, {self.left} left to own"
-        if request.cores <= self.left:
+    def _serve_exclusive(self, request: GroupRequest) -> None:
+        """Fence the group, or leave its threads to the layer of their tier."""
+        tier = request.tier
+        rest = int(self._needs_core(tier))
+        if request.cores + rest <= self.left:
             fraction = f"cpu_fraction {float(request.fraction):g} of the requests"
             reason = f"{fraction}: {counted(request.cores, 'core')} with idle siblings"
-            grant = CoreGrant.fixed(LayerKind.CONFINED, request.tier, request.cores, reason)
+            grant = CoreGrant.fixed(LayerKind.CONFINED, tier, request.cores, reason)
             self._take(request.name, evolve(grant, exclusive=True))
-            return True
-        if self.left > (request.tier in self.waiting):
-            cores = min(request.cores, max(1, self.left - len(self.waiting)))
-            why = f"{request}: Grouped with {counted(cores, 'core')} instead of fenced"
-            self._note("demoted", request.name, why)
-            grant = CoreGrant.fixed(LayerKind.GROUPED, request.tier, cores, why, demoted=True)
-            self._take(request.name, grant)
-            return True
+            return
         self.goals[request.name] = GroupTarget.TIER
-        if self.tiers.of(request.tier).kind is not LayerKind.OPEN:
-            self.waiting.add(request.tier)
-        self._note("folded", request.name, f"{needed}: the threads stay in the layer of their tier")
-        return False
+        if self.tiers.of(tier).kind is not LayerKind.OPEN:
+            self.waiting.add(tier)
+        for_rest = f" and 1 for the other threads of {tier}" if rest else ""
+        needed = f"{counted(request.cores, 'core')} for exclusive use{for_rest}"
+        self._note(
+            "folded",
+            request.name,
+            f"{needed}, {self.left} left to own: the threads stay in the layer of their tier",
+        )
 
-    def _serve_demand(self, tier: Tier, kind: LayerKind, demand: Demand) -> None:
+    def _needs_core(self, tier: Tier) -> bool:
+        """Whether threads stay in the tier's layer as the groups' targets are now."""
+        if self.tiers.of(tier).kind is LayerKind.OPEN:
+            return False
+        return tier_demand(self.by_tier.get(tier, ()), self.goals) is not None
+
+    def _serve_demand(self, tier: Tier, demand: Demand) -> None:
+        kind = self.tiers.of(tier).kind
         if kind is LayerKind.OPEN:
             return
         wants, ceiling = demand.cores(self.capacity), demand.ceiling(self.capacity)
-        if kind is LayerKind.CONFINED and wants <= self.left:
-            grant = CoreGrant(kind, tier, wants, wants, wants, ceiling, reason=demand.describe())
-            self._take(tier.value, grant)
+        if self._is_fenced(tier, wants):
+            self._fence(tier, demand, wants, ceiling)
         elif self.left:
             self._serve_grouped(tier, demand, wants, ceiling)
         else:
             why = f"{demand.describe()}; {self.capacity.describe()}, none is left"
             self._note("no_own_core", tier.value, f"{why}: its pods share the Open layer")
+
+    def _fence(self, tier: Tier, demand: Demand, wants: int, ceiling: int | None) -> None:
+        reason = demand.describe()
+        is_demoted = self.tiers.of(tier).kind is not LayerKind.CONFINED
+        if is_demoted:
+            reason = (
+                f"{reason}: no core is left for the system layer, so {tier} is Confined and does "
+                f"not preempt; {self.capacity.describe()}"
+            )
+            self._note("demoted", tier.value, reason)
+        grant = CoreGrant(
+            LayerKind.CONFINED, tier, wants, wants, wants, ceiling, is_demoted, reason
+        )
+        self._take(tier.value, grant)
+
+    def _is_fenced(self, tier: Tier, wants: int) -> bool:
+        """Whether the tier's layer is Confined.
+
+        So is a tier sized by requests that takes the last core before the system layer: beside a
+        system layer without a core, Grouped threads woke up to 48 ms late while their own CPUs
+        were idle, and may keep the Open layer from all unowned CPUs (``docs/starvation.md``).
+        """
+        if self.tiers.of(tier).kind is LayerKind.CONFINED:
+            return wants <= self.left
+        takes_last = wants == self.left and SYSTEM not in self.grants
+        return tier in SIZED_BY_REQUESTS and takes_last
 
     def _serve_grouped(self, tier: Tier, demand: Demand, wants: int, ceiling: int | None) -> None:
         is_demoted = self.tiers.of(tier).kind is LayerKind.CONFINED
@@ -254,10 +269,8 @@ def _standing(kind: LayerKind, tier: Tier) -> CoreGrant:
     return CoreGrant(kind, tier, 0, 1, 1, 1, reason="no pods yet, so it holds no core")
 
 
-def _hoped(request: GroupRequest, served: Container[str]) -> GroupTarget:
+def _hoped(request: GroupRequest) -> GroupTarget:
     """Return the target of the group's threads, provided that a core is left."""
     if request.treatment is Treatment.YIELD:
         return GroupTarget.OPEN
-    if request.treatment is Treatment.EXCLUSIVE or request.name in served:
-        return GroupTarget.OWN
-    return GroupTarget.TIER
+    return GroupTarget.OWN if request.has_layer else GroupTarget.TIER

@@ -2,7 +2,8 @@
 
 A plan's *shape* is what the engine's dispatch depends on: the layers in order, each with its kind
 and flags, not its name, size or matchers. ``proven_shapes.json`` beside this module records the
-outcome of each shape under saturation. ``docs/starvation.md`` describes how that was judged.
+outcome of shapes under saturation. Shapes that are not in it may be proven by the order of
+dispatch (``shape_arguments.py``). ``docs/starvation.md`` describes both.
 """
 
 import json
@@ -16,10 +17,10 @@ from typing import Any
 from attrs import evolve, field, frozen
 
 from temper_core.plan.render import engine_layers
+from temper_core.plan.shape_arguments import LayerShape, is_served
 from temper_core.records.layers import Layer
 from temper_core.records.plans import LayerPlan, Note
 from temper_core.records.steering import SYSTEM
-from temper_core.records.tiers import LayerKind
 
 TABLE = Path(__file__).with_name("proven_shapes.json")
 
@@ -30,30 +31,6 @@ class Verdict(StrEnum):
     GOOD = "good"
     BAD = "bad"
     UNPROVEN = "unproven"
-
-
-@frozen
-class LayerShape:
-    """The properties of one layer that dispatch depends on.
-
-    With ``keeps_cpus`` it always owns some CPUs, not only when busy. ``is_system`` marks the layer
-    with the stricter bound.
-    """
-
-    kind: LayerKind
-    preempt: bool = False
-    protected: bool = False
-    exclusive: bool = False
-    keeps_cpus: bool = False
-    is_system: bool = False
-
-    def __str__(self) -> str:
-        """Return it as ``system:Grouped+preempt``. ``from-0`` owns CPUs only when busy."""
-        flags = [flag for flag in ("preempt", "protected", "exclusive") if getattr(self, flag)]
-        if self.kind is not LayerKind.OPEN and not self.keeps_cpus:
-            flags.append("from-0")
-        prefix = "system:" if self.is_system else ""
-        return prefix + "+".join([self.kind.value, *flags])
 
 
 @frozen
@@ -115,8 +92,15 @@ def shape_of(plan: LayerPlan) -> Shape:
 
 
 def verdict(plan: LayerPlan) -> Verdict:
-    """Return the verdict on the shape of *plan* on a machine of its size."""
-    return proven_shapes().verdict(shape_of(plan), len(plan.machine.cpus))
+    """Return the verdict on the shape of *plan* on a machine of its size.
+
+    A saturated machine outweighs an argument.
+    """
+    shape = shape_of(plan)
+    measured = proven_shapes().verdict(shape, len(plan.machine.cpus))
+    if measured is Verdict.UNPROVEN and is_served(shape.layers):
+        return Verdict.GOOD
+    return measured
 
 
 def judged(plan: LayerPlan) -> LayerPlan:

@@ -12,7 +12,6 @@ MOST_GROUPS = LARGEST_LAYER_COUNT - NODES_OWN
 KINDS = {"comm_prefix": "CommPrefix", "process": "PcommPrefix", "leader": "IsGroupLeader"}
 GOALS = {
     Treatment.EXCLUSIVE: GroupTarget.OWN,
-    Treatment.LATENCY: GroupTarget.OWN,
     Treatment.YIELD: GroupTarget.OPEN,
 }
 
@@ -78,6 +77,6 @@ def _too_many_groups(profile: WorkloadProfile) -> Iterator[str]:
     count = sum(wants_layer(group) for group in profile.thread_groups)
     if count > MOST_GROUPS:
         yield (
-            f"thread_groups: {count} groups ask for a layer of their own (exclusive, latency), "
+            f"thread_groups: {count} groups ask for a layer of their own (exclusive), "
             f"and the engine has room for {MOST_GROUPS}"
         )

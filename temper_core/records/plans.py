@@ -46,7 +46,7 @@ class Note:
 
     Codes: ``demoted``, ``folded``, ``no_own_core``, ``group_needs_steering``,
     ``profile_not_applied``, ``profile_tie``, ``profile_expired``, ``small_machine``,
-    ``group_yields``, ``waiting``, ``unproven_shape``.
+    ``group_yields``, ``waiting``, ``no_preempt``, ``unproven_shape``.
     """
 
     code: str

@@ -140,6 +140,8 @@ class LayerSample:
     """One layer over one window, by the engine's counts. ``util`` is None if it owns no CPU.
 
     ``fallback_ratio`` is the share of scheduling events that broke the layer's affinity.
+    ``outside_ratio`` is the share of its CPU time on CPUs that it did not own at the time (the
+    engine's ``util_open_frac``), None where the engine does not count it.
     """
 
     name: str
@@ -152,6 +154,7 @@ class LayerSample:
     demoted: bool = False
     reason: str = ""
     fallback_ratio: float = 0.0
+    outside_ratio: float | None = None
 
 
 @frozen

@@ -77,12 +77,14 @@ class Scope:
 class SteeringRule:
     """Threads for which *match* holds belong to *layer*. A rule without a match takes all threads.
 
-    ``root_only`` also requires the effective user id 0.
+    ``root_only`` also requires the effective user id 0. ``nice`` is the nice value of the threads,
+    0 to leave it as it is.
     """
 
     layer: str
     match: ThreadMatch | None = None
     root_only: bool = False
+    nice: int = 0
 
     @property
     def is_for_kernel(self) -> bool:
@@ -175,7 +177,8 @@ class SteeringState:
     ``steered`` counts hints written by the walks, ``corrected`` hints that another process had
     changed, ``kicked`` threads that were reniced so that they follow. ``astray`` counts
     threads whose layer is not that of their hint now. ``unresolved`` are scopes whose cgroup was
-    not found.
+    not found. ``niced`` counts threads whose nice value is changed now, ``own_nice`` those that
+    keep a nice value or policy of their own.
     """
 
     mode: str = "static"
@@ -188,4 +191,6 @@ class SteeringState:
     unresolved: tuple[str, ...] = ()
     failures: int = 0
     walk_ns: int = 0
+    niced: int = 0
+    own_nice: int = 0
     by_hook: Mapping[str, int] = field(factory=dict)

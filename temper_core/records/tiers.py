@@ -31,3 +31,14 @@ class LayerKind(StrEnum):
 
 
 _RANKS = {tier: rank for rank, tier in enumerate(Tier)}
+
+
+class Isolation(StrEnum):
+    """The use of a tier's own CPUs while its threads leave them idle.
+
+    ``STRICT`` keeps them idle. ``LEND`` gives them to other threads until a thread of the tier
+    wakes up and preempts one.
+    """
+
+    STRICT = "strict"
+    LEND = "lend"

@@ -23,6 +23,7 @@ from temper_core.scheduler.engine.leftovers import PATTERNS
 from temper_core.scheduler.host.agent_lock import LOCK_FILE
 from temper_core.scheduler.host.roots import Roots
 from temper_core.settings.models import Settings
+from temper_core.steering.nice_record import FILE_NAME as NICE_RECORD
 
 OWN_DIRECTORY = "temper"
 """A directory of this name is Temper's own: strangers in it are named, and it is removed empty."""
@@ -69,7 +70,7 @@ def places(settings: Settings, roots: Roots) -> tuple[FilePlace, ...]:
     # Each star stands for a number, so that a foreign engine-notes.json stays.
     notes = tuple(re.escape(pattern).replace(r"\*", "[0-9]+") for pattern in PATTERNS)
     file_places = [
-        _place(roots.run, notes),
+        _place(roots.run, (*notes, *_names_of_record())),
         _place(roots.node, (re.escape(LOCK_FILE),)),
         FilePlace(pin.parent, (re.escape(pin.name),), is_own=True, is_pin=True),
     ]
@@ -85,6 +86,10 @@ def places(settings: Settings, roots: Roots) -> tuple[FilePlace, ...]:
         name = re.escape(socket.name)
         file_places.append(evolve(_place(socket.parent, (name,)), sockets=frozenset({socket.name})))
     return _merged(file_places)
+
+
+def _names_of_record() -> tuple[str, ...]:
+    return re.escape(NICE_RECORD), re.escape(f"{NICE_RECORD}.new")
 
 
 def _is_definite(path: Path) -> bool:

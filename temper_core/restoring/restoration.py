@@ -28,6 +28,8 @@ from temper_core.scheduler.host.agent_lock import (
 )
 from temper_core.scheduler.host.roots import Roots, read_line
 from temper_core.settings.models import Settings
+from temper_core.steering.nice_record import NiceRecord
+from temper_core.steering.niceness import give_back_all
 
 MOST_TOLD = 20
 
@@ -98,8 +100,9 @@ def restore_without_agent(
     switch = "" if with_switch else str(Path(settings.safe_mode.file))
     if is_dry:
         orphans = tuple(orphan.told for orphan in find_orphans(roots))
+        niced = _niced_text(len(NiceRecord(roots.run).read()))
         files = restore_files(settings, roots, Sparing(switch=switch), is_dry=True)
-        return Restored((*orphans, *files.removed), files.left)
+        return Restored((*orphans, *niced, *files.removed), files.left)
     if not any(directory.is_dir() for directory in (roots.run, roots.node)):
         return restore_files(settings, roots, Sparing(switch=switch))
     lock = str(roots.node / LOCK_FILE)
@@ -107,12 +110,17 @@ def restore_without_agent(
         if not is_held:
             raise MachineError(f"{roots.node} cannot be written; run as root")
         ended = _end_orphans(settings, roots)
+        niced = _niced_text(give_back_all(NiceRecord(roots.run)))
         remove_stale_socket(roots.stats_socket)
         files = restore_files(settings, roots, Sparing(frozenset({lock}), switch))
     return Restored(
-        (*ended.removed, *files.removed, *_without_directories(roots)),
+        (*ended.removed, *niced, *files.removed, *_without_directories(roots)),
         (*ended.left, *files.left),
     )
+
+
+def _niced_text(threads: int) -> tuple[str, ...]:
+    return (f"nice values of boosted threads: {threads}",) if threads else ()
 
 
 def _without_directories(roots: Roots) -> Iterator[str]:

@@ -9,7 +9,9 @@ from attrs import frozen
 
 from temper_core import documents
 from temper_core.errors import DocumentError
+from temper_core.records.tiers import LayerKind, Tier
 from temper_core.settings.models import Settings
+from temper_core.settings.tiers import Tiers
 
 DEFAULT_PATH = Path("/etc/temper/agent.toml")
 LARGEST_SETTINGS_BYTES = 4 * 1024 * 1024
@@ -58,6 +60,7 @@ def load(path: Path | None) -> Effective:
     table = documents.read_table(settings_path, largest_bytes=LARGEST_SETTINGS_BYTES)
     _refuse_moved(table, str(settings_path))
     settings = _placed(documents.fit(table, Settings, source=str(settings_path)), table)
+    _refuse_ineffective(table.get("tiers", {}), settings.tiers, str(settings_path))
     return Effective(settings, str(settings_path), table)
 
 
@@ -67,6 +70,20 @@ def _refuse_moved(table: Mapping[str, Any], source: str) -> None:
         f"{section}.{key}: is now [{place}] {key}"
         for (section, key), place in MOVED.items()
         if isinstance(table.get(section), dict) and key in table[section]
+    ]
+    if problems:
+        raise DocumentError(source, problems)
+
+
+def _refuse_ineffective(given: Mapping[str, Any], tiers: Tiers, source: str) -> None:
+    """Raise DocumentError for properties of a layer that are given for a tier without one."""
+    problems = [
+        f"tiers.{tier}.{key}: has no effect while the kind is Open, because such tiers share one "
+        "layer; its slice is [plan] open_slice_us, its weight [tiers.low] weight"
+        for tier in Tier
+        if tiers.of(tier).kind is LayerKind.OPEN
+        for key in given.get(tier.value, {})
+        if key != "kind" and (tier, key) != (Tier.LOW, "weight")
     ]
     if problems:
         raise DocumentError(source, problems)

@@ -5,7 +5,7 @@ from itertools import pairwise
 from attrs import frozen
 from attrs.validators import and_, deep_iterable, ge, le, matches_re, max_len
 
-from temper_core.records.tiers import LayerKind, Tier
+from temper_core.records.tiers import Isolation, LayerKind, Tier
 from temper_core.settings.fields import MILLISECOND_US, SECOND_US, setting
 
 
@@ -49,6 +49,11 @@ class TierSettings:
     util_range: tuple[float, float] = setting(
         (0.5, 0.8), "The layer shrinks below and grows above these utilisations of its CPUs."
     )
+    isolation: Isolation = setting(
+        Isolation.STRICT,
+        "strict: protected and preempt say what happens to idle CPUs. lend: other threads use them "
+        "until a thread of the tier wakes up; protected is off and preempt is on.",
+    )
 
     def __attrs_post_init__(self) -> None:
         low, high = self.util_range
@@ -63,7 +68,7 @@ class Tiers:
     """One table per tier."""
 
     critical: TierSettings = TierSettings(
-        LayerKind.CONFINED, True, True, 5 * MILLISECOND_US, 1000, (0.4, 0.7)
+        LayerKind.CONFINED, True, False, 5 * MILLISECOND_US, 1000, (0.4, 0.7)
     )
     high: TierSettings = TierSettings(
         LayerKind.GROUPED, True, True, 10 * MILLISECOND_US, 500, (0.4, 0.7)

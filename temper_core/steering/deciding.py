@@ -4,13 +4,14 @@ The threads of the agent and of its engines belong to the system layer in any cg
 """
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 from attrs import define, frozen
 
 from temper_core.plan.membership import place_index
+from temper_core.plan.place_index import Target
 from temper_core.records.plans import LayerPlan
 from temper_core.records.profiles import ThreadMatch
 from temper_core.records.steering import SYSTEM, ScopeKind, SteeredPlace
@@ -23,6 +24,9 @@ MOST_REMEMBERED = 16_384
 NS_PER_S = 1_000_000_000
 LASTS_S = 30.0
 """How long a process's name and user are assumed to stay the same."""
+
+
+NOWHERE = Target()
 
 
 class HintDecision(NamedTuple):
@@ -53,11 +57,11 @@ class _Needs:
 
 @define
 class _Steady:
-    """A thread's layer by behaviour, and the rival layer of its last window. Empty for none."""
+    """A thread's target by behaviour, and the rival target of its last window."""
 
     start_ns: int
-    layer: str = ""
-    rival: str = ""
+    target: Target = NOWHERE
+    rival: Target = NOWHERE
     seen: ThreadBehaviour | None = None
 
 
@@ -77,28 +81,28 @@ class Judge:
         self._plan: LayerPlan | None = None
         self._named: tuple[SteeredPlace, ...] = ()
         self._needs: dict[int, _Needs] = {}
-        self._layers: dict[ThreadIdentity, str] = {}
+        self._targets: dict[ThreadIdentity, Target] = {}
         self._steady: dict[int, _Steady] = {}
 
-    def decide(
+    def targets(
         self,
         plan: LayerPlan,
         cgroups: PlacedCgroups,
         records: Iterable[ThreadRecord],
         own: AbstractSet[int],
-    ) -> tuple[HintDecision, ...]:
-        """Return decisions for those *records* whose expected hint is not that of their layer.
+    ) -> tuple[tuple[ThreadRecord, Target], ...]:
+        """Return the target of each of *records*.
 
         *own* are the process ids that belong to the system layer.
         """
         self._follow(plan)
-        decisions: list[HintDecision] = []
-        for record in records:
-            layer = SYSTEM if record.tgid in own else self._layer(plan, cgroups, record)
-            hint = plan.hints.get(layer)
-            if hint is not None and hint != record.expected:
-                decisions.append(HintDecision(record.tid, record.start_ns, hint))
-        return tuple(decisions)
+        return tuple(
+            (
+                record,
+                Target(SYSTEM) if record.tgid in own else self._target(plan, cgroups, record),
+            )
+            for record in records
+        )
 
     def lasts_s(self, cgroups: PlacedCgroups, record: ThreadRecord) -> float:
         """Return for how many seconds a decision is valid if the thread's name and place are."""
@@ -138,23 +142,23 @@ class Judge:
         self._plan = plan
         self._named = tuple(p for p in plan.steering if p.scope.kind is ScopeKind.PROCESS)
         self._needs.clear()
-        self._layers.clear()
+        self._targets.clear()
 
-    def _layer(self, plan: LayerPlan, cgroups: PlacedCgroups, record: ThreadRecord) -> str:
-        """Return the name of the layer, empty for a thread of a cgroup not known yet."""
+    def _target(self, plan: LayerPlan, cgroups: PlacedCgroups, record: ThreadRecord) -> Target:
+        """Return the target, an empty one for a thread of a cgroup not known yet."""
         path = cgroups.paths.get(record.cgroup_id)
         if path is None:
-            return ""
+            return NOWHERE
         needs = self._needs_of(cgroups.places.get(record.cgroup_id))
         identity = self._identity(path, record, needs)
         if needs.behaviour:
             return self._held(plan, identity, record)
-        layer = self._layers.get(identity)
-        if layer is None:
-            if len(self._layers) >= MOST_REMEMBERED:
-                self._layers.clear()
-            layer = self._layers[identity] = place_index(plan).layer_of(identity)
-        return layer
+        target = self._targets.get(identity)
+        if target is None:
+            if len(self._targets) >= MOST_REMEMBERED:
+                self._targets.clear()
+            target = self._targets[identity] = place_index(plan).target_of(identity)
+        return target
 
     def _identity(self, path: str, record: ThreadRecord, needs: _Needs) -> ThreadIdentity:
         probe, tgid = self._probe, record.tgid
@@ -176,7 +180,7 @@ class Judge:
     def _age_bound(self, needs: _Needs, record: ThreadRecord) -> float | None:
         """Return the greatest of the bounds that the thread's age has reached.
 
-        Layers are cached by identity, and exact ages would make every identity a new one.
+        Targets are cached by identity, and exact ages would make every identity a new one.
         """
         if not needs.ages:
             return None
@@ -196,19 +200,19 @@ class Judge:
     def _behaviour(self, record: ThreadRecord) -> ThreadBehaviour | None:
         return self._probe.behaviour(record.tgid, record.tid, record.start_ns)
 
-    def _held(self, plan: LayerPlan, identity: ThreadIdentity, record: ThreadRecord) -> str:
-        """Return the layer by behaviour. It changes after two windows in the same new layer."""
+    def _held(self, plan: LayerPlan, identity: ThreadIdentity, record: ThreadRecord) -> Target:
+        """Return the target by behaviour. It changes after two windows with the same new one."""
         state = self._steady.get(record.tid)
         if state is None or state.start_ns != record.start_ns:
             state = self._steady[record.tid] = _Steady(record.start_ns)
         if identity.behaviour is None or identity.behaviour is state.seen:
-            return state.layer
+            return state.target
         state.seen = identity.behaviour
-        layer = place_index(plan).layer_of(identity)
-        if layer == state.rival:
-            state.layer = layer
-        state.rival = "" if layer == state.layer else layer
-        return state.layer
+        target = place_index(plan).target_of(identity)
+        if target == state.rival:
+            state.target = target
+        state.rival = NOWHERE if target == state.target else target
+        return state.target
 
     def _needs_of(self, place: SteeredPlace | None) -> _Needs:
         needs = self._needs.get(id(place))
@@ -235,3 +239,13 @@ def _needs(places: Iterable[SteeredPlace]) -> _Needs:
 
 def _is_used(matches: Iterable[ThreadMatch], key: str) -> bool:
     return any(getattr(match, key) is not None for match in matches)
+
+
+def hint_decisions(
+    plan: LayerPlan, targets: Iterable[tuple[ThreadRecord, Target]]
+) -> Iterator[HintDecision]:
+    """Yield a decision for each thread whose expected hint is not that of its target's layer."""
+    for record, target in targets:
+        hint = plan.hints.get(target.layer)
+        if hint is not None and hint != record.expected:
+            yield HintDecision(record.tid, record.start_ns, hint)

@@ -12,13 +12,14 @@ from typing import NamedTuple
 
 from attrs import define
 
+from temper_core.steering.thread_identity import is_same_thread
+
 WALKS_ASTRAY = 2
 """The number of walks in a row in which a thread ran in the wrong layer before it is kicked."""
 FIRST_PAUSE_S = 1.0
 LONGEST_PAUSE_S = 60.0
 LOWEST_NICE = 19
 _CAP_SYS_NICE = 23
-NS_PER_TICK = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 
 
 class MisplacedThread(NamedTuple):
@@ -86,7 +87,7 @@ def renice_and_back(tid: int, start_ns: int) -> bool:
     left alone. The value rises and is restored, so no thread gains priority. Only a thread at the
     largest nice value is lowered instead.
     """
-    if not _is_same(tid, start_ns):
+    if not is_same_thread(tid, start_ns):
         return False
     try:
         before = os.getpriority(os.PRIO_PROCESS, tid)
@@ -99,16 +100,6 @@ def renice_and_back(tid: int, start_ns: int) -> bool:
     except OSError:  # it has ended, or permission is denied
         return False
     return True
-
-
-def _is_same(tid: int, start_ns: int) -> bool:
-    """Whether *tid* is the thread of that start, to the precision of proc_pid_stat(5)."""
-    try:
-        stat = Path(f"/proc/{tid}/stat").read_bytes()
-    except OSError:
-        return False  # it has ended
-    ticks = int(stat.rpartition(b")")[2].split()[19])
-    return abs(ticks - start_ns // NS_PER_TICK) <= 1  # the kernel rounds differently
 
 
 def may_renice(proc_root: Path | str = Path("/proc")) -> bool:

@@ -8,6 +8,8 @@ from temper_core.settings.models import SchedulerSettings
 from temper_core.steering.deciding import Judge
 from temper_core.steering.kernel import SteeringKernel
 from temper_core.steering.kicking import Kicker, may_renice
+from temper_core.steering.nice_record import NiceRecord
+from temper_core.steering.niceness import Niceness, give_back_all
 from temper_core.steering.pin import PinPlace
 from temper_core.steering.scopes import CgroupIds
 from temper_core.steering.steerer import KernelSide, Steerer
@@ -20,6 +22,7 @@ FIRST_PID_NAMESPACE = "pid:[4026531836]"
 def open_steerer(
     settings: SchedulerSettings,
     cgroups: CgroupIds | None,
+    run_directory: Path,
     *,
     proc_root: str = "/proc",
     sys_root: str = "/sys",
@@ -28,6 +31,8 @@ def open_steerer(
 
     Raises MachineError, with cause and remedy, if steering is not possible here.
     """
+    record = NiceRecord(run_directory)
+    give_back_all(record)  # of an agent that was killed
     pin = PinPlace(Path(settings.steering_pin), proc_root=proc_root)
     if settings.steering == "static":
         pin.sweep()
@@ -47,8 +52,14 @@ def open_steerer(
         cause = access.explain_bpf_error(error, proc_root, sys_root)
         raise MachineError(f"{cause.reason}; {cause.remedy}") from error
     judge = Judge(ThreadProbe(proc_root))
-    kicker = Kicker() if may_renice(proc_root) else None
-    return Steerer(KernelSide(kernel, pin, cgroups), judge, kicker, period_s=settings.steer_s)
+    is_allowed = may_renice(proc_root)
+    return Steerer(
+        KernelSide(kernel, pin, cgroups),
+        judge,
+        Kicker() if is_allowed else None,
+        Niceness(record, is_allowed=is_allowed),
+        period_s=settings.steer_s,
+    )
 
 
 def _check_pid_namespace(proc_root: str) -> None:

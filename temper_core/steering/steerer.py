@@ -17,10 +17,11 @@ from temper_core.records.executions import Execution
 from temper_core.records.plans import LayerPlan
 from temper_core.records.steering import LOOK_EVERY_S, NO_HINT, SteeringState
 from temper_core.steering.columns import Wanted, at_rest, key_of, pick, tids
-from temper_core.steering.deciding import HintDecision, Judge
+from temper_core.steering.deciding import HintDecision, Judge, hint_decisions
 from temper_core.steering.engine_layers import NO_ENGINE, EngineLayers, RunningEngine
 from temper_core.steering.kernel import SteeringKernel, ThreadRecord, WalkCounts
 from temper_core.steering.kicking import Kicker, MisplacedThread
+from temper_core.steering.niceness import Niceness, WantedNice
 from temper_core.steering.pin import PinPlace
 from temper_core.steering.scopes import CgroupIds, PlacedCgroups, place_cgroups
 from temper_core.steering.table import SteeringTable, build_table
@@ -66,7 +67,13 @@ class Steerer:
     """
 
     def __init__(
-        self, kernel: KernelSide, judge: Judge, kicker: Kicker | None, *, period_s: float
+        self,
+        kernel: KernelSide,
+        judge: Judge,
+        kicker: Kicker | None,
+        niceness: Niceness,
+        *,
+        period_s: float,
     ) -> None:
         self.state = SteeringState(mode="hints")
         self._kernel = kernel.object
@@ -74,6 +81,7 @@ class Steerer:
         self._cgroups = kernel.cgroups
         self._judge = judge
         self._kicker = kicker
+        self._niceness = niceness
         self._period_s = period_s
         self._engine = EngineLayers()
         self._plan: LayerPlan | None = None
@@ -171,9 +179,16 @@ class Steerer:
 
     def close(self) -> None:
         """Remove the pin and detach from the kernel. The hints end with the map."""
+        self.release()
         self._pin.remove()
         self._kernel.close()
         self._judge.close()
+
+    def release(self) -> None:
+        """Give all threads their nice values back. The next ``turn`` may change them again."""
+        if self._niceness.held:
+            self._niceness.release()
+            self._is_table_new = True
 
     @property
     def _layers(self) -> Sequence[str]:
@@ -213,15 +228,15 @@ class Steerer:
         """Walk and decide. Return the selected threads, and whether any decision was made."""
         walked = self._kernel.walk(engine=self._engine.record)
         own = frozenset((os.getpid(), *self._engine.engine.pids))
-        content = self._kernel.content()
+        content, is_whole = self._kernel.content(), self._is_table_new
         threads = [t for t in pick(content, self._wanted(own, now)) if not t.is_kernel]
         classified_here = self._table.judged_here
         judged = [t for t in threads if t.cgroup_id in classified_here or t.tgid in own]
-        decisions = [
-            *self._judge.decide(plan, self._placed, judged, own),
-            *self._taken_back(threads, own),
-        ]
+        targets = self._judge.targets(plan, self._placed, judged, own)
+        decisions = [*hint_decisions(plan, targets), *self._taken_back(threads, own)]
         self._kernel.decide(decisions)
+        wanted = (WantedNice(t.tid, t.start_ns, target.nice) for t, target in targets)
+        self._niceness.follow(wanted, now, is_all=is_whole)
         for thread in judged:
             self._settled[key_of(thread)] = now + self._judge.lasts_s(self._placed, thread)
         self._forget(content, now)
@@ -250,7 +265,9 @@ class Steerer:
         """Forget ended threads, every ``FORGET_EVERY_S`` seconds."""
         if now >= self._dues.forget:
             self._dues.forget = now + FORGET_EVERY_S
-            self._judge.keep(frozenset(tids(content)))
+            alive = frozenset(tids(content))
+            self._judge.keep(alive)
+            self._niceness.forget(alive, now)
 
     def _kick(self, threads: Sequence[ThreadRecord], now: float) -> bool:
         """Kick threads that do not follow. Return whether one needs another walk soon."""
@@ -286,7 +303,13 @@ class Steerer:
         )
         self.state = evolve(
             state,
-            reason=self._pin_problem or self._engine.problem or crowded or self._judge.problem,
+            reason=self._pin_problem
+            or self._engine.problem
+            or crowded
+            or self._niceness.problem
+            or self._judge.problem,
+            niced=self._niceness.held,
+            own_nice=self._niceness.own,
             threads=walked.seen,
             steered=state.steered + walked.written,
             corrected=state.corrected + walked.corrected,

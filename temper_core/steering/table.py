@@ -82,6 +82,8 @@ def _judged(
     is_whole = first is None or first.is_whole
     otherwise = hints[OPEN]
     for rule in place.rules:
+        if rule.nice:
+            is_whole = False  # the kernel side sets hints only
         if not rule.is_for_kernel:
             is_whole = False
         elif rule.match is None and not rule.root_only:

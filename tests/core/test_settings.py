@@ -9,7 +9,7 @@ from temper_core.records.tiers import LayerKind, Tier
 from temper_core.settings.models import Settings
 
 TIER_TABLE = {
-    Tier.CRITICAL: (LayerKind.CONFINED, True, True, 5_000, 1000),
+    Tier.CRITICAL: (LayerKind.CONFINED, True, False, 5_000, 1000),
     Tier.HIGH: (LayerKind.GROUPED, True, True, 10_000, 500),
     Tier.NORMAL: (LayerKind.GROUPED, False, False, 20_000, 100),
     Tier.LOW: (LayerKind.OPEN, False, False, 30_000, 50),
@@ -105,6 +105,10 @@ def test_a_file_that_was_named_must_be_there(tmp_path):
         ("[[workloads]]\nname = 'a'", "needs one of cgroup, unit, process"),
         ("[server]\nlisten = 9100", "server.listen: must be a string, not 9100"),
         ("[tiers.urgent]\nweight = 1", "tiers: unknown key 'urgent'"),
+        ("[tiers.low]\nslice_us = 3000", "tiers.low.slice_us: has no effect while the kind is"),
+        ("[tiers.background]\nweight = 5", "tiers.background.weight: has no effect while"),
+        ("[tiers.high]\nkind = 'Open'\npreempt = true", "tiers.high.preempt: has no effect"),
+        ("[tiers.high]\nisolation = 'loose'", "tiers.high.isolation: must be"),
         ("[observe]\nedges = false", "observe.edges: is now [plugins.tracer] edges"),
     ],
 )

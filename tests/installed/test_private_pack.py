@@ -90,9 +90,9 @@ def test_a_pod_of_the_version_that_it_is_for_is_planned_by_it(temper, tmp_path, 
     )
 
     [assignment] = planned["assignments"]
-    layers = {layer["name"] for layer in planned["layers"]}
     assert assignment["profile"] == profile
-    assert ("shop-search.requests.high" in layers) is (profile is not None)
+    subjects = {note["subject"] for note in planned["notes"]}
+    assert ("shop-search.requests.high" in subjects) is (profile is not None)
 
 
 def test_its_own_tests_pass_where_it_is_installed(environment, tmp_path):

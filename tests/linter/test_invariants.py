@@ -127,6 +127,32 @@ def test_pinned_work_beyond_its_fence_is_a_fallback(seen):
     assert finding.evidence["stray_ratio"] == pytest.approx(0.1)
 
 
+def counted(snapshot, **counts):
+    """Return the snapshot with the engine's counts for the layer ``critical``."""
+    layers = [
+        attrs.evolve(sample, **counts) if sample.name == "critical" else sample
+        for sample in snapshot.layers
+    ]
+    return attrs.evolve(snapshot, layers=tuple(layers))
+
+
+def test_where_the_engine_counts_no_time_outside_a_thread_that_was_seen_there_is_none(seen):
+    displaced = seen(critical(cpu=5, cpu_used=0.9))
+
+    assert judge(protected_fallback, displaced)
+    assert judge(protected_fallback, counted(displaced, outside_ratio=0.023)) == []
+
+
+def test_the_share_outside_is_the_engines_count_and_the_fix_names_the_guests(seen):
+    snapshot = seen(critical(cpu=0), best_effort(cpu=1, cpu_used=0.3))
+
+    [finding] = judge(protected_fallback, counted(snapshot, outside_ratio=0.25))
+
+    assert finding.message == "25% of its CPU use is outside CPUs 0, 1"
+    assert finding.evidence["stray_ratio"] == 0.25
+    assert finding.fix.startswith("threads of other layers were seen on its CPUs: spin[2]; ")
+
+
 def test_what_the_engine_counts_as_fallback_is_one_even_if_no_thread_was_seen_outside(seen):
     snapshot = seen(critical(cpu=0))
     layers = [attrs.evolve(s, fallback_ratio=0.06) if s.name == "critical" else s

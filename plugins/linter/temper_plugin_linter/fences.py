@@ -23,8 +23,9 @@ RESERVE_FIX = (
 def protected_fallback(placement: Placement) -> Iterator[Finding]:
     """Find Confined layers whose work runs outside their fence.
 
-    The measures are the CPUs of their threads, weighted with the CPU time used, and the engine's
-    own count of fallback events. CPUs that the layer owned at the window's begin count as inside.
+    The measures are the engine's own counts: CPU time outside, and fallback events. An engine that
+    does not count the first is replaced by the CPUs on which threads were last seen, weighted with
+    the CPU time used. Then CPUs that the layer owned at the window's begin count as inside.
     """
     if not placement.is_judged:
         return
@@ -33,12 +34,12 @@ def protected_fallback(placement: Placement) -> Iterator[Finding]:
         members, grounds = placement.threads.by_layer[sample.name], placement.grounds(sample)
         used = cpu_used(members)
         strays = [thread for thread in members if thread.cpu not in grounds]
-        stray_ratio = cpu_used(strays) / used if used > limits.idle_cpu else 0.0
+        stray_ratio = _stray_ratio(sample, strays, used) if used > limits.idle_cpu else 0.0
         if max(stray_ratio, sample.fallback_ratio) >= limits.stray_ratio:
             yield Finding(
                 f"layer {sample.name}",
                 _fallback_message(sample, strays, stray_ratio),
-                FALLBACK_FIX,
+                _fallback_fix(placement, sample),
                 {
                     "stray_ratio": stray_ratio,
                     "fallback_ratio": sample.fallback_ratio,
@@ -93,12 +94,33 @@ def _missing_cores(placement: Placement) -> Iterator[Finding]:
         )
 
 
+def _stray_ratio(sample: LayerSample, strays: list[ThreadSample], used: float) -> float:
+    """Return the share of the layer's CPU time outside its CPUs.
+
+    A thread is seen on one CPU at the end of a window, and may have run elsewhere before. So the
+    engine's count outweighs what was seen.
+    """
+    return cpu_used(strays) / used if sample.outside_ratio is None else sample.outside_ratio
+
+
+def _fallback_fix(placement: Placement, sample: LayerSample) -> str:
+    """Return the remedy, with the threads of other layers that were seen on the layer's CPUs."""
+    guests = [
+        thread
+        for cpu in placement.fence(sample)
+        for thread in placement.by_cpu.get(cpu, ())
+        if thread.layer != sample.name and thread.cpu_used > 0
+    ]
+    if not guests:
+        return FALLBACK_FIX
+    return f"threads of other layers were seen on its CPUs: {busiest(guests)}; {FALLBACK_FIX}"
+
+
 def _fallback_message(sample: LayerSample, strays: list[ThreadSample], ratio: float) -> str:
     parts = []
-    if strays:
-        parts.append(
-            f"{ratio:.0%} of its CPU use is outside CPUs {listed(sample.cpus)}: {busiest(strays)}"
-        )
+    if ratio > 0:
+        seen = f": {busiest(strays)}" if strays else ""
+        parts.append(f"{ratio:.0%} of its CPU use is outside CPUs {listed(sample.cpus)}{seen}")
     if sample.fallback_ratio > 0:
         parts.append(f"the engine counts {sample.fallback_ratio:.0%} of its events as fallback")
     return "; ".join(parts)

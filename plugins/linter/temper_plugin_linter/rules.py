@@ -76,8 +76,10 @@ RULES = (
         ENFORCING,
         "The work of a Confined layer stays on the CPUs that the layer owns.",
         "a share of {stray_ratio} or more of a Confined layer's CPU use (of at least {idle_cpu} "
-        "CPUs) is on CPUs that it owned neither at the window's end nor at its begin, or the "
-        "engine itself counts that share of the layer's scheduling events against its fence",
+        "CPUs) is outside its CPUs by the engine's count, or that share of its scheduling events "
+        "breaks its fence. With an engine that does not count the first (before 1.0.7), threads "
+        "count by the CPU on which they were last seen, unless the layer owned it at the window's "
+        "end or begin",
         "Protected work outside its fence waits behind the work that the fence excludes.",
         "Look for affinities of the named threads that contradict the fence: `taskset -p TID`, "
         "cpusets, numactl. `stale_affinity` reports them. If all CPUs of the layer are busy, it "

@@ -202,6 +202,15 @@ LAYERS = (
         per=Per.LAYER,
     ),
     Family(
+        "temper_layer_outside_ratio",
+        "Share of a layer's CPU time on CPUs that it did not own at the time, 0 to 1.",
+        _layer(lambda layer: layer.outside_ratio),
+        labels=("layer",),
+        unit="ratio",
+        absent="while no engine runs, or it does not count this",
+        per=Per.LAYER,
+    ),
+    Family(
         "temper_layer_info",
         "1, with a layer's kind, and its tier if the layer belongs to a single tier.",
         _layer_kinds,

@@ -136,6 +136,11 @@ STEERING = (
         _steering(lambda state: state.astray),
     ),
     Family(
+        "temper_steering_threads_niced",
+        "Threads of boost and latency groups whose nice value is changed now.",
+        _steering(lambda state: state.niced),
+    ),
+    Family(
         "temper_steering_failures_total",
         "Walks, table writes and decisions that failed.",
         _steering(lambda state: state.failures),

@@ -36,7 +36,8 @@ def test_the_settings_of_every_arm_are_the_agents(tmp_path, name):
 
     settings = load(files.settings).settings
     assert settings.scheduler.engine == str(ENGINE)
-    assert settings.tiers.critical.preempt is (name != "tiers-no-preempt")
+    assert settings.tiers.critical.preempt is (name == "preempt")
+    assert (settings.tiers.critical.isolation == "lend") is (name == "lend")
 
 
 @pytest.mark.parametrize("name", [name for name, arm in ARMS.items() if arm.profile])

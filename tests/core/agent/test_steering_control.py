@@ -51,6 +51,9 @@ class FakeSteerer:
     def executions(self, seen):
         return self.execs[seen + self.lost :], len(self.execs)
 
+    def release(self):
+        self._note("release")
+
     def close(self):
         self._note("close")
 
@@ -128,7 +131,7 @@ def test_without_an_engine_nobody_reads_hints_and_there_are_no_walks(helm, machi
     due_in_s = helm.turn(10.0, scheduler)
 
     assert due_in_s == math.inf
-    assert machine.steerer.told() == []
+    assert machine.steerer.told() == ["release"]
     assert helm.truth() is None
     assert helm.state.threads == 9
 
@@ -137,7 +140,7 @@ def test_an_engine_with_a_static_plan_reads_no_hints_either(helm, machine, sched
     scheduler.generation = generation(of=plan(is_steered=False))
 
     assert helm.turn(10.0, scheduler) == math.inf
-    assert machine.steerer.told() == []
+    assert machine.steerer.told() == ["release"]
 
 
 def test_threads_are_walked_at_once_and_then_when_it_is_due(helm, machine, scheduler):

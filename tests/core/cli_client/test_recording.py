@@ -246,7 +246,7 @@ def test_the_tables_show_plan_reasons_changes_and_verdict(simulated):
         "workload rule 'ledger' (process = 'ledger')",
         "planned for 16 cores, in force for 2",
         "http-0",
-        "storefront.answering.high",
+        "high, open  storefront",
         "judged were",
     ):
         assert words in result.stdout

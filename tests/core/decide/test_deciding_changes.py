@@ -40,7 +40,7 @@ def with_groups(name, *groups):
 
 
 CATALOGUE = ProfileCatalogue(
-    (a_profile("web", Treatment.LATENCY), a_profile("db", Treatment.EXCLUSIVE, Treatment.LATENCY))
+    (a_profile("web", Treatment.EXCLUSIVE), a_profile("db", Treatment.EXCLUSIVE, Treatment.LATENCY))
 )
 
 
@@ -137,7 +137,7 @@ def test_a_layer_that_became_too_large_shrinks_only_after_a_while(decider):
 def test_an_edited_profile_costs_hints_only_where_the_layers_in_force_serve_it(decider):
     pods = [a_pod("a", CRITICAL, 3000, "web:1")]
     first = in_force_for(decider, *pods)
-    renamed = ThreadGroup("g0", (ThreadMatch(comm_prefix="new"),), Treatment.LATENCY)
+    renamed = ThreadGroup("g0", (ThreadMatch(comm_prefix="new"),), Treatment.EXCLUSIVE)
 
     decider.follow(ProfileCatalogue((with_groups("web", renamed),)))
     decision = decider.decide(pods, first, steered=True)

@@ -54,7 +54,7 @@ def a_busy_node(fakes):
         ),
         layers=(
             LayerSample("critical", LayerKind.CONFINED, (0, 1), 1.0, 0.5, 12, Tier.CRITICAL,
-                        fallback_ratio=0.01),
+                        fallback_ratio=0.01, outside_ratio=0.02),
             LayerSample("open", LayerKind.OPEN, (), 0.5, None, 90),
         ),
         pressure={"cpu": STALLED, "memory": Pressure(STALLED.some)},
@@ -191,6 +191,8 @@ def test_a_layer_is_told_of(value):
     assert value("temper_layer_util_ratio", layer="open") is None
     assert value("temper_layer_tasks", layer="open") == 90
     assert value("temper_layer_fallback_ratio", layer="critical") == 0.01
+    assert value("temper_layer_outside_ratio", layer="critical") == 0.02
+    assert value("temper_layer_outside_ratio", layer="open") is None
     assert value("temper_layer_cpu_seconds_total", layer="critical") == 4
 
 

@@ -17,7 +17,7 @@ def database(profile, group):
     known = Fingerprint(images=("mysql:*",), processes=("mysqld",), versions=("<9",))
     return profile(
         "mysql",
-        group("hot", "w", treatment="latency"),
+        group("hot", "w", treatment="exclusive", cpu_fraction=0.5),
         group("rest", treatment="yield"),
         fingerprint=known,
     )

@@ -142,7 +142,7 @@ def allowed(plan, assignment, group, noted):
         return {name}
     if group and group.treatment is Treatment.YIELD:
         return {"open", tier} if name in noted else {"open"}
-    wants_layer = group and group.treatment in (Treatment.EXCLUSIVE, Treatment.LATENCY)
+    wants_layer = group and group.treatment is Treatment.EXCLUSIVE
     assert not wants_layer or name in noted
     return {tier}
 

@@ -83,11 +83,10 @@ def test_where_the_system_layer_owns_nothing_it_lives_on_what_nobody_owns(plan, 
     kinds = {layer["name"]: layer["kind"] for layer in layers}
     assert {name: [*kind] for name, kind in kinds.items()} == {
         "system": ["Open"],
-        "high": ["Grouped"],
+        "high": ["Confined"],
         "open": ["Open"],
     }
     assert kinds["system"]["Open"]["preempt"]
-    assert not kinds["high"]["Grouped"]["preempt"]
 
 
 @pytest.mark.parametrize("version", [None, "1.0.19", "1.0.23", "1.1.0"])

@@ -85,7 +85,7 @@ def test_a_shape_as_text_names_the_system_layer_and_counts_runs_of_alike_layers(
 
     text = str(shape_of(longer))
 
-    assert text.startswith("2*Confined+preempt+protected system:")
+    assert text.startswith("2*Confined+protected system:")
 
 
 def test_what_no_layer_may_own_belongs_to_the_open_layer_for_the_engine(crowded):
@@ -133,7 +133,8 @@ def test_rows_of_other_shapes_say_nothing(crowded, row_of):
 
 
 def test_a_plan_of_a_shape_that_nobody_judged_says_so(crowded):
-    odd = changed(crowded, "critical", preempt=False, protected=False, exclusive=True)
+    nothing = {"kind": LayerKind.OPEN, "cpus_min": None, "cpus_max": None}
+    odd = changed(changed(crowded, "system", **nothing), "critical", kind=LayerKind.GROUPED)
 
     notes = judged(odd).notes
 

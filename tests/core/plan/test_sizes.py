@@ -3,7 +3,7 @@ import pytest
 
 from temper_core.plan import compile_plan
 from temper_core.records.machine import Cpu, MachineShape
-from temper_core.records.tiers import LayerKind, Tier
+from temper_core.records.tiers import Isolation, LayerKind, Tier
 from temper_core.settings import Settings
 from temper_core.settings.tiers import PlanSettings, Tiers, TierSettings
 
@@ -175,7 +175,7 @@ def test_the_default_layers_are_those_of_the_tier_table(plan, pod):
         for layer in made.layers
     } == {
         "system": ("Grouped", False, True, 5_000, 1000),
-        "critical": ("Confined", True, True, 5_000, 1000),
+        "critical": ("Confined", True, False, 5_000, 1000),
         "high": ("Grouped", True, True, 10_000, 500),
         "normal": ("Grouped", False, False, 20_000, 100),
         "open": ("Open", False, False, 5_000, 50),
@@ -211,3 +211,54 @@ def test_the_order_of_assignments_changes_nothing(plan, pod):
     again = compile_plan(reversed(made.assignments), made.machine, Settings())
 
     assert again.layers == made.layers
+
+
+@pytest.fixture
+def lending():
+    lent = attrs.evolve(Tiers().critical, isolation=Isolation.LEND)
+    return Settings(tiers=attrs.evolve(Tiers(), critical=lent))
+
+
+def test_a_tier_that_lends_preempts_and_open_threads_have_short_slices(plan, pod, lending):
+    made = plan(pod("a", CRITICAL, 100), settings=lending)
+
+    critical = made.layer_named("critical")
+    assert (critical.kind, critical.protected, critical.preempt) == (
+        LayerKind.CONFINED,
+        False,
+        True,
+    )
+    assert made.layer_named("open").slice_us == 1_000
+
+
+def test_without_a_pod_of_the_tier_that_lends_slices_stay_as_they_are(plan, pod, lending):
+    made = plan(pod("a", HIGH, 100), settings=lending)
+
+    assert made.layer_named("open").slice_us == 5_000
+
+
+def test_a_tier_that_may_not_preempt_does_not_lend(plan, pod, lending):
+    demoted = plan(pod("a", CRITICAL, 9_000), cores=2, settings=lending).layer_named("critical")
+
+    assert (demoted.kind, demoted.protected, demoted.preempt) == (LayerKind.GROUPED, True, False)
+
+
+def test_high_is_confined_where_it_leaves_the_system_layer_no_core(plan, pod):
+    made = plan(pod("a", HIGH, 100), cores=2)
+
+    high = made.layer_named("high")
+    assert (high.kind, high.preempt, high.protected, high.demoted) == (
+        LayerKind.CONFINED,
+        False,
+        True,
+        True,
+    )
+    assert "no core is left for the system layer" in high.reason
+    assert plan(pod("a", HIGH, 100), cores=3).layer_named("high").kind is LayerKind.GROUPED
+
+
+def test_a_tier_that_loses_preemption_is_noted(plan, pod):
+    made = plan(pod("a", HIGH, 9_000), cores=2)
+
+    assert made.layer_named("high").kind is LayerKind.GROUPED
+    assert ("no_preempt", "high") in {(note.code, note.subject) for note in made.notes}

@@ -105,7 +105,7 @@ def test_the_groups_of_a_profile_are_asked_in_their_order(
 def test_an_earlier_group_wins_although_its_layer_comes_later(
     steered, pod, profile, group, layer_of
 ):
-    web = profile("web", group("gc", "a_gc"), group("hot", "a", treatment="latency"))
+    web = profile("web", group("gc", "a_gc"), group("hot", "a", treatment="exclusive"))
     asked = pod("a", HIGH, 100, annotations={"temper.codes/workload-profile": "web"})
 
     made = steered(asked, profiles=[web])
@@ -120,7 +120,7 @@ def test_patterns_titles_and_behaviour_are_judged_where_they_are_known(
     web = profile(
         "web",
         ThreadGroup("gc", (ThreadMatch(comm_pattern="^gc[0-9]"),), Treatment.YIELD),
-        ThreadGroup("io", (ThreadMatch(title_pattern="--io"),), Treatment.LATENCY),
+        ThreadGroup("io", (ThreadMatch(title_pattern="--io"),), Treatment.EXCLUSIVE, 0.5),
         ThreadGroup("hot", (ThreadMatch(behaviour=Behaviour((0.8, 1))),), Treatment.EXCLUSIVE),
     )
     asked = pod("a", HIGH, 1000, annotations={"temper.codes/workload-profile": "web"})
@@ -368,7 +368,7 @@ def test_a_pod_that_nothing_tells_from_others_has_no_place(steered, pod):
 
 
 def test_rules_that_say_the_same_as_the_last_are_left_out(steered, pod, profile, group):
-    web = profile("web", group("gc", "gc", treatment="yield"), group("io", "io", treatment="boost"))
+    web = profile("web", group("gc", "gc", treatment="yield"), group("io", "io"))
     asked = pod("a", HIGH, 100, annotations={"temper.codes/workload-profile": "web"})
 
     (place,) = [each for each in steered(asked, profiles=[web]).steering if each.pod]

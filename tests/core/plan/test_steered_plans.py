@@ -16,7 +16,7 @@ from temper_core.records.tiers import LayerKind
 from temper_core.settings import Settings
 from temper_core.settings.tiers import PlanSettings, Tiers, TierSettings
 
-CRITICAL, HIGH, NORMAL = 1_000_000, 100_000, 1
+CRITICAL, HIGH, NORMAL, LOW = 1_000_000, 100_000, 1, -50
 HINT_MAP = "--task-hint-map=/sys/fs/bpf/temper/hints"
 
 
@@ -174,16 +174,38 @@ def test_groups_that_only_steering_can_tell_get_their_layers(
     made = steered(with_image(pod("a", HIGH, 2000), "web:1"), profiles=[sighted])
 
     assert made.layer_named("web.busy.high").kind is LayerKind.CONFINED
-    assert made.layer_named("web.io.high").kind is LayerKind.GROUPED
+    assert made.layer_named("web.io.high") is None
+    assert made.layer_named("high").slice_us == 1_000
     assert "group_needs_steering" not in {code for code, _ in codes(made)}
 
 
-def test_a_boosted_group_stays_in_its_tier_and_a_note_says_why(steered, pod, mysql, with_image):
-    made = steered(with_image(pod("a", CRITICAL, 1500), "mysql:8"), profiles=[mysql])
+@pytest.mark.parametrize(("treatment", "nice"), [("boost", -5), ("latency", -10), ("normal", 0)])
+def test_treatments_within_a_tiers_layer_are_nice_values(
+    steered, pod, profile, group, treatment, nice
+):
+    web = profile(
+        "web", group("hot", "hot", treatment=treatment), group("gc", "g", treatment="yield")
+    )
+    asked = pod("a", HIGH, 100, annotations={"temper.codes/workload-profile": "web"})
 
-    (note,) = [note for note in made.notes if note.subject == "mysql.innodb.critical"]
-    assert note.code == "folded"
-    assert "no weights within a layer" in note.message
+    made = steered(asked, profiles=[web])
+
+    (place,) = [each for each in made.steering if each.pod]
+    assert [(rule.layer, rule.nice) for rule in place.rules] == [
+        ("high", nice),
+        ("open", 0),
+        ("high", 0),
+    ]
+    assert "folded" not in {note.code for note in made.notes}
+
+
+def test_in_open_no_thread_gets_a_nice_value(steered, pod, profile, group):
+    web = profile("web", group("hot", "hot", treatment="boost"))
+    asked = pod("a", LOW, 100, annotations={"temper.codes/workload-profile": "web"})
+
+    made = steered(asked, profiles=[web])
+
+    assert {rule.nice for place in made.steering for rule in place.rules} == {0}
 
 
 def test_a_group_behind_names_that_take_all_its_threads_has_no_layer(
@@ -215,19 +237,21 @@ def test_threads_that_only_may_be_taken_by_a_group_still_count_in_their_tier(
 
 def test_no_number_of_pods_or_names_folds_a_group(steered, pod, profile, group, with_image, codes):
     names = [f"n{number:02}" for number in range(40)]
-    web = profile("web", group("many", *names, treatment="latency"), group("gc", "gc"))
+    web = profile(
+        "web", group("many", *names, treatment="exclusive", cpu_fraction=0.5), group("gc", "gc")
+    )
     crowd = [with_image(pod(f"web-{n}", HIGH, 10), "web:1") for n in range(60)]
 
     made = steered(*crowd, profiles=[web], cores=16)
 
-    assert made.layer_named("web.many.high").kind is LayerKind.GROUPED
+    assert made.layer_named("web.many.high").exclusive
     assert ("folded", "web.many.high") not in codes(made)
 
 
 def test_one_of_the_engines_layers_is_kept_for_its_last(
     steered, pod, profile, group, with_image, codes
 ):
-    profiles = [profile(f"p{n:02}", group("hot", "hot", treatment="latency")) for n in range(20)]
+    profiles = [profile(f"p{n:02}", group("hot", "hot", treatment="exclusive")) for n in range(20)]
     pods = [with_image(pod(f"web-{n:02}", HIGH, 10), f"p{n:02}:1") for n in range(20)]
 
     made = steered(*pods, profiles=profiles, cores=64)
@@ -272,13 +296,41 @@ def test_what_the_pods_request_goes_before_tiers_that_stand_by(steered, pod, siz
     assert sizes(made) == {"normal": (0, 6), "system": (1, 1)}
 
 
-def test_a_latency_group_goes_before_tiers_that_stand_by(steered, pod, profile, group, sizes):
-    web = profile("web", group("hot", "hot", treatment="latency"))
+def test_an_exclusive_group_goes_before_tiers_that_stand_by(steered, pod, profile, group, sizes):
+    web = profile("web", group("hot", "hot", treatment="exclusive"))
     asked = pod("a", HIGH, 100, annotations={"temper.codes/workload-profile": "web"})
 
     made = steered(asked, profiles=[web], cores=4)
 
     assert sizes(made).keys() == {"web.hot.high", "high", "system"}
+
+
+def test_a_latency_group_stays_behind_its_tiers_fence_and_shortens_its_slices(
+    steered, pod, profile, group, codes
+):
+    web = profile("web", group("hot", "hot", treatment="latency"))
+    asked = pod("a", CRITICAL, 100, annotations={"temper.codes/workload-profile": "web"})
+    alone = steered(pod("a", CRITICAL, 100)).layer_named("critical")
+
+    made = steered(asked, profiles=[web])
+
+    assert made.layer_named("web.hot.critical") is None
+    shortened = made.layer_named("critical")
+    assert (alone.slice_us, shortened.slice_us) == (5_000, 1_000)
+    assert attrs.evolve(shortened, slice_us=alone.slice_us).protected == alone.protected
+    assert shortened.kind is alone.kind is LayerKind.CONFINED
+    assert ("folded", "web.hot.critical") not in codes(made)
+
+
+def test_the_shortest_slice_that_a_latency_group_asks_for_counts(steered, pod, profile, group):
+    web = profile(
+        "web",
+        group("hot", "hot", treatment="latency", slice_us=700),
+        group("warm", "warm", treatment="latency", slice_us=2_000),
+    )
+    asked = pod("a", HIGH, 100, annotations={"temper.codes/workload-profile": "web"})
+
+    assert steered(asked, profiles=[web]).layer_named("high").slice_us == 700
 
 
 def test_a_tier_may_grow_beyond_its_requests_but_keeps_no_more(steered, pod, sizes, sized):

@@ -70,10 +70,9 @@ def test_exclusive_cores_of_several_pods_are_rounded_up_once(plan, pod, mysql, w
 def test_without_a_request_an_exclusive_group_becomes_latency(plan, pod, mysql, with_image, codes):
     made = plan(with_image(pod("a", CRITICAL), "mysql:8"), profiles=[mysql])
 
-    layer = made.layer_named("mysql.connections.critical")
-    assert (layer.kind, layer.exclusive, layer.cpus_max) == (LayerKind.GROUPED, False, 2)
-    assert (layer.slice_us, layer.preempt, layer.protected) == (3_000, True, False)
+    assert made.layer_named("mysql.connections.critical") is None
     assert ("demoted", "mysql.connections.critical") in codes(made)
+    assert ("group_needs_steering", "mysql.connections.critical") in codes(made)
 
 
 def test_the_groups_of_a_pod_go_where_their_treatment_says(plan, pod, mysql, with_image, layer_of):
@@ -120,30 +119,62 @@ def test_a_group_stays_in_its_tier_where_a_second_layer_that_borrows_would_starv
     assert ("folded", "onnx.hot.high") in codes(made)
 
 
-def test_an_exclusive_group_that_does_not_fit_is_demoted(plan, pod, profile, group, codes):
+def test_an_exclusive_group_that_does_not_fit_stays_in_its_tier_as_without_a_profile(
+    plan, pod, profile, group, codes
+):
     hot = profile("llama", group("hot", treatment="exclusive"))
     busy = pod("a", CRITICAL, 2000, annotations={"temper.codes/workload-profile": "llama"})
 
     made = plan(busy, profiles=[hot], cores=2)
 
-    layer = made.layer_named("llama.hot.critical")
-    assert (layer.kind, layer.exclusive, layer.demoted) == (LayerKind.GROUPED, False, True)
-    assert ("demoted", "llama.hot.critical") in codes(made)
+    assert made.layer_named("llama.hot.critical") is None
+    without = plan(busy, cores=2).layer_named("critical")
+    assert made.layer_named("critical") == without
+    assert ("folded", "llama.hot.critical") in codes(made)
 
 
 def test_an_exclusive_group_leaves_the_last_core_to_the_rest_of_its_tier(
-    plan, pod, mysql, with_image, codes, layer_of
+    plan, pod, mysql, with_image, layer_of
 ):
     database = with_image(pod("a", CRITICAL, 1500), "mysql:8")
 
     made = plan(database, profiles=[mysql], cores=2)
 
     assert layer_of(made, database, "connection") == "critical"
-    assert (made.layer_named("critical").kind, made.layer_named("critical").demoted) == (
-        LayerKind.GROUPED,
+    critical = made.layer_named("critical")
+    assert (critical.kind, critical.protected, critical.demoted) == (
+        LayerKind.CONFINED,
         True,
+        False,
     )
-    assert ("folded", "mysql.connections.critical") in codes(made)
+    (why,) = [note.message for note in made.notes if note.code == "folded"]
+    assert why == (
+        "2 cores for exclusive use and 1 for the other threads of critical, 1 left to own: "
+        "the threads stay in the layer of their tier"
+    )
+
+
+def test_an_exclusive_group_that_leaves_no_core_to_the_rest_of_its_pod_stays_with_it(
+    plan, pod, profile, group
+):
+    hot = profile("onnx", group("hot", "hot", treatment="exclusive"))
+    busy = pod("a", CRITICAL, 3000, annotations={"temper.codes/workload-profile": "onnx"})
+
+    made = plan(busy, profiles=[hot], cores=4)
+
+    assert made.layer_named("onnx.hot.critical") is None
+    assert made.layer_named("critical").kind is LayerKind.CONFINED
+    assert made.layer_named("open").members == ()
+
+
+def test_an_exclusive_group_is_protected_in_every_tier(plan, pod, profile, group):
+    hot = profile("web", group("hot", "hot", treatment="exclusive"))
+    busy = pod("a", 0, 1000, annotations={"temper.codes/workload-profile": "web"})
+
+    made = plan(busy, profiles=[hot], cores=8)
+
+    assert made.layer_named("web.hot.normal").protected
+    assert not made.layer_named("normal").protected
 
 
 def test_low_and_background_pods_get_no_group_layers(plan, pod, mysql, with_image, codes):
@@ -153,17 +184,17 @@ def test_low_and_background_pods_get_no_group_layers(plan, pod, mysql, with_imag
     assert ("folded", "mysql.connections.low") in codes(made)
 
 
-def test_a_latency_group_gets_a_core_only_when_one_is_to_spare(
+def test_a_latency_group_without_steering_stays_in_its_tier_with_its_slices(
     plan, pod, profile, group, with_image, codes
 ):
     torch = profile("torch", group("feeders", "pt_data", treatment="latency"))
     training = with_image(pod("a", HIGH, 1000), "torch:2")
 
-    roomy, tight = (plan(training, profiles=[torch], cores=cores) for cores in (8, 3))
+    made = plan(training, profiles=[torch])
 
-    assert roomy.layer_named("torch.feeders.high").kind is LayerKind.GROUPED
-    assert tight.layer_named("torch.feeders.high") is None
-    assert ("folded", "torch.feeders.high") in codes(tight)
+    assert made.layer_named("torch.feeders.high") is None
+    assert made.layer_named("high").slice_us == 10_000
+    assert ("group_needs_steering", "torch.feeders.high") in codes(made)
 
 
 def test_what_a_group_overrides_is_taken(plan, pod, profile, group, with_image):
@@ -304,7 +335,9 @@ def test_more_groups_than_layers_fold_the_least_important(
 def test_of_equal_groups_the_first_of_their_profile_keep_their_layers(
     plan, pod, profile, group, with_image
 ):
-    groups = [group(f"g{n}", f"worker-{n}-", treatment="latency") for n in range(16)]
+    groups = [
+        group(f"g{n}", f"worker-{n}-", treatment="exclusive", cpu_fraction=0.05) for n in range(16)
+    ]
     many = profile("many", *groups)
 
     made = plan(with_image(pod("a", CRITICAL, 4000), "many:1"), profiles=[many], cores=64)

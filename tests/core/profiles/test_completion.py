@@ -208,7 +208,7 @@ def test_two_files_that_come_to_be_for_one_machine_are_told_apart_by_name(comple
         ),
         (
             "1.0.11",
-            group("a", "ib_log") + group("b", "ib_") + 'treatment = "latency"\n',
+            group("a", "ib_log") + group("b", "ib_") + 'treatment = "exclusive"\n',
             "needs CommPrefixExclude, which scx_layered 1.0.11 lacks (from 1.0.12 on)",
         ),
     ],
@@ -225,7 +225,7 @@ def test_what_the_installed_engine_cannot_match_is_a_failure(version, text, prob
 
 
 def test_more_groups_than_the_engine_has_layers_for_are_a_failure(completion):
-    many = "".join(group(f"g{n}", f"w{n}.") + 'treatment = "latency"\n' for n in range(14))
+    many = "".join(group(f"g{n}", f"w{n}.") + 'treatment = "exclusive"\n' for n in range(14))
 
     [failure] = completion.catalogue([plain("x", many)]).failures
 

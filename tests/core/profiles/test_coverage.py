@@ -116,9 +116,8 @@ def test_a_pod_that_did_nothing_has_none_and_so_has_a_node_without_a_plan(planne
 @pytest.mark.parametrize(
     ("sent_to", "told"),
     [
-        ("db.queries.high", {("default", "a"): 1.0}),
+        ("high", {("default", "a"): 1.0}),
         ("open", {("default", "a"): 0.0}),
-        ("high", {}),
     ],
 )
 def test_where_titles_decide_the_hint_tells_what_was_decided(planned, sent_to, told):
@@ -128,7 +127,7 @@ def test_where_titles_decide_the_hint_tells_what_was_decided(planned, sent_to, t
 
 
 def test_a_hint_that_is_not_given_yet_tells_nothing(planned):
-    threads = [thread("x", 0.5, expected_layer="db.queries.high", hinted_layer="open")]
+    threads = [thread("x", 0.5, expected_layer="high", hinted_layer="open")]
 
     assert ProfileCoverage().of(planned(BY_TITLE, steered=True), threads) == {}
 

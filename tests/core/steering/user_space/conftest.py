@@ -13,6 +13,8 @@ from temper_core.node.cgroups import CgroupTree, detect_cgroups
 from temper_core.steering.deciding import Judge
 from temper_core.steering.kernel import SteeringKernel
 from temper_core.steering.kicking import Kicker
+from temper_core.steering.nice_record import NiceRecord
+from temper_core.steering.niceness import Niceness
 from temper_core.steering.pin import PinPlace
 from temper_core.steering.steerer import KernelSide, Steerer
 from temper_core.steering.thread_probe import ThreadProbe
@@ -145,13 +147,15 @@ def bpf_allowed():
 
 
 @pytest.fixture
-def make_steerer(bpf_allowed, bpffs, tree):  # noqa: ARG001 - skips where BPF cannot be used
+def make_steerer(bpf_allowed, bpffs, tree, tmp_path):  # noqa: ARG001 - skips where BPF cannot be used
     opened = []
 
     def make(sight=None):
         pin = PinPlace(bpffs / "temper" / "hints")
         kernel = KernelSide(SteeringKernel.open(), pin, tree)
-        opened.append(Steerer(kernel, Judge(sight or ThreadProbe()), Kicker(), period_s=1.0))
+        judge = Judge(sight or ThreadProbe())
+        niceness = Niceness(NiceRecord(tmp_path), is_allowed=True)
+        opened.append(Steerer(kernel, judge, Kicker(), niceness, period_s=1.0))
         return opened[-1]
 
     yield make

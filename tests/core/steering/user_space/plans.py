@@ -8,8 +8,9 @@ from temper_core.records.tiers import LayerKind
 from temper_core.testing import make_machine
 
 
-def rule(layer, root_only=False, **match):
-    return SteeringRule(layer, ThreadMatch(**match) if match else None, root_only=root_only)
+def rule(layer, root_only=False, nice=0, **match):
+    taken = ThreadMatch(**match) if match else None
+    return SteeringRule(layer, taken, root_only=root_only, nice=nice)
 
 
 def at(path, *rules, pod="", exact=False):

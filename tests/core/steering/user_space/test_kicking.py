@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from temper_core.steering.kicking import (
-    NS_PER_TICK,
     Kicker,
     MisplacedThread,
     may_renice,
     renice_and_back,
 )
+from temper_core.steering.thread_identity import NS_PER_TICK
 
 
 class Kicks(list):

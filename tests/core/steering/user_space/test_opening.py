@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from attrs import evolve
@@ -11,14 +12,17 @@ from temper_core.settings.models import SchedulerSettings
 from temper_core.steering.opening import open_steerer
 from tests.core.steering.user_space.plans import steered
 
+NOWHERE = Path("/nowhere")
 WITHOUT_RIGHTS = """
 import sys
+from pathlib import Path
 from temper_core.errors import MachineError
 from temper_core.node.cgroups import CgroupTree, detect_cgroups
 from temper_core.settings.models import SchedulerSettings
 from temper_core.steering.opening import open_steerer
 try:
-    open_steerer(SchedulerSettings(steering_pin=sys.argv[1]), CgroupTree(detect_cgroups().unified))
+    settings = SchedulerSettings(steering_pin=sys.argv[1])
+    open_steerer(settings, CgroupTree(detect_cgroups().unified), Path("/nowhere"))
 except MachineError as error:
     print(error)
 """
@@ -48,7 +52,7 @@ def test_where_all_is_there_threads_are_steered_and_nothing_is_left_afterwards(
     tree,
     bpffs,
 ):
-    steerer = open_steerer(settings, tree)
+    steerer = open_steerer(settings, tree, NOWHERE)
 
     steerer.ready(steered())
     was_pinned = steerer.path.exists()
@@ -64,26 +68,26 @@ def test_it_may_be_turned_off_and_what_a_killed_agent_left_goes(settings, tree, 
     pinned.symlink_to("a-pin")
 
     with pytest.raises(MachineError, match="steering is static"):
-        open_steerer(evolve(settings, steering="static"), tree)
+        open_steerer(evolve(settings, steering="static"), tree, NOWHERE)
 
     assert not pinned.parent.exists()
 
 
 def test_without_cgroup_v2_threads_cannot_be_told_apart(settings):
     with pytest.raises(MachineError, match="no cgroup v2 is mounted"):
-        open_steerer(settings, None)
+        open_steerer(settings, None, NOWHERE)
 
 
 def test_in_a_pid_namespace_of_its_own_the_remedy_is_the_hosts(settings, tree, fake_proc):
     with pytest.raises(MachineError, match="hostPID: true"):
-        open_steerer(settings, tree, proc_root=fake_proc(4026532999))
+        open_steerer(settings, tree, NOWHERE, proc_root=fake_proc(4026532999))
 
 
 def test_where_nothing_can_be_pinned_the_remedy_is_a_mount(tmp_path, tree):
     settings = SchedulerSettings(steering_pin=str(tmp_path / "temper" / "hints"))
 
     with pytest.raises(MachineError, match="mount -t bpf"):
-        open_steerer(settings, tree)
+        open_steerer(settings, tree, NOWHERE)
 
     assert not (tmp_path / "temper").exists()
 
@@ -93,7 +97,7 @@ def test_a_directory_of_somebody_else_is_told(settings, tree, bpffs):
     subprocess.run(["chown", "65534", str(bpffs / "temper")], check=True)
 
     with pytest.raises(MachineError, match="belongs to uid 65534"):
-        open_steerer(settings, tree)
+        open_steerer(settings, tree, NOWHERE)
 
 
 @pytest.mark.usefixtures("cgroups")

@@ -1,0 +1,193 @@
+"""Nice values of threads that a profile gives more weight within their layer.
+
+The engine's virtual time of a layer advances by used time over the thread's own weight, which
+follows its nice value (scx_layered 1.1.4, ``layered_stopping``). Only threads of the ordinary
+policy with nice value 0 are changed: any other value is the program's own.
+"""
+
+import os
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from typing import NamedTuple
+
+from attrs import define
+
+from temper_core.steering.nice_record import NicedThread, NiceRecord
+from temper_core.steering.thread_identity import is_same_thread
+
+MOST_NICED = 4_096
+CONFIRMED_S = 60.0
+"""Seconds after which a thread that no walk has judged again gets its nice value back."""
+INHERITED_BY_NONE = os.SCHED_OTHER | os.SCHED_RESET_ON_FORK
+"""With this flag a child of a thread with a negative nice value starts at 0 (sched(7))."""
+NO_RIGHT = "boost and latency need CAP_SYS_NICE; their threads have the weight of their neighbours"
+TOO_MANY = f"boost and latency change {MOST_NICED} threads at most"
+
+
+class WantedNice(NamedTuple):
+    """The nice value that the plan wants for one thread, 0 for none."""
+
+    tid: int
+    start_ns: int
+    nice: int
+
+
+@define
+class _Held:
+    nice: int
+    start_ns: int
+    confirmed_s: float
+
+
+class Niceness:
+    """Changes nice values, and gives them back. ``record`` survives the agent's death.
+
+    ``own`` counts the threads that were left alone, because they set their own. ``problem`` is why
+    a wanted value was not set, empty if there is none.
+    """
+
+    def __init__(self, record: NiceRecord, *, is_allowed: bool) -> None:
+        self.problem = ""
+        self._record = record
+        self._is_allowed = is_allowed
+        self._held: dict[int, _Held] = {}
+        self._own: dict[int, int] = {}
+
+    @property
+    def held(self) -> int:
+        """The number of threads whose nice value is changed now."""
+        return len(self._held)
+
+    @property
+    def own(self) -> int:
+        """The number of threads with a nice value or policy of their own."""
+        return len(self._own)
+
+    def follow(self, wanted: Iterable[WantedNice], now: float, *, is_all: bool = False) -> None:
+        """Set the nice values of the judged threads. With *is_all* all others get theirs back."""
+        judged = {thread.tid: thread for thread in wanted}
+        back = [tid for tid in self._held if self._is_over(tid, judged, is_all=is_all)]
+        for tid in back:
+            self._give_back(tid)
+        fresh = [thread for thread in judged.values() if thread.nice and self._is_new(thread, now)]
+        if fresh:
+            self._take_all(fresh, now)
+        elif back:
+            self._write()
+
+    def forget(self, alive: AbstractSet[int], now: float) -> None:
+        """Forget ended threads, and release those that no walk has judged for a while."""
+        for tid in self._own.keys() - alive:
+            del self._own[tid]
+        over = [
+            tid
+            for tid, held in self._held.items()
+            if tid not in alive or now - held.confirmed_s > CONFIRMED_S
+        ]
+        for tid in over:
+            self._give_back(tid)
+        if over:
+            self._write()
+
+    def release(self) -> None:
+        """Give every thread its nice value back, and remove the record."""
+        if not self._held:
+            return
+        for tid in tuple(self._held):
+            self._give_back(tid)
+        self._record.remove()
+        self.problem = ""
+
+    def _is_over(self, tid: int, judged: Mapping[int, WantedNice], *, is_all: bool) -> bool:
+        wanted, held = judged.get(tid), self._held[tid]
+        if wanted is None:
+            return is_all
+        return (wanted.start_ns, wanted.nice) != (held.start_ns, held.nice)
+
+    def _is_new(self, wanted: WantedNice, now: float) -> bool:
+        """Whether the thread has still to be changed. A thread that has its own value has not."""
+        held = self._held.get(wanted.tid)
+        if held is not None:
+            held.confirmed_s = now
+            if _nice_of(wanted.tid) in (held.nice, None):
+                return False
+            # Its program has set another value since.
+            del self._held[wanted.tid]
+            self._own[wanted.tid] = wanted.start_ns
+        return self._own.get(wanted.tid) != wanted.start_ns
+
+    def _take_all(self, fresh: Iterable[WantedNice], now: float) -> None:
+        if not self._is_allowed:
+            self.problem = NO_RIGHT
+            return
+        self.problem = ""
+        taken = [thread for thread in fresh if self._may_take(thread)]
+        room = MOST_NICED - len(self._held)
+        if len(taken) > room:
+            self.problem, taken = TOO_MANY, taken[:room]
+        # The record comes first: an agent that is killed in between leaves nothing unknown.
+        if not taken or not self._write(*taken):
+            return
+        for tid, start_ns, nice in taken:
+            if _take(tid, nice):
+                self._held[tid] = _Held(nice, start_ns, now)
+
+    def _may_take(self, thread: WantedNice) -> bool:
+        try:
+            is_plain = os.sched_getscheduler(thread.tid) == os.SCHED_OTHER
+        except OSError:  # it has ended
+            return False
+        if is_plain and _nice_of(thread.tid) == 0:
+            return is_same_thread(thread.tid, thread.start_ns)
+        self._own[thread.tid] = thread.start_ns
+        return False
+
+    def _give_back(self, tid: int) -> None:
+        held = self._held.pop(tid)
+        give_back(NicedThread(tid, held.start_ns, held.nice))
+
+    def _write(self, *more: WantedNice) -> bool:
+        threads = [NicedThread(tid, held.start_ns, held.nice) for tid, held in self._held.items()]
+        threads += [NicedThread(*thread) for thread in more]
+        self.problem = self._record.write(threads) or self.problem
+        return not self._record.failed
+
+
+def give_back(thread: NicedThread) -> bool:
+    """Set the nice value of a thread back to 0. Return whether that was done.
+
+    A thread that has ended, or has set another value since, is left alone.
+    """
+    tid = thread.tid
+    try:
+        if _nice_of(tid) != thread.nice or not is_same_thread(tid, thread.start_ns):
+            return False
+        os.setpriority(os.PRIO_PROCESS, tid, 0)
+        if os.sched_getscheduler(tid) == INHERITED_BY_NONE:
+            os.sched_setscheduler(tid, os.SCHED_OTHER, os.sched_param(0))
+    except OSError:  # it has just ended, or permission is denied
+        return False
+    return True
+
+
+def give_back_all(record: NiceRecord) -> int:
+    """Undo what an agent that was killed has recorded. Return the number of threads changed."""
+    changed = sum(give_back(thread) for thread in record.read())
+    record.remove()
+    return changed
+
+
+def _take(tid: int, nice: int) -> bool:
+    try:
+        os.sched_setscheduler(tid, INHERITED_BY_NONE, os.sched_param(0))
+        os.setpriority(os.PRIO_PROCESS, tid, nice)
+    except OSError:  # it has just ended, or permission is denied
+        return False
+    return True
+
+
+def _nice_of(tid: int) -> int | None:
+    try:
+        return os.getpriority(os.PRIO_PROCESS, tid)
+    except OSError:
+        return None

@@ -1,0 +1,269 @@
+"""Nice values of real threads: set for groups, given back in every case."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+from temper_core.steering.nice_record import FILE_NAME, NicedThread, NiceRecord
+from temper_core.steering.niceness import (
+    CONFIRMED_S,
+    INHERITED_BY_NONE,
+    Niceness,
+    WantedNice,
+    give_back_all,
+)
+from tests.core.steering.processes import until
+from tests.core.steering.user_space.plans import at, rule, steered
+
+BOOST = -5
+FORKS = "import os, time; os.fork(); time.sleep(600)"
+KILLED = """
+import sys, time
+from pathlib import Path
+from temper_core.steering.nice_record import NiceRecord
+from temper_core.steering.niceness import Niceness, WantedNice
+tid, start_ns, directory = int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3])
+Niceness(NiceRecord(directory), is_allowed=True).follow([WantedNice(tid, start_ns, -5)], 0.0)
+print("set", flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.fixture
+def sleeper():
+    process = subprocess.Popen(["sleep", "600"])
+    yield process.pid
+    process.kill()
+    process.wait()
+
+
+@pytest.fixture
+def niceness(tmp_path):
+    made = Niceness(NiceRecord(tmp_path), is_allowed=True)
+    yield made
+    made.release()
+
+
+@pytest.fixture(autouse=True)
+def may_renice():
+    if os.geteuid():
+        pytest.skip("nice values below 0 need root")
+
+
+def start_of(pid):
+    stat = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+    return int(stat[19]) * (1_000_000_000 // os.sysconf("SC_CLK_TCK"))
+
+
+def wanted(pid, nice=BOOST):
+    return WantedNice(pid, start_of(pid), nice)
+
+
+def nice_of(tid):
+    return os.getpriority(os.PRIO_PROCESS, tid)
+
+
+def test_a_thread_gets_its_nice_value_and_gets_it_back(niceness, sleeper, tmp_path):
+    niceness.follow([wanted(sleeper)], 0.0)
+    during, recorded = nice_of(sleeper), NiceRecord(tmp_path).read()
+
+    niceness.follow([wanted(sleeper, 0)], 1.0)
+
+    assert (during, nice_of(sleeper)) == (BOOST, 0)
+    assert recorded == (NicedThread(sleeper, start_of(sleeper), BOOST),)
+    assert os.sched_getscheduler(sleeper) == os.SCHED_OTHER
+    assert (niceness.held, niceness.problem) == (0, "")
+
+
+def test_another_value_replaces_the_first(niceness, sleeper):
+    niceness.follow([wanted(sleeper)], 0.0)
+
+    niceness.follow([wanted(sleeper, -10)], 1.0)
+
+    assert (nice_of(sleeper), niceness.held) == (-10, 1)
+
+
+def test_a_child_of_such_a_thread_does_not_inherit_the_value(niceness):
+    process = subprocess.Popen([sys.executable, "-c", "input(); " + FORKS], stdin=subprocess.PIPE)
+    niceness.follow([wanted(process.pid)], 0.0)
+
+    process.stdin.write(b"\n")
+    process.stdin.flush()
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    child = int(until(children.read_text).split()[0])
+
+    assert os.sched_getscheduler(process.pid) == INHERITED_BY_NONE
+    assert (nice_of(process.pid), nice_of(child)) == (BOOST, 0)
+    os.kill(child, signal.SIGKILL)
+    process.kill()
+    process.communicate()
+
+
+def test_a_thread_with_a_value_of_its_own_is_left_alone(niceness, sleeper):
+    os.setpriority(os.PRIO_PROCESS, sleeper, 3)
+
+    niceness.follow([wanted(sleeper)], 0.0)
+    niceness.release()
+
+    assert (nice_of(sleeper), niceness.own) == (3, 1)
+
+
+@pytest.mark.parametrize("policy", [os.SCHED_BATCH, os.SCHED_IDLE, INHERITED_BY_NONE])
+def test_a_thread_of_another_policy_is_left_alone(niceness, sleeper, policy):
+    os.sched_setscheduler(sleeper, policy, os.sched_param(0))
+
+    niceness.follow([wanted(sleeper)], 0.0)
+
+    assert (nice_of(sleeper), os.sched_getscheduler(sleeper)) == (0, policy)
+    assert (niceness.held, niceness.own) == (0, 1)
+
+
+def test_a_value_that_the_program_sets_later_stays(niceness, sleeper):
+    niceness.follow([wanted(sleeper)], 0.0)
+    os.setpriority(os.PRIO_PROCESS, sleeper, 7)
+
+    niceness.follow([wanted(sleeper)], 1.0)
+    niceness.release()
+
+    assert (nice_of(sleeper), niceness.held, niceness.own) == (7, 0, 1)
+
+
+def test_another_thread_of_the_same_id_is_left_alone(niceness, sleeper):
+    other = WantedNice(sleeper, start_of(sleeper) - 10**9, BOOST)
+
+    niceness.follow([other], 0.0)
+
+    assert (nice_of(sleeper), niceness.held) == (0, 0)
+
+
+def test_threads_that_are_no_longer_judged_are_released(niceness, sleeper):
+    niceness.follow([wanted(sleeper)], 0.0)
+
+    niceness.forget(frozenset([sleeper]), CONFIRMED_S - 1)
+    meanwhile = nice_of(sleeper)
+    niceness.forget(frozenset([sleeper]), CONFIRMED_S + 1)
+
+    assert (meanwhile, nice_of(sleeper)) == (BOOST, 0)
+
+
+def test_without_the_right_nothing_is_set_and_the_cause_is_told(tmp_path, sleeper):
+    niceness = Niceness(NiceRecord(tmp_path), is_allowed=False)
+
+    niceness.follow([wanted(sleeper)], 0.0)
+
+    assert "CAP_SYS_NICE" in niceness.problem
+    assert (nice_of(sleeper), niceness.held) == (0, 0)
+
+
+def test_what_cannot_be_recorded_is_not_set(tmp_path, sleeper):
+    niceness = Niceness(NiceRecord(tmp_path / "missing"), is_allowed=True)
+
+    niceness.follow([wanted(sleeper)], 0.0)
+
+    assert "No such file" in niceness.problem
+    assert (nice_of(sleeper), niceness.held) == (0, 0)
+
+
+def test_an_agent_that_is_killed_leaves_a_record_by_which_the_next_undoes_it(tmp_path, sleeper):
+    words = [str(sleeper), str(start_of(sleeper)), str(tmp_path)]
+    agent = subprocess.Popen([sys.executable, "-c", KILLED, *words], stdout=subprocess.PIPE)
+    agent.stdout.readline()
+    agent.kill()
+    agent.communicate()
+    left = nice_of(sleeper)
+
+    changed = give_back_all(NiceRecord(tmp_path))
+
+    assert (left, changed, nice_of(sleeper)) == (BOOST, 1, 0)
+    assert os.sched_getscheduler(sleeper) == os.SCHED_OTHER
+    assert not (tmp_path / FILE_NAME).exists()
+
+
+def test_a_record_of_another_threads_start_changes_nothing(tmp_path, sleeper):
+    os.setpriority(os.PRIO_PROCESS, sleeper, BOOST)
+    record = NiceRecord(tmp_path)
+    record.write([NicedThread(sleeper, start_of(sleeper) - 10**10, BOOST)])
+
+    assert give_back_all(record) == 0
+    assert nice_of(sleeper) == BOOST
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+)
+
+
+@hypothesis_settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.binary()
+    | JSON.map(lambda value: json.dumps(value).encode())
+    | JSON.map(lambda value: json.dumps({"schema_version": 1, "threads": value}).encode())
+)
+def test_no_content_of_the_record_is_an_error(tmp_path, content):
+    (tmp_path / FILE_NAME).write_bytes(content)
+
+    assert all(isinstance(thread, NicedThread) for thread in NiceRecord(tmp_path).read())
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda path: path.symlink_to("/dev/zero")])
+def test_what_is_no_regular_file_holds_no_record(tmp_path, make):
+    make(tmp_path / FILE_NAME)
+
+    assert NiceRecord(tmp_path).read() == ()
+
+
+def test_the_threads_of_a_group_are_boosted_until_they_leave_it(steerer, cgroups, workload):
+    pod = cgroups.make("pod")
+    inside = workload()
+    inside.move_to(pod)
+    hot, other = inside.thread("hot-1"), inside.thread("other")
+    rules = (rule("high", comm_prefix="hot", nice=BOOST), rule("high"))
+
+    steerer.apply(steered(at(cgroups.path(pod), *rules, pod="shop/web")))
+    steerer.turn(1000.0)
+    during = nice_of(hot), nice_of(other), steerer.state.niced
+    inside.rename("hot-1", "cold-1")
+    steerer.turn(1100.0)
+
+    assert during == (BOOST, 0, 1)
+    assert (nice_of(hot), steerer.state.niced) == (0, 0)
+
+
+@pytest.mark.parametrize("end", ["release", "close"])
+def test_the_end_of_steering_gives_all_values_back(make_steerer, cgroups, workload, end):
+    pod, steerer = cgroups.make("pod"), make_steerer()
+    inside = workload()
+    inside.move_to(pod)
+    hot = inside.thread("hot-1")
+    boosted = rule("high", comm_prefix="hot", nice=BOOST)
+    steerer.ready(steered(at(cgroups.path(pod), boosted, rule("high"), pod="shop/web")))
+    during = nice_of(hot)
+
+    getattr(steerer, end)()
+
+    assert (during, nice_of(hot)) == (BOOST, 0)
+
+
+def test_a_plan_without_the_group_gives_the_values_back(steerer, cgroups, workload):
+    pod = cgroups.make("pod")
+    inside = workload()
+    inside.move_to(pod)
+    hot, path = inside.thread("hot-1"), cgroups.path(pod)
+    boosted = rule("high", comm_prefix="hot", nice=BOOST)
+    steerer.ready(steered(at(path, boosted, rule("high"), pod="shop/web")))
+    during = nice_of(hot)
+
+    steerer.apply(steered(at(path, rule("high"), pod="shop/web")))
+    steerer.turn(time.monotonic())
+
+    assert (during, nice_of(hot)) == (BOOST, 0)
