@@ -120,8 +120,9 @@ def test_the_agents_own_command_tells_the_same(node):
 
     assert (told["tier"], told["profile"]) == ("high", "e2e-shop")
     layers = {each["comm"]: each["layer"] for each in told["threads"]}
-    assert layers["shop-write-0"] == layers["shop-write-1"] == "e2e-shop.writers.high"
+    assert layers["shop-write-0"] == layers["shop-write-1"] == "high"
     assert layers["shop-sweep-0"] == "open"
+    assert node.observe()["steering"]["niced"] == len(("shop-write-0", "shop-write-1"))
 
 
 @pytest.mark.usefixtures("placed")
@@ -248,7 +249,7 @@ def test_an_agent_that_is_killed_leaves_the_stock_scheduler_and_comes_back(node)
 @pytest.mark.usefixtures("placed")
 def test_an_edited_profile_rolls_the_daemonset(node):
     before = node.agent_pod()["metadata"]["name"]
-    edited = PROFILE.replace('"shop-write"', '"shop-write-1"')
+    edited = PROFILE.replace('"shop-write"', '"shop-write-1"').replace('"shop-sweep"', '"shop-"')
     began = time.monotonic()
 
     node.install({PROFILE_FILE: edited})
@@ -264,10 +265,7 @@ def test_an_edited_profile_rolls_the_daemonset(node):
         return {each["comm"]: each["layer"] for each in threads if each["layer_is_known"]}
 
     wait_until(
-        lambda: (
-            layers().get("shop-write-1") == "e2e-shop.writers.high"
-            and layers().get("shop-write-0") == "high"
-        ),
+        lambda: layers().get("shop-write-1") == "high" and layers().get("shop-write-0") == "open",
         "the edited profile is in force",
         FOLLOWED_S,
     )

@@ -7,7 +7,7 @@ PROFILE_FILE = "e2e-shop.toml"
 PROFILE = """
 schema_version = 1
 id = "e2e-shop"
-description = "Writers on a core of their own, sweepers out of the way"
+description = "Writers before their neighbours, sweepers out of the way"
 
 [fingerprint]
 processes = ["e2e-shop"]
@@ -105,6 +105,6 @@ def workloads(image):
             image=image,
             command=("/opt/temper/bin/python", "-c", SHOP),
             annotations={"temper.codes/workload-profile": "e2e-shop"},
-            by_thread={"shop-write": "e2e-shop.writers.high", "shop-sweep": "open"},
+            by_thread={"shop-write": "high", "shop-sweep": "open"},
         ),
     )
