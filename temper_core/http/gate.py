@@ -53,7 +53,7 @@ def _has_two_lengths(scope: Scope) -> bool:
 
     Such a request may have been made to smuggle a second one past the proxy.
     """
-    return _LENGTHS <= {name for name, _ in scope["headers"]}
+    return _LENGTHS.issubset(name for name, _ in scope["headers"])
 
 
 async def _send(connection: BoundedProtocol, send: Send, message: Message) -> None:
