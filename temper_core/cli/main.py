@@ -70,7 +70,7 @@ def run() -> int:
     except (click.exceptions.Abort, KeyboardInterrupt):
         return EXIT_INTERRUPTED
     except (click.ClickException, TemperError) as error:
-        from temper_core.console import print_error  # noqa: PLC0415 - slow
+        from temper_core.console import print_error
 
         print_error(error)
         return error.exit_code

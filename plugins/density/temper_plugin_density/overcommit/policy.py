@@ -11,6 +11,10 @@ from temper_plugin_density.overcommit.names import SYSTEM_NAMESPACE
 LEAST_MILLIS = 10
 """No request is lowered below this: on a full node a pod is sure of its request only."""
 
+MOST_FREED_MILLIS = 8192 * 1000
+"""A pod that would free more runs on no node: x86-64 has the largest NR_CPUS, 8192 (arch/x86/Kconfig).
+Anyone who may create pods may ask for more, and would make the sums meaningless."""
+
 TierRule = Callable[[Pod], tuple[Tier, str]]
 
 
