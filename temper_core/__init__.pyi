@@ -167,6 +167,7 @@ __all__ = [
     "Overhead",
     "PanelHint",
     "Party",
+    "PatientReader",
     "Places",
     "PluginError",
     "Pod",
