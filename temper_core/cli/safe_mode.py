@@ -18,7 +18,7 @@ from temper_core.errors import EXIT_FINDINGS, MachineError
 
 if TYPE_CHECKING:
     from temper_core.cli.safe_mode_agents import AgentReport, Requests
-    from temper_core.cli.safe_mode_switch import SafeModeOutcome
+    from temper_core.cli.safe_mode_outcome import SafeModeOutcome
     from temper_core.settings import Settings
 
 LATEST_S = 2**32
@@ -66,7 +66,8 @@ def command(
     engine is still attached after 'on' (with the command that helps), or if no agent answers
     'status'.
     """
-    from temper_core.cli.safe_mode_switch import Host, Switch
+    from temper_core.cli.safe_mode_outcome import Host
+    from temper_core.cli.safe_mode_switch import Switch
 
     host = context.obj if isinstance(context.obj, Host) else Host()
     switch = Switch(_settings(action, settings_path), host, is_for_one=settings_path is not None)
