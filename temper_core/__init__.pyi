@@ -30,6 +30,7 @@ from temper_core.node.topology import read_machine
 from temper_core.observe.moments import rfc3339
 from temper_core.observe.places import Places
 from temper_core.observe.process_text import parse_cgroup
+from temper_core.patient_reading import PatientReader
 from temper_core.plan.assign import tier_of
 from temper_core.plan.membership import layer_of
 from temper_core.plugin_settings import fit_settings, load_settings
@@ -167,6 +168,7 @@ __all__ = [
     "Overhead",
     "PanelHint",
     "Party",
+    "PatientReader",
     "Places",
     "PluginError",
     "Pod",

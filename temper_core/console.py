@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from temper_core.errors import EXIT_CLEAN, EXIT_FINDINGS, EXIT_INPUT, EXIT_MACHINE
+from temper_core.errors import EXIT_CLEAN, EXIT_FINDINGS, EXIT_INPUT, EXIT_MACHINE, TemperError
 from temper_core.visible_text import own_sequences, printable, visible
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ __all__ = [
     "output_option",
     "own_sequences",
     "plain_table",
+    "print_error",
     "print_json",
     "printable",
     "read_settings",
@@ -239,6 +240,16 @@ class Progress:
         start = own_sequences("\r", sys.stderr) if self._is_terminal else ""
         click.echo(f"{start}{printable(line).ljust(self._width)}", err=True, nl=ends)
         self._width = 0 if ends or not self._is_terminal else len(line)
+
+
+def print_error(error: TemperError | click.ClickException, program: str = "temper") -> None:
+    """Print the lines of *error* to standard error, each as one line whatever its text."""
+    if isinstance(error, click.ClickException):
+        vars(error)["message"] = printable(error.message)  # final to a type checker
+        error.show()
+        return
+    for line in error.lines:
+        click.echo(f"{program}: {printable(line)}", err=True)
 
 
 @contextmanager

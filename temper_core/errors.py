@@ -26,6 +26,11 @@ class TemperError(Exception):
 
     exit_code: ClassVar[int] = EXIT_INPUT
 
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The message by the lines to print. A line may hold any text, line breaks included."""
+        return (str(self),)
+
 
 class InputError(TemperError):
     """Some input of the user is wrong. Nothing was changed."""
@@ -37,7 +42,12 @@ class DocumentError(InputError):
     def __init__(self, source: str, problems: Sequence[str]) -> None:
         self.source = source
         self.problems = tuple(problems)
-        super().__init__("\n".join(f"{source}: {problem}" for problem in problems))
+        super().__init__("\n".join(self.lines))
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """One line for each problem."""
+        return tuple(f"{self.source}: {problem}" for problem in self.problems)
 
 
 class PlanError(InputError):
@@ -46,7 +56,12 @@ class PlanError(InputError):
     def __init__(self, source: str, problems: Sequence[str]) -> None:
         self.source = source
         self.problems = tuple(problems)
-        super().__init__("\n".join(f"{source}: {problem}" for problem in problems))
+        super().__init__("\n".join(self.lines))
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """One line for each problem."""
+        return tuple(f"{self.source}: {problem}" for problem in self.problems)
 
 
 class PluginError(TemperError):

@@ -338,7 +338,8 @@ class Agent:
         undeclared = parts.published.undeclared
         others = (*failed_parts, *failed_profiles, *parts.instruments.defects, *undeclared)
         event_defect = parts.events.defect if parts.events is not None else ""
-        defects_of_parts = [parts.pods.defect, parts.scheduler.refusal, event_defect, *others]
+        kept = (event_defect, parts.requests.defect)
+        defects_of_parts = [parts.pods.defect, parts.scheduler.refusal, *kept, *others]
         defects = tuple(filter(None, defects_of_parts))
         return evolve(
             snapshot,

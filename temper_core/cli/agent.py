@@ -1,9 +1,13 @@
 """``temper agent``: run the node agent in the foreground."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+
+from temper_core.errors import EXIT_CLEAN, EXIT_MACHINE
 
 if TYPE_CHECKING:
     from temper_core.settings import Settings
@@ -39,8 +43,6 @@ def command(
     can (see temper doctor), and observes everywhere. After it has stopped, the stock scheduler
     runs. Only requests for safe mode, events and the state of plugins stay on disk.
     """
-    import signal
-
     from temper_core.agent.generated_sources import forget_generated_sources
     from temper_core.agent.malloc_arena import keep_one_malloc_arena
 
@@ -48,8 +50,6 @@ def command(
     keep_one_malloc_arena()
 
     from temper_core import logs
-    from temper_core.agent.assembly import assemble
-    from temper_core.agent.waker import LoopWaker
     from temper_core.settings import load
 
     logs.configure(log_level)
@@ -57,6 +57,30 @@ def command(
     effective = load(path)
     settings = _with_options(effective.settings, pods, listen, observe_only, strict_plugins)
     _warn_of_writers(effective.source, settings)
+    with _bounded_end():
+        _run(settings)
+
+
+@contextmanager
+def _bounded_end() -> Iterator[None]:
+    """Bound the end of the process, since plugins may have left threads behind."""
+    from temper_core.agent.ending import end_process_within
+
+    code = EXIT_MACHINE
+    try:
+        yield
+        code = EXIT_CLEAN
+    finally:
+        end_process_within(code=code)
+
+
+def _run(settings: "Settings") -> None:
+    """Run the agent until a signal."""
+    import signal
+
+    from temper_core.agent.assembly import assemble
+    from temper_core.agent.waker import LoopWaker
+
     wake = LoopWaker()
     agent = assemble(settings, wake)
     endings = [signal.SIGTERM, signal.SIGINT]

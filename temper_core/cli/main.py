@@ -69,11 +69,9 @@ def run() -> int:
         code = temper.main(standalone_mode=False)
     except (click.exceptions.Abort, KeyboardInterrupt):
         return EXIT_INTERRUPTED
-    except click.ClickException as error:
-        error.show()
-        return error.exit_code
-    except TemperError as error:
-        for line in str(error).split("\n"):  # no other end of a line
-            click.echo(f"temper: {line}", err=True)
+    except (click.ClickException, TemperError) as error:
+        from temper_core.console import print_error
+
+        print_error(error)
         return error.exit_code
     return code if isinstance(code, int) else EXIT_CLEAN

@@ -1,7 +1,7 @@
 """``temper safe-mode``: request the stock scheduler, withdraw the request, list the requests."""
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,10 +18,23 @@ from temper_core.errors import EXIT_FINDINGS, MachineError
 
 if TYPE_CHECKING:
     from temper_core.cli.safe_mode_agents import AgentReport, Requests
-    from temper_core.cli.safe_mode_switch import SafeModeOutcome
+    from temper_core.cli.safe_mode_outcome import SafeModeOutcome
     from temper_core.settings import Settings
 
 LATEST_S = 2**32
+
+
+class NotHeardError(MachineError):
+    """The request is not certain to be in force on the whole host. ``lines`` are the reasons."""
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        self._lines = tuple(lines)
+        super().__init__("\n".join(self._lines))
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """Return one line for each reason."""
+        return self._lines
 
 
 @click.command("safe-mode")
@@ -53,7 +66,8 @@ def command(
     engine is still attached after 'on' (with the command that helps), or if no agent answers
     'status'.
     """
-    from temper_core.cli.safe_mode_switch import Host, Switch
+    from temper_core.cli.safe_mode_outcome import Host
+    from temper_core.cli.safe_mode_switch import Switch
 
     host = context.obj if isinstance(context.obj, Host) else Host()
     switch = Switch(_settings(action, settings_path), host, is_for_one=settings_path is not None)
@@ -70,15 +84,13 @@ def _settings(action: str, path: Path | None) -> "Settings":
 
 
 def _exit(outcome: "SafeModeOutcome", action: str) -> None:
-    from temper_core.console import printable
-
     if outcome.alarms:
-        raise MachineError("\n".join(map(printable, outcome.alarms)))
+        raise NotHeardError(outcome.alarms)
     if action == "status" and outcome.failure is not None:
         raise outcome.failure
     deaf = [agent for agent in outcome.agents if agent.is_deaf]
     if action == "off" and deaf:
-        raise MachineError("\n".join(printable(_agent_line(agent)) for agent in deaf))
+        raise NotHeardError(_agent_line(agent) for agent in deaf)
     if action == "off" and outcome.has_requests:
         raise SystemExit(EXIT_FINDINGS)
 

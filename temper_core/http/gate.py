@@ -8,12 +8,18 @@ from temper_core.http.bounds import Bounds
 from temper_core.http.protocol import BoundedProtocol, connection_of
 
 REFUSAL = b'{"error":"too many connections are open; ask again later"}\n'
+TWO_LENGTHS = b'{"error":"content-length together with transfer-encoding is not accepted"}\n'
+_BAD_REQUEST = 400
 _UNAVAILABLE = 503
 _LAST = (b"connection", b"close")
+_AGAIN = (b"retry-after", b"1")
+_LENGTHS = frozenset({b"content-length", b"transfer-encoding"})
 
 
 class Gate:
     """Passes a request to *app* if its connection has a place, or if it asks for a probe.
+
+    A request with both ``Content-Length`` and ``Transfer-Encoding`` is refused.
 
     The answer to a probe needs no place, because Kubernetes restarts an agent that does not answer
     its probes, and that ends enforcement on the node.
@@ -30,13 +36,24 @@ class Gate:
             return
         connection = connection_of(scope)
         answer_to = partial(_send, connection, send)
+        if _has_two_lengths(scope):
+            await _refuse(send, _BAD_REQUEST, TWO_LENGTHS, _LAST)
+            return
         is_probe = scope["path"] in self._bounds.probes
         if is_probe:
             connection.admission.get_free_place(connection)
         if is_probe or await connection.admission.get_place(connection):
             await self._app(scope, receive, answer_to)
         else:
-            await _refuse(answer_to)
+            await _refuse(answer_to, _UNAVAILABLE, REFUSAL, _AGAIN)
+
+
+def _has_two_lengths(scope: Scope) -> bool:
+    """Whether a proxy in front may have found another end of the body (RFC 9112, 6.1 and 11.2).
+
+    Such a request may have been made to smuggle a second one past the proxy.
+    """
+    return _LENGTHS.issubset(name for name, _ in scope["headers"])
 
 
 async def _send(connection: BoundedProtocol, send: Send, message: Message) -> None:
@@ -46,11 +63,11 @@ async def _send(connection: BoundedProtocol, send: Send, message: Message) -> No
     await send(message)
 
 
-async def _refuse(send: Send) -> None:
+async def _refuse(send: Send, status: int, body: bytes, header: tuple[bytes, bytes]) -> None:
     headers = [
         (b"content-type", b"application/json"),
-        (b"content-length", b"%d" % len(REFUSAL)),
-        (b"retry-after", b"1"),
+        (b"content-length", b"%d" % len(body)),
+        header,
     ]
-    await send({"type": "http.response.start", "status": _UNAVAILABLE, "headers": headers})
-    await send({"type": "http.response.body", "body": REFUSAL})
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

@@ -1,7 +1,7 @@
 """The host's switch for safe mode: a file, with one line per request made by this tool.
 
 While the file exists, with any content, every agent with this path stays in safe mode. A line that
-this tool did not write is another request and is never removed.
+this tool did not write is another request and is never removed. Those who change it take turns.
 """
 
 import errno
@@ -16,6 +16,7 @@ from pathlib import Path
 from attrs import frozen
 
 from temper_core.errors import MachineError
+from temper_core.safe_mode.file_turns import turn_in
 from temper_core.safe_mode.model import LONGEST_REASON, REQUESTER_PATTERN, Request
 
 LARGEST_FILE_BYTES = 64 * 1024
@@ -58,6 +59,12 @@ class SafeModeFile:
         no text can be written, an empty file requests it: its existence counts, and it takes no
         block of a full disk.
         """
+        with suppress(OSError):  # a turn needs the directory
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+        with turn_in(self.path.parent):
+            return self._add(requester, reason)
+
+    def _add(self, requester: str, reason: str) -> str:
         try:
             text = self._text() or b""
         except OSError as error:
@@ -74,6 +81,10 @@ class SafeModeFile:
 
     def remove(self, requester: str) -> bool:
         """Remove *requester*'s line, and the file with its last line. Return False without one."""
+        with turn_in(self.path.parent):
+            return self._remove(requester)
+
+    def _remove(self, requester: str) -> bool:
         try:
             text = self._text() or b""
         except OSError:

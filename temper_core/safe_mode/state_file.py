@@ -52,7 +52,11 @@ class StateFile:
             return {UNREADABLE_REQUESTER: Request(_one_line(reason), clock())}
 
     def write(self, requests: Mapping[str, Request]) -> None:
-        """Replace the file by *requests*, or remove it if there are none. Raises OSError."""
+        """Replace the file by *requests*, or remove it if there are none. Raises OSError.
+
+        Where they cannot be written, an old file stays. Without one an empty file is left, which
+        takes no block of a full disk and counts as a request when it is read.
+        """
         if requests:
             entries = {name: attrs.asdict(request) for name, request in requests.items()}
             self._replace(
@@ -85,6 +89,8 @@ class StateFile:
         except OSError:
             with suppress(OSError):
                 beside.unlink()
+            with suppress(OSError):
+                os.close(os.open(self.path, flags, 0o600))
             raise
 
 

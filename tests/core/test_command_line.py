@@ -140,6 +140,31 @@ def test_every_mistake_in_a_settings_file_is_a_line_of_its_own(tmp_path):
     assert f"{path}: lint: unknown key 'window'" in done.stderr
 
 
+FORGING = "x\nFORGED all is well"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("settings", "--settings", FORGING),
+        ("plan", "--pods", FORGING),
+        ("profiles", "check", FORGING),
+        ("engine", "check", FORGING),
+        ("simulate", FORGING),
+        ("diff", FORGING, FORGING),
+        ("plugins", FORGING),
+        ("k8s", "status", "--kubeconfig", FORGING),
+    ],
+)
+def test_text_with_a_line_break_makes_no_second_line_in_an_error(arguments):
+    done = temper(*arguments)
+
+    assert done.returncode in (2, 3)
+    assert "FORGED all is well" in done.stderr
+    assert not [line for line in done.stderr.splitlines() if line.startswith("temper: FORGED")]
+    assert not [line for line in done.stderr.splitlines() if line.startswith("FORGED")]
+
+
 def test_settings_are_printed_for_machines_with_their_source(tmp_path):
     path = tmp_path / "agent.toml"
     path.write_text("[tiers.low]\nweight = 60\n")

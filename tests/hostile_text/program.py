@@ -6,7 +6,7 @@ Only ``safe-mode`` has such an object. It keeps the command off the machine's ow
 from pathlib import Path
 
 from temper_core.cli.main import main, temper
-from temper_core.cli.safe_mode_switch import Host
+from temper_core.cli.safe_mode_outcome import Host
 from temper_core.settings import load
 
 if __name__ == "__main__":

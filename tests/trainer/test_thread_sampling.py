@@ -2,6 +2,7 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 import time
 from contextlib import contextmanager
 from pathlib import Path
@@ -171,6 +172,30 @@ def test_the_leader_names_the_process_and_its_title_is_cleaned(sampler):
 
     assert leader.process == leader.comm
     assert leader.title.endswith("shop.py --config=shop.conf --password ***")
+
+
+@pytest.fixture
+def blocking(program, tmp_path):
+    """A /proc in which the command line of the program blocks its reader, as FUSE can."""
+    root, home = tmp_path / "proc", tmp_path / "proc" / str(program.pid)
+    home.mkdir(parents=True)
+    (root / "self").symlink_to("/proc/self")
+    for name in ("stat", "task", "comm", "exe"):
+        (home / name).symlink_to(f"/proc/{program.pid}/{name}")
+    os.mkfifo(home / "cmdline")
+    return root
+
+
+def test_a_command_line_that_blocks_its_reader_holds_up_no_recording(program, blocking):
+    sampler = ThreadSampler(ProcessTrees([program.pid], blocking), proc_root=blocking)
+    looking = threading.Thread(target=lambda: [sampler.look() for _ in range(3)], daemon=True)
+
+    looking.start()
+    looking.join(PATIENCE_S / 4)
+
+    assert not looking.is_alive()
+    assert [thread.title for thread in sampler.seen() if thread.leader] == [""]
+    sampler.close()
 
 
 def test_a_thread_that_comes_and_goes_counts_with_all_that_it_was_seen_to_use(program, sampler):

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from attrs import define, field, frozen
 
-from temper_core import MachineError
+from temper_core import MachineError, PatientReader
 from temper_plugin_trainer.proc_files import PF_FORKNOEXEC, PF_KTHREAD, TICKS_PER_S, read_once
 from temper_plugin_trainer.process_trees import ProcessSource
 from temper_plugin_trainer.titles import clean_title
@@ -147,6 +147,11 @@ class ThreadSampler:
         self._ends_s = 0.0
         self._alive: dict[int, _Process] = {}
         self._ended: list[_Process] = []
+        self._command_lines = PatientReader(self._command_line)
+
+    def close(self) -> None:
+        """End the thread that reads command lines."""
+        self._command_lines.close()
 
     @property
     def seconds(self) -> float:
@@ -254,12 +259,16 @@ class ThreadSampler:
         return not is_first_look and start_s + 1 / TICKS_PER_S > began_s
 
     def _title(self, pid: int) -> str:
+        """Return the cleaned command line. Empty if it cannot be read, or if its read blocks."""
+        text = self._command_lines.read(pid) or ""
+        return clean_title(text.replace("\0", " ").strip(), self._host)
+
+    def _command_line(self, pid: int) -> str:
         try:
             raw = read_once(f"{self._root}/{pid}/cmdline", LONGEST_COMMAND_LINE)
         except OSError:
             return ""
-        text = raw.decode("utf-8", "replace").replace("\0", " ").strip()
-        return clean_title(text, self._host)
+        return raw.decode("utf-8", "replace")
 
     def _origin(self, pid: int, stat: "_Stat") -> Origin:
         try:

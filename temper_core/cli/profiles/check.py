@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 @click.pass_context
 def command(context: click.Context, files: tuple[Path, ...]) -> None:
     """Check profile files, and the *.toml of directories. Exit code 2 if one has errors."""
+    from temper_core.console import print_error
     from temper_core.errors import DocumentError
     from temper_core.profiles.documents import parse_profile
     from temper_core.profiles.files import read_profile_text
@@ -27,8 +28,7 @@ def command(context: click.Context, files: tuple[Path, ...]) -> None:
             profile = parse_profile(read_profile_text(file), str(file))
         except DocumentError as error:
             wrong = error.exit_code
-            for line in str(error).splitlines():
-                click.echo(f"temper: {line}", err=True)
+            print_error(error)
         else:
             click.echo(f"{file}: profile {profile.id!r} is well formed{_caveat(profile)}")
     context.exit(wrong)

@@ -45,6 +45,18 @@ def test_events_that_cannot_be_written_are_a_defect_and_nothing_else(start, tmp_
     assert agent.stop() == 0
 
 
+def test_a_request_for_safe_mode_that_cannot_be_written_is_a_defect(start, tmp_path):
+    (tmp_path / "safe-mode-requests.json.new").mkdir()
+    agent = start()
+    agent.wait_for(agent.observation, "observation")
+
+    asked = agent.client.put("/safe-mode", json={"requested": True, "requester": "op"})
+
+    assert asked.status_code == 200
+    unkept = "safe-mode-requests.json cannot be written"
+    agent.wait_for(lambda: unkept in str(agent.observation()["defects"]), "defect")
+
+
 def test_a_profile_that_comes_and_one_that_fails_are_events_of_a_running_agent(start, tmp_path):
     folder = tmp_path / "profiles"
     folder.mkdir()

@@ -195,7 +195,7 @@ def agent_with(decider, steps=20, linter=None, steering=None, profiles=None, **m
         linter=linter or SimpleNamespace(judge=lambda _snapshot: (), names=()),
         published=published,
         server=nothing,
-        requests=SimpleNamespace(fileno=lambda: -1),
+        requests=SimpleNamespace(fileno=lambda: -1, defect=""),
         **more,
     )
     agent = Agent(parts, LoopWaker())

@@ -8,7 +8,7 @@ import pytest
 from attrs import frozen
 from click.testing import CliRunner, Result
 
-from temper_core.cli.safe_mode_switch import Host
+from temper_core.cli.safe_mode_outcome import Host
 from temper_core.scheduler.host.roots import Roots
 from temper_core.server.agent_server import AgentServer
 from temper_core.settings import Settings, load

@@ -289,7 +289,7 @@ def test_an_agent_that_neither_acts_nor_notices_the_file_has_not_heard(temper, n
 
 @pytest.mark.usefixtures("agent")
 def test_an_engine_that_stays_attached_is_named_with_the_way_to_eject_it(temper, node, monkeypatch):
-    monkeypatch.setattr("temper_core.cli.safe_mode_switch.DETACH_S", 0.0)
+    monkeypatch.setattr("temper_core.cli.safe_mode_outcome.DETACH_S", 0.0)
     (node.folder / "sys/kernel/sched_ext/root").mkdir(parents=True)
     (node.folder / "sys/kernel/sched_ext/state").write_text("enabled\n")
     (node.folder / "sys/kernel/sched_ext/root/ops").write_text("layered_1.0\n")

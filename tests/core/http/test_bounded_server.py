@@ -475,3 +475,22 @@ def test_nothing_slow_is_imported_before_a_server_is_asked_for():
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert told.stdout == "\nTrue\n"
+
+
+@pytest.mark.parametrize("path", [b"/", b"/healthz"])
+def test_a_request_with_two_lengths_is_refused_and_what_follows_it_is_not_answered(path):
+    lengths = b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+    said = b"POST " + path + b" HTTP/1.1\r\nhost: a\r\n" + lengths + ASKED
+
+    async def run():
+        async with served(answering(), CALM) as connected:
+            reader, _ = await connected(said)
+            return (await reader.read()).decode()
+
+    whole = asyncio.run(run())
+
+    head, _, body = whole.partition("\r\n\r\n")
+    assert head.startswith("HTTP/1.1 400 ")
+    assert head.lower().count("connection: close") == 1
+    assert "content-length together with transfer-encoding" in json.loads(body)["error"]
+    assert "it answers" not in whole

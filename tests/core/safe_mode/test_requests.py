@@ -236,6 +236,19 @@ def test_a_full_disk_takes_an_empty_file_whose_existence_requests_safe_mode(full
     assert not file.remove("cli")
 
 
+def test_a_request_that_no_disk_could_keep_is_not_forgotten_by_the_next_agent(full_disk, paths):
+    state = full_disk / "requests.json"
+    requests = SafeModeRequests(paths[0], state)
+
+    requests.add("cli", "latency")
+
+    assert "No space left" in requests.defect
+    assert state.read_bytes() == b""
+    assert SafeModeRequests(paths[0], state).active()
+    requests.withdraw("cli")
+    assert not SafeModeRequests(paths[0], state).active()
+
+
 def test_a_full_disk_takes_nothing_from_a_file_that_is_there(full_disk):
     (full_disk / "ballast").unlink()
     file = SafeModeFile(full_disk / "safe-mode")

@@ -19,6 +19,7 @@ from tests.density.overcommit.objects import (
     POLICY,
     TIERS,
     admission_review,
+    container,
     pod,
 )
 
@@ -145,6 +146,15 @@ def test_admissions_are_counted_by_outcome_with_what_they_free(ask, tallies):
     assert counted(tallies, name, outcome="critical") == 0
     assert counted(tallies, "temper_overcommit_freed_millicores_total") == 300
     assert counted(tallies, "temper_overcommit_admission_seconds_count") == 3
+
+
+@pytest.mark.parametrize("asked", ["1E", "8192k", "9e99"])
+def test_a_pod_that_no_node_can_run_frees_nothing(ask, tallies, asked):
+    ask(admission_review(pod(container(cpu=asked))))
+    ask(admission_review(pod()))
+
+    assert counted(tallies, "temper_overcommit_admissions_total", outcome="lowered") == 2
+    assert counted(tallies, "temper_overcommit_freed_millicores_total") == 300
 
 
 def test_a_request_that_is_too_large_is_not_read_to_its_end(ask, tallies):

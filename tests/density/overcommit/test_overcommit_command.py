@@ -330,6 +330,14 @@ def test_a_claim_that_cannot_be_frees_nothing(claim):
     assert freed_millis(pod(annotations={ORIGINALS: claim})) == 0
 
 
+@pytest.mark.parametrize("limit", [None, "2"])
+def test_a_claim_that_no_node_or_limit_allows_frees_nothing(limit):
+    claims = {"app": "1E"} if limit is None else {"app": "2001m"}
+    asked = pod(container(cpu="1m", cpu_limit=limit), annotations={ORIGINALS: json.dumps(claims)})
+
+    assert freed_millis(asked) == 0
+
+
 def seen(*pods, labelled=("shop",), limit_ranges=()):
     return stand(ClusterView(frozenset(labelled), pods, limit_ranges))
 

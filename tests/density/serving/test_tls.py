@@ -1,9 +1,12 @@
 """Who may take up a server by TLS: the core's server with the webhook's own certificates."""
 
 import asyncio
+import gc
 import logging
 import socket
 import ssl
+from asyncio.sslproto import SSLProtocol
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -146,3 +149,23 @@ def test_a_stop_waits_for_no_handshake(context):
         return ended
 
     assert asyncio.run(run())
+
+
+@pytest.mark.parametrize("said", [b"", b"\x16\x03\x01", b"GET / HTTP/1.1\r\n\r\n"])
+def test_a_handshake_that_fails_leaves_nothing_for_the_garbage_collector(context, said):
+    async def run():
+        async with served(answering(), Bounds(), context=context) as connected:
+            gc.collect()
+            gc.disable()
+            for _ in range(10):
+                reader, writer = await connected(said)
+                writer.close()
+                with suppress(ConnectionError):
+                    await reader.read()
+            await asyncio.sleep(0.2)
+            return sum(isinstance(each, SSLProtocol) for each in gc.get_objects())
+
+    try:
+        assert asyncio.run(run()) == 0
+    finally:
+        gc.enable()

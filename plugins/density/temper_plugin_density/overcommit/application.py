@@ -11,7 +11,7 @@ from starlette.routing import Route
 from temper_plugin_density.overcommit.admission import Answer, admit, answered
 from temper_plugin_density.overcommit.decisions import AdmissionDecision
 from temper_plugin_density.overcommit.outcomes import Outcome
-from temper_plugin_density.overcommit.policy import Policy
+from temper_plugin_density.overcommit.policy import MOST_FREED_MILLIS, Policy
 from temper_plugin_density.overcommit.tallies import Tallies
 from temper_plugin_density.serving.bodies import TOO_LARGE, WITHIN_S, BodyBudget, RefusedBodyError
 
@@ -41,7 +41,7 @@ def webhook_app(policy: Policy, tallies: Tallies, body_s: float = WITHIN_S) -> S
 
 def _count(tallies: Tallies, answer: Answer) -> None:
     tallies.admissions.labels(answer.decision.outcome).inc()
-    if not answer.is_dry_run:
+    if not answer.is_dry_run and answer.decision.freed_millis <= MOST_FREED_MILLIS:
         tallies.freed.inc(answer.decision.freed_millis)
 
 

@@ -11,6 +11,10 @@ from temper_plugin_density.overcommit.names import SYSTEM_NAMESPACE
 LEAST_MILLIS = 10
 """No request is lowered below this: on a full node a pod is sure of its request only."""
 
+MOST_FREED_MILLIS = 8192 * 1000
+"""A pod that would free more runs on no node: the largest NR_CPUS is that of x86-64, 8192
+(arch/x86/Kconfig). Anyone who may create pods may ask for more, and would spoil the sums."""
+
 TierRule = Callable[[Pod], tuple[Tier, str]]
 
 

@@ -15,7 +15,7 @@ from temper_plugin_density.cluster_access import find_access
 from temper_plugin_density.overcommit import originals
 from temper_plugin_density.overcommit.names import CHOICE, ENABLED
 from temper_plugin_density.overcommit.pod_objects import Place, read
-from temper_plugin_density.overcommit.policy import LEAST_MILLIS
+from temper_plugin_density.overcommit.policy import LEAST_MILLIS, MOST_FREED_MILLIS
 
 ENDED = ("Succeeded", "Failed")
 HEADINGS = ("namespace", "asked for", "pods", "lowered", "freed", "what stands in the way")
@@ -83,7 +83,10 @@ def _count(standing: NamespaceStanding, pod: Mapping[str, Any]) -> None:
 
 
 def freed_millis(document: Mapping[str, Any]) -> int:
-    """Return the difference between a pod's original and current requests. 0 if it has none."""
+    """Return the difference between a pod's original and current requests. 0 if it has none.
+
+    The creator of a pod may write the annotation. What no pod can have asked for is not counted.
+    """
     try:
         pod = read(document)
     except InputError:
@@ -92,9 +95,10 @@ def freed_millis(document: Mapping[str, Any]) -> int:
     before: dict[Place, int] = {}
     for request in pod.requests:
         claim = originals.claimed_millis(claims.get(request.container))
-        if claim is not None and claim > request.millis:
+        if claim is not None and request.millis < claim <= (request.limit_millis or claim):
             before[request.place] = claim
-    return pod.millis_with(before) - pod.pod.cpu_request_millis
+    freed = pod.millis_with(before) - pod.pod.cpu_request_millis
+    return freed if freed <= MOST_FREED_MILLIS else 0
 
 
 def _in_the_way(limit_range: Mapping[str, Any]) -> Iterator[str]:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import click
 
 from temper_core import TemperError
+from temper_core.console import print_error
 from temper_plugin_kubernetes.operators import PROGRAM
 from temper_plugin_kubernetes.operators.command import command
 
@@ -17,11 +18,7 @@ def main(arguments: Sequence[str]) -> int:
         code = command.main(list(arguments), prog_name=PROGRAM, standalone_mode=False)
     except (click.exceptions.Abort, KeyboardInterrupt):
         return INTERRUPTED
-    except click.ClickException as error:
-        error.show()
-        return error.exit_code
-    except TemperError as error:
-        for line in str(error).split("\n"):  # no other end of a line
-            click.echo(f"{PROGRAM}: {line}", err=True)
+    except (click.ClickException, TemperError) as error:
+        print_error(error, PROGRAM)
         return error.exit_code
     return code if isinstance(code, int) else 0

@@ -51,6 +51,7 @@ def command(
     draft = _draft(options["program"], options["version"], options["repeated_by"])
     with _reserved(output):
         sampler = _sampled(_source(pids, pod, options["settings"]), seconds)
+        sampler.close()
         _write(recorded_table(draft, sampler), output)
 
 

@@ -1,0 +1,130 @@
+"""One question about safe mode to all agents of this host: the settings' agent, and all others."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from attrs import evolve
+
+from temper_core.cli.safe_mode_agents import (
+    LARGEST_ANSWER_BYTES,
+    AgentReport,
+    Asking,
+    Question,
+    answer_fields,
+    process_name,
+    socket_settings,
+)
+from temper_core.cli.safe_mode_outcome import Host, SafeModeOutcome, kept_requests
+from temper_core.errors import TemperError
+from temper_core.scheduler.host.running_agents import AgentProcess, find_agents, peer_of
+
+if TYPE_CHECKING:
+    from temper_core.settings import Settings
+
+PATH = "/safe-mode"
+
+
+class Round:
+    """One question to all agents. The other agents are asked while the settings' agent is."""
+
+    def __init__(
+        self,
+        settings: "Settings",
+        host: Host,
+        action: str,
+        body: Mapping[str, Any] | None,
+        *,
+        is_for_one: bool,
+    ) -> None:
+        self._settings = settings
+        self._host = host
+        self._body = body
+        agents = find_agents(host.roots.proc)
+        self._named = _named_agent(settings, agents)
+        others = [agent for agent in agents if agent != self._named]
+        is_asked = not is_for_one and body is not None
+        self._question = Question(action, self.ask if is_asked else self.look, is_asked=is_asked)
+        self._asking = Asking(self._question, others)
+
+    def ask(self, settings: "Settings") -> Any:  # noqa: ANN401 - JSON
+        """Ask the agent of *settings* to change its requests. Return its answer."""
+        from temper_core.client import ask_agent
+
+        return ask_agent(
+            PATH,
+            method="PUT",
+            body=self._body,
+            settings=settings,
+            largest_bytes=LARGEST_ANSWER_BYTES,
+        )
+
+    def look(self, settings: "Settings") -> Any:  # noqa: ANN401 - JSON
+        """Return the requests of the agent of *settings*."""
+        return look_at(settings)
+
+    def by_own_socket(self) -> Any:  # noqa: ANN401 - JSON
+        """Ask the process behind the settings' addresses over its own local socket.
+
+        Return its answer, None without one. An agent with other settings may answer on the usual
+        TCP address, where it lets nobody act.
+        """
+        if self._named is None:
+            return None
+        try:
+            return self.ask(socket_settings(self._named.local_socket()))
+        except (OSError, TemperError):
+            return None
+
+    def heard(self, answer: Any) -> AgentReport:  # noqa: ANN401 - JSON
+        """Return the report of the settings' agent, which answered."""
+        is_asked = self._body is not None
+        return AgentReport(
+            self._name(), self._pid(), is_asked, has_heard=is_asked, **answer_fields(answer)
+        )
+
+    def deaf(self, problem: str) -> AgentReport:
+        """Return the report of the settings' agent, which did not take part."""
+        remedy = self._question.last_resort(self._pid())
+        return AgentReport(self._name(), self._pid(), problem=problem, remedy=remedy)
+
+    def unanswered(self, error: TemperError) -> tuple[AgentReport, ...]:
+        """Return the report of the settings' agent if its process runs all the same."""
+        return () if self._named is None else (self.deaf(str(error)),)
+
+    def completed(self, outcome: SafeModeOutcome) -> SafeModeOutcome:
+        """Wait for the other agents. Add their reports, and what the usual files hold."""
+        outcome = evolve(outcome, agents=(*outcome.agents, *self._asking.reports()))
+        return evolve(outcome, kept=dict(kept_requests(outcome, self._settings, self._host)))
+
+    def _pid(self) -> int:
+        return self._named.pid if self._named is not None else 0
+
+    def _name(self) -> str:
+        if self._named is not None:
+            return process_name(self._named)
+        server = self._settings.server
+        return f"the agent at {server.socket or server.listen}"
+
+
+def _named_agent(settings: "Settings", agents: "tuple[AgentProcess, ...]") -> "AgentProcess | None":
+    """Return the process that answers at the addresses of *settings*, None if it is not known."""
+    from temper_core.server.sockets import parse_listen
+
+    server = settings.server
+    try:
+        pid = peer_of(Path(server.socket)) if server.socket else 0
+    except OSError:
+        pid = 0
+    port = parse_listen(server.listen).port if server.listen and not pid else 0
+    for agent in agents:
+        if agent.pid == pid or (port and agent.listens_on_port(port)):
+            return agent
+    return None
+
+
+def look_at(settings: "Settings") -> Any:  # noqa: ANN401 - JSON
+    """Return what the agent of *settings* answers to ``GET /safe-mode``."""
+    from temper_core.client import ask_agent
+
+    return ask_agent(PATH, settings=settings, largest_bytes=LARGEST_ANSWER_BYTES)
