@@ -28,7 +28,9 @@ RECORDINGS: dict[str, ThreadTable] = {
 
 TESTED_ON = {
     "cassandra": ("cassandra-*",),
+    "haproxy": ("haproxy-*",),
     "jvm": ("openjdk-*",),
+    "kafka": ("kafka-*",),
     "llama-cpp": ("llama-server-*",),
     "memcached": ("memcached-*",),
     "mysql-innodb": ("mysql-*", "mariadb-*"),
@@ -36,7 +38,9 @@ TESTED_ON = {
     "onnxruntime": ("onnxruntime-*",),
     "postgresql": ("postgresql-*",),
     "pytorch-training": ("pytorch-*",),
+    "rabbitmq": ("rabbitmq-*",),
     "redis": ("redis-*",),
+    "valkey": ("valkey-*",),
 }
 """Pack -> globs on the names of recordings; one that no pack is tested on needs a reason below."""
 
