@@ -28,6 +28,7 @@ RECORDINGS: dict[str, ThreadTable] = {
 
 TESTED_ON = {
     "cassandra": ("cassandra-*",),
+    "envoy": ("envoy-*",),
     "haproxy": ("haproxy-*",),
     "jvm": ("openjdk-*",),
     "kafka": ("kafka-*",),
@@ -35,6 +36,7 @@ TESTED_ON = {
     "memcached": ("memcached-*",),
     "mysql-innodb": ("mysql-*", "mariadb-*"),
     "nginx": ("nginx-*",),
+    "node": ("node-22.*", "node-24.*", "node-26.*"),
     "onnxruntime": ("onnxruntime-*",),
     "postgresql": ("postgresql-*",),
     "pytorch-training": ("pytorch-*",),
@@ -49,7 +51,7 @@ WITHOUT_PACK = {
     "go-*": ONE_ROLE,
     "gunicorn-*": ONE_ROLE,
     "uvicorn-*": "one busy thread per process; the tier says it all",
-    "node-*": "the event loop waits for every other thread, so none may yield",
+    "node-20.*": "names none of its threads",
     "numpy-*": "a library inside others' programs, its pool unnamed",
 }
 

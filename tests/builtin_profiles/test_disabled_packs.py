@@ -11,8 +11,10 @@ from temper_core.records.threads import ThreadIdentity
 from temper_core.testing import make_machine, make_pod
 from tests.builtin_profiles.recorded import PACKS
 
-DISABLED = ("haproxy", "kafka", "rabbitmq", "valkey")
+DISABLED = ("envoy", "haproxy", "kafka", "node", "rabbitmq", "valkey")
 IMAGES = {
+    "envoyproxy/envoy:v1.32.0": "envoy",
+    "docker.io/envoyproxy/envoy:distroless-v1.32.0": "envoy",
     "haproxy:3.0-alpine": "haproxy",
     "docker.io/haproxytech/haproxy-alpine:3.0": "haproxy",
     "haproxytech/kubernetes-ingress:3.0": "haproxy",
@@ -26,6 +28,9 @@ IMAGES = {
     "docker.io/bitnami/valkey-cluster:8.1": "valkey",
 }
 OTHERS_IMAGES = (
+    "docker.io/istio/proxyv2:1.24.0",
+    "docker.io/envoyproxy/gateway:v1.2.0",
+    "node:24-alpine",
     "quay.io/prometheus/haproxy-exporter:v0.15",
     "apache/kafka-native:4.3.1",
     "bitnami/kafka-exporter:1.9",
@@ -35,18 +40,23 @@ OTHERS_IMAGES = (
     "bitnami/valkey-sentinel:8.1",
 )
 PROCESSES = {
+    "envoy": "envoy",
     "haproxy": "haproxy",
     "rabbitmq-server": "rabbitmq",
     "valkey-server": "valkey",
 }
 # What no recording has: (pack, name, process, leads it, title) -> group
 UNRECORDED = {
+    ("envoy", "wrk:worker_31", "envoy", False, ""): "workers",
+    ("envoy", *["envoy-gateway"] * 2, True, "envoy-gateway server"): "rest",
     ("haproxy", *["haproxy-ingress"] * 2, True, ""): "around",
     ("haproxy", *["haproxy_exporte"] * 2, True, ""): "around",
     ("kafka", "data-pl..hread-0", "java", False, ""): "requests",
     ("kafka", "ReplicaFetcherT", "java", False, ""): "requests",
     ("kafka", "kafka-l..hread-0", "java", False, ""): "cleaning",
     ("kafka", "kafka-scheduler", "java", False, ""): "rest",
+    ("node", *["npm start"] * 2, True, "npm start"): "rest",
+    ("node", "node", "node", False, "node shop.mjs"): "rest",
     ("rabbitmq", *["epmd"] * 2, True, "epmd -daemon"): "rest",
     ("valkey", *["valkey-server"] * 2, True, "valkey-rdb-to-replicas *:6379"): "copies",
     ("valkey", *["valkey-server"] * 2, True, "valkey-server *:6379 [cluster]"): "requests",
@@ -91,7 +101,7 @@ def test_a_main_process_is_recognised_once_the_node_enables_the_pack(process, pa
     assert choose("registry.example/own:1", process) == pack
 
 
-@pytest.mark.parametrize("process", ["haproxy-ingress", "beam.smp", "valkey-sentinel", "java"])
+@pytest.mark.parametrize("process", ["haproxy-ingress", "beam.smp", "valkey-sentinel", "java", "node"])
 def test_a_process_that_is_only_called_alike_is_not_recognised(process):
     assert choose("registry.example/own:1", process) is None
 
