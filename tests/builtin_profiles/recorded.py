@@ -28,15 +28,21 @@ RECORDINGS: dict[str, ThreadTable] = {
 
 TESTED_ON = {
     "cassandra": ("cassandra-*",),
+    "envoy": ("envoy-*",),
+    "haproxy": ("haproxy-*",),
     "jvm": ("openjdk-*",),
+    "kafka": ("kafka-*",),
     "llama-cpp": ("llama-server-*",),
     "memcached": ("memcached-*",),
     "mysql-innodb": ("mysql-*", "mariadb-*"),
     "nginx": ("nginx-*",),
+    "node": ("node-22.*", "node-24.*", "node-26.*"),
     "onnxruntime": ("onnxruntime-*",),
     "postgresql": ("postgresql-*",),
     "pytorch-training": ("pytorch-*",),
+    "rabbitmq": ("rabbitmq-*",),
     "redis": ("redis-*",),
+    "valkey": ("valkey-*",),
 }
 """Pack -> globs on the names of recordings; one that no pack is tested on needs a reason below."""
 
@@ -45,7 +51,7 @@ WITHOUT_PACK = {
     "go-*": ONE_ROLE,
     "gunicorn-*": ONE_ROLE,
     "uvicorn-*": "one busy thread per process; the tier says it all",
-    "node-*": "the event loop waits for every other thread, so none may yield",
+    "node-20.*": "names none of its threads",
     "numpy-*": "a library inside others' programs, its pool unnamed",
 }
 
