@@ -17,7 +17,10 @@ CATALOGUE = ProfileCatalogue(tuple(LoadedProfile(pack, "builtin") for pack in PA
 # (pack, name, process, leads it, title) -> group
 UNRECORDED = {
     ("mysql-innodb", "xpl_worker-1", "mysqld", False, ""): "connections",
-    ("mysql-innodb", "xpl_accept-2", "mysqld", False, ""): "rest",
+    ("mysql-innodb", "xpl_accept-2", "mysqld", False, ""): "accepting",
+    ("mysql-innodb", "mysqld", "mysqld", True, ""): "accepting",
+    ("mysql-innodb", "mariadbd", "mariadbd", True, ""): "accepting",
+    ("mysql-innodb", "ib_log_fl_notif", "mysqld", False, ""): "log",
     ("mysql-innodb", "ib_io_rd-12", "mysqld", False, ""): "innodb",
     ("mysql-innodb", "rpl_rca_wkr-3", "mysqld", False, ""): "replication",
     ("mysql-innodb", "mysqld", "mysqld", False, ""): "unnamed",
@@ -28,6 +31,7 @@ UNRECORDED = {
     ("postgresql", *["postgres"] * 2, True, "postgres: startup recovering 00000A1"): "writers",
     ("postgresql", *["postgres"] * 2, True, "postgres: main: walreceiver streaming"): "writers",
     ("postgresql", *["postgres"] * 2, True, "postgres: app shop [local] COMMIT"): "backends",
+    ("postgresql", *["postgres"] * 2, True, "postgres: parallel worker for PID 7 "): "parallel",
     ("postgresql", *["postgres"] * 2, True, "postgres: a b ::1(5432) idle"): "backends",
     ("postgresql", *["postgres"] * 2, True, "postgres: my app my db host.example(99) "): "backends",
     ("postgresql", *["postgres"] * 2, True, "postgres: TimescaleDB Scheduler"): "rest",

@@ -16,6 +16,7 @@ from placements import (
     is_any,
     is_connection,
     is_innodb,
+    is_main,
     is_rest,
     is_worker,
     rows_of,
@@ -36,7 +37,7 @@ def judge_database(node: Node, report: Report) -> None:
     node.count_switches(node.rows("db"))
     programs.answered()  # wakes up the thread that takes connections
     _expect(node, report, "connections", "mysql", [(is_connection, CONNECTIONS)])
-    _expect(node, report, "innodb", "mysql", [(is_innodb, TIER)])
+    _expect(node, report, "innodb", "mysql", [(is_innodb, TIER), (is_main, TIER)])
     _expect(node, report, "rest", "mysql", [(is_rest, REST)])
     _expect(node, report, "neighbour", "exporter", [(is_any, TIER)])
 

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from profiled import Node, Rows
 
 CONNECTIONS = "mysql-innodb.connections.critical"
-FEEDERS = "pytorch-training.feeders.normal"
 TIER, REST, OWN = "critical", "open", "normal"
+FEEDERS = OWN
+"""Threads for latency stay in the layer of their tier."""
 
 Named = Callable[[str], bool]
 
@@ -22,9 +23,14 @@ def is_innodb(name: str) -> bool:
     return name.startswith("ib_")
 
 
+def is_main(name: str) -> bool:
+    """Whether it is MySQL's main thread, which accepts connections."""
+    return name == "mysqld"
+
+
 def is_rest(name: str) -> bool:
     """Whether it is none of them."""
-    return not is_connection(name) and not is_innodb(name)
+    return not (is_connection(name) or is_innodb(name) or is_main(name))
 
 
 def is_worker(name: str) -> bool:

@@ -36,6 +36,7 @@ poll_s = 1.0
 
 [profiles]
 directory = "{profiles}"
+enable = ["mysql-innodb", "pytorch-training"]
 
 [observe]
 period_s = 2.0
