@@ -1,5 +1,6 @@
 """HTTP endpoints of plugins and of the agent: requests and answers."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ LARGEST_BODY_BYTES = 64 * KIB
 MOST_BODY_BYTES = 16 * KIB * KIB
 JSON = "application/json"
 EVENT_STREAM = "text/event-stream"
+_LINE_END = re.compile("\r\n|\r|\n")
 
 
 @frozen
@@ -125,10 +127,14 @@ class ServerSentEvent:
     id: str = ""
 
     def encode(self) -> bytes:
-        """Return the event as it is sent (WHATWG HTML, 9.2.6)."""
+        """Return the event as it is sent (WHATWG HTML, 9.2.6).
+
+        CR, LF and CRLF end a line there. A line break in ``event`` or ``id`` becomes a space, since
+        the rest would be a field of its own.
+        """
         fields = (("event", self.event), ("id", self.id))
-        head = [f"{key}: {value}" for key, value in fields if value]
-        lines = [f"data: {line}" for line in self.data.split("\n")]
+        head = [f"{key}: {_LINE_END.sub(' ', value)}" for key, value in fields if value]
+        lines = [f"data: {line}" for line in _LINE_END.split(self.data)]
         return "\n".join([*head, *lines, "", ""]).encode()
 
 

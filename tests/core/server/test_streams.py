@@ -1,6 +1,7 @@
 """Streams over real sockets: what they send, what ends them, and whom they do not disturb."""
 
 import queue
+import re
 import threading
 import time
 from contextlib import ExitStack
@@ -501,3 +502,15 @@ def test_a_plugin_whose_streams_fail_three_times_in_a_row_has_no_more_of_them(st
     assert response.status_code == 503
     assert "set aside: RuntimeError: the disk is full" in response.json()["error"]
     assert agent.tcp.get("/fine").json() == {"fine": True}
+
+
+@pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
+def test_text_of_an_event_forges_no_field_and_no_second_event(end):
+    forged = f"x{end}{end}event: forged{end}data: y"
+
+    sent = ServerSentEvent(forged, f"kind{end}data: z", f"7{end}data: z").encode().decode()
+
+    lines = re.split("\r\n|\r|\n", sent)
+    assert lines[:3] == ["event: kind data: z", "id: 7 data: z", "data: x"]
+    assert all(line.startswith("data: ") for line in lines[2:-2])
+    assert lines[-2:] == ["", ""]

@@ -66,6 +66,18 @@ def test_numbers_that_are_none_are_no_reason_to_show_nothing(made, ask, number):
     assert machines["nodes"][0]["tiers"]["critical"]["pods"] is None
 
 
+@pytest.mark.parametrize("key", ["agent_status", "agent_message", "restore_left"])
+@pytest.mark.parametrize("command", [("status",), ("doctor", "--no-kubelets")])
+def test_what_a_node_says_at_length_does_not_fill_the_tables(made, ask, key, command):
+    said = {"agent_status": "safe_mode:odd", "restored": "x", key: "safe_mode:" + "x" * 250_000}
+    fleet_of(made, [node("odd", **said), node("fine", agent_status="enforcing")])
+
+    done = ask(*command)
+
+    assert len(done.stdout) + len(done.stderr) < 10_000
+    assert "odd" in done.stdout
+
+
 def test_what_a_node_says_does_not_steer_the_terminal(made, ask):
     sneaky = "\x1b[2J\x1b[H\nall is well\r"
     said = {"agent_status": f"safe_mode:{sneaky}", "agent_message": sneaky}

@@ -16,6 +16,7 @@ from temper_plugin_kubernetes.annotation_requests import RESTORE
 from temper_plugin_kubernetes.annotations import (
     GENERATION,
     LEFT,
+    LONGEST_MESSAGE,
     MESSAGE,
     RESTORED,
     STATUS,
@@ -258,7 +259,11 @@ def _number(text: str) -> int | None:
 def _node(item: Json, agents: Mapping[str, AgentPod] | None, now: datetime) -> FleetNode:
     metadata, status = item["metadata"], item.get("status") or {}
     info: Mapping[str, Any] = status.get("nodeInfo") or {}
-    annotations = metadata.get("annotations") or {}
+    annotations = {
+        # No agent writes more, and a value of 256 KiB would fill each table.
+        key: value[:LONGEST_MESSAGE]
+        for key, value in (metadata.get("annotations") or {}).items()
+    }
     return FleetNode(
         name=metadata["name"],
         labels=metadata.get("labels") or {},
