@@ -8,18 +8,18 @@ policy with nice value 0 are changed: any other value is the program's own.
 import os
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from typing import NamedTuple
 
 from attrs import define
 
 from temper_core.steering.nice_record import NicedThread, NiceRecord
+from temper_core.steering.scheduling import ORDINARY, scheduling_of, set_reset_on_fork
 from temper_core.steering.thread_identity import is_same_thread
 
 MOST_NICED = 4_096
 CONFIRMED_S = 60.0
 """Seconds after which a thread that no walk has judged again gets its nice value back."""
-INHERITED_BY_NONE = os.SCHED_OTHER | os.SCHED_RESET_ON_FORK
-"""With this flag a child of a thread with a negative nice value starts at 0 (sched(7))."""
 NO_RIGHT = "boost and latency need CAP_SYS_NICE; their threads have the weight of their neighbours"
 TOO_MANY = f"boost and latency change {MOST_NICED} threads at most"
 
@@ -129,15 +129,21 @@ class Niceness:
         if not taken or not self._write(*taken):
             return
         for tid, start_ns, nice in taken:
-            if _take(tid, nice):
+            try:
+                _take(tid, nice)
+            except PermissionError:
+                self.problem = NO_RIGHT
+            except OSError:  # it has just ended
+                continue
+            else:
                 self._held[tid] = _Held(nice, start_ns, now)
 
     def _may_take(self, thread: WantedNice) -> bool:
         try:
-            is_plain = os.sched_getscheduler(thread.tid) == os.SCHED_OTHER
+            is_untouched = scheduling_of(thread.tid).is_untouched
         except OSError:  # it has ended
             return False
-        if is_plain and _nice_of(thread.tid) == 0:
+        if is_untouched:
             return is_same_thread(thread.tid, thread.start_ns)
         self._own[thread.tid] = thread.start_ns
         return False
@@ -163,8 +169,8 @@ def give_back(thread: NicedThread) -> bool:
         if _nice_of(tid) != thread.nice or not is_same_thread(tid, thread.start_ns):
             return False
         os.setpriority(os.PRIO_PROCESS, tid, 0)
-        if os.sched_getscheduler(tid) == INHERITED_BY_NONE:
-            os.sched_setscheduler(tid, os.SCHED_OTHER, os.sched_param(0))
+        if scheduling_of(tid).policy == ORDINARY:
+            set_reset_on_fork(tid, is_set=False)
     except OSError:  # it has just ended, or permission is denied
         return False
     return True
@@ -177,13 +183,15 @@ def give_back_all(record: NiceRecord) -> int:
     return changed
 
 
-def _take(tid: int, nice: int) -> bool:
+def _take(tid: int, nice: int) -> None:
+    """Set the value of a thread, so that its children do not inherit it. Raises OSError."""
+    set_reset_on_fork(tid, is_set=True)
     try:
-        os.sched_setscheduler(tid, INHERITED_BY_NONE, os.sched_param(0))
         os.setpriority(os.PRIO_PROCESS, tid, nice)
-    except OSError:  # it has just ended, or permission is denied
-        return False
-    return True
+    except OSError:
+        with suppress(OSError):  # it has just ended
+            set_reset_on_fork(tid, is_set=False)
+        raise
 
 
 def _nice_of(tid: int) -> int | None:

@@ -20,6 +20,7 @@ ONLY_IN_FULL = (
     "test_kernels.py",
     "test_agreement.py",
     "test_ladder.py",
+    "test_boost.py",
     "test_recognition.py",
     "test_unit.py",
 )

@@ -14,11 +14,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "profiles"))
 sys.path.insert(0, str(Path(__file__).parents[3] / "examples/demo"))
 
 import agent as demo_agent
 import kernel
-from report import Report
+from outcomes import Report
 
 CGROUPS = Path("/sys/fs/cgroup")
 PROFILES = demo_agent.DIRECTORY / "profiles"
@@ -163,7 +164,7 @@ def main() -> None:
     except kernel.NotInTime as missed:
         report.claim("in_time", False, str(missed))
         sys.stdout.write(demo_agent.last_words() + "\n")
-    sys.exit(report.exit_code)
+    sys.exit(1 if report.failed else 0)
 
 
 main()

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from temper_core.steering.nice_record import FILE_NAME, NicedThread, NiceRecord
 from temper_core.steering.niceness import (
     CONFIRMED_S,
-    INHERITED_BY_NONE,
     Niceness,
     WantedNice,
     give_back_all,
@@ -25,6 +24,7 @@ from tests.core.steering.processes import until
 from tests.core.steering.user_space.plans import at, rule, steered
 
 BOOST = -5
+INHERITED_BY_NONE = os.SCHED_OTHER | os.SCHED_RESET_ON_FORK
 FORKS = "import os, time; os.fork(); time.sleep(600)"
 KILLED = """
 import sys, time
