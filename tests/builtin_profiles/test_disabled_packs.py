@@ -101,7 +101,9 @@ def test_a_main_process_is_recognised_once_the_node_enables_the_pack(process, pa
     assert choose("registry.example/own:1", process) == pack
 
 
-@pytest.mark.parametrize("process", ["haproxy-ingress", "beam.smp", "valkey-sentinel", "java", "node"])
+@pytest.mark.parametrize(
+    "process", ["haproxy-ingress", "beam.smp", "valkey-sentinel", "java", "node"]
+)
 def test_a_process_that_is_only_called_alike_is_not_recognised(process):
     assert choose("registry.example/own:1", process) is None
 
