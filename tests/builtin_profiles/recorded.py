@@ -48,6 +48,7 @@ TESTED_ON = {
 
 ONE_ROLE = "every thread has the program's name and takes any work; the tier says it all"
 WITHOUT_PACK = {
+    "elasticsearch-*": "its pools have one name once the kernel has cut it; `jvm` says the rest",
     "go-*": ONE_ROLE,
     "gunicorn-*": ONE_ROLE,
     "uvicorn-*": "one busy thread per process; the tier says it all",

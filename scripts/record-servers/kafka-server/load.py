@@ -1,5 +1,5 @@
 # noqa: INP001 - a program that a script runs by its path
-"""Writes a compacted topic of a Kafka on loopback, and reads another, until it is stopped."""
+"""Writes a compacted topic under keys that come again, and reads another, until it is stopped."""
 
 import os
 import time
@@ -12,8 +12,7 @@ KEYS = 5_000
 PER_ROUND = 300
 
 
-def write() -> None:
-    """Write messages under keys that come again, so that the log is cleaned."""
+def _write() -> None:
     producer = Producer(BROKER | {"linger.ms": 5})
     number = 0
     while True:
@@ -24,8 +23,7 @@ def write() -> None:
         time.sleep(0.1)
 
 
-def read() -> None:
-    """Read all messages of a topic again and again, each time as a new group."""
+def _read() -> None:
     while True:
         places = {"group.id": str(uuid.uuid4()), "auto.offset.reset": "earliest"}
         consumer = Consumer(BROKER | places | {"auto.commit.interval.ms": 500})
@@ -37,5 +35,5 @@ def read() -> None:
 
 
 if os.fork():
-    write()
-read()
+    _write()
+_read()

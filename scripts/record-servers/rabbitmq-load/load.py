@@ -1,18 +1,19 @@
 # noqa: INP001 - a program that a script runs by its path
-"""Publishes to queues of a RabbitMQ on loopback, and consumes, until it is stopped."""
+"""Publishes and consumes persistent messages, and lets one queue grow, until it is stopped."""
 
 import os
 import time
 
 import pika
+from pika.adapters.blocking_connection import BlockingChannel
 
 BODY = b"x" * 1000
 PERSISTENT = pika.BasicProperties(delivery_mode=2)
-KEPT = 20_000
+PER_ROUND = 100
 
 
-def connected() -> pika.BlockingConnection:
-    """Connect, once the server is up."""
+def _connected() -> pika.BlockingConnection:
+    # The port is open before the broker answers on it.
     while True:
         try:
             return pika.BlockingConnection(pika.ConnectionParameters("127.0.0.1", heartbeat=0))
@@ -20,45 +21,36 @@ def connected() -> pika.BlockingConnection:
             time.sleep(0.5)
 
 
-def opened(queue: str, kind: str) -> pika.channel.Channel:
-    """Open a durable queue."""
-    channel = connected().channel()
+def _opened(queue: str, kind: str) -> BlockingChannel:
+    channel = _connected().channel()
     channel.queue_declare(queue, durable=True, arguments={"x-queue-type": kind})
     return channel
 
 
-def publish(queue: str, kind: str) -> None:
-    """Publish persistent messages, each confirmed."""
-    channel = opened(queue, kind)
+def _publish(kind: str) -> None:
+    channel = _opened(kind, kind)
     channel.confirm_delivery()
     while True:
-        channel.basic_publish("", queue, BODY, PERSISTENT)
+        channel.basic_publish("", kind, BODY, PERSISTENT)
 
 
-def consume(queue: str, kind: str) -> None:
-    """Consume and acknowledge messages."""
-    channel = opened(queue, kind)
+def _consume(kind: str) -> None:
+    channel = _opened(kind, kind)
     channel.basic_qos(prefetch_count=20)
-    for method, _, _ in channel.consume(queue):
+    for method, _, _ in channel.consume(kind):
         channel.basic_ack(method.delivery_tag)
 
 
-def pile_up() -> None:
-    """Publish to a queue that has no consumer."""
-    channel = opened("backlog", "classic")
+def _pile_up() -> None:
+    channel = _opened("backlog", "classic")
     while True:
-        for _ in range(KEPT // 200):
+        for _ in range(PER_ROUND):
             channel.basic_publish("", "backlog", BODY * 4, PERSISTENT)
         time.sleep(0.2)
 
 
-def main() -> None:
-    """Run all of it, each part in a process of its own."""
-    for kind in ("classic", "quorum"):
-        for work in (publish, publish, consume):
-            if not os.fork():
-                work(kind, kind)
-    pile_up()
-
-
-main()
+for each in ("classic", "quorum"):
+    for work in (_publish, _publish, _consume):
+        if not os.fork():
+            work(each)
+_pile_up()

@@ -204,7 +204,8 @@ def test_the_list_tells_machines_too(write):
     assert one["disabled"].startswith("disabled by default")
     assert one["evidence"]["effect"] == "worse"
     assert one["evidence"]["figures"][0]["tiers_only"] == 5.4
-    assert {bool(each["disabled"]) for each in listed if each["id"] != "search"} == {False}
+    assert {each["enabled"] for each in listed if not each["disabled"]} == {True}
+    assert {each["enabled"] for each in listed if each["disabled"]} == {False}
 
 
 def test_one_profile_is_shown_with_effect_figures_and_reason(write):
