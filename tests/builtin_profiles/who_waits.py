@@ -1,8 +1,9 @@
 """Who waits for whom in the programs that packs are for, by the programs' own sources and manuals.
 
 A row is one kind of thread: whether requests wait for it, and how. ``REQUEST`` threads serve
-requests themselves. A ``PEER`` is treated as these are. Requests ``OFTEN`` wait for a thread, or only ``LATE``: once it has fallen
-behind. ``NEVER`` is work that no request waits for, however late it comes.
+requests themselves. A ``PEER`` is treated as these are. Requests ``OFTEN`` wait for a thread, or
+only ``LATE``: once it has fallen behind. ``NEVER`` is work that no request waits for, however late
+it comes.
 """
 
 from enum import StrEnum

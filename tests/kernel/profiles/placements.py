@@ -15,7 +15,7 @@ Named = Callable[[str], bool]
 
 
 def is_connection(name: str) -> bool:
-    """Whether MySQL calls the thread of a connection so, or one of the log that commits wait for."""
+    """Whether MySQL calls the thread of a connection so, or one that commits wait for."""
     return name == "connection" or name.startswith(LOG)
 
 
