@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable
 
+from temper_core.records.pods import PROFILE_ANNOTATIONS
 from temper_core.records.profile_evidence import Effect, Evidence
 from temper_core.records.profiles import LoadedProfile, ProfileFailure, WorkloadProfile
 
@@ -22,8 +23,9 @@ def disabled_reason(profile: WorkloadProfile, enable: Collection[str]) -> str:
     if profile.enabled or profile.id in enable:
         return ""
     return (
-        f"disabled by default: {_why(profile.evidence)}; an annotation still chooses it, "
-        f"and {SETTING} enables it"
+        f"disabled by default: {_why(profile.evidence)}; "
+        f"the annotation {PROFILE_ANNOTATIONS[0]}: {profile.id} chooses it, "
+        f'and {SETTING} = ["{profile.id}"] enables it'
     )
 
 

@@ -20,23 +20,24 @@ UNRECORDED = {
     ("mysql-innodb", "xpl_accept-2", "mysqld", False, ""): "accepting",
     ("mysql-innodb", "mysqld", "mysqld", True, ""): "accepting",
     ("mysql-innodb", "mariadbd", "mariadbd", True, ""): "accepting",
-    ("mysql-innodb", "ib_log_fl_notif", "mysqld", False, ""): "log",
+    ("mysql-innodb", "ib_log_fl_notif", "mysqld", False, ""): "connections",
+    ("mysql-innodb", "ss_ack", "mysqld", False, ""): "replication",
     ("mysql-innodb", "ib_io_rd-12", "mysqld", False, ""): "innodb",
     ("mysql-innodb", "rpl_rca_wkr-3", "mysqld", False, ""): "replication",
     ("mysql-innodb", "mysqld", "mysqld", False, ""): "unnamed",
     ("mysql-innodb", "worker_thread", "mariadbd", False, ""): "connections",
     ("mysql-innodb", "slave_sql", "mariadbd", False, ""): "replication",
-    ("postgresql", *["postgres"] * 2, True, "postgres: wal writer process   "): "writers",
-    ("postgresql", *["postgres"] * 2, True, "postgres: io worker 0"): "writers",
+    ("postgresql", *["postgres"] * 2, True, "postgres: wal writer process   "): "log-and-io",
+    ("postgresql", *["postgres"] * 2, True, "postgres: io worker 0"): "log-and-io",
     ("postgresql", *["postgres"] * 2, True, "postgres: startup recovering 00000A1"): "writers",
-    ("postgresql", *["postgres"] * 2, True, "postgres: main: walreceiver streaming"): "writers",
+    ("postgresql", *["postgres"] * 2, True, "postgres: main: walreceiver streaming"): "log-and-io",
     ("postgresql", *["postgres"] * 2, True, "postgres: app shop [local] COMMIT"): "backends",
     ("postgresql", *["postgres"] * 2, True, "postgres: parallel worker for PID 7 "): "parallel",
     ("postgresql", *["postgres"] * 2, True, "postgres: a b ::1(5432) idle"): "backends",
     ("postgresql", *["postgres"] * 2, True, "postgres: my app my db host.example(99) "): "backends",
     ("postgresql", *["postgres"] * 2, True, "postgres: TimescaleDB Scheduler"): "rest",
     ("postgresql", "pg_basebackup", "pg_basebackup", True, "pg_basebackup -D x"): "rest",
-    ("redis", *["redis-server"] * 2, True, "redis-rdb-to-slaves *:6379"): "snapshots",
+    ("redis", *["redis-server"] * 2, True, "redis-rdb-to-slaves *:6379"): "copies",
     ("redis", *["redis-server"] * 2, True, "redis-server *:6379 [cluster]"): "requests",
     ("redis", "module-worker", "redis-server", False, "redis-server *:6379"): "rest",
     ("memcached", "mc-ext-io", "memcached", False, ""): "maintenance",
@@ -144,12 +145,12 @@ def test_threads_that_no_recording_has_fall_into_their_groups(thread, group):
 
 
 @pytest.mark.parametrize("program", ["mysqld", "mariadbd"])
-def test_a_server_that_names_no_thread_yields_with_none_of_them(program):
+def test_a_server_that_names_no_thread_is_a_group_for_latency(program):
     treatments = {group.name: group.treatment for group in PACKS["mysql-innodb"].thread_groups}
 
     found = group_of("mysql-innodb", program, program, leader=False, title="")
 
-    assert treatments[found] is Treatment.NORMAL
+    assert treatments[found] is Treatment.LATENCY
 
 
 def test_mysqls_groups_are_treated_as_published():

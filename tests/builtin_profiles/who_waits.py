@@ -1,8 +1,9 @@
 """Who waits for whom in the programs that packs are for, by the programs' own sources and manuals.
 
 A row is one kind of thread: whether requests wait for it, and how. ``REQUEST`` threads serve
-requests themselves. Requests ``OFTEN`` wait for a thread, or only ``LATE``: once it has fallen
-behind. ``NEVER`` is work that no request waits for, however late it comes.
+requests themselves. A ``PEER`` is treated as these are. Requests ``OFTEN`` wait for a thread, or
+only ``LATE``: once it has fallen behind. ``NEVER`` is work that no request waits for, however late
+it comes.
 """
 
 from enum import StrEnum
@@ -16,6 +17,7 @@ class Waits(StrEnum):
     """How requests depend on a kind of thread."""
 
     REQUEST = "serves requests"
+    PEER = "a request waits for it as often as for its own thread"
     OFTEN = "requests wait for it"
     LATE = "requests wait once it lags behind"
     NEVER = "no request waits"
@@ -23,8 +25,9 @@ class Waits(StrEnum):
 
 ALLOWED = {
     Waits.REQUEST: {Treatment.EXCLUSIVE, Treatment.LATENCY, Treatment.BOOST, Treatment.NORMAL},
+    Waits.PEER: {Treatment.EXCLUSIVE, Treatment.LATENCY},
     Waits.OFTEN: {Treatment.EXCLUSIVE, Treatment.LATENCY, Treatment.BOOST, Treatment.NORMAL},
-    Waits.LATE: {Treatment.BOOST, Treatment.NORMAL},
+    Waits.LATE: {Treatment.LATENCY, Treatment.BOOST, Treatment.NORMAL},
     Waits.NEVER: {Treatment.NORMAL, Treatment.YIELD},
 }
 """The treatments that fit. Only what no request waits for may yield."""
@@ -47,6 +50,7 @@ class Row:
 
 
 JAVA, MYSQL, MARIA, PG = "java", "mysqld", "mariadbd", "postgres"
+PEER = Waits.PEER
 REQUEST, OFTEN, LATE, NEVER = Waits.REQUEST, Waits.OFTEN, Waits.LATE, Waits.NEVER
 ROWS = (
     Row("jvm", "http-nio-8080-e", JAVA, REQUEST, "Tomcat's request thread"),
@@ -78,18 +82,24 @@ ROWS = (
     Row("mysql-innodb", "mariadbd", MARIA, OFTEN, "it accepts connections", leads=True),
     Row("mysql-innodb", "mysqld", MYSQL, REQUEST, "before 8.0.27 nearly all are connections"),
     Row("mysql-innodb", "mariadbd", MARIA, REQUEST, "before 11 nearly all are connections"),
-    Row("mysql-innodb", "ib_log_writer", MYSQL, OFTEN, "a commit sleeps until it has written"),
-    Row("mysql-innodb", "ib_log_flush", MYSQL, OFTEN, "a commit sleeps until the fsync"),
-    Row("mysql-innodb", "ib_log_wr_notif", MYSQL, OFTEN, "it wakes the commit up"),
-    Row("mysql-innodb", "ib_log_fl_notif", MYSQL, OFTEN, "it wakes the commit up"),
+    Row("mysql-innodb", "ib_log_writer", MYSQL, PEER, "a commit sleeps until it has written"),
+    Row("mysql-innodb", "ib_log_flush", MYSQL, PEER, "a commit sleeps until the fsync"),
+    Row("mysql-innodb", "ib_log_wr_notif", MYSQL, PEER, "it wakes the commit up"),
+    Row("mysql-innodb", "ib_log_fl_notif", MYSQL, PEER, "it wakes the commit up"),
     Row("mysql-innodb", "ib_pg_flush_co", MYSQL, LATE, "statements flush pages themselves"),
+    Row("mysql-innodb", "ss_ack", MYSQL, LATE, "a semi-synchronous commit waits for it"),
     Row("mysql-innodb", "rpl_rca_wkr-1", MYSQL, LATE, "a replica falls behind"),
     Row("postgresql", PG, PG, REQUEST, "a backend", True, "postgres: app shop [local] SELECT"),
     Row("postgresql", PG, PG, NEVER, "long work", True, "postgres: parallel worker for PID 7"),
-    Row("postgresql", PG, PG, LATE, "a commit waits for it", True, "postgres: walwriter "),
-    Row("postgresql", PG, PG, LATE, "reads wait for it (18)", True, "postgres: io worker 0"),
+    Row("postgresql", PG, PG, PEER, "it holds the log's lock", True, "postgres: walwriter "),
+    Row("postgresql", PG, PG, PEER, "synchronous commit", True, "postgres: walsender a ::1(1) x"),
+    Row("postgresql", PG, PG, PEER, "reads wait for it (18)", True, "postgres: io worker 0"),
+    Row("postgresql", PG, PG, LATE, "backends write themselves", True, "postgres: checkpointer "),
+    Row("postgresql", PG, PG, NEVER, "a worker just forked, its title unread", True),
     Row("postgresql", PG, PG, NEVER, "it paces itself", True, "postgres: autovacuum worker shop"),
     Row("redis", "redis-server", "redis-server", REQUEST, "the event loop", leads=True),
+    Row("redis", "bio_lazy_free", "redis-server", LATE, "eviction waits for it"),
+    Row("redis", *["redis-server"] * 2, LATE, "WAIT", True, "redis-rdb-to-slaves *:6379"),
     Row("redis", "bio_aof", "redis-server", LATE, "the event loop waits for a late fsync"),
     Row(
         "redis",

@@ -51,6 +51,7 @@ def test_the_same_is_told_in_json(explain):
     assert document["profile_extends"] == ["mysql-innodb (builtin-profiles)"]
     assert [group["name"] for group in document["groups"]] == [
         "connections",
+        "accepting",
         "innodb",
         "replication",
         "unnamed",

@@ -10,17 +10,18 @@ TIER, REST, OWN = "critical", "open", "normal"
 FEEDERS = OWN
 """Threads for latency stay in the layer of their tier."""
 
+LOG = ("ib_log_writer", "ib_log_flush", "ib_log_wr_notif", "ib_log_fl_notif")
 Named = Callable[[str], bool]
 
 
 def is_connection(name: str) -> bool:
-    """Whether MySQL calls the thread of a connection so."""
-    return name == "connection"
+    """Whether MySQL calls the thread of a connection so, or one that commits wait for."""
+    return name == "connection" or name.startswith(LOG)
 
 
 def is_innodb(name: str) -> bool:
     """Whether MySQL calls a thread of InnoDB so."""
-    return name.startswith("ib_")
+    return name.startswith("ib_") and not is_connection(name)
 
 
 def is_main(name: str) -> bool:
