@@ -120,7 +120,8 @@ def _layers() -> tuple[Panel, ...]:
         lines("Threads", Query("max by (layer) (temper_layer_tasks{@})", "{{layer}}")),
         lines(
             "Scheduled outside the fence",
-            Query("max by (layer) (temper_layer_fallback_ratio{@})", "{{layer}}"),
+            Query("max by (layer) (temper_layer_outside_ratio{@})", "{{layer}}: CPU time"),
+            Query("max by (layer) (temper_layer_fallback_ratio{@})", "{{layer}}: events"),
             unit=Unit.RATIO,
         ),
         timeline(

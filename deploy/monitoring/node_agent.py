@@ -33,8 +33,9 @@ def steering() -> tuple[Panel, ...]:
             unit=Unit.PER_SECOND,
         ),
         lines(
-            "Threads astray, and failures",
+            "Threads astray and boosted, and failures",
             Query("max(temper_steering_threads_astray{@})", "astray"),
+            Query("max(temper_steering_threads_niced{@})", "boosted"),
             Query(grown("temper_steering_failures_total"), "failures"),
         ),
     )

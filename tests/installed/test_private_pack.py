@@ -58,16 +58,16 @@ def test_it_is_shown_with_what_it_takes_from_its_parent(temper):
     [shown] = json.loads(temper("profiles", "show", "shop-search", "--output", "json").stdout)
 
     groups = {each["name"]: each for each in shown["thread_groups"]}
-    assert list(groups) == ["requests", "merges", "pauses", "background", "rest"]
+    assert list(groups) == ["requests", "merges", "collection", "compilers", "warm-up", "rest"]
     assert groups["requests"]["treatment"] == "latency"
     assert groups["requests"]["match"][0]["comm_prefix"] == "query-"
 
 
-def test_the_linter_misses_nothing_but_a_measurement(temper):
+def test_the_linter_misses_a_measurement_and_tells_what_needs_steering(temper):
     linted = temper("profiles", "lint", PROFILE, "--output", "json", check=False)
 
     [document] = json.loads(linted.stdout)
-    assert {each["code"] for each in document["remarks"]} == {"no_evidence"}
+    assert {each["code"] for each in document["remarks"]} == {"no_evidence", "needs_steering"}
     assert linted.returncode == 1
 
 
