@@ -46,7 +46,7 @@ def test_the_groups_take_nearly_all_of_the_cpu_time(judged):
     [
         ("requests", {"HTTP-Dispatcher", "query-1", "query-2", "query-3", "query-4"}),
         ("merges", {"merge-1"}),
-        ("warm-up", {"C1 CompilerThre", "C2 CompilerThre"}),
+        ("compilers", {"C1 CompilerThre", "C2 CompilerThre"}),
     ],
 )
 def test_a_group_takes_its_threads(judged, group, names):

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from bench.ladder.arms import ARMS
 from bench.ladder.plots import plots
 from bench.ladder.rows import read, rows
 
@@ -26,4 +27,4 @@ def test_every_record_says_what_it_was_made_with():
         assert record["kernel"]
         assert record["boot"]
         assert bool(record["plan"]) is bool(record["engine"]) is (record["arm"] != "stock")
-        assert bool(record["profile"]) is (record["arm"] == "profile")
+        assert bool(record["profile"]) is bool(ARMS[record["arm"]].profile)
