@@ -15,7 +15,7 @@ CLAIMS = {
     "chosen": "MySQL and PyTorch are recognised by their images",
     "connections": "the engine has every connection of MySQL in the exclusive layer",
     "innodb": "and InnoDB's own threads in the layer of the tier, which boosts them",
-    "rest": "and all its others in the one that yields",
+    "accepting": "and the main thread, which accepts connections",
     "neighbour": "another container of the pod stays in the tier's layer, whatever its names",
     "whole_cores": "the exclusive layer owns two whole cores",
     "at_home": "by the kernel's trace no connection ran anywhere else",

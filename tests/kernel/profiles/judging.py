@@ -9,7 +9,6 @@ from placements import (
     CONNECTIONS,
     FEEDERS,
     OWN,
-    REST,
     TIER,
     Named,
     faults,
@@ -17,7 +16,6 @@ from placements import (
     is_connection,
     is_innodb,
     is_main,
-    is_rest,
     is_worker,
     rows_of,
     told,
@@ -37,8 +35,8 @@ def judge_database(node: Node, report: Report) -> None:
     node.count_switches(node.rows("db"))
     programs.answered()  # wakes up the thread that takes connections
     _expect(node, report, "connections", "mysql", [(is_connection, CONNECTIONS)])
-    _expect(node, report, "innodb", "mysql", [(is_innodb, TIER), (is_main, TIER)])
-    _expect(node, report, "rest", "mysql", [(is_rest, REST)])
+    _expect(node, report, "innodb", "mysql", [(is_innodb, TIER)])
+    _expect(node, report, "accepting", "mysql", [(is_main, TIER)])
     _expect(node, report, "neighbour", "exporter", [(is_any, TIER)])
 
 

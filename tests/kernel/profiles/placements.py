@@ -29,11 +29,6 @@ def is_main(name: str) -> bool:
     return name == "mysqld"
 
 
-def is_rest(name: str) -> bool:
-    """Whether it is none of them."""
-    return not (is_connection(name) or is_innodb(name) or is_main(name))
-
-
 def is_worker(name: str) -> bool:
     """Whether PyTorch calls a loader's worker process so."""
     return name == "pt_data_worker"
