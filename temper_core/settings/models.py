@@ -92,7 +92,7 @@ class SchedulerSettings:
         "Seconds without a turn of the agent's loop after which the agent ends itself, and the "
         "engine with it. A turn takes milliseconds; a real-time thread may keep the loop from its "
         "CPU for half of this before the kernel ejects the engine.",
-        validator=gt(0),
+        validator=and_(ge(0.1), le(86_400)),
     )
     sysrq: bool = setting(
         False, "Whether SysRq-S may be used when the engine does not die by SIGKILL."

@@ -95,6 +95,8 @@ def test_a_file_that_was_named_must_be_there(tmp_path):
         ("[priority_mapping]\nhigh = 2000000", "priority_mapping: must fall from system"),
         ("[tiers.low]\nutil_range = [0.8, 0.2]", "tiers.low: util_range must be [low, high]"),
         ("[scheduler]\nwatchdog_ms = 90000", "scheduler.watchdog_ms: must be <= 30000"),
+        ("[scheduler]\nloop_deadline_s = 1e-10", "scheduler.loop_deadline_s: must be >= 0.1"),
+        ("[scheduler]\nloop_deadline_s = 1e18", "scheduler.loop_deadline_s: must be <= 86400"),
         ("[scheduler]\nsteer_s = 1e-9", "scheduler.steer_s: must be >= 0.1"),
         ("[scheduler]\nsteering_pin = 'hints'", "scheduler.steering_pin: must match regex"),
         ("[scheduler]\nsteering_pin = '/hints'", "scheduler.steering_pin: must match regex"),
