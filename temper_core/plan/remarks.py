@@ -38,8 +38,8 @@ def yield_notes(
         for request in tier_pods.group_requests:
             if not request.group.match and goals[request.name] is GroupTarget.OPEN:
                 why = (
-                    f"every thread of these {tier_pods.tier} pods that no other group takes, the "
-                    "main thread among them, shares the Open layer with best effort"
+                    f"every thread of these {tier_pods.tier} pods that no other group takes, "
+                    "often the main thread too, shares the Open layer with best effort"
                 )
                 yield Note("group_yields", request.name, why)
 
