@@ -1,6 +1,8 @@
 """``temper profiles list``: all profiles, and those that could not be loaded."""
 
 import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +13,7 @@ from temper_core.cli.profiles.words import effect_of, given, profile_document
 
 if TYPE_CHECKING:
     from temper_core.profiles.catalogue import ProfileCatalogue
+    from temper_core.records.profiles import LoadedProfile
 
 EXIT_FINDINGS = 1
 COLUMNS = ("profile", "source", "machine", "enabled", "effect", "groups", "description")
@@ -56,6 +59,17 @@ def _print_catalogue(catalogue: "ProfileCatalogue") -> None:
         table.add_row(profile.id, loaded.source, shape, state, effect, groups, profile.description)
     console = results_console()
     console.print(table)
-    for loaded in catalogue.profiles:
+    for line in _disabled_lines(catalogue.profiles):
+        console.print(line)
+
+
+def _disabled_lines(profiles: "Iterable[LoadedProfile]") -> Iterator[str]:
+    """Yield why profiles are disabled, one line for all of one source that have one reason."""
+    alike: defaultdict[tuple[str, str], list[LoadedProfile]] = defaultdict(list)
+    for loaded in profiles:
         if loaded.disabled:
-            console.print(f"{loaded.profile.id} ({loaded.source}): {loaded.disabled}")
+            reason = loaded.disabled.replace(loaded.profile.id, "ID")
+            alike[loaded.source, reason].append(loaded)
+    for (source, reason), disabled in alike.items():
+        ids = ", ".join(loaded.profile.id for loaded in disabled)
+        yield f"{ids} ({source}): {disabled[0].disabled if len(disabled) == 1 else reason}"

@@ -198,6 +198,17 @@ def test_the_list_says_what_is_disabled_and_why(write):
     assert result.exit_code == 0
 
 
+def test_profiles_of_one_source_and_reason_share_a_line_of_the_list(write):
+    result = profiles(write, "list")
+
+    shipped = [
+        line for line in result.stdout.splitlines() if "(builtin-profiles): disabled" in line
+    ]
+    assert len(shipped) == 1
+    assert shipped[0].startswith("cassandra, ")
+    assert "temper.codes/workload-profile: ID chooses it" in shipped[0]
+
+
 def test_the_list_tells_machines_too(write):
     listed = json.loads(profiles(write, "list", "--output", "json").stdout)["profiles"]
 
