@@ -112,7 +112,7 @@ class Niceness:
             if _nice_of(wanted.tid) in (held.nice, None):
                 return False
             # Its program has set another value since.
-            del self._held[wanted.tid]
+            self._give_back(wanted.tid)
             self._own[wanted.tid] = wanted.start_ns
         return self._own.get(wanted.tid) != wanted.start_ns
 
@@ -162,18 +162,20 @@ class Niceness:
 def give_back(thread: NicedThread) -> bool:
     """Set the nice value of a thread back to 0. Return whether that was done.
 
-    A thread that has ended, or has set another value since, is left alone.
+    A value that the program has set since stays, and so does the flag of another policy.
     """
     tid = thread.tid
+    if not is_same_thread(tid, thread.start_ns):
+        return False
     try:
-        if _nice_of(tid) != thread.nice or not is_same_thread(tid, thread.start_ns):
-            return False
-        os.setpriority(os.PRIO_PROCESS, tid, 0)
+        is_ours = _nice_of(tid) == thread.nice
+        if is_ours:
+            os.setpriority(os.PRIO_PROCESS, tid, 0)
         if scheduling_of(tid).policy == ORDINARY:
             set_reset_on_fork(tid, is_set=False)
     except OSError:  # it has just ended, or permission is denied
         return False
-    return True
+    return is_ours
 
 
 def give_back_all(record: NiceRecord) -> int:

@@ -135,6 +135,7 @@ def test_a_value_that_the_program_sets_later_stays(niceness, sleeper):
     niceness.release()
 
     assert (nice_of(sleeper), niceness.held, niceness.own) == (7, 0, 1)
+    assert os.sched_getscheduler(sleeper) == os.SCHED_OTHER
 
 
 def test_another_thread_of_the_same_id_is_left_alone(niceness, sleeper):
