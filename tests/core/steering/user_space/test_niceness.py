@@ -39,7 +39,7 @@ time.sleep(600)
 
 
 @pytest.fixture
-def sleeper():
+def sleeper(ordinary_nice):  # noqa: ARG001 - which comes first
     process = subprocess.Popen(["sleep", "600"])
     yield process.pid
     process.kill()
@@ -54,9 +54,14 @@ def niceness(tmp_path):
 
 
 @pytest.fixture(autouse=True)
-def may_renice():
+def ordinary_nice():
+    """Have the test's processes begin at 0, even if the tests were started by nice(1)."""
     if os.geteuid():
         pytest.skip("nice values below 0 need root")
+    own = os.getpriority(os.PRIO_PROCESS, 0)
+    os.setpriority(os.PRIO_PROCESS, 0, 0)
+    yield
+    os.setpriority(os.PRIO_PROCESS, 0, own)
 
 
 def start_of(pid):
