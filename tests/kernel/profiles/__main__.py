@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parents[3] / "examples/demo"))
 import agent as demo_agent
 import files
 import kernel
-from judging import judge_database, judge_fence, judge_training
+from judging import judge_database, judge_fence, judge_siblings, judge_training
 from outcomes import Report
 from profiled import Node
 from programs import Installed
@@ -35,6 +35,7 @@ def walk(node: Node, report: Report) -> None:
     report.tell("the database answers")
     judge_database(node, report)
     judge_fence(node, report)
+    judge_siblings(node, report)
     files.drop_bad_ones(node, report)
     files.edit(node, report)
     once = kernel.state() == "enabled" and kernel.attaches() == 1

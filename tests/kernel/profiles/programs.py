@@ -13,7 +13,7 @@ CHECKOUT = Path(__file__).parents[3]
 TRAINING = CHECKOUT / "scripts/record-servers/pytorch-training/train.py"
 SOCKET = DIRECTORY / "mysql.socket"
 DATA = DIRECTORY / "mysql"
-CONNECTIONS = 6
+MANY_CONNECTIONS, ONE_PER_CORE = 6, 2
 PICTURE_SIDE = 4
 # Emulated, a server that is there in a second takes half a minute; and it shares the one CPU.
 STARTED_S = 400.0
@@ -57,7 +57,7 @@ def server(installed: Installed) -> list[str | Path]:
     ]
 
 
-def clients() -> list[str | Path]:
+def clients(connections: int) -> list[str | Path]:
     """Return the command of sysbench with its mix of reads and writes, for ever."""
     return [
         "sysbench",
@@ -67,7 +67,7 @@ def clients() -> list[str | Path]:
         "--mysql-user=root",
         "--tables=2",
         "--table-size=2000",
-        f"--threads={CONNECTIONS}",
+        f"--threads={connections}",
         "--time=0",
         "run",
     ]
