@@ -126,6 +126,8 @@ def rule_for(place: SteeredPlace, thread: ThreadIdentity) -> SteeringRule | None
     for rule in place.rules:
         if rule.root_only and thread.uid != 0:
             continue
+        if rule.until_seen and thread.behaviour is not None:
+            continue
         if rule.match is None or matches(rule.match, thread):
             return rule
     return None

@@ -2,13 +2,13 @@
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from temper_core.plan.addresses import Address, AddressedPod, AddressForm
 from temper_core.plan.blocks import system_names
 from temper_core.plan.groups import TierPods
 from temper_core.profiles.conditions import GroupTarget
-from temper_core.records.profiles import ThreadMatch, Treatment
+from temper_core.records.profiles import ThreadGroup, ThreadMatch, Treatment
 from temper_core.records.steering import (
     OPEN,
     SYSTEM,
@@ -161,17 +161,32 @@ def _pod_places(
 
 
 def _group_rules(tier_pods: TierPods, placement: GroupPlacement) -> Rules:
-    """Return the profile's groups in their order. The last rule takes all other threads."""
+    """Return the profile's groups in their order. The last rule takes all other threads.
+
+    A thread does not yield before its behaviour is known if it may belong to an earlier group.
+    """
     rules: list[SteeringRule] = []
-    rest = SteeringRule(placement.of_tier(tier_pods.tier))
+    tier = placement.of_tier(tier_pods.tier)
+    rest = SteeringRule(tier)
+    undecided: list[SteeringRule] = []
     for request in tier_pods.group_requests:
         layer = placement.of_group(request.name, tier_pods.tier)
         nice = NICE.get(request.treatment, 0) if layer == request.tier.value else 0
+        if request.treatment is Treatment.YIELD:
+            rules += undecided
+            undecided.clear()
         if request.group.match:
             rules += [SteeringRule(layer, match, nice=nice) for match in request.group.match]
+            undecided += _until_seen(tier, request.group)
         else:
             rest = SteeringRule(layer, nice=nice)
     return (*_trimmed(rules, rest), rest)
+
+
+def _until_seen(tier: str, group: ThreadGroup) -> Iterator[SteeringRule]:
+    for match in group.match:
+        if match.behaviour is not None:
+            yield SteeringRule(tier, evolve(match, behaviour=None), until_seen=True)
 
 
 def _trimmed(rules: Sequence[SteeringRule], rest: SteeringRule) -> Sequence[SteeringRule]:

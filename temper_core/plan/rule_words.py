@@ -51,7 +51,8 @@ def _rule_words(rule: SteeringRule, *, is_alone: bool) -> str:
     if rule.match is None:
         return "every thread" if is_alone else "every thread that no group takes"
     user = " of root" if rule.root_only else ""
-    return f"threads{user} {match_words(rule.match)}"
+    unknown = ["whose behaviour is not known yet"] if rule.until_seen else []
+    return f"threads{user} {' and '.join((*_conditions(rule.match), *unknown))}"
 
 
 def _conditions(match: ThreadMatch) -> Iterator[str]:

@@ -13,7 +13,7 @@ from attrs.validators import ge, gt
 
 from temper_core.profiles.covering import first_taker
 from temper_core.profiles.matching import matches
-from temper_core.records.profiles import ThreadGroup
+from temper_core.records.profiles import ThreadGroup, ThreadMatch, Treatment
 from temper_core.records.steering import BEHAVIOUR_WINDOW_S, LOOK_EVERY_S
 from temper_core.records.threads import ThreadIdentity
 
@@ -67,11 +67,19 @@ def group_stays(
 
 
 def _at_birth(groups: Sequence[ThreadGroup], thread: ThreadIdentity) -> ThreadGroup | None:
-    """Return the group by the first rule that the kernel side can evaluate."""
+    """Return the group by the first rule that the kernel side can evaluate.
+
+    A thread that may belong to an earlier group by its behaviour does not yield: it is in none.
+    """
+    undecided: list[ThreadMatch] = []
     for group in groups:
         known = [match for match in group.match if match.is_static]
         if not group.match or any(matches(match, thread) for match in known):
-            return group
+            yields = group.treatment is Treatment.YIELD
+            waits = yields and any(matches(match, thread) for match in undecided)
+            return None if waits else group
+        asking = (match for match in group.match if match.behaviour is not None)
+        undecided += (evolve(match, behaviour=None) for match in asking)
     return None
 
 

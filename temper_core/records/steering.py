@@ -78,13 +78,14 @@ class SteeringRule:
     """Threads for which *match* holds belong to *layer*. A rule without a match takes all threads.
 
     ``root_only`` also requires the effective user id 0. ``nice`` is the nice value of the threads,
-    0 to leave it as it is.
+    0 to leave it as it is. ``until_seen`` restricts the rule to threads whose behaviour is unknown.
     """
 
     layer: str
     match: ThreadMatch | None = None
     root_only: bool = False
     nice: int = 0
+    until_seen: bool = False
 
     @property
     def is_for_kernel(self) -> bool:

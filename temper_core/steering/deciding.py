@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
-from attrs import define, frozen
+from attrs import define, evolve, frozen
 
 from temper_core.plan.membership import place_index
 from temper_core.plan.place_index import Target
@@ -24,6 +24,11 @@ MOST_REMEMBERED = 16_384
 NS_PER_S = 1_000_000_000
 LASTS_S = 30.0
 """How long a process's name and user are assumed to stay the same."""
+AGREEING, AGREEING_TO_LEAVE = 2, 15
+"""Windows of behaviour in a row that move a thread, and that take it out of a group of behaviour.
+
+With windows of 2 s a pool that rests for half a minute keeps its place.
+"""
 
 
 NOWHERE = Target()
@@ -57,11 +62,12 @@ class _Needs:
 
 @define
 class _Steady:
-    """A thread's target by behaviour, and the rival target of its last window."""
+    """A thread's target by behaviour, and the rival of its last windows with their number."""
 
     start_ns: int
     target: Target = NOWHERE
     rival: Target = NOWHERE
+    windows: int = 0
     seen: ThreadBehaviour | None = None
 
 
@@ -201,17 +207,23 @@ class Judge:
         return self._probe.behaviour(record.tgid, record.tid, record.start_ns)
 
     def _held(self, plan: LayerPlan, identity: ThreadIdentity, record: ThreadRecord) -> Target:
-        """Return the target by behaviour. It changes after two windows with the same new one."""
+        """Return the target by behaviour. It changes after some windows with the same new one."""
         state = self._steady.get(record.tid)
         if state is None or state.start_ns != record.start_ns:
             state = self._steady[record.tid] = _Steady(record.start_ns)
         if identity.behaviour is None or identity.behaviour is state.seen:
             return state.target
         state.seen = identity.behaviour
-        target = place_index(plan).target_of(identity)
-        if target == state.rival:
-            state.target = target
-        state.rival = NOWHERE if target == state.target else target
+        index = place_index(plan)
+        target = index.target_of(identity)
+        state.windows = state.windows + 1 if target == state.rival else 1
+        state.rival = target
+        if target != state.target and state.windows >= AGREEING:
+            # Known behaviour without any figure is within no bounds.
+            resting = index.target_of(evolve(identity, behaviour=ThreadBehaviour()))
+            leaves = state.target != NOWHERE and target == resting
+            if not leaves or state.windows >= AGREEING_TO_LEAVE:
+                state.target = target
         return state.target
 
     def _needs_of(self, place: SteeredPlace | None) -> _Needs:

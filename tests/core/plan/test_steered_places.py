@@ -133,6 +133,23 @@ def test_patterns_titles_and_behaviour_are_judged_where_they_are_known(
     assert layer_of(made, cgroup, behaviour=ThreadBehaviour(0.1)) == "high"
 
 
+def test_no_thread_yields_before_its_behaviour_is_known(steered, pod, profile, layer_of):
+    by_share = ThreadMatch(comm_prefix="worker", behaviour=Behaviour((0.8, 1)))
+    web = profile(
+        "web",
+        ThreadGroup("hot", (by_share,), Treatment.EXCLUSIVE),
+        ThreadGroup("net", (ThreadMatch(comm_prefix="worker-n"),), Treatment.LATENCY),
+        ThreadGroup("rest", (), Treatment.YIELD),
+    )
+    asked = pod("a", HIGH, 1000, annotations={"temper.codes/workload-profile": "web"})
+    made, cgroup = steered(asked, profiles=[web]), path_of(asked)
+
+    assert layer_of(made, cgroup, "worker-1") == "high"
+    assert layer_of(made, cgroup, "worker-1", behaviour=ThreadBehaviour(0.1)) == "open"
+    assert layer_of(made, cgroup, "worker-1", behaviour=ThreadBehaviour(0.9)) == "web.hot.high"
+    assert layer_of(made, cgroup, "log") == "open"
+
+
 def test_a_container_that_the_profile_is_not_about_gets_its_tier_only(
     steered, pod, mysql, with_image, layer_of
 ):

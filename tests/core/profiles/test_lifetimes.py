@@ -74,6 +74,17 @@ def test_behaviour_takes_two_windows():
     assert stays(8.5, text=text, behaviour=BUSY) == [("rest", 0.5, True), ("hot", 0.5, False)]
 
 
+def test_a_thread_that_may_be_of_a_group_by_behaviour_does_not_yield_meanwhile():
+    text = PROFILE.replace('id = "db"', f'id = "db"{HOT}')
+    text += 'treatment = "yield"\n'
+    thread = ThreadIdentity("", "db", "db", behaviour=BUSY)
+
+    first, decided = group_stays(groups(text), thread, Lifetime(8.5))
+
+    assert (first.group, first.is_late) == (None, True)
+    assert decided.group.name == "hot"
+
+
 def test_a_thread_moves_on_when_it_reaches_an_age():
     assert stays(40.0, age_s=30.0, comm="C2 x") == [("serving", 0.75, False), ("jit", 0.25, False)]
     assert stays(40.0, age_s=60.0, comm="C2 x") == [("jit", 1.0, False)]

@@ -221,7 +221,11 @@ def _remarks_on_late_ones(coverage: Coverage) -> Iterator[str]:
         )
     kinds: dict[tuple[str, str, str], float] = {}
     for row in coverage.late:
-        key = row.thread.comm, row.group.name if row.group else "none", _first_name(row) or "none"
+        key = (
+            row.thread.comm,
+            row.group.name if row.group else "none",
+            _first_name(row) or "its tier",
+        )
         kinds[key] = kinds.get(key, 0.0) + row.late_cpus
     for (comm, group, before), cpus in kinds.items():
         share = _percent(cpus / coverage.table.cpus_used)

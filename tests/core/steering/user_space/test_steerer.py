@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
+from attrs import evolve
 
 from temper_core.bpf import maps
 from temper_core.errors import BpfError, MachineError
@@ -202,6 +203,50 @@ def test_behaviour_decides_once_two_windows_agree(make_steerer, cgroups, workloa
 
     assert layers == ["normal", "normal", "fast", "fast"]
     assert hinted(steerer, idle) == "normal"
+
+
+def test_a_thread_that_rests_for_some_seconds_keeps_its_place_by_behaviour(
+    make_steerer, cgroups, workload, clock
+):
+    steerer = make_steerer(ThreadProbe(clock=lambda: clock.now))
+    pod, inside = cgroups.make("pod"), workload()
+    inside.move_to(pod)
+    wanted = rule("fast", behaviour=Behaviour(wakeups_per_s=(1, 10_000)))
+    steerer.apply(steered(at(cgroups.path(pod), wanted, rule("normal"), pod="db"), fast=16))
+    lively = inside.thread("lively")
+    layers = []
+    for _ in range(3):
+        steerer.turn(clock.later(2.0))
+        layers.append(hinted(steerer, lively))
+        time.sleep(0.3)
+    steerer.turn(clock.later(2.0))
+
+    layers = []
+    for _ in range(16):  # it wakes up as often, in far longer windows
+        steerer.turn(clock.later(1_000.0))
+        layers.append(hinted(steerer, lively))
+
+    assert layers == ["fast"] * 14 + ["normal"] * 2
+
+
+def test_before_its_behaviour_is_known_a_thread_is_where_the_kernel_side_puts_it(
+    make_steerer, cgroups, workload, clock
+):
+    steerer = make_steerer(ThreadProbe(clock=lambda: clock.now))
+    pod, inside = cgroups.make("pod"), workload()
+    inside.move_to(pod)
+    wanted = rule("fast", behaviour=Behaviour(wakeups_per_s=(5, 10_000)))
+    unknown = evolve(rule("normal"), until_seen=True)
+    rules = (wanted, unknown, rule("low"))
+    steerer.apply(steered(at(cgroups.path(pod), *rules, pod="db"), fast=16))
+    idle = inside.pid
+
+    layers = []
+    for _ in range(4):
+        steerer.turn(clock.later(2.0))
+        layers.append(hinted(steerer, idle))
+
+    assert layers == ["normal", "normal", "low", "low"]
 
 
 def test_decisions_are_taken_back_when_the_kernel_side_can_judge(steerer, cgroups, workload, clock):
