@@ -53,7 +53,7 @@ def test_the_first_rule_counts_of_which_all_holds(look, own_names, rules, names,
 def own_names(kernel, thread):
     """Name a thread of this process, and the process; which has its own name back in the end."""
     process = Path("/proc/self/comm")
-    before = process.read_text()
+    before = process.read_text().removesuffix("\n")
 
     def give(comm, leader):
         Path(f"/proc/self/task/{thread}/comm").write_text(comm)
