@@ -11,7 +11,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import product
 from pathlib import Path
 
@@ -21,13 +21,16 @@ from bench.ladder.agent import Json, NotInTime
 from bench.ladder.arms import ARMS
 from bench.ladder.kernel import lacks
 from bench.ladder.loads import LOADS, Server
-from bench.ladder.node import Node, Programs
+from bench.ladder.node import Node, Programs, WrongPlan
 from bench.ladder.pods import Cgroups
 from bench.ladder.points import LoadFailed, measure
 from bench.ladder.rows import FORMAT
 
 DEFAULT_ARMS = ("stock", "tiers", "lend", "profile", "latency", "boost")
 CANNOT = 3
+
+Point = tuple[int, tuple[str, int]]
+"""A seed, and a load with its level."""
 
 
 def rotated(arms: Sequence[str], turn: int) -> list[str]:
@@ -53,14 +56,23 @@ def climb(node: Node, options: argparse.Namespace) -> Iterator[Json]:
     for turn in range(options.rounds):
         points = list(product(options.seeds[turn :: options.rounds], options.points))
         for name in rotated(options.arms, turn + options.first):
-            with node.under(ARMS[name]) as agent:
-                time.sleep(options.settle_s)  # the engine sizes its layers
-                told = {"arm": name, **node.told(agent, ARMS[name])}
-                tell(f"{name}: plan {told['plan'] or 'none'}, {agent.layers()}")
-                for seed, (load, level) in points:
-                    place = {"load": load, "level": level, "seed": seed}
-                    record = measure(node.places, agent, server, LOADS[load], place)
-                    yield {**machine(), "clock": clock, "server": asdict(server), **told, **record}
+            for limit, own in by_limit(points).items():
+                with node.under(ARMS[name], limit) as agent:
+                    time.sleep(options.settle_s)  # the engine sizes its layers
+                    told = {"arm": name, **node.told(agent, ARMS[name])}
+                    tell(f"{name}: plan {told['plan'] or 'none'}, {agent.layers()}")
+                    made = {**machine(), "clock": clock, "server": asdict(server), **told}
+                    for seed, (load, level) in own:
+                        place = {"load": load, "level": level, "seed": seed}
+                        yield {**made, **measure(node.places, agent, server, LOADS[load], place)}
+
+
+def by_limit(points: Iterable[Point]) -> dict[int, list[Point]]:
+    """Return the points by the limit of the server's pod, which an agent's PodList has."""
+    limits: dict[int, list[Point]] = {}
+    for seed, (load, level) in points:
+        limits.setdefault(LOADS[load].limit, []).append((seed, (load, level)))
+    return limits
 
 
 def tell(line: str) -> None:
@@ -86,7 +98,7 @@ def main() -> int:
                 records.write(json.dumps(record) + "\n")
                 records.flush()
                 tell(outline(record))
-    except (NotInTime, LoadFailed) as problem:
+    except (NotInTime, LoadFailed, WrongPlan) as problem:
         print(f"ladder: {problem}", file=sys.stderr)
         return 1
     finally:

@@ -119,6 +119,11 @@ class Agent:
         """Return the CPUs that each layer owns now."""
         return {each["name"]: each["cpus"] for each in self.ask("/observe?top=1").get("layers", [])}
 
+    def is_demoted(self, pod: str) -> bool:
+        """Return whether the plan demotes a layer of a pod."""
+        places = self.ask(f"/explain?pod={NAMESPACE}/{pod}").get("places") or []
+        return any(place["demoted"] for place in places)
+
     def layer_of(self, pod: str) -> dict[int, str]:
         """Return the layer of each thread of a pod, by the engine's record or else by the plan."""
         rows = self.ask(f"/explain?pod={NAMESPACE}/{pod}").get("threads") or []

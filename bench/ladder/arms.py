@@ -37,13 +37,15 @@ class Arm:
 
     ``settings`` are tables of the agent's settings file. They are merged over those that every arm
     has. ``profile`` is the text of the server's workload profile, empty for none. ``priority`` is
-    that of the server's pod, and so its tier.
+    that of the server's pod, and so its tier. On a crowded node an idle pod of the same priority
+    requests all CPUs that the server's pod does not, so critical pods are demoted.
     """
 
     is_stock: bool = False
     settings: Mapping[str, Any] = field(factory=dict)
     profile: str = ""
     priority: int = CRITICAL
+    is_crowded: bool = False
 
 
 ARMS: Mapping[str, Arm] = {
@@ -55,5 +57,6 @@ ARMS: Mapping[str, Arm] = {
     "latency": Arm(profile=f'{SERVING}treatment = "latency"\n'),
     "boost": Arm(profile=f'{SERVING}treatment = "boost"\n'),
     "high": Arm(priority=HIGH),
+    "demoted": Arm(is_crowded=True),
 }
 """Stock is the agent in safe mode, so that its own cost is a part of every arm."""

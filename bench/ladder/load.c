@@ -1,13 +1,17 @@
-// load: what the ladder puts on a node, an open-loop request server or busy threads.
+// load: what the ladder puts on a node, an open-loop request server, busy threads or compressors.
 //
 //   load serve seconds=4 seed=1 period_us=8000 turns=125000 settle_ms=600 servers=1 noise=0
 //       One client thread writes requests into a pipe at exponential gaps, whose mean is PERIOD_US and which depend on
 //       SEED alone. A server thread reads one, turns a loop TURNS times (two instructions a turn) and notes the time.
-//       NOISE log writers of the same process are always busy. After SETTLE_MS it prints "begin", and at the end one
+//       NOISE log writers of the same process are busy: always, or with lines=N until each has written N lines, from
+//       every multiple of LINES_MS on (lines=0 lines_ms=400). BURST threads named like those of a garbage collector turn the
+//       loop BURST_TURNS times, all together, at every multiple of BURST_MS (burst=0 burst_turns=5000000 burst_ms=200). After SETTLE_MS it prints "begin", and at the end one
 //       line of JSON. Then it waits for the end of its input, so that its threads can still be looked at.
 //   load spin threads=8 counts=PATH
 //       Busy threads until SIGTERM. PATH is a file of 64-bit counts of turns, one per thread in a cache line of its own,
 //       the rest of which is 0.
+//   load compress threads=4 counts=PATH
+//       The same with threads that compress text with zlib, which is loaded at run time. They count bytes of it.
 //
 // In the JSON, "requests" has [wait, service] in ns. The wait begins at the intended arrival, so a client that is late
 // and a queue of requests both count (no coordinated omission). "threads" has, of each thread and for the time between
@@ -15,6 +19,7 @@
 // (/proc/PID/task/TID/schedstat, in ns), migrations (/proc/PID/task/TID/sched, -1 without that file). "work_by_cpu" has
 // the CPUs on which a server did its work, in pieces of a fiftieth of a request.
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <math.h>
 #include <pthread.h>
@@ -31,7 +36,7 @@
 #include <unistd.h>
 
 enum { MAX_THREADS = 256, MAX_CPUS = 1024, PIECES = 50, NOISE_TURNS = 20000, SPIN_TURNS = 1000, LINE = 4096, CACHE_LINE = 8 };
-enum { UNANSWERED_S = 10 };
+enum { UNANSWERED_S = 10, TEXT = 1 << 16, ZLIB_LEVEL = 6 };
 
 typedef struct {
     int64_t run_ns, delay_ns, migrations;
@@ -50,15 +55,16 @@ typedef struct {
 
 static struct {
     double seconds;
-    long seed, period_us, turns, settle_ms, servers, noise, threads;
+    long seed, period_us, turns, settle_ms, servers, noise, threads, lines, lines_ms, burst, burst_turns, burst_ms;
     const char *counts;
-} options = {4, 1, 8000, 125000, 600, 1, 0, 0, NULL};
+} options = {4, 1, 8000, 125000, 600, 1, 0, 0, 0, 400, 0, 5000000, 200, NULL};
 
 static Thread all[MAX_THREADS];
 static int thread_count;
 static Request *requests;
 static int requests_pipe[2];
 static volatile int64_t *spin_counts;
+static int (*zlib_compress)(unsigned char *to, unsigned long *size, const unsigned char *from, unsigned long length, int level);
 
 static void fail(const char *what) {
     perror(what);
@@ -74,6 +80,12 @@ static int64_t now_ns(void) {
 static void sleep_until(int64_t ns) {
     struct timespec until = {ns / 1000000000, ns % 1000000000};
     while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL)) {}
+}
+
+// All threads with one period begin together, since its beginnings are multiples of it on the machine's clock.
+static void sleep_until_next(long period_ms) {
+    int64_t period_ns = period_ms * 1000000LL;
+    sleep_until((now_ns() / period_ns + 1) * period_ns);
 }
 
 // A fixed amount of work: there is no clock in it, so a slow CPU takes longer and does not do less.
@@ -109,9 +121,22 @@ static void *write_log(void *argument) {
     name_thread(argument, "log-writer");
     int null = open("/dev/null", O_WRONLY);
     if (null < 0) fail("/dev/null");
-    for (;;) {
+    for (long written = 1;; written++) {
         turn(NOISE_TURNS);
         if (write(null, line, sizeof line) < 0) fail("write");
+        if (options.lines && written % options.lines == 0) sleep_until_next(options.lines_ms);
+    }
+    return NULL;
+}
+
+static void *collect(void *argument) {
+    char comm[16];
+    static int number;
+    snprintf(comm, sizeof comm, "GC Thread#%d", __atomic_fetch_add(&number, 1, __ATOMIC_RELAXED));
+    name_thread(argument, comm);
+    for (;;) {
+        sleep_until_next(options.burst_ms);
+        turn(options.burst_turns);
     }
     return NULL;
 }
@@ -120,6 +145,27 @@ static void *spin(void *argument) {
     prctl(PR_SET_NAME, "ladder-spin");
     for (volatile int64_t *count = argument;; *count += SPIN_TURNS) turn(SPIN_TURNS);
     return NULL;
+}
+
+static void *compress_text(void *argument) {
+    static const char *words[] = {"request", "GET /index.html", "200", "ladder", "10.0.0.1", "POST /api", "404", "\n"};
+    unsigned char text[TEXT], made[TEXT * 2];
+    uint64_t state = (uintptr_t)argument | 1;
+    size_t filled = 0;
+    prctl(PR_SET_NAME, "compressor");
+    while (filled < sizeof text - 32)
+        filled += sprintf((char *)text + filled, "%s %d ", words[(int)(uniform(&state) * 7.99)], (int)(uniform(&state) * 1e6));
+    for (volatile int64_t *count = argument;; *count += filled) {
+        unsigned long size = sizeof made;
+        if (zlib_compress(made, &size, text, filled, ZLIB_LEVEL)) fail("compress2");
+    }
+    return NULL;
+}
+
+static void load_zlib(void) {
+    void *library = dlopen("libz.so.1", RTLD_NOW);
+    if (library) *(void **)&zlib_compress = dlsym(library, "compress2");
+    if (!zlib_compress) fprintf(stderr, "load: no zlib: %s\n", dlerror()), exit(1);
 }
 
 static Thread *start(const char *kind, void *(*body)(void *)) {
@@ -214,6 +260,7 @@ static void serve_requests(void) {
     name_thread(start("client", NULL), "ladder-client");
     for (long i = 0; i < options.servers; i++) start("server", serve);
     for (long i = 0; i < options.noise; i++) start("noise", write_log);
+    for (long i = 0; i < options.burst; i++) start("burst", collect);
     usleep(options.settle_ms * 1000);
     for (int i = 0; i < thread_count; i++)
         while (!__atomic_load_n(&all[i].tid, __ATOMIC_ACQUIRE)) usleep(1000);
@@ -234,7 +281,7 @@ static void serve_requests(void) {
     while (getchar() != EOF) {}
 }
 
-static void spin_until_ended(void) {
+static void count_until_ended(void *(*body)(void *)) {
     size_t size = options.threads * CACHE_LINE * sizeof(int64_t);
     int file = open(options.counts, O_RDWR | O_CREAT | O_TRUNC, 0600);
     if (file < 0 || ftruncate(file, size)) fail(options.counts);
@@ -242,7 +289,7 @@ static void spin_until_ended(void) {
     if (spin_counts == MAP_FAILED) fail("mmap");
     for (long i = 0; i < options.threads; i++) {
         pthread_t id;
-        if (pthread_create(&id, NULL, spin, (void *)&spin_counts[i * CACHE_LINE])) fail("pthread_create");
+        if (pthread_create(&id, NULL, body, (void *)&spin_counts[i * CACHE_LINE])) fail("pthread_create");
     }
     pause();
 }
@@ -250,7 +297,9 @@ static void spin_until_ended(void) {
 static int set_option(const char *key, const char *value) {
     struct { const char *key; long *number; } numbers[] = {
         {"seed", &options.seed}, {"period_us", &options.period_us}, {"turns", &options.turns}, {"noise", &options.noise},
-        {"settle_ms", &options.settle_ms}, {"servers", &options.servers}, {"threads", &options.threads}};
+        {"settle_ms", &options.settle_ms}, {"servers", &options.servers}, {"threads", &options.threads},
+        {"lines", &options.lines}, {"lines_ms", &options.lines_ms}, {"burst", &options.burst},
+        {"burst_turns", &options.burst_turns}, {"burst_ms", &options.burst_ms}};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if (!strcmp(key, numbers[i].key)) return *numbers[i].number = atol(value), 1;
     if (!strcmp(key, "seconds")) return options.seconds = atof(value), 1;
@@ -267,8 +316,11 @@ int main(int count, char **arguments) {
             return 2;
         }
     }
-    if (count > 1 && !strcmp(arguments[1], "serve")) serve_requests();
-    else if (count > 1 && !strcmp(arguments[1], "spin") && options.counts && options.threads > 0) spin_until_ended();
-    else return fprintf(stderr, "usage: load serve|spin KEY=VALUE ...; see load.c\n"), 2;
+    const char *mode = count > 1 ? arguments[1] : "";
+    int is_counting = options.counts && options.threads > 0;
+    if (!strcmp(mode, "serve")) serve_requests();
+    else if (!strcmp(mode, "spin") && is_counting) count_until_ended(spin);
+    else if (!strcmp(mode, "compress") && is_counting) load_zlib(), count_until_ended(compress_text);
+    else return fprintf(stderr, "usage: load serve|spin|compress KEY=VALUE ...; see load.c\n"), 2;
     return 0;
 }

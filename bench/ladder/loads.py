@@ -3,44 +3,77 @@
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from attrs import frozen
+from attrs import field, frozen
 
 Arguments = Mapping[str, int | float | str]
+
+
+def _none(_: int) -> int:
+    return 0
+
+
+def _level(level: int) -> int:
+    return level
 
 
 @frozen
 class Load:
     """What a level of the load adds to the request server.
 
-    ``noise`` is the number of log writers inside the server's own process, ``spinners`` that of
-    busy threads in another pod. ``settle_ms`` is the time from the server's start to the first
-    request.
+    ``noise`` is the number of log writers inside the server's own process, ``burst`` that of its
+    threads that are busy at times, like a garbage collector's. ``spinners`` is the number of busy
+    threads of another process, which runs in *mode* of the load program: in another pod, or
+    ``in_servers_pod``. ``settle_ms`` is the time from the server's start to the first request.
+    ``limit`` is that of the server's pod in millicores, 0 for none. *options* are further ones of
+    ``load serve``.
     """
 
     summary: str
-    noise: Callable[[int], int]
-    spinners: Callable[[int], int]
-    settle_ms: int
+    noise: Callable[[int], int] = _none
+    spinners: Callable[[int], int] = _none
+    settle_ms: int = 600
+    burst: Callable[[int], int] = _none
+    mode: str = "spin"
+    in_servers_pod: bool = False
+    limit: int = 0
+    options: Arguments = field(factory=dict)
 
     def background(self, level: int, counts: Path) -> Arguments:
-        """Return the options of ``load spin`` for a level. It counts its turns in a file."""
+        """Return the options of the busy threads for a level. They count turns in a file."""
         return {"threads": self.spinners(level), "counts": str(counts)}
 
 
 LOADS: Mapping[str, Load] = {
     "weight": Load(
         "busy threads in a best-effort pod",
-        noise=lambda _: 0,
-        spinners=lambda level: level,
-        settle_ms=600,
+        spinners=_level,
     ),
     "noise": Load(
         "busy log writers in the server's own process",
-        noise=lambda level: level,
-        spinners=lambda _: 0,
+        noise=_level,
         # A thread that was always runnable since its start changes its layer when it is displaced
         # for it, which takes two walks of one second.
         settle_ms=2500,
+    ),
+    "burst": Load(
+        "threads like a garbage collector's, 20 ms of work each, together every 200 ms, in the "
+        "server's own process",
+        burst=_level,
+        options={"burst_turns": 5_000_000, "burst_ms": 200},
+    ),
+    "compress": Load(
+        "busy compressors (zlib) in the server's pod, as a process of their own",
+        spinners=_level,
+        mode="compress",
+        in_servers_pod=True,
+        settle_ms=2500,
+    ),
+    "quota": Load(
+        "a `cpu.max` of 1.5 CPUs on the server's pod, whose log writers write 250 lines each, "
+        "some 20 ms of work, every 400 ms",
+        noise=_level,
+        options={"lines": 250, "lines_ms": 400},
+        limit=1500,
     ),
 }
 
@@ -64,6 +97,8 @@ class Server:
             "seed": seed,
             "settle_ms": load.settle_ms,
             "noise": load.noise(level),
+            "burst": load.burst(level),
+            **load.options,
         }
 
 

@@ -39,6 +39,11 @@ def _noise(record: Json) -> float | None:
     return noise["run_ms"] / record["seconds"] / 1e3 if noise else None
 
 
+def _bursts(record: Json) -> float | None:
+    burst = record["threads"].get("burst")
+    return burst["delay_ratio"] if burst else None
+
+
 def _outside(record: Json) -> float | None:
     shares = [share for share in record["threads"]["server"]["outside"] if share is not None]
     return 100 * max(shares) if shares else None
@@ -60,6 +65,7 @@ MEASURES: Mapping[str, Measure] = {
         less_is_better=False,
     ),
     "noise": Measure("log writers, CPUs", _noise, 2, None),
+    "bursts": Measure("GC threads' run-queue delay / run", _bursts, 2, None),
     "migrations": Measure("migrations", _served("migrations"), 0, None),
     "outside": Measure("outside its CPUs, %", _outside, 1),
     "throttled": Measure(

@@ -2,19 +2,25 @@
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Self
 
 from attrs import frozen
 
 from bench.ladder.agent import Agent, Files, Json, agent_running, hashed
-from bench.ladder.arms import Arm
-from bench.ladder.pods import Cgroups, Pod, podlist
+from bench.ladder.arms import CRITICAL, Arm
+from bench.ladder.pods import Cgroups, Pod, podlist, running
 from bench.ladder.points import Places
 
 AGENT_CGROUP = Path("system.slice/temper-ladder.service")
 BACKGROUND_PRIORITY = -1000
+SERVER = "api"
+IDLE = ("sleep", "infinity")
+
+
+class WrongPlan(Exception):  # noqa: N818 - reads as the fact it reports
+    """Raised when the server's pod is demoted and should not be, or the other way round."""
 
 
 @frozen
@@ -30,6 +36,7 @@ class Programs:
 class Node:
     """What is the same for all arms. ``request`` is that of the server's pod in millicores."""
 
+    cgroups: Cgroups
     programs: Programs
     files: Files
     places: Places
@@ -40,18 +47,30 @@ class Node:
     def made(cls, cgroups: Cgroups, programs: Programs, directory: Path, request: int) -> Self:
         """Make the cgroups of both pods and of the agent, and a directory for files."""
         directory.mkdir(parents=True, exist_ok=True)
-        api, batch = pods(Arm(), request)
-        server, background = cgroups.make_pod(api), cgroups.make_pod(batch)
-        cgroups.weigh_classes((api, batch), os.cpu_count() or 1)
+        server, background = map(cgroups.make_pod, pods(Arm(), request))
         places = Places(programs.load, server, background, directory)
-        return cls(programs, Files(directory), places, cgroups.make(AGENT_CGROUP), request)
+        agent = cgroups.make(AGENT_CGROUP)
+        return cls(cgroups, programs, Files(directory), places, agent, request)
 
     @contextmanager
-    def under(self, arm: Arm) -> Iterator[Agent]:
-        """Run an agent for the arm. Yield it when the node is scheduled as the arm says."""
-        self.files.write(arm, self.programs.engine, podlist(pods(arm, self.request)))
-        with agent_running(self.files, self.programs.temper, self.agent_cgroup) as agent:
+    def under(self, arm: Arm, limit: int = 0) -> Iterator[Agent]:
+        """Run an agent for the arm. Yield it when the node is scheduled as the arm says.
+
+        *limit* is that of the server's pod in millicores, 0 for none. Raise WrongPlan where the
+        plan demotes a critical server against what the arm says.
+        """
+        present = pods(arm, self.request, limit, cpus := os.cpu_count() or 1)
+        cgroups = [self.cgroups.make_pod(pod) for pod in present]
+        self.cgroups.weigh_classes(present, cpus)
+        self.files.write(arm, self.programs.engine, podlist(present))
+        with ExitStack() as programs:
+            for cgroup in cgroups[2:]:
+                programs.enter_context(running(cgroup, IDLE))
+            agent = programs.enter_context(
+                agent_running(self.files, self.programs.temper, self.agent_cgroup)
+            )
             agent.wait_for("safe_mode" if arm.is_stock else "enforcing")
+            _check_demotion(agent, arm)
             yield agent
 
     def told(self, agent: Agent, arm: Arm) -> Json:
@@ -61,13 +80,27 @@ class Node:
             "engine": "" if arm.is_stock else seen.get("engine") or "",
             "plan": "" if arm.is_stock else agent.plan_hash(),
             "profile": hashed(arm.profile),
+            "demoted": not arm.is_stock and agent.is_demoted(SERVER),
         }
 
 
-def pods(arm: Arm, request: int) -> Sequence[Pod]:
-    """Return the pod with the request server, and the best-effort pod for the background."""
+def _check_demotion(agent: Agent, arm: Arm) -> None:
+    if arm.is_stock or arm.priority != CRITICAL:
+        return
+    is_demoted = agent.is_demoted(SERVER)
+    if is_demoted != arm.is_crowded:
+        raise WrongPlan(f"{SERVER} is {'' if is_demoted else 'not '}demoted: {agent.layers()}")
+
+
+def pods(arm: Arm, request: int, limit: int = 0, cpus: int = 1) -> Sequence[Pod]:
+    """Return the pod with the request server, and the best-effort pod for the background.
+
+    A crowded node has a third one, which idles.
+    """
     profile = "ladder" if arm.profile else ""
-    return (
-        Pod("api", 1, arm.priority, request, profile=profile),
+    present = (
+        Pod(SERVER, 1, arm.priority, request, limit, profile),
         Pod("batch", 2, BACKGROUND_PRIORITY),
     )
+    idle = Pod("other", 3, arm.priority, cpus * 1000 - request)
+    return (*present, idle) if arm.is_crowded else present

@@ -71,9 +71,12 @@ def measure(places: Places, agent: Agent, server: Server, load: Load, place: Jso
     with ExitStack() as programs:
         places.counts.unlink(missing_ok=True)
         if load.spinners(level):
-            spin = command(places.load, "spin", load.background(level, places.counts))
-            programs.enter_context(running(places.background, spin))
+            spin = command(places.load, load.mode, load.background(level, places.counts))
+            cgroup = places.server if load.in_servers_pod else places.background
+            spinning = programs.enter_context(running(cgroup, spin))
             time.sleep(SPINNERS_SETTLE_S)
+            if spinning.poll() is not None:
+                raise LoadFailed(f"load {load.mode} ended with the exit code {spinning.poll()}")
         serve = command(places.load, "serve", server.arguments(load, level, seed))
         process = programs.enter_context(running(places.server, serve))
         owned = agent.layers()
@@ -111,12 +114,12 @@ def latencies(seen: Json) -> Json:
 def of_threads(
     seen: Json, layers: Mapping[int, str], owned: Mapping[str, frozenset[int]]
 ) -> dict[str, Any]:
-    """Return what the kernel counted of each kind of thread: server, client and noise.
+    """Return what the kernel counted of each kind of thread: server, client, noise and burst.
 
     *layers* has the layer of each thread, *owned* the CPUs of each layer.
     """
     counted = {}
-    for kind in ("server", "client", "noise"):
+    for kind in ("server", "client", "noise", "burst"):
         threads = [each for each in seen["threads"] if each["kind"] == kind]
         if threads:
             counted[kind] = _of_kind(threads)

@@ -72,7 +72,11 @@ def latencies(of_load: Sequence[Row]) -> str:
 
 def prices(of_load: Sequence[Row]) -> str:
     """Return what the arms cost and where threads ran, as a table of medians."""
-    names = [name for name in MEASURES if name not in COMPARED]
+    names = [
+        name
+        for name in MEASURES
+        if name not in COMPARED and any(row.spread(name) for row in of_load)
+    ]
     titles = ["level", "arm", *(MEASURES[name].title for name in names), "engine attached"]
     cells = [
         [str(row.level), row.arm, *(_figure(row, name) for name in names), _attached(row)]

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.ladder.agent import Files, hashed, merged, to_toml
+from bench.ladder.agent import Agent, Files, hashed, merged, to_toml
 from bench.ladder.arms import ARMS, HIGH, Arm
 from temper_core.profiles.documents import parse_profile
 from temper_core.settings.reader import load
@@ -54,6 +54,23 @@ def test_an_arm_leaves_nothing_of_the_one_before(tmp_path):
 
     assert not files.safe_mode.exists()
     assert list(files.profiles.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("places", "told"),
+    [
+        ([{"demoted": False}, {"demoted": True}], True),
+        ([{"demoted": False}], False),
+        ([], False),
+    ],
+    ids=["one-of-two", "no-layer", "no-answer"],
+)
+def test_a_pod_is_demoted_with_any_of_its_layers(monkeypatch, places, told):
+    agent = Agent(None, Path("/none"), Path("/none"))
+    answers = {"/explain?pod=ladder/api": {"places": places} if places else {}}
+    monkeypatch.setattr(agent, "ask", answers.get)
+
+    assert agent.is_demoted("api") is told
 
 
 def test_an_arm_may_have_a_tier_of_its_own():

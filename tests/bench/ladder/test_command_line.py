@@ -1,6 +1,6 @@
 import pytest
 
-from bench.ladder.__main__ import parser, rotated
+from bench.ladder.__main__ import by_limit, parser, rotated
 
 NEEDED = ["--load", "load", "--engine", "engine", "--records", "records"]
 
@@ -18,6 +18,15 @@ def test_points_are_loads_with_levels():
     options = parser().parse_args([*NEEDED, "--points", "weight:0,8 noise:4"])
 
     assert options.points == [("weight", 0), ("weight", 8), ("noise", 4)]
+
+
+def test_points_with_a_limit_have_an_agent_of_their_own():
+    points = [(1, ("weight", 8)), (1, ("quota", 4)), (2, ("burst", 4)), (2, ("quota", 4))]
+
+    assert by_limit(points) == {
+        0: [(1, ("weight", 8)), (2, ("burst", 4))],
+        1500: [(1, ("quota", 4)), (2, ("quota", 4))],
+    }
 
 
 @pytest.mark.parametrize("wrong", [["--points", "none:1"], ["--arms", "stock,none"]])

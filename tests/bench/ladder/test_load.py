@@ -20,8 +20,8 @@ def program(tmp_path_factory):
     return made
 
 
-def served(program, seed, name="weight", level=0):
-    arguments = {**SHORT.arguments(LOADS[name], level, seed), "settle_ms": 20}
+def served(program, seed, name="weight", level=0, **changed):
+    arguments = {**SHORT.arguments(LOADS[name], level, seed), "settle_ms": 20, **changed}
     ended = subprocess.run(
         command(program, "serve", arguments), input="", capture_output=True, text=True, check=True
     )
@@ -61,10 +61,43 @@ def test_an_unknown_option_is_refused(program):
     assert "colour" in ended.stderr
 
 
-def test_spinners_count_until_they_are_ended(program, tmp_path):
+def of_kind(seen, kind):
+    return [each for each in seen["threads"] if each["kind"] == kind]
+
+
+def test_threads_of_a_burst_are_named_like_a_collectors(program):
+    arguments = SHORT.arguments(LOADS["burst"], level=2, seed=1)
+    with subprocess.Popen(
+        command(program, "serve", {**arguments, "settle_ms": 50}),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as process:
+        assert process.stdout.readline() == b"begin\n"
+        tasks = Path(f"/proc/{process.pid}/task").iterdir()
+        names = {(task / "comm").read_text().strip() for task in tasks}
+
+    assert names == {"ladder-client", "ladder-server", "GC Thread#0", "GC Thread#1"}
+
+
+def test_a_burst_does_a_fixed_amount_of_work(program):
+    small, large = (
+        served(program, 1, "burst", 1, burst_turns=turns, burst_ms=20) for turns in (1000, 1000_000)
+    )
+
+    assert 0 < of_kind(small, "burst")[0]["run_ns"] < of_kind(large, "burst")[0]["run_ns"] / 4
+
+
+def test_log_writers_rest_after_their_lines(program):
+    always, at_times = (served(program, 1, "noise", 1, lines=lines) for lines in (0, 1))
+
+    assert of_kind(at_times, "noise")[0]["run_ns"] < of_kind(always, "noise")[0]["run_ns"] / 4
+
+
+@pytest.mark.parametrize("mode", ["spin", "compress"])
+def test_busy_threads_count_until_they_are_ended(program, tmp_path, mode):
     counts = tmp_path / "counts"
     arguments = {"threads": 2, "counts": str(counts)}
-    with subprocess.Popen(command(program, "spin", arguments)) as spinning:
+    with subprocess.Popen(command(program, mode, arguments)) as spinning:
         while not counts.exists() or not any(counts.read_bytes()):
             assert spinning.poll() is None
         spinning.terminate()

@@ -84,6 +84,14 @@ def test_the_client_is_no_served_thread():
     assert set(told) == {"client", "server"}
 
 
+def test_threads_of_a_burst_are_counted_apart():
+    seen = {"threads": [thread("server", 1), thread("burst", 2), thread("burst", 3)]}
+
+    told = of_threads(seen, {}, {})["threads"]
+
+    assert (told["burst"]["threads"], told["server"]["threads"]) == (2, 1)
+
+
 def test_migrations_that_the_kernel_does_not_count_are_unknown():
     told = of_threads({"threads": [thread("server", 1, migrations=-1)]}, {}, {})["threads"]
 

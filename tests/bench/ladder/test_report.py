@@ -14,6 +14,20 @@ def test_a_table_has_the_median_and_the_spread(make_record):
     assert "| 8.00 (7.00-9.00) |" in text
 
 
+def test_a_table_has_no_column_that_no_run_has(make_record):
+    text = report([make_record("tiers")])
+
+    assert MEASURES["background"].title in text
+    assert MEASURES["bursts"].title not in text
+
+
+def test_a_burst_has_a_column_where_there_is_one(make_record):
+    text = report([make_record("tiers", others={"burst": {"delay_ratio": 0.25}})])
+
+    assert MEASURES["bursts"].title in text
+    assert "| 0.25 |" in text
+
+
 def test_one_run_shows_no_spread(make_record):
     assert "| 8.00 |" in report([make_record("stock")])
 
