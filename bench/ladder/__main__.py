@@ -56,9 +56,10 @@ def climb(node: Node, options: argparse.Namespace) -> Iterator[Json]:
     for turn in range(options.rounds):
         points = list(product(options.seeds[turn :: options.rounds], options.points))
         for name in rotated(options.arms, turn + options.first):
-            for limit, own in by_limit(points).items():
-                with node.under(ARMS[name], limit) as agent:
-                    time.sleep(options.settle_s)  # the engine sizes its layers
+            with node.under(ARMS[name]) as agent:
+                for limit, own in by_limit(points).items():
+                    node.limit(ARMS[name], limit)
+                    time.sleep(options.settle_s)  # pods are read, and layers sized
                     told = {"arm": name, **node.told(agent, ARMS[name])}
                     tell(f"{name}: plan {told['plan'] or 'none'}, {agent.layers()}")
                     made = {**machine(), "clock": clock, "server": asdict(server), **told}
@@ -68,7 +69,7 @@ def climb(node: Node, options: argparse.Namespace) -> Iterator[Json]:
 
 
 def by_limit(points: Iterable[Point]) -> dict[int, list[Point]]:
-    """Return the points by the limit of the server's pod, which an agent's PodList has."""
+    """Return the points by the limit of the server's pod, of one limit together."""
     limits: dict[int, list[Point]] = {}
     for seed, (load, level) in points:
         limits.setdefault(LOADS[load].limit, []).append((seed, (load, level)))

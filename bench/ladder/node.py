@@ -53,13 +53,12 @@ class Node:
         return cls(cgroups, programs, Files(directory), places, agent, request)
 
     @contextmanager
-    def under(self, arm: Arm, limit: int = 0) -> Iterator[Agent]:
+    def under(self, arm: Arm) -> Iterator[Agent]:
         """Run an agent for the arm. Yield it when the node is scheduled as the arm says.
 
-        *limit* is that of the server's pod in millicores, 0 for none. Raise WrongPlan where the
-        plan demotes a critical server against what the arm says.
+        Raise WrongPlan where the plan demotes a critical server against what the arm says.
         """
-        present = pods(arm, self.request, limit, cpus := os.cpu_count() or 1)
+        present = pods(arm, self.request, 0, cpus := os.cpu_count() or 1)
         cgroups = [self.cgroups.make_pod(pod) for pod in present]
         self.cgroups.weigh_classes(present, cpus)
         self.files.write(arm, self.programs.engine, podlist(present))
@@ -72,6 +71,13 @@ class Node:
             agent.wait_for("safe_mode" if arm.is_stock else "enforcing")
             _check_demotion(agent, arm)
             yield agent
+
+    def limit(self, arm: Arm, limit: int) -> None:
+        """Limit the server's pod to millicores, 0 for no limit. The agent's PodList says so."""
+        present = pods(arm, self.request, limit, os.cpu_count() or 1)
+        for pod in present:
+            self.cgroups.make_pod(pod)
+        self.files.pods.write_text(podlist(present))
 
     def told(self, agent: Agent, arm: Arm) -> Json:
         """Return what a record says of the arm: the engine, and hashes of plan and profile."""

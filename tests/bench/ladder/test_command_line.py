@@ -20,7 +20,7 @@ def test_points_are_loads_with_levels():
     assert options.points == [("weight", 0), ("weight", 8), ("noise", 4)]
 
 
-def test_points_with_a_limit_have_an_agent_of_their_own():
+def test_points_of_one_limit_are_measured_together():
     points = [(1, ("weight", 8)), (1, ("quota", 4)), (2, ("burst", 4)), (2, ("quota", 4))]
 
     assert by_limit(points) == {
