@@ -18,11 +18,16 @@ MODE = 0o600
 
 
 class NicedThread(NamedTuple):
-    """A thread, by its id and its start in ns since boot, and the nice value that was set."""
+    """A thread, by its id and its start in ns since boot, and the nice value that was set.
+
+    ``leader`` and ``leader_start_ns`` are those of its process, 0 for the leader itself.
+    """
 
     tid: int
     start_ns: int
     nice: int
+    leader: int = 0
+    leader_start_ns: int = 0
 
 
 class NiceRecord:

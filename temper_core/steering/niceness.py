@@ -15,7 +15,7 @@ from attrs import define
 
 from temper_core.steering.nice_record import NicedThread, NiceRecord
 from temper_core.steering.scheduling import ORDINARY, scheduling_of, set_reset_on_fork
-from temper_core.steering.thread_identity import is_same_thread
+from temper_core.steering.thread_identity import is_same_thread, leader_of
 
 MOST_NICED = 4_096
 CONFIRMED_S = 60.0
@@ -37,6 +37,11 @@ class _Held:
     nice: int
     start_ns: int
     confirmed_s: float
+    leader: int
+    leader_start_ns: int
+
+    def recorded(self, tid: int) -> NicedThread:
+        return NicedThread(tid, self.start_ns, self.nice, self.leader, self.leader_start_ns)
 
 
 class Niceness:
@@ -121,14 +126,18 @@ class Niceness:
             self.problem = NO_RIGHT
             return
         self.problem = ""
-        taken = [thread for thread in fresh if self._may_take(thread)]
+        taken = [
+            NicedThread(*thread, *leader_of(thread.tid))
+            for thread in fresh
+            if self._may_take(thread)
+        ]
         room = MOST_NICED - len(self._held)
         if len(taken) > room:
             self.problem, taken = TOO_MANY, taken[:room]
         # The record comes first: an agent that is killed in between leaves nothing unknown.
         if not taken or not self._write(*taken):
             return
-        for tid, start_ns, nice in taken:
+        for tid, start_ns, nice, *leader in taken:
             try:
                 _take(tid, nice)
             except PermissionError:
@@ -136,7 +145,7 @@ class Niceness:
             except OSError:  # it has just ended
                 continue
             else:
-                self._held[tid] = _Held(nice, start_ns, now)
+                self._held[tid] = _Held(nice, start_ns, now, *leader)
 
     def _may_take(self, thread: WantedNice) -> bool:
         try:
@@ -150,28 +159,38 @@ class Niceness:
 
     def _give_back(self, tid: int) -> None:
         held = self._held.pop(tid)
-        give_back(NicedThread(tid, held.start_ns, held.nice))
+        thread = held.recorded(tid)
+        if held.leader in self._held:
+            # The leader has an entry of its own, and keeps its value while that is wanted.
+            thread = thread._replace(leader=0)
+        give_back(thread)
 
-    def _write(self, *more: WantedNice) -> bool:
-        threads = [NicedThread(tid, held.start_ns, held.nice) for tid, held in self._held.items()]
-        threads += [NicedThread(*thread) for thread in more]
-        self.problem = self._record.write(threads) or self.problem
+    def _write(self, *more: NicedThread) -> bool:
+        threads = [held.recorded(tid) for tid, held in self._held.items()]
+        self.problem = self._record.write([*threads, *more]) or self.problem
         return not self._record.failed
 
 
 def give_back(thread: NicedThread) -> bool:
     """Set the nice value of a thread back to 0. Return whether that was done.
 
-    A value that the program has set since stays, and so does the flag of another policy.
+    A value of 0 or more that the program has set since stays, and so does the flag of another
+    policy. A negative value does not stay: without rights a program may raise -10 to -9
+    (setpriority(2)), and would keep that weight. A thread that has executed a program is found
+    by its leader.
     """
     tid = thread.tid
     if not is_same_thread(tid, thread.start_ns):
-        return False
+        tid = thread.leader
+        if not tid or not is_same_thread(tid, thread.leader_start_ns):
+            return False
     try:
-        is_ours = _nice_of(tid) == thread.nice
+        now = scheduling_of(tid)
+        nice = os.getpriority(os.PRIO_PROCESS, tid)
+        is_ours = nice < 0 and now.resets_on_fork
         if is_ours:
             os.setpriority(os.PRIO_PROCESS, tid, 0)
-        if scheduling_of(tid).policy == ORDINARY:
+        if now.policy == ORDINARY and (is_ours or tid == thread.tid):
             set_reset_on_fork(tid, is_set=False)
     except OSError:  # it has just ended, or permission is denied
         return False

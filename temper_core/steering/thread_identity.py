@@ -17,3 +17,20 @@ def is_same_thread(tid: int, start_ns: int) -> bool:
         return False  # it has ended
     ticks = int(stat.rpartition(b")")[2].split()[19])
     return abs(ticks - start_ns // NS_PER_TICK) <= 1  # the kernel rounds differently
+
+
+def leader_of(tid: int) -> tuple[int, int]:
+    """Return the id and the start in ns since boot of the leader of thread *tid*.
+
+    Both are 0 if the thread leads its process or has ended. By execve(2) a thread takes the id and
+    the start of its leader (Linux, ``de_thread``).
+    """
+    try:
+        status = Path(f"/proc/{tid}/status").read_bytes()
+        leader = int(status.partition(b"\nTgid:")[2].split()[0])
+        if leader == tid:
+            return 0, 0
+        stat = Path(f"/proc/{leader}/stat").read_bytes()
+    except (OSError, IndexError):
+        return 0, 0
+    return leader, int(stat.rpartition(b")")[2].split()[19]) * NS_PER_TICK

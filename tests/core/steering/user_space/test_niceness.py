@@ -26,6 +26,14 @@ from tests.core.steering.user_space.plans import at, rule, steered
 BOOST = -5
 INHERITED_BY_NONE = os.SCHED_OTHER | os.SCHED_RESET_ON_FORK
 FORKS = "import os, time; os.fork(); time.sleep(600)"
+EXECUTES = """
+import os, sys, threading
+def execute():
+    print(threading.get_native_id(), flush=True)
+    sys.stdin.readline()
+    os.execvp("sleep", ["sleep", "600"])
+threading.Thread(target=execute).start()
+"""
 KILLED = """
 import sys, time
 from pathlib import Path
@@ -273,3 +281,29 @@ def test_a_plan_without_the_group_gives_the_values_back(steerer, cgroups, worklo
     steerer.turn(time.monotonic())
 
     assert (during, nice_of(hot)) == (BOOST, 0)
+
+
+def test_a_program_cannot_keep_part_of_the_weight_by_a_value_of_its_own(niceness, sleeper):
+    """A process without rights may raise its value from -10 to -9."""
+    niceness.follow([wanted(sleeper, -10)], 0.0)
+    os.setpriority(os.PRIO_PROCESS, sleeper, -9)
+    niceness.follow([wanted(sleeper, -10)], 1.0)
+    assert os.getpriority(os.PRIO_PROCESS, sleeper) == 0
+
+
+def test_the_weight_ends_though_the_thread_has_executed_a_program(niceness, ordinary_nice):  # noqa: ARG001
+    """By execve(2) a thread takes the id and the start of its leader, and keeps its nice value."""
+    with subprocess.Popen(
+        [sys.executable, "-c", EXECUTES], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            thread = int(process.stdout.readline())
+            niceness.follow([wanted(thread, -10)], 0.0)
+            process.stdin.write("\n")
+            process.stdin.flush()
+            until(lambda: Path(f"/proc/{process.pid}/comm").read_text() == "sleep\n")
+            assert os.getpriority(os.PRIO_PROCESS, process.pid) == -10
+            niceness.forget({process.pid}, 1.0)
+            assert os.getpriority(os.PRIO_PROCESS, process.pid) == 0
+        finally:
+            process.kill()
