@@ -20,7 +20,7 @@ CLAIMS = {
     "whole_cores": "the exclusive layer owns two whole cores",
     "at_home": "by the kernel's trace no connection ran anywhere else",
     "alone": "and nobody else ran there but threads of the kernel, and of the pod's own tier",
-    "siblings_idle": "with a connection per core the other CPU of its core idles 95 % of the time",
+    "siblings_idle": "with a reading connection per core its other CPU idles 95 % of the time",
     "training": "a training's loader workers are in their layer, its main threads in the tier's",
     "told": "profiles that cannot be loaded are told",
     "untouched": "and nothing else changes by them: no engine, no layer, no hint",

@@ -80,8 +80,11 @@ def judge_fence(node: Node, report: Report) -> None:
 
 
 def judge_siblings(node: Node, report: Report) -> None:
-    """Judge how long both CPUs of a core were busy, with a connection for each core."""
-    node.ask_by(programs.ONE_PER_CORE)
+    """Judge how long both CPUs of a core were busy, with a connection for each core.
+
+    The connections only read, because the log's threads are in the same layer.
+    """
+    node.ask_by(programs.ONE_PER_CORE, programs.READS)
     cores = _home(node.observe())[1]
     tids = {row["tid"] for row in rows_of(node, "mysql", is_connection)}
     window = watch(WATCHED_S, None)
@@ -90,6 +93,7 @@ def judge_siblings(node: Node, report: Report) -> None:
     both, measured = _both_busy(window, mine, cores)
     idled = ran > 0 and not window.lost and both <= OVERLAP * ran
     report.claim("siblings_idle", idled, measured)
+    node.ask_by(programs.ONE_PER_CORE, programs.READS_AND_WRITES)
 
 
 def _home(seen: Json) -> tuple[set[int], list[set[int]]]:

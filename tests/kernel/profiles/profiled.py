@@ -87,12 +87,12 @@ class Node:
         self._run("db", "exporter", [self._installed.python, "-c", programs.NEIGHBOUR])
         log = self._run("db", "mysql", programs.server(self._installed))
         programs.wait_for_line(log, "ready for connections")
-        self.ask_by(programs.MANY_CONNECTIONS)
+        self.ask_by(programs.MANY_CONNECTIONS, programs.READS_AND_WRITES)
 
-    def ask_by(self, connections: int) -> None:
+    def ask_by(self, connections: int, mix: str) -> None:
         """Ask the database by so many connections in place of those before."""
         self.pods["clients"].end()
-        self._run("clients", "sysbench", programs.clients(connections))
+        self._run("clients", "sysbench", programs.clients(connections, mix))
         first = programs.answered()
         self.wait_until("queries", lambda: programs.answered() > first + QUERIES)
 

@@ -14,6 +14,7 @@ TRAINING = CHECKOUT / "scripts/record-servers/pytorch-training/train.py"
 SOCKET = DIRECTORY / "mysql.socket"
 DATA = DIRECTORY / "mysql"
 MANY_CONNECTIONS, ONE_PER_CORE = 6, 2
+READS, READS_AND_WRITES = "oltp_read_only", "oltp_read_write"
 PICTURE_SIDE = 4
 # Emulated, a server that is there in a second takes half a minute; and it shares the one CPU.
 STARTED_S = 400.0
@@ -57,11 +58,11 @@ def server(installed: Installed) -> list[str | Path]:
     ]
 
 
-def clients(connections: int) -> list[str | Path]:
-    """Return the command of sysbench with its mix of reads and writes, for ever."""
+def clients(connections: int, mix: str) -> list[str | Path]:
+    """Return the command of sysbench with a mix of statements, for ever."""
     return [
         "sysbench",
-        "oltp_read_write",
+        mix,
         "--db-driver=mysql",
         f"--mysql-socket={SOCKET}",
         "--mysql-user=root",
