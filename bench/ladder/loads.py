@@ -48,6 +48,11 @@ LOADS: Mapping[str, Load] = {
         "busy threads in a best-effort pod",
         spinners=_level,
     ),
+    "short": Load(
+        "busy threads in a best-effort pod, with requests of a quarter of the work",
+        spinners=_level,
+        options={"turns": 31_250},
+    ),
     "noise": Load(
         "busy log writers in the server's own process",
         noise=_level,
