@@ -25,6 +25,8 @@ from bench.ladder.node import Node, Programs, WrongPlan
 from bench.ladder.pods import Cgroups
 from bench.ladder.points import LoadFailed, measure
 from bench.ladder.rows import FORMAT
+from bench.ladder.servers import SERVERS, Installed
+from bench.ladder.serving import Site, measure_server
 
 DEFAULT_ARMS = ("stock", "tiers", "lend", "profile", "latency", "boost")
 CANNOT = 3
@@ -65,14 +67,20 @@ def climb(node: Node, options: argparse.Namespace) -> Iterator[Json]:
                     made = {**machine(), "clock": clock, "server": asdict(server), **told}
                     for seed, (load, level) in own:
                         place = {"load": load, "level": level, "seed": seed}
-                        yield {**made, **measure(node.places, agent, server, LOADS[load], place)}
+                        if load in SERVERS:
+                            site = Site(node.places, options.installed)
+                            record = measure_server(site, agent, server, SERVERS[load], place)
+                        else:
+                            record = measure(node.places, agent, server, LOADS[load], place)
+                        yield {**made, **record}
 
 
 def by_limit(points: Iterable[Point]) -> dict[int, list[Point]]:
     """Return the points by the limit of the server's pod, of one limit together."""
     limits: dict[int, list[Point]] = {}
     for seed, (load, level) in points:
-        limits.setdefault(LOADS[load].limit, []).append((seed, (load, level)))
+        limit = LOADS[load].limit if load in LOADS else 0
+        limits.setdefault(limit, []).append((seed, (load, level)))
     return limits
 
 
@@ -84,6 +92,7 @@ def tell(line: str) -> None:
 def main() -> int:
     """Climb the ladder. Return the exit code: 0, or 3 where the machine cannot."""
     options = parser().parse_args()
+    options.installed = Installed(options.redis, options.mysql, options.mysql_data)
     needs_engine = not all(ARMS[name].is_stock for name in options.arms)
     missing = list(lacks(options.cgroup_root, engine=needs_engine))
     for line in missing:
@@ -145,6 +154,11 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--first", type=int, default=0, help="the arm that the first round begins with"
     )
+    made.add_argument("--redis", type=Path, default=Installed().redis, help="redis-server")
+    made.add_argument("--mysql", type=Path, default=Installed().mysql, help="MySQL's folder")
+    made.add_argument(
+        "--mysql-data", type=Path, default=Installed().mysql_data, help="with sysbench's tables"
+    )
     made.add_argument("--virtual-time", action="store_true", help="the clock counts instructions")
     return made
 
@@ -161,7 +175,7 @@ def _points(text: str) -> list[tuple[str, int]]:
     points = []
     for part in text.split():
         name, _, levels = part.partition(":")
-        points += [(_known(name, LOADS), level) for level in _numbers(levels)]
+        points += [(_known(name, [*LOADS, *SERVERS]), level) for level in _numbers(levels)]
     return points
 
 

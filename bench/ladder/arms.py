@@ -5,6 +5,8 @@ from typing import Any
 
 from attrs import field, frozen
 
+from bench.ladder.servers import SERVERS
+
 CRITICAL, HIGH = 1_000_000, 100_000
 """Priorities in the default mapping, where each is the smallest of its tier."""
 
@@ -38,7 +40,8 @@ class Arm:
     ``settings`` are tables of the agent's settings file. They are merged over those that every arm
     has. ``profile`` is the text of the server's workload profile, empty for none. ``priority`` is
     that of the server's pod, and so its tier. On a crowded node an idle pod of the same priority
-    requests all CPUs that the server's pod does not, so critical pods are demoted.
+    requests all CPUs that the server's pod does not, so critical pods are demoted. ``pack`` is the
+    id of a builtin profile that the annotation of the server's pod names, empty for none.
     """
 
     is_stock: bool = False
@@ -46,6 +49,7 @@ class Arm:
     profile: str = ""
     priority: int = CRITICAL
     is_crowded: bool = False
+    pack: str = ""
 
 
 ARMS: Mapping[str, Arm] = {
@@ -58,5 +62,6 @@ ARMS: Mapping[str, Arm] = {
     "boost": Arm(profile=f'{SERVING}treatment = "boost"\n'),
     "high": Arm(priority=HIGH),
     "demoted": Arm(is_crowded=True),
+    **{f"{name}-pack": Arm(pack=server.pack) for name, server in SERVERS.items()},
 }
 """Stock is the agent in safe mode, so that its own cost is a part of every arm."""

@@ -31,7 +31,8 @@ def _served(key: str) -> Callable[[Json], float | None]:
 
 def _client_delay(record: Json) -> float | None:
     requests = record["requests"]
-    return record["threads"]["client"]["delay_ms"] / requests if requests else None
+    client = record["threads"].get("client")
+    return client["delay_ms"] / requests if client and requests else None
 
 
 def _noise(record: Json) -> float | None:

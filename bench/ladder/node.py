@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from importlib.resources import files
 from pathlib import Path
 from typing import Self
 
@@ -85,7 +86,7 @@ class Node:
         return {
             "engine": "" if arm.is_stock else seen.get("engine") or "",
             "plan": "" if arm.is_stock else agent.plan_hash(),
-            "profile": hashed(arm.profile),
+            "profile": hashed(arm.profile or _shipped(arm.pack)),
             "demoted": not arm.is_stock and agent.is_demoted(SERVER),
         }
 
@@ -103,10 +104,15 @@ def pods(arm: Arm, request: int, limit: int = 0, cpus: int = 1) -> Sequence[Pod]
 
     A crowded node has a third one, which idles.
     """
-    profile = "ladder" if arm.profile else ""
+    profile = "ladder" if arm.profile else arm.pack
     present = (
         Pod(SERVER, 1, arm.priority, request, limit, profile),
         Pod("batch", 2, BACKGROUND_PRIORITY),
     )
     idle = Pod("other", 3, arm.priority, cpus * 1000 - request)
     return (*present, idle) if arm.is_crowded else present
+
+
+def _shipped(pack: str) -> str:
+    packs = files("temper_plugin_builtin_profiles.packs")
+    return (packs / f"{pack}.toml").read_text() if pack else ""

@@ -12,6 +12,7 @@ from bench.ladder.loads import LOADS
 from bench.ladder.measures import MEASURES, Json, Measure
 from bench.ladder.plots import plots
 from bench.ladder.rows import Row, read, rows
+from bench.ladder.servers import SERVERS
 from bench.ladder.spreads import Spread
 
 STOCK = "stock"
@@ -32,7 +33,8 @@ def report(records: Sequence[Json]) -> str:
     parts = [origin(records)]
     for load in dict.fromkeys(row.load for row in all_rows):
         of_load = [row for row in all_rows if row.load == load]
-        summary = LOADS[load].summary if load in LOADS else "a load of another version"
+        known = {**LOADS, **SERVERS}
+        summary = known[load].summary if load in known else "a load of another version"
         parts.append(f"### `{load}`: {summary}")
         parts += [latencies(of_load), prices(of_load)]
     parts.append(f"### Against the stock scheduler\n\n{comparison(all_rows)}")

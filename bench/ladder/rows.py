@@ -39,8 +39,8 @@ class Row:
 
     @property
     def unanswered(self) -> int:
-        """Requests without an answer, in all runs."""
-        return sum(record["unanswered"] for record in self.records)
+        """Requests without an answer, in all runs that can tell."""
+        return sum(record["unanswered"] or 0 for record in self.records)
 
 
 def read(paths: Iterable[Path]) -> list[Json]:

@@ -27,4 +27,5 @@ def test_every_record_says_what_it_was_made_with():
         assert record["kernel"]
         assert record["boot"]
         assert bool(record["plan"]) is bool(record["engine"]) is (record["arm"] != "stock")
-        assert bool(record["profile"]) is bool(ARMS[record["arm"]].profile)
+        arm = ARMS[record["arm"]]
+        assert bool(record["profile"]) is bool(arm.profile or arm.pack)

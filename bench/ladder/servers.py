@@ -1,0 +1,158 @@
+"""Real request servers as loads of the ladder. A new server is one entry of ``SERVERS``.
+
+A level is the number of busy threads in the best-effort pod, as in the load ``weight``.
+"""
+
+import json
+import re
+import shutil
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from attrs import frozen
+
+from bench.ladder.loads import Server
+
+Command = Sequence[str | Path]
+HISTOGRAM = re.compile(r"^ *([0-9.]+) \|\** +([0-9]+)$", re.MULTILINE)
+MAXIMUM = re.compile(r"^ +max: +([0-9.]+)$", re.MULTILINE)
+REDIS_KEYS = 20_000
+MYSQL_CONNECTIONS = 4
+
+
+@frozen
+class Installed:
+    """Where the servers are: ``redis-server``, MySQL's folder, and a data directory to copy."""
+
+    redis: Path = Path("redis-server")
+    mysql: Path = Path("mysql")
+    mysql_data: Path = Path("mysql-data")
+
+
+@frozen
+class Answers:
+    """What a client saw: latencies in ms from the intended arrival. None where it cannot tell."""
+
+    latencies_ms: Sequence[float]
+    unanswered: int | None = None
+    client_late_ms: float | None = None
+
+
+@frozen
+class RealServer:
+    """A program that serves requests, and a client with a clock of its own.
+
+    ``serve`` starts the server with its files in a directory. ``ready`` is a command that fails
+    until the server answers, and that may fill it. ``call`` is the client. It prints a line with
+    ``begins`` before its first request, and ``answers`` reads all that it prints after that.
+    ``is_serving`` tells whether requests wait for a thread of that name, which may lead the
+    process. ``pack`` is the builtin profile for the program.
+    """
+
+    summary: str
+    pack: str
+    serve: Callable[[Installed, Path], Command]
+    ready: Callable[[Path], Command]
+    call: Callable[[Path, Server, int], Command]
+    begins: str
+    answers: Callable[[str], Answers]
+    is_serving: Callable[[str, bool], bool]
+
+
+def _socket(directory: Path) -> Path:
+    return directory / "socket"
+
+
+def _redis(installed: Installed, directory: Path) -> Command:
+    """Let Redis save every second, so that it forks, and write an append-only file."""
+    return [
+        *(installed.redis, "--port", "0", "--unixsocket", _socket(directory), "--dir", directory),
+        *("--appendonly", "yes", "--save", "1 1", "--enable-debug-command", "yes"),
+    ]
+
+
+def _fill_redis(directory: Path) -> Command:
+    cli = ("redis-cli", "-s", _socket(directory))
+    return [*cli, "DEBUG", "POPULATE", str(REDIS_KEYS), "key", "100"]
+
+
+def _call_redis(directory: Path, size: Server, seed: int) -> Command:
+    program = (sys.executable, "-m", "bench.ladder.redis_client")
+    sizes = (str(size.seconds), str(size.period_us), str(REDIS_KEYS), str(seed))
+    return [*program, _socket(directory), *sizes]
+
+
+def redis_answers(printed: str) -> Answers:
+    """Read the line that ``redis_client`` prints."""
+    seen = json.loads(printed)
+    latencies = [each / 1e6 for each in seen["latencies_ns"]]
+    return Answers(latencies, seen["unanswered"], seen["client_late_ns"] / 1e6)
+
+
+def _mysql(installed: Installed, directory: Path) -> Command:
+    shutil.copytree(installed.mysql_data, directory / "data")
+    return [
+        *(installed.mysql / "bin/mysqld", "--no-defaults", "--user=root"),
+        *(f"--basedir={installed.mysql}", f"--datadir={directory / 'data'}"),
+        *(f"--socket={_socket(directory)}", "--skip-networking", "--mysqlx=OFF"),
+        *("--disable-log-bin", "--innodb-use-native-aio=OFF", "--innodb-buffer-pool-size=16M"),
+    ]
+
+
+def _ask_mysql(directory: Path) -> Command:
+    return [
+        "mariadb-admin",
+        "--no-defaults",
+        f"--socket={_socket(directory)}",
+        "-u",
+        "root",
+        "ping",
+    ]
+
+
+def _call_mysql(directory: Path, size: Server, seed: int) -> Command:
+    """Update one row per request. Each commits, and so waits for the threads of the log."""
+    return [
+        *("sysbench", "oltp_update_index", "--db-driver=mysql", "--mysql-user=root"),
+        *(f"--mysql-socket={_socket(directory)}", "--tables=2", "--table-size=2000"),
+        *(f"--threads={MYSQL_CONNECTIONS}", f"--rand-seed={seed}", "--histogram"),
+        *(f"--time={size.seconds:.0f}", f"--rate={1e6 / size.period_us:.0f}", "run"),
+    ]
+
+
+def sysbench_answers(printed: str) -> Answers:
+    """Read sysbench's histogram. With ``--rate`` a latency includes the time in its queue.
+
+    A bucket is 2 % wide or less. The longest request is the one that sysbench tells.
+    """
+    buckets = HISTOGRAM.findall(printed)
+    latencies = [float(value) for value, count in buckets for _ in range(int(count))]
+    longest = MAXIMUM.search(printed)
+    if latencies and longest:
+        latencies[-1] = float(longest[1])
+    return Answers(latencies)
+
+
+SERVERS = {
+    "redis": RealServer(
+        "Redis with a snapshot every second, beside busy threads in a best-effort pod",
+        pack="redis",
+        serve=_redis,
+        ready=_fill_redis,
+        call=_call_redis,
+        begins="begin",
+        answers=redis_answers,
+        is_serving=lambda comm, leads: leads or comm.startswith("io_thd_"),
+    ),
+    "mysql": RealServer(
+        "MySQL with updates of single rows, beside busy threads in a best-effort pod",
+        pack="mysql-innodb",
+        serve=_mysql,
+        ready=_ask_mysql,
+        call=_call_mysql,
+        begins="Threads started!",
+        answers=sysbench_answers,
+        is_serving=lambda comm, _: comm.startswith("connection"),
+    ),
+}
