@@ -65,7 +65,7 @@ def _socket(directory: Path) -> Path:
 
 
 def _redis(installed: Installed, directory: Path) -> Command:
-    """Let Redis save every second, so that it forks, and write an append-only file."""
+    """Let Redis save every two seconds, its shortest interval, and write an append-only file."""
     return [
         *(installed.redis, "--port", "0", "--unixsocket", _socket(directory), "--dir", directory),
         *("--appendonly", "yes", "--save", "1 1", "--enable-debug-command", "yes"),
@@ -136,7 +136,7 @@ def sysbench_answers(printed: str) -> Answers:
 
 SERVERS = {
     "redis": RealServer(
-        "Redis with a snapshot every second, beside busy threads in a best-effort pod",
+        "Redis with a snapshot every two seconds, beside busy threads in a best-effort pod",
         pack="redis",
         serve=_redis,
         ready=_fill_redis,
