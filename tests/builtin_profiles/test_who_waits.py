@@ -4,7 +4,7 @@ import pytest
 
 from temper_core import Treatment
 from temper_core.profiles.matching import matches
-from temper_core.records.threads import ThreadIdentity
+from temper_core.records.threads import ThreadBehaviour, ThreadIdentity
 from tests.builtin_profiles.recorded import PACKS
 from tests.builtin_profiles.who_waits import ALLOWED, ROWS, Waits
 
@@ -13,6 +13,7 @@ def treatment_of(row):
     thread = ThreadIdentity(
         "pod/", row.comm, row.process, is_leader=row.leads, title=row.title,
         parent=row.parent, is_child=row.is_child, age_s=row.age_s,
+        behaviour=None if row.cpu_share is None else ThreadBehaviour(row.cpu_share),
     )  # fmt: skip
     for group in PACKS[row.pack].thread_groups:
         if not group.match or any(matches(match, thread) for match in group.match):
@@ -41,7 +42,12 @@ def test_a_peer_is_in_no_worse_place_than_the_requests_that_wait_for_it(row):
     assert serving == {treatment_of(row)}
 
 
-SERVERS_WITHOUT_NAMES = [row for row in ROWS if row.comm == row.process and not row.leads]
+SERVERS_WITHOUT_NAMES = [
+    row
+    for row in ROWS
+    if row.waits is Waits.REQUEST and row.comm == row.process and not row.leads
+    if row.cpu_share is None
+]
 
 
 @pytest.mark.parametrize("row", SERVERS_WITHOUT_NAMES, ids=lambda row: row.process)

@@ -35,7 +35,10 @@ ALLOWED = {
 
 @frozen
 class Row:
-    """A thread by its name, process, whether it leads it, title, and the time since its start."""
+    """A thread by its name, process, whether it leads it, title, and the time since its start.
+
+    ``cpu_share`` is the share of a CPU that it uses, None if its behaviour is not known.
+    """
 
     pack: str
     comm: str
@@ -47,9 +50,11 @@ class Row:
     parent: str = ""
     is_child: bool = False
     age_s: float = 3600.0
+    cpu_share: float | None = None
 
 
 JAVA, MYSQL, MARIA, PG = "java", "mysqld", "mariadbd", "postgres"
+LLAMA, VALKEY = "llama-server", "valkey-server"
 PEER = Waits.PEER
 REQUEST, OFTEN, LATE, NEVER = Waits.REQUEST, Waits.OFTEN, Waits.LATE, Waits.NEVER
 ROWS = (
@@ -129,4 +134,26 @@ ROWS = (
     Row("pytorch-training", "pt_main_thread", "pt_main_thread", REQUEST, "the step", leads=True),
     Row("pytorch-training", "pt_autograd_0", "python", REQUEST, "every step's gradients"),
     Row("pytorch-training", "pt_data_worker", "pt_data_worker", OFTEN, "the batch", leads=True),
+    Row("onnxruntime", "python", "python", REQUEST, "the inference", cpu_share=0.4),
+    Row("onnxruntime", "python", "python", OFTEN, "it calls the inference", True, cpu_share=0.01),
+    Row("llama-cpp", LLAMA, LLAMA, REQUEST, "every layer ends together", cpu_share=0.9),
+    Row("llama-cpp", LLAMA, LLAMA, OFTEN, "an HTTP thread", cpu_share=0.001),
+    Row("envoy", "wrk:worker_0", "envoy", REQUEST, "it has the connections"),
+    Row("envoy", "envoy", "envoy", LATE, "routes, endpoints and certificates", leads=True),
+    Row("envoy", "AccessLogFlush", "envoy", LATE, "it holds the log's buffers"),
+    Row("haproxy", "haproxy", "haproxy", REQUEST, "an event loop"),
+    Row("haproxy", "haproxy", "haproxy", REQUEST, "the first event loop", leads=True),
+    Row("node", "node", "node", REQUEST, "the event loop", leads=True),
+    Row("node", "MainThread", "MainThread", REQUEST, "the event loop from 22 on", leads=True),
+    Row("node", "libuv-worker", "node", OFTEN, "files, names and cryptography"),
+    Row("node", "node", "node", LATE, "V8's workers, for which a collection waits"),
+    Row("rabbitmq", "erts_sched_1", "beam.smp", REQUEST, "it runs the queues"),
+    Row("rabbitmq", "erts_dios_1", "beam.smp", OFTEN, "reads and writes of files"),
+    Row("rabbitmq", "sh", "sh", NEVER, "the start script", leads=True),
+    Row("valkey", VALKEY, VALKEY, REQUEST, "the event loop", leads=True),
+    Row("valkey", "io_thd_1", VALKEY, REQUEST, "it reads and writes for clients"),
+    Row("valkey", "bio_aof", VALKEY, LATE, "the event loop waits for a late fsync"),
+    Row("valkey", VALKEY, VALKEY, LATE, "WAIT", True, "valkey-rdb-to-slaves *:6379"),
+    Row("valkey", VALKEY, VALKEY, NEVER, "a snapshot", True, parent=VALKEY, is_child=True),
+    Row("valkey", VALKEY, VALKEY, REQUEST, "in the background", True, parent="sh", is_child=True),
 )
