@@ -3,7 +3,6 @@
 import threading
 import weakref
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any
@@ -21,8 +20,6 @@ from temper_core.standard_output import enter_plugin_thread, leave_plugin_thread
 
 Returned = Any
 BUSY_SHARE = 0.5
-_LEFT_BEHIND: list[threading.Thread] = []
-"""Threads that were interrupted and may still run."""
 
 
 class CallFailed(Exception):  # noqa: N818 - names what happened
@@ -68,7 +65,6 @@ class Worker:
     ) -> Returned:
         """Call *function* in the thread. Raise CallFailed, or CallOverdue after *deadline_s*."""
         restore_limits()
-        _interrupt_again()
         thread = self._thread or self._start()
         request = _Request(function, arguments, SimpleQueue())
         self._requests.put(request)
@@ -115,22 +111,7 @@ class Worker:
 
     def _leave_behind(self, thread: threading.Thread) -> None:
         interrupt(thread)
-        _LEFT_BEHIND.append(thread)
         self._requests.put(None)
-
-
-def _interrupt_again() -> None:
-    """Interrupt the threads that are left behind and have not ended.
-
-    An exception is lost where it is raised in a callback of the garbage collector or a finalizer,
-    and where the plugin catches it.
-    """
-    for thread in tuple(_LEFT_BEHIND):
-        if thread.is_alive():
-            interrupt(thread)
-        else:
-            with suppress(ValueError):  # another thread has removed it
-                _LEFT_BEHIND.remove(thread)
 
 
 def _runnable_s(thread: threading.Thread) -> float:

@@ -140,30 +140,6 @@ def test_a_python_loop_that_never_ends_is_stopped_when_it_is_left_behind(host):
     assert not threads[0].is_alive()
 
 
-def test_a_loop_that_loses_the_first_interrupt_gets_another_with_a_later_call(host):
-    threads, caught = [], []
-
-    def spin():
-        threads.append(threading.current_thread())
-        while True:
-            try:
-                time.sleep(0.001)
-            except BaseException as error:
-                if caught:
-                    raise
-                caught.append(error)
-
-    with capture_logs(), pytest.raises(PluginError):
-        host.call("called", spin, part="exporter shown")
-
-    deadline = time.monotonic() + PATIENCE_S
-    while threads[0].is_alive():
-        assert time.monotonic() < deadline
-        host.call("called", int, part="invariant held")
-        time.sleep(0.01)
-    assert caught
-
-
 def test_a_part_that_hangs_is_set_aside_alone_and_says_why(host):
     release = threading.Event()
 
