@@ -9,6 +9,7 @@ import structlog
 from attrs import evolve, field, frozen
 
 from temper_core.agent.change_sources import ChangeSource
+from temper_core.agent.own_cpus import OwnCpus, lent_cpus
 from temper_core.agent.published import Published
 from temper_core.agent.steering_control import SteeringControl
 from temper_core.agent.systemd_notifier import SystemdNotifier
@@ -74,6 +75,7 @@ class Parts:
     events: EventWatch | None = None
     watchdog: Watchdog | None = None
     manager: SystemdNotifier = field(factory=SystemdNotifier)
+    own_cpus: OwnCpus = field(factory=OwnCpus)
 
 
 @frozen
@@ -319,6 +321,8 @@ class Agent:
             profile_failures=parts.profiles.catalogue.failures,
             truth=truth,
         )
+        with self._surviving("own CPUs"):
+            self._keep_off_lent_cpus(snapshot)
         # Invariants read the sections as well.
         snapshot = parts.instruments.with_sections(self._described(snapshot))
         with parts.observer.cost.part("lint"):
@@ -327,6 +331,12 @@ class Agent:
         with parts.observer.cost.part("publish"):
             parts.published.show_snapshot(linted, truth)
         parts.instruments.tell(linted)
+
+    def _keep_off_lent_cpus(self, snapshot: Snapshot) -> None:
+        scheduler = self._parts.scheduler
+        layers = scheduler.generation.plan.layers if scheduler.generation is not None else ()
+        lent = lent_cpus(layers, snapshot.layers)
+        self._parts.own_cpus.follow(lent, scheduler.engine_pid, scheduler.engine_pids)
 
     def _described(self, snapshot: Snapshot) -> Snapshot:
         """Return *snapshot* with the state of the agent's other parts."""
