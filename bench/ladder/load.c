@@ -17,7 +17,8 @@
 // and a queue of requests both count (no coordinated omission). "threads" has, of each thread and for the time between
 // "begin" and the last answer, the kernel's own counts: time on a CPU and time runnable but waiting for one
 // (/proc/PID/task/TID/schedstat, in ns), migrations (/proc/PID/task/TID/sched, -1 without that file). "work_by_cpu" has
-// the CPUs on which a server did its work, in pieces of a fiftieth of a request.
+// the CPUs on which a server did its work, in pieces of a fiftieth of a request. "longest_gap_ns" has the longest time
+// between two lines of a log writer, without its rests: the longest that it waited for a CPU, and a line's 0.1 ms.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -46,6 +47,7 @@ typedef struct {
     const char *kind;
     int tid;
     Counts before;
+    int64_t longest_gap_ns;
     uint32_t work_by_cpu[MAX_CPUS];
 } Thread;
 
@@ -83,9 +85,10 @@ static void sleep_until(int64_t ns) {
 }
 
 // All threads with one period begin together, since its beginnings are multiples of it on the machine's clock.
-static void sleep_until_next(long period_ms) {
-    int64_t period_ns = period_ms * 1000000LL;
-    sleep_until((now_ns() / period_ns + 1) * period_ns);
+static int64_t sleep_until_next(long period_ms) {
+    int64_t period_ns = period_ms * 1000000LL, until_ns = (now_ns() / period_ns + 1) * period_ns;
+    sleep_until(until_ns);
+    return until_ns;
 }
 
 // A fixed amount of work: there is no clock in it, so a slow CPU takes longer and does not do less.
@@ -116,15 +119,25 @@ static void *serve(void *argument) {
     return NULL;
 }
 
+static void note_gap(Thread *thread, int64_t gap_ns) {
+    if (gap_ns > __atomic_load_n(&thread->longest_gap_ns, __ATOMIC_RELAXED))
+        __atomic_store_n(&thread->longest_gap_ns, gap_ns, __ATOMIC_RELAXED);
+}
+
 static void *write_log(void *argument) {
     static char line[LINE];
-    name_thread(argument, "log-writer");
+    Thread *thread = argument;
+    name_thread(thread, "log-writer");
     int null = open("/dev/null", O_WRONLY);
     if (null < 0) fail("/dev/null");
+    int64_t last_ns = now_ns();
     for (long written = 1;; written++) {
         turn(NOISE_TURNS);
         if (write(null, line, sizeof line) < 0) fail("write");
-        if (options.lines && written % options.lines == 0) sleep_until_next(options.lines_ms);
+        int64_t written_ns = now_ns();
+        note_gap(thread, written_ns - last_ns);
+        last_ns = written_ns;
+        if (options.lines && written % options.lines == 0) last_ns = sleep_until_next(options.lines_ms);
     }
     return NULL;
 }
@@ -235,8 +248,9 @@ static void print_thread(Thread *thread) {
     Counts after = counts_of(thread->tid);
     int64_t migrations = after.migrations < 0 ? -1 : after.migrations - thread->before.migrations;
     const char *comma = "";
-    printf("{\"kind\":\"%s\",\"tid\":%d,\"run_ns\":%ld,\"delay_ns\":%ld,\"migrations\":%ld,\"work_by_cpu\":{", thread->kind,
-           thread->tid, after.run_ns - thread->before.run_ns, after.delay_ns - thread->before.delay_ns, migrations);
+    printf("{\"kind\":\"%s\",\"tid\":%d,\"run_ns\":%ld,\"delay_ns\":%ld,\"migrations\":%ld,\"longest_gap_ns\":%ld,"
+           "\"work_by_cpu\":{", thread->kind, thread->tid, after.run_ns - thread->before.run_ns,
+           after.delay_ns - thread->before.delay_ns, migrations, thread->longest_gap_ns);
     for (int cpu = 0; cpu < MAX_CPUS; cpu++)
         if (thread->work_by_cpu[cpu]) printf("%s\"%d\":%u", comma, cpu, thread->work_by_cpu[cpu]), comma = ",";
     printf("}}");
@@ -266,7 +280,10 @@ static void serve_requests(void) {
         while (!__atomic_load_n(&all[i].tid, __ATOMIC_ACQUIRE)) usleep(1000);
     printf("begin\n");
     fflush(stdout);
-    for (int i = 0; i < thread_count; i++) all[i].before = counts_of(all[i].tid);
+    for (int i = 0; i < thread_count; i++) {
+        all[i].before = counts_of(all[i].tid);
+        __atomic_store_n(&all[i].longest_gap_ns, 0, __ATOMIC_RELAXED);
+    }
     int64_t latest_ns = send_requests(count);
     long unanswered = wait_for_answers(count);
     printf("{\"client_late_ns\":%ld,\"unanswered\":%ld,\"threads\":[", latest_ns, unanswered);

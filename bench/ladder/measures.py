@@ -40,6 +40,11 @@ def _noise(record: Json) -> float | None:
     return noise["run_ms"] / record["seconds"] / 1e3 if noise else None
 
 
+def _longest_noise_wait(record: Json) -> float | None:
+    noise = record["threads"].get("noise")
+    return noise.get("longest_wait_ms") if noise else None
+
+
 def _bursts(record: Json) -> float | None:
     burst = record["threads"].get("burst")
     return burst["delay_ratio"] if burst else None
@@ -66,6 +71,7 @@ MEASURES: Mapping[str, Measure] = {
         less_is_better=False,
     ),
     "noise": Measure("log writers, CPUs", _noise, 2, None),
+    "noise_wait": Measure("log writers' longest wait, ms", _longest_noise_wait, 0, None),
     "bursts": Measure("GC threads' run-queue delay / run", _bursts, 2, None),
     "migrations": Measure("migrations", _served("migrations"), 0, None),
     "outside": Measure("outside its CPUs, %", _outside, 1),

@@ -136,12 +136,14 @@ def _of_kind(threads: list[Json]) -> Json:
     run_ns = sum(each["run_ns"] for each in threads)
     delay_ns = sum(each["delay_ns"] for each in threads)
     migrations = [each["migrations"] for each in threads]
+    gap_ns = max(each.get("longest_gap_ns", 0) for each in threads)
     return {
         "threads": len(threads),
         "run_ms": round(run_ns / 1e6, 2),
         "delay_ms": round(delay_ns / 1e6, 3),
         "delay_ratio": round(delay_ns / max(1, run_ns), 5),
         "migrations": sum(migrations) if min(migrations) >= 0 else None,
+        **({"longest_wait_ms": round(gap_ns / 1e6, 1)} if gap_ns else {}),
     }
 
 

@@ -92,6 +92,15 @@ def test_threads_of_a_burst_are_counted_apart():
     assert (told["burst"]["threads"], told["server"]["threads"]) == (2, 1)
 
 
+def test_the_longest_wait_is_that_of_the_worst_log_writer():
+    writers = [{**thread("noise", tid), "longest_gap_ns": tid * 1_000_000} for tid in (2, 3)]
+
+    told = of_threads({"threads": [thread("server", 1), *writers]}, {}, {})["threads"]
+
+    assert told["noise"]["longest_wait_ms"] == 3.0
+    assert "longest_wait_ms" not in told["server"]
+
+
 def test_migrations_that_the_kernel_does_not_count_are_unknown():
     told = of_threads({"threads": [thread("server", 1, migrations=-1)]}, {}, {})["threads"]
 

@@ -28,6 +28,14 @@ def test_a_burst_has_a_column_where_there_is_one(make_record):
     assert "| 0.25 |" in text
 
 
+def test_the_longest_wait_of_log_writers_has_its_spread(make_record):
+    noise = [{"noise": {"run_ms": 1.0, "longest_wait_ms": ms}} for ms in (20.0, 90.0, 30.0)]
+    text = report([make_record("profile", seed=n, others=each) for n, each in enumerate(noise)])
+
+    assert MEASURES["noise_wait"].title in text
+    assert "| 30 (20-90) |" in text
+
+
 def test_one_run_shows_no_spread(make_record):
     assert "| 8.00 |" in report([make_record("stock")])
 
