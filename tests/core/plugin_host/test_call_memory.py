@@ -32,7 +32,9 @@ class Hoarder:
 
 @pytest.fixture
 def hoarder():
-    return Hoarder()
+    hoarder = Hoarder()
+    yield hoarder
+    hoarder.kept.clear()  # or its memory is given back during a call of a later test
 
 
 @pytest.fixture
