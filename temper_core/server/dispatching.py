@@ -11,6 +11,7 @@ from starlette.requests import Request as HttpRequest
 from starlette.types import Receive, Scope, Send
 
 from temper_core.errors import MachineError, PluginError
+from temper_core.http.client_network import client_network
 from temper_core.http.protocol import HEAD_TOO_LARGE, LARGEST_HEAD_BYTES
 from temper_core.records.endpoints import Endpoint, Request, Requester
 from temper_core.server.answers import (
@@ -133,7 +134,7 @@ class Dispatcher:
         self, served: ServedEndpoint, reply: Reply, scope: Scope, receive: Receive, send: Send
     ) -> None:
         try:
-            stream = self._open(served, reply)
+            stream = self._open(served, reply, scope)
         except MachineError as error:
             await self._close(served, reply)
             refusal = error_reply(UNAVAILABLE, str(error), is_plugins=bool(served.plugin))
@@ -143,13 +144,14 @@ class Dispatcher:
         idle_s = self._shared.streams.idle_s
         await StreamSender(stream, scope, receive, send, idle_s).run(reply)
 
-    def _open(self, served: ServedEndpoint, reply: Reply) -> Stream:
+    def _open(self, served: ServedEndpoint, reply: Reply, scope: Scope) -> Stream:
         part = _stream_part(served.endpoint)
         why_lost = self._view.why_lost(served.plugin, part) if served.plugin else ""
         if why_lost:
             raise MachineError(f"the {part} of plugin {served.plugin!r} is set aside: {why_lost}")
         on_end = partial(self._note_end, served, part)
-        return self._shared.streams.open(reply.pieces or (), f"temper-{part}", on_end)
+        network = client_network((scope.get("client") or ("",))[0])
+        return self._shared.streams.open(reply.pieces or (), f"temper-{part}", on_end, network)
 
     def _note_end(self, served: ServedEndpoint, part: str, failure: str, is_hung: bool) -> None:
         if served.plugin:

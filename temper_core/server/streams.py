@@ -192,22 +192,32 @@ def _closed(pieces: object) -> str:
 
 @define(eq=False)
 class Streams:
-    """The streams of one listener, at most *most* at a time. Used from one event loop."""
+    """The streams of one listener, at most *most* at a time. Used from one event loop.
+
+    One network of clients has at most half of them.
+    """
 
     most: int
     idle_s: float
-    _open: set[Stream] = field(factory=set, init=False)
+    _open: dict[Stream, str] = field(factory=dict, init=False)
+    """The network of each stream's client, empty on a local socket."""
     _is_ending: bool = field(default=False, init=False)
 
-    def open(self, pieces: Iterable[bytes], name: str, on_end: OnEnd) -> Stream:
-        """Begin to read *pieces*. Raise MachineError if too many streams are open."""
+    def open(self, pieces: Iterable[bytes], name: str, on_end: OnEnd, network: str = "") -> Stream:
+        """Begin to read *pieces* for a client of *network*, empty on a local socket.
+
+        Raise MachineError if too many streams are open.
+        """
         if self._is_ending:
             raise MachineError("the agent is stopping")
-        self._open = {other for other in self._open if other.is_open}
+        self._open = {other: its for other, its in self._open.items() if other.is_open}
         if len(self._open) >= self.most:
             raise MachineError(f"{self.most} streams are open already; ask again later")
+        share = max(1, self.most // 2)
+        if network and list(self._open.values()).count(network) >= share:
+            raise MachineError(f"{network} has {share} streams open already; close one of them")
         stream = Stream(pieces, name, self.idle_s, on_end)
-        self._open.add(stream)
+        self._open[stream] = network
         return stream
 
     def leave(self) -> None:
@@ -220,4 +230,4 @@ class Streams:
         """Wait up to ``CLOSING_S`` for the threads to end. Called after the loop has ended."""
         for stream in self._open:
             stream.end_by(CLOSING_S / len(self._open))
-        self._open = set()
+        self._open = {}
