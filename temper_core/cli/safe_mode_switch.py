@@ -1,8 +1,8 @@
 """The kill switch of ``temper safe-mode``: it reaches every agent, or names those it missed.
 
-The agent of the settings is asked first. Where it does not take the request, the host's file
-requests safe mode. All other agents of the host are found by their processes. The node's lock and
-the kernel's sched_ext state have the last word.
+The agent of the settings is asked first. Where it does not take the request, or does not answer for
+some seconds, the host's file requests safe mode. All other agents of the host are found by their
+processes. The node's lock and the kernel's sched_ext state have the last word.
 """
 
 import time
@@ -21,6 +21,7 @@ from temper_core.cli.safe_mode_outcome import (
     remembered,
 )
 from temper_core.cli.safe_mode_round import Round, look_at
+from temper_core.cli.silent_agent import FileIfSilent
 from temper_core.errors import MachineError, TemperError
 from temper_core.safe_mode.host_file import SafeModeFile
 from temper_core.safe_mode.model import FILE_REQUESTER
@@ -49,13 +50,16 @@ class Switch:
         body = {"requested": True, "requester": requester, "reason": reason}
         parse_safe_mode_request(body, requester)
         round_ = self._round("on", body)
+        silent = FileIfSilent(self._file, requester, reason)
         try:
-            answer = round_.ask(self.settings)
+            with silent:
+                answer = round_.ask(self.settings)
         except TemperError as error:
             outcome = self._by_file(round_, requester, reason, error)
         else:
+            file = f", and {self._file.path} requests it too" if silent.is_written else ""
             outcome = SafeModeOutcome(
-                f"the agent was asked for safe mode by {requester!r}",
+                f"the agent was asked for safe mode by {requester!r}{file}",
                 **answer_fields(answer),
                 agents=(round_.heard(answer),),
             )

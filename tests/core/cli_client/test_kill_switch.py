@@ -245,6 +245,23 @@ def test_a_named_agent_that_hangs_is_told_with_the_signal_that_ends_it(host, run
     assert (settings.parent / "state/safe-mode").exists()
 
 
+def test_the_file_is_written_while_an_agent_that_hangs_is_still_waited_for(host, running):
+    settings = host.settings("other")
+    running(settings)
+    file = settings.parent / "state/safe-mode"
+    pid = host.pid_of_agent()
+    host.shell(f"kill -STOP {pid}")
+    command = host.command(TEMPER, "safe-mode", "on", "--settings", str(settings))
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL, env=ENVIRONMENT) as switch:
+        until(file.exists, settings.with_name("log"))
+        was_waiting = switch.poll() is None
+        host.shell(f"kill -CONT {pid}")
+
+    assert was_waiting
+    assert switch.returncode == 0
+    assert requests_of(host, settings) == {"cli", "file"}
+
+
 def test_a_process_that_poses_as_an_agent_is_named_without_control_characters(host, tmp_path):
     (tmp_path / "temper").write_text("import sys\nsys.stdin.read()\n")
     posing = host.command(sys.executable, str(tmp_path / "temper"), "agent", "\x1b]0;x\x07\x9b2J")

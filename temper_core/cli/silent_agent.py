@@ -1,0 +1,43 @@
+"""The host's safe-mode file, written while an agent that was asked is silent."""
+
+import threading
+from contextlib import suppress
+from types import TracebackType
+from typing import Self
+
+from temper_core.errors import MachineError
+from temper_core.safe_mode.host_file import SafeModeFile
+
+SILENT_S = 3.0
+"""An agent answers within a turn of its server, in milliseconds."""
+
+
+class FileIfSilent:
+    """Adds a request to *file* if the block that it surrounds lasts longer than ``SILENT_S``.
+
+    An agent that has no descriptors or threads left answers nothing, and may still read the file.
+    """
+
+    def __init__(self, file: SafeModeFile, requester: str, reason: str) -> None:
+        self.is_written = False
+        self._file, self._requester, self._reason = file, requester, reason
+        self._timer = threading.Timer(SILENT_S, self._write)
+        self._timer.daemon = True
+
+    def __enter__(self) -> Self:
+        self._timer.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._timer.cancel()
+        self._timer.join()
+
+    def _write(self) -> None:
+        with suppress(MachineError):  # the caller writes again, and reports the failure
+            self._file.add(self._requester, self._reason)
+            self.is_written = True
