@@ -186,7 +186,8 @@ def _take_lock(descriptor: int) -> None:
     deadline = time.monotonic() + LONGEST_LOCK_S
     while time.monotonic() < deadline:
         with suppress(BlockingIOError):
-            return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
         time.sleep(LOCK_RETRY_S)
 
 
