@@ -119,8 +119,8 @@ def run(
     with _holding_signals() as mask:
         try:
             # Until the command is in it, the new cgroup looks like a left-over one.
-            with _locked(root):
-                _make(workload, cgroup, warn)
+            with _locked(root) as is_alone:
+                _make(workload, cgroup, warn, is_alone=is_alone)
                 child = _start(argv, cgroup, mask)
             code = _wait(child)
             left = _processes(cgroup)
@@ -138,13 +138,13 @@ def remove_left_behind(*, is_dry: bool = False) -> tuple[list[Path], list[Path]]
     root = detect_cgroups().unified
     if root is None or not (root / RUN_SLICE).is_dir():
         return [], []
-    with _locked(root):
+    with _locked(root) as is_alone:
         cgroups = [
             cgroup for cgroup in _subdirectories(root / RUN_SLICE) if parse_run_name(cgroup.name)
         ]
         populated = [cgroup for cgroup in cgroups if is_populated(cgroup)]
         empty = [cgroup for cgroup in cgroups if cgroup not in populated]
-        for cgroup in () if is_dry else empty:
+        for cgroup in empty if is_alone and not is_dry else ():
             _remove_empty(cgroup)
     return [cgroup for cgroup in empty if is_dry or not cgroup.exists()], populated
 
@@ -165,37 +165,39 @@ def _millis(option: str, quantity: str | None) -> int | None:
 
 
 @contextmanager
-def _locked(root: Path) -> Iterator[None]:
+def _locked(root: Path) -> Iterator[bool]:
     """Lock out other ``temper run`` of this host while cgroups are made or removed.
 
     The lock is one of the directory (flock(2)), so that no file is left behind. Every user may hold
-    it. A change takes milliseconds, so after ``LONGEST_LOCK_S`` it goes on without.
+    it. A change takes milliseconds, so after ``LONGEST_LOCK_S`` it goes on without. Yields whether
+    it has the lock. Without it no other cgroup may be removed.
     """
     try:
         descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError as error:
         raise MachineError(f"cannot open {root}: {error.strerror}") from error
     try:
-        _take_lock(descriptor)
-        yield
+        yield _take_lock(descriptor)
     finally:
         os.close(descriptor)
 
 
-def _take_lock(descriptor: int) -> None:
+def _take_lock(descriptor: int) -> bool:
     deadline = time.monotonic() + LONGEST_LOCK_S
     while time.monotonic() < deadline:
         with suppress(BlockingIOError):
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return
+            return True
         time.sleep(LOCK_RETRY_S)
+    return False
 
 
-def _make(workload: Workload, cgroup: Path, warn: Warn) -> None:
+def _make(workload: Workload, cgroup: Path, warn: Warn, *, is_alone: bool) -> None:
     parent = cgroup.parent
     try:
         parent.mkdir(exist_ok=True)
-        _remove_empty_below(parent)
+        if is_alone:
+            _remove_empty_below(parent)
         _refuse_second(workload.name, parent)
         _delegate_cpu(parent)
         cgroup.mkdir()
