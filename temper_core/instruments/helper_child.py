@@ -137,6 +137,7 @@ class HelperChild:
         if stat is not None:
             self.cpu_s = max(self.cpu_s, stat.cpu_s)
         self.left_behind = self.family.end_others()
+        self.family.close()
         code = self.process.wait()
         for descriptor in (self.pidfd, self.result_pipe, self.words_pipe):
             os.close(descriptor)

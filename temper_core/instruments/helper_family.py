@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from attrs import frozen
+from attrs import field, frozen
+
+from temper_core.patient_reading import PatientReader, cgroup_owner
 
 MARK = "TEMPER_HELPER"
 """An environment variable of a helper. Its descendants inherit it, in other sessions too."""
@@ -56,6 +58,12 @@ class HelperFamily:
     mark: str
     start_ticks: int
     proc: Path = Path("/proc")
+    _environments: PatientReader = field(init=False, eq=False, repr=False)
+    """A process of any user can hold up the readers of its environment, as of its command line."""
+
+    @_environments.default
+    def _patient_reader(self) -> PatientReader:
+        return PatientReader(self._environment, owner_of=cgroup_owner(self.proc))
 
     def others(self) -> Iterator[tuple[int, ProcessStat]]:
         """Yield the living descendants of the helper."""
@@ -81,11 +89,17 @@ class HelperFamily:
             return False
         return stat.session == self.pid or self._is_marked(pid)
 
+    def close(self) -> None:
+        """End the thread that reads environments."""
+        self._environments.close()
+
     def _is_marked(self, pid: int) -> bool:
+        return f"{MARK}={self.mark}" in (self._environments.read(pid) or "").split("\0")
+
+    def _environment(self, pid: int) -> str:
         with suppress(OSError):
-            environment = (self.proc / str(pid) / "environ").read_bytes()
-            return f"{MARK}={self.mark}".encode() in environment.split(b"\0")
-        return False
+            return (self.proc / str(pid) / "environ").read_bytes().decode(errors="replace")
+        return ""
 
     def _kill(self, pid: int) -> bool:
         """Kill a process through a pidfd, so that a reused id is never killed."""

@@ -6,9 +6,11 @@ policy with nice value 0 are changed: any other value is the program's own.
 """
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
+from itertools import islice
 from typing import NamedTuple
 
 from attrs import define, frozen
@@ -22,6 +24,11 @@ CONFIRMED_S = 60.0
 """Seconds after which a thread that no walk has judged again gets its nice value back."""
 NO_RIGHT = "boost and latency need CAP_SYS_NICE; their threads have the weight of their neighbours"
 TOO_MANY = f"boost and latency change {MOST_NICED} threads at most"
+MOST_OF_PROCESS = 1_024
+"""So that one process leaves room to others."""
+MOST_LOOKED_AT = 1_024
+"""Threads that a walk looks at to change them, 0.1 ms each. The next walk looks at others."""
+TOO_MANY_OF_PROCESS = f"boost and latency change {MOST_OF_PROCESS} threads of a process at most"
 
 
 class WantedNice(NamedTuple):
@@ -57,6 +64,8 @@ class Niceness:
         self._is_allowed = is_allowed
         self._held: dict[int, _Held] = {}
         self._own: dict[int, int] = {}
+        self._refused: dict[int, int] = {}
+        """Threads without room for them, until there is some."""
 
     @property
     def held(self) -> int:
@@ -82,8 +91,9 @@ class Niceness:
 
     def forget(self, alive: AbstractSet[int], now: float) -> None:
         """Forget ended threads, and release those that no walk has judged for a while."""
-        for tid in self._own.keys() - alive:
-            del self._own[tid]
+        for left_alone in (self._own, self._refused):
+            for tid in left_alone.keys() - alive:
+                del left_alone[tid]
         over = [
             tid
             for tid, held in self._held.items()
@@ -119,21 +129,15 @@ class Niceness:
             # Its program has set another value since.
             self._give_back(wanted.tid)
             self._own[wanted.tid] = wanted.start_ns
-        return self._own.get(wanted.tid) != wanted.start_ns
+        left_alone = (self._own.get(wanted.tid), self._refused.get(wanted.tid))
+        return wanted.start_ns not in left_alone
 
     def _take_all(self, fresh: Iterable[WantedNice], now: float) -> None:
         if not self._is_allowed:
             self.problem = NO_RIGHT
             return
         self.problem = ""
-        taken = [
-            NicedThread(*thread, *leader_of(thread.tid))
-            for thread in fresh
-            if self._may_take(thread)
-        ]
-        room = MOST_NICED - len(self._held)
-        if len(taken) > room:
-            self.problem, taken = TOO_MANY, taken[:room]
+        taken = self._chosen(fresh)
         # The record comes first: an agent that is killed in between leaves nothing unknown.
         if not taken or not self._write(*taken):
             return
@@ -147,6 +151,24 @@ class Niceness:
             else:
                 self._held[tid] = _Held(nice, start_ns, now, *leader)
 
+    def _chosen(self, fresh: Iterable[WantedNice]) -> list[NicedThread]:
+        """Return the threads that may be changed and that there is room for."""
+        chosen: list[NicedThread] = []
+        of_process = Counter(held.leader or tid for tid, held in self._held.items())
+        for thread in islice(fresh, MOST_LOOKED_AT):
+            if len(self._held) + len(chosen) >= MOST_NICED:
+                self.problem = TOO_MANY
+                break
+            leader = leader_of(thread.tid)
+            process = leader[0] or thread.tid
+            if of_process[process] >= MOST_OF_PROCESS:
+                self.problem = TOO_MANY_OF_PROCESS
+                self._refused[thread.tid] = thread.start_ns
+            elif self._may_take(thread):
+                of_process[process] += 1
+                chosen.append(NicedThread(*thread, *leader))
+        return chosen
+
     def _may_take(self, thread: WantedNice) -> bool:
         try:
             is_untouched = scheduling_of(thread.tid).is_untouched
@@ -158,6 +180,7 @@ class Niceness:
         return False
 
     def _give_back(self, tid: int) -> None:
+        self._refused.clear()
         held = self._held.pop(tid)
         thread = held.recorded(tid)
         if held.leader in self._held:

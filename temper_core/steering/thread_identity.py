@@ -22,10 +22,9 @@ def is_same_thread(tid: int, start_ns: int) -> bool:
     The start is known to the precision of proc_pid_stat(5), in ticks.
     """
     try:
-        stat = Path(f"/proc/{tid}/stat").read_bytes()
+        ticks = _start_ticks(tid)
     except OSError:
         return False  # it has ended
-    ticks = int(stat.rpartition(b")")[2].split()[19])
     return abs(ticks - start_ns // NS_PER_TICK) <= 1  # the kernel rounds differently
 
 
@@ -40,7 +39,16 @@ def leader_of(tid: int) -> tuple[int, int]:
         leader = int(status.partition(b"\nTgid:")[2].split()[0])
         if leader == tid:
             return 0, 0
-        stat = Path(f"/proc/{leader}/stat").read_bytes()
+        return leader, _start_ticks(leader) * NS_PER_TICK
     except (OSError, IndexError):
         return 0, 0
-    return leader, int(stat.rpartition(b")")[2].split()[19]) * NS_PER_TICK
+
+
+def _start_ticks(tid: int) -> int:
+    """Read field 22 of proc_pid_stat(5), of the thread alone.
+
+    In the file of the process the kernel adds up all its threads (``do_task_stat``), so that a look
+    at each thread would take the square of their number. Raises OSError.
+    """
+    stat = Path(f"/proc/{tid}/task/{tid}/stat").read_bytes()
+    return int(stat.rpartition(b")")[2].split()[19])

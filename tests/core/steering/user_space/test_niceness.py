@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 from temper_core.steering.nice_record import FILE_NAME, NicedThread, NiceRecord
 from temper_core.steering.niceness import (
     CONFIRMED_S,
+    MOST_OF_PROCESS,
     GivenBack,
     Niceness,
     WantedNice,
@@ -48,6 +50,14 @@ time.sleep(600)
 """
 
 
+CROWD = """
+import sys, threading, time
+threading.stack_size(65536)
+for _ in range(int(sys.argv[1])):
+    threading.Thread(target=time.sleep, args=(600,), daemon=True).start()
+print("ready", flush=True)
+time.sleep(600)
+"""
 GIVES_BACK = """
 import sys
 from pathlib import Path
@@ -296,6 +306,40 @@ def test_the_threads_of_a_group_are_boosted_until_they_leave_it(steerer, cgroups
 
     assert during == (BOOST, 0, 1)
     assert (nice_of(hot), steerer.state.niced) == (0, 0)
+
+
+@pytest.fixture
+def crowd(ordinary_nice):  # noqa: ARG001 - which comes first
+    """The threads of a process with more of them than may be changed."""
+    with subprocess.Popen(
+        [sys.executable, "-c", CROWD, str(MOST_OF_PROCESS + 200)], stdout=subprocess.PIPE
+    ) as process:
+        process.stdout.readline()
+        yield [int(task.name) for task in Path(f"/proc/{process.pid}/task").iterdir()]
+        process.kill()
+
+
+def test_a_process_with_very_many_threads_leaves_room_to_others(niceness, crowd, sleeper):
+    for walk in range(4):
+        niceness.follow(map(wanted, crowd), float(walk))
+    niceness.follow([wanted(sleeper)], 5.0)
+
+    assert sum(nice_of(tid) == BOOST for tid in crowd) == MOST_OF_PROCESS
+    assert nice_of(sleeper) == BOOST
+
+
+def test_a_look_at_a_thread_reads_nothing_of_its_neighbours(monkeypatch, niceness, crowd):
+    """The kernel makes a process's own files by a look at each of its threads."""
+    some = [wanted(tid) for tid in crowd[:20]]
+    read = []
+    read_bytes = Path.read_bytes
+    monkeypatch.setattr(Path, "read_bytes", lambda path: read.append(str(path)) or read_bytes(path))
+
+    niceness.follow(some, 0.0)
+    niceness.release()
+
+    assert [path for path in read if re.fullmatch(r"/proc/\d+/(stat|schedstat)", path)] == []
+    assert len(read) <= 20 * 8
 
 
 @pytest.mark.parametrize("end", ["release", "close"])
