@@ -37,7 +37,7 @@ def command(path: Path | None, dry_run: bool, with_switch: bool, output: str) ->
 
     settings = read_settings(path) if dry_run else read_settings_to_act(path)
     roots = Roots.of(settings)
-    refuse_beside_agent(settings, roots)
+    refuse_beside_agent(settings, roots, path)
     files = restore_without_agent(settings, roots, with_switch=with_switch, is_dry=dry_run)
     done = _with_cgroups(files, is_dry=dry_run)
     if output == "json":

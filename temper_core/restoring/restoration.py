@@ -28,6 +28,7 @@ from temper_core.scheduler.host.agent_lock import (
     exclusive_access,
 )
 from temper_core.scheduler.host.roots import Roots, read_line
+from temper_core.scheduler.host.running_agents import find_agents
 from temper_core.settings.models import Settings
 
 MOST_TOLD = 20
@@ -49,27 +50,41 @@ class Withdrawable(Protocol):
         ...
 
 
-def refuse_beside_agent(settings: Settings, roots: Roots) -> None:
+def refuse_beside_agent(settings: Settings, roots: Roots, path: Path | None = None) -> None:
     """Raise AnotherAgentError if an agent runs on this host, MachineError if that is not known.
 
-    An agent that may enforce holds the node's lock. Any other listens on its socket.
+    An agent that may enforce holds the node's lock. Any other listens on its socket, or was started
+    with the same settings file *path*, None for none.
     """
-    path = roots.node / LOCK_FILE
+    for agent in find_agents(roots.proc):
+        # The command line is the process's own word, so a stranger's counts for nothing.
+        is_ours = agent.user in (0, os.geteuid()) and agent.shares_files()
+        if is_ours and _is_same_file(agent.settings_path, path):
+            raise _refusal(f"process {agent.pid}")
+    lock = roots.node / LOCK_FILE
     try:
         # A pipe of that name must not block.
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-        descriptor = os.open(path, flags)
+        descriptor = os.open(lock, flags)
     except (FileNotFoundError, NotADirectoryError):
         pass
     except OSError as error:
-        raise _not_known(path, error) from error
+        raise _not_known(lock, error) from error
     else:
         try:
-            _refuse_if_held(descriptor, path)
+            _refuse_if_held(descriptor, lock)
         finally:
             os.close(descriptor)
     if settings.server.socket and _listens(Path(settings.server.socket)):
         raise _refusal(f"it listens on {settings.server.socket}")
+
+
+def _is_same_file(one: str, other: Path | None) -> bool:
+    if not one or other is None:
+        return not one and other is None
+    with suppress(OSError):
+        return Path(one).samefile(other)
+    return False
 
 
 def _refuse_if_held(descriptor: int, path: Path) -> None:

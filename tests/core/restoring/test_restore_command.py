@@ -341,6 +341,19 @@ def test_it_refuses_while_an_agent_that_only_observes_listens(made, restore):
     assert (made.run / "agent.sock").exists()
 
 
+def test_it_refuses_beside_an_agent_of_the_same_settings_without_a_socket(made, restore):
+    made.run.mkdir(parents=True)
+    agent = [sys.executable, "-c", "import time; time.sleep(600)", "temper", "agent"]
+    with subprocess.Popen([*agent, "--settings", str(made.path)]) as process:
+        while b"time.sleep" not in Path(f"/proc/{process.pid}/cmdline").read_bytes():
+            time.sleep(0.01)
+        refused = restore()
+        process.kill()
+
+    assert isinstance(refused.exception, MachineError)
+    assert f"process {process.pid}" in str(refused.exception)
+
+
 def test_it_refuses_while_a_listener_hangs_and_takes_nobody_in_any_more(made, restore):
     made.run.mkdir(parents=True)
     with socket.socket(socket.AF_UNIX) as hanging, socket.socket(socket.AF_UNIX) as waiting:
