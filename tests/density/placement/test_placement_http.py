@@ -15,6 +15,11 @@ from temper_core import InputError, Tier
 from temper_plugin_density.placement.app import Extender
 from temper_plugin_density.placement.asking import BoundPod
 from temper_plugin_density.placement.exchange import read_question
+from temper_plugin_density.placement.explaining_turns import (
+    MOST_OF_CLIENT,
+    REST,
+    ExplainingTurns,
+)
 from temper_plugin_density.placement.facts import read_node
 from temper_plugin_density.placement.ledger import Ledger
 from tests.density.placement.made import READER, demand, node_object, pod_object, told
@@ -240,7 +245,10 @@ def test_an_explanation_has_no_more_nodes_than_a_slow_reader_may_hold(client):
     many = asked(*(f"node-{number}" for number in range(2_000)))
     client.post("/prioritize", json=many)
 
-    for answer in (client.get("/debug/score?pod=shop/db"), client.post("/debug/score", json=many)):
+    for answer in (
+        client.get("/debug/score?namespace=shop&pod=db"),
+        client.post("/debug/score", json=many),
+    ):
         assert len(answer.json()["nodes"]) == 500
         assert answer.json()["nodes_left_out"] == 1_500
 
@@ -248,7 +256,7 @@ def test_an_explanation_has_no_more_nodes_than_a_slow_reader_may_hold(client):
 def test_a_bound_pod_that_was_not_asked_about_is_reckoned_now(client, ledger):
     ledger.put_pod(BoundPod("uid-db", "empty", demand(Tier.CRITICAL, 1000, "shop/db")))
 
-    said = client.get("/debug/score?pod=shop/db").json()
+    said = client.get("/debug/score?namespace=shop&pod=db").json()
 
     assert said["source"] == "reckoned now, as if another such pod came"
     assert {node["node"] for node in said["nodes"]} == {"empty", "fuller", "idle"}
@@ -272,7 +280,7 @@ def test_a_pod_that_is_not_there_yet_can_be_sent_and_nothing_is_remembered(clien
         ("fuller", 4),
         ("idle", 0),
     ]
-    assert client.get("/debug/score?pod=shop/db").status_code == 404
+    assert client.get("/debug/score?namespace=shop&pod=db").status_code == 404
 
 
 def test_it_lives_but_is_not_ready_before_everything_was_listed(client):
@@ -303,3 +311,37 @@ def test_the_metrics_count_questions_and_scores_by_rule(client):
 )
 def test_nothing_else_is_answered(client, method, path, status):
     assert client.request(method, path).status_code == status
+
+
+def test_explanations_take_turns_and_too_many_of_one_client_are_refused(ledger):
+    ledger.put_pod(BoundPod("uid-db", "empty", demand(Tier.CRITICAL, 1000, "shop/db")))
+    application = Extender(READER, ledger, MOST_BYTES).application()
+
+    async def ask(address, count):
+        transport = httpx2.ASGITransport(app=application, client=(address, 1))
+        async with httpx2.AsyncClient(transport=transport, base_url="http://a") as client:
+            questions = [client.get("/debug/score?namespace=shop&pod=db") for _ in range(count)]
+            return [answer.status_code for answer in await asyncio.gather(*questions)]
+
+    async def both():
+        return await asyncio.gather(ask("10.0.0.1", 40), ask("10.0.0.2", 1))
+
+    greedy, other = asyncio.run(both())
+
+    assert greedy.count(200) == MOST_OF_CLIENT
+    assert greedy.count(503) == 40 - MOST_OF_CLIENT
+    assert other == [200]
+
+
+def test_after_an_explanation_others_have_their_turn():
+    async def measure():
+        turns, began = ExplainingTurns(), time.monotonic()
+        async with turns.turn("10.0.0.1"):
+            time.sleep(0.05)  # noqa: ASYNC251 - as an explanation takes the event loop
+        first = time.monotonic()
+        async with turns.turn("10.0.0.1"):
+            return first - began, time.monotonic() - first
+
+    took_s, rest_s = asyncio.run(measure())
+
+    assert rest_s >= took_s * (REST - 1)

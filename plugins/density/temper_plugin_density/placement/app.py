@@ -30,6 +30,7 @@ from temper_plugin_density.placement.explaining import (
     ScoreRecord,
     explain,
 )
+from temper_plugin_density.placement.explaining_turns import BusyError, ExplainingTurns
 from temper_plugin_density.placement.ledger import Ledger
 from temper_plugin_density.placement.measures import ANSWERED as WAS_ANSWERED
 from temper_plugin_density.placement.measures import REFUSED, Measures
@@ -57,6 +58,7 @@ class Extender:
         self._watches = Watches(ledger, reader)
         self._decisions = Decisions()
         self._large = asyncio.Lock()
+        self._turns = ExplainingTurns()
         self._measures = Measures(ledger, self._watches)
 
     def application(self, access: Access | None = None) -> Starlette:
@@ -104,6 +106,10 @@ class Extender:
 
     async def _recall(self, request: Request) -> Response:
         """Explain the scores of a recently scored or bound pod."""
+        async with self._turns.turn(_address(request)):
+            return self._recalled(request)
+
+    def _recalled(self, request: Request) -> Response:
         parameters = request.query_params
         pod = "/".join(filter(None, (parameters.get("namespace"), parameters.get("pod"))))
         answers = self._decisions.of(pod)
@@ -137,8 +143,9 @@ class Extender:
     async def _try(self, request: Request) -> Response:
         """Explain the scores of the pod in the body. The result is not kept."""
         question = await self._read(request, read_pod_or_question)
-        decision = ScoreRecord(question.demand, question.scores(self._ledger), time.time())
-        return _document(explain(decision, self._ledger, RECKONED, MOST_EXPLAINED))
+        async with self._turns.turn(_address(request)):
+            decision = ScoreRecord(question.demand, question.scores(self._ledger), time.time())
+            return _document(explain(decision, self._ledger, RECKONED, MOST_EXPLAINED))
 
     async def _healthz(self, _: Request) -> Response:
         return _line(200, "ok")
@@ -172,6 +179,10 @@ def _refusing(handler: Handler) -> Handler:
             return refusal
         except InputError as error:
             return _line(400, str(error))
+        except BusyError as error:
+            busy = _line(503, str(error))
+            busy.headers["retry-after"] = "1"
+            return busy
 
     return guarded
 
