@@ -13,7 +13,14 @@ from temper_plugin_density.overcommit.decisions import AdmissionDecision
 from temper_plugin_density.overcommit.outcomes import Outcome
 from temper_plugin_density.overcommit.policy import MOST_FREED_MILLIS, Policy
 from temper_plugin_density.overcommit.tallies import Tallies
-from temper_plugin_density.serving.bodies import TOO_LARGE, WITHIN_S, BodyBudget, RefusedBodyError
+from temper_plugin_density.serving.bodies import (
+    TOO_LARGE,
+    TOO_MANY,
+    WITHIN_S,
+    BodyBudget,
+    RefusedBodyError,
+)
+from temper_plugin_density.serving.turns import BusyError, Turns
 
 LARGEST_BYTES = 3 * 1024 * 1024
 """The API server's own limit for one object."""
@@ -23,15 +30,20 @@ METRICS = "text/plain; version=0.0.4; charset=utf-8"
 
 def webhook_app(policy: Policy, tallies: Tallies, body_s: float = WITHIN_S) -> Starlette:
     """Return the application that the API server calls. A request may take *body_s* s to arrive."""
-    bodies = BodyBudget(LARGEST_BYTES, body_s)
+    bodies, turns = BodyBudget(LARGEST_BYTES, body_s), Turns()
 
     async def mutate(request: Request) -> Response:
         try:
             body = await bodies.read(request)
         except RefusedBodyError as error:
             return _refused(error, tallies)
-        began = perf_counter()
-        answer = admit(body, policy)
+        # A large pod takes some 30 ms of the event loop, which answers probes too.
+        try:
+            async with turns.turn(request.client.host if request.client else ""):
+                began = perf_counter()
+                answer = admit(body, policy)
+        except BusyError as error:
+            return _refused(RefusedBodyError(TOO_MANY, str(error)), tallies)
         tallies.seconds.observe(perf_counter() - began)
         _count(tallies, answer)
         return Response(answer.body, media_type=JSON)

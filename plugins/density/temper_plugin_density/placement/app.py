@@ -30,12 +30,12 @@ from temper_plugin_density.placement.explaining import (
     ScoreRecord,
     explain,
 )
-from temper_plugin_density.placement.explaining_turns import BusyError, ExplainingTurns
 from temper_plugin_density.placement.ledger import Ledger
 from temper_plugin_density.placement.measures import ANSWERED as WAS_ANSWERED
 from temper_plugin_density.placement.measures import REFUSED, Measures
 from temper_plugin_density.placement.watching import Watches
 from temper_plugin_density.serving.bodies import BodyBudget, RefusedBodyError
+from temper_plugin_density.serving.turns import BusyError, Turns
 
 MOST_BYTES = 4 * 1024 * 1024
 """10,000 names of nodes and the largest Pod object, or some 200 whole Node objects."""
@@ -43,6 +43,10 @@ MOST_EXPLAINED = 500
 """Nodes of one explanation. A client may be slow to read it, or not read it at all."""
 LARGE_BYTES = 64 * 1024
 """A larger body is parsed when no other large one is, so that small requests come between."""
+MOST_EXPLANATIONS, MOST_OF_CLIENT = 64, 4
+"""Explanations that wait, in all and for the clients of one network."""
+REST = 4.0
+"""Explanations take a fifth of the event loop, which answers the scheduler and probes too."""
 
 Handler = Callable[[Request], Awaitable[Response]]
 Reader = Callable[[bytes, PodReader], Question]
@@ -58,7 +62,7 @@ class Extender:
         self._watches = Watches(ledger, reader)
         self._decisions = Decisions()
         self._large = asyncio.Lock()
-        self._turns = ExplainingTurns()
+        self._turns = Turns(MOST_EXPLANATIONS, MOST_OF_CLIENT, rest=REST)
         self._measures = Measures(ledger, self._watches)
 
     def application(self, access: Access | None = None) -> Starlette:
