@@ -50,7 +50,8 @@ class PatientReader:
 
     A thread that does not answer is abandoned and replaced. With *most_stuck* abandoned threads
     no read starts until one of them finishes. *owner_of* names the owner of a process. An owner
-    whose processes block, or answer slowly, is not read for a while, and delays no other.
+    whose processes block, or whose slow answers took *owner_wait_s*, is not read for a while, and
+    delays no other.
     """
 
     def __init__(
@@ -59,11 +60,13 @@ class PatientReader:
         wait_s: float = WAIT_S,
         most_stuck: int = MOST_STUCK,
         owner_of: OwnerOf = str,
+        owner_wait_s: float = OWNER_WAIT_S,
     ) -> None:
         self._read = read
         self._wait_s = wait_s
         self._most_stuck = most_stuck
         self._owner_of = owner_of
+        self._owner_wait_s = owner_wait_s
         self._stuck: dict[int, _Abandoned] = {}
         self._slow: dict[str, _SlowOwner] = {}
         self._reader: _Reader | None = None
@@ -107,7 +110,7 @@ class PatientReader:
 
     def _is_refused(self, owner: str) -> bool:
         slow = self._slow.get(owner)
-        if slow is not None and slow.waited_s >= OWNER_WAIT_S:
+        if slow is not None and slow.waited_s >= self._owner_wait_s:
             return True
         return Counter(left.owner for left in self._stuck.values())[owner] >= OWNER_STUCK
 

@@ -73,7 +73,11 @@ def _opened(path: Path) -> "io.BufferedIOBase":
         os.close(descriptor)
         raise misfit(str(path), "is not a regular file")
     file = open(descriptor, "rb")  # noqa: SIM115, PTH123 - the caller closes it; flags are the point
-    is_packed = file.peek(len(MAGIC))[: len(MAGIC)] == MAGIC
+    try:
+        is_packed = file.peek(len(MAGIC))[: len(MAGIC)] == MAGIC
+    except OSError as error:
+        file.close()
+        raise misfit(str(path), error.strerror or str(error)) from error
     return _Unpacked(file) if is_packed else file
 
 

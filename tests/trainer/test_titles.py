@@ -32,6 +32,13 @@ def test_paths_are_cut_to_their_last_part(title, cleaned):
     [
         ("serve --password hunter2 --port 80", "serve --password *** --port 80"),
         ("serve --api-key=abc -Dauth.token=xyz", "serve --api-key=*** -Dauth.token=***"),
+        ("redis-server --requirepass hunter2 *:6379", "redis-server --requirepass *** *:6379"),
+        ("mysql -phunter2 -p3306 MYSQL_PWD=x --pw x", "mysql -p*** -p3306 MYSQL_PWD=*** --pw ***"),
+        (
+            "curl --license-key x Authorization: Bearer abc",
+            "curl --license-key *** Authorization: Bearer ***",
+        ),
+        ("serve --passive --passthrough x", "serve --passive --passthrough x"),
         ("serve --user=bob -u 3", "serve --user=*** -u 3"),
         ("serve https://bob:pw@shop.example/x?y", "serve https:***"),
         ("mail bob@shop.example", "mail ***"),

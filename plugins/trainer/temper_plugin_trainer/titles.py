@@ -13,7 +13,14 @@ LONGEST_READ = 4_096
 
 _BLANKS = re.compile(r"(\s+)")
 _BREAK = re.compile(r"([=:,;\"'()\[\]{}|<>])")
-_SECRET = re.compile(r"token|secret|passw|passphrase|credential|api[-_]?key|private|auth")
+_SECRET = re.compile(
+    r"token|secret|pass(?!ive|enger|through)|pwd|\bpw\b|credential|(api|license|access)[-_]?key"
+    r"|private|auth|bearer"
+)
+_GLUED_PASSWORD = re.compile(r"-p(?=.*[^0-9])(?=[^-=]*$).{2,}")
+"""As ``mysql`` takes it. A number is a port of other programs."""
+_SCHEMES = frozenset(("basic", "bearer"))
+"""Of the header ``Authorization`` (RFC 9110, 11.4). What follows is the secret."""
 _USER = frozenset(("user", "username", "login", "owner"))
 _GLUED = 2
 """Length of an option that is directly followed by its value: ``-I/usr/include``."""
@@ -35,7 +42,8 @@ def clean_title(title: str, host: str = "") -> str:
             continue
         is_value = _hides(option) and not word.startswith("-")
         cleaned.append(HIDDEN if is_value else _cleaned(word, host))
-        option = word if word.startswith("-") and "=" not in word else ""
+        is_scheme = word.lower() in _SCHEMES
+        option = word if is_scheme or (word.startswith("-") and "=" not in word) else ""
     return "".join(cleaned)[:LONGEST_TITLE].strip()
 
 
@@ -46,6 +54,8 @@ def _cleaned(word: str, host: str) -> str:
     name, is_given, _ = word.partition("=")
     if is_given and _hides(name):
         return f"{name}={HIDDEN}"
+    if _GLUED_PASSWORD.fullmatch(word):
+        return f"-p{HIDDEN}"
     if "@" in word[1:-1] or _is_foreign(word.strip("[]")):
         return HIDDEN
     return "".join(_shortened(piece, host) for piece in _BREAK.split(word))
@@ -53,7 +63,7 @@ def _cleaned(word: str, host: str) -> str:
 
 def _hides(name: str) -> bool:
     lowered = name.lower()
-    return bool(_SECRET.search(lowered)) or lowered.lstrip("-") in _USER
+    return bool(_SECRET.search(lowered)) or lowered in _SCHEMES or lowered.lstrip("-") in _USER
 
 
 def _shortened(piece: str, host: str) -> str:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from attrs import frozen
 
-from temper_core.patient_reading import PatientReader
+from temper_core.patient_reading import PatientReader, cgroup_owner
 from temper_core.scheduler.host.agent_lock import LOCK_FILE
 from temper_core.scheduler.host.roots import Roots, read_line
 
@@ -29,12 +29,16 @@ LISTENING_TCP = "0A"
 CREDENTIALS = struct.Struct("3i")
 ANSWER_S = 2.0
 READ_S = 0.5
-MOST_STUCK = 16
+MOST_STUCK = 64
 """Processes whose command line cannot be read within ``READ_S`` before no other is tried."""
+OWNER_WAIT_S = 4.0
+"""What the processes of one pod or user may take."""
 LONGEST_SOCKET_PATH = 107
 """Bytes of ``sun_path`` without its end (unix(7))."""
 _SOCKET = re.compile(r"socket:\[(\d+)\]")
 _INTERPRETER = re.compile(r"(python|pypy)[0-9.]*")
+_NAME = re.compile(r"(temper|python|pypy).*")
+"""Of an agent's first thread (execve(2)). Reading it never blocks."""
 
 
 class NoWayError(OSError):
@@ -203,9 +207,12 @@ def _candidates(proc: Path) -> Iterator[AgentProcess]:
     def command_line(pid: int) -> str:
         return read_line(proc / str(pid) / "cmdline", COMMAND_BYTES) or ""
 
-    reader = PatientReader(command_line, READ_S, MOST_STUCK)
+    owner_of = cgroup_owner(proc)
+    reader = PatientReader(command_line, READ_S, MOST_STUCK, owner_of, OWNER_WAIT_S)
     try:
         for user, pid in sorted(_processes(proc)):
+            if not _NAME.match(read_line(proc / str(pid) / "comm", limit=16) or ""):
+                continue
             text = reader.read(pid) or ""
             arguments = _arguments(text.rstrip("\0").split("\0")) if "temper" in text else None
             if arguments is not None:

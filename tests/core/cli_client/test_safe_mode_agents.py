@@ -1,5 +1,6 @@
 """Processes that look like agents, and are another user's or never answer."""
 
+import os
 import threading
 
 import pytest
@@ -120,8 +121,37 @@ def test_processes_that_block_their_readers_hide_no_agent_of_root(tmp_path, monk
     def read_line(path, *_bound, **_options):
         if path.name == "cmdline" and path.parent.name != "2":
             held.wait(PATIENCE_S)
-        return "temper\0agent\0" if path.name == "cmdline" else ""
+        return {"cmdline": "temper\0agent\0", "comm": "temper"}.get(path.name, "")
 
     monkeypatch.setattr(running_agents, "read_line", read_line)
 
     assert [agent.pid for agent in running_agents.find_agents(tmp_path)] == [2]
+
+
+def test_processes_of_one_pod_that_block_hide_no_agent_whoever_runs_them(
+    tmp_path, monkeypatch, held
+):
+    """The processes of a container are root's too, and may be older than the agent."""
+    agent = 900
+    for pid in (*range(1, 100), agent):
+        owner = "system.slice/temper.service" if pid == agent else "kubepods.slice/a/pod1.slice"
+        (tmp_path / str(pid)).mkdir()
+        (tmp_path / str(pid) / "cgroup").write_text(f"0::/{owner}\n")
+    monkeypatch.setattr(running_agents, "READ_S", 0.05)
+
+    def read_line(path, *_bound, **_options):
+        if path.name == "cmdline" and path.parent.name != str(agent):
+            held.wait(PATIENCE_S)
+        return {"cmdline": "temper\0agent\0", "comm": "python3"}.get(path.name, "")
+
+    monkeypatch.setattr(running_agents, "read_line", read_line)
+
+    assert [found.pid for found in running_agents.find_agents(tmp_path)] == [agent]
+
+
+def test_a_process_with_another_name_is_not_asked_for_its_command_line(tmp_path):
+    (tmp_path / "7").mkdir()
+    (tmp_path / "7/comm").write_text("mysqld\n")
+    os.mkfifo(tmp_path / "7/cmdline")  # would block
+
+    assert running_agents.find_agents(tmp_path) == ()

@@ -18,6 +18,8 @@ from temper_plugin_density.overcommit.presenting import present, server_context
 from temper_plugin_density.overcommit.tallies import Tallies
 
 FIRST_PAUSE_S = 0.5
+WEBHOOK_BOUNDS = Bounds(most_open=64, most_waiting=64, most_shaking=32)
+"""Of the port that the API server calls. A connection with TLS takes up to 0.5 MiB."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -43,7 +45,7 @@ class Webhook:
         self._stopping = asyncio.Event()
         self._problem = "no certificate yet"
         webhook = webhook_app(policy, self._tallies)
-        self._webhook = BoundedServer(webhook, Bounds(), context=self._context)
+        self._webhook = BoundedServer(webhook, WEBHOOK_BOUNDS, context=self._context)
         self._observed = BoundedServer(observed_app(self.why_unready, self._tallies), Bounds())
 
     def why_unready(self) -> str:
