@@ -23,13 +23,19 @@ if TYPE_CHECKING:
 __all__ = ["temper_commands", "temper_instruments", "temper_metrics", "temper_settings"]
 
 NAME = "tracer"
+CAPTURES = "trace"
+STATE_BYTES = (256 + 8) * 1024 * 1024
+"""The traces that are kept, and notes of a few MiB beside them."""
 
 
 @hookimpl
 def temper_instruments(settings: Mapping[str, Any]) -> list[Instrument]:
-    """Contribute the windows: ``/wakes``, the section ``tracer`` and metrics of waits."""
+    """Contribute the windows, ``/wakes`` with metrics of waits, and captures, ``/trace``."""
     options = fit_settings(settings, Options, plugin=NAME)
-    return [Instrument(NAME, partial(_open, options))]
+    return [
+        Instrument(NAME, partial(_open, options)),
+        Instrument(CAPTURES, _open_captures, state_limit_bytes=STATE_BYTES),
+    ]
 
 
 @hookimpl
@@ -55,6 +61,12 @@ def _open(options: Options, context: InstrumentContext) -> OpenInstrument:
     from temper_plugin_tracer.instrument import Tracer  # noqa: PLC0415 - for an agent only
 
     return Tracer.of(options, context)
+
+
+def _open_captures(context: InstrumentContext) -> OpenInstrument:
+    from temper_plugin_tracer.capture.instrument import TraceCaptures  # noqa: PLC0415 - the same
+
+    return TraceCaptures.of(context)
 
 
 def _load_command() -> "click.Command":

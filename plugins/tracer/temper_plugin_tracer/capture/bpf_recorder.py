@@ -131,9 +131,7 @@ class BpfRecorder:
     def last(self) -> Drained:
         """Return the newest events of rings that wrap, after ``end``."""
         events = {cpu: as_events(ring.last()) for cpu, ring in enumerate(self._rings)}
-        return Drained(
-            {cpu: each for cpu, each in events.items() if len(each)}, self._names.take()
-        )
+        return Drained({cpu: each for cpu, each in events.items() if len(each)}, self._names.take())
 
     def losses(self) -> Losses:
         """Return what found no room so far."""

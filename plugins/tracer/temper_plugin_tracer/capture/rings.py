@@ -57,16 +57,13 @@ class Ring:
         return part if is_whole.all() else part[: int(is_whole.argmin())]
 
 
-def event_rings(
-    events: mmap.mmap, states: mmap.mmap, *, cpus: int, bits: int
-) -> tuple[Ring, ...]:
+def event_rings(events: mmap.mmap, states: mmap.mmap, *, cpus: int, bits: int) -> tuple[Ring, ...]:
     """Return the rings of all CPUs. A record's ``spare`` holds its lap."""
-    fields = SCHED_EVENT.fields or {}
+    names = SCHED_EVENT.names or ()
     layout = np.dtype(
         {
-            "names": ["lap" if name == "spare" else name for name in fields],
-            "formats": [entry[0] for entry in fields.values()],
-            "offsets": [entry[1] for entry in fields.values()],
+            "names": ["lap" if name == "spare" else name for name in names],
+            "formats": [SCHED_EVENT[name] for name in names],
             "itemsize": EVENT_BYTES,
         }
     )

@@ -66,24 +66,44 @@ class TraceWriter:
 
     def machine(self, machine: TracedMachine, clocks: Mapping[int, int]) -> None:
         """Write system_info and clock_snapshot."""
-        self._packet(block(45, block(1, b"".join(
-            block(key, text) for key, text in zip((1, 3, 2, 4), machine.utsname, strict=False)
-        ))))
-        self._packet(block(6, b"".join(
-            block(1, number(1, key) + number(2, ns)) for key, ns in clocks.items()
-        ) + number(2, 6)))
+        self._packet(
+            block(
+                45,
+                block(
+                    1,
+                    b"".join(
+                        block(key, text)
+                        for key, text in zip((1, 3, 2, 4), machine.utsname, strict=False)
+                    ),
+                ),
+            )
+        )
+        self._packet(
+            block(
+                6,
+                b"".join(block(1, number(1, key) + number(2, ns)) for key, ns in clocks.items())
+                + number(2, 6),
+            )
+        )
 
     def threads(self, threads: Iterable[TracedThread], ns: int) -> None:
         """Write the process tree."""
         threads = list(threads)
         processes = {thread.tgid: thread.process or thread.name for thread in threads}
-        self._packet(block(2, b"".join(
-            block(1, number(1, tgid) + number(2, 0) + block(3, name))
-            for tgid, name in processes.items()
-        ) + b"".join(
-            block(2, number(1, thread.tid) + block(2, thread.name) + number(3, thread.tgid))
-            for thread in threads
-        )), ns)
+        self._packet(
+            block(
+                2,
+                b"".join(
+                    block(1, number(1, tgid) + number(2, 0) + block(3, name))
+                    for tgid, name in processes.items()
+                )
+                + b"".join(
+                    block(2, number(1, thread.tid) + block(2, thread.name) + number(3, thread.tgid))
+                    for thread in threads
+                ),
+            ),
+            ns,
+        )
 
     def events(self, cpu: int, events: np.ndarray, names: Mapping[int, str]) -> None:
         """Write a bundle."""
@@ -93,10 +113,15 @@ class TraceWriter:
             np.concatenate([switches["next"], wakings["next"]]), return_inverse=True
         )
         table: dict[str, int] = {}
-        index = np.array([
-            table.setdefault(names.get(tid, f"swapper/{cpu}" if not tid else f"<{tid}>"), len(table))
-            for tid in tids.tolist()
-        ], np.int64)
+        index = np.array(
+            [
+                table.setdefault(
+                    names.get(tid, f"swapper/{cpu}" if not tid else f"<{tid}>"), len(table)
+                )
+                for tid in tids.tolist()
+            ],
+            np.int64,
+        )
         comms = index[places] if len(tids) else np.zeros(0, np.int64)
         body = b"".join(block(5, comm) for comm in table)
         count = len(switches)
