@@ -52,9 +52,10 @@ def temper_settings() -> list[SettingsTable]:
 
 @hookimpl
 def temper_commands() -> list[Command]:
-    """Contribute ``temper wakes``."""
-    summary = "Show which threads wake each other, and which wait for a CPU behind others."
-    return [Command("wakes", summary, _load_command)]
+    """Contribute ``temper wakes`` and the group ``temper trace``."""
+    wakes = "Show which threads wake each other, and which wait for a CPU behind others."
+    trace = "Capture traces of the kernel's scheduler, and analyze them."
+    return [Command("wakes", wakes, _load_command), Command("trace", trace, _load_group)]
 
 
 def _open(options: Options, context: InstrumentContext) -> OpenInstrument:
@@ -71,5 +72,11 @@ def _open_captures(context: InstrumentContext) -> OpenInstrument:
 
 def _load_command() -> "click.Command":
     from temper_plugin_tracer.command import command  # noqa: PLC0415 - slow
+
+    return command
+
+
+def _load_group() -> "click.Command":
+    from temper_plugin_tracer.trace.commands.group import command  # noqa: PLC0415 - slow
 
     return command
