@@ -35,6 +35,7 @@ if os.fork() == 0:
     os.close(0)
     os.close(1)
     while os.write(back[1], os.read(there[0], 1)): pass
+    os._exit(0)
 os.close(back[1])
 while True:
     os.write(there[1], b"x")
@@ -196,7 +197,7 @@ def test_a_disk_that_fills_ends_a_capture_which_is_kept(tmp_path, spawn):
     under = mounted(tmp_path, "3m")
     asked = {"seconds": LONG_S, "bytes": 2 * MIB}
     entries, files = outcome_of(agent(tmp_path, asked, under=under))
-    assert entries[0]["state"] == "finished"
+    assert entries[0]["state"] == "finished", entries
     assert entries[0]["ended_by"] == "disk"
     assert ".pftrace" in files
 

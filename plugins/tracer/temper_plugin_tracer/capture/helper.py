@@ -63,9 +63,13 @@ def capture(argument: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
 def _capture(order: Order) -> dict[str, Any]:
     store = Store(Path(order.directory))
     began_at = time.time()
-    with UnlinkedFile.create(store.directory) as raw_file:
+    with (
+        UnlinkedFile.create(store.directory) as trace,
+        UnlinkedFile.create(store.directory) as raw_file,
+    ):
         raw_file.forget_name()
         _refuse_full_disk(raw_file.descriptor, order.bounds)
+        trace.reserve(order.bounds.bytes)  # a disk that fills meanwhile does not matter then
         raw = RawFile(raw_file.descriptor)
         with open_recorder(order.backend, order.selection) as recorder:
             _work_promptly()
@@ -84,21 +88,21 @@ def _capture(order: Order) -> dict[str, Any]:
             order.cores,
             _notes(order),
         )
-        return _publish(store, Encoding(raw, recorded, told), recorded, began_at)
+        return _publish(store, trace, Encoding(raw, recorded, told), began_at)
 
 
 def _publish(
-    store: Store, encoding: Encoding, recorded: Recorded, began_at: float
+    store: Store, trace: UnlinkedFile, encoding: Encoding, began_at: float
 ) -> dict[str, Any]:
     told = encoding.told
-    with UnlinkedFile.create(store.directory) as file:
-        outcome = encode(encoding, file.descriptor)
-        summary = _summary(told, recorded, outcome, began_at)
-        removed = store.make_room(outcome.bytes)
-        with UnlinkedFile.create(store.directory) as note:
-            os.write(note.descriptor, json.dumps(summary).encode())
-            note.publish(f"{told.id}{SUMMARY}")
-        file.publish(f"{told.id}{TRACE}")
+    outcome = encode(encoding, trace.descriptor)
+    os.ftruncate(trace.descriptor, outcome.bytes)
+    summary = _summary(told, encoding.recorded, outcome, began_at)
+    removed = store.make_room(outcome.bytes)
+    with UnlinkedFile.create(store.directory) as note:
+        os.write(note.descriptor, json.dumps(summary).encode())
+        note.publish(f"{told.id}{SUMMARY}")
+    trace.publish(f"{told.id}{TRACE}")
     return {**summary, "removed": removed}
 
 

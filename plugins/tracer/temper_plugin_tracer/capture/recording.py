@@ -141,5 +141,4 @@ def _reached(bounds: Bounds, count: _Count, descriptor: int) -> Ending | None:
         return Ending.EVENTS
     if count.expected_bytes >= bounds.bytes:
         return Ending.BYTES
-    left = free_bytes(descriptor) - min(count.expected_bytes, bounds.bytes)
-    return Ending.DISK if left < bounds.free_bytes else None
+    return Ending.DISK if free_bytes(descriptor) < bounds.free_bytes else None

@@ -41,6 +41,10 @@ class UnlinkedFile:
             partial,
         )
 
+    def reserve(self, size: int) -> None:
+        """Take *size* bytes of the file system for later writing. Raises OSError."""
+        os.posix_fallocate(self.descriptor, 0, size)
+
     def forget_name(self) -> None:
         """Remove a name that it has because there is no O_TMPFILE. It is never published then."""
         if self._partial is not None:
