@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import time
+from itertools import pairwise
 
 import pytest
 
@@ -75,7 +76,7 @@ def test_handlers_begin_and_end_in_turn(spawn, tell):
             ]
             if begins is Kind.SOFTIRQ_BEGINS:
                 kinds = own["kind"].tolist()
-                assert all(one != other for one, other in zip(kinds, kinds[1:], strict=False))
+                assert all(one != other for one, other in pairwise(kinds))
 
 
 def test_a_thread_that_lives_is_named_and_a_new_one_is_followed(spawn):
@@ -185,14 +186,16 @@ def test_a_full_ring_keeps_the_oldest_events_and_counts_the_others(spawn, tell):
 
 
 def test_a_ring_that_wraps_keeps_the_newest_events(spawn, tell):
-    with busy(spawn, tell, 10 * ROUNDS) as (_, go):
-        with BpfRecorder.open(Selection(), bits=8, wraps=True) as recorder:
-            recorder.begin()
-            go()
-            ended_ns = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
-            recorder.end()
-            last = recorder.last()
-            assert recorder.losses().count == 0
+    with (
+        busy(spawn, tell, 10 * ROUNDS) as (_, go),
+        BpfRecorder.open(Selection(), bits=8, wraps=True) as recorder,
+    ):
+        recorder.begin()
+        go()
+        ended_ns = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+        recorder.end()
+        last = recorder.last()
+        assert recorder.losses().count == 0
     events = max(last.events.values(), key=len)
     assert len(events) == 256
     assert ended_ns - int(events["ns"][-1]) < 1_000_000_000
