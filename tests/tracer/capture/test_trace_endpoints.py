@@ -29,21 +29,22 @@ def test_a_capture_is_asked_for_listed_read_in_ranges_and_deleted(served, captur
     assert begun.status_code == 202
     capture = begun.json()["id"]
     assert begun.headers["location"] == f"/trace/{capture}"
-    assert served.tcp.get(f"/trace/{capture}").status_code == 409
+    assert served.unix.get(f"/trace/{capture}").status_code == 409
     size = finish(captures, capture)["bytes"]
     [entry] = served.tcp.get("/traces").json()["traces"]
     assert (entry["id"], entry["state"], entry["bytes"]) == (capture, "finished", size)
-    whole = served.tcp.get(f"/trace/{capture}")
+    assert served.tcp.get(f"/trace/{capture}").status_code == 401
+    whole = served.tcp.get(f"/trace/{capture}", headers=BEARER)
     assert len(whole.content) == size
     tag = whole.headers["etag"]
-    ranged = {"range": "bytes=100-", "if-range": tag}
+    ranged = {"range": "bytes=100-", "if-range": tag, **BEARER}
     rest = served.tcp.get(f"/trace/{capture}", headers=ranged)
     assert rest.status_code == 206
     assert whole.content[:100] + rest.content == whole.content
-    part = served.tcp.get(f"/trace/{capture}/part", params={"offset": "7"}).json()
+    part = served.unix.get(f"/trace/{capture}/part", params={"offset": "7"}).json()
     assert base64.b64decode(part["content"]) == whole.content[7:]
     assert served.unix.delete(f"/trace/{capture}").json()["state"] == "deleted"
-    assert served.tcp.get(f"/trace/{capture}").status_code == 404
+    assert served.unix.get(f"/trace/{capture}").status_code == 404
     assert served.unix.delete(f"/trace/{capture}").status_code == 404
 
 
@@ -96,4 +97,4 @@ def test_a_request_that_makes_no_sense_is_refused(served, captures, body):
 
 @pytest.mark.parametrize("name", ["x", "20260101-000000-abcd", "%2e%2e%2fetc"])
 def test_a_name_of_no_trace_is_not_found(served, name):
-    assert served.tcp.get(f"/trace/{name}").status_code == 404
+    assert served.unix.get(f"/trace/{name}").status_code == 404

@@ -10,7 +10,7 @@ from temper_plugin_tracer.capture.captures import Captures, HeldError
 from temper_plugin_tracer.capture.request import SCHEMA, parse_trace_request
 
 MEDIA_TYPE = "application/vnd.perfetto.trace"
-PART_BYTES = 2 * 1024 * 1024
+PART_BYTES = 8 * 1024 * 1024
 ACCEPTED, NOT_FOUND, CONFLICT = 202, 404, 409
 _ID = {"id": "The id of a capture."}
 
@@ -41,6 +41,7 @@ def endpoints(captures: Captures) -> Iterable[Endpoint]:
             "/trace/{id}",
             "A finished capture as a file for Perfetto, in ranges too.",
             doors.file,
+            acts=True,  # what all processes do at each moment is not public
             parameters=_ID,
             media_type=MEDIA_TYPE,
         ),
@@ -50,6 +51,7 @@ def endpoints(captures: Captures) -> Iterable[Endpoint]:
             "/trace/{id}/part",
             f"At most {PART_BYTES >> 20} MiB of a finished capture from an offset on, in base64.",
             doors.part,
+            acts=True,
             parameters={**_ID, "offset": "Where the part begins, in bytes."},
         ),
         Endpoint(
