@@ -13,7 +13,7 @@ from temper_plugin_tracer.capture.bounds import Bounds
 SOURCE = "trace request"
 MOST_CPU = 8_191
 LONGEST_NAME = 1_024
-BACKENDS = ("auto", "bpf", "tracefs")
+BACKENDS = ("auto", "bpf")
 _NAME: Mapping[str, Any] = {"type": "string", "maxLength": LONGEST_NAME}
 SCHEMA: Mapping[str, Any] = {
     "title": "TraceRequest",

@@ -6,31 +6,30 @@ import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from temper_core import InputError, MachineError, ask_agent
 from temper_core.observed import number, rows, text
 
-if TYPE_CHECKING:
-    from temper_core.settings import Settings
-
 Row = Mapping[str, Any]
+Settings = Any
+"""The agent's settings, as ``temper_core.console.read_settings`` returns them."""
 MIB = 1024 * 1024
 OTHER_VERSION = "is its version another?"
 
 
-def begin(body: Mapping[str, object], settings: "Settings") -> Row:
+def begin(body: Mapping[str, object], settings: Settings) -> Row:
     """Begin a capture and return its entry. Raises as ``ask_agent``."""
     return _table(ask_agent("/trace", method="POST", body=body, settings=settings), "/trace")
 
 
-def entries(settings: "Settings") -> tuple[Row, ...]:
+def entries(settings: Settings) -> tuple[Row, ...]:
     """Return the entries of all captures. Raises as ``ask_agent``."""
     document = _table(ask_agent("/traces", settings=settings), "/traces")
     return tuple(rows(document, "traces"))
 
 
-def entry(capture: str, settings: "Settings") -> Row:
+def entry(capture: str, settings: Settings) -> Row:
     """Return the entry of one capture. Raise InputError if there is none."""
     for each in entries(settings):
         if text(each, "id") == capture:
@@ -38,14 +37,14 @@ def entry(capture: str, settings: "Settings") -> Row:
     raise InputError(f"the agent has no trace {capture!r}; see 'temper trace list'")
 
 
-def delete(capture: str, settings: "Settings") -> Row:
+def delete(capture: str, settings: Settings) -> Row:
     """End a running capture, or delete a finished one. Raises as ``ask_agent``."""
     path = f"/trace/{capture}"
     return _table(ask_agent(path, method="DELETE", settings=settings), path)
 
 
 def fetch(
-    capture: str, out: Path, settings: "Settings", shown: Callable[[str], None] = lambda _: None
+    capture: str, out: Path, settings: Settings, shown: Callable[[str], None] = lambda _: None
 ) -> int:
     """Copy a finished trace to *out*, which appears when it is whole. Return its size.
 
@@ -67,7 +66,7 @@ def fetch(
 def _copy(
     capture: str,
     write: Callable[[bytes], object],
-    settings: "Settings",
+    settings: Settings,
     shown: Callable[[str], None],
 ) -> int:
     offset = 0

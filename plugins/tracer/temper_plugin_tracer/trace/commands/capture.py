@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -21,10 +20,7 @@ from temper_core.console import (
 from temper_core.observed import number, text
 from temper_plugin_tracer.capture import bounds
 from temper_plugin_tracer.trace.commands import agent_traces
-from temper_plugin_tracer.trace.commands.agent_traces import MIB, Row
-
-if TYPE_CHECKING:
-    from temper_core.settings import Settings
+from temper_plugin_tracer.trace.commands.agent_traces import MIB, Row, Settings
 
 ASK_AGAIN_S = 0.2
 BAR = 30
@@ -59,13 +55,6 @@ UNDER_WAY = frozenset({"recording", "writing"})
     help="Number of events, at most.",
 )
 @click.option(
-    "--backend",
-    type=click.Choice(["auto", "bpf", "tracefs"]),
-    default="auto",
-    show_default=True,
-    help="The way to record; auto takes the first that works.",
-)
-@click.option(
     "--out",
     type=click.Path(path_type=Path, dir_okay=False),
     help="The file for the trace. Without it the trace stays with the agent.",
@@ -82,7 +71,6 @@ def command(  # noqa: PLR0913 - one for each option
     cpus: str,
     mib: float,
     events: int,
-    backend: str,
     out: Path | None,
     settings_path: Path | None,
     output: str,
@@ -96,7 +84,6 @@ def command(  # noqa: PLR0913 - one for each option
         "seconds": seconds,
         "bytes": int(mib * MIB),
         "events": events,
-        "backend": backend,
         "pod": pod,
         "container": container,
         "cgroup": cgroup,
@@ -142,23 +129,27 @@ def in_words(entry: Row) -> str:
     )
 
 
-def _captured(body: Mapping[str, object], settings: "Settings") -> Row:
+def _captured(body: Mapping[str, object], settings: Settings) -> Row:
     """Capture, and return the entry of the finished trace."""
     with held_interruptions():
         capture = text(agent_traces.begin(body, settings), "id")
-        progress, is_ending = Progress("Ctrl-C ends it and keeps what there is"), False
-        while True:
-            entry = agent_traces.entry(capture, settings)
-            if text(entry, "state") not in UNDER_WAY:
-                break
-            progress.show(_bar(entry))
-            if is_interrupted(ASK_AGAIN_S) and not is_ending:
-                is_ending = True
-                agent_traces.delete(capture, settings)
+        entry = _awaited(capture, settings)
     if text(entry, "state") == "failed":
-        progress.end("nothing was captured")
         raise MachineError(f"nothing was captured: {text(entry, 'reason')}")
-    progress.end("captured")
+    return entry
+
+
+def _awaited(capture: str, settings: Settings) -> Row:
+    """Return the entry of a capture when it is over. An interruption ends its recording."""
+    progress, is_shown, is_ending = Progress("Ctrl-C ends it and keeps what there is"), False, False
+    while text(entry := agent_traces.entry(capture, settings), "state") in UNDER_WAY:
+        progress.show(_bar(entry))
+        is_shown = True
+        if is_interrupted(ASK_AGAIN_S) and not is_ending:
+            is_ending = True
+            agent_traces.delete(capture, settings)
+    if is_shown:
+        progress.end("the capture is over")
     return entry
 
 
