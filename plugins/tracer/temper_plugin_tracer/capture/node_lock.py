@@ -13,6 +13,7 @@ from attrs import define
 DIRECTORY = Path("/run/temper")
 NAME = "trace.lock"
 LARGEST_NOTE = 4096
+ATTEMPTS = 10
 
 
 @define(eq=False)
@@ -27,31 +28,45 @@ class NodeLock:
 
     def take(self, note: Mapping[str, Any]) -> Mapping[str, Any] | None:
         """Take the lock and write *note* into it. Return the holder's note if it is taken."""
-        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-        try:
-            self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            descriptor = os.open(self.directory / NAME, flags, 0o600)
-        except OSError:
-            return None
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            holder = _note(descriptor)
-            os.close(descriptor)
-            return holder
-        with suppress(OSError):
-            os.ftruncate(descriptor, 0)
-            os.pwrite(descriptor, json.dumps(note).encode(), 0)
-        self._descriptor = descriptor
-        return None
+        for _ in range(ATTEMPTS):
+            try:
+                descriptor = self._opened()
+            except OSError:
+                return None
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                holder = _note(descriptor)
+                os.close(descriptor)
+                return holder
+            if self._is_at_its_path(descriptor):
+                with suppress(OSError):
+                    os.ftruncate(descriptor, 0)
+                    os.pwrite(descriptor, json.dumps(note).encode(), 0)
+                self._descriptor = descriptor
+                return None
+            os.close(descriptor)  # its holder removed the file between the two calls
+        return {}
 
     def release(self) -> None:
         """Release it. A second call does nothing."""
         if self._descriptor >= 0:
-            with suppress(OSError):
-                os.ftruncate(self._descriptor, 0)
+            with suppress(OSError):  # while it is locked, so that nobody locks a removed file
+                (self.directory / NAME).unlink()
             os.close(self._descriptor)
             self._descriptor = -1
+
+    def _opened(self) -> int:
+        self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        return os.open(self.directory / NAME, flags, 0o600)
+
+    def _is_at_its_path(self, descriptor: int) -> bool:
+        with suppress(OSError):
+            return os.path.samestat(
+                os.fstat(descriptor), (self.directory / NAME).stat(follow_symlinks=False)
+            )
+        return False
 
 
 def _note(descriptor: int) -> Mapping[str, Any]:

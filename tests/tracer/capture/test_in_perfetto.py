@@ -1,0 +1,46 @@
+"""A captured trace in the real trace_processor, held against the kernel's counts."""
+
+import time
+
+import pytest
+
+from temper_core.testing import make_snapshot
+from temper_plugin_tracer.capture.request import TraceRequest
+from tests.tracer.capture.conftest import busy, schedstat
+from tests.tracer.trace.trace_processor import LOSSES, TraceProcessor
+
+ROUNDS = 300
+LONG_S = 30.0
+RUNS = """
+select count(*), sum(dur) from sched join thread using (utid) where tid = {tid} and dur >= 0
+"""
+WAKINGS = """
+select count(*) from thread_state join thread using (utid)
+where tid = {tid} and state = 'R' and waker_utid is not null
+"""
+
+
+def test_its_run_times_are_the_kernels_and_nothing_is_lost(captures, finish, spawn, tell):
+    captures.tell(make_snapshot())
+    with busy(spawn, tell, ROUNDS) as (sleeper, go):
+        begun = captures.begin(TraceRequest(seconds=LONG_S), "me")
+        time.sleep(2.0)  # the recording has begun
+        before = schedstat(sleeper.pid)
+        go()
+        time.sleep(0.05)
+        after = schedstat(sleeper.pid)
+        captures.end(begun["id"], "me")
+        entry = finish(captures, begun["id"])
+    assert entry["lost"] == 0
+    processor = TraceProcessor(captures.trace(begun["id"]).read_bytes())
+    try:
+        assert processor.ask(LOSSES) == []
+        [(runs, run_ns)] = processor.ask(RUNS.format(tid=sleeper.pid))
+        [(wakings,)] = processor.ask(WAKINGS.format(tid=sleeper.pid))
+        names = {name for (name,) in processor.ask("select name from track")}
+    finally:
+        processor.close()
+    assert runs == after[2] - before[2]
+    assert run_ns == pytest.approx(after[0] - before[0], rel=0.02)
+    assert wakings >= ROUNDS
+    assert {"Temper", "mode"} <= names
