@@ -19,6 +19,8 @@ from temper_core.records.pods import PROFILE_ANNOTATIONS, Origin, Pod, QosClass
 from temper_core.records.tiers import LayerKind, Tier
 from temper_core.settings import Settings
 
+LONGEST_KEY = 63 + 1 + 253
+"""Of a namespace and a pod's name (RFC 1123). Similar names take the square of the length."""
 SUGGESTIONS = 5
 
 
@@ -99,6 +101,8 @@ def _find(assignments: Iterable[Assignment], pod_key: str) -> Assignment:
         return by_key[matches[0]]
     if matches:
         raise InputError(f"{len(matches)} pods are named {pod_key!r}: {', '.join(sorted(matches))}")
+    if len(pod_key) > LONGEST_KEY:
+        raise InputError(f"no pod's namespace/name has {len(pod_key)} characters")
     similar = _similar(pod_key, by_key)
     hint = f"; similar: {', '.join(similar)}" if similar else ""
     raise InputError(f"no pod {pod_key!r} among {len(by_key)} on this node{hint}")

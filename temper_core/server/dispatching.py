@@ -126,7 +126,8 @@ class Dispatcher:
             else partial(respond_trusted, served.endpoint, asked)
         )
         try:
-            return await self._shared.lanes.run(served.lane, call)
+            network = client_network(asked.requester.address)
+            return await self._shared.lanes.run(served.lane, call, network)
         except MachineError as error:
             return error_reply(UNAVAILABLE, message_of(error))
 

@@ -13,6 +13,8 @@ from temper_core.server.table import Lane
 Answered = TypeVar("Answered")
 
 MOST_WAITING = 64
+MOST_OF_NETWORK = 24
+"""Calls for the clients of one network, so that it leaves room to others."""
 
 
 @frozen
@@ -20,7 +22,14 @@ class _Pool:
     """The threads of one lane, which start on demand, and their pending calls."""
 
     threads: ThreadPoolExecutor
-    calls: set[Future[Any]] = field(factory=set)
+    calls: dict[Future[Any], str] = field(factory=dict)
+    """The pending calls, each with the network of its client, empty on a local socket."""
+
+    def is_full(self, network: str) -> bool:
+        """Whether no call for a client of *network* can be added."""
+        networks = list(self.calls.values())
+        is_share_used = network and networks.count(network) >= MOST_OF_NETWORK
+        return len(networks) >= MOST_WAITING or bool(is_share_used)
 
 
 class _Withdrawable:
@@ -49,19 +58,20 @@ class Lanes:
         """Start a thread of *lane*, so that its calls work when no other thread can be started."""
         self._pool(lane).threads.submit(int)
 
-    async def run(self, lane: Lane, call: Callable[[], Answered]) -> Answered:
-        """Run *call* in *lane*. Raise MachineError if the lane's queue is full or has no thread.
+    async def run(self, lane: Lane, call: Callable[[], Answered], network: str = "") -> Answered:
+        """Run *call* in *lane* for a client of *network*, empty on a local socket.
 
+        Raises MachineError if the lane's queue is full, or if it has no thread.
         A lane without threads has no queue that could be full: its calls run in the event loop.
         """
         if not lane.workers:
             return call()
         pool = self._pool(lane)
-        if len(pool.calls) >= MOST_WAITING:
+        if pool.is_full(network):
             raise MachineError("too many requests of this kind are waiting; ask again later")
         future = _submitted(pool.threads, call)
-        pool.calls.add(future)
-        future.add_done_callback(pool.calls.discard)
+        pool.calls[future] = network
+        future.add_done_callback(lambda done: pool.calls.pop(done, None))
         try:
             return await asyncio.wrap_future(future)
         except asyncio.CancelledError as error:

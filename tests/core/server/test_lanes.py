@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import pytest
 
 from temper_core import MachineError
-from temper_core.server.lanes import Lanes
+from temper_core.server.lanes import MOST_OF_NETWORK, Lanes
 from temper_core.server.table import Lane
 
 LANE = Lane("acting", 1)
@@ -63,3 +63,22 @@ def test_the_kill_switch_works_without_threads(start, view, without_threads):
 
     assert answer.status_code == 200
     assert "ops" in view.requests
+
+
+def test_one_network_leaves_room_in_a_lane_to_others(lanes):
+    release = threading.Event()
+
+    async def run():
+        waiting = [
+            asyncio.ensure_future(lanes.run(LANE, release.wait, "10.0.0.1"))
+            for _ in range(MOST_OF_NETWORK + 5)
+        ]
+        other = asyncio.ensure_future(lanes.run(LANE, lambda: "answered", "10.0.0.2"))
+        await asyncio.sleep(0)
+        release.set()
+        return await asyncio.gather(*waiting, other, return_exceptions=True)
+
+    *greedy, other = asyncio.run(run())
+
+    assert sum(isinstance(each, MachineError) for each in greedy) == 5
+    assert other == "answered"
