@@ -42,7 +42,9 @@ class TraceProcessor:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
         )
-        self._stream_of: Callable[[], Any] = ProtoFactory(PlatformDelegate()).TraceProcessorRpcStream
+        self._stream_of: Callable[[], Any] = ProtoFactory(
+            PlatformDelegate()
+        ).TraceProcessorRpcStream
         self._sent = 0
         for first in range(0, len(trace), PIECE):
             self._append(trace[first : first + PIECE])
