@@ -187,7 +187,7 @@ def test_a_wakeup_without_a_waking_is_a_waking(opened: Opened) -> None:
     ]
 
 
-def test_packed_recordings_are_read(opened: Opened, by_cpu: dict[int, np.ndarray]) -> None:
+def test_packed_recordings_are_read(opened: Opened) -> None:
     """A gzip file and compressed packets are read like plain ones."""
     plain = perfetto_recording(compact=True).SerializeToString()
     expected = all_events(opened(plain))

@@ -156,10 +156,10 @@ def _text(data: Buffer, at: int, end: int) -> str:
 
 
 def _table(singles: list[tuple[int, ...]], at: int) -> Events:
-    """Return the events of rows ``ns, prev, next, target, state, prio, kind, flags, known``."""
+    """Return the events of rows whose columns are ``order``."""
     columns = np.array(singles, object).T
     events = np.zeros(len(singles), OPEN_EVENT)
-    order = ("ns", "prev", "next", "target", "state", "prio", "kind", "flags", "known")
+    order = ("ns", "tgid", "prev", "next", "target", "state", "prio", "kind", "flags", "known")
     try:
         for name, values in zip(order, columns, strict=True):
             events[name] = values.astype(OPEN_EVENT[name])
@@ -172,7 +172,7 @@ def _single(
     data: Buffer, at: int, end: int, singles: list[tuple[int, ...]], names: dict[int, str]
 ) -> None:
     """Add the event of an FtraceEvent, if it is one of the scheduler or of interrupts."""
-    ns = pid = flags = 0
+    ns = pid = flags = tgid = 0
     kind = start = stop = 0
     for number, value, last in fields(data, at, end):
         if number == Event.TIMESTAMP:
@@ -181,6 +181,8 @@ def _single(
             pid = value & UINT32
         elif number == Event.COMMON_FLAGS:
             flags = value
+        elif number == Event.TEMPER_TGID:
+            tgid = value
         elif last and number in _READERS:
             kind, start, stop = number, value, last
     if kind:
@@ -189,7 +191,7 @@ def _single(
         for name, tid in _NAMED.get(kind, ()):
             if name in texts and tid in numbers:
                 names[numbers[tid]] = texts[name]
-        singles.append((ns, *row))
+        singles.append((ns, tgid, *row))
 
 
 def _message(data: Buffer, at: int, end: int) -> tuple[dict[int, int], dict[int, str]]:
