@@ -106,13 +106,14 @@ def _switches(switches: Events, inferred: Numbers, names: Numbers, processes: Nu
 
 def _wakings(wakings: Events, inferred: Numbers, names: Numbers, processes: Numbers) -> bytes:
     other, foreign = _unlike(wakings["prev"], inferred), _foreign(wakings, processes)
+    flags = (wakings["flags"] & INTERRUPT_FLAG) * HARD_INTERRUPT
     return b"".join([
         column(Compact.WAKING_NS, differences(wakings["ns"])),
         column(Compact.WAKING_TID, wakings["next"]),
         column(Compact.WAKING_TARGET, wakings["target"]),
         column(Compact.WAKING_PRIO, wakings["prio"]),
         column(Compact.WAKING_NAME, names),
-        column(Compact.WAKING_FLAGS, (wakings["flags"] & INTERRUPT_FLAG) * HARD_INTERRUPT),
+        column(Compact.WAKING_FLAGS, flags if flags.any() else flags[:0]),
         column(Compact.TEMPER_WAKER, differences(other)),
         column(Compact.TEMPER_WAKER_TID, wakings["prev"][other]),
         column(Compact.TEMPER_WAKING_TGID, differences(foreign)),
