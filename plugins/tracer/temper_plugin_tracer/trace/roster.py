@@ -1,4 +1,4 @@
-"""What a trace says beside events: threads, the machine, and how it was captured."""
+"""What a trace says beside its events: its threads, its machine, and the facts of its capture."""
 
 from collections.abc import Mapping
 
@@ -9,11 +9,23 @@ __all__ = ["CaptureFacts", "TracedMachine", "TracedThread"]
 
 @frozen
 class TracedThread:
-    """A thread of a trace. Names that the trace does not know are empty."""
+    """A thread of a trace. What is not known is empty.
+
+    Attributes:
+        tid: Thread id in the initial pid namespace.
+        tgid: Process id. The thread id for a kernel thread, 0 if it is not known.
+        name: Name of the thread (comm).
+        process: Name of the process.
+        pod: Namespace and name of the pod, separated by "/".
+        group: Thread group of the workload profile.
+        tier: Tier of the pod.
+        layer: Layer of the engine.
+
+    """
 
     tid: int
-    tgid: int = 0
-    name: str = ""
+    tgid: int
+    name: str
     process: str = ""
     pod: str = ""
     group: str = ""
@@ -23,16 +35,43 @@ class TracedThread:
 
 @frozen
 class TracedMachine:
-    """The machine of a trace: its CPUs, and the core of each CPU."""
+    """The machine on which a trace was made.
+
+    Attributes:
+        utsname: sysname, release, version and machine of uname(2). Empty if it is not known.
+        cpus: Ids of the CPUs, ascending.
+        cores: Core of each CPU. CPUs of one core are siblings.
+
+    """
 
     utsname: tuple[str, ...] = ()
-    cpus: int = 0
+    cpus: tuple[int, ...] = ()
     cores: Mapping[int, int] = field(factory=dict)
 
 
 @frozen
 class CaptureFacts:
-    """How a trace was captured."""
+    """How a trace was captured.
 
-    losses: Mapping[int, int] = field(factory=dict)
+    Attributes:
+        node: Name of the node.
+        seconds: Duration of the recording.
+        backend: Name of the backend.
+        selection: What was selected, empty for the whole node.
+        asked_by: Who asked for the capture.
+        bounds: Limits of the capture by name.
+        ended_by: What ended the recording.
+        lost: Number of lost events by CPU.
+        planned: CPUs of each layer by the plan in force.
+
+    """
+
+    node: str
+    seconds: float
+    backend: str
+    selection: str = ""
+    asked_by: str = ""
+    bounds: Mapping[str, float] = field(factory=dict)
+    ended_by: str = ""
+    lost: Mapping[int, int] = field(factory=dict)
     planned: Mapping[str, tuple[int, ...]] = field(factory=dict)
