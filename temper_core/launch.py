@@ -33,7 +33,7 @@ FORWARDED = TYPED | {signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUS
 SI_KERNEL = 0x80
 CFS_PERIOD_US = 100_000
 SETTLE_S = 0.01
-LONGEST_LOCK_S = 5.0
+LONGEST_LOCK_S = 2.0
 LOCK_RETRY_S = 0.02
 RECHECK_S = 1.0
 NOT_FOUND = 127
@@ -133,7 +133,7 @@ def run(
 def remove_left_behind(*, is_dry: bool = False) -> tuple[list[Path], list[Path]]:
     """Remove the cgroups without processes. Return the removed ones and the populated ones.
 
-    With *is_dry* nothing is removed. Raises MachineError if the hierarchy stays locked.
+    With *is_dry* nothing is removed. Raises MachineError if the hierarchy cannot be opened.
     """
     root = detect_cgroups().unified
     if root is None or not (root / RUN_SLICE).is_dir():
@@ -166,27 +166,29 @@ def _millis(option: str, quantity: str | None) -> int | None:
 
 @contextmanager
 def _locked(root: Path) -> Iterator[None]:
-    """Lock out other ``temper run`` of this host while cgroups are made or removed."""
+    """Lock out other ``temper run`` of this host while cgroups are made or removed.
+
+    The lock is one of the directory (flock(2)), so that no file is left behind. Every user may hold
+    it. A change takes milliseconds, so after ``LONGEST_LOCK_S`` it goes on without.
+    """
     try:
         descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError as error:
         raise MachineError(f"cannot open {root}: {error.strerror}") from error
     try:
-        _take_lock(descriptor, root)
+        _take_lock(descriptor)
         yield
     finally:
         os.close(descriptor)
 
 
-def _take_lock(descriptor: int, root: Path) -> None:
+def _take_lock(descriptor: int) -> None:
     deadline = time.monotonic() + LONGEST_LOCK_S
-    while True:
-        try:
-            return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            if time.monotonic() > deadline:
-                raise MachineError(f"{root}: another process keeps it locked") from error
-            time.sleep(LOCK_RETRY_S)
+    while time.monotonic() < deadline:
+        with suppress(BlockingIOError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        time.sleep(LOCK_RETRY_S)
 
 
 def _make(workload: Workload, cgroup: Path, warn: Warn) -> None:

@@ -7,49 +7,127 @@ on purpose, by a file system of its own.
 
 import queue
 import threading
+import time
+from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from attrs import define
 
 WAIT_S = 0.1
 """Longer than any read that is not blocked, shorter than the acceptable delay of a hint."""
-MOST_STUCK = 4
+MOST_STUCK = 32
+OWNER_STUCK = 2
+"""Abandoned threads for the processes of one owner. Its other processes are not read meanwhile."""
+SLOW_S = 0.005
+"""A read that takes longer is charged to the owner of the process."""
+OWNER_WAIT_S = 0.3
+"""What the slow reads of one owner may take in ``WINDOW_S``."""
+WINDOW_S = 10.0
+OWNER_DEPTH = 3
+"""The components of a cgroup's path that name its owner: the pod, the user's manager, or the
+service. All cgroups that these make for themselves are deeper."""
+
+OwnerOf = Callable[[int], str]
+
+
+def cgroup_owner(proc_root: Path | str) -> OwnerOf:
+    """Return a function that names the owner of a process by the process's cgroup."""
+
+    def owner_of(pid: int) -> str:
+        with suppress(OSError):
+            for line in Path(f"{proc_root}/{pid}/cgroup").read_text(errors="replace").splitlines():
+                if line.startswith("0::"):
+                    return "/".join(line[len("0::/") :].split("/")[:OWNER_DEPTH])
+        return ""
+
+    return owner_of
 
 
 class PatientReader:
     """Calls *read* with a process id on a separate thread, and waits no longer than *wait_s*.
 
     A thread that does not answer is abandoned and replaced. With *most_stuck* abandoned threads
-    no read starts until one of them finishes.
+    no read starts until one of them finishes. *owner_of* names the owner of a process. An owner
+    whose processes block, or answer slowly, is not read for a while, and delays no other.
     """
 
     def __init__(
-        self, read: Callable[[int], str], wait_s: float = WAIT_S, most_stuck: int = MOST_STUCK
+        self,
+        read: Callable[[int], str],
+        wait_s: float = WAIT_S,
+        most_stuck: int = MOST_STUCK,
+        owner_of: OwnerOf = str,
     ) -> None:
         self._read = read
         self._wait_s = wait_s
         self._most_stuck = most_stuck
-        self._stuck: dict[int, _Reader] = {}
+        self._owner_of = owner_of
+        self._stuck: dict[int, _Abandoned] = {}
+        self._slow: dict[str, _SlowOwner] = {}
         self._reader: _Reader | None = None
 
     def read(self, number: int) -> str | None:
-        """Return the result of the read, None if it blocks."""
-        self._stuck = {stuck: reader for stuck, reader in self._stuck.items() if reader.is_busy}
+        """Return the result of the read, None if it blocks or its owner is not read now."""
+        now = time.monotonic()
+        self._forget(now)
         if number in self._stuck or len(self._stuck) >= self._most_stuck:
+            return None
+        # The owner is only of interest once some process was slow.
+        owner = self._owner_of(number) if self._slow or self._stuck else None
+        if owner is not None and self._is_refused(owner):
             return None
         if self._reader is None:
             self._reader = _Reader(self._read)
         try:
             return self._reader.ask(number, self._wait_s)
         except queue.Empty:
-            self._stuck[number] = self._reader
+            owner = self._owner_of(number) if owner is None else owner
+            self._stuck[number] = _Abandoned(self._reader, owner)
             self._reader.leave()
             self._reader = None
             return None
+        finally:
+            took_s = time.monotonic() - now
+            if took_s >= SLOW_S:
+                owner = self._owner_of(number) if owner is None else owner
+                self._slow.setdefault(owner, _SlowOwner(now)).waited_s += took_s
 
     def close(self) -> None:
         """End the thread."""
         if self._reader is not None:
             self._reader.leave()
             self._reader = None
+
+    def _forget(self, now: float) -> None:
+        self._stuck = {pid: left for pid, left in self._stuck.items() if left.reader.is_busy}
+        for owner in [owner for owner, slow in self._slow.items() if now >= slow.ends_at]:
+            del self._slow[owner]
+
+    def _is_refused(self, owner: str) -> bool:
+        slow = self._slow.get(owner)
+        if slow is not None and slow.waited_s >= OWNER_WAIT_S:
+            return True
+        return Counter(left.owner for left in self._stuck.values())[owner] >= OWNER_STUCK
+
+
+@define
+class _SlowOwner:
+    """The time that reads of an owner's processes took since ``began_at`` (monotonic seconds)."""
+
+    began_at: float
+    waited_s: float = 0.0
+
+    @property
+    def ends_at(self) -> float:
+        return self.began_at + WINDOW_S
+
+
+@define
+class _Abandoned:
+    reader: "_Reader"
+    owner: str
 
 
 class _Reader:

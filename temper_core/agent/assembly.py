@@ -42,6 +42,8 @@ from temper_core.scheduler.host.roots import Roots
 from temper_core.scheduler.lifecycle import Scheduler
 from temper_core.server.agent_server import AgentServer
 from temper_core.settings.models import Settings
+from temper_core.steering.nice_record import NiceRecord
+from temper_core.steering.niceness import give_back_all
 from temper_core.steering.opening import open_steerer
 from temper_core.steering.pin import PinPlace
 from temper_core.steering.steerer import Steerer
@@ -150,7 +152,7 @@ def _helpers(settings: Settings, charges: InstrumentCharges) -> HelperProcesses:
 def open_steering(settings: Settings, roots: Roots | None = None) -> Steerer:
     """Open steering. Raise MachineError if no engine is to run, or the kernel has no sched_ext.
 
-    In that case the pin of an agent that was killed is removed.
+    In that case the pin of an agent that was killed is removed, and its nice values are undone.
     """
     roots = roots or Roots.of(settings)
     pin = PinPlace(Path(settings.scheduler.steering_pin))
@@ -165,12 +167,14 @@ def open_steering(settings: Settings, roots: Roots | None = None) -> Steerer:
 
 
 def _sweep(pin: PinPlace, settings: Settings, roots: Roots) -> None:
-    """Remove a left-over pin, unless another agent on this node may enforce and use it."""
-    if not os.path.lexists(pin.path.parent):
+    """Undo what an agent has left, unless another agent on this node may enforce and use it."""
+    record = NiceRecord(roots.run)
+    if not (os.path.lexists(pin.path.parent) or os.path.lexists(record.path)):
         return
     with exclusive_access(settings, roots) as is_alone:
         if is_alone:
             pin.sweep()
+            give_back_all(record)
 
 
 def _safe_mode_requests(

@@ -40,6 +40,9 @@ plugin may use up its deadline several times. The watchdog ends the agent soon a
 
 Returned = TypeVar("Returned")
 
+DEFAULT_REQUESTERS = frozenset({"cli", "socket", "token"})
+"""Names by which people act who choose none. No instrument can take them away."""
+
 
 class Published:
     """Implements the server's ``AgentView``. The agent's loop fills it."""
@@ -176,12 +179,25 @@ class Published:
         return {name: attrs.asdict(request) for name, request in self._requests.active().items()}
 
     def request_safe_mode(self, requester: str, reason: str) -> None:
-        """Add *requester*'s request for safe mode. Never fails."""
+        """Add *requester*'s request for safe mode. Raise InputError for an instrument's name."""
+        self._require_operator(requester)
         self._requests.add(requester, reason)
 
     def release_safe_mode(self, requester: str) -> bool:
-        """Withdraw *requester*'s request, False if it had none."""
+        """Withdraw *requester*'s request, False if it had none.
+
+        Raises InputError for an instrument's name.
+        """
+        self._require_operator(requester)
         return self._requests.withdraw(requester)
+
+    def _require_operator(self, requester: str) -> None:
+        """Raise InputError for the name of an instrument, whose request only it may change."""
+        if requester in self._instruments.names - DEFAULT_REQUESTERS:
+            raise InputError(
+                f"requester: {requester!r} is an instrument, which alone requests and withdraws in "
+                "its name; choose another"
+            )
 
     def counters(self) -> AgentCounters:
         """Return the agent's counters."""

@@ -77,6 +77,11 @@ class Instruments:
         self._upkeep = parts.upkeep if parts is not None else NO_UPKEEP
 
     @property
+    def names(self) -> frozenset[str]:
+        """The names of the open instruments."""
+        return frozenset(work.record.name for work in self._at_work)
+
+    @property
     def defects(self) -> tuple[str, ...]:
         """Instruments that could not be opened, and files lost to bounds, one line each."""
         return (*self._unopened, *self._upkeep.defects)

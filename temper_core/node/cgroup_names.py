@@ -66,6 +66,9 @@ def identify(path: str) -> CgroupIdentity:
     The outermost pod counts, else the innermost container, else the outermost unit.
     """
     parts = [part for part in path.split("/") if part]
+    if parts and parts[0] == USER_SLICE:
+        # Users choose the names of their cgroups freely, so that a name proves nothing there.
+        return CgroupIdentity(CgroupKind.SESSION, USER_SLICE, name=USER_SLICE)
     return (
         _pod(parts)
         or _run(parts)
@@ -84,9 +87,6 @@ def parse_run_name(directory_name: str) -> tuple[str, Tier, str] | None:
 
 
 def _pod(parts: list[str]) -> CgroupIdentity | None:
-    if parts and parts[0] == USER_SLICE:
-        # Users choose the names of their cgroups freely, so that a pod name proves nothing there.
-        return None
     for depth, part in enumerate(parts):
         match = _POD_SLICE.fullmatch(part)
         qos = match and match["qos"]
@@ -135,8 +135,6 @@ def _container(parts: list[str]) -> CgroupIdentity | None:
 
 
 def _unit(parts: list[str]) -> CgroupIdentity | None:
-    if parts and parts[0] == USER_SLICE:
-        return CgroupIdentity(CgroupKind.SESSION, USER_SLICE, name=USER_SLICE)
     for depth, part in enumerate(parts):
         if _UNIT.fullmatch(part):
             return CgroupIdentity(CgroupKind.UNIT, "/".join(parts[: depth + 1]), name=part)

@@ -6,10 +6,12 @@ followed through them down to the first processes that are none of these.
 
 import os
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 from attrs import field, frozen
+
+from temper_core.patient_reading import PatientReader, cgroup_owner
 
 SHELLS = frozenset(
     {"ash", "bash", "busybox", "dash", "execlineb", "fish", "ksh", "mksh", "sh", "zsh"}
@@ -43,6 +45,8 @@ SETTLED_S = 0.5
 MOST_LISTED = 32
 """The processes of a container whose parents are read, lowest ids first."""
 MOST_PROGRAMS = 8
+MOST_STUCK = 8
+"""Command lines that may block at a time, one of each container."""
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 LONGEST_PATH = 4096
 _COMM_END = b") "
@@ -56,7 +60,8 @@ class Programs:
 
     An exec of a process in ``listened``, or of a child of one, may change the names. A new child
     of an init is among the names only from the age of ``SETTLED_S``. ``again_in_s`` is the time in
-    seconds until the youngest such child has that age, None without one. ``age_s`` is the first
+    seconds until the youngest such child has that age, or until a command line that blocked is read
+    again, None without either. ``age_s`` is the first
     process's age in seconds, None without a process.
     """
 
@@ -64,6 +69,14 @@ class Programs:
     listened: frozenset[int] = field(factory=frozenset)
     again_in_s: float | None = None
     age_s: float | None = None
+
+
+_FirstArgument = Callable[[int], str | None]
+"""Returns the first argument of a process's command line, None if the read blocks."""
+
+
+class _Blocked(Exception):  # noqa: N818 - reads as the fact it reports
+    """The command line of a process cannot be read now."""
 
 
 @frozen
@@ -74,33 +87,79 @@ class _Process:
     age_s: float
 
 
-def programs_of(
-    cgroup: Path, proc_root: Path = Path("/proc"), known: Collection[str] = ()
-) -> Programs:
-    """Return the programs of the container whose processes *cgroup*, or its children, list.
+class ProgramReader:
+    """Reads the programs of containers from the processes below *proc_root*.
 
-    A child of an init with a name in *known* counts at any age. Unreadable or ended processes are
-    left out. The cgroup's manager starts the first process before all others, so that its id is
-    normally the lowest.
+    A process can hold up the readers of its command line for as long as it likes. The first
+    process of such a container counts as its program, and the container is read again.
     """
-    pids = sorted(cgroup_pids(cgroup))
-    first = _process(pids[0], proc_root, _since_boot_s()) if pids else None
-    if first is None:
-        return Programs()
-    if not is_init(proc_root, first.pid, first.name):
-        return Programs((first.name,), frozenset({first.pid}), age_s=first.age_s)
-    return _below(first, pids, proc_root, known)
+
+    def __init__(self, proc_root: Path = Path("/proc")) -> None:
+        self._proc_root = proc_root
+        self._first_arguments = PatientReader(
+            self._first_argument, most_stuck=MOST_STUCK, owner_of=cgroup_owner(proc_root)
+        )
+
+    def read(self, cgroup: Path, known: Collection[str] = ()) -> Programs:
+        """Return the programs of the container whose processes *cgroup*, or its children, list.
+
+        A child of an init with a name in *known* counts at any age. Unreadable or ended processes
+        are left out. The cgroup's manager starts the first process before all others, so that its
+        id is normally the lowest.
+        """
+        pids = sorted(cgroup_pids(cgroup))
+        first = _process(pids[0], self._proc_root, _since_boot_s()) if pids else None
+        if first is None:
+            return Programs()
+        again_in_s = None
+        try:
+            if self._is_init(first):
+                return self._below(first, pids, known)
+        except _Blocked:
+            again_in_s = SETTLED_S
+        return Programs((first.name,), frozenset({first.pid}), again_in_s, first.age_s)
+
+    def close(self) -> None:
+        """End the thread that reads command lines."""
+        self._first_arguments.close()
+
+    def _is_init(self, process: _Process) -> bool:
+        return _is_init(process, self._first_arguments.read)
+
+    def _first_argument(self, pid: int) -> str:
+        line = _content(f"{self._proc_root}/{pid}/cmdline", LONGEST_PATH)
+        return line.partition(b"\0")[0].decode(errors="replace")
+
+    def _below(self, first: _Process, pids: Sequence[int], known: Collection[str]) -> Programs:
+        """Follow the inits from *first*, which is one, to the programs among *pids*."""
+        children = _by_parent(pids[:MOST_LISTED], self._proc_root)
+        names: set[str] = set()
+        listened, pending = {first.pid}, [first.pid]
+        again_in_s: float | None = None
+        while pending:
+            for child in children.get(pending.pop(), ()):
+                if self._is_init(child):
+                    listened.add(child.pid)
+                    pending.append(child.pid)
+                elif child.age_s >= SETTLED_S or child.name in known:
+                    names.add(child.name)
+                else:
+                    again_in_s = max(again_in_s or 0.0, SETTLED_S - child.age_s)
+        programs = sorted(names)[:MOST_PROGRAMS]
+        return Programs((first.name, *programs), frozenset(listened), again_in_s, first.age_s)
 
 
-def is_init(proc_root: Path, pid: int, name: str) -> bool:
-    """Whether process *pid*, called *name*, is an init, a supervisor, a shell or a shell's script.
+def _is_init(process: _Process, first_argument: _FirstArgument) -> bool:
+    """Whether *process* is an init, a supervisor, a shell or a shell's script. May raise _Blocked.
 
     A script has the name of its file. The kernel puts the interpreter's path before it in the
     command line (execve(2)).
     """
-    if name in INITS or name in SHELLS:
+    if process.name in INITS or process.name in SHELLS:
         return True
-    interpreter = _first_argument(proc_root, pid)
+    interpreter = first_argument(process.pid)
+    if interpreter is None:
+        raise _Blocked
     return PurePosixPath(interpreter.removeprefix("-")).name in SHELLS
 
 
@@ -113,27 +172,6 @@ def cgroup_pids(cgroup: Path) -> list[int]:
     """Return the processes directly in *cgroup*, or those of its children if it has none."""
     folder = os.fspath(cgroup)
     return _pids(folder) or [pid for child in _children(folder) for pid in _pids(child)]
-
-
-def _below(
-    first: _Process, pids: Sequence[int], proc_root: Path, known: Collection[str]
-) -> Programs:
-    """Follow the inits from *first*, which is one, to the programs among *pids*."""
-    children = _by_parent(pids[:MOST_LISTED], proc_root)
-    names: set[str] = set()
-    listened, pending = {first.pid}, [first.pid]
-    again_in_s: float | None = None
-    while pending:
-        for child in children.get(pending.pop(), ()):
-            if is_init(proc_root, child.pid, child.name):
-                listened.add(child.pid)
-                pending.append(child.pid)
-            elif child.age_s >= SETTLED_S or child.name in known:
-                names.add(child.name)
-            else:
-                again_in_s = max(again_in_s or 0.0, SETTLED_S - child.age_s)
-    programs = sorted(names)[:MOST_PROGRAMS]
-    return Programs((first.name, *programs), frozenset(listened), again_in_s, first.age_s)
 
 
 def _by_parent(pids: Sequence[int], proc_root: Path) -> Mapping[int, Sequence[_Process]]:
@@ -158,11 +196,6 @@ def _process(pid: int, proc_root: Path, now_s: float) -> _Process | None:
     name = before.partition(b"(")[2].decode(errors="replace")
     age_s = now_s - int(fields[_START]) / TICKS_PER_S
     return _Process(pid, name, int(fields[_PARENT]), max(0.0, age_s))
-
-
-def _first_argument(proc_root: Path, pid: int) -> str:
-    line = _content(f"{proc_root}/{pid}/cmdline", LONGEST_PATH)
-    return line.partition(b"\0")[0].decode(errors="replace")
 
 
 def _pids(cgroup: str) -> list[int]:

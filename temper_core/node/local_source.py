@@ -12,7 +12,7 @@ from attrs import field, frozen
 
 from temper_core.node.cgroup_names import CgroupKind, identify
 from temper_core.node.cgroup_sizes import WeightScale, linear_shares, read_size, weight_scale
-from temper_core.node.container_programs import Programs, programs_of
+from temper_core.node.container_programs import ProgramReader, Programs
 from temper_core.node.found_pods import CgroupOwner, pods_of, without_units
 from temper_core.node.host_cgroups import HostCgroups
 from temper_core.node.pod_size import NOTHING, CpuSize
@@ -65,7 +65,7 @@ class LocalPods:
     ) -> None:
         self._workloads = [Workload.of(rule) for rule in context.workloads]
         self._wants_units = bool(context.options.units)
-        self._proc_root = Path(context.proc_root)
+        self._program_reader = ProgramReader(Path(context.proc_root))
         self._cpus = len(context.machine.cpus)
         self._host = HostCgroups(context.proc_root, context.cgroup_root)
         self._process_names = ProcessNames(context.proc_root)
@@ -112,6 +112,7 @@ class LocalPods:
         """Drop the pods, and stop watching the cgroups."""
         self._seen, self._pods = None, ()
         self._host.close()
+        self._program_reader.close()
 
     @property
     def _names_processes(self) -> bool:
@@ -175,4 +176,4 @@ class LocalPods:
         return size
 
     def _read_programs(self, path: str, known: Collection[str]) -> Programs:
-        return programs_of(self._host.directory(path), self._proc_root, known)
+        return self._program_reader.read(self._host.directory(path), known)

@@ -17,6 +17,7 @@ from attrs import evolve
 from temper_core.errors import MachineError
 from temper_core.records.restored import Leftover, Restored
 from temper_core.restoring.host_files import OWN_DIRECTORY, Sparing, agents_files, restore_files
+from temper_core.restoring.nice_values import NiceValues, restore_nice_values
 from temper_core.restoring.orphans import end_orphan, find_orphans
 from temper_core.safe_mode.requests import SafeModeRequests
 from temper_core.scheduler.engine.leftovers import remove_stale_socket
@@ -28,8 +29,6 @@ from temper_core.scheduler.host.agent_lock import (
 )
 from temper_core.scheduler.host.roots import Roots, read_line
 from temper_core.settings.models import Settings
-from temper_core.steering.nice_record import NiceRecord
-from temper_core.steering.niceness import give_back_all
 
 MOST_TOLD = 20
 
@@ -100,7 +99,7 @@ def restore_without_agent(
     switch = "" if with_switch else str(Path(settings.safe_mode.file))
     if is_dry:
         orphans = tuple(orphan.told for orphan in find_orphans(roots))
-        niced = _niced_text(len(NiceRecord(roots.run).read()))
+        niced = restore_nice_values(roots.run, is_dry=True).restored.removed
         files = restore_files(settings, roots, Sparing(switch=switch), is_dry=True)
         return Restored((*orphans, *niced, *files.removed), files.left)
     if not any(directory.is_dir() for directory in (roots.run, roots.node)):
@@ -110,17 +109,13 @@ def restore_without_agent(
         if not is_held:
             raise MachineError(f"{roots.node} cannot be written; run as root")
         ended = _end_orphans(settings, roots)
-        niced = _niced_text(give_back_all(NiceRecord(roots.run)))
+        nice = restore_nice_values(roots.run)
         remove_stale_socket(roots.stats_socket)
-        files = restore_files(settings, roots, Sparing(frozenset({lock}), switch))
+        files = restore_files(settings, roots, Sparing(nice.kept | {lock}, switch))
     return Restored(
-        (*ended.removed, *niced, *files.removed, *_without_directories(roots)),
-        (*ended.left, *files.left),
+        (*ended.removed, *nice.restored.removed, *files.removed, *_without_directories(roots)),
+        (*ended.left, *nice.restored.left, *files.left),
     )
-
-
-def _niced_text(threads: int) -> tuple[str, ...]:
-    return (f"nice values of boosted threads: {threads}",) if threads else ()
 
 
 def _without_directories(roots: Roots) -> Iterator[str]:
@@ -242,13 +237,17 @@ class Restoration:
 
     def _restored(self, *, is_alone: bool) -> Restored:
         settings, roots = self._settings, self._roots
+        nice = NiceValues()
         if is_alone:
             remove_stale_socket(roots.stats_socket)
+            nice = restore_nice_values(roots.run)  # of an agent before, if this one never steered
         pins = Path(settings.scheduler.steering_pin).parent
         directories = frozenset() if is_alone else frozenset({roots.run, roots.node, pins})
-        in_use = agents_files(settings, roots)
+        kept = agents_files(settings, roots) | nice.kept
         switch = str(Path(settings.safe_mode.file))
-        return restore_files(settings, roots, Sparing(in_use, switch, directories))
+        files = restore_files(settings, roots, Sparing(kept, switch, directories))
+        removed = (*nice.restored.removed, *files.removed)
+        return Restored(removed, (*nice.restored.left, *files.left))
 
     def _tell(self, result: Restored, waiting: Collection[Done]) -> None:
         with self._lock:

@@ -7,7 +7,7 @@ import attrs
 from attrs import frozen
 
 from temper_core import __version__
-from temper_core.errors import InputError
+from temper_core.errors import InputError, MachineError
 from temper_core.events.endpoints import EventEndpoints
 from temper_core.metrics.scraper import Scraper
 from temper_core.records.endpoints import Answer, Endpoint, Request
@@ -28,6 +28,11 @@ from temper_core.server.view import AgentView
 
 MOST_THREADS = 5_000
 STALE_PODS_S = 60.0
+MOST_REQUESTERS_OVER_TCP = 64
+"""Requesters of safe mode, as one more over TCP finds them. Each has up to 600 bytes in an answer,
+in the state file and in the events."""
+MOST_REQUESTERS = 128
+"""The same over the local socket."""
 READY_MODES = (Mode.ENFORCING, Mode.RELOADING, Mode.OBSERVE_ONLY)
 
 
@@ -202,10 +207,21 @@ class CoreEndpoints:
     def _set_safe_mode(self, request: Request) -> Any:  # noqa: ANN401 - JSON
         change = parse_safe_mode_request(request.json(), request.requester.way)
         if change.requested:
+            self._require_room(change.requester, request.requester.way)
             self.view.request_safe_mode(change.requester, change.reason)
             return self._safe_mode(request)
         released = self.view.release_safe_mode(change.requester)
         return {**self._safe_mode(request), "released": released}
+
+    def _require_room(self, requester: str, way: str) -> None:
+        """Raise MachineError if too many others have requested safe mode already."""
+        requests = self.view.safe_mode_requests()
+        most = MOST_REQUESTERS if way == "socket" else MOST_REQUESTERS_OVER_TCP
+        if requester not in requests and len(requests) >= most:
+            raise MachineError(
+                f"{len(requests)} requesters have requested safe mode already, and it is in force "
+                "until all of them withdraw; nothing was added"
+            )
 
 
 def _none_in_force(view: AgentView, what: str) -> Answer:

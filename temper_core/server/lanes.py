@@ -23,6 +23,19 @@ class _Pool:
     calls: set[Future[Any]] = field(factory=set)
 
 
+class _Withdrawable:
+    """A call that does nothing once it was withdrawn."""
+
+    def __init__(self, call: Callable[[], Any]) -> None:
+        self._call: Callable[[], Any] | None = call
+
+    def __call__(self) -> Any:  # noqa: ANN401 - what the call returns
+        return self._call() if self._call is not None else None
+
+    def withdraw(self) -> None:
+        self._call = None
+
+
 class Lanes:
     """One small pool of threads per lane, so that a hanging plugin delays no probe.
 
@@ -32,8 +45,12 @@ class Lanes:
     def __init__(self) -> None:
         self._pools: dict[Lane, _Pool] = {}
 
+    def start(self, lane: Lane) -> None:
+        """Start a thread of *lane*, so that its calls work when no other thread can be started."""
+        self._pool(lane).threads.submit(int)
+
     async def run(self, lane: Lane, call: Callable[[], Answered]) -> Answered:
-        """Run *call* in *lane*. Raise MachineError if the lane's queue is full.
+        """Run *call* in *lane*. Raise MachineError if the lane's queue is full or has no thread.
 
         A lane without threads has no queue that could be full: its calls run in the event loop.
         """
@@ -42,7 +59,7 @@ class Lanes:
         pool = self._pool(lane)
         if len(pool.calls) >= MOST_WAITING:
             raise MachineError("too many requests of this kind are waiting; ask again later")
-        future = pool.threads.submit(call)
+        future = _submitted(pool.threads, call)
         pool.calls.add(future)
         future.add_done_callback(pool.calls.discard)
         try:
@@ -61,3 +78,16 @@ class Lanes:
             prefix = f"temper-http-{lane.name}"
             self._pools[lane] = _Pool(ThreadPoolExecutor(lane.workers, thread_name_prefix=prefix))
         return self._pools[lane]
+
+
+def _submitted(threads: ThreadPoolExecutor, call: Callable[[], Answered]) -> "Future[Answered]":
+    """Submit *call*. Raise MachineError if no thread can be started.
+
+    The executor queues a call before it starts a thread for it, and would run it with the next one.
+    """
+    waiting = _Withdrawable(call)
+    try:
+        return threads.submit(waiting)
+    except RuntimeError as error:
+        waiting.withdraw()
+        raise MachineError(f"no thread can answer: {error}; nothing was done") from error

@@ -81,6 +81,7 @@ class Serving:
             for listener in listeners
         ]
         table = build_table(view, series_limit)
+        self._kill_switch = table["/safe-mode"]["PUT"].lane
         self._listeners = listeners
         self._started = threading.Event()
         self._servers = [
@@ -92,6 +93,8 @@ class Serving:
 
     def start(self) -> None:
         """Begin to answer. Raise MachineError if the thread does not start."""
+        for shared in self._shared:
+            shared.lanes.start(self._kill_switch)
         self._thread.start()
         for _ in range(int(START_S / LOOK_S)):
             if self._started.wait(LOOK_S):

@@ -40,11 +40,14 @@ class AgentView(MetricSource, Protocol):
         ...
 
     def request_safe_mode(self, requester: str, reason: str) -> None:
-        """Store *requester*'s request for safe mode. Raise MachineError if that fails."""
+        """Store *requester*'s request for safe mode. Raise InputError for an instrument's name."""
         ...
 
     def release_safe_mode(self, requester: str) -> bool:
-        """Remove *requester*'s request. Return False if it had none."""
+        """Remove *requester*'s request. Return False if it had none.
+
+        Raises InputError for an instrument's name.
+        """
         ...
 
     def trials(self) -> Trials:

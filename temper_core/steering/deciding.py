@@ -132,11 +132,18 @@ class Judge:
 
     @property
     def problem(self) -> str:
-        """Why matches on executables hold for no thread of some processes, empty if they may."""
-        denied = self._probe.denied
-        if not denied:
-            return ""
-        return f"the executables of {denied} processes may not be read: exe needs CAP_SYS_PTRACE"
+        """Why matches hold for no thread of some processes, empty if they may."""
+        problems = []
+        if denied := self._probe.denied:
+            problems.append(
+                f"the executables of {denied} processes may not be read: exe needs CAP_SYS_PTRACE"
+            )
+        if unread := self._probe.unread:
+            problems.append(
+                f"the command lines of {unread} processes block their readers: matches on titles "
+                "hold for none of their threads, or as they were"
+            )
+        return "; ".join(problems)
 
     def close(self) -> None:
         """Close the probe."""

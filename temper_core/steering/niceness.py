@@ -11,11 +11,11 @@ from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from typing import NamedTuple
 
-from attrs import define
+from attrs import define, frozen
 
 from temper_core.steering.nice_record import NicedThread, NiceRecord
 from temper_core.steering.scheduling import ORDINARY, scheduling_of, set_reset_on_fork
-from temper_core.steering.thread_identity import is_same_thread, leader_of
+from temper_core.steering.thread_identity import in_first_pid_namespace, is_same_thread, leader_of
 
 MOST_NICED = 4_096
 CONFIRMED_S = 60.0
@@ -163,7 +163,10 @@ class Niceness:
         if held.leader in self._held:
             # The leader has an entry of its own, and keeps its value while that is wanted.
             thread = thread._replace(leader=0)
-        give_back(thread)
+        try:
+            give_back(thread)
+        except PermissionError:
+            self.problem = NO_RIGHT
 
     def _write(self, *more: NicedThread) -> bool:
         threads = [held.recorded(tid) for tid, held in self._held.items()]
@@ -174,10 +177,10 @@ class Niceness:
 def give_back(thread: NicedThread) -> bool:
     """Set the nice value of a thread back to 0. Return whether that was done.
 
-    A value of 0 or more that the program has set since stays, and so does the flag of another
-    policy. A negative value does not stay: without rights a program may raise -10 to -9
-    (setpriority(2)), and would keep that weight. A thread that has executed a program is found
-    by its leader.
+    Raises PermissionError if this process may not. A value of 0 or more that the program has set
+    since stays, and so does the flag of another policy. A negative value does not stay: without
+    rights a program may raise -10 to -9 (setpriority(2)), and would keep that weight. A thread that
+    has executed a program is found by its leader.
     """
     tid = thread.tid
     if not is_same_thread(tid, thread.start_ns):
@@ -192,16 +195,41 @@ def give_back(thread: NicedThread) -> bool:
             os.setpriority(os.PRIO_PROCESS, tid, 0)
         if now.policy == ORDINARY and (is_ours or tid == thread.tid):
             set_reset_on_fork(tid, is_set=False)
-    except OSError:  # it has just ended, or permission is denied
+    except PermissionError:
+        raise
+    except OSError:  # it has just ended
         return False
     return is_ours
 
 
-def give_back_all(record: NiceRecord) -> int:
-    """Undo what an agent that was killed has recorded. Return the number of threads changed."""
-    changed = sum(give_back(thread) for thread in record.read())
-    record.remove()
-    return changed
+@frozen
+class GivenBack:
+    """The number of threads that were changed, and of those that this process may not change."""
+
+    changed: int = 0
+    denied: int = 0
+
+
+def give_back_all(record: NiceRecord, proc_root: str = "/proc") -> GivenBack:
+    """Undo what an agent that was killed has recorded.
+
+    The record is removed, but for the threads that this process may not change. Outside of the
+    host's pid namespace these are all, because their ids mean other threads there.
+    """
+    recorded = record.read()
+    if recorded and not in_first_pid_namespace(proc_root):
+        return GivenBack(denied=len(recorded))
+    changed, denied = 0, []
+    for thread in recorded:
+        try:
+            changed += give_back(thread)
+        except PermissionError:
+            denied.append(thread)
+    if denied:
+        record.write(denied)
+    else:
+        record.remove()
+    return GivenBack(changed, len(denied))
 
 
 def _take(tid: int, nice: int) -> None:

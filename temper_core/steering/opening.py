@@ -13,10 +13,8 @@ from temper_core.steering.niceness import Niceness, give_back_all
 from temper_core.steering.pin import PinPlace
 from temper_core.steering.scopes import CgroupIds
 from temper_core.steering.steerer import KernelSide, Steerer
+from temper_core.steering.thread_identity import in_first_pid_namespace
 from temper_core.steering.thread_probe import ThreadProbe
-
-FIRST_PID_NAMESPACE = "pid:[4026531836]"
-"""``PROC_PID_INIT_INO`` (include/linux/proc_ns.h)."""
 
 
 def open_steerer(
@@ -32,7 +30,7 @@ def open_steerer(
     Raises MachineError, with cause and remedy, if steering is not possible here.
     """
     record = NiceRecord(run_directory)
-    give_back_all(record)  # of an agent that was killed
+    give_back_all(record, proc_root)  # of an agent that was killed
     pin = PinPlace(Path(settings.steering_pin), proc_root=proc_root)
     if settings.steering == "static":
         pin.sweep()
@@ -64,11 +62,7 @@ def open_steerer(
 
 def _check_pid_namespace(proc_root: str) -> None:
     """Raise MachineError inside a container's own pid namespace, whose tids differ."""
-    try:
-        namespace = (Path(proc_root) / "self/ns/pid").readlink()
-    except OSError:
-        return  # without /proc every other check fails too
-    if str(namespace) != FIRST_PID_NAMESPACE:
+    if not in_first_pid_namespace(proc_root):
         raise MachineError(
             "this process has a pid namespace of its own, so its thread ids are not the kernel's; "
             "run it in the host's (in Kubernetes hostPID: true)"

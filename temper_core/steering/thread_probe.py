@@ -9,7 +9,7 @@ from pathlib import Path
 
 from attrs import define
 
-from temper_core.patient_reading import PatientReader
+from temper_core.patient_reading import PatientReader, cgroup_owner
 from temper_core.records.steering import BEHAVIOUR_WINDOW_S
 from temper_core.records.threads import ThreadBehaviour
 
@@ -65,7 +65,10 @@ class ThreadProbe:
         self._stats: dict[int, _Text] = {}
         self._denied: set[int] = set()
         self._measured: dict[int, _Measured] = {}
-        self._command_lines = PatientReader(lambda tgid: self._text(tgid, "cmdline"))
+        self._unread: set[int] = set()
+        self._command_lines = PatientReader(
+            lambda tgid: self._text(tgid, "cmdline"), owner_of=cgroup_owner(proc_root)
+        )
 
     def close(self) -> None:
         """End the thread that reads titles."""
@@ -76,7 +79,7 @@ class ThreadProbe:
 
         While the process's memory is locked this is the last known one.
         """
-        text = self._read(self._titles, tgid, self._command_lines.read)
+        text = self._read(self._titles, tgid, self._command_line)
         return text.replace("\0", " ").strip()
 
     def process(self, tgid: int) -> str:
@@ -94,6 +97,11 @@ class ThreadProbe:
     def denied(self) -> int:
         """The number of processes whose executable may not be read (ptrace(2), access modes)."""
         return len(self._denied)
+
+    @property
+    def unread(self) -> int:
+        """The number of processes whose command line could not be read when it was last due."""
+        return len(self._unread)
 
     def parent(self, tgid: int) -> str:
         """Return the name of a process's parent, empty if either has ended."""
@@ -138,6 +146,7 @@ class ThreadProbe:
     def keep(self, alive: AbstractSet[int]) -> None:
         """Forget all processes and threads but those *alive*."""
         self._denied &= alive
+        self._unread &= alive
         texts = (self._titles, self._names, self._executables, self._stats)
         for cache in (*texts, self._measured):
             for number in cache.keys() - alive:
@@ -152,6 +161,14 @@ class ThreadProbe:
         if text is None:
             text = before.text if before is not None else ""
         cache[tgid] = _Text(text, before.born_s if before else now, now)
+        return text
+
+    def _command_line(self, tgid: int) -> str | None:
+        text = self._command_lines.read(tgid)
+        if text is None:
+            self._unread.add(tgid)
+        else:
+            self._unread.discard(tgid)
         return text
 
     def _executable(self, tgid: int) -> str:

@@ -1,5 +1,6 @@
 import contextlib
 import errno
+import fcntl
 import os
 import pty
 import signal
@@ -68,6 +69,18 @@ def test_a_child_that_stays_is_told_and_its_cgroup_kept_until_it_has_ended(unifi
     assert ended.still_running == (int(pidfile.read_text()),)
     assert ended.cgroup == unified / "temper.slice/run-left@low"
     assert (was_kept, is_kept_beside_another) == (True, True)
+    assert not ended.cgroup.exists()
+
+
+def test_a_lock_that_another_user_holds_does_not_keep_the_command_from_running(unified):
+    descriptor = os.open(unified, os.O_RDONLY)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)  # every user may hold it
+    try:
+        ended = run(Workload("locked", Tier.LOW), ["true"])
+    finally:
+        os.close(descriptor)
+
+    assert ended.exit_code == 0
     assert not ended.cgroup.exists()
 
 

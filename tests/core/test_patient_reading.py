@@ -4,7 +4,14 @@ import threading
 
 import pytest
 
-from temper_core.patient_reading import MOST_STUCK, PatientReader
+from temper_core import patient_reading
+from temper_core.patient_reading import (
+    MOST_STUCK,
+    OWNER_STUCK,
+    WINDOW_S,
+    PatientReader,
+    cgroup_owner,
+)
 from tests.core.steering.processes import until
 
 
@@ -74,13 +81,77 @@ def test_what_blocked_is_read_once_it_does_not_any_more(reader, files):
 
 
 def test_few_threads_are_ever_left_behind(reader, files):
-    for number in range(20):
+    for number in range(MOST_STUCK + 8):
         files.lock(number)
 
-    for number in range(20):
+    for number in range(MOST_STUCK + 8):
         reader.read(number)
 
     assert len(files.asked) == MOST_STUCK
+
+
+def by_tens(number):
+    return str(number // 10)
+
+
+@pytest.fixture
+def owned(files):
+    reader = PatientReader(files, wait_s=0.05, owner_of=by_tens)
+    yield reader
+    reader.close()
+
+
+def test_an_owner_whose_processes_block_is_left_out_and_delays_no_other(owned, files):
+    for number in range(10):
+        files.lock(number)
+    for number in range(9):
+        owned.read(number)
+
+    assert files.asked == list(range(OWNER_STUCK))
+    assert owned.read(10) == "text 10"
+
+
+def test_an_owner_whose_processes_answer_slowly_is_left_out_for_a_while(monkeypatch):
+    now = 0.0
+    monkeypatch.setattr(patient_reading.time, "monotonic", lambda: now)
+
+    def slow(number):
+        nonlocal now
+        now += 0.09 * (number < 10)
+        return f"text {number}"
+
+    reader = PatientReader(slow, wait_s=5.0, owner_of=by_tens)
+    answers = [reader.read(number) for number in range(8)]
+    other = reader.read(10)
+    now += WINDOW_S
+    later = reader.read(7)
+    reader.close()
+
+    assert answers == [f"text {number}" for number in range(4)] + [None] * 4
+    assert (other, later) == ("text 10", "text 7")
+
+
+@pytest.mark.parametrize(
+    ("path", "owner"),
+    [
+        (
+            "/kubepods.slice/kubepods-burstable.slice/kubepods-pod1.slice/cri-1.scope/x",
+            "kubepods-pod1.slice",
+        ),
+        ("/user.slice/user-1.slice/user@1.service/app.slice/a.scope", "user@1.service"),
+        ("/system.slice/docker-1.scope", "docker-1.scope"),
+        ("/", ""),
+    ],
+)
+def test_the_owner_of_a_process_is_its_pod_user_or_service(tmp_path, path, owner):
+    (tmp_path / "7").mkdir()
+    (tmp_path / "7/cgroup").write_text(f"1:cpu:/other\n0::{path}\n")
+
+    assert cgroup_owner(tmp_path)(7).rpartition("/")[2] == owner
+
+
+def test_a_process_that_has_ended_has_no_owner(tmp_path):
+    assert cgroup_owner(tmp_path)(7) == ""
 
 
 def test_no_thread_stays_after_the_end(files):

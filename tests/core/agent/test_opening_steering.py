@@ -1,6 +1,8 @@
 """What an agent that is not to steer does about the pin of one that was killed."""
 
+import os
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -9,6 +11,9 @@ from temper_core.errors import MachineError
 from temper_core.scheduler.host.agent_lock import agent_lock
 from temper_core.scheduler.host.roots import Roots
 from temper_core.settings.models import SchedulerSettings, Settings
+from temper_core.steering.nice_record import NiceRecord
+from temper_core.steering.niceness import Niceness, WantedNice
+from temper_core.steering.thread_identity import NS_PER_TICK, in_first_pid_namespace
 
 
 @pytest.fixture
@@ -49,3 +54,39 @@ def test_an_agent_that_only_observes_leaves_the_pin_of_one_that_runs(pin, roots)
         open_steering(settings(pin, enforce=False), roots)
 
     assert pin.is_symlink()
+
+
+@pytest.fixture
+def boosted(roots):
+    """A thread that an agent has boosted before it was killed."""
+    if os.geteuid() or not in_first_pid_namespace():
+        pytest.skip("nice values below 0 need root and the host's pid namespace")
+    roots.run.mkdir()
+    with subprocess.Popen(["sleep", "600"]) as process:
+        os.setpriority(os.PRIO_PROCESS, process.pid, 0)  # the tests may run under nice(1)
+        start = int(Path(f"/proc/{process.pid}/stat").read_text().split()[21])
+        wanted = WantedNice(process.pid, start * NS_PER_TICK, -5)
+        Niceness(NiceRecord(roots.run), is_allowed=True).follow([wanted], 0.0)
+        assert os.getpriority(os.PRIO_PROCESS, process.pid) == -5
+        yield process.pid
+        process.kill()
+
+
+@pytest.mark.parametrize("enforce", [False, True])
+def test_nice_values_of_a_killed_agent_go_back_where_no_engine_is_to_be(
+    tmp_path, roots, boosted, enforce
+):
+    with pytest.raises(MachineError):
+        open_steering(settings(tmp_path / "no/pin", enforce), roots)
+
+    assert os.getpriority(os.PRIO_PROCESS, boosted) == 0
+    assert not NiceRecord(roots.run).path.exists()
+
+
+def test_an_agent_that_only_observes_leaves_the_nice_values_of_one_that_runs(
+    tmp_path, roots, boosted
+):
+    with agent_lock(roots.node), pytest.raises(MachineError):
+        open_steering(settings(tmp_path / "no/pin", enforce=False), roots)
+
+    assert os.getpriority(os.PRIO_PROCESS, boosted) == -5

@@ -96,11 +96,6 @@ def test_what_runs_inside_a_pods_container_stays_the_pods():
             f"system.slice/web.service/libpod-payload-{ID}",
             "libpod",
         ),
-        (
-            f"user.slice/user-1000.slice/user@1000.service/user.slice/libpod-{ID}.scope",
-            f"user.slice/user-1000.slice/user@1000.service/user.slice/libpod-{ID}.scope",
-            "libpod",
-        ),
         (f"system.slice/nerdctl-{ID}.scope", f"system.slice/nerdctl-{ID}.scope", "nerdctl"),
     ],
 )
@@ -210,7 +205,10 @@ def test_an_owner_is_always_above_what_it_owns(names):
     assert (found.kind is CgroupKind.OTHER) == (not found.owner)
 
 
-def test_no_pod_is_believed_in_a_users_own_cgroups():
-    forged = "user.slice/user-1000.slice/user@1000.service/kubepods-pod12345678.slice"
+@pytest.mark.parametrize(
+    "name", ["kubepods-pod12345678.slice", f"app.slice/docker-{ID}.scope", f"libpod-{ID}.scope"]
+)
+def test_no_pod_and_no_container_is_believed_in_a_users_own_cgroups(name):
+    forged = f"user.slice/user-1000.slice/user@1000.service/{name}"
 
     assert identify(forged).kind is CgroupKind.SESSION

@@ -14,10 +14,18 @@ from temper_core.node.container_programs import (
     MOST_PROGRAMS,
     SETTLED_S,
     SHELLS,
-    programs_of,
+    ProgramReader,
 )
 from tests.core.node.trees import make_cgroup, make_process
 from tests.patience import PATIENCE_S
+
+
+def programs_of(cgroup, proc_root=Path("/proc"), known=()):
+    reader = ProgramReader(proc_root)
+    try:
+        return reader.read(cgroup, known)
+    finally:
+        reader.close()
 
 
 @pytest.fixture
@@ -44,6 +52,53 @@ def test_a_cgroup_without_processes_of_its_own_is_looked_into(proc, cgroup):
     make_process(proc, 20, "main", make_cgroup(cgroup, "init"))
 
     assert programs_of(cgroup, proc).names == ("main",)
+
+
+@pytest.fixture
+def blocking(proc, cgroup):
+    """Processes whose command lines block, as one does that holds the lock of its memory."""
+    blocked = []
+
+    def make(pid, name, **kept):
+        make_process(proc, pid, name, cgroup, **kept)
+        line = proc / str(pid) / "cmdline"
+        line.unlink()
+        os.mkfifo(line)
+        blocked.append(line)
+
+    yield make
+    for line in blocked:
+        os.close(os.open(line, os.O_RDWR | os.O_NONBLOCK))  # wakes the reader
+
+
+def test_a_first_process_whose_command_line_blocks_is_the_program_for_now(proc, cgroup, blocking):
+    blocking(20, "main")
+
+    found = programs_of(cgroup, proc)
+
+    assert (found.names, found.listened) == (("main",), {20})
+    assert found.again_in_s is not None
+
+
+def test_a_child_whose_command_line_blocks_leaves_the_first_process(proc, cgroup, blocking):
+    make_process(proc, 20, "tini", cgroup)
+    blocking(30, "main", parent=20)
+
+    assert programs_of(cgroup, proc).names == ("tini",)
+
+
+def test_containers_that_block_delay_no_other(tmp_path, proc, cgroup, blocking):
+    for pid in range(30, 40):
+        blocking(pid, "main")
+    other = make_cgroup(tmp_path / "other", "b.service")
+    make_process(proc, 90, "docker-entrypoi", other, arguments=["/bin/sh", "/entry"])
+    make_process(proc, 91, "mysqld", other, parent=90)
+    reader = ProgramReader(proc)
+    for _ in range(20):
+        reader.read(cgroup)
+
+    assert reader.read(other).names == ("docker-entrypoi", "mysqld")
+    reader.close()
 
 
 def test_an_empty_or_missing_cgroup_has_no_program(tmp_path):

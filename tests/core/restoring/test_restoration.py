@@ -4,11 +4,14 @@ import json
 from contextlib import nullcontext
 
 import pytest
+from attrs import evolve
 
 from temper_core import Restored
+from temper_core.restoring import nice_values
 from temper_core.restoring.restoration import Restoration
 from temper_core.safe_mode.requests import SafeModeRequests
 from temper_core.scheduler.host.agent_lock import agent_lock
+from temper_core.steering.niceness import GivenBack
 
 
 class Helm:
@@ -127,3 +130,15 @@ def test_an_agent_that_only_observes_leaves_the_files_of_one_beside_it(made, req
         restoration.turn([])
 
     assert (engine.exists(), state.exists()) == (is_held, False)
+
+
+def test_an_agent_that_does_not_steer_gives_nice_values_back(made, requests, helm, monkeypatch):
+    made.put(made.run / "niceness.json", "{}")
+    settings = evolve(made.settings, scheduler=evolve(made.settings.scheduler, enforce=False))
+    restoration, heard = Restoration(settings, requests, helm, made.roots), []
+    monkeypatch.setattr(nice_values, "give_back_all", lambda _: GivenBack(changed=3))
+
+    restoration.ask("cluster", "", heard.append)
+    restoration.turn([])
+
+    assert "nice values of boosted threads: 3" in heard[0].removed

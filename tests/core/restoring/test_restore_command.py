@@ -17,8 +17,10 @@ from click.testing import CliRunner
 from temper_core.cli.restore import command
 from temper_core.errors import EXIT_FINDINGS, EXIT_MACHINE, InputError, MachineError
 from temper_core.node.cgroups import detect_cgroups
+from temper_core.restoring import nice_values
 from temper_core.restoring.restoration import refuse_beside_agent
 from temper_core.scheduler.preflight.node_checks import start_of
+from temper_core.steering.niceness import GivenBack
 from tests.core.node.trees import make_cgroup, make_hierarchy
 from tests.patience import PATIENCE_S
 
@@ -91,6 +93,26 @@ def test_settings_that_others_may_change_are_listed_by_and_not_acted_by(made, re
     assert "every user may write" in str(refused.exception)
     assert listed.exception is None or isinstance(listed.exception, SystemExit)
     assert listed.output
+
+
+NOT_PERMITTED = GivenBack(changed=1, denied=2)
+
+
+def test_nice_values_that_may_not_be_changed_are_a_failure_and_stay_on_record(
+    made, restore, monkeypatch
+):
+    record = made.put(made.run / "niceness.json", "{}")
+    monkeypatch.setattr(nice_values, "give_back_all", lambda _: NOT_PERMITTED)
+
+    done = restore("--output", "json")
+
+    told = json.loads(done.stdout)
+    assert isinstance(done.exception, SystemExit | MachineError)
+    assert done.exit_code == EXIT_MACHINE
+    assert "nice values of boosted threads: 1" in told["removed"]
+    assert [left["path"] for left in told["left"]] == [str(record)]
+    assert "CAP_SYS_NICE" in told["left"][0]["why"]
+    assert record.exists()
 
 
 def test_a_second_time_there_is_nothing_to_do(made, restore):

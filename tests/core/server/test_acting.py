@@ -7,6 +7,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from temper_core.records.endpoints import Endpoint
+from temper_core.server.endpoints import MOST_REQUESTERS, MOST_REQUESTERS_OVER_TCP
 
 TOKEN = "0123456789abcdef-the-secret"
 WISH = {"requested": True, "requester": "alice", "reason": "benchmark"}
@@ -205,3 +206,23 @@ def test_a_plugins_endpoint_that_hangs_while_it_acts_does_not_delay_safe_mode(st
         view.release.set()
 
     assert status == 200
+
+
+@pytest.mark.parametrize(
+    ("way", "most"), [("tcp", MOST_REQUESTERS_OVER_TCP), ("unix", MOST_REQUESTERS)]
+)
+def test_requesters_of_safe_mode_are_bounded_and_known_ones_still_act(
+    start, view, token_file, way, most
+):
+    agent = start(token_file)
+    client, head = getattr(agent, way), {"authorization": f"Bearer {TOKEN}"}
+    view.requests.update({f"r{n}": {"reason": "", "since": 1.0} for n in range(most - 1)})
+
+    def put(name, *, requested=True):
+        body = {"requested": requested, "requester": name}
+        return client.put("/safe-mode", json=body, headers=head).status_code
+
+    statuses = [put("last"), put("one-more"), put("r7"), put("last", requested=False), put("new")]
+
+    assert statuses == [200, 503, 200, 200, 200]
+    assert "one-more" not in view.requests

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from temper_core.steering.nice_record import FILE_NAME, NicedThread, NiceRecord
 from temper_core.steering.niceness import (
     CONFIRMED_S,
+    GivenBack,
     Niceness,
     WantedNice,
     give_back_all,
@@ -43,6 +45,15 @@ tid, start_ns, directory = int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3])
 Niceness(NiceRecord(directory), is_allowed=True).follow([WantedNice(tid, start_ns, -5)], 0.0)
 print("set", flush=True)
 time.sleep(600)
+"""
+
+
+GIVES_BACK = """
+import sys
+from pathlib import Path
+from temper_core.steering.nice_record import NiceRecord
+from temper_core.steering.niceness import give_back_all
+print(give_back_all(NiceRecord(Path(sys.argv[1]))))
 """
 
 
@@ -197,7 +208,7 @@ def test_an_agent_that_is_killed_leaves_a_record_by_which_the_next_undoes_it(tmp
 
     changed = give_back_all(NiceRecord(tmp_path))
 
-    assert (left, changed, nice_of(sleeper)) == (BOOST, 1, 0)
+    assert (left, changed, nice_of(sleeper)) == (BOOST, GivenBack(1), 0)
     assert os.sched_getscheduler(sleeper) == os.SCHED_OTHER
     assert not (tmp_path / FILE_NAME).exists()
 
@@ -207,8 +218,42 @@ def test_a_record_of_another_threads_start_changes_nothing(tmp_path, sleeper):
     record = NiceRecord(tmp_path)
     record.write([NicedThread(sleeper, start_of(sleeper) - 10**10, BOOST)])
 
-    assert give_back_all(record) == 0
+    assert give_back_all(record) == GivenBack()
     assert nice_of(sleeper) == BOOST
+
+
+def test_a_record_of_another_pid_namespace_changes_nothing_and_stays(tmp_path, sleeper):
+    record = NiceRecord(tmp_path)
+    record.write([NicedThread(sleeper, start_of(sleeper), BOOST)])
+    (tmp_path / "self/ns").mkdir(parents=True)
+    (tmp_path / "self/ns/pid").symlink_to("pid:[4026532000]")
+
+    assert give_back_all(record, str(tmp_path)) == GivenBack(denied=1)
+    assert [thread.tid for thread in record.read()] == [sleeper]
+
+
+@pytest.fixture
+def strangers_sleeper(ordinary_nice):  # noqa: ARG001 - which comes first
+    """A thread of another user, whose nice value takes CAP_SYS_NICE to change."""
+    if shutil.which("setpriv") is None:
+        pytest.skip("setpriv is not installed")
+    process = subprocess.Popen(["setpriv", "--reuid=65534", "--clear-groups", "sleep", "600"])
+    until(lambda: Path(f"/proc/{process.pid}/comm").read_text() == "sleep\n")
+    yield process.pid
+    process.kill()
+    process.wait()
+
+
+def test_threads_that_may_not_be_changed_stay_on_the_record(tmp_path, niceness, strangers_sleeper):
+    niceness.follow([wanted(strangers_sleeper)], 0.0)
+    words = ["setpriv", "--bounding-set=-sys_nice", "--inh-caps=-sys_nice"]
+    said = subprocess.run(
+        [*words, sys.executable, "-c", GIVES_BACK, str(tmp_path)], check=True, capture_output=True
+    )
+
+    assert said.stdout == b"GivenBack(changed=0, denied=1)\n"
+    assert [thread.tid for thread in NiceRecord(tmp_path).read()] == [strangers_sleeper]
+    assert nice_of(strangers_sleeper) == BOOST
 
 
 JSON = st.recursive(

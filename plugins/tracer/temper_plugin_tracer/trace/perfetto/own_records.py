@@ -1,0 +1,89 @@
+"""Records of ``trace.roster`` as Temper's own fields of a Perfetto trace, both ways."""
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from attrs import asdict
+
+from temper_plugin_tracer.trace.perfetto.fields import Roster
+from temper_plugin_tracer.trace.perfetto.wire import block, column
+from temper_plugin_tracer.trace.roster import CaptureFacts, TracedMachine, TracedThread
+
+__all__ = ["facts_from", "facts_json", "machine_from", "machine_json", "roster_message"]
+
+
+def machine_json(machine: TracedMachine) -> str:
+    """Return a machine as JSON."""
+    return json.dumps([machine.utsname, machine.cpus, sorted(machine.cores.items())])
+
+
+def machine_from(text: bytes) -> TracedMachine:
+    """Return the machine of ``machine_json``. Raises ValueError, TypeError."""
+    utsname, cpus, cores = json.loads(text)
+    return TracedMachine(
+        utsname=tuple(_text(part) for part in utsname),
+        cpus=tuple(_count(cpu) for cpu in cpus),
+        cores={_count(cpu): _count(core) for cpu, core in cores},
+    )
+
+
+def facts_json(facts: CaptureFacts) -> str:
+    """Return the facts of a capture as JSON."""
+    lost = sorted(facts.lost.items())
+    return json.dumps(asdict(facts, recurse=False) | {"lost": lost})
+
+
+def facts_from(text: bytes) -> CaptureFacts:
+    """Return the facts of ``facts_json``. Raises ValueError, TypeError, KeyError."""
+    found: dict[str, Any] = json.loads(text)
+    return CaptureFacts(
+        node=_text(found["node"]),
+        seconds=float(found["seconds"]),
+        backend=_text(found["backend"]),
+        selection=_text(found["selection"]),
+        asked_by=_text(found["asked_by"]),
+        bounds={_text(name): float(most) for name, most in found["bounds"].items()},
+        ended_by=_text(found["ended_by"]),
+        lost={_count(cpu): _count(lost) for cpu, lost in found["lost"]},
+        planned={
+            _text(name): tuple(_count(cpu) for cpu in cpus)
+            for name, cpus in found["planned"].items()
+        },
+    )
+
+
+def roster_message(threads: Sequence[TracedThread]) -> bytes:
+    """Return the threads as columns. Each text is written once."""
+    texts: dict[str, int] = {"": 0}
+    places = [
+        (Roster.NAME, [each.name for each in threads]),
+        (Roster.PROCESS, [each.process for each in threads]),
+        (Roster.POD, [each.pod for each in threads]),
+        (Roster.GROUP, [each.group for each in threads]),
+        (Roster.TIER, [each.tier for each in threads]),
+        (Roster.LAYER, [each.layer for each in threads]),
+    ]
+    columns = [
+        column(Roster.TID, np.array([each.tid for each in threads], np.int64)),
+        column(Roster.TGID, np.array([each.tgid for each in threads], np.int64)),
+        *[column(field, _interned(values, texts)) for field, values in places],
+    ]
+    return b"".join([*[block(Roster.TEXTS, text) for text in texts], *columns])
+
+
+def _interned(values: Iterable[str], texts: dict[str, int]) -> Any:  # noqa: ANN401 - an array
+    return np.array([texts.setdefault(value, len(texts)) for value in values], np.int64)
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is no text")
+    return value
+
+
+def _count(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{value!r} is no whole number")
+    return value
