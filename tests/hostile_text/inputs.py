@@ -37,9 +37,19 @@ def agent_answers():
             "notes": ["a"],
         },
         "/plan": plan_document(fakes.PLAN),
+        "/trace": {"id": "one"},
+        "/traces": {"traces": [a_trace()]},
         "/wakes": {"schema_version": 1, "window": {**WINDOW, "at": 1.0, "every_s": 0.1}},
     }
     return {path: Poison(SPARED).document(document) for path, document in plain.items()}
+
+
+def a_trace():
+    return {
+        "id": "one", "state": "failed", "by": "token ops", "selection": "pod shop/web",
+        "began_at": "2026-03-02T08:15:04Z", "events": 3, "lost": 0, "ended_by": "seconds",
+        "reason": "no way",
+    }  # fmt: skip
 
 
 def an_event(number):
@@ -100,7 +110,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    do_PUT = do_GET  # noqa: N815 - the server's name
+    do_PUT = do_POST = do_DELETE = do_GET  # noqa: N815 - the server's names
 
     def address_string(self):
         return "socket"

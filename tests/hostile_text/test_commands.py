@@ -71,6 +71,10 @@ COMMANDS = {
     "settings": [SETTINGS, ("--settings", "bad-agent.toml")],
     "simulate": [("recording",), ("live-recording",)],
     "top": [(*SETTINGS, "--once"), (*SETTINGS, "--iterations", "2", "--interval", "0.2")],
+    "trace capture": [SETTINGS, (*SETTINGS, "--cpus", ARGUMENT)],
+    "trace delete": [(ARGUMENT, *SETTINGS)],
+    "trace fetch": [(ARGUMENT, *SETTINGS)],
+    "trace list": [SETTINGS],
     "wakes": [(*SETTINGS, "--seconds", "5")],
 }
 """Arguments of each command that shows data. NAME stands for a pod of the list."""

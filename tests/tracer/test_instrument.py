@@ -48,8 +48,10 @@ def test_the_plugin_keeps_its_contract():
     assert_keeps_contract(temper_plugin_tracer)
 
 
-def test_it_contributes_one_instrument_whose_thread_is_off_until_it_is_asked_for():
-    [instrument] = temper_instruments({})
+def test_it_contributes_windows_whose_thread_is_off_until_they_are_asked_for():
+    instrument, captures = temper_instruments({})
+    assert captures.name == "trace"
+    assert captures.state_limit_bytes >= 256 << 20
     opened = instrument.open(MadeContext())
 
     assert (instrument.name, type(instrument)) == ("tracer", Instrument)

@@ -23,13 +23,19 @@ if TYPE_CHECKING:
 __all__ = ["temper_commands", "temper_instruments", "temper_metrics", "temper_settings"]
 
 NAME = "tracer"
+CAPTURES = "trace"
+STATE_BYTES = (256 + 8) * 1024 * 1024
+"""The traces that are kept, and notes of a few MiB beside them."""
 
 
 @hookimpl
 def temper_instruments(settings: Mapping[str, Any]) -> list[Instrument]:
-    """Contribute the windows: ``/wakes``, the section ``tracer`` and metrics of waits."""
+    """Contribute the windows, ``/wakes`` with metrics of waits, and captures, ``/trace``."""
     options = fit_settings(settings, Options, plugin=NAME)
-    return [Instrument(NAME, partial(_open, options))]
+    return [
+        Instrument(NAME, partial(_open, options)),
+        Instrument(CAPTURES, _open_captures, state_limit_bytes=STATE_BYTES),
+    ]
 
 
 @hookimpl
@@ -46,9 +52,10 @@ def temper_settings() -> list[SettingsTable]:
 
 @hookimpl
 def temper_commands() -> list[Command]:
-    """Contribute ``temper wakes``."""
-    summary = "Show which threads wake each other, and which wait for a CPU behind others."
-    return [Command("wakes", summary, _load_command)]
+    """Contribute ``temper wakes`` and the group ``temper trace``."""
+    wakes = "Show which threads wake each other, and which wait for a CPU behind others."
+    trace = "Capture traces of the kernel's scheduler, and analyze them."
+    return [Command("wakes", wakes, _load_command), Command("trace", trace, _load_group)]
 
 
 def _open(options: Options, context: InstrumentContext) -> OpenInstrument:
@@ -57,7 +64,19 @@ def _open(options: Options, context: InstrumentContext) -> OpenInstrument:
     return Tracer.of(options, context)
 
 
+def _open_captures(context: InstrumentContext) -> OpenInstrument:
+    from temper_plugin_tracer.capture.instrument import TraceCaptures  # noqa: PLC0415 - the same
+
+    return TraceCaptures.of(context)
+
+
 def _load_command() -> "click.Command":
     from temper_plugin_tracer.command import command  # noqa: PLC0415 - slow
+
+    return command
+
+
+def _load_group() -> "click.Command":
+    from temper_plugin_tracer.trace.commands.group import command  # noqa: PLC0415 - slow
 
     return command

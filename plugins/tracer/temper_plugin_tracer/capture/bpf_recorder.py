@@ -1,0 +1,187 @@
+"""Records by the BPF object: loads it, sizes its rings, attaches it and drains it."""
+
+import mmap
+import os
+import re
+import struct
+from collections.abc import Iterable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+
+from temper_core import BpfError, Skeleton, load_object
+from temper_plugin_tracer.capture.drained import Drained, Losses
+from temper_plugin_tracer.capture.kernel_layout import (
+    EVENT_BYTES,
+    NAME_BYTES,
+    RING_BYTES,
+    settings_of,
+)
+from temper_plugin_tracer.capture.rings import as_events, event_rings, name_ring
+from temper_plugin_tracer.capture.selection import Selection
+
+ALL_RINGS_BYTES = 32 * 1024 * 1024
+"""Memory of the event rings together, 128 KiB of each at least: half a second of 500,000 events/s
+on each of two CPUs, or of 16,000 on each of 64."""
+LEAST_BITS, MOST_BITS = 12, 18
+NAME_BITS = 16
+"""65,536 names: a node's threads, noted at once at the beginning, and a storm of new ones."""
+MOST_CPUS = 8_192
+PROGRAMS = (
+    "on_fork",
+    "on_exec",
+    "on_rename",
+    "on_exit",
+    "on_switch",
+    "on_waking",
+    "on_migration",
+    "on_interrupt",
+    "after_interrupt",
+    "on_softirq",
+    "after_softirq",
+)
+_OPEN = struct.Struct("<Q")
+_TGID = struct.Struct("<I")
+
+
+def ring_bits(cpus: int, *, all_bytes: int = ALL_RINGS_BYTES) -> int:
+    """Return the binary logarithm of the events that the ring of each of *cpus* holds."""
+    events = all_bytes // EVENT_BYTES // cpus
+    return max(LEAST_BITS, min(MOST_BITS, events.bit_length() - 1))
+
+
+class BpfRecorder:
+    """The loaded object. ``begin`` attaches it, ``drain`` may be called from then on."""
+
+    name = "bpf"
+
+    def __init__(self, skeleton: Skeleton, cpus: int, bits: int) -> None:
+        self._skeleton = skeleton
+        self._links: list[int] = []
+        self._open = skeleton.memory("is_open", mmap.PAGESIZE)
+        self._rings = event_rings(
+            skeleton.memory("events", EVENT_BYTES * cpus << bits),
+            skeleton.memory("rings", RING_BYTES * cpus),
+            cpus=cpus,
+            bits=bits,
+        )
+        self._names = name_ring(
+            skeleton.memory("names", NAME_BYTES << NAME_BITS),
+            skeleton.memory("name_ring", RING_BYTES),
+            bits=NAME_BITS,
+        )
+
+    @classmethod
+    def open(
+        cls,
+        selection: Selection,
+        *,
+        bits: int | None = None,
+        wraps: bool = False,
+        sys_root: str = "/sys",
+    ) -> Self:
+        """Load the object for *selection*, with rings of 2^*bits* events. Raises BpfError."""
+        cpus = possible_cpus(sys_root)
+        bits = ring_bits(cpus) if bits is None else bits
+        sizes = {
+            "events": cpus << bits,
+            "rings": cpus,
+            "names": 1 << NAME_BITS,
+            "processes": max(1, 4 * len(selection.processes)) if selection.processes else 1,
+        }
+        content = settings_of(selection, ring_bits=bits, name_bits=NAME_BITS, wraps=wraps)
+        with ExitStack() as opened:
+            skeleton = opened.enter_context(
+                load_object(
+                    __package__ or "",
+                    "recorder",
+                    max_entries=sizes,
+                    initial={"recorder.rodata": content},
+                )
+            )
+            recorder = cls(skeleton, cpus, bits)
+            recorder._choose(selection)
+            opened.pop_all()
+        return recorder
+
+    def begin(self) -> None:
+        """Attach, and note the threads that live. Raises BpfError."""
+        try:
+            for program in PROGRAMS:
+                self._links.append(self._skeleton.link(program))
+        except BpfError:
+            self._detach()
+            raise
+        _OPEN.pack_into(self._open, 0, 1)
+        self._skeleton.run("note_living")
+
+    def end(self) -> None:
+        """Detach. What is recorded can still be drained."""
+        _OPEN.pack_into(self._open, 0, 0)
+        self._detach()
+
+    def drain(self) -> Drained:
+        """Return what was recorded since the last drain."""
+        events = {cpu: as_events(ring.take()) for cpu, ring in enumerate(self._rings)}
+        names = self._names.take()
+        return Drained({cpu: each for cpu, each in events.items() if len(each)}, names)
+
+    def last(self) -> Drained:
+        """Return the newest events of rings that wrap, after ``end``."""
+        events = {cpu: as_events(ring.last()) for cpu, ring in enumerate(self._rings)}
+        return Drained({cpu: each for cpu, each in events.items() if len(each)}, self._names.take())
+
+    def losses(self) -> Losses:
+        """Return what found no room so far."""
+        by_cpu = {cpu: ring.lost for cpu, ring in enumerate(self._rings) if ring.lost}
+        return Losses(by_cpu, self._names.lost)
+
+    def close(self) -> None:
+        """Detach and unload. A second call does nothing."""
+        self._detach()
+        self._skeleton.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _choose(self, selection: Selection) -> None:
+        for tgid in selection.processes:
+            self._skeleton.update("processes", _TGID.pack(tgid), _TGID.pack(1))
+        if selection.cpus:
+            for cpu in _others(selection.cpus, len(self._rings)):
+                self._rings[cpu].state["is_left_out"][0] = 1
+
+    def _detach(self) -> None:
+        while self._links:
+            os.close(self._links.pop())
+
+
+def _others(cpus: Iterable[int], count: int) -> list[int]:
+    chosen = frozenset(cpus)
+    return [cpu for cpu in range(count) if cpu not in chosen]
+
+
+def possible_cpus(sys_root: str = "/sys") -> int:
+    """Return the highest possible CPU number plus one."""
+    try:
+        text = Path(sys_root, "devices/system/cpu/possible").read_text()
+        highest = int(re.split("[-,]", text.strip())[-1])
+    except (OSError, ValueError):
+        return os.cpu_count() or 1
+    return min(highest + 1, MOST_CPUS)
+
+
+def names_of(names: np.ndarray) -> list[tuple[int, str]]:
+    """Return tid and name of each record."""
+    comms = [text_of(comm) for comm in names["comm"].tolist()]
+    return list(zip(names["tid"].tolist(), comms, strict=True))
+
+
+def text_of(comm: bytes) -> str:
+    """Return a thread's name as text."""
+    return comm.split(b"\0", 1)[0].decode("utf-8", "replace")

@@ -1,0 +1,335 @@
+"""The captures of this agent: begins them, one at a time, and keeps account of them."""
+
+import json
+import threading
+import time
+from collections import deque
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import structlog
+from attrs import asdict, define, field, frozen
+
+from temper_core import (
+    EventKind,
+    EventLevel,
+    HelperBounds,
+    HelperProcess,
+    InputError,
+    InstrumentContext,
+    MachineError,
+    PluginError,
+    Snapshot,
+    rfc3339,
+)
+from temper_plugin_tracer.capture.bounds import MIB
+from temper_plugin_tracer.capture.choosing import Chooser
+from temper_plugin_tracer.capture.node_lock import DIRECTORY, NodeLock
+from temper_plugin_tracer.capture.node_notes import MOST_LOOKS, look_of, notes
+from temper_plugin_tracer.capture.request import TraceRequest
+from temper_plugin_tracer.capture.selection import Selection
+from temper_plugin_tracer.capture.store import END, NODE, SUMMARY, TRACE, Store, new_id
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+ENTRY_POINT = "temper_plugin_tracer.capture.helper:capture"
+HELPER_MEMORY = 256 * MIB
+HELPER_CPU_S = 120
+WRITING_S = 600.0
+"""How long the helper may take to write the trace after the recording, at the lowest priority."""
+SETTLE_S = 1.0
+BEGUN = EventKind("trace_begun", "A trace is being captured; the subject is what is captured.")
+FINISHED = EventKind("trace_finished", "A trace is captured; the subject is its id.")
+FAILED = EventKind("trace_failed", "A trace could not be captured.", level=EventLevel.WARNING)
+DELETED = EventKind("trace_deleted", "A kept trace was deleted; the subject is its id.")
+KINDS = (BEGUN, FINISHED, FAILED, DELETED)
+WHOLE_NODE = "the whole node"
+
+
+@frozen
+class Holder:
+    """Whoever captures now, so that a second request is refused."""
+
+    id: str
+    by: str
+    remaining_s: float
+
+    def document(self) -> dict[str, Any]:
+        """Return the body of the refusal."""
+        error = f"a trace is being captured by {self.by}, for {self.remaining_s:.0f} s more"
+        return {
+            "error": error,
+            "id": self.id,
+            "held_by": self.by,
+            "remaining_s": round(self.remaining_s, 1),
+        }
+
+
+class HeldError(InputError):
+    """A capture is refused because another one runs."""
+
+    def __init__(self, holder: Holder) -> None:
+        self.holder = holder
+        super().__init__(holder.document()["error"])
+
+
+@define(eq=False)
+class Running:
+    """A capture that is recorded or written."""
+
+    id: str
+    by: str
+    request: TraceRequest
+    selection: Selection
+    began_at: float
+    began_s: float
+    helper: HelperProcess
+    is_ending: bool = False
+    looks: deque[Mapping[str, Any]] = field(factory=lambda: deque(maxlen=MOST_LOOKS))
+
+    def remaining_s(self, now: float) -> float:
+        """Return for how long it may still record."""
+        return max(0.0, self.began_s + self.request.seconds - now) if not self.is_ending else 0.0
+
+    def document(self, now: float) -> dict[str, Any]:
+        """Return it as an entry of ``/traces``."""
+        remaining_s = self.remaining_s(now)
+        return {
+            "id": self.id,
+            "state": "recording" if remaining_s else "writing",
+            "by": self.by,
+            "selection": self.selection.label or WHOLE_NODE,
+            "began_at": rfc3339(self.began_at),
+            "elapsed_s": round(now - self.began_s, 1),
+            "remaining_s": round(remaining_s, 1),
+            "asked": asdict(self.request),
+        }
+
+
+class Captures:
+    """Begins, ends, lists and deletes captures. Any thread may call every method."""
+
+    def __init__(
+        self,
+        context: InstrumentContext,
+        *,
+        lock_directory: Path = DIRECTORY,
+        free_bytes: int | None = None,
+    ) -> None:
+        self._context = context
+        self._lock = threading.RLock()
+        self._node_lock = NodeLock(lock_directory)
+        self._free_bytes = free_bytes
+        self._running: Running | None = None
+        self._failed: dict[str, Any] | None = None
+        self._snapshot: Snapshot | None = None
+        self._store: Store | None = None
+
+    @property
+    def store(self) -> Store:
+        """The kept captures. What an earlier agent left unfinished is removed first.
+
+        Raises MachineError if there is no state directory.
+        """
+        with self._lock:
+            if self._store is None:
+                store = Store(self._context.state.path)
+                left = store.clean()
+                if left:
+                    log.info("trace_remains_removed", files=left)
+                self._store = store
+            return self._store
+
+    def clean(self) -> None:
+        """Remove what an earlier agent left unfinished, without making the directory."""
+        if self._context.state.used_bytes():
+            with suppress(MachineError, OSError):
+                _ = self.store
+
+    def begin(self, request: TraceRequest, by: str) -> dict[str, Any]:
+        """Begin a capture in the name of *by*, and return its entry.
+
+        Raises HeldError while another one runs, InputError if there is nothing of that name,
+        MachineError if it cannot begin.
+        """
+        with self._lock:
+            self.settle()
+            if self._running is not None:
+                raise HeldError(self._holder(self._running))
+            chooser = Chooser(self._context.lookup, self._snapshot)
+            selection = chooser.choose(request)
+            self._take_node(request, by)
+            try:
+                self._running = self._start(request, selection, by)
+            except BaseException:
+                self._node_lock.release()
+                raise
+            self._failed = None
+            self._record(BEGUN, selection.label or WHOLE_NODE, f"asked by {by}")
+            return self._running.document(time.monotonic())
+
+    def end(self, capture: str, by: str) -> dict[str, Any] | None:
+        """End the recording of a running capture, and keep it. Return its entry, None without."""
+        with self._lock:
+            self.settle()
+            running = self._running
+            if running is None or running.id != capture:
+                return None
+            self._context.state.write(f"{capture}{END}", by.encode(errors="replace"))
+            running.is_ending = True
+            return running.document(time.monotonic())
+
+    def delete(self, capture: str, by: str) -> bool:
+        """Delete a finished capture. Return whether there was one. Raises OSError."""
+        with self._lock:
+            if self.store.trace(capture) is None:
+                return False
+            self.store.remove(capture)
+            self._record(DELETED, capture, f"asked by {by}")
+            return True
+
+    def documents(self) -> list[dict[str, Any]]:
+        """Return the running capture, the last one if it failed, and the kept ones."""
+        with self._lock:
+            self.settle()
+            entries = [] if self._running is None else [self._running.document(time.monotonic())]
+            if self._failed is not None:
+                entries.append(self._failed)
+            return [*entries, *(dict(self.store.summary(each)) for each in self.store.ids())]
+
+    def is_running(self, capture: str) -> bool:
+        """Whether this capture is recorded or written now."""
+        with self._lock:
+            self.settle()
+            return self._running is not None and self._running.id == capture
+
+    def trace(self, capture: str) -> Path | None:
+        """Return the file of a finished capture."""
+        return self.store.trace(capture)
+
+    def tell(self, snapshot: Snapshot) -> None:
+        """Take a look at the node: a running capture tells of it."""
+        with self._lock:
+            self._snapshot = snapshot
+            self.settle()
+            running = self._running
+            if running is None:
+                return
+            running.looks.append(look_of(snapshot))
+            with suppress(MachineError):
+                self._write_notes(running.id, running.looks)
+
+    def settle(self) -> None:
+        """Take the result of a capture whose helper has ended."""
+        running = self._running
+        if running is None or running.helper.is_running():
+            return
+        self._running = None
+        self._node_lock.release()
+        try:
+            result = running.helper.result()
+        except (PluginError, TimeoutError) as error:
+            self._fail(running, getattr(error, "reason", "") or str(error))
+        else:
+            reason = result.get("error", "")
+            if reason:
+                self._fail(running, reason)
+            else:
+                self._record(FINISHED, running.id, _in_words(result, running.by))
+        self._remove_notes(running.id)
+
+    def close(self) -> None:
+        """End the running capture at once. Nothing of it is kept."""
+        with self._lock:
+            running = self._running
+            if running is not None:
+                running.helper.stop()
+                self._remove_notes(running.id)
+                self._record(FAILED, running.id, "the agent ends")
+                self._running = None
+            self._node_lock.release()
+
+    def _start(self, request: TraceRequest, selection: Selection, by: str) -> Running:
+        capture = new_id()
+        looks = [look_of(self._snapshot)] if self._snapshot is not None else []
+        directory = self.store.directory
+        self._write_notes(capture, looks)
+        bounds = asdict(request.bounds)
+        if self._free_bytes is not None:
+            bounds["free_bytes"] = self._free_bytes
+        argument = {
+            "id": capture,
+            "directory": str(directory),
+            "node": self._context.node,
+            "by": by,
+            "backend": request.backend,
+            "bounds": bounds,
+            "selection": selection.document(),
+            "cores": [[cpu.id, cpu.core] for cpu in self._context.machine.cpus],
+        }
+        try:
+            helper = self._context.helper(
+                ENTRY_POINT,
+                argument,
+                HelperBounds(
+                    memory_bytes=HELPER_MEMORY,
+                    cpu_s=HELPER_CPU_S,
+                    seconds=request.seconds + WRITING_S,
+                ),
+            )
+        except BaseException:
+            self._remove_notes(capture)
+            raise
+        running = Running(capture, by, request, selection, time.time(), time.monotonic(), helper)
+        running.looks.extend(looks)
+        return running
+
+    def _take_node(self, request: TraceRequest, by: str) -> None:
+        note = {"by": f"{by} ({self._context.node})", "until": time.time() + request.seconds}
+        holder = self._node_lock.take(note)
+        if holder is None:
+            return
+        until = holder.get("until")
+        left_s = until - time.time() if isinstance(until, float | int) else 0.0
+        by = str(holder.get("by") or "another agent of this host")
+        raise HeldError(Holder("", by, max(0.0, left_s)))
+
+    def _holder(self, running: Running) -> Holder:
+        return Holder(running.id, running.by, running.remaining_s(time.monotonic()))
+
+    def _fail(self, running: Running, reason: str) -> None:
+        self._failed = {
+            **running.document(time.monotonic()),
+            "state": "failed",
+            "remaining_s": 0.0,
+            "reason": reason,
+        }
+        self._record(FAILED, running.id, f"{reason} (asked by {running.by})")
+
+    def _write_notes(self, capture: str, looks: Any) -> None:  # noqa: ANN401 - any sequence
+        content = json.dumps(notes(list(looks), self._snapshot, self._context.lookup))
+        self._context.state.write(f"{capture}{NODE}", content.encode())
+
+    def _remove_notes(self, capture: str) -> None:
+        store = self._store
+        if store is None:
+            return
+        suffixes = [NODE, END]
+        if store.trace(capture) is None:
+            suffixes += [SUMMARY, TRACE]
+        for suffix in suffixes:
+            with suppress(OSError):
+                (store.directory / f"{capture}{suffix}").unlink(missing_ok=True)
+
+    def _record(self, kind: EventKind, subject: str, reason: str) -> None:
+        self._context.record(kind.name, subject, reason)
+
+
+def _in_words(result: Mapping[str, Any], by: str) -> str:
+    lost = f", {result['lost']} lost" if result["lost"] else ""
+    return (
+        f"{result['events']} events in {result['seconds']:.2f} s{lost}, {result['bytes']} bytes, "
+        f"ended by {result['ended_by']}, asked by {by}"
+    )

@@ -1,0 +1,125 @@
+"""Encodes a recording as a trace for Perfetto, within its bounds."""
+
+import io
+import time
+from collections.abc import Iterable
+from typing import BinaryIO, cast
+
+from attrs import frozen
+
+from temper_plugin_tracer.capture.bounds import Ending
+from temper_plugin_tracer.capture.node_tracks import write_tracks
+from temper_plugin_tracer.capture.pieces import Events, count_of, first_events, pieces
+from temper_plugin_tracer.capture.raw_file import RawFile
+from temper_plugin_tracer.capture.recording import Recorded
+from temper_plugin_tracer.capture.staged_output import StagedOutput
+from temper_plugin_tracer.capture.told import Told
+from temper_plugin_tracer.capture.traced_records import (
+    capture_facts,
+    traced_machine,
+    traced_threads,
+)
+from temper_plugin_tracer.capture.who_is_who import SeenThreads
+from temper_plugin_tracer.trace.perfetto.writer import TraceWriter
+from temper_plugin_tracer.trace.roster import CaptureFacts, TracedThread
+
+PIECE_EVENTS = 65_536
+LEAST_PIECE = 1_024
+PIECES_OF_A_FILE = 32
+BYTES_OF_EVENT = 9
+REALTIME, MONOTONIC, BOOTTIME = 1, 3, 6
+"""Ids of Perfetto's builtin clocks."""
+FACTS_SLACK = 256
+"""Bytes by which the facts may grow between their first writing and the last."""
+
+
+@frozen
+class Encoding:
+    """A recording to encode."""
+
+    raw: RawFile
+    recorded: Recorded
+    told: Told
+
+
+@frozen
+class Outcome:
+    """A whole trace: its size and content, and what ended it."""
+
+    bytes: int
+    events: int
+    threads: int
+    ending: Ending
+
+
+class TooSmallError(OSError):
+    """The bound on bytes leaves no room for the names of the threads."""
+
+
+def encode(encoding: Encoding, descriptor: int) -> Outcome:
+    """Write the trace to *descriptor*. Raises OSError, also if not even the names fit."""
+    told, recorded = encoding.told, encoding.recorded
+    output = StagedOutput(descriptor, told.bounds.bytes)
+    writer = TraceWriter(cast("BinaryIO", output))
+    threads = _threads(encoding)
+    writer.machine(traced_machine(told.cores), _clocks())
+    writer.threads(threads, recorded.began_ns)
+    write_tracks(writer, told.notes.looks, recorded)
+    reserve = _size_of_facts(capture_facts(told, recorded, recorded.ending)) + FACTS_SLACK
+    if not output.commit(reserve=reserve):
+        raise TooSmallError(0, f"the names of {len(threads)} threads exceed the bound on bytes")
+    events, ending = _write_events(encoding, writer, output, reserve)
+    writer.facts(capture_facts(told, recorded, ending))
+    output.commit()
+    return Outcome(output.size, events, len(threads), ending)
+
+
+def _write_events(
+    encoding: Encoding, writer: TraceWriter, output: StagedOutput, reserve: int
+) -> tuple[int, Ending]:
+    """Write the events piece by piece until a bound is reached. Return count and ending."""
+    bounds, written = encoding.told.bounds, 0
+    names: dict[int, str] = {}
+    for piece in _pieces(encoding, names):
+        cut = first_events(piece, bounds.events - written)
+        for cpu, events in cut.items():
+            writer.events(cpu, events, names)
+        if not output.commit(reserve=reserve):
+            return written, Ending.BYTES
+        written += count_of(cut)
+        if count_of(cut) < count_of(piece):
+            return written, Ending.EVENTS
+    return written, encoding.recorded.ending
+
+
+def _pieces(encoding: Encoding, names: dict[int, str]) -> Iterable[Events]:
+    """Yield the events in pieces, after the names that were noted before their end."""
+    fitting = encoding.told.bounds.bytes // BYTES_OF_EVENT // PIECES_OF_A_FILE
+    most = max(LEAST_PIECE, min(PIECE_EVENTS, fitting))
+    seen = SeenThreads()
+    for drained in encoding.raw.drains():
+        seen.add((), drained.names)
+        names.update((tid, thread.name) for tid, thread in seen.known.items())
+        seen.known.clear()
+        yield from pieces(drained, most)
+
+
+def _threads(encoding: Encoding) -> list[TracedThread]:
+    seen = SeenThreads()
+    for drained in encoding.raw.drains():
+        seen.add(drained.events.values(), drained.names)
+    return traced_threads(seen, encoding.told.notes.memberships)
+
+
+def _clocks() -> dict[int, int]:
+    return {
+        BOOTTIME: time.clock_gettime_ns(time.CLOCK_BOOTTIME),
+        MONOTONIC: time.clock_gettime_ns(time.CLOCK_MONOTONIC),
+        REALTIME: time.clock_gettime_ns(time.CLOCK_REALTIME),
+    }
+
+
+def _size_of_facts(facts: CaptureFacts) -> int:
+    scratch = io.BytesIO()
+    TraceWriter(scratch).facts(facts)
+    return len(scratch.getvalue())

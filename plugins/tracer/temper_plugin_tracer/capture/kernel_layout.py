@@ -1,0 +1,67 @@
+"""The layouts that ``recorder.bpf.c`` shares with user space."""
+
+import struct
+from typing import Final
+
+import numpy as np
+
+from temper_plugin_tracer.capture.selection import MOST_CGROUPS, Selection
+
+EVENT_BYTES: Final = 32
+NAME_BYTES: Final = 56
+RING_BYTES: Final = 128
+
+NAME: Final = np.dtype(
+    [
+        ("ns", "<u8"),
+        ("cgroup", "<u8"),
+        ("tid", "<u4"),
+        ("tgid", "<u4"),
+        ("comm", "S16"),
+        ("kind", "<u4"),
+        ("flags", "<u4"),
+        ("unused", "<u4"),
+        ("lap", "<u4"),
+    ]
+)
+"""The name of a thread at a moment. ``flags`` are those of task_struct."""
+
+RING: Final = np.dtype(
+    {
+        "names": ["reserved", "lost", "taken", "near", "is_left_out"],
+        "formats": ["<u8"] * 5,
+        "offsets": [0, 8, 64, 72, 80],
+        "itemsize": RING_BYTES,
+    }
+)
+"""The state of a ring. User space writes ``taken`` and ``is_left_out``."""
+
+LIVES, FORKED, EXECUTED, RENAMED, EXITED = 1, 2, 3, 4, 5
+"""Kinds of a ``NAME``."""
+
+_SETTINGS = struct.Struct(f"<Q{MOST_CGROUPS}Q{MOST_CGROUPS}I8I")
+NEAR_NS: Final = 1_000_000_000
+"""How long a CPU is recorded after a selected thread last ran there or was queued there."""
+
+
+def settings_of(
+    selection: Selection, *, ring_bits: int, name_bits: int, wraps: bool = False
+) -> bytes:
+    """Return the constants of the object."""
+    cgroups = selection.cgroups[:MOST_CGROUPS]
+    rest = [0] * (MOST_CGROUPS - len(cgroups))
+    return _SETTINGS.pack(
+        NEAR_NS,
+        *(choice.id for choice in cgroups),
+        *rest,
+        *(choice.level for choice in cgroups),
+        *rest,
+        len(cgroups),
+        not selection.is_whole_node,
+        bool(selection.processes),
+        1 << ring_bits,
+        1 << name_bits,
+        ring_bits,
+        name_bits,
+        wraps,
+    )

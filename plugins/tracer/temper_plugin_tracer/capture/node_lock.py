@@ -1,0 +1,62 @@
+"""One capture at a time on a node, across all agents of the host that share a directory."""
+
+import fcntl
+import json
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from attrs import define
+
+DIRECTORY = Path("/run/temper")
+NAME = "trace.lock"
+LARGEST_NOTE = 4096
+
+
+@define(eq=False)
+class NodeLock:
+    """A lock of the kernel (flock), which it releases when its holder ends, however that ends.
+
+    The file's content says who holds it. Without a directory to write to there is no lock.
+    """
+
+    directory: Path = DIRECTORY
+    _descriptor: int = -1
+
+    def take(self, note: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """Take the lock and write *note* into it. Return the holder's note if it is taken."""
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        try:
+            self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            descriptor = os.open(self.directory / NAME, flags, 0o600)
+        except OSError:
+            return None
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            holder = _note(descriptor)
+            os.close(descriptor)
+            return holder
+        with suppress(OSError):
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, json.dumps(note).encode(), 0)
+        self._descriptor = descriptor
+        return None
+
+    def release(self) -> None:
+        """Release it. A second call does nothing."""
+        if self._descriptor >= 0:
+            with suppress(OSError):
+                os.ftruncate(self._descriptor, 0)
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+
+def _note(descriptor: int) -> Mapping[str, Any]:
+    with suppress(OSError, ValueError):
+        note = json.loads(os.pread(descriptor, LARGEST_NOTE, 0))
+        if isinstance(note, dict):
+            return note
+    return {}

@@ -1,0 +1,517 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
+/*
+ * Records scheduler events into a ring per CPU, and the names of threads into one ring of all CPUs.
+ *
+ * User space drains the rings while it records. A slot is reserved by an atomic addition, because
+ * an interrupt may record in the middle of another record. It is whole when its last field is the
+ * lap of the ring, so user space stops reading before a slot that is still being written. The
+ * layouts are those of capture/kernel_layout.py and trace/events.py.
+ */
+#include "temper_core/bpf/kernel.h"
+
+#define MOST_SELECTED 8
+#define SLACK 8 /* slots that nested records of one CPU may take after a ring was seen to have room */
+#define MOST_CPUS_AT_ONCE 64 /* that note a name at one moment */
+#define PREEMPTED 0x100
+#define TASK_REPORT 0x7f
+#define REPORT_IDLE 0x80
+#define TASK_IDLE 0x402
+#define TASK_RTLOCK_WAIT 0x1000
+#define TASK_FROZEN 0x8000
+#define UNINTERRUPTIBLE 0x2
+#define INTERRUPT_WAKES 1
+
+char LICENSE[] SEC("license") = "GPL";
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct thread_info___cpu {
+	u32 cpu;
+};
+
+struct task_struct___cpu {
+	struct thread_info___cpu thread_info;
+};
+
+#pragma clang attribute pop
+
+enum kind {
+	SWITCH = 1,
+	WAKING = 2,
+	MIGRATION = 3,
+	INTERRUPT_BEGINS = 4,
+	INTERRUPT_ENDS = 5,
+	SOFTIRQ_BEGINS = 6,
+	SOFTIRQ_ENDS = 7,
+};
+
+enum name_kind {
+	LIVES = 1,
+	FORKED = 2,
+	EXECUTED = 3,
+	RENAMED = 4,
+	EXITED = 5,
+};
+
+struct event {
+	u64 ns;
+	u32 prev, next, tgid;
+	u16 cpu, target, state;
+	s16 prio;
+	u8 kind, flags;
+	u16 lap;
+};
+
+struct name {
+	u64 ns;
+	u64 cgroup;
+	u32 tid, tgid;
+	char comm[TASK_COMM_LEN];
+	u32 kind, flags;
+	u32 unused;
+	u32 lap;
+};
+
+/* One per CPU. What user space writes has a cache line of its own. */
+struct ring {
+	u64 reserved;
+	u64 lost;
+	u64 interrupts; /* handlers that run now */
+	u64 unused[5];
+	u64 taken;     /* user space: the events before it are drained */
+	u64 near;      /* until then a selected thread may wait or run here */
+	u64 is_left_out; /* user space: nothing of this CPU is recorded */
+	u64 unused_too[5];
+};
+
+struct settings {
+	u64 near_ns;
+	u64 cgroups[MOST_SELECTED]; /* ids of selected cgroups */
+	u32 levels[MOST_SELECTED];  /* their depths in the hierarchy */
+	u32 cgroup_count;
+	u32 selects; /* 0: the whole node */
+	u32 selects_processes;
+	u32 ring_events; /* a power of two, as is ring_names */
+	u32 ring_names;
+	u32 ring_bits, name_bits;
+	u32 wraps; /* the newest events are kept, instead of the oldest */
+};
+
+const volatile struct settings settings = {};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct event);
+} events SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct name);
+} names SEC(".maps");
+
+/* One per CPU. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct ring);
+} rings SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct ring);
+} name_ring SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, u64);
+} is_open SEC(".maps");
+
+/* Selected processes by tgid. Their children are added as they are forked. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, u32);
+} processes SEC(".maps");
+
+static __always_inline bool records(void)
+{
+	u32 first = 0;
+	u64 *open = bpf_map_lookup_elem(&is_open, &first);
+
+	return open && *open;
+}
+
+static __always_inline struct ring *ring_of(u32 cpu)
+{
+	return bpf_map_lookup_elem(&rings, &cpu);
+}
+
+static __always_inline u64 id_of(struct cgroup *cgroup)
+{
+	return cgroup->kn->id;
+}
+
+static __always_inline bool is_in_selected_cgroup(struct task_struct *task)
+{
+	struct cgroup *cgroup = task->cgroups->dfl_cgrp, *above;
+	void *ancestors = (void *)cgroup + bpf_core_field_offset(struct cgroup, ancestors);
+
+	for (u32 place = 0; place < MOST_SELECTED && place < settings.cgroup_count; place++) {
+		u32 level = settings.levels[place];
+
+		if (cgroup->level < (int)level)
+			continue;
+		if (bpf_probe_read_kernel(&above, sizeof(above), ancestors + level * sizeof(above)))
+			continue;
+		above = bpf_rdonly_cast(above, bpf_core_type_id_kernel(struct cgroup));
+		if (id_of(above) == settings.cgroups[place])
+			return true;
+	}
+	return false;
+}
+
+static __always_inline bool is_selected(struct task_struct *task)
+{
+	u32 tgid = task->tgid;
+
+	if (!tgid)
+		return false; /* the idle threads */
+	if (settings.selects_processes && bpf_map_lookup_elem(&processes, &tgid))
+		return true;
+	return settings.cgroup_count && is_in_selected_cgroup(task);
+}
+
+/* A selected thread runs, or waits, on this CPU. */
+static __always_inline void mark_near(u32 cpu, u64 now)
+{
+	struct ring *ring = ring_of(cpu);
+
+	if (ring)
+		ring->near = now + settings.near_ns;
+}
+
+static __always_inline bool is_near(u32 cpu, u64 now)
+{
+	struct ring *ring = ring_of(cpu);
+
+	return ring && ring->near >= now;
+}
+
+/* Reserve a slot of the ring of this CPU. NULL if it has no room. */
+static __always_inline struct event *new_event(struct ring *ring, u32 cpu, u64 *at)
+{
+	u32 place;
+
+	if (ring->is_left_out)
+		return NULL;
+	if (!settings.wraps && ring->reserved - ring->taken + SLACK >= settings.ring_events) {
+		__sync_fetch_and_add(&ring->lost, 1);
+		return NULL;
+	}
+	*at = __sync_fetch_and_add(&ring->reserved, 1);
+	place = (cpu << settings.ring_bits) + (*at & (settings.ring_events - 1));
+	return bpf_map_lookup_elem(&events, &place);
+}
+
+/*
+ * Publish a record by its last four bytes: kind, flags and lap. The exchange orders them after the
+ * other fields on every machine.
+ */
+static __always_inline void commit(struct event *event, u64 at, u32 kind, u32 flags)
+{
+	u32 lap = (at >> settings.ring_bits) + 1;
+
+	__sync_lock_test_and_set((u32 *)&event->kind, kind | flags << 8 | lap << 16);
+}
+
+static __always_inline u32 reported_state(struct task_struct *task, bool preempt, u32 state)
+{
+	u32 shown = (state | task->exit_state) & TASK_REPORT;
+
+	if (preempt)
+		return PREEMPTED;
+	if ((state & TASK_IDLE) == TASK_IDLE)
+		return REPORT_IDLE;
+	if (state & (TASK_RTLOCK_WAIT | TASK_FROZEN))
+		return UNINTERRUPTIBLE;
+	for (u32 bit = 0x40; bit; bit >>= 1)
+		if (shown & bit)
+			return bit; /* the trace point shows the highest one, as fls() in task_state_index() */
+	return 0;
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next,
+	     unsigned int state)
+{
+	u32 cpu = bpf_get_smp_processor_id();
+	struct ring *ring = ring_of(cpu);
+	struct event *event;
+	u64 now, at;
+
+	if (!ring || !records())
+		return 0;
+	now = bpf_ktime_get_boot_ns();
+	if (settings.selects) {
+		if (is_selected(next) || is_selected(prev))
+			mark_near(cpu, now);
+		else if (ring->near < now)
+			return 0;
+	}
+	event = new_event(ring, cpu, &at);
+	if (!event)
+		return 0;
+	event->ns = now;
+	event->prev = prev->pid;
+	event->next = next->pid;
+	event->tgid = next->tgid;
+	event->cpu = cpu;
+	event->target = cpu;
+	event->state = reported_state(prev, preempt, state);
+	event->prio = next->prio;
+	commit(event, at, SWITCH, 0);
+	return 0;
+}
+
+static __always_inline u32 cpu_of(struct task_struct *task)
+{
+	return ((struct task_struct___cpu *)task)->thread_info.cpu;
+}
+
+SEC("tp_btf/sched_waking")
+int BPF_PROG(on_waking, struct task_struct *wakee)
+{
+	struct task_struct *waker = bpf_get_current_task_btf();
+	u32 cpu = bpf_get_smp_processor_id(), target = cpu_of(wakee);
+	struct ring *ring = ring_of(cpu);
+	struct event *event;
+	u64 now, at;
+
+	if (!ring || !records())
+		return 0;
+	now = bpf_ktime_get_boot_ns();
+	if (settings.selects) {
+		if (is_selected(wakee))
+			mark_near(target, now);
+		else if (!is_near(target, now) && !is_selected(waker))
+			return 0;
+	}
+	event = new_event(ring, cpu, &at);
+	if (!event)
+		return 0;
+	event->ns = now;
+	event->prev = waker->pid;
+	event->next = wakee->pid;
+	event->tgid = wakee->tgid;
+	event->cpu = cpu;
+	event->target = target;
+	event->state = 0;
+	event->prio = wakee->prio;
+	commit(event, at, WAKING, !waker->pid || ring->interrupts ? INTERRUPT_WAKES : 0);
+	return 0;
+}
+
+SEC("tp_btf/sched_migrate_task")
+int BPF_PROG(on_migration, struct task_struct *task, int target)
+{
+	u32 cpu = bpf_get_smp_processor_id();
+	struct ring *ring = ring_of(cpu);
+	struct event *event;
+	u64 now, at;
+
+	if (!ring || !records())
+		return 0;
+	now = bpf_ktime_get_boot_ns();
+	if (settings.selects) {
+		if (is_selected(task))
+			mark_near(target, now);
+		else if (!is_near(target, now))
+			return 0;
+	}
+	event = new_event(ring, cpu, &at);
+	if (!event)
+		return 0;
+	event->ns = now;
+	event->prev = cpu_of(task);
+	event->next = task->pid;
+	event->tgid = task->tgid;
+	event->cpu = cpu;
+	event->target = target;
+	event->state = 0;
+	event->prio = task->prio;
+	commit(event, at, MIGRATION, 0);
+	return 0;
+}
+
+static __always_inline int note_handler(u32 kind, u32 number, int change)
+{
+	u32 cpu = bpf_get_smp_processor_id();
+	struct ring *ring = ring_of(cpu);
+	struct event *event;
+	u64 now, at;
+
+	if (!ring || !records())
+		return 0;
+	/* One that has begun before the recording is not counted. */
+	if (change > 0)
+		ring->interrupts++;
+	else if (ring->interrupts)
+		ring->interrupts--;
+	now = bpf_ktime_get_boot_ns();
+	if (settings.selects && ring->near < now)
+		return 0;
+	event = new_event(ring, cpu, &at);
+	if (!event)
+		return 0;
+	event->ns = now;
+	event->prev = 0;
+	event->next = number;
+	event->tgid = 0;
+	event->cpu = cpu;
+	event->target = cpu;
+	event->state = 0;
+	event->prio = 0;
+	commit(event, at, kind, 0);
+	return 0;
+}
+
+SEC("tp_btf/irq_handler_entry")
+int BPF_PROG(on_interrupt, int irq)
+{
+	return note_handler(INTERRUPT_BEGINS, irq, 1);
+}
+
+SEC("tp_btf/irq_handler_exit")
+int BPF_PROG(after_interrupt, int irq)
+{
+	return note_handler(INTERRUPT_ENDS, irq, -1);
+}
+
+SEC("tp_btf/softirq_entry")
+int BPF_PROG(on_softirq, unsigned int vector)
+{
+	return note_handler(SOFTIRQ_BEGINS, vector, 1);
+}
+
+SEC("tp_btf/softirq_exit")
+int BPF_PROG(after_softirq, unsigned int vector)
+{
+	return note_handler(SOFTIRQ_ENDS, vector, -1);
+}
+
+/* Copy the name of *task*. */
+static __always_inline void copy_comm(struct name *name, struct task_struct *task)
+{
+	const u64 *from = (const u64 *)task->comm;
+	u64 *to = (u64 *)name->comm;
+
+	to[0] = from[0];
+	to[1] = from[1];
+}
+
+/* Note a thread with its name, which becomes *comm* if that is given. */
+static __always_inline void note_name(struct task_struct *trusted, u32 kind, const char *comm)
+{
+	struct task_struct *task =
+		bpf_rdonly_cast(trusted, bpf_core_type_id_kernel(struct task_struct));
+	u32 first = 0, place;
+	struct ring *ring = bpf_map_lookup_elem(&name_ring, &first);
+	struct name *name;
+	u64 at;
+
+	if (!ring)
+		return;
+	if (ring->reserved - ring->taken + SLACK * MOST_CPUS_AT_ONCE >= settings.ring_names) {
+		__sync_fetch_and_add(&ring->lost, 1);
+		return;
+	}
+	at = __sync_fetch_and_add(&ring->reserved, 1);
+	place = at & (settings.ring_names - 1);
+	name = bpf_map_lookup_elem(&names, &place);
+	if (!name)
+		return;
+	name->ns = bpf_ktime_get_boot_ns();
+	name->cgroup = task->cgroups->dfl_cgrp->kn->id;
+	name->tid = task->pid;
+	name->tgid = task->tgid;
+	name->flags = task->flags;
+	if (comm)
+		bpf_probe_read_kernel_str(name->comm, sizeof(name->comm), comm);
+	else
+		copy_comm(name, task);
+	name->kind = kind;
+	__sync_lock_test_and_set(&name->lap, (u32)(at >> settings.name_bits) + 1);
+}
+
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
+{
+	u32 tgid = child->tgid, one = 1;
+
+	if (!records())
+		return 0;
+	if (settings.selects_processes && tgid != (u32)parent->tgid) {
+		u32 of = parent->tgid;
+
+		if (bpf_map_lookup_elem(&processes, &of))
+			bpf_map_update_elem(&processes, &tgid, &one, BPF_ANY);
+	}
+	note_name(child, FORKED, NULL);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(on_exec, struct task_struct *task)
+{
+	if (records())
+		note_name(task, EXECUTED, NULL);
+	return 0;
+}
+
+SEC("tp_btf/task_rename")
+int BPF_PROG(on_rename, struct task_struct *task, const char *comm)
+{
+	if (records())
+		note_name(task, RENAMED, comm);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(on_exit, struct task_struct *task)
+{
+	if (records())
+		note_name(task, EXITED, NULL);
+	return 0;
+}
+
+/* Note all threads that live now. */
+SEC("syscall")
+int note_living(void *context)
+{
+	struct bpf_iter_task walk;
+	struct task_struct *task;
+
+	bpf_rcu_read_lock();
+	bpf_iter_task_new(&walk, NULL, BPF_TASK_ITER_ALL_THREADS);
+	while ((task = bpf_iter_task_next(&walk)))
+		if (task->pid)
+			note_name(task, LIVES, NULL);
+	bpf_iter_task_destroy(&walk);
+	bpf_rcu_read_unlock();
+	return 0;
+}

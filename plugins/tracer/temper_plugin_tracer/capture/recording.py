@@ -1,0 +1,144 @@
+"""Records until a bound is reached: drains a recorder into the raw file."""
+
+import errno
+import os
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+from attrs import evolve, frozen
+
+from temper_plugin_tracer.capture.bounds import Bounds, Ending
+from temper_plugin_tracer.capture.drained import Drained, Losses
+from temper_plugin_tracer.capture.raw_file import RawFile
+
+DRAIN_EVERY_S = 0.03
+BYTES_OF_EVENT = 9
+"""Size of an event in the finished file, at most. The encoder keeps the bound itself."""
+FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+
+
+class Recorder(Protocol):
+    """A way to record: the BPF object, or a tracefs instance."""
+
+    name: str
+
+    def begin(self) -> None:
+        """Begin to record."""
+        ...
+
+    def end(self) -> None:
+        """Stop recording."""
+        ...
+
+    def drain(self) -> Drained:
+        """Return what was recorded since the last drain."""
+        ...
+
+    def losses(self) -> Losses:
+        """Return what found no room so far."""
+        ...
+
+
+@frozen
+class Recorded:
+    """A recording that has ended.
+
+    Attributes:
+        began_ns: CLOCK_BOOTTIME at its beginning.
+        ended_ns: CLOCK_BOOTTIME at its end.
+        ending: What ended it.
+        events: Number of events in the raw file.
+        names: Number of names there.
+        losses: What found no room.
+
+    """
+
+    began_ns: int
+    ended_ns: int
+    ending: Ending
+    events: int
+    names: int
+    losses: Losses
+
+    @property
+    def seconds(self) -> float:
+        """Its duration."""
+        return (self.ended_ns - self.began_ns) / 1e9
+
+
+@frozen
+class _Count:
+    events: int = 0
+    names: int = 0
+
+    def with_drain(self, drained: Drained) -> "_Count":
+        names = 0 if drained.names is None else len(drained.names)
+        return evolve(self, events=self.events + drained.count, names=self.names + names)
+
+    @property
+    def expected_bytes(self) -> int:
+        """An upper estimate of the events in the finished file."""
+        return self.events * BYTES_OF_EVENT
+
+
+def record(
+    recorder: Recorder,
+    raw: RawFile,
+    descriptor: int,
+    bounds: Bounds,
+    asked_ending: Callable[[], Ending | None],
+) -> Recorded:
+    """Record into *raw*, the file *descriptor*, until a bound is reached or an end is asked for.
+
+    Raises BpfError or OSError if the recorder cannot begin.
+    """
+    began_ns = boot_ns()
+    recorder.begin()
+    count, ending = _Count(), None
+    try:
+        while ending is None:
+            left_s = bounds.seconds - (boot_ns() - began_ns) / 1e9
+            if left_s <= 0:
+                ending = Ending.SECONDS
+                break
+            time.sleep(min(DRAIN_EVERY_S, left_s))
+            count, ending = _drain(recorder, raw, count)
+            ending = ending or asked_ending() or _reached(bounds, count, descriptor)
+    finally:
+        recorder.end()
+    ended_ns = boot_ns()
+    count, is_full = _drain(recorder, raw, count)
+    return Recorded(
+        began_ns, ended_ns, is_full or ending, count.events, count.names, recorder.losses()
+    )
+
+
+def boot_ns() -> int:
+    """Return CLOCK_BOOTTIME, the clock of the events."""
+    return time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+
+
+def free_bytes(descriptor: int) -> int:
+    """Return the free space of a file's file system for this user."""
+    status = os.fstatvfs(descriptor)
+    return status.f_bavail * status.f_frsize
+
+
+def _drain(recorder: Recorder, raw: RawFile, count: _Count) -> tuple[_Count, Ending | None]:
+    drained = recorder.drain()
+    try:
+        raw.write(drained)
+    except OSError as error:
+        if error.errno not in FULL:
+            raise
+        return count, Ending.DISK
+    return count.with_drain(drained), None
+
+
+def _reached(bounds: Bounds, count: _Count, descriptor: int) -> Ending | None:
+    if count.events >= bounds.events:
+        return Ending.EVENTS
+    if count.expected_bytes >= bounds.bytes:
+        return Ending.BYTES
+    return Ending.DISK if free_bytes(descriptor) < bounds.free_bytes else None

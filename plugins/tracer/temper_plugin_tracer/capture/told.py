@@ -1,0 +1,21 @@
+"""What a trace says of its capture and of the node, beside what was recorded."""
+
+from attrs import frozen
+
+from temper_plugin_tracer.capture.bounds import Bounds
+from temper_plugin_tracer.capture.node_reading import NodeNotes
+from temper_plugin_tracer.capture.selection import Selection
+
+
+@frozen
+class Told:
+    """What a trace says beside its events."""
+
+    id: str
+    node: str
+    by: str
+    backend: str
+    selection: Selection
+    bounds: Bounds
+    cores: tuple[tuple[int, ...], ...]
+    notes: NodeNotes

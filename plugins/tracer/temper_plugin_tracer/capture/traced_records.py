@@ -1,0 +1,66 @@
+"""The records of ``trace.roster`` from what a capture knows."""
+
+import os
+from collections.abc import Iterable
+
+from attrs import asdict
+
+from temper_plugin_tracer.capture.bounds import Ending
+from temper_plugin_tracer.capture.recording import Recorded
+from temper_plugin_tracer.capture.told import Told
+from temper_plugin_tracer.capture.who_is_who import (
+    KnownThread,
+    Membership,
+    Memberships,
+    SeenThreads,
+)
+from temper_plugin_tracer.trace.roster import CaptureFacts, TracedMachine, TracedThread
+
+
+def traced_threads(seen: SeenThreads, memberships: Memberships) -> list[TracedThread]:
+    """Return the threads of the events with their names and memberships."""
+    threads = seen.threads()
+    found = memberships.of(threads)
+    return [_traced(thread, seen, found[thread.tid]) for thread in threads]
+
+
+def traced_machine(cores: Iterable[tuple[int, ...]]) -> TracedMachine:
+    """Return this machine with the core of each CPU."""
+    uname = os.uname()
+    core_of = {cpu: core for cpu, core in cores}  # noqa: C416 - of pairs from JSON
+    return TracedMachine(
+        utsname=(uname.sysname, uname.release, uname.version, uname.machine),
+        cpus=tuple(sorted(core_of)),
+        cores=core_of,
+    )
+
+
+def capture_facts(told: Told, recorded: Recorded, ending: Ending) -> CaptureFacts:
+    """Return what a trace says of its capture."""
+    looks = told.notes.looks
+    layers = looks[-1]["layers"] if looks else ()
+    return CaptureFacts(
+        node=told.node,
+        seconds=recorded.seconds,
+        backend=told.backend,
+        selection=told.selection.label,
+        asked_by=told.by,
+        bounds={name: float(value) for name, value in asdict(told.bounds).items()},
+        ended_by=str(ending),
+        lost=dict(recorded.losses.by_cpu),
+        planned={layer["name"]: tuple(layer["cpus"]) for layer in layers},
+    )
+
+
+def _traced(thread: KnownThread, seen: SeenThreads, membership: Membership) -> TracedThread:
+    leader = seen.known.get(thread.tgid)
+    return TracedThread(
+        tid=thread.tid,
+        tgid=thread.tgid,
+        name=thread.name,
+        process=leader.name if leader is not None else "",
+        pod=membership.pod,
+        group=membership.group,
+        tier=membership.tier,
+        layer=membership.layer,
+    )

@@ -1,0 +1,1 @@
+"""The commands of ``temper trace``, each in the module of its name."""

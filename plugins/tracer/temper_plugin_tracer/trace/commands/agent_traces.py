@@ -1,0 +1,94 @@
+"""What the commands of ``temper trace`` ask the agent."""
+
+import base64
+import binascii
+import os
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from temper_core import InputError, MachineError, ask_agent
+from temper_core.observed import number, rows, text
+
+Row = Mapping[str, Any]
+Settings = Any
+"""The agent's settings, as ``temper_core.console.read_settings`` returns them."""
+MIB = 1024 * 1024
+OTHER_VERSION = "is its version another?"
+
+
+def begin(body: Mapping[str, object], settings: Settings) -> Row:
+    """Begin a capture and return its entry. Raises as ``ask_agent``."""
+    return _table(ask_agent("/trace", method="POST", body=body, settings=settings), "/trace")
+
+
+def entries(settings: Settings) -> tuple[Row, ...]:
+    """Return the entries of all captures. Raises as ``ask_agent``."""
+    document = _table(ask_agent("/traces", settings=settings), "/traces")
+    return tuple(rows(document, "traces"))
+
+
+def entry(capture: str, settings: Settings) -> Row:
+    """Return the entry of one capture. Raise InputError if there is none."""
+    for each in entries(settings):
+        if text(each, "id") == capture:
+            return each
+    raise InputError(f"the agent has no trace {capture!r}; see 'temper trace list'")
+
+
+def delete(capture: str, settings: Settings) -> Row:
+    """End a running capture, or delete a finished one. Raises as ``ask_agent``."""
+    path = f"/trace/{capture}"
+    return _table(ask_agent(path, method="DELETE", settings=settings), path)
+
+
+def fetch(
+    capture: str, out: Path, settings: Settings, shown: Callable[[str], None] = lambda _: None
+) -> int:
+    """Copy a finished trace to *out*, which appears when it is whole. Return its size.
+
+    Raises as ``ask_agent``, and InputError if *out* cannot be written.
+    """
+    partial = out.with_name(f".{out.name}.{os.getpid()}.partial")
+    try:
+        with partial.open("xb") as file:
+            size = _copy(capture, file.write, settings, shown)
+        partial.replace(out)
+    except OSError as error:
+        raise InputError(f"{out}: {error.strerror}") from error
+    finally:
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
+    return size
+
+
+def _copy(
+    capture: str,
+    write: Callable[[bytes], object],
+    settings: Settings,
+    shown: Callable[[str], None],
+) -> int:
+    offset = 0
+    while True:
+        query = {"offset": str(offset)}
+        part = _table(ask_agent(f"/trace/{capture}/part", query, settings=settings), "/trace")
+        try:
+            content = base64.b64decode(text(part, "content"), validate=True)
+        except binascii.Error as error:
+            raise MachineError(f"the agent's answer is no part of a trace: {error}") from error
+        size = int(number(part, "bytes") or 0)
+        write(content)
+        offset += len(content)
+        shown(f"fetched {offset / MIB:.1f} of {size / MIB:.1f} MiB")
+        if offset >= size or not content:
+            break
+    if offset != size:
+        raise MachineError(f"the trace {capture} ended after {offset} of {size} bytes")
+    return size
+
+
+def _table(document: object, path: str) -> Row:
+    if not isinstance(document, Mapping):
+        raise MachineError(f"the agent's answer to {path} is no object: {OTHER_VERSION}")
+    return document

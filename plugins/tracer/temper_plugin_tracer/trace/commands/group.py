@@ -1,0 +1,28 @@
+"""``temper trace``: a group whose commands are imported on use."""
+
+from collections.abc import Mapping
+
+import click
+
+from temper_core import CommandGroup
+
+COMMANDS: Mapping[str, str] = {
+    "capture": "Capture the scheduler's events of this node, or of a pod, as a trace for Perfetto.",
+    "delete": "End a capture that runs, or delete a finished trace.",
+    "fetch": "Copy a finished trace from the agent into a file.",
+    "list": "List the traces that the agent has, and the capture that runs.",
+}
+
+
+@click.group(
+    "trace",
+    cls=CommandGroup,
+    path="temper trace",
+    package="temper_plugin_tracer.trace.commands",
+    own=COMMANDS,
+)
+def command() -> None:
+    """Capture traces of the kernel's scheduler, and analyze them.
+
+    Exit codes: 0 done, 2 wrong options or a refused request, 3 no agent, or nothing was captured.
+    """

@@ -1,0 +1,138 @@
+"""Captures in the running kernel, for tests."""
+
+import os
+import signal
+import time
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from temper_core.bpf.access import probe
+from temper_core.testing import MadeContext
+from temper_plugin_tracer.capture.captures import Captures
+from temper_plugin_tracer.capture.store import TRACE
+from temper_plugin_tracer.trace.events import SCHED_EVENT, Kind
+from tests.core.observe.conftest import cgroup, let_run, settle, spawn, tell, wait_until
+from tests.patience import PATIENCE_S
+
+__all__ = ["cgroup", "let_run", "settle", "spawn", "tell", "wait_until"]
+
+MIB = 1024 * 1024
+SLEEPER = """
+import os, sys, time
+if len(sys.argv) > 1:
+    os.sched_setaffinity(0, {int(sys.argv[1])})
+print("ready", flush=True)
+for line in sys.stdin:
+    for _ in range(int(line)):
+        time.sleep(0.0005)
+        ends = time.thread_time() + 0.0005
+        while time.thread_time() < ends: pass
+    print("done", flush=True)
+"""
+"""Sleeps, and works for half a millisecond, as often as it is told."""
+SPIN = """
+import os, sys
+if len(sys.argv) > 1:
+    os.sched_setaffinity(0, {int(sys.argv[1])})
+print("ready", flush=True)
+while True: pass
+"""
+
+
+@pytest.fixture(scope="session")
+def bpf():
+    """Skip with the reason where BPF is refused."""
+    access = probe()
+    if not access.is_allowed:
+        pytest.skip(f"BPF is refused here: {access.reason}")
+
+
+@pytest.fixture
+def context(tmp_path):
+    """The context of an instrument whose helpers are real processes."""
+    made = MadeContext(folder=tmp_path, with_processes=True, state_limit_bytes=264 * MIB)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def captures(bpf, context, tmp_path):
+    """The captures of an agent of its own."""
+    del bpf
+    opened = Captures(context, lock_directory=tmp_path / "run", free_bytes=0)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def finish():
+    """Wait until a capture is over, and return its entry."""
+
+    def wait(captures, capture):
+        deadline = time.monotonic() + PATIENCE_S
+        while captures.is_running(capture):
+            assert time.monotonic() < deadline, captures.documents()
+            time.sleep(0.02)
+        return next(entry for entry in captures.documents() if entry["id"] == capture)
+
+    return wait
+
+
+@contextmanager
+def busy(spawn, tell, rounds=1):
+    """Make a sleeper and a spinner that share a CPU, and yield the sleeper and how to let it go."""
+    cpu = min(os.sched_getaffinity(0))
+    sleeper = spawn(SLEEPER, cpu)
+    spawn(SPIN, cpu)
+    yield sleeper, lambda: tell(sleeper, rounds)
+
+
+def merged(drains):
+    """Return the events of all drains in time order."""
+    parts = [events for drained in drains for events in drained.events.values()]
+    events = np.concatenate(parts) if parts else np.zeros(0, SCHED_EVENT)
+    return events[np.argsort(events["ns"], kind="stable")]
+
+
+def run_of(events, tid):
+    """Return how often a thread got a CPU, and for how long it ran, by the switches."""
+    switches = events[events["kind"] == Kind.SWITCH]
+    begins = switches["ns"][switches["next"] == tid].astype(np.int64)
+    ends = switches["ns"][switches["prev"] == tid].astype(np.int64)
+    return len(begins), int(ends.sum() - begins.sum()) if len(ends) == len(begins) else None
+
+
+def schedstat(tid):
+    """Return run time, wait and number of runs of a thread (proc(5))."""
+    return tuple(map(int, Path(f"/proc/{tid}/schedstat").read_text().split()))
+
+
+def files_of(captures):
+    """Return the names in the directory of the captures."""
+    return sorted(path.name for path in captures.store.directory.iterdir())
+
+
+def traces_of(captures):
+    """Return the finished traces."""
+    return [name for name in files_of(captures) if name.endswith(TRACE)]
+
+
+def kill(pid):
+    """Kill a process, and wait until it is gone."""
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+    deadline = time.monotonic() + PATIENCE_S
+    while is_alive(pid):
+        assert time.monotonic() < deadline, f"process {pid} does not end"
+        time.sleep(0.01)
+
+
+def is_alive(pid):
+    """Return whether a process runs; a zombie does not."""
+    with suppress(OSError):
+        line = Path(f"/proc/{pid}/stat").read_text()
+        return line[line.rindex(")") + 2] not in "ZX"
+    return False

@@ -1,0 +1,124 @@
+"""``temper trace`` against a real agent on a host of the test's own."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.own_host import ENVIRONMENT, NO_OWN_HOSTS, TEMPER, OwnHost, has_own_hosts, until
+from tests.patience import PATIENCE_S
+from tests.tracer.capture.conftest import MIB
+
+pytestmark = pytest.mark.usefixtures("bpf")
+
+
+@pytest.fixture
+def host(tmp_path):
+    """A host with nothing on it."""
+    if not has_own_hosts():
+        pytest.skip(NO_OWN_HOSTS)
+    own = OwnHost(tmp_path)
+    yield own
+    own.close()
+
+
+@pytest.fixture
+def settings(host):
+    """The settings of an agent that runs on the host."""
+    path = host.settings("agent")
+    process = host.start(path)
+    yield path
+    process.terminate()
+    process.wait(timeout=PATIENCE_S)
+
+
+def trace(host, settings, *words):
+    """Run ``temper trace``, and return what it has printed."""
+    run = host.temper("trace", *words, "--settings", str(settings))
+    assert run.returncode == 0, run.stderr
+    return run.stdout
+
+
+def resident_of(host):
+    """Return the agent's resident bytes and its mapped files."""
+    pid = host.pid_of_agent()
+    status = host.shell(f"cat /proc/{pid}/statm")
+    return int(status.split()[1]) * os.sysconf("SC_PAGE_SIZE"), host.shell(f"cat /proc/{pid}/maps")
+
+
+def test_a_trace_is_captured_listed_fetched_and_deleted(host, settings, tmp_path):
+    before, _ = resident_of(host)
+    out = tmp_path / "x.pftrace"
+    told = trace(host, settings, "capture", "--seconds", "0.5", "--out", str(out))
+    assert "of the whole node" in told
+    after, mapped = resident_of(host)
+    assert "numpy" not in mapped
+    assert after - before < 2 * MIB
+    [entry] = json.loads(trace(host, settings, "list", "--output", "json"))
+    assert out.stat().st_size == entry["bytes"]
+    assert entry["id"] in trace(host, settings, "list")
+    copy = tmp_path / "copy.pftrace"
+    trace(host, settings, "fetch", entry["id"], "--out", str(copy))
+    assert copy.read_bytes() == out.read_bytes()
+    assert "is deleted" in trace(host, settings, "delete", entry["id"])
+    assert json.loads(trace(host, settings, "list", "--output", "json")) == []
+    kinds = host.temper("events", "--settings", str(settings), "--output", "json").stdout
+    assert {"trace_begun", "trace_finished", "trace_deleted"} <= set(
+        kinds.replace('"', " ").split()
+    )
+    assert "trace backend bpf" in host.temper("doctor", "--settings", str(settings)).stdout
+
+
+def test_ctrl_c_ends_a_capture_and_keeps_what_there_is(host, settings, tmp_path):
+    out = tmp_path / "x.pftrace"
+    words = ("trace", "capture", "--seconds", "30", "--out", str(out), "--settings", str(settings))
+    running = subprocess.Popen(
+        host.command(TEMPER, *words), stdout=subprocess.PIPE, text=True, env=ENVIRONMENT
+    )
+    until(lambda: "recording" in trace(host, settings, "list"), settings.with_name("log"))
+    time.sleep(1.0)
+    host.shell("kill -INT $(pgrep -f '[t]emper trace capture')")
+    told, _ = running.communicate(timeout=PATIENCE_S)
+    assert running.returncode == 0
+    assert "ended by asked" in told
+    assert out.stat().st_size > 0
+
+
+def test_nothing_is_left_of_a_capture_whose_agent_is_killed(host, settings):
+    words = ("trace", "capture", "--seconds", "30", "--settings", str(settings))
+    running = subprocess.Popen(
+        host.command(TEMPER, *words), stderr=subprocess.PIPE, text=True, env=ENVIRONMENT
+    )
+    until(lambda: "recording" in trace(host, settings, "list"), settings.with_name("log"))
+    time.sleep(1.0)
+    pid = host.pid_of_agent()
+    host.shell(f"kill -{signal.SIGKILL.value} {pid}")
+    _, errors = running.communicate(timeout=PATIENCE_S)
+    assert running.returncode == 3
+    assert "no agent answers" in errors
+    directory = settings.parent / "state"
+    assert not list(Path(directory).rglob("*.pftrace"))
+    again = host.start(settings)
+    assert json.loads(trace(host, settings, "list", "--output", "json")) == []
+    assert not [path for path in Path(directory).rglob("*") if path.suffix in {".node", ".partial"}]
+    again.terminate()
+    again.wait(timeout=PATIENCE_S)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("capture", "--pod", "shop/none"), "is no pod of this node"),
+        (("capture", "--cpus", "x"), "is not a list of CPUs"),
+        (("fetch", "none"), "the agent has no trace"),
+        (("delete", "none"), "the agent has no trace"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(host, settings, words, message):
+    run = host.temper("trace", *words, "--settings", str(settings))
+    assert run.returncode == 2
+    assert message in run.stderr
