@@ -55,5 +55,7 @@ def _by_core(core_of: Mapping[int, int]) -> Sequence[Sequence[int]]:
 
 
 def _lost(trace: Trace) -> Mapping[int, int]:
-    facts = getattr(trace.facts, "losses", None)
-    return facts if facts is not None else getattr(trace, "losses", {})
+    if trace.facts is not None:
+        return trace.facts.lost
+    losses: Mapping[int, int] = getattr(trace, "losses", {})
+    return losses

@@ -6,6 +6,7 @@ prints switches and wakings as ``comm:pid [prio]``.
 
 import gzip
 import re
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -122,8 +123,9 @@ class FtraceText:
             waiting.sort(key=_moment)
             if waiting:
                 yield self._array(waiting)
-        except (OSError, EOFError) as error:
-            raise InputError(f"{self.path}: {error}") from error
+        except (OSError, EOFError, zlib.error) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise InputError(f"{self.path}: {reason}") from error
 
     def _events(self) -> Iterator[tuple[int, ...]]:
         with self.path.open("rb") as file:

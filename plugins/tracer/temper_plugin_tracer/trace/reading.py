@@ -65,4 +65,4 @@ def _head(path: Path) -> bytes:
             file.seek(0)
             return gzip.open(file).read(HEAD_BYTES)
     except (OSError, EOFError, zlib.error) as error:
-        raise InputError(f"{path}: {error}") from error
+        raise InputError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
